@@ -1,0 +1,67 @@
+# The entry points for a person and for CI. Needs make and Python 3.11 or later; everything else goes into .venv.
+#
+# A set-up is recorded by a stamp file that depends on pyproject.toml, so only a changed pyproject.toml reinstalls.
+# The set-up for development contains the one for the demo.
+
+SHELL := bash
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+
+VENV := .venv
+BIN := $(VENV)/bin
+DEV := $(VENV)/.installed-dev
+RUNTIME := $(if $(wildcard $(DEV)),$(DEV),$(VENV)/.installed-runtime)
+PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable
+
+# `make PYTHON=python3.13 …` chooses the interpreter; otherwise the first of these that can make an environment.
+PYTHON ?= $(firstword $(foreach name,python3 python3.14 python3.13 python3.12 python3.11 python,$(shell \
+	$(name) -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && echo $(name))))
+
+# What pytest gets: `make test ARGS="tests/packaging -x"`.
+ARGS ?= --numprocesses=auto --dist=worksteal
+
+.PHONY: help demo test check format primer bench clean
+
+help:  ## show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+
+demo: $(RUNTIME)  ## lint example mistakes and a real package, train a small model
+	@$(BIN)/python scripts/demo.py
+
+test: $(DEV)  ## run the whole test suite
+	$(BIN)/python -m pytest $(ARGS)
+
+check: $(DEV)  ## ruff, mypy, pyright, import contracts
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/pyright
+	$(BIN)/lint-imports
+
+format: $(DEV)  ## mend what ruff can mend
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+primer: $(DEV)  ## lint a dozen pinned real packages, compare with the recorded findings
+	$(BIN)/python scripts/primer.py
+
+bench: $(DEV)  ## measure against flax and a bare interpreter
+	$(BIN)/python -m benchmarks
+
+clean:  ## remove .venv, caches and builds
+	rm -rf $(VENV) .cache build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache .nnx_lint_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(BIN)/python:
+	@if [ -z "$(PYTHON)" ]; then \
+		echo "make: no Python 3.11 or later with the venv module was found on PATH." >&2; \
+		echo "      Install one, or name it: make PYTHON=/path/to/python3.12" >&2; exit 1; fi
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed-runtime: pyproject.toml | $(BIN)/python
+	$(PIP_INSTALL) '.[runtime]'
+	@touch $@
+
+$(DEV): pyproject.toml | $(BIN)/python
+	$(PIP_INSTALL) '.[dev]'
+	@touch $@

@@ -1,0 +1,320 @@
+"""Reading and changing attributes and items of abstract objects, with the data/static status of each.
+
+Invariants: a status comes from :func:`nnx_rules.attributes.decide` and from nowhere else; an earlier assignment
+counts as *before* a later one only if it dominates it (every path to the later one runs through it), so that
+exclusive branches never meet.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from nnx_lint.model import events
+from nnx_lint.model.classes import UserClass
+from nnx_lint.model.values import (
+    UNKNOWN,
+    Array,
+    ArrayAttr,
+    Assignment,
+    Attr,
+    BoundMethod,
+    ClassVal,
+    Const,
+    DictVal,
+    Ext,
+    FuncVal,
+    ModuleVal,
+    Obj,
+    Other,
+    Seq,
+    StateVal,
+    SuperVal,
+    TagVal,
+    Transformed,
+    TransformVal,
+    UnionVal,
+    Value,
+    join,
+    options,
+    present,
+)
+from nnx_rules.attributes import Status, Verdict, decide
+
+if TYPE_CHECKING:
+    from nnx_lint.model.frames import Frame
+    from nnx_lint.model.interpreter import Interpreter
+
+ARRAY_FACTS = frozenset({"shape", "ndim", "size", "dtype", "itemsize", "nbytes", "sharding", "device", "weak_type"})
+"""Attributes of an array that are no arrays."""
+
+
+# -- reading
+# -------------------------------------------------------------------------------------------------------------------
+
+
+def get_attribute(interp: Interpreter, frame: Frame, value: Value, name: str, node: ast.AST) -> Value:
+    """The value of ``value.name``."""
+    value = present(value)
+    if isinstance(value, SuperVal):
+        return value.method(name) or UNKNOWN
+    if isinstance(value, UnionVal):
+        return join(*(get_attribute(interp, frame, option, name, node) for option in value.options))
+    if isinstance(value, Ext):
+        from nnx_lint.model.imports import library_value
+
+        return library_value(f"{value.name}.{name}", frame.module)
+    if isinstance(value, ModuleVal):
+        return value.module.env.names.get(name, UNKNOWN)
+    if isinstance(value, Obj):
+        return object_attribute(interp, frame, value, name, node)
+    if isinstance(value, (Array, ArrayAttr)):
+        return Other("a plain value") if name in ARRAY_FACTS else ArrayAttr(value.level)
+    if isinstance(value, (Seq, DictVal, StateVal)):
+        return BoundMethod(value, name)
+    if isinstance(value, ClassVal):
+        return class_attribute(value, name)
+    if isinstance(value, TagVal):
+        interp.publish(events.Used(frame, node, value, name))
+    if isinstance(value, (Transformed, TransformVal)):
+        return BoundMethod(value, name)
+    if isinstance(value, Const) and isinstance(value.value, (str, bytes)):
+        return BoundMethod(value, name)
+    return UNKNOWN
+
+
+def class_attribute(value: ClassVal, name: str) -> Value:
+    """The value of ``Class.name``."""
+    cls = value.cls
+    if not isinstance(cls, UserClass):
+        return BoundMethod(value, name)
+    found = cls.find(name)
+    if found is not None:
+        return found[1]
+    attribute = cls.class_attribute(name)
+    if attribute is not None:
+        return attribute
+    return BoundMethod(value, name) if cls.library is not None else UNKNOWN
+
+
+def object_attribute(interp: Interpreter, frame: Frame, obj: Obj, name: str, node: ast.AST) -> Value:
+    """The value of an attribute of an instance: its own, a method, a class-level value."""
+    attr = attribute_of(obj, name)
+    if attr is not None:
+        return attr.value
+    cls = obj.cls
+    if isinstance(cls, UserClass):
+        found = cls.find(name)
+        if found is not None:
+            return bind_method(interp, frame, obj, name, found[1], node)
+        value = cls.class_attribute(name)
+        if value is not None:
+            return value
+    if cls.is_variable:
+        return variable_attribute(obj, name)
+    if cls.library is not None and not name.startswith("__"):
+        from nnx_lint.model.library import library_member
+
+        return library_member(obj, name)
+    return UNKNOWN
+
+
+def bind_method(interp: Interpreter, frame: Frame, obj: Obj, name: str, func: Value, node: ast.AST) -> Value:
+    """A function of the class, seen from an instance."""
+    if isinstance(func, FuncVal):
+        if "staticmethod" in func.decorators:
+            return func
+        if "classmethod" in func.decorators:
+            return BoundMethod(ClassVal(obj.cls), name, func)
+        if not PROPERTIES.isdisjoint(func.decorators):
+            return interp.call_function(frame, func, [], {}, node, receiver=obj)
+        return BoundMethod(obj, name, func)
+    if isinstance(func, Transformed):
+        return BoundMethod(obj, name, func)
+    return UNKNOWN
+
+
+PROPERTIES = frozenset({"property", "functools.cached_property", "abc.abstractproperty"})
+
+
+def attribute_of(obj: Obj, name: str) -> Attr | None:
+    """The attribute of an instance; taken from its template, at the instance's own level, when first asked for."""
+    attr = obj.attrs.get(name)
+    if attr is not None:
+        return attr
+    template = obj.template
+    if template is None:
+        return None
+    original = attribute_of(template, name)
+    if original is None:
+        return None
+    from nnx_lint.model.interpreter import refresh
+
+    attr = Attr(refresh(original.value, obj.level), original.declared)
+    attr.assignments = list(original.assignments)
+    obj.attrs[name] = attr
+    return attr
+
+
+def attribute_names(obj: Obj) -> list[str]:
+    """The names of all known attributes, those of the template included."""
+    names = dict.fromkeys(attribute_names(obj.template)) if obj.template is not None else {}
+    names.update(dict.fromkeys(obj.attrs))
+    return list(names)
+
+
+def variable_attribute(obj: Obj, name: str) -> Value:
+    """An attribute of a Variable: its value, a method, or an attribute of the array inside."""
+    from nnx_rules import api
+
+    if name in {"value", "raw_value"}:
+        return variable_value(obj)
+    if name in api.VARIABLE_WRITES or name in {"get_value", "copy", "replace", "get_metadata", "has_metadata"}:
+        return BoundMethod(obj, name)
+    held = variable_value(obj)
+    if isinstance(held, Array):
+        return Other("a plain value") if name in ARRAY_FACTS else ArrayAttr(obj.level)
+    return UNKNOWN
+
+
+def variable_value(obj: Obj) -> Value:
+    """What a Variable holds."""
+    held = (obj.args or {}).get("value")
+    if isinstance(held, Array):
+        return Array(obj.level)
+    return held if held is not None else UNKNOWN
+
+
+# -- writing
+# -------------------------------------------------------------------------------------------------------------------
+
+
+def set_attribute(
+    interp: Interpreter,
+    frame: Frame,
+    target: Value,
+    text: str,
+    name: str,
+    value: Value,
+    value_node: ast.expr | None,
+    node: ast.AST,
+) -> None:
+    """Execute ``target.name = value``."""
+    obj = present(target)
+    if not isinstance(obj, Obj):
+        if isinstance(obj, ClassVal) and isinstance(obj.cls, UserClass):
+            obj.cls.attributes[name] = (value, node)
+        return
+    if obj.cls.is_variable:
+        if name in {"value", "raw_value"}:
+            mutate(interp, frame, obj, text, f"`.{name} =`", "write", node)
+        return
+    if obj is not frame.initializing:
+        mutate(interp, frame, obj, text, f"setting `.{name}`", "write", node)
+    attr = attribute_of(obj, name)
+    if attr is None:
+        declared = obj.cls.declared_status(name) if isinstance(obj.cls, UserClass) else None
+        attr = obj.attrs[name] = Attr(UNKNOWN, declared)
+    before = next((item for item in reversed(attr.assignments) if item.dominates(frame.branches)), None)
+    current = before.status if before is not None else attr.declared
+    if before is None and attr.assignments and current is None:
+        current = Status.UNKNOWN
+    verdict: Verdict | None = None
+    checked = isinstance(obj.cls, UserClass) and obj.cls.checked
+    if obj.cls.is_pytree:
+        verdict = decide(current, value.facts(), checked=checked)
+    event = events.AttributeSet(frame, node, obj, name, value, value_node, attr, before, verdict)
+    interp.publish(event)
+    status = verdict.status if verdict is not None else Status.UNKNOWN
+    attr.assignments.append(Assignment(untagged(value), status, frame.module, node, value_node, frame.branches))
+    attr.value = held(attr, untagged(value), before, frame)
+
+
+def untagged(value: Value) -> Value:
+    """The value that an attribute holds after ``nnx.data(...)`` or ``nnx.static(...)`` was unwrapped."""
+    return value.value if isinstance(value, TagVal) and value.value is not None else value
+
+
+def held(attr: Attr, value: Value, before: Assignment | None, frame: Frame) -> Value:
+    """What the attribute may hold afterwards: the new value alone only if nothing else can be current later."""
+    if not frame.branches or not attr.assignments[:-1]:
+        return value
+    return join(value, *(item.value for item in attr.assignments[:-1]))
+
+
+def set_item(
+    interp: Interpreter, frame: Frame, container: Value, text: str, key: Value, value: Value, node: ast.AST
+) -> None:
+    """Execute ``container[key] = value``."""
+    target = present(container)
+    if isinstance(target, Obj):
+        if target.cls.is_variable:
+            effect = "untracked" if isinstance(variable_value(target), (DictVal, Seq)) else "write"
+            mutate(interp, frame, target, text, "`[...] =`", effect, node)
+        elif target.cls.derives_from("nnx.List") or target.cls.derives_from("nnx.Dict"):
+            mutate(interp, frame, target, text, "`[...] =`", "write", node)
+            if isinstance(key, Const) and isinstance(key.value, str):
+                target.attrs.setdefault(key.value, Attr(value)).value = value
+    elif isinstance(target, DictVal):
+        target.items.append((key, value))
+        fill(interp, frame, target, value, "`[...] =`", node, text, add=False)
+    elif isinstance(target, Seq):
+        fill(interp, frame, target, value, "`[...] =`", node, text)
+        target.exact = False
+
+
+def fill(
+    interp: Interpreter,
+    frame: Frame,
+    container: Seq | DictVal,
+    value: Value,
+    action: str,
+    node: ast.AST,
+    text: str,
+    *,
+    add: bool = True,
+) -> None:
+    """Put a value into a plain container."""
+    interp.publish(events.ContainerFilled(frame, node, container, value, action))
+    if container.level < frame.level:
+        interp.publish(events.Mutated(frame, node, container, text, action, "untracked"))
+    if add and isinstance(container, Seq):
+        container.items.append(value)
+        container.exact = container.exact and not frame.branches
+
+
+def delete_attribute(interp: Interpreter, frame: Frame, target: Value, text: str, name: str, node: ast.AST) -> None:
+    """Execute ``del target.name``: the status is forgotten."""
+    obj = present(target)
+    if isinstance(obj, Obj):
+        mutate(interp, frame, obj, text, f"`del .{name}`", "untracked", node)
+        attr = attribute_of(obj, name)
+        if attr is not None:
+            attr.assignments.clear()
+            attr.value = UNKNOWN
+
+
+def delete_item(interp: Interpreter, frame: Frame, container: Value, text: str, node: ast.AST) -> None:
+    """Execute ``del container[key]``."""
+    target = present(container)
+    if isinstance(target, Obj):
+        mutate(interp, frame, target, text, "`del [...]`", "untracked", node)
+    elif isinstance(target, (Seq, DictVal)):
+        target.exact = False
+
+
+def mutate(
+    interp: Interpreter,
+    frame: Frame,
+    target: Value,
+    text: str,
+    action: str,
+    effect: str,
+    node: ast.AST,
+    state: str = "state",
+) -> None:
+    """Publish that an object is changed."""
+    for option in options(target):
+        if isinstance(option, (Obj, StateVal)):
+            interp.publish(events.Mutated(frame, node, option, text, action, effect, state))
+            return

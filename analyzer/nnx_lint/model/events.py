@@ -1,0 +1,147 @@
+"""What the interpreter tells the rules.
+
+The interpreter executes a program abstractly and publishes *events*: facts about what the program does, at a place.
+Rules subscribe to the event types that they judge. The interpreter has no opinion; the rules do not traverse syntax.
+
+Every event has ``node``, the syntax it is about, and ``frame``, the function (or module body) being executed, from
+which a rule reads the module, the trace scopes and the branches taken.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import ast
+
+    from nnx_lint.model.classes import UserClass
+    from nnx_lint.model.frames import Frame
+    from nnx_lint.model.values import Assignment, Attr, DictVal, Obj, Seq, TagVal, Transformed, TransformVal, Value
+    from nnx_rules.attributes import Verdict
+
+
+@dataclass(slots=True)
+class Event:
+    """A fact at a place."""
+
+    frame: Frame
+    node: ast.AST
+
+
+@dataclass(slots=True)
+class ClassDefined(Event):
+    """A class statement was executed."""
+
+    cls: UserClass
+
+
+@dataclass(slots=True)
+class AttributeSet(Event):
+    """``obj.name = value`` on an NNX object or an object of a project class.
+
+    ``node`` is the assignment statement (or call of ``setattr``); ``value_node`` the expression of the value, where
+    there is one; ``before`` the last assignment that certainly happened earlier, with the status it left; ``verdict``
+    what the status rules say.
+    """
+
+    obj: Obj
+    name: str
+    value: Value
+    value_node: ast.expr | None
+    attr: Attr
+    before: Assignment | None
+    verdict: Verdict | None
+
+
+@dataclass(slots=True)
+class ContainerFilled(Event):
+    """Something was put into a plain list or dict (``append``, ``extend``, ``[k] =``, ``update``, ...)."""
+
+    container: Seq | DictVal
+    value: Value
+    action: str
+
+
+@dataclass(slots=True)
+class Constructed(Event):
+    """``__init__`` of a class has ended; ``obj`` is the model instance with all its attributes."""
+
+    cls: UserClass
+    obj: Obj
+
+
+@dataclass(slots=True)
+class Mutated(Event):
+    """An object is changed: an attribute set or deleted, a Variable written, a container edited, a stateful library
+    object called.
+
+    ``name`` is the object as the program names it; ``action`` how it is changed; ``effect`` one of ``write``
+    (attribute or Variable), ``call`` (a library layer or optimizer that updates its state), ``draw`` (random
+    streams), ``untracked`` (a change that flax does not check).
+    """
+
+    target: Value
+    name: str
+    action: str
+    effect: str
+    state: str = "state"
+
+
+@dataclass(slots=True)
+class Called(Event):
+    """A call of something known: ``callee`` is the resolved value, ``args`` the positional values (``None`` where
+    starred), ``keywords`` by name.
+    """
+
+    callee: Value
+    name: str
+    args: list[Value | None]
+    keywords: dict[str, Value]
+    result: Value
+
+
+@dataclass(slots=True)
+class Unpacked(Event):
+    """A value is unpacked into several targets; ``count`` is ``None`` with a starred target."""
+
+    value: Value
+    value_node: ast.expr
+    count: int | None
+    target: ast.expr
+
+
+@dataclass(slots=True)
+class Tagged(Event):
+    """``nnx.data(...)`` or ``nnx.static(...)`` was called."""
+
+    value: TagVal
+    container: Value | None = None
+
+
+@dataclass(slots=True)
+class TransformApplied(Event):
+    """A transform got its function. ``transformed`` is ``None`` for transforms of call form. ``how`` is ``decorator``
+    or ``call``.
+    """
+
+    applied: TransformVal
+    func: Value
+    func_node: ast.AST
+    transformed: Transformed | None
+    how: str
+
+
+@dataclass(slots=True)
+class Returned(Event):
+    """A function returned a value."""
+
+    value: Value
+
+
+@dataclass(slots=True)
+class Used(Event):
+    """A value is used as an operand, or an attribute of it is read."""
+
+    value: Value
+    what: str

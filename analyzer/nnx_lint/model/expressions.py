@@ -1,0 +1,550 @@
+"""Evaluation of expressions to abstract values."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from nnx_lint.model import attributes, events
+from nnx_lint.model.modules import Env
+from nnx_lint.model.values import (
+    NONE,
+    NUMBER,
+    STRING,
+    UNKNOWN,
+    AliasVal,
+    Array,
+    ArrayAttr,
+    ClassVal,
+    Const,
+    DictVal,
+    Ext,
+    FuncVal,
+    Obj,
+    Other,
+    Seq,
+    StateVal,
+    TagVal,
+    UnionTypeVal,
+    UnionVal,
+    Unknown,
+    Value,
+    join,
+    options,
+    present,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from nnx_lint.model.frames import Frame
+    from nnx_lint.model.interpreter import Interpreter
+
+
+def evaluate(interp: Interpreter, frame: Frame, node: ast.expr) -> Value:
+    """The value of an expression."""
+    handler = HANDLERS.get(type(node))
+    return handler(interp, frame, node) if handler is not None else UNKNOWN
+
+
+def text_of(node: ast.AST) -> str:
+    """The expression as a short name for messages: ``self.bn``, ``model.layers[...]``."""
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute):
+        return f"{text_of(node.value)}.{node.attr}"
+    if isinstance(node, ast.Subscript):
+        return f"{text_of(node.value)}[...]"
+    if isinstance(node, ast.Call):
+        return f"{text_of(node.func)}(...)"
+    return ast.unparse(node) if isinstance(node, ast.expr) else "it"
+
+
+# -- names and literals
+# --------------------------------------------------------------------------------------------------------
+
+
+def _name(interp: Interpreter, frame: Frame, node: ast.Name) -> Value:
+    found = frame.env.lookup(node.id)
+    if found is not None:
+        return found[1]
+    return Ext(f"builtins.{node.id}") if node.id in BUILTINS else UNKNOWN
+
+
+BUILTINS = frozenset(
+    {
+        "list",
+        "dict",
+        "tuple",
+        "set",
+        "frozenset",
+        "range",
+        "len",
+        "zip",
+        "enumerate",
+        "isinstance",
+        "super",
+        "int",
+        "float",
+    }
+    | {
+        "str",
+        "bool",
+        "getattr",
+        "setattr",
+        "hasattr",
+        "vars",
+        "map",
+        "filter",
+        "sorted",
+        "reversed",
+        "sum",
+        "min",
+        "max",
+    }
+    | {
+        "abs",
+        "print",
+        "type",
+        "property",
+        "staticmethod",
+        "classmethod",
+        "object",
+        "any",
+        "all",
+        "round",
+        "repr",
+        "iter",
+        "next",
+    }
+    | {"complex", "bytes", "callable", "id", "hash", "delattr", "Exception", "ValueError", "TypeError"}
+)
+
+
+def _constant(interp: Interpreter, frame: Frame, node: ast.Constant) -> Value:
+    return Const(node.value)
+
+
+def _elements(interp: Interpreter, frame: Frame, nodes: list[ast.expr]) -> tuple[list[Value], bool]:
+    values: list[Value] = []
+    exact = True
+    for node in nodes:
+        if isinstance(node, ast.Starred):
+            value = evaluate(interp, frame, node.value)
+            if isinstance(value, Seq) and value.exact:
+                values.extend(value.items)
+            else:
+                values.append(element_of(value, frame.level))
+                exact = False
+        else:
+            values.append(evaluate(interp, frame, node))
+    return values, exact
+
+
+def _list(interp: Interpreter, frame: Frame, node: ast.List) -> Value:
+    values, exact = _elements(interp, frame, node.elts)
+    return Seq("list", values, frame.level, exact=exact, node=node)
+
+
+def _tuple(interp: Interpreter, frame: Frame, node: ast.Tuple) -> Value:
+    values, exact = _elements(interp, frame, node.elts)
+    return Seq("tuple", values, frame.level, exact=exact, node=node)
+
+
+def _set(interp: Interpreter, frame: Frame, node: ast.Set) -> Value:
+    values, exact = _elements(interp, frame, node.elts)
+    return Seq("set", values, frame.level, exact=exact, node=node)
+
+
+def _dict(interp: Interpreter, frame: Frame, node: ast.Dict) -> Value:
+    items: list[tuple[Value, Value]] = []
+    exact = True
+    for key, value in zip(node.keys, node.values, strict=True):
+        held = evaluate(interp, frame, value)
+        if key is not None:
+            items.append((evaluate(interp, frame, key), held))
+        elif isinstance(held, DictVal):
+            items.extend(held.items)
+            exact = exact and held.exact
+        else:
+            items.append((UNKNOWN, UNKNOWN))
+            exact = False
+    return DictVal(items, frame.level, exact=exact, node=node)
+
+
+def _joined(interp: Interpreter, frame: Frame, node: ast.JoinedStr) -> Value:
+    for part in node.values:
+        if isinstance(part, ast.FormattedValue):
+            evaluate(interp, frame, part.value)
+    return STRING
+
+
+# -- comprehensions
+# ------------------------------------------------------------------------------------------------------------
+
+
+def _comprehend(
+    interp: Interpreter, frame: Frame, generators: list[ast.comprehension], run: Callable[[], None]
+) -> None:
+    from nnx_lint.model.statements import assign
+
+    outer = frame.env
+    frame.env = Env("comprehension", outer)
+    try:
+        for generator in generators:
+            iterable = evaluate(interp, frame, generator.iter)
+            assign(interp, frame, generator.target, element_of(iterable, frame.level), None, generator.target)
+            for test in generator.ifs:
+                evaluate(interp, frame, test)
+        run()
+    finally:
+        frame.env = outer
+
+
+def _comprehension(
+    type_name: str,
+) -> Callable[[Interpreter, Frame, ast.ListComp | ast.SetComp | ast.GeneratorExp], Value]:
+    def handler(interp: Interpreter, frame: Frame, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> Value:
+        result = Seq(type_name, (), frame.level, exact=False, node=node)
+        _comprehend(interp, frame, node.generators, lambda: result.items.append(evaluate(interp, frame, node.elt)))
+        return result
+
+    return handler
+
+
+def _dict_comprehension(interp: Interpreter, frame: Frame, node: ast.DictComp) -> Value:
+    result = DictVal((), frame.level, exact=False, node=node)
+    _comprehend(
+        interp,
+        frame,
+        node.generators,
+        lambda: result.items.append((evaluate(interp, frame, node.key), evaluate(interp, frame, node.value))),
+    )
+    return result
+
+
+# -- operators
+# -----------------------------------------------------------------------------------------------------------------
+
+
+def is_array_like(value: Value) -> bool:
+    """Whether arithmetic on the value gives an array."""
+    value = present(value)
+    if isinstance(value, UnionVal):
+        return all(is_array_like(option) for option in value.options)
+    return isinstance(value, Array) or (isinstance(value, Obj) and value.cls.is_variable)
+
+
+def binary(left: Value, right: Value, level: int) -> Value:
+    """The value of an arithmetic operation."""
+    if is_array_like(left) or is_array_like(right):
+        return Array(level)
+    if left.kind is right.kind is Const.kind and not isinstance(left, (ClassVal, FuncVal)):
+        return Other("a plain value")
+    return UNKNOWN
+
+
+def _binop(interp: Interpreter, frame: Frame, node: ast.BinOp) -> Value:
+    left = evaluate(interp, frame, node.left)
+    right = evaluate(interp, frame, node.right)
+    for value in (left, right):
+        if isinstance(value, TagVal):
+            interp.publish(events.Used(frame, node, value, "an operator"))
+    if isinstance(node.op, ast.BitOr) and all(
+        isinstance(item, (ClassVal, UnionTypeVal, AliasVal)) for item in (left, right)
+    ):
+        return UnionTypeVal((left, right))
+    if isinstance(left, Seq) and isinstance(right, Seq) and isinstance(node.op, ast.Add) and left.type == right.type:
+        return Seq(left.type, [*left.items, *right.items], frame.level, exact=left.exact and right.exact, node=node)
+    for sequence, count in ((left, right), (right, left)):
+        if isinstance(sequence, Seq) and isinstance(node.op, ast.Mult):
+            times = count.value if isinstance(count, Const) and isinstance(count.value, int) else None
+            if times is not None and 0 < times <= 8 and sequence.exact:
+                return Seq(sequence.type, sequence.items * times, frame.level, node=node)
+            return Seq(sequence.type, sequence.items, frame.level, exact=False, node=node)
+    if isinstance(left, DictVal) and isinstance(right, DictVal) and isinstance(node.op, ast.BitOr):
+        return DictVal([*left.items, *right.items], frame.level, exact=left.exact and right.exact, node=node)
+    return binary(left, right, frame.level)
+
+
+def _unary(interp: Interpreter, frame: Frame, node: ast.UnaryOp) -> Value:
+    value = evaluate(interp, frame, node.operand)
+    if isinstance(node.op, ast.Not):
+        known = truth(value)
+        return Other("a bool") if known is None else Const(not known)
+    if isinstance(node.op, ast.USub) and isinstance(value, Const) and isinstance(value.value, (int, float)):
+        return Const(-value.value)
+    return Array(frame.level) if is_array_like(value) else value if isinstance(value, Other) else UNKNOWN
+
+
+def _boolop(interp: Interpreter, frame: Frame, node: ast.BoolOp) -> Value:
+    return join(*[evaluate(interp, frame, value) for value in node.values])
+
+
+def _compare(interp: Interpreter, frame: Frame, node: ast.Compare) -> Value:
+    left = evaluate(interp, frame, node.left)
+    rights = [evaluate(interp, frame, item) for item in node.comparators]
+    if len(rights) == 1 and isinstance(node.ops[0], (ast.Is, ast.IsNot)):
+        return _identity(left, rights[0], isinstance(node.ops[0], ast.Is))
+    if isinstance(node.ops[0], (ast.In, ast.NotIn)):
+        return Other("a bool")
+    if is_array_like(left) or any(is_array_like(item) for item in rights):
+        return Array(frame.level)
+    return UNKNOWN if Unknown in {type(left), *map(type, rights)} else Other("a bool")
+
+
+def _identity(left: Value, right: Value, positive: bool) -> Value:
+    if isinstance(right, Const) and right.value is None:
+        if isinstance(left, Const):
+            return Const((left.value is None) is positive)
+        if isinstance(left, (Obj, Seq, DictVal, Array, FuncVal, ClassVal)):
+            return Const(not positive)
+    return Other("a bool")
+
+
+def truth(value: Value) -> bool | None:
+    """The truth of a value where it is certain from a literal."""
+    return bool(value.value) if isinstance(value, Const) and value.value is not ... else None
+
+
+def _ifexp(interp: Interpreter, frame: Frame, node: ast.IfExp) -> Value:
+    known = truth(evaluate(interp, frame, node.test))
+    if known is not None:
+        return evaluate(interp, frame, node.body if known else node.orelse)
+    before = dict(frame.env.names)
+    narrow(interp, frame, node.test, True)
+    left = evaluate(interp, frame, node.body)
+    frame.env.names = dict(before)
+    narrow(interp, frame, node.test, False)
+    right = evaluate(interp, frame, node.orelse)
+    frame.env.names = before
+    return join(left, right)
+
+
+def _lambda(interp: Interpreter, frame: Frame, node: ast.Lambda) -> Value:
+    func = FuncVal(node, frame.module, frame.env)
+    from nnx_lint.model.construct import bind_defaults
+
+    bind_defaults(interp, frame, func)
+    interp.defined(func, frame)
+    return func
+
+
+def _named(interp: Interpreter, frame: Frame, node: ast.NamedExpr) -> Value:
+    value = evaluate(interp, frame, node.value)
+    frame.env.names[node.target.id] = value
+    return value
+
+
+def _yield(interp: Interpreter, frame: Frame, node: ast.Yield | ast.YieldFrom | ast.Await) -> Value:
+    if node.value is not None:
+        evaluate(interp, frame, node.value)
+    if not isinstance(node, ast.Await):
+        frame.yields = True
+    return UNKNOWN
+
+
+# -- access
+# --------------------------------------------------------------------------------------------------------------------
+
+
+def _attribute(interp: Interpreter, frame: Frame, node: ast.Attribute) -> Value:
+    return attributes.get_attribute(interp, frame, evaluate(interp, frame, node.value), node.attr, node)
+
+
+def _subscript(interp: Interpreter, frame: Frame, node: ast.Subscript) -> Value:
+    value = present(evaluate(interp, frame, node.value))
+    key = evaluate(interp, frame, node.slice) if not isinstance(node.slice, ast.Slice) else None
+    if isinstance(value, ClassVal):
+        return AliasVal(value)
+    if isinstance(value, TagVal):
+        interp.publish(events.Used(frame, node, value, "an index"))
+    return item(value, key, frame.level)
+
+
+def item(value: Value, key: Value | None, level: int) -> Value:
+    """The value of ``value[key]``; ``None`` as key is a slice."""
+    if isinstance(value, UnionVal):
+        return join(*(item(option, key, level) for option in value.options))
+    if isinstance(value, Array):
+        return Array(level)
+    if isinstance(value, ArrayAttr):
+        return value
+    if isinstance(value, Seq):
+        if key is None:
+            return Seq(value.type, value.items, level, exact=False)
+        index = key.value if isinstance(key, Const) else None
+        if isinstance(index, int) and value.exact and -len(value.items) <= index < len(value.items):
+            return value.items[index]
+        return element_of(value, level)
+    if isinstance(value, DictVal):
+        if isinstance(key, Const):
+            known = [held for name, held in value.items if isinstance(name, Const) and name.value == key.value]
+            if known and value.exact:
+                return known[-1]
+        return join(*(held for _, held in value.items)) if value.items else UNKNOWN
+    if isinstance(value, Obj):
+        return object_item(value, key, level)
+    return UNKNOWN
+
+
+def object_item(obj: Obj, key: Value | None, level: int) -> Value:
+    """``obj[key]`` for Variables and the containers of the library."""
+    if obj.cls.is_variable:
+        held = attributes.variable_value(obj)
+        whole = isinstance(key, Const) and key.value is ...
+        return held if whole else Array(level) if isinstance(held, Array) else UNKNOWN
+    if obj.cls.derives_from("nnx.List"):
+        elements = library_elements(obj)
+        if elements is None:
+            return UNKNOWN
+        return Seq("list", elements.items, level, exact=False) if key is None else item(elements, key, level)
+    if obj.cls.derives_from("nnx.Dict") and isinstance(key, Const) and isinstance(key.value, str):
+        attr = attributes.attribute_of(obj, key.value)
+        return attr.value if attr is not None else UNKNOWN
+    return UNKNOWN
+
+
+def library_elements(obj: Obj) -> Seq | None:
+    """The elements of an ``nnx.List``, where they are known."""
+    attr = attributes.attribute_of(obj, "[]")
+    return attr.value if attr is not None and isinstance(attr.value, Seq) else None
+
+
+def element_of(value: Value, level: int) -> Value:
+    """What iterating over a value gives."""
+    value = present(value)
+    if isinstance(value, UnionVal):
+        return join(*(element_of(option, level) for option in value.options))
+    if isinstance(value, Seq):
+        return join(*value.items) if value.items else UNKNOWN
+    if isinstance(value, DictVal):
+        return join(*(key for key, _ in value.items)) if value.items else UNKNOWN
+    if isinstance(value, Array):
+        return Array(level)
+    if isinstance(value, StateVal):
+        return STRING
+    if isinstance(value, Obj):
+        if value.cls.derives_from("nnx.List"):
+            held = library_elements(value)
+            return element_of(held, level) if held is not None else UNKNOWN
+        if value.cls.is_variable:
+            return Array(level)
+    if isinstance(value, Other) and value is NUMBER:
+        return NUMBER
+    return UNKNOWN
+
+
+def _starred(interp: Interpreter, frame: Frame, node: ast.Starred) -> Value:
+    return evaluate(interp, frame, node.value)
+
+
+def _slice(interp: Interpreter, frame: Frame, node: ast.Slice) -> Value:
+    return Other("a slice")
+
+
+def _call(interp: Interpreter, frame: Frame, node: ast.Call) -> Value:
+    from nnx_lint.model.calls import call
+
+    return call(interp, frame, node)
+
+
+# -- annotations and narrowing
+# -------------------------------------------------------------------------------------------------
+
+
+def annotation_value(interp: Interpreter, frame: Frame, node: ast.expr) -> Value:
+    """A value of the annotated type, created at the level of the frame."""
+    from nnx_lint.model.annotations import value_of
+
+    return value_of(interp, frame, node)
+
+
+def narrow(interp: Interpreter, frame: Frame, test: ast.expr, positive: bool) -> None:
+    """Take what a condition says of a name into the scope of an arm."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        narrow(interp, frame, test.operand, not positive)
+    elif isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And if positive else ast.Or):
+        for value in test.values:
+            narrow(interp, frame, value, positive)
+    elif isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.left, ast.Name):
+        _narrow_none(frame, test, positive)
+    elif (
+        isinstance(test, ast.Call)
+        and isinstance(test.func, ast.Name)
+        and test.func.id == "isinstance"
+        and len(test.args) == 2
+    ):
+        _narrow_instance(interp, frame, test, positive)
+    elif isinstance(test, ast.Name) and positive:
+        found = frame.env.names.get(test.id)
+        if found is not None:
+            frame.env.names[test.id] = present(found)
+
+
+def _narrow_none(frame: Frame, test: ast.Compare, positive: bool) -> None:
+    comparator = test.comparators[0]
+    if not (isinstance(comparator, ast.Constant) and comparator.value is None and isinstance(test.left, ast.Name)):
+        return
+    is_none = isinstance(test.ops[0], ast.Is) is positive
+    found = frame.env.lookup(test.left.id)
+    if found is None or not isinstance(test.ops[0], (ast.Is, ast.IsNot)):
+        return
+    frame.env.names[test.left.id] = NONE if is_none else present(found[1])
+
+
+def _narrow_instance(interp: Interpreter, frame: Frame, test: ast.Call, positive: bool) -> None:
+    subject = test.args[0]
+    if not isinstance(subject, ast.Name):
+        return
+    found = frame.env.lookup(subject.id)
+    wanted = evaluate(interp, frame, test.args[1])
+    if found is None or not isinstance(wanted, ClassVal):
+        return
+    current = found[1]
+    if positive:
+        fitting = [
+            option for option in options(current) if isinstance(option, Obj) and wanted.cls in option.cls.ancestors
+        ]
+        if fitting:
+            frame.env.names[subject.id] = join(*fitting)
+        elif isinstance(current, Unknown):
+            # The object came from somewhere: which level it belongs to is not known, so nothing that depends on it is
+            # claimed.
+            frame.env.names[subject.id] = UNKNOWN
+    elif isinstance(current, UnionVal):
+        rest = [
+            option for option in current.options if not (isinstance(option, Obj) and wanted.cls in option.cls.ancestors)
+        ]
+        if rest:
+            frame.env.names[subject.id] = join(*rest)
+
+
+HANDLERS: dict[type[ast.expr], Callable[..., Value]] = {
+    ast.Name: _name,
+    ast.Constant: _constant,
+    ast.List: _list,
+    ast.Tuple: _tuple,
+    ast.Set: _set,
+    ast.Dict: _dict,
+    ast.JoinedStr: _joined,
+    ast.ListComp: _comprehension("list"),
+    ast.SetComp: _comprehension("set"),
+    ast.GeneratorExp: _comprehension("generator"),
+    ast.DictComp: _dict_comprehension,
+    ast.BinOp: _binop,
+    ast.UnaryOp: _unary,
+    ast.BoolOp: _boolop,
+    ast.Compare: _compare,
+    ast.IfExp: _ifexp,
+    ast.Lambda: _lambda,
+    ast.NamedExpr: _named,
+    ast.Yield: _yield,
+    ast.YieldFrom: _yield,
+    ast.Await: _yield,
+    ast.Attribute: _attribute,
+    ast.Subscript: _subscript,
+    ast.Starred: _starred,
+    ast.Slice: _slice,
+    ast.Call: _call,
+}

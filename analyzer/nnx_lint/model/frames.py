@@ -1,0 +1,108 @@
+"""Frames: a function being executed abstractly, and the trace scopes around it."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from nnx_lint.model.classes import ClassBase
+    from nnx_lint.model.modules import Env, Module
+    from nnx_lint.model.values import FuncVal, Obj, Value
+    from nnx_rules.transforms import Transform
+
+
+class TraceScope:
+    """A transform that is running: objects of a lower level than ``level`` are captured by its function."""
+
+    __slots__ = ("frame", "level", "row", "text")
+
+    def __init__(self, row: Transform, text: str, level: int) -> None:
+        self.row = row
+        self.text = text
+        self.level = level
+        self.frame: Frame | None = None
+
+
+class Frame:
+    """A function (or module or class body) being executed.
+
+    ``branches`` are the arms of ``if``, ``try`` and the like that lead to the present statement, outermost first, as
+    (node id, arm) pairs. ``call`` is the call expression in the caller that made this frame, ``None`` for entries;
+    ``scope`` is the innermost trace scope.
+    """
+
+    __slots__ = (
+        "branches",
+        "call",
+        "caller",
+        "cls",
+        "depth",
+        "env",
+        "func",
+        "initializing",
+        "level",
+        "module",
+        "receiver",
+        "results",
+        "scope",
+        "yields",
+    )
+
+    def __init__(
+        self,
+        module: Module,
+        env: Env,
+        *,
+        func: FuncVal | None = None,
+        caller: Frame | None = None,
+        call: ast.AST | None = None,
+        level: int = 0,
+        scope: tuple[TraceScope, ...] = (),
+        cls: ClassBase | None = None,
+        receiver: Value | None = None,
+    ) -> None:
+        self.module = module
+        self.env = env
+        self.func = func
+        self.caller = caller
+        self.call = call
+        self.level = level
+        self.scope = scope
+        self.cls = cls
+        self.receiver = receiver
+        self.depth: int = caller.depth + 1 if caller is not None else 0
+        self.branches: tuple[tuple[int, int], ...] = caller.branches if caller is not None else ()
+        self.results: list[Value] = []
+        self.yields = False
+        self.initializing: Obj | None = caller.initializing if caller is not None else None
+
+    @property
+    def name(self) -> str:
+        return self.func.name if self.func is not None else f"module {self.module.name}"
+
+    def crossed(self, level: int, provider: str | None) -> TraceScope | None:
+        """The outermost running transform that captures objects of ``level`` without lifting them, or ``None``.
+
+        The transforms of nnxkit lift what their functions capture; those of flax and jax do not.
+        """
+        for scope in self.scope:
+            if scope.level > level and not (scope.row.lifts_captures and provider == "nnxkit"):
+                return scope
+        return None
+
+    def place_within(self, scope: TraceScope, node: ast.AST) -> tuple[Module, ast.AST]:
+        """Where to report what happens at ``node``: the call in the traced function itself that leads there."""
+        frame: Frame = self
+        place = node
+        while (
+            frame is not scope.frame
+            and frame.caller is not None
+            and frame.call is not None
+            and len(frame.caller.scope) >= 1
+        ):
+            if scope not in frame.caller.scope:
+                break
+            place = frame.call
+            frame = frame.caller
+        return frame.module, place

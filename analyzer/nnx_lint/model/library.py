@@ -1,0 +1,560 @@
+"""What the functions and classes of JAX, NNX and Python do to abstract values. Dispatch is by canonical name."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from nnx_lint.model import attributes, events
+from nnx_lint.model.arrays import array_call
+from nnx_lint.model.classes import LibClass, UserClass, library_class
+from nnx_lint.model.expressions import element_of, text_of
+from nnx_lint.model.values import (
+    NUMBER,
+    STRING,
+    UNKNOWN,
+    Array,
+    Attr,
+    BoundMethod,
+    ClassVal,
+    Const,
+    DictVal,
+    Ext,
+    GraphDefVal,
+    Obj,
+    Other,
+    PartialVal,
+    Seq,
+    StateVal,
+    TagVal,
+    TransformVal,
+    Value,
+    present,
+)
+from nnx_rules import api, transforms
+from nnx_rules.attributes import Tag
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from nnx_lint.model.calls import Arguments
+    from nnx_lint.model.frames import Frame
+    from nnx_lint.model.interpreter import Interpreter
+
+    Handler = Callable[[Interpreter, Frame, Arguments, ast.AST, str], Value]
+
+
+def literal_positions(value: Value | None, default: tuple[int, ...]) -> tuple[int, ...] | None:
+    """Argument numbers written as a literal int or tuple of ints; ``None`` if they are not known."""
+    if value is None:
+        return default
+    if isinstance(value, Const) and isinstance(value.value, int):
+        return (value.value,)
+    if isinstance(value, Seq) and value.exact and all(isinstance(item, Const) for item in value.items):
+        return tuple(item.value for item in value.items if isinstance(item, Const) and isinstance(item.value, int))
+    return None
+
+
+# -- instances of library classes
+# ----------------------------------------------------------------------------------------------
+
+
+def construct_library(interp: Interpreter, frame: Frame, cls: LibClass, args: Arguments, node: ast.AST) -> Value:
+    """An instance of a library class, from constructor arguments."""
+    obj = Obj(cls, frame.level, node=node)
+    if cls.is_variable:
+        obj.args = {**args.keywords, "value": args.get(0, "value") or UNKNOWN}
+        return obj
+    names = cls.spec.init if cls.spec is not None else ()
+    given = {name: value for name, value in zip(names, args.positional, strict=False) if value is not None}
+    obj.args = None if args.starred and cls.name not in {"List", "Dict", "Sequential"} else {**given, **args.keywords}
+    rngs = args.keywords.get("rngs")
+    if isinstance(rngs, Obj) and rngs.cls.derives_from("nnx.Rngs") and cls.name not in {"RNN", "Bidirectional"}:
+        keyword = (
+            next((item.value for item in node.keywords if item.arg == "rngs"), node)
+            if isinstance(node, ast.Call)
+            else node
+        )
+        attributes.mutate(
+            interp, frame, rngs, text_of(keyword), f"creating a {cls.name} with it", "draw", node, "RngCount"
+        )
+    build = CONSTRUCTORS.get(cls.canonical)
+    if build is not None:
+        build(frame, obj, args)
+    else:
+        library_instance(obj, obj.args)
+    return obj
+
+
+def _list_elements(frame: Frame, obj: Obj, args: Arguments) -> None:
+    given = args.get(0, "it")
+    if given is None:
+        held = Seq("list", [], frame.level, exact=not args.starred)
+    elif isinstance(given, Seq):
+        held = Seq("list", [attributes.untagged(item) for item in given.items], frame.level, exact=given.exact)
+    else:
+        held = Seq("list", [element_of(given, frame.level)], frame.level, exact=False)
+    obj.attrs["[]"] = Attr(held)
+
+
+def _dict_entries(frame: Frame, obj: Obj, args: Arguments) -> None:
+    given = args.get(0)
+    entries = dict(args.keywords)
+    if isinstance(given, DictVal):
+        entries.update({str(key.value): value for key, value in given.items if isinstance(key, Const)})
+    for name, value in entries.items():
+        obj.attrs[name] = Attr(attributes.untagged(value))
+
+
+def _sequential_layers(frame: Frame, obj: Obj, args: Arguments) -> None:
+    layers = Obj(library_class("nnx.List") or obj.cls, frame.level)
+    items = [value if value is not None else UNKNOWN for value in args.positional]
+    layers.attrs["[]"] = Attr(Seq("list", items, frame.level, exact=not args.starred))
+    obj.attrs["layers"] = Attr(layers)
+
+
+CONSTRUCTORS: dict[str, Callable[[Frame, Obj, Arguments], None]] = {
+    "nnx.List": _list_elements,
+    "nnx.Dict": _dict_entries,
+    "nnx.Sequential": _sequential_layers,
+}
+
+
+def library_instance(obj: Obj, args: dict[str, Value] | None) -> None:
+    """Give an instance of a library class the Variables that it holds for these constructor arguments."""
+    cls = obj.cls
+    if not isinstance(cls, LibClass) or cls.spec is None or cls.spec.members is None:
+        return
+    for member in cls.spec.members:
+        if member.unless is not None and not _certainly_not(args, *member.unless):
+            continue
+        variable = library_class(member.variable)
+        if variable is not None and len(member.path) == 1:
+            obj.attrs[member.path[0]] = Attr(Obj(variable, obj.level, {"value": Array(obj.level)}))
+
+
+def _certainly_not(args: dict[str, Value] | None, name: str, excluded: object) -> bool:
+    if args is None:
+        return False
+    value = args.get(name)
+    return value is None or (isinstance(value, Const) and value.value != excluded)
+
+
+def library_member(obj: Obj, name: str) -> Value:
+    """An attribute of an instance of a library class (or of a project class below one) that has not been assigned."""
+    library = obj.cls.library
+    if library is None:
+        return UNKNOWN
+    if library.derives_from("nnx.Rngs"):
+        return BoundMethod(obj, name)
+    return BoundMethod(obj, name)
+
+
+def effect_of(obj: Obj, method: str) -> api.Effect | None:
+    """What calling a method of a library object does to the object."""
+    for item in obj.cls.ancestors:
+        if isinstance(item, LibClass) and item.spec is not None:
+            if method == "__call__" and item.spec.call is not api.Effect.PURE:
+                return item.spec.call
+            found = dict(item.spec.methods).get(method)
+            if found is not None:
+                return found
+        elif isinstance(item, UserClass) and method in item.methods:
+            return None
+    return None
+
+
+def certainly_stateful(obj: Obj, args: Arguments) -> bool:
+    """Whether calling a layer certainly updates its state: none of the options that switch it off may be in force."""
+    library = obj.cls.library
+    if library is None or library.spec is None:
+        return False
+    if obj.args is None or "**" in args.keywords:
+        return False
+    for name, value in library.spec.pure_when:
+        given = args.keywords.get(name, obj.args.get(name))
+        if given is None:
+            continue
+        if not isinstance(given, Const) or given.value == value:
+            return False
+    return True
+
+
+STATE_NAMES = {api.Effect.DRAWS: "RngCount", api.Effect.WRITES_STATE: "state", api.Effect.SETS_ATTRIBUTES: "attributes"}
+
+
+def call_library_object(
+    interp: Interpreter, frame: Frame, obj: Obj, args: Arguments, node: ast.AST, name: str
+) -> Value:
+    """Call an instance of a library class."""
+    library = obj.cls.library
+    if library is None:
+        return UNKNOWN
+    effect = effect_of(obj, "__call__")
+    if library.derives_from("nnx.Rngs") or library.derives_from("nnx.RngStream"):
+        attributes.mutate(interp, frame, obj, name, "drawing from it", "draw", node, "RngCount")
+        return Array(frame.level)
+    if effect is not None and certainly_stateful(obj, args):
+        attributes.mutate(interp, frame, obj, name, "calling it", "call", node, STATE_OF.get(library.name, "state"))
+    if library.canonical == "nnx.Sequential":
+        layers = attributes.attribute_of(obj, "layers")
+        if layers is not None and isinstance(layers.value, Obj):
+            from nnx_lint.model.calls import invoke
+            from nnx_lint.model.expressions import library_elements
+
+            held = library_elements(layers.value)
+            for item in held.items if held is not None else ():
+                invoke(interp, frame, item, args, node, name)
+        return UNKNOWN
+    if obj.cls.is_variable:
+        return UNKNOWN
+    return Array(frame.level) if library.spec is not None and library.name in ARRAY_LAYERS else UNKNOWN
+
+
+STATE_OF = {"BatchNorm": "BatchStat", "Dropout": "RngCount", "SpectralNorm": "BatchStat"}
+ARRAY_LAYERS = frozenset(
+    {
+        "Linear",
+        "LinearGeneral",
+        "Einsum",
+        "Conv",
+        "ConvTranspose",
+        "Embed",
+        "BatchNorm",
+        "LayerNorm",
+        "RMSNorm",
+        "GroupNorm",
+    }
+    | {"InstanceNorm", "Dropout", "MultiHeadAttention", "PReLU", "LoRALinear"}
+)
+
+
+def call_library_method(
+    interp: Interpreter, frame: Frame, method: BoundMethod, args: Arguments, node: ast.AST, name: str
+) -> Value:
+    """Call a method that a library class defines."""
+    receiver = method.receiver
+    if isinstance(receiver, ClassVal):
+        return UNKNOWN
+    if not isinstance(receiver, Obj):
+        return (
+            STRING
+            if isinstance(receiver, Const) and method.name in {"join", "format", "lower", "upper", "strip"}
+            else UNKNOWN
+        )
+    text = name.rpartition(".")[0] or name
+    if receiver.cls.is_variable:
+        if method.name in api.VARIABLE_WRITES:
+            attributes.mutate(interp, frame, receiver, text, f"`.{method.name}(...)`", "write", node)
+            return UNKNOWN
+        return attributes.variable_value(receiver) if method.name == "get_value" else UNKNOWN
+    if receiver.cls.derives_from("nnx.Rngs") or receiver.cls.derives_from("nnx.RngStream"):
+        return _draw(interp, frame, receiver, method.name, node, text)
+    if receiver.cls.derives_from("nnx.List") and method.name in {
+        "append",
+        "insert",
+        "extend",
+        "pop",
+        "remove",
+        "clear",
+    }:
+        attributes.mutate(interp, frame, receiver, text, f"`.{method.name}(...)`", "write", node)
+        return _list_method(frame, receiver, method.name, args)
+    if receiver.cls.derives_from("nnx.Dict") and method.name in {"update", "pop", "clear", "setdefault"}:
+        attributes.mutate(interp, frame, receiver, text, f"`.{method.name}(...)`", "write", node)
+        return UNKNOWN
+    effect = effect_of(receiver, method.name)
+    if effect is not None:
+        kind = "write" if effect is api.Effect.SETS_ATTRIBUTES or method.name in {"sow", "perturb"} else "call"
+        attributes.mutate(interp, frame, receiver, text, f"`.{method.name}(...)`", kind, node, STATE_NAMES[effect])
+        if method.name == "perturb":
+            return Array(frame.level)
+    return UNKNOWN
+
+
+def _list_method(frame: Frame, receiver: Obj, method: str, args: Arguments) -> Value:
+    from nnx_lint.model.expressions import library_elements
+
+    held = library_elements(receiver)
+    if held is None:
+        return UNKNOWN
+    added = args.get(1 if method == "insert" else 0)
+    if method in {"append", "insert"} and added is not None:
+        held.items.append(attributes.untagged(added))
+    elif method == "extend" and added is not None:
+        held.items.append(element_of(added, frame.level))
+    held.exact = False
+    return element_of(held, frame.level) if method == "pop" else UNKNOWN
+
+
+def _draw(interp: Interpreter, frame: Frame, rngs: Obj, method: str, node: ast.AST, text: str) -> Value:
+    if method in {"items", "keys", "values", "get"}:
+        return UNKNOWN
+    attributes.mutate(interp, frame, rngs, text, f"`.{method}(...)`", "draw", node, "RngCount")
+    if method in {"fork", "split", "broadcast"}:
+        return Obj(rngs.cls, frame.level)
+    return UNKNOWN if method.endswith(("_normal", "_uniform")) or method in {"orthogonal"} else Array(frame.level)
+
+
+# -- functions
+# -----------------------------------------------------------------------------------------------------------------
+
+
+def call_library(interp: Interpreter, frame: Frame, callee: Ext, args: Arguments, node: ast.AST, name: str) -> Value:
+    """Call a library function by its canonical name."""
+    canonical = callee.name
+    handler = HANDLERS.get(canonical)
+    if handler is not None:
+        return handler(interp, frame, args, node, name)
+    row = transforms.find(canonical)
+    if row is not None:
+        return _transform(interp, frame, row, args, node, name)
+    if canonical in api.INPLACE_FUNCTIONS:
+        target = args.get(0)
+        where = args.node_of(0)
+        if target is not None and where is not None:
+            attributes.mutate(interp, frame, target, text_of(where), f"`{name}(...)`", "write", node)
+        return UNKNOWN
+    if canonical in api.FILTER_CLASSES or canonical in api.FILTER_MAPPINGS:
+        return FilterVal(canonical, list(args.positional), args.keywords)
+    return array_call(canonical, args, frame.level)
+
+
+class FilterVal(Value):
+    """An instance of a filter class: ``nnx.All(nnx.Param, ...)``, ``nnx.StateAxes({...})``."""
+
+    __slots__ = ("args", "keywords", "name")
+    kind = Const.kind
+
+    def __init__(self, name: str, args: list[Value | None], keywords: dict[str, Value]) -> None:
+        self.name = name
+        self.args = args
+        self.keywords = keywords
+
+
+def _transform(
+    interp: Interpreter, frame: Frame, row: transforms.Transform, args: Arguments, node: ast.AST, name: str
+) -> Value:
+    from nnx_lint.model.calls import apply_transform, call_now
+
+    if row.form is transforms.Form.CALL:
+        return call_now(interp, frame, row, args, node, name)
+    argument = row.functions[0]
+    func = args.get(argument.position, argument.keyword)
+    options = {key: value for key, value in args.keywords.items() if key != argument.keyword}
+    applied = TransformVal(row, name, options, node)
+    if func is None:
+        return applied if not args.positional else UNKNOWN
+    where = args.node_of(argument.position, argument.keyword) or node
+    return apply_transform(interp, frame, applied, func, where, node, "call")
+
+
+def _tag(tag: Tag) -> Handler:
+    def handler(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
+        if not isinstance(node, ast.Call):
+            return UNKNOWN
+        if args.starred:
+            return UNKNOWN
+        value = TagVal(tag, args.get(0), args.keywords, node)
+        interp.publish(events.Tagged(frame, node, value))
+        return value
+
+    return handler
+
+
+def _partial(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
+    func = args.get(0)
+    if func is None or None in args.positional:
+        return UNKNOWN
+    rest = [value for value in args.positional[1:] if value is not None]
+    return PartialVal(func, rest, args.keywords)
+
+
+def _split(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
+    of = args.get(0) or UNKNOWN
+    if None in args.positional:
+        return UNKNOWN
+    count = max(len(args.positional) - 1, 1)
+    level = level_of(of, frame.level)
+    return Seq("tuple", [GraphDefVal(of), *(StateVal(of, level) for _ in range(count))], frame.level)
+
+
+def _state(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
+    of = args.get(0) or UNKNOWN
+    if None in args.positional:
+        return UNKNOWN
+    count = len(args.positional) - 1
+    level = level_of(of, frame.level)
+    if count <= 1:
+        return StateVal(of, level)
+    return Seq("tuple", [StateVal(of, level) for _ in range(count)], frame.level)
+
+
+def _pop(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
+    target, where = args.get(0), args.node_of(0)
+    if target is not None and where is not None:
+        attributes.mutate(interp, frame, target, text_of(where), f"`{name}(...)`", "untracked", node)
+    return _state(interp, frame, args, node, name)
+
+
+def level_of(value: Value, default: int) -> int:
+    """The trace level of an object."""
+    held = present(value)
+    return held.level if isinstance(held, (Obj, StateVal)) else default
+
+
+def _merge(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
+    graphdef = args.get(0)
+    if not isinstance(graphdef, GraphDefVal):
+        return UNKNOWN
+    of = present(graphdef.of)
+    if not isinstance(of, Obj):
+        return UNKNOWN
+    from nnx_lint.model.interpreter import refresh
+
+    copied = args.keywords.get("copy")
+    states = [value for value in args.positional[1:] if isinstance(value, StateVal)]
+    shared = min((value.level for value in states), default=frame.level)
+    level = frame.level if isinstance(copied, Const) and copied.value is True else shared
+    return refresh(of, max(level, 0))
+
+
+def _same(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
+    from nnx_lint.model.interpreter import refresh
+
+    value = args.get(0)
+    return refresh(value, frame.level) if isinstance(value, (Obj, StateVal)) else UNKNOWN
+
+
+def _sequence(type_name: str) -> Handler:
+    def handler(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
+        given = args.get(0)
+        if given is None:
+            return Seq(type_name, [], frame.level, exact=not args.starred, node=node)
+        if isinstance(given, Seq):
+            return Seq(type_name, given.items, frame.level, exact=given.exact and given.type != "set", node=node)
+        return Seq(type_name, [element_of(given, frame.level)], frame.level, exact=False, node=node)
+
+    return handler
+
+
+def _dict(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
+    given = args.get(0)
+    items: list[tuple[Value, Value]] = []
+    exact = not args.starred
+    if isinstance(given, DictVal):
+        items.extend(given.items)
+        exact = exact and given.exact
+    elif given is not None:
+        pair = element_of(given, frame.level)
+        held = pair.items[1] if isinstance(pair, Seq) and pair.exact and len(pair.items) == 2 else UNKNOWN
+        items.append((UNKNOWN, held))
+        exact = False
+    items.extend((Const(key), value) for key, value in args.keywords.items() if key != "**")
+    return DictVal(items, frame.level, exact=exact, node=node)
+
+
+def _zip(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
+    parts = [element_of(value, frame.level) if value is not None else UNKNOWN for value in args.positional]
+    return Seq("generator", [Seq("tuple", parts, frame.level)], frame.level, exact=False)
+
+
+def _enumerate(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
+    element = element_of(args.get(0) or UNKNOWN, frame.level)
+    return Seq("generator", [Seq("tuple", [NUMBER, element], frame.level)], frame.level, exact=False)
+
+
+def _range(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
+    return Seq("range", [NUMBER], frame.level, exact=False)
+
+
+def _elements_as(type_name: str) -> Handler:
+    def handler(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
+        return Seq(type_name, [element_of(args.get(0) or UNKNOWN, frame.level)], frame.level, exact=False)
+
+    return handler
+
+
+def _map(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
+    from nnx_lint.model.calls import Arguments as CallArguments
+    from nnx_lint.model.calls import invoke
+
+    func = args.get(0) or UNKNOWN
+    elements: list[Value | None] = [element_of(value or UNKNOWN, frame.level) for value in args.positional[1:]]
+    return Seq(
+        "map",
+        [invoke(interp, frame, func, CallArguments(node, elements, {}, []), node, name)],
+        frame.level,
+        exact=False,
+    )
+
+
+def _plain(what: str) -> Handler:
+    def handler(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
+        return Other(what)
+
+    return handler
+
+
+def _getattr(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
+    target, key = args.get(0), args.get(1)
+    if target is None or not isinstance(key, Const) or not isinstance(key.value, str):
+        return UNKNOWN
+    if len(args.positional) > 2 and not isinstance(present(target), Obj):
+        return UNKNOWN
+    return attributes.get_attribute(interp, frame, target, key.value, node)
+
+
+def _setattr(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
+    target, key, value = args.get(0), args.get(1), args.get(2)
+    where = args.node_of(0)
+    if target is None or value is None or where is None:
+        return UNKNOWN
+    if isinstance(key, Const) and isinstance(key.value, str):
+        attributes.set_attribute(interp, frame, target, text_of(where), key.value, value, args.node_of(2), node)
+    elif isinstance(target, Obj) and target is not frame.initializing:
+        attributes.mutate(interp, frame, target, text_of(where), "`setattr(...)`", "write", node)
+    return UNKNOWN
+
+
+HANDLERS: dict[str, Handler] = {
+    "nnx.data": _tag(Tag.DATA),
+    "nnx.static": _tag(Tag.STATIC),
+    "functools.partial": _partial,
+    "jax.tree_util.Partial": _partial,
+    "nnx.split": _split,
+    "nnx.state": _state,
+    "nnx.variables": _state,
+    "nnx.pop": _pop,
+    "nnx.merge": _merge,
+    "nnx.clone": _same,
+    "nnx.view": _same,
+    "nnx.with_attributes": _same,
+    "builtins.list": _sequence("list"),
+    "builtins.tuple": _sequence("tuple"),
+    "builtins.set": _sequence("set"),
+    "builtins.frozenset": _sequence("frozenset"),
+    "collections.deque": _sequence("deque"),
+    "builtins.sorted": _sequence("list"),
+    "builtins.reversed": _elements_as("generator"),
+    "builtins.filter": _elements_as("generator"),
+    "builtins.dict": _dict,
+    "collections.OrderedDict": _dict,
+    "builtins.zip": _zip,
+    "builtins.enumerate": _enumerate,
+    "builtins.range": _range,
+    "builtins.map": _map,
+    "builtins.int": _plain("an int"),
+    "builtins.float": _plain("a float"),
+    "builtins.bool": _plain("a bool"),
+    "builtins.str": _plain("a string"),
+    "builtins.len": _plain("an int"),
+    "builtins.isinstance": _plain("a bool"),
+    "builtins.hasattr": _plain("a bool"),
+    "builtins.callable": _plain("a bool"),
+    "builtins.repr": _plain("a string"),
+    "builtins.id": _plain("an int"),
+    "builtins.hash": _plain("an int"),
+    "builtins.getattr": _getattr,
+    "builtins.setattr": _setattr,
+}

@@ -1,0 +1,379 @@
+"""Execution of statements. Each handler returns whether the statement certainly ends the block that it is in."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from nnx_lint.model import attributes, construct, events, expressions, imports
+from nnx_lint.model.expressions import evaluate
+from nnx_lint.model.values import (
+    NONE,
+    UNKNOWN,
+    DictVal,
+    FuncVal,
+    Obj,
+    Seq,
+    Unknown,
+    Value,
+    join,
+    present,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from nnx_lint.model.frames import Frame
+    from nnx_lint.model.interpreter import Interpreter
+
+
+# -- binding
+# -------------------------------------------------------------------------------------------------------------------
+
+
+def assign(
+    interp: Interpreter, frame: Frame, target: ast.expr, value: Value, value_node: ast.expr | None, node: ast.AST
+) -> None:
+    """Bind a target: a name, an attribute, an item, or a tuple of targets."""
+    if isinstance(target, ast.Name):
+        scope = frame.env
+        if target.id in scope.globals:
+            scope = frame.module.env
+        scope.names[target.id] = value
+    elif isinstance(target, ast.Attribute):
+        obj = evaluate(interp, frame, target.value)
+        attributes.set_attribute(
+            interp, frame, obj, expressions.text_of(target.value), target.attr, value, value_node, node
+        )
+    elif isinstance(target, ast.Subscript):
+        container = evaluate(interp, frame, target.value)
+        key = evaluate(interp, frame, target.slice)
+        attributes.set_item(interp, frame, container, expressions.text_of(target.value), key, value, node)
+    elif isinstance(target, (ast.Tuple, ast.List)):
+        unpack(interp, frame, target, value, value_node, node)
+    elif isinstance(target, ast.Starred):
+        assign(interp, frame, target.value, UNKNOWN, None, node)
+
+
+def unpack(
+    interp: Interpreter,
+    frame: Frame,
+    target: ast.Tuple | ast.List,
+    value: Value,
+    value_node: ast.expr | None,
+    node: ast.AST,
+) -> None:
+    """Bind several targets to the elements of a value."""
+    starred = next((i for i, item in enumerate(target.elts) if isinstance(item, ast.Starred)), None)
+    if value_node is not None:
+        count = None if starred is not None else len(target.elts)
+        interp.publish(events.Unpacked(frame, node, value, value_node, count, target))
+    parts: list[Value]
+    nodes: list[ast.expr | None] = [None] * len(target.elts)
+    if isinstance(value, Seq) and value.exact and starred is None and len(value.items) == len(target.elts):
+        parts = list(value.items)
+        if isinstance(value_node, (ast.Tuple, ast.List)) and len(value_node.elts) == len(parts):
+            nodes = list(value_node.elts)
+    elif isinstance(value, Seq) and value.exact and starred is not None and len(value.items) >= len(target.elts) - 1:
+        after = len(target.elts) - starred - 1
+        middle = value.items[starred : len(value.items) - after]
+        parts = [*value.items[:starred], Seq("list", middle, frame.level), *value.items[len(value.items) - after :]]
+    else:
+        element = expressions.element_of(value, frame.level)
+        parts = [element] * len(target.elts)
+    for item, part, part_node in zip(target.elts, parts, nodes, strict=True):
+        inner = item.value if isinstance(item, ast.Starred) else item
+        assign(interp, frame, inner, part, part_node, node)
+
+
+# -- handlers
+# ------------------------------------------------------------------------------------------------------------------
+
+
+def _assign(interp: Interpreter, frame: Frame, node: ast.Assign) -> bool:
+    value = evaluate(interp, frame, node.value)
+    for target in node.targets:
+        assign(interp, frame, target, value, node.value, node)
+    return False
+
+
+def _ann_assign(interp: Interpreter, frame: Frame, node: ast.AnnAssign) -> bool:
+    if node.value is None:
+        return False
+    value = evaluate(interp, frame, node.value)
+    if isinstance(value, Unknown):
+        value = expressions.annotation_value(interp, frame, node.annotation)
+    assign(interp, frame, node.target, value, node.value, node)
+    return False
+
+
+def _aug_assign(interp: Interpreter, frame: Frame, node: ast.AugAssign) -> bool:
+    current = evaluate(interp, frame, node.target)
+    operand = evaluate(interp, frame, node.value)
+    held = present(current)
+    if isinstance(held, Seq) and held.type == "list" and isinstance(node.op, ast.Add):
+        element = expressions.element_of(operand, frame.level)
+        attributes.fill(interp, frame, held, element, "+=", node, expressions.text_of(node.target))
+        return False
+    if isinstance(held, Obj) and held.cls.is_variable:
+        attributes.mutate(interp, frame, held, expressions.text_of(node.target), "`+=`", "write", node)
+        return False
+    if isinstance(held, Obj) and held.cls.derives_from("nnx.List"):
+        attributes.mutate(interp, frame, held, expressions.text_of(node.target), "`+=`", "write", node)
+        return False
+    value = expressions.binary(current, operand, frame.level)
+    assign(interp, frame, node.target, value, None, node)
+    return False
+
+
+def _expr(interp: Interpreter, frame: Frame, node: ast.Expr) -> bool:
+    evaluate(interp, frame, node.value)
+    return False
+
+
+def _return(interp: Interpreter, frame: Frame, node: ast.Return) -> bool:
+    value = evaluate(interp, frame, node.value) if node.value is not None else NONE
+    frame.results.append(value)
+    returned(interp, frame, node, value)
+    return True
+
+
+def returned(interp: Interpreter, frame: Frame, node: ast.AST, value: Value) -> None:
+    """Publish what a function returns."""
+    interp.publish(events.Returned(frame, node, value))
+
+
+def _raise(interp: Interpreter, frame: Frame, node: ast.Raise) -> bool:
+    if node.exc is not None:
+        evaluate(interp, frame, node.exc)
+    return True
+
+
+def _end(interp: Interpreter, frame: Frame, node: ast.stmt) -> bool:
+    return True
+
+
+def _if(interp: Interpreter, frame: Frame, node: ast.If) -> bool:
+    test = evaluate(interp, frame, node.test)
+    known = expressions.truth(test)
+    if known is not None and not _version_test(node.test):
+        return interp.block(frame, node.body if known else node.orelse)
+    return branch(
+        interp,
+        frame,
+        node,
+        [
+            lambda: _arm(interp, frame, node.test, True, node.body),
+            lambda: _arm(interp, frame, node.test, False, node.orelse),
+        ],
+    )
+
+
+def _arm(interp: Interpreter, frame: Frame, test: ast.expr, positive: bool, body: list[ast.stmt]) -> bool:
+    expressions.narrow(interp, frame, test, positive)
+    return interp.block(frame, body)
+
+
+def _version_test(test: ast.expr) -> bool:
+    # `if sys.version_info >= ...` and `if TYPE_CHECKING`: both arms define names, so both must be seen.
+    return isinstance(test, ast.Name) and test.id == "TYPE_CHECKING"
+
+
+def branch(interp: Interpreter, frame: Frame, node: ast.AST, arms: list[Callable[[], bool | None]]) -> bool:
+    """Run alternatives on copies of the scope and join the scopes of those that go on."""
+    before = frame.env.names
+    outer = frame.branches
+    survivors: list[dict[str, Value]] = []
+    for position, arm in enumerate(arms):
+        frame.env.names = dict(before)
+        frame.branches = (*outer, (id(node), position))
+        ended = arm()
+        if not ended:
+            survivors.append(frame.env.names)
+    frame.branches = outer
+    if not survivors:
+        frame.env.names = before
+        return True
+    frame.env.names = _merge(survivors)
+    return False
+
+
+def _merge(scopes: list[dict[str, Value]]) -> dict[str, Value]:
+    first, *rest = scopes
+    if not rest:
+        return first
+    merged: dict[str, Value] = {}
+    for name in dict.fromkeys(name for scope in scopes for name in scope):
+        values = [scope[name] for scope in scopes if name in scope]
+        merged[name] = values[0] if all(value is values[0] for value in values) else join(*values)
+    return merged
+
+
+def _loop(interp: Interpreter, frame: Frame, node: ast.stmt, body: list[ast.stmt], bind: Callable[[], None]) -> None:
+    """Run a loop body once; names that it assigns are unknown at its start, because an earlier round may have set
+    them.
+    """
+    names = frame.env.names
+    for name in assigned_names(body):
+        if name in names and not isinstance(names[name], (Seq, DictVal, FuncVal)):
+            names[name] = join(names[name], UNKNOWN)
+
+    def once() -> bool:
+        bind()
+        interp.block(frame, body)
+        return False
+
+    branch(interp, frame, node, [once, lambda: False])
+
+
+def assigned_names(body: Iterable[ast.stmt]) -> set[str]:
+    """Names that statements bind, nested functions left out."""
+    found: set[str] = set()
+    todo: list[ast.AST] = list(body)
+    while todo:
+        node = todo.pop()
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found.add(node.id)
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            found.add(node.name)
+            continue
+        elif isinstance(node, ast.Lambda):
+            continue
+        todo.extend(ast.iter_child_nodes(node))
+    return found
+
+
+def _for(interp: Interpreter, frame: Frame, node: ast.For | ast.AsyncFor) -> bool:
+    iterable = evaluate(interp, frame, node.iter)
+    element = expressions.element_of(iterable, frame.level)
+    _loop(interp, frame, node, node.body, lambda: assign(interp, frame, node.target, element, None, node))
+    return interp.block(frame, node.orelse) if node.orelse else False
+
+
+def _while(interp: Interpreter, frame: Frame, node: ast.While) -> bool:
+    _loop(interp, frame, node, node.body, lambda: _ignore(evaluate(interp, frame, node.test)))
+    return False
+
+
+def _ignore(_: object) -> None:
+    return None
+
+
+def _with(interp: Interpreter, frame: Frame, node: ast.With | ast.AsyncWith) -> bool:
+    for item in node.items:
+        value = evaluate(interp, frame, item.context_expr)
+        if item.optional_vars is not None:
+            entered = value if isinstance(value, Obj) and value.cls.tracked else UNKNOWN
+            assign(interp, frame, item.optional_vars, entered, None, node)
+    return interp.block(frame, node.body)
+
+
+def _try(interp: Interpreter, frame: Frame, node: ast.Try | ast.TryStar) -> bool:
+    def handler(item: ast.ExceptHandler) -> Callable[[], bool]:
+        def run() -> bool:
+            if item.name:
+                frame.env.names[item.name] = UNKNOWN
+            return interp.block(frame, item.body)
+
+        return run
+
+    arms: list[Callable[[], bool | None]] = [lambda: interp.block(frame, node.body) or interp.block(frame, node.orelse)]
+    arms.extend(handler(item) for item in node.handlers)
+    ended = branch(interp, frame, node, arms)
+    return interp.block(frame, node.finalbody) or ended
+
+
+def _match(interp: Interpreter, frame: Frame, node: ast.Match) -> bool:
+    evaluate(interp, frame, node.subject)
+
+    def case(item: ast.match_case) -> Callable[[], bool]:
+        def run() -> bool:
+            for part in ast.walk(item.pattern):
+                name = getattr(part, "name", None) or getattr(part, "rest", None)
+                if isinstance(name, str):
+                    frame.env.names[name] = UNKNOWN
+            return interp.block(frame, item.body)
+
+        return run
+
+    return branch(interp, frame, node, [*(case(item) for item in node.cases), lambda: False])
+
+
+def _delete(interp: Interpreter, frame: Frame, node: ast.Delete) -> bool:
+    for target in node.targets:
+        if isinstance(target, ast.Name):
+            frame.env.names.pop(target.id, None)
+        elif isinstance(target, ast.Attribute):
+            obj = evaluate(interp, frame, target.value)
+            attributes.delete_attribute(interp, frame, obj, expressions.text_of(target.value), target.attr, node)
+        elif isinstance(target, ast.Subscript):
+            container = evaluate(interp, frame, target.value)
+            evaluate(interp, frame, target.slice)
+            attributes.delete_item(interp, frame, container, expressions.text_of(target.value), node)
+    return False
+
+
+def _global(interp: Interpreter, frame: Frame, node: ast.Global) -> bool:
+    frame.env.globals.update(node.names)
+    return False
+
+
+def _nonlocal(interp: Interpreter, frame: Frame, node: ast.Nonlocal) -> bool:
+    # Assignments to these names stay in this frame: what the outer scope sees afterwards is not known.
+    for name in node.names:
+        found = frame.env.parent.lookup(name) if frame.env.parent is not None else None
+        if found is not None:
+            found[0].names[name] = UNKNOWN
+    return False
+
+
+def _function(interp: Interpreter, frame: Frame, node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    value = construct.define_function(interp, frame, node)
+    frame.env.names[node.name] = value
+    return False
+
+
+def _class(interp: Interpreter, frame: Frame, node: ast.ClassDef) -> bool:
+    frame.env.names[node.name] = construct.define_class(interp, frame, node)
+    return False
+
+
+def _assert(interp: Interpreter, frame: Frame, node: ast.Assert) -> bool:
+    evaluate(interp, frame, node.test)
+    expressions.narrow(interp, frame, node.test, True)
+    return False
+
+
+def _import(interp: Interpreter, frame: Frame, node: ast.Import | ast.ImportFrom) -> bool:
+    imports.execute(interp, frame, node)
+    return False
+
+
+HANDLERS: dict[type[ast.stmt], Callable[..., bool]] = {
+    ast.Assign: _assign,
+    ast.AnnAssign: _ann_assign,
+    ast.AugAssign: _aug_assign,
+    ast.Expr: _expr,
+    ast.Return: _return,
+    ast.Raise: _raise,
+    ast.Break: _end,
+    ast.Continue: _end,
+    ast.If: _if,
+    ast.For: _for,
+    ast.AsyncFor: _for,
+    ast.While: _while,
+    ast.With: _with,
+    ast.AsyncWith: _with,
+    ast.Try: _try,
+    ast.TryStar: _try,
+    ast.Match: _match,
+    ast.Delete: _delete,
+    ast.Global: _global,
+    ast.Nonlocal: _nonlocal,
+    ast.FunctionDef: _function,
+    ast.AsyncFunctionDef: _function,
+    ast.ClassDef: _class,
+    ast.Assert: _assert,
+    ast.Import: _import,
+    ast.ImportFrom: _import,
+}

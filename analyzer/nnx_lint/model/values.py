@@ -1,0 +1,571 @@
+"""Abstract values: what the interpreter knows of a value without running the program.
+
+Invariants:
+
+* :data:`UNKNOWN` is a value like any other, and the answer whenever a fact is not certain; nothing may be concluded
+  from it;
+* an abstract object (:class:`Obj`, :class:`Seq`, :class:`DictVal`) is created once per place and interpretation and
+  compared by identity, so aliases are seen: two names for one list are one :class:`Seq`;
+* every object that NNX tracks by trace carries the *level* of the trace it was created in (0 outside all transforms).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nnx_rules.attributes import Kind, Status, Tag, ValueFacts
+
+if TYPE_CHECKING:
+    import ast
+    from collections.abc import Iterable, Sequence
+
+    from nnx_lint.model.classes import ClassBase
+    from nnx_lint.model.modules import Module
+    from nnx_rules.transforms import Transform
+
+
+class Value:
+    """Base of all abstract values; by itself an unknown one."""
+
+    __slots__ = ()
+
+    kind: Kind = Kind.UNKNOWN
+
+    def describe(self) -> str:
+        """A noun phrase for messages: "a list of Linear"."""
+        return "a value"
+
+    def facts(self) -> ValueFacts:
+        """The facts that decide an attribute's status."""
+        return ValueFacts(self.kind)
+
+
+class Unknown(Value):
+    """Nothing is known."""
+
+    __slots__ = ()
+
+
+UNKNOWN = Unknown()
+
+
+class Const(Value):
+    """A literal: number, string, bool, ``None``, ``...``."""
+
+    __slots__ = ("value",)
+    kind = Kind.OTHER
+
+    def __init__(self, value: object) -> None:
+        self.value = value
+
+    def describe(self) -> str:
+        return "None" if self.value is None else f"the {type(self.value).__name__} {self.value!r}"
+
+
+NONE = Const(None)
+
+
+class Other(Value):
+    """A value that certainly is one leaf and no data: a number, a string, a dtype, a function of a library."""
+
+    __slots__ = ("what",)
+    kind = Kind.OTHER
+
+    def __init__(self, what: str = "a plain value") -> None:
+        self.what = what
+
+    def describe(self) -> str:
+        return self.what
+
+
+NUMBER = Other("a number")
+STRING = Other("a string")
+
+
+class Array(Value):
+    """A jax or numpy array, a tracer or a PRNG key."""
+
+    __slots__ = ("level",)
+    kind = Kind.ARRAY
+
+    def __init__(self, level: int = 0) -> None:
+        self.level = level
+
+    def describe(self) -> str:
+        return "an array"
+
+
+class ArrayAttr(Value):
+    """A method of an array, or its ``.at`` helper: calling it gives an array."""
+
+    __slots__ = ("level",)
+
+    def __init__(self, level: int) -> None:
+        self.level = level
+
+
+class Ext(Value):
+    """A name of a library, by canonical dotted path: ``jax.numpy``, ``jax.jit``, ``nnx.split``."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    @property
+    def kind(self) -> Kind:  # type: ignore[override]
+        return Kind.OTHER if self.name.split(".", 1)[0] in {"jax", "nnx", "optax", "builtins", "math"} else Kind.UNKNOWN
+
+    def describe(self) -> str:
+        return f"`{self.name}`"
+
+
+class ModuleVal(Value):
+    """A module of the project."""
+
+    __slots__ = ("module",)
+    kind = Kind.OTHER
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+
+
+class ClassVal(Value):
+    """A class, of the project or of the library."""
+
+    __slots__ = ("cls",)
+    kind = Kind.OTHER
+
+    def __init__(self, cls: ClassBase) -> None:
+        self.cls = cls
+
+    def describe(self) -> str:
+        return f"the class `{self.cls.name}`"
+
+
+class AliasVal(Value):
+    """A subscripted class: ``nnx.Param[jax.Array]``."""
+
+    __slots__ = ("origin",)
+    kind = Kind.OTHER
+
+    def __init__(self, origin: ClassVal) -> None:
+        self.origin = origin
+
+
+class UnionTypeVal(Value):
+    """A union of types written as an expression: ``nnx.Param | nnx.BatchStat``."""
+
+    __slots__ = ("members",)
+    kind = Kind.OTHER
+
+    def __init__(self, members: tuple[Value, ...]) -> None:
+        self.members = members
+
+
+class Assignment:
+    """One assignment to an attribute: the value, the place, and the branches that lead there."""
+
+    __slots__ = ("branches", "deleted", "module", "node", "status", "value", "value_node")
+
+    def __init__(
+        self,
+        value: Value,
+        status: Status,
+        module: Module,
+        node: ast.AST,
+        value_node: ast.expr | None,
+        branches: tuple[tuple[int, int], ...],
+    ) -> None:
+        self.value = value
+        self.status = status
+        self.module = module
+        self.node = node
+        self.value_node = value_node
+        self.branches = branches
+
+    def dominates(self, branches: tuple[tuple[int, int], ...]) -> bool:
+        """Whether every path into those branches has executed this assignment (given that it is earlier)."""
+        return branches[: len(self.branches)] == self.branches
+
+
+class Attr:
+    """What is known of one attribute: its assignments in order, its declared status, and its value now."""
+
+    __slots__ = ("assignments", "declared", "value")
+
+    def __init__(self, value: Value, declared: Status | None = None) -> None:
+        self.value = value
+        self.declared = declared
+        self.assignments: list[Assignment] = []
+
+    @property
+    def first(self) -> Assignment | None:
+        return self.assignments[0] if self.assignments else None
+
+
+class Obj(Value):
+    """An instance of a class.
+
+    ``args`` are the constructor arguments by name where they are known (``None``: nothing is known of them),
+    ``attrs`` what has been assigned. ``level`` is the trace level it was created in.
+    """
+
+    __slots__ = ("args", "attrs", "cls", "constructing", "level", "node", "template")
+
+    def __init__(
+        self, cls: ClassBase, level: int, args: dict[str, Value] | None = None, node: ast.AST | None = None
+    ) -> None:
+        self.cls = cls
+        self.level = level
+        self.args = args
+        self.node = node
+        self.attrs: dict[str, Attr] = {}
+        self.constructing = False
+        self.template: Obj | None = None
+
+    @property
+    def kind(self) -> Kind:  # type: ignore[override]
+        if self.cls.is_variable:
+            return Kind.VARIABLE
+        if self.cls.is_pytree:
+            return Kind.PYTREE
+        if self.cls.registered_data:
+            return Kind.REGISTERED
+        return Kind.UNKNOWN if self.cls.is_open or self.cls.registered_container else Kind.OTHER
+
+    def describe(self) -> str:
+        name = self.cls.name
+        return f"{'an' if name[:1] in 'AEIOUaeiou' else 'a'} {name}"
+
+
+class Seq(Value):
+    """A list, tuple, set or other sequence. ``items`` are the elements that it may hold; ``exact`` says that these are
+    all, in order.
+    """
+
+    __slots__ = ("exact", "items", "level", "node", "type")
+
+    OPAQUE = frozenset({"set", "frozenset", "deque", "generator", "dict view", "map"})
+
+    def __init__(
+        self,
+        type: str,
+        items: Iterable[Value],
+        level: int = 0,
+        *,
+        exact: bool = True,
+        node: ast.AST | None = None,
+    ) -> None:
+        self.type = type
+        self.items = list(items)
+        self.level = level
+        self.exact = exact
+        self.node = node
+
+    @property
+    def opaque(self) -> bool:
+        """Whether JAX does not look into it."""
+        return self.type in self.OPAQUE
+
+    @property
+    def kind(self) -> Kind:  # type: ignore[override]
+        return Kind.OTHER if self.opaque else Kind.CONTAINER
+
+    def facts(self) -> ValueFacts:
+        if self.opaque:
+            return ValueFacts(Kind.OTHER)
+        return _container_facts(self.items)
+
+    def describe(self) -> str:
+        article = "an" if self.type[:1] in "aeiou" else "a"
+        return f"{article} {self.type}{_contents(self.items)}"
+
+
+class DictVal(Value):
+    """A dict. ``items`` are the entries that it may hold, keys as values."""
+
+    __slots__ = ("exact", "items", "level", "node")
+    kind = Kind.CONTAINER
+
+    def __init__(
+        self,
+        items: Iterable[tuple[Value, Value]],
+        level: int = 0,
+        *,
+        exact: bool = True,
+        node: ast.AST | None = None,
+    ) -> None:
+        self.items = list(items)
+        self.level = level
+        self.exact = exact
+        self.node = node
+
+    def facts(self) -> ValueFacts:
+        return _container_facts([value for _, value in self.items])
+
+    def describe(self) -> str:
+        return f"a dict{_contents([value for _, value in self.items])}"
+
+
+class TagVal(Value):
+    """The result of ``nnx.data(v)`` or ``nnx.static(v)``; ``value`` is ``None`` without a positional argument."""
+
+    __slots__ = ("keywords", "node", "tag", "value")
+
+    def __init__(self, tag: Tag, value: Value | None, keywords: dict[str, Value], node: ast.Call) -> None:
+        self.tag = tag
+        self.value = value
+        self.keywords = keywords
+        self.node = node
+
+    def facts(self) -> ValueFacts:
+        if self.value is None:
+            return ValueFacts(Kind.OTHER, self.tag)
+        inner = self.value.facts()
+        return ValueFacts(inner.kind, self.tag, inner.holds_data, inner.all_tags)
+
+    def describe(self) -> str:
+        return self.value.describe() if self.value is not None else f"`nnx.{self.tag.value}()`"
+
+
+class FuncVal(Value):
+    """A function of the project: ``def``, ``async def`` or ``lambda``, with the scope that it closes over."""
+
+    __slots__ = ("cls", "decorators", "defaults", "env", "module", "node")
+    kind = Kind.OTHER
+
+    def __init__(
+        self,
+        node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda,
+        module: Module,
+        env: object,
+        cls: ClassBase | None = None,
+    ) -> None:
+        self.node = node
+        self.module = module
+        self.env = env
+        self.cls = cls
+        self.defaults: dict[str, Value] = {}
+        self.decorators: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return getattr(self.node, "name", "<lambda>")
+
+    def describe(self) -> str:
+        return "a lambda" if self.name == "<lambda>" else f"the function `{self.name}`"
+
+
+class BoundMethod(Value):
+    """A method of an object; ``func`` is ``None`` for methods of library classes."""
+
+    __slots__ = ("func", "name", "receiver")
+    kind = Kind.OTHER
+
+    def __init__(self, receiver: Value, name: str, func: Value | None = None) -> None:
+        self.receiver = receiver
+        self.name = name
+        self.func = func
+
+    def describe(self) -> str:
+        return f"the bound method `{self.name}`"
+
+
+class SuperVal(Value):
+    """The result of ``super()``."""
+
+    __slots__ = ("after", "receiver")
+
+    def __init__(self, receiver: Obj, after: ClassBase) -> None:
+        self.receiver = receiver
+        self.after = after
+
+    def method(self, name: str) -> BoundMethod | None:
+        """The method of this name of the next class that has it."""
+        from nnx_lint.model.classes import LibClass, UserClass
+
+        ancestors = self.receiver.cls.ancestors
+        start = next((i for i, item in enumerate(ancestors) if item is self.after), len(ancestors)) + 1
+        for item in ancestors[start:]:
+            if isinstance(item, UserClass):
+                if name in item.methods:
+                    return BoundMethod(self.receiver, name, item.methods[name])
+                if name == "__init__" and item.own_dataclass:
+                    return None
+            elif isinstance(item, LibClass):
+                return BoundMethod(self.receiver, name)
+        return None
+
+
+class PartialVal(Value):
+    """``functools.partial(func, *args, **kwargs)``."""
+
+    __slots__ = ("args", "func", "keywords")
+    kind = Kind.OTHER
+
+    def __init__(self, func: Value, args: Sequence[Value], keywords: dict[str, Value]) -> None:
+        self.func = func
+        self.args = list(args)
+        self.keywords = keywords
+
+    def describe(self) -> str:
+        return "a partial"
+
+
+class TransformVal(Value):
+    """A transform that has its options but not yet its function: ``nnx.jit(static_argnums=0)``, ``partial(jax.jit,
+    ...)``.
+    """
+
+    __slots__ = ("keywords", "node", "row", "text")
+    kind = Kind.OTHER
+
+    def __init__(self, row: Transform, text: str, keywords: dict[str, Value], node: ast.AST) -> None:
+        self.row = row
+        self.text = text
+        self.keywords = keywords
+        self.node = node
+
+
+class Transformed(Value):
+    """A function under a transform of wrapper form."""
+
+    __slots__ = ("applied", "func", "ran")
+    kind = Kind.OTHER
+
+    def __init__(self, applied: TransformVal, func: Value) -> None:
+        self.applied = applied
+        self.func = func
+        self.ran = False
+
+    def describe(self) -> str:
+        return f"a function under `{self.applied.text}`"
+
+
+class GraphDefVal(Value):
+    """The GraphDef of an object."""
+
+    __slots__ = ("of",)
+    kind = Kind.OTHER
+
+    def __init__(self, of: Value) -> None:
+        self.of = of
+
+
+class StateVal(Value):
+    """A State of an object; ``level`` is the level of the Variables in it."""
+
+    __slots__ = ("level", "of")
+    kind = Kind.CONTAINER
+
+    def __init__(self, of: Value, level: int) -> None:
+        self.of = of
+        self.level = level
+
+    def facts(self) -> ValueFacts:
+        return ValueFacts(Kind.CONTAINER, holds_data=None)
+
+    def describe(self) -> str:
+        return "a State"
+
+
+class UnionVal(Value):
+    """One of several values, depending on a branch or an annotation."""
+
+    __slots__ = ("options",)
+
+    def __init__(self, options: tuple[Value, ...]) -> None:
+        self.options = options
+
+    @property
+    def kind(self) -> Kind:  # type: ignore[override]
+        kinds = {option.kind for option in self.options}
+        return kinds.pop() if len(kinds) == 1 else Kind.UNKNOWN
+
+    def facts(self) -> ValueFacts:
+        all_facts = {option.facts() for option in self.options}
+        return all_facts.pop() if len(all_facts) == 1 else ValueFacts(Kind.UNKNOWN)
+
+    def describe(self) -> str:
+        return " or ".join(dict.fromkeys(option.describe() for option in self.options))
+
+
+MAX_UNION = 6
+
+
+def join(*values: Value) -> Value:
+    """The value that is one of these; unknown if one of them is, or if there are too many."""
+    options: list[Value] = []
+    for value in values:
+        for option in value.options if isinstance(value, UnionVal) else (value,):
+            if isinstance(option, Unknown):
+                return UNKNOWN
+            if not any(same(option, known) for known in options):
+                options.append(option)
+    if len(options) == 1:
+        return options[0]
+    return UnionVal(tuple(options)) if 0 < len(options) <= MAX_UNION else UNKNOWN
+
+
+def same(left: Value, right: Value) -> bool:
+    """Whether two values need not be told apart."""
+    if left is right:
+        return True
+    if type(left) is not type(right):
+        return False
+    if isinstance(left, Const) and isinstance(right, Const):
+        return type(left.value) is type(right.value) and left.value == right.value
+    if isinstance(left, Ext) and isinstance(right, Ext):
+        return left.name == right.name
+    if isinstance(left, Array) and isinstance(right, Array):
+        return left.level == right.level
+    if isinstance(left, ClassVal) and isinstance(right, ClassVal):
+        return left.cls is right.cls
+    return isinstance(left, Other)
+
+
+def options(value: Value) -> tuple[Value, ...]:
+    """The values that this may be."""
+    return value.options if isinstance(value, UnionVal) else (value,)
+
+
+def present(value: Value) -> Value:
+    """The value without the option ``None``: what it is wherever it is used as an object."""
+    if isinstance(value, UnionVal):
+        rest = tuple(option for option in value.options if not (isinstance(option, Const) and option.value is None))
+        return rest[0] if len(rest) == 1 else UnionVal(rest) if rest else value
+    return value
+
+
+def _container_facts(items: Iterable[Value]) -> ValueFacts:
+    holds: bool | None = False
+    tags: frozenset[Tag] = frozenset()
+    for item in items:
+        facts = item.facts()
+        tags |= facts.all_tags
+        if facts.is_data:
+            holds = True
+        elif facts.is_data is None and holds is False:
+            holds = None
+    return ValueFacts(Kind.CONTAINER, None, holds, tags)
+
+
+def _contents(items: Sequence[Value]) -> str:
+    names = list(dict.fromkeys(_element_name(option) for item in items for option in options(item)))
+    known = [name for name in names if name]
+    if not known or len(known) > 3:
+        return ""
+    return " of " + " and ".join(known)
+
+
+def _element_name(value: Value) -> str:
+    if isinstance(value, TagVal) and value.value is not None:
+        return _element_name(value.value)
+    if isinstance(value, Obj):
+        return value.cls.name
+    if isinstance(value, Array):
+        return "arrays"
+    if isinstance(value, Seq):
+        return value.type + "s"
+    return "dicts" if isinstance(value, DictVal) else ""

@@ -1,0 +1,71 @@
+"""Output formats: each turns findings into text, and knows nothing of how they were found.
+
+A format is one module with one function ``render(report) -> Iterator[str]``; this table names them.
+"""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from nnx_lint.diagnostics import Diagnostic
+    from nnx_lint.source import SourceFile
+
+FORMATS = {
+    "full": "nnx_lint.output.full",
+    "concise": "nnx_lint.output.concise",
+    "json": "nnx_lint.output.json",
+}
+"""The module of each format; only the one that is asked for is loaded."""
+
+STYLES = {
+    "error": "1;31",
+    "warning": "1;33",
+    "info": "1;36",
+    "strong": "1",
+    "dim": "1;34",
+    "removed": "31",
+    "added": "32",
+    "note": "1;36",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a format prints.
+
+    Attributes:
+        diagnostics: the findings, in the order in which they are printed.
+        sources: the checked files, by path; a place in any other file is read from disk.
+        colour: whether the text is for a terminal that shows colours.
+    """
+
+    diagnostics: Sequence[Diagnostic]
+    sources: Mapping[str, SourceFile]
+    colour: bool
+
+    def paint(self, style: str, text: str) -> str:
+        """Put text into one of ``STYLES``."""
+        return f"\033[{STYLES[style]}m{text}\033[0m" if self.colour and text else text
+
+    def source(self, path: str) -> SourceFile | None:
+        """The file that a place is in, or ``None`` if it cannot be read."""
+        from nnx_lint.source import SourceError, SourceFile
+
+        known = self.sources.get(path)
+        if known is not None:
+            return known
+        try:
+            return SourceFile.read(path)
+        except SourceError:
+            return None
+
+
+def render(report: Report, format: str) -> Iterator[str]:
+    """Print a report in one of ``FORMATS``, piece by piece."""
+    pieces: Iterator[str] = importlib.import_module(FORMATS[format]).render(report)
+    return pieces

@@ -1,0 +1,65 @@
+"""What can be read about the rules in a terminal: the page of one, the list of all.
+
+A page is the Markdown file that specifies, documents and tests its rule. In a source tree it lies in ``tests/rules``,
+in an installed wheel inside of ``nnx_rules``. A rule without a page is described by what the registry knows.
+"""
+
+from __future__ import annotations
+
+import os.path
+from typing import TYPE_CHECKING
+
+import nnx_rules
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from nnx_rules.registry import Rule
+
+_PACKAGE = os.path.dirname(os.path.abspath(nnx_rules.__file__))
+PAGE_FOLDERS = (
+    os.path.join(_PACKAGE, "pages"),
+    os.path.join(_PACKAGE, "..", "..", "tests", "rules"),
+)
+
+
+def page(rule: Rule) -> str:
+    """The page of a rule, as Markdown."""
+    for folder in PAGE_FOLDERS:
+        try:
+            with open(os.path.join(folder, f"{rule.name}.md"), encoding="utf-8") as file:
+                return file.read()
+        except FileNotFoundError:
+            continue
+    return _summary(rule)
+
+
+def _summary(rule: Rule) -> str:
+    facts = {
+        "Code": rule.code,
+        "Severity": rule.severity.value,
+        "Reported by default": "yes" if rule.default else "no",
+        "Fix": rule.fix.value,
+        "Former names": ", ".join(rule.aliases),
+        "Raised by nnxkit as": f"`{rule.exception.__name__}`" if rule.exception else "",
+    }
+    lines = [f"# {rule.name} ({rule.code})", "", rule.summary, ""]
+    lines += (f"- {name}: {value}" for name, value in facts.items() if value)
+    lines += ("", "## Message", "", rule.message)
+    if rule.help:
+        lines += ("", "## Help", "", rule.help)
+    return "\n".join(lines) + "\n"
+
+
+def rule_list(rules: Iterable[Rule]) -> str:
+    """One line for each rule: code, name, whether it is on by default, its kind of fix, and what it finds."""
+    rows = [("code", "name", "default", "fix", "finds")]
+    rows += (
+        (rule.code, rule.name, "yes" if rule.default else "no", rule.fix.value.replace("none", "-"), rule.summary)
+        for rule in rules
+    )
+    widths = [max(len(row[column]) for row in rows) for column in range(4)]
+    lines = (
+        "  ".join((*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[4])) for row in rows
+    )
+    return "\n".join(lines) + "\n"

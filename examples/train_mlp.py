@@ -1,0 +1,96 @@
+"""Two interleaved spirals, told apart by a small network: nnxkit with plain jax transforms.
+
+`nnx.split` takes a model apart into its structure (a `GraphDef`, static) and its values (`State` pytrees), so that
+`jax.jit` and `jax.value_and_grad` see nothing but arrays; `nnx.merge` puts it together again under the trace. The
+parameters are differentiated; the rest, here a running estimate of the input's scale, is what the forward pass
+changed, and is returned as the auxiliary output.
+"""
+
+import itertools
+
+import jax
+import jax.numpy as jnp
+import optax
+
+import nnxkit as nnx
+
+STEPS, REPORT_EVERY, BATCH = 1200, 200, 256
+
+
+class Scale(nnx.Variable[jax.Array]):
+    """A running mean of squares: state that training changes, but no gradient does."""
+
+
+class Linear(nnx.Module):
+    """`x @ kernel + bias`: float32[..., inputs] -> float32[..., outputs]."""
+
+    def __init__(self, inputs: int, outputs: int, *, rngs: nnx.Rngs) -> None:
+        self.kernel = nnx.Param(jax.random.normal(rngs.params(), (inputs, outputs)) * (2 / inputs) ** 0.5)
+        self.bias = nnx.Param(jnp.zeros(outputs))
+
+    def __call__(self, x: jax.Array) -> jax.Array:
+        return x @ self.kernel[...] + self.bias[...]
+
+
+class SpiralNet(nnx.Module):
+    """Points in the plane, float32[batch, 2], to one logit each, float32[batch]."""
+
+    def __init__(self, width: int, depth: int, *, rngs: nnx.Rngs) -> None:
+        sizes = [2] + [width] * depth + [1]
+        self.scale = Scale(jnp.ones(2))
+        self.layers = nnx.List([Linear(i, o, rngs=rngs) for i, o in itertools.pairwise(sizes)])
+
+    def __call__(self, x: jax.Array) -> jax.Array:
+        self.scale[...] = 0.99 * self.scale[...] + 0.01 * jnp.square(x).mean(axis=0)
+        x = x / jnp.sqrt(self.scale[...])
+        for layer in self.layers[:-1]:
+            x = jax.nn.silu(layer(x))
+        return self.layers[-1](x)[:, 0]
+
+
+def spirals(key: jax.Array, count: int) -> tuple[jax.Array, jax.Array]:
+    """Draw noisy points of both spirals: float32[count, 2], and which spiral each is of: int32[count]."""
+    key_position, key_label, key_noise = jax.random.split(key, 3)
+    label = jax.random.bernoulli(key_label, shape=(count,)).astype(jnp.int32)
+    turn = jnp.sqrt(jax.random.uniform(key_position, (count,))) * 3 * jnp.pi
+    angle = turn + jnp.pi * label
+    points = jnp.stack([turn * jnp.cos(angle), turn * jnp.sin(angle)], axis=-1)
+    return points + 0.2 * jax.random.normal(key_noise, points.shape), label
+
+
+def main() -> None:
+    """Train, and print the loss and the accuracy on points that were not trained on."""
+    model = SpiralNet(width=64, depth=3, rngs=nnx.Rngs(0))
+    graphdef, params, rest = nnx.split(model, nnx.Param, ...)
+    optimizer = optax.adam(3e-3)
+
+    @jax.jit
+    def train_step(
+        params: nnx.State, rest: nnx.State, moments: optax.OptState, key: jax.Array
+    ) -> tuple[nnx.State, nnx.State, optax.OptState, jax.Array]:
+        points, labels = spirals(key, BATCH)
+
+        def loss_of(params: nnx.State, rest: nnx.State) -> tuple[jax.Array, nnx.State]:
+            # `rest` belongs to the surrounding trace, and the forward pass writes to it: work on a copy.
+            network = nnx.merge(graphdef, params, rest, copy=True)
+            loss = optax.sigmoid_binary_cross_entropy(network(points), labels).mean()
+            return loss, nnx.state(network, nnx.Not(nnx.Param))
+
+        (loss, rest), gradients = jax.value_and_grad(loss_of, has_aux=True)(params, rest)
+        updates, moments = optimizer.update(gradients, moments, params)
+        return optax.apply_updates(params, updates), rest, moments, loss
+
+    moments = optimizer.init(params)
+    for step, key in enumerate(jax.random.split(jax.random.key(1), STEPS), start=1):
+        params, rest, moments, loss = train_step(params, rest, moments, key)
+        if step == 1 or step % REPORT_EVERY == 0:
+            print(f"step {step:5d}   loss {loss:.4f}")
+
+    nnx.update(model, params, rest)
+    points, labels = spirals(jax.random.key(2), 4096)
+    accuracy = ((model(points) > 0) == labels).mean()
+    print(f"accuracy on 4096 new points: {accuracy:.1%}")
+
+
+if __name__ == "__main__":
+    main()

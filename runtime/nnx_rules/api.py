@@ -1,0 +1,314 @@
+"""What the names of NNX are: Variable types and their lattice, modules, functions and the layers' contents and effects.
+
+One catalogue for the runtime's re-exports, the analyzer's knowledge of library objects, completion and docs.
+Canonical names start with ``nnx.`` whatever library provides them (``flax.nnx`` or ``nnxkit``).
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+
+class Effect(enum.Enum):
+    """How calling a library object, or a method of it, changes the object."""
+
+    PURE = "pure"
+    WRITES_STATE = "writes state"
+    """Writes Variables: statistics, caches, counters, optimizer state, metric state."""
+    DRAWS = "draws"
+    """Advances the counter of a random stream."""
+    SETS_ATTRIBUTES = "sets attributes"
+    """Writes plain attributes (``train()``, ``eval()``, ``set_attributes()``)."""
+
+
+PROVIDERS: tuple[str, ...] = ("flax.nnx", "nnxkit")
+"""Import paths that provide the canonical ``nnx`` namespace."""
+
+SUBMODULES: frozenset[str] = frozenset(
+    [
+        "bridge",
+        "compat",
+        "deprecations",
+        "extract",
+        "filterlib",
+        "graph",
+        "graphlib",
+        "helpers",
+        "initializers",
+        "metrics",
+        "module",
+        "nn",
+        "object",
+        "optimizer",
+        "proxy_caller",
+        "pytreelib",
+        "reprlib",
+        "rnglib",
+        "spmd",
+        "statelib",
+        "summary",
+        "tracers",
+        "training",
+        "transforms",
+        "traversals",
+        "variablelib",
+        "visualization",
+        "wrappers",
+    ]
+)
+"""Modules below a provider that re-export names of the namespace (``flax.nnx.variablelib.Param`` is ``nnx.Param``)."""
+
+NAMESPACES: frozenset[str] = frozenset({"bridge", "compat", "initializers", "metrics", "spmd"})
+"""The submodules whose names are their own (``nnx.metrics.Average``), not those of the top level."""
+
+VARIABLES: dict[str, str | None] = {
+    "nnx.Variable": None,
+    "nnx.Param": "nnx.Variable",
+    "nnx.LoRAParam": "nnx.Param",
+    "nnx.BatchStat": "nnx.Variable",
+    "nnx.Cache": "nnx.Variable",
+    "nnx.Intermediate": "nnx.Variable",
+    "nnx.Perturbation": "nnx.Intermediate",
+    "nnx.RngState": "nnx.Variable",
+    "nnx.RngKey": "nnx.RngState",
+    "nnx.RngCount": "nnx.RngState",
+    "nnx.OptState": "nnx.Variable",
+    "nnx.OptArray": "nnx.OptState",
+    "nnx.OptVariable": "nnx.OptState",
+    "nnx.metrics.MetricState": "nnx.Variable",
+}
+"""Every Variable type of the library with its base."""
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A Variable or submodule that an instance of a library class holds.
+
+    ``unless`` names a constructor keyword and the literal value with which the member is absent (``use_bias=False``);
+    ``only`` one that must be given, with that value, for it to be there.
+    """
+
+    path: tuple[str, ...]
+    variable: str
+    unless: tuple[str, object] | None = None
+    only: tuple[str, object] | None = None
+    tag: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LibraryClass:
+    """A class of the library.
+
+    Attributes:
+        name: canonical name.
+        base: canonical name of the base class.
+        members: the Variables of an instance, or ``None`` where they depend on more than literal options.
+        call: what calling an instance does to it.
+        pure_when: constructor or call keywords with the value that makes the call pure (``use_running_average=True``).
+        methods: effect of methods by name, besides ``__call__``.
+        init: names of the positional constructor parameters.
+    """
+
+    name: str
+    base: str = "nnx.Module"
+    members: tuple[Member, ...] | None = None
+    call: Effect = Effect.PURE
+    pure_when: tuple[tuple[str, object], ...] = ()
+    methods: tuple[tuple[str, Effect], ...] = ()
+    init: tuple[str, ...] = ()
+
+
+_MODULE_METHODS = (
+    ("train", Effect.SETS_ATTRIBUTES),
+    ("eval", Effect.SETS_ATTRIBUTES),
+    ("set_attributes", Effect.SETS_ATTRIBUTES),
+    ("sow", Effect.WRITES_STATE),
+    ("perturb", Effect.WRITES_STATE),
+)
+
+
+def _param(*path: str, unless: tuple[str, object] | None = None) -> Member:
+    return Member(path, "nnx.Param", unless=unless)
+
+
+_KERNEL_BIAS = (_param("kernel"), _param("bias", unless=("use_bias", False)))
+_SCALE_BIAS = (_param("scale", unless=("use_scale", False)), _param("bias", unless=("use_bias", False)))
+_STREAM = (Member(("key",), "nnx.RngKey"), Member(("count",), "nnx.RngCount"))
+
+_CLASSES = (
+    LibraryClass("nnx.Pytree", base="", members=()),
+    LibraryClass("nnx.Object", base="nnx.Pytree", members=()),
+    LibraryClass("nnx.Module", base="nnx.Pytree", members=(), methods=_MODULE_METHODS),
+    LibraryClass("nnx.List", base="nnx.Pytree", init=("it",)),
+    LibraryClass("nnx.Dict", base="nnx.Pytree"),
+    LibraryClass("nnx.Sequential"),
+    LibraryClass("nnx.Linear", members=_KERNEL_BIAS, init=("in_features", "out_features")),
+    LibraryClass("nnx.LinearGeneral", members=_KERNEL_BIAS, init=("in_features", "out_features")),
+    LibraryClass("nnx.Einsum", members=None, init=("einsum_str", "kernel_shape", "bias_shape")),
+    LibraryClass("nnx.Conv", members=_KERNEL_BIAS, init=("in_features", "out_features", "kernel_size", "strides")),
+    LibraryClass(
+        "nnx.ConvTranspose", members=_KERNEL_BIAS, init=("in_features", "out_features", "kernel_size", "strides")
+    ),
+    LibraryClass("nnx.Embed", members=(_param("embedding"),), init=("num_embeddings", "features")),
+    LibraryClass(
+        "nnx.BatchNorm",
+        members=(*_SCALE_BIAS, Member(("mean",), "nnx.BatchStat"), Member(("var",), "nnx.BatchStat")),
+        call=Effect.WRITES_STATE,
+        pure_when=(("use_running_average", True),),
+        init=("num_features",),
+    ),
+    LibraryClass("nnx.LayerNorm", members=_SCALE_BIAS, init=("num_features",)),
+    LibraryClass("nnx.RMSNorm", members=(_param("scale", unless=("use_scale", False)),), init=("num_features",)),
+    LibraryClass("nnx.GroupNorm", members=_SCALE_BIAS, init=("num_features", "num_groups", "group_size")),
+    LibraryClass("nnx.InstanceNorm", members=_SCALE_BIAS, init=("num_features",)),
+    LibraryClass(
+        "nnx.SpectralNorm", call=Effect.WRITES_STATE, pure_when=(("update_stats", False),), init=("layer_instance",)
+    ),
+    LibraryClass("nnx.WeightNorm", init=("layer_instance",)),
+    LibraryClass(
+        "nnx.Dropout",
+        members=None,
+        call=Effect.DRAWS,
+        pure_when=(("deterministic", True), ("rate", 0), ("rate", 0.0), ("rate", 1), ("rate", 1.0)),
+        init=("rate",),
+    ),
+    LibraryClass("nnx.MultiHeadAttention", init=("num_heads", "in_features", "qkv_features", "out_features")),
+    LibraryClass("nnx.RNNCellBase"),
+    LibraryClass("nnx.LSTMCell", base="nnx.RNNCellBase", init=("in_features", "hidden_features")),
+    LibraryClass("nnx.OptimizedLSTMCell", base="nnx.RNNCellBase", init=("in_features", "hidden_features")),
+    LibraryClass("nnx.GRUCell", base="nnx.RNNCellBase", init=("in_features", "hidden_features")),
+    LibraryClass("nnx.SimpleCell", base="nnx.RNNCellBase", init=("in_features", "hidden_features")),
+    LibraryClass("nnx.RNN", init=("cell",)),
+    LibraryClass("nnx.Bidirectional", init=("forward_rnn", "backward_rnn")),
+    LibraryClass("nnx.LoRA", init=("in_features", "lora_rank", "out_features")),
+    LibraryClass("nnx.LoRALinear", base="nnx.Linear", init=("in_features", "out_features")),
+    LibraryClass("nnx.PReLU", members=(_param("negative_slope"),)),
+    LibraryClass(
+        "nnx.Rngs",
+        base="nnx.Pytree",
+        call=Effect.DRAWS,
+        methods=(("fork", Effect.DRAWS), ("split", Effect.DRAWS), ("broadcast", Effect.DRAWS)),
+    ),
+    LibraryClass(
+        "nnx.RngStream",
+        base="nnx.Pytree",
+        members=_STREAM,
+        call=Effect.DRAWS,
+        methods=(("fork", Effect.DRAWS), ("split", Effect.DRAWS), ("broadcast", Effect.DRAWS)),
+    ),
+    LibraryClass(
+        "nnx.Optimizer",
+        base="nnx.Pytree",
+        methods=(("update", Effect.WRITES_STATE),),
+        init=("model", "tx"),
+    ),
+    LibraryClass(
+        "nnx.ModelAndOptimizer", base="nnx.Optimizer", methods=(("update", Effect.WRITES_STATE),), init=("model", "tx")
+    ),
+    LibraryClass(
+        "nnx.EMA",
+        base="nnx.Pytree",
+        methods=(("update", Effect.WRITES_STATE),),
+        init=("params", "decay"),
+    ),
+    LibraryClass("nnx.TrainState", base="nnx.Pytree"),
+    LibraryClass(
+        "nnx.metrics.Metric",
+        base="nnx.Pytree",
+        methods=(("update", Effect.WRITES_STATE), ("reset", Effect.WRITES_STATE)),
+    ),
+    LibraryClass("nnx.metrics.Average", base="nnx.metrics.Metric"),
+    LibraryClass("nnx.metrics.Accuracy", base="nnx.metrics.Average"),
+    LibraryClass("nnx.metrics.Welford", base="nnx.metrics.Metric"),
+    LibraryClass("nnx.metrics.MultiMetric", base="nnx.metrics.Metric"),
+    LibraryClass("nnx.bridge.ToNNX"),
+)
+
+CLASSES: dict[str, LibraryClass] = {item.name: item for item in _CLASSES}
+"""Every class below ``nnx.Pytree`` that the library provides, by canonical name."""
+
+TOP_LEVEL_ALIASES: dict[str, str] = {
+    "nnx.Metric": "nnx.metrics.Metric",
+    "nnx.Average": "nnx.metrics.Average",
+    "nnx.Accuracy": "nnx.metrics.Accuracy",
+    "nnx.Welford": "nnx.metrics.Welford",
+    "nnx.MultiMetric": "nnx.metrics.MultiMetric",
+    "nnx.MetricState": "nnx.metrics.MetricState",
+    "nnx.VariableState": "nnx.Variable",
+}
+"""Names of the top level that are defined in a namespace, or kept for old code."""
+
+FILTER_CLASSES: frozenset[str] = frozenset(
+    {
+        "nnx.OfType",
+        "nnx.WithTag",
+        "nnx.PathContains",
+        "nnx.PathIn",
+        "nnx.Any",
+        "nnx.All",
+        "nnx.Not",
+        "nnx.Everything",
+        "nnx.Nothing",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FilterFunction:
+    """A function that partitions leaves by filters.
+
+    Attributes:
+        name: canonical name.
+        first: position of the first filter argument.
+        leading: number of results before the States (``split`` returns the graphdef first).
+        exhaustive: whether a leaf that no filter takes is an error.
+        ordered: whether a leading ``...`` is refused at run time.
+        tuple_always: whether the result is a tuple whatever the number of filters.
+        at_least_one: whether a call without filters is an error.
+    """
+
+    name: str
+    first: int = 1
+    leading: int = 0
+    exhaustive: bool = False
+    ordered: bool = True
+    tuple_always: bool = False
+    at_least_one: bool = False
+
+
+FILTER_FUNCTIONS: dict[str, FilterFunction] = {
+    item.name: item
+    for item in (
+        FilterFunction("nnx.split", leading=1, exhaustive=True, tuple_always=True),
+        FilterFunction("nnx.state"),
+        FilterFunction("nnx.variables"),
+        FilterFunction("nnx.pop", ordered=False, at_least_one=True),
+        FilterFunction("nnx.unpack", exhaustive=True),
+        FilterFunction("nnx.split_state", exhaustive=True, at_least_one=True),
+        FilterFunction("nnx.filter_state", at_least_one=True),
+    )
+}
+"""Functions whose trailing arguments are filters, by canonical name."""
+
+FILTER_MAPPINGS: frozenset[str] = frozenset({"nnx.StateAxes", "nnx.StateSharding"})
+"""Classes whose argument maps filters to values."""
+
+INPLACE_FUNCTIONS: frozenset[str] = frozenset(
+    {"nnx.update", "nnx.reseed", "nnx.set_metadata", "nnx.split_rngs", "nnx.fork_rngs", "nnx.restore_rngs"}
+)
+"""Functions that change their first argument, with a trace check."""
+
+VARIABLE_WRITES: frozenset[str] = frozenset(
+    {
+        "set_value",
+        "set_raw_value",
+        "set_metadata",
+        "del_metadata",
+        "copy_from",
+        "update_from_state",
+        "add_axis",
+        "remove_axis",
+    }
+)
+"""Methods of a Variable that change it, with a trace check."""

@@ -1,0 +1,170 @@
+"""Typed errors: one class for each kind of mistake, all with the same fields.
+
+Every error that the runtime raises for a rule is an :class:`NNXError`. It is also a ``ValueError``, ``TypeError``,
+``AttributeError`` or ``KeyError`` where NNX code already catches one of these, so existing ``except`` clauses keep
+working. The text is made from the fields, in a fixed order: what is wrong, then the rule, where, and the mend.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from nnx_rules.registry import Rule
+
+Path = tuple[object, ...]
+"""Where a value sits in a graph: attribute names and indices from the root, ``("layers", 0, "kernel")``."""
+
+Place = tuple[str, int]
+"""A line of source: file name and one-based line number."""
+
+
+def format_path(path: Sequence[object]) -> str:
+    """Render a path the way the attribute is reached in Python: ``layers[0].kernel``.
+
+    >>> format_path(("layers", 0, "kernel"))
+    'layers[0].kernel'
+    """
+    text = ""
+    for key in path:
+        if isinstance(key, str) and key.isidentifier():
+            text += f".{key}" if text else key
+        else:
+            text += f"[{key!r}]"
+    return text
+
+
+class NNXError(Exception):
+    """A mistake that a rule describes.
+
+    Attributes:
+        rule: the rule that was broken; ``None`` only for errors that no rule describes.
+        cls: name of the class of the object concerned, or ``None``.
+        path: path of the attribute or leaf concerned, or ``None``.
+        other_path: the second path of a conflict (aliases, duplicates), or ``None``.
+        first_assigned: file and line where the attribute got its status, or ``None``.
+        help: the mend, in one or more lines.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        rule: Rule | None = None,
+        cls: str | None = None,
+        path: Path | None = None,
+        other_path: Path | None = None,
+        first_assigned: Place | None = None,
+        help: str = "",
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.rule = rule
+        self.cls = cls
+        self.path = path
+        self.other_path = other_path
+        self.first_assigned = first_assigned
+        self.help = help
+
+    @property
+    def code(self) -> str | None:
+        """Stable code of the rule, such as ``NNX101``."""
+        return self.rule.code if self.rule is not None else None
+
+    def __str__(self) -> str:
+        lines = [self.message]
+        if self.rule is not None:
+            lines.append(f"  rule: {self.rule.code} {self.rule.name}")
+        if self.first_assigned is not None:
+            lines.append("  first assigned: {}:{}".format(*self.first_assigned))
+        lines.extend(f"  help: {line}" for line in self.help.splitlines())
+        return "\n".join(lines)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # Exceptions cross process boundaries (pytest-xdist, multiprocessing): keyword fields must survive pickling.
+        fields = {name: getattr(self, name) for name in ("rule", "cls", "path", "other_path", "first_assigned", "help")}
+        return (_rebuild, (type(self), self.message, fields))
+
+
+def _rebuild(kind: type[NNXError], message: str, fields: dict[str, object]) -> NNXError:
+    return kind(message, **fields)  # type: ignore[arg-type]
+
+
+class AttributeStatusError(NNXError, ValueError):
+    """A value contradicts the data/static status of the attribute that receives it."""
+
+
+class StatusTagError(NNXError, ValueError):
+    """``nnx.data`` or ``nnx.static`` is used where it has no meaning."""
+
+
+class StatusTagArgumentError(NNXError, TypeError):
+    """``nnx.data`` or ``nnx.static`` is called with arguments that it does not take."""
+
+
+class ClassDefinitionError(NNXError, ValueError):
+    """A class statement asks for something that a Pytree class cannot be."""
+
+
+class ClassLayoutError(NNXError, TypeError):
+    """A class statement has a memory layout or a signature that a Pytree class cannot have."""
+
+
+class TraceContextError(NNXError):
+    """An object is changed from another trace level than the one it was created in."""
+
+
+class FilterError(NNXError, ValueError):
+    """A list of filters can not do what it says."""
+
+
+class FilterTypeError(NNXError, TypeError):
+    """A value is not a filter, or a filter is built from the wrong arguments."""
+
+
+class StateMismatchError(NNXError, ValueError):
+    """A State does not fit the graph that it is merged or written into."""
+
+
+class StateArgumentError(NNXError, TypeError):
+    """A graph function got a State, GraphDef or node in the wrong place."""
+
+
+class GraphError(NNXError, ValueError):
+    """A graph has a structure that the operation does not support (sharing, cycles, immutable containers)."""
+
+
+class ContextError(NNXError, ValueError):
+    """A graph update context is missing, or is used outside its scope."""
+
+
+class SowError(NNXError, ValueError):
+    """``sow`` or ``perturb`` meets an attribute that it cannot write."""
+
+
+class UnknownAttributeError(NNXError, ValueError):
+    """``train``, ``eval``, ``set_attributes`` or ``view`` names an attribute that no module has."""
+
+
+class RngStreamError(NNXError, AttributeError):
+    """A named random stream does not exist and there is no default stream."""
+
+
+class RngStreamKeyError(NNXError, KeyError):
+    """``rngs["name"]`` asks for a stream that does not exist."""
+
+    __str__ = NNXError.__str__  # KeyError would print the repr of the message
+
+
+class RngArgumentError(NNXError, ValueError):
+    """A random stream is made from something that is neither a seed nor a key."""
+
+
+class VariableError(NNXError, ValueError):
+    """A Variable is asked for something that its type, metadata or registration does not allow."""
+
+
+class VariableAttributeError(NNXError, AttributeError):
+    """An attribute of a Variable is set or deleted that only the metadata functions may change."""

@@ -1,0 +1,111 @@
+"""NNX33 to NNX35: merge, update, state, contexts, sharing."""
+
+from nnx_rules.errors import ContextError, GraphError, StateArgumentError, StateMismatchError
+from nnx_rules.registry import Rule
+
+MERGE_MISSING_STATE = Rule(
+    code="NNX331",
+    name="merge-missing-state",
+    summary="`nnx.merge` does not get every State that the split produced.",
+    message="the States given do not hold {leaves}",
+    help="pass every State that `nnx.split` returned",
+    exception=StateMismatchError,
+)
+MERGE_UNKNOWN_PATH = Rule(
+    code="NNX332",
+    name="merge-unknown-path",
+    summary="A State given to `nnx.merge` has leaves that the graphdef does not know.",
+    message="the States given hold {leaves}, which the graphdef does not know",
+    help="pass the States of the same split",
+    exception=StateMismatchError,
+)
+MERGE_WRONG_TYPE = Rule(
+    code="NNX333",
+    name="merge-wrong-variable-type",
+    summary="A State given to `nnx.merge` has a Variable of another type than the graphdef records.",
+    message="`{path}` is a `{given}` in the State and a `{expected}` in the graphdef",
+    help="pass the States of the same split",
+    exception=StateMismatchError,
+)
+MERGE_ARGUMENTS = Rule(
+    code="NNX334",
+    name="merge-arguments",
+    summary="`nnx.merge` takes a graphdef first and States after it.",
+    message="`nnx.merge` got {given}",
+    help="write `nnx.merge(graphdef, state, ...)`",
+    exception=StateArgumentError,
+)
+UPDATE_UNKNOWN_PATH = Rule(
+    code="NNX335",
+    name="update-unknown-path",
+    summary="`nnx.update` gets a path that the node does not have.",
+    message="the State holds `{path}`, which `{cls}` does not have",
+    help="check the State's origin; new attributes are added by assignment",
+    exception=StateMismatchError,
+)
+UPDATE_SHAPE = Rule(
+    code="NNX336",
+    name="update-shape",
+    summary="`nnx.update` gets an array of another shape than the Variable has.",
+    message="`{path}` has shape {expected}, and the State brings shape {given}",
+    help="replace the value on purpose with `variable.set_value(...)`",
+    exception=StateMismatchError,
+)
+UPDATE_ARGUMENTS = Rule(
+    code="NNX337",
+    name="update-arguments",
+    summary="`nnx.update` takes a node first and States after it.",
+    message="`nnx.update` got {given}",
+    help="write `nnx.update(node, state, ...)`",
+    exception=StateArgumentError,
+)
+UPDATE_KIND = Rule(
+    code="NNX338",
+    name="update-subgraph-with-leaf",
+    summary="`nnx.update` gets a leaf where the node has a submodule, or the reverse.",
+    message="`{path}` is {expected} in the node and {given} in the State",
+    help="pass a State of the same structure",
+    exception=StateMismatchError,
+)
+DUPLICATE_NODE = Rule(
+    code="NNX339",
+    name="tree-mode-sharing",
+    summary="A node is shared or part of a cycle where only trees are supported.",
+    message="`{path}` and `{other_path}` are the same {value}, which a tree cannot express",
+    help="use graph mode, or make the reference unique",
+    exception=GraphError,
+)
+NOT_A_NODE = Rule(
+    code="NNX340",
+    name="state-of-non-node",
+    summary="A graph function is given something that has no state.",
+    message="`{function}` takes a module, Pytree or container, and got {given}",
+    help="pass the module itself",
+    exception=StateArgumentError,
+)
+CONTEXT_MISSING = Rule(
+    code="NNX341",
+    name="update-context-missing",
+    summary="A graph update context is used outside its scope, or without the option that it needs.",
+    message="{problem}",
+    help="open `nnx.update_context(tag)` around both sides",
+    exception=ContextError,
+)
+STATE_CONFLICT = Rule(
+    code="NNX342",
+    name="state-conflict",
+    summary="Two States hold a leaf and a subtree at the same path.",
+    message="`{path}` is a leaf in one State and a subtree in another",
+    help="merge States of the same structure",
+    exception=StateMismatchError,
+)
+DUPLICATE_REFERENCE = Rule(
+    code="NNX343",
+    name="duplicate-reference",
+    summary="The same array or Variable is reachable by two paths where each must be unique.",
+    message="the same object is found at {paths}",
+    help="copy one of them, or pass `allow_duplicates=True` where it is offered",
+    exception=GraphError,
+)
+
+RULES = tuple(value for value in list(globals().values()) if isinstance(value, Rule))

@@ -1,0 +1,41 @@
+"""NNX5: randomness."""
+
+from nnx_rules.errors import RngArgumentError, RngStreamError, RngStreamKeyError
+from nnx_rules.registry import Rule
+
+MISSING_STREAM = Rule(
+    code="NNX501",
+    name="missing-rng-stream",
+    summary="A random stream is used that does not exist, and there is no default stream to fall back on.",
+    message="there is no random stream `{name}` and no default stream; the streams are {streams}",
+    help="make it: `nnx.Rngs(0)` for a default stream, or `nnx.Rngs({name}=0)`",
+    exception=RngStreamError,
+)
+MISSING_STREAM_ITEM = Rule(
+    code="NNX502",
+    name="missing-rng-stream-item",
+    summary=(
+        '`rngs["name"]` asks for a random stream that does not exist; items do not fall back on the default stream.'
+    ),
+    message="there is no random stream {name}; the streams are {streams}",
+    help="make it: `nnx.Rngs(..., {name}=0)`",
+    exception=RngStreamKeyError,
+)
+RNG_ARGUMENT = Rule(
+    code="NNX503",
+    name="rng-argument",
+    summary="A random stream is made from something that is neither a seed, a key nor a stream.",
+    message="a random stream is made from a seed, a key or a stream, not from {given}",
+    help="pass an int seed or `jax.random.key(seed)`",
+    exception=RngArgumentError,
+)
+KEYS_ALREADY_SPLIT = Rule(
+    code="NNX504",
+    name="rng-keys-split",
+    summary="A stream whose key is already split or vmapped is used as if it were a single key.",
+    message="the key of stream `{name}` has shape {shape}, and a single key is needed",
+    help="use the stream inside the transform that maps over it, or restore the keys first",
+    exception=RngArgumentError,
+)
+
+RULES = tuple(value for value in list(globals().values()) if isinstance(value, Rule))

@@ -1,0 +1,65 @@
+"""The settings ``graph`` and ``graph_updates``.
+
+Each is a setting of the thread: called as a statement it lasts, as a context manager it is undone at the end of the block. Functions take the
+same settings as keywords, where ``None`` means the current value.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import ClassVar
+
+
+class _Values(threading.local):
+    def __init__(self) -> None:
+        self.graph = True
+        self.graph_updates = True
+
+
+_values = _Values()
+
+
+class _Setting:
+    """A change of a setting, in force from its construction."""
+
+    _name: ClassVar[str]
+
+    def __init__(self, value: bool, /) -> None:
+        self._before: bool = getattr(_values, self._name)
+        setattr(_values, self._name, bool(value))
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exc_info: object) -> None:
+        setattr(_values, self._name, self._before)
+
+    @classmethod
+    def current_value(cls) -> bool:
+        """The value in force in this thread."""
+        value: bool = getattr(_values, cls._name)
+        return value
+
+
+class set_graph_mode(_Setting):  # noqa: N801 - used like a function
+    """Whether graph functions keep shared references and cycles (``True``, the default) or insist on trees.
+
+    >>> with set_graph_mode(False):
+    ...     set_graph_mode.current_value()
+    False
+    """
+
+    __module__ = "nnxkit"
+    _name = "graph"
+
+
+class set_graph_updates(_Setting):  # noqa: N801 - used like a function
+    """Whether transforms propagate changes of structure, not only of Variables (``True``, the default)."""
+
+    __module__ = "nnxkit"
+    _name = "graph_updates"
+
+
+def is_graph_mode(graph: bool | None) -> bool:
+    """What a ``graph=`` keyword means."""
+    return set_graph_mode.current_value() if graph is None else graph

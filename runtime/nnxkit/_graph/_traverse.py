@@ -1,0 +1,156 @@
+"""Walks over live objects: iterate, map, find what is shared.
+
+These functions look at the objects themselves, static values included, and keep no plan. A node is visited once, however often it is
+referenced.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+import jax
+import numpy as np
+
+from nnx_rules.rules import graphs as rules
+
+from nnxkit._filters import to_expr
+from nnxkit._graph._layouts import Kind, kind_of, layout_of
+from nnxkit._graph._graphdef import Static
+from nnxkit._graph._modes import is_graph_mode
+from nnxkit._pytree import Pytree, sorted_attributes
+from nnxkit._state._order import Key, Path
+from nnxkit._variable import Variable
+
+T = TypeVar("T")
+
+
+def children_of(node: Any) -> list[tuple[Key, Any]]:
+    """Key and value of everything directly inside a node, static values included, in order."""
+    if isinstance(node, Pytree):
+        return [(key, node.__dict__[name]) for key, name, _ in sorted_attributes(node)]
+    layout = layout_of(node)
+    children = iter(layout.children)
+    items: list[tuple[Key, Any]] = []
+    for key, entry in zip(layout.record.keys, layout.record.entries, strict=True):
+        if isinstance(entry, Static):
+            items.append((key, entry.value))
+        else:
+            child = next(children)
+            items.append((key, child.owner[child.slot] if child.kind is Kind.LEAF else child.value))
+    return items
+
+
+def is_node(value: Any) -> bool:
+    """Whether a value has children in a graph."""
+    return kind_of(value) is Kind.NODE
+
+
+def is_open(parent: Any, key: Key, value: Any) -> bool:
+    """Whether a child is looked into: static attributes of checked classes are not, whatever they hold."""
+    if not is_node(value):
+        return False
+    return not (isinstance(parent, Pytree) and type(parent)._pytree__checked and not parent._pytree__nodes[str(key)])
+
+
+def iter_graph(node: Any, /, *, graph: bool | None = None) -> Iterator[tuple[Path, Any]]:
+    """Every node, Variable, leaf and static value of a graph with its path; children before their parent, each node once.
+
+    The bookkeeping of a Pytree (``_pytree__nodes``, ``_pytree__state``) comes before its attributes.
+
+    >>> import nnxkit as nnx
+    >>> [path for path, value in nnx.iter_graph([1, [2]])]
+    [(0,), (1, 0), (1,), ()]
+    """
+    if not is_graph_mode(graph):
+        _check_tree(node)
+    return _iter_graph(node, (), set(), opened=is_node(node))
+
+
+def _iter_graph(value: Any, path: Path, seen: set[int], *, opened: bool) -> Iterator[tuple[Path, Any]]:
+    if opened or isinstance(value, Variable):
+        if id(value) in seen:
+            return
+        seen.add(id(value))
+    if opened:
+        if isinstance(value, Pytree):
+            yield (*path, "_pytree__nodes"), value._pytree__nodes
+            yield (*path, "_pytree__state"), value._pytree__state
+        for key, child in children_of(value):
+            yield from _iter_graph(child, (*path, key), seen, opened=is_open(value, key, child))
+    yield path, value
+
+
+def iter_children(node: Any, /, *, graph: bool | None = None) -> Iterator[tuple[Key, Any]]:
+    """The nodes and Variables directly inside a node, with their keys."""
+    if not is_graph_mode(graph):
+        _check_tree(node)
+    for key, child in children_of(node):
+        if isinstance(child, Variable) or is_open(node, key, child):
+            yield key, child
+
+
+def find_duplicates(node: Any, /, *, only: Any = ...) -> list[list[Path]]:
+    """Groups of paths that lead to the same object: node, Variable, array or array reference.
+
+    Args:
+        node: any graph; cycles are duplicates, too.
+        only: a filter for the objects to consider.
+
+    >>> import nnxkit as nnx
+    >>> v = nnx.Param(1)
+    >>> nnx.find_duplicates({"a": v, "b": [v]})
+    [[('a',), ('b', 0)]]
+    """
+    wanted = to_expr(only)
+    paths: dict[int, list[Path]] = {}
+    keep: list[Any] = []
+
+    def visit(value: Any, path: Path, opened: bool) -> None:
+        if isinstance(value, Pytree | Variable | jax.Ref | jax.Array | np.ndarray):
+            known = paths.get(id(value))
+            if known is not None:
+                known.append(path)
+                return
+            paths[id(value)] = [path]
+            keep.append(value)
+        if opened:
+            for key, child in children_of(value):
+                visit(child, (*path, key), is_open(value, key, child))
+
+    visit(node, (), is_node(node))
+    return [
+        group
+        for value, group in zip(keep, paths.values(), strict=True)
+        if len(group) > 1 and wanted(group[0], value)
+    ]
+
+
+def _check_tree(node: Any) -> None:
+    repeated = find_duplicates(node, only=lambda path, value: isinstance(value, Pytree | Variable | jax.Ref))
+    if repeated:
+        raise rules.DUPLICATE_NODE.error(path=repeated[0][0], other_path=repeated[0][1], value="object")
+
+
+def as_pure(tree: T) -> T:
+    """The same tree with every Variable replaced by its raw value.
+
+    >>> import nnxkit as nnx
+    >>> nnx.as_pure([nnx.Param(1), 2])
+    [1, 2]
+    """
+    pure: T = jax.tree.map(
+        lambda leaf: leaf.get_raw_value() if isinstance(leaf, Variable) else leaf,
+        tree,
+        is_leaf=lambda leaf: isinstance(leaf, Variable),
+    )
+    return pure
+
+
+def pure(tree: T) -> T:
+    """Deprecated: use `nnx.as_pure`."""
+    warnings.warn("`nnx.pure` is deprecated: use `nnx.as_pure`", DeprecationWarning, stacklevel=2)
+    return as_pure(tree)
+
+

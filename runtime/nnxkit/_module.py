@@ -1,0 +1,194 @@
+"""``Module``: a Pytree with methods for what models do beside computing: record intermediate values and switch between modes.
+
+Invariants: ``sow`` and ``perturb`` write one Variable attribute of the module, which ``nnx.pop`` takes out again; inside ``nnx.capture`` they write
+only what that call asks for, and nothing of it stays behind (``_capture``). ``train``, ``eval`` and ``set_attributes`` set attributes that
+exist; a name that no module has is an error.
+"""
+
+from __future__ import annotations
+
+import difflib
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+
+from nnx_rules.filters import to_predicate
+from nnx_rules.rules import modules as rules
+from nnxkit._capture import attribute_for
+from nnxkit._facts import describe
+from nnxkit._graph._traverse import iter_children, iter_graph
+from nnxkit._pytree import Pytree
+from nnxkit._variable import Perturbation, Variable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from nnx_rules.errors import NNXError
+
+_Path = tuple[Any, ...]
+
+
+def _append(values: tuple[Any, ...], value: Any) -> tuple[Any, ...]:
+    return (*values, value)
+
+
+def _empty() -> tuple[Any, ...]:
+    return ()
+
+
+class Module(Pytree):
+    """Base class of models and layers.
+
+    >>> import jax.numpy as jnp, nnxkit as nnx
+    >>> class Scale(nnx.Module):
+    ...     def __init__(self):
+    ...         self.factor = nnx.Param(jnp.array(2.0))
+    ...     def __call__(self, x):
+    ...         return self.factor * x
+    >>> Scale()(3.0)
+    Array(6., dtype=float32, weak_type=True)
+    """
+
+    def sow(
+        self,
+        variable_type: type[Variable[Any]],
+        name: str,
+        value: Any,
+        reduce_fn: Callable[[Any, Any], Any] = _append,
+        init_fn: Callable[[], Any] = _empty,
+    ) -> bool:
+        """Record ``value`` in the Variable ``name``: reduce it into the value that is there, or into ``init_fn()``.
+
+        Inside ``nnx.capture`` only the types that it asks for are recorded. Returns whether the value was recorded.
+
+        Raises:
+            SowError: the attribute exists and is no Variable of exactly this type.
+            TraceContextError: the module belongs to another trace level.
+        """
+        attribute = attribute_for(name, variable_type)
+        if attribute is None:
+            return False
+        variable = self._recorded(attribute, name, variable_type)
+        if variable is None:
+            setattr(self, attribute, variable_type(reduce_fn(init_fn(), value)))
+        else:
+            variable.set_value(reduce_fn(variable.get_value(), value))
+        return True
+
+    def perturb(self, name: str, value: Any, variable_type: type[Variable[Any]] = Perturbation) -> Any:
+        """Add the perturbation ``name`` to ``value``: zeros of its shape, made at the first call. Its gradient is that of ``value``.
+
+        Raises:
+            SowError: the attribute exists and is no Variable of exactly this type.
+            TraceContextError: the module belongs to another trace level.
+        """
+        attribute = attribute_for(name, variable_type)
+        if attribute is None:
+            return value
+        variable = self._recorded(attribute, name, variable_type)
+        if variable is None:
+            variable = variable_type(jax.tree.map(jnp.zeros_like, value))
+            setattr(self, attribute, variable)
+        return jax.tree.map(jnp.add, value, variable.get_value())
+
+    def _recorded(self, attribute: str, name: str, variable_type: type[Variable[Any]]) -> Variable[Any] | None:
+        present = vars(self).get(attribute)
+        if present is None and not hasattr(self, attribute):
+            return None
+        if type(present) is not variable_type:
+            raise rules.SOW_ON_ATTRIBUTE.error(
+                cls=type(self).__name__, path=(name,), value=describe(present), variable=variable_type.__name__
+            )
+        return present
+
+    def set_attributes(self, *filters: Any, raise_if_not_found: bool = True, graph: bool | None = None, **attributes: Any) -> None:
+        """Set attributes on this module and all below it that have them; with filters only on modules that one of them takes.
+
+        Raises:
+            UnknownAttributeError: no module has one of the attributes, and ``raise_if_not_found``.
+        """
+        selected = _selected(self, filters or (...,), graph)
+        missing = set(attributes)
+        for module in selected:
+            for name in attributes.keys() & _settable(module):
+                setattr(module, name, attributes[name])
+                missing.discard(name)
+        if missing and raise_if_not_found:
+            raise unknown_attributes(self, [name for name in attributes if name in missing], map(_settable, selected))
+
+    def train(self, **attributes: Any) -> None:
+        """Training mode: ``deterministic=False`` and ``use_running_average=False`` wherever they exist, and further attributes.
+
+        Raises:
+            UnknownAttributeError: no module has one of the further attributes.
+        """
+        self._set_mode(attributes, deterministic=False, use_running_average=False)
+
+    def eval(self, **attributes: Any) -> None:
+        """Evaluation mode: ``deterministic=True`` and ``use_running_average=True`` wherever they exist, and further attributes.
+
+        Raises:
+            UnknownAttributeError: no module has one of the further attributes.
+        """
+        self._set_mode(attributes, deterministic=True, use_running_average=True)
+
+    def _set_mode(self, attributes: dict[str, Any], **mode: Any) -> None:
+        for name in attributes.keys() & mode.keys():
+            raise TypeError(f"{name!r} is set by the mode itself; use set_attributes({name}=...)")
+        if attributes:
+            self.set_attributes(**attributes)
+        self.set_attributes(raise_if_not_found=False, **mode)
+
+    def iter_modules(self) -> Iterator[tuple[_Path, Module]]:
+        """Deprecated: use ``nnx.iter_modules(module)``."""
+        warnings.warn("'m.iter_modules()' is deprecated, use 'nnx.iter_modules(m)'", DeprecationWarning, stacklevel=2)
+        return iter_modules(self)
+
+    def iter_children(self) -> Iterator[tuple[Any, Any]]:
+        """Deprecated: use ``nnx.iter_children(module)``."""
+        warnings.warn("'m.iter_children()' is deprecated, use 'nnx.iter_children(m)'", DeprecationWarning, stacklevel=2)
+        return iter_children(self)
+
+
+def _settable(module: Pytree) -> set[str]:
+    """The names that ``setattr`` can give a new value: attributes of the object, and plain attributes and properties of its class."""
+    cls = type(module)
+    inherited = {name for name in dir(cls) if not name.startswith("_") and not callable(getattr(cls, name, None))}
+    return vars(module).keys() | inherited
+
+
+def unknown_attributes(node: Any, names: list[str], known: Any) -> NNXError:
+    """The error for attributes that no module below ``node`` has, with the nearest name that one has."""
+    present = sorted(set().union(*known))
+    close = [near for name in names for near in difflib.get_close_matches(name, present, n=1)]
+    mend = f"did you mean `{close[0]}`?" if close else "set an attribute that a module has"
+    return rules.UNKNOWN_MODE_ATTRIBUTE.error(
+        cls=type(node).__name__, names=", ".join(f"`{name}`" for name in names), mend=mend
+    )
+
+
+def iter_modules(module: Any, /, *, graph: bool | None = None) -> Iterator[tuple[_Path, Module]]:
+    """Path and module for every Module below and including ``module``, children before parents, each once.
+
+    >>> import nnxkit as nnx
+    >>> [path for path, _ in nnx.iter_modules(nnx.Dict(a=nnx.Module(), b=nnx.List([nnx.Module()])))]
+    [('a',), ('b', 0), ('b',), ()]
+    """
+    for path, value in iter_graph(module, graph=graph):
+        if isinstance(value, Module):
+            yield path, value
+
+
+def iter_module_children(node: Pytree, /, *, graph: bool | None = None) -> Iterator[tuple[Any, Module]]:
+    """Key and module of every direct child that is a Module."""
+    for key, value in iter_children(node, graph=graph):
+        if isinstance(value, Module):
+            yield key, value
+
+
+def _selected(node: Any, filters: tuple[Any, ...], graph: bool | None) -> list[Module]:
+    predicates = [to_predicate(literal) for literal in filters]
+    modules = list(iter_modules(node, graph=graph))
+    return [module for path, module in modules if any(predicate(path, module) for predicate in predicates)]

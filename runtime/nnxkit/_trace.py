@@ -1,0 +1,73 @@
+"""Trace levels: which trace an object belongs to, and the check that every mutation makes.
+
+An object belongs to the JAX trace that was current when it was created, unflattened, unpickled or merged. Changing it under another
+trace would store a tracer in an object that outlives it, so every way to mutate a Pytree, a Variable or a container calls
+:func:`check_mutation` first.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from jax.extend.core import get_opaque_trace_state
+
+from nnx_rules.rules import traces as rules
+
+if TYPE_CHECKING:
+    from nnx_rules.errors import NNXError
+
+_CONVENTION = "nnx"
+
+
+class TraceState:
+    """The trace that was current when this was made.
+
+    >>> current_trace().is_current()
+    True
+    """
+
+    __slots__ = ("jax_trace",)
+
+    def __init__(self) -> None:
+        self.jax_trace: object = get_opaque_trace_state(convention=_CONVENTION)
+
+    def is_current(self) -> bool:
+        """Whether that trace is still the current one."""
+        return bool(self.jax_trace == get_opaque_trace_state(convention=_CONVENTION))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TraceState) and bool(self.jax_trace == other.jax_trace)
+
+    def __hash__(self) -> int:
+        return hash(self.jax_trace)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(jax_trace={self.jax_trace!r})"
+
+
+class PytreeState(TraceState):
+    """The trace state of a Pytree, under the name that ``nnx.iter_graph`` shows."""
+
+    __slots__ = ()
+
+
+def current_trace() -> TraceState:
+    """The trace that is current now."""
+    return TraceState()
+
+
+def mutation_error(name: str) -> NNXError:
+    """The error for a mutation of an object (called ``name``) from another trace level."""
+    return rules.CAPTURED_MUTATION.error(
+        cls=name, name=name, where="it was made outside of the function that is being traced, which captures it"
+    )
+
+
+def check_mutation(trace: TraceState, name: str) -> None:
+    """Raise unless ``trace`` is current.
+
+    Raises:
+        TraceContextError: the object called ``name`` belongs to another trace.
+    """
+    if not trace.is_current():
+        raise mutation_error(name)

@@ -1,0 +1,1 @@
+"""Layers. The public names are those of ``nnxkit``."""

@@ -1,0 +1,92 @@
+"""Layers that draw random numbers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+
+from nnxkit._annotations import data
+from nnxkit._module import Module
+from nnxkit._rngs import Rngs, RngStream
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class Dropout(Module):
+    """Set elements to zero with probability ``rate`` and scale the others by ``1 / (1 - rate)``.
+
+    Args:
+        rate: probability of dropping an element.
+        broadcast_dims: axes along which one decision holds for all elements.
+        deterministic: whether the layer passes its input through.
+        rng_collection: name of the stream that is taken from an ``Rngs``.
+        rngs: streams or stream; the layer forks one of its own.
+
+    >>> import jax.numpy as jnp, nnxkit as nnx
+    >>> nnx.Dropout(0.5, rngs=nnx.Rngs(0))(jnp.ones(5))
+    Array([2., 0., 2., 0., 2.], dtype=float32)
+    """
+
+    def __init__(
+        self,
+        rate: float,
+        *,
+        broadcast_dims: Sequence[int] = (),
+        deterministic: bool | None = False,
+        rng_collection: str = "dropout",
+        rngs: Rngs | RngStream | None = None,
+    ) -> None:
+        self.rate = rate
+        self.broadcast_dims = broadcast_dims
+        self.deterministic = deterministic
+        self.rng_collection = rng_collection
+        if isinstance(rngs, Rngs):
+            rngs = getattr(rngs, rng_collection)
+        elif rngs is not None and not isinstance(rngs, RngStream):
+            raise TypeError(f"rngs must be Rngs, an RngStream or None, not {type(rngs).__name__}")
+        self.rngs: RngStream | None = data(None if rngs is None else rngs.fork())
+
+    def __call__(
+        self, inputs: jax.Array, *, deterministic: bool | None = None, rngs: Rngs | RngStream | jax.Array | None = None
+    ) -> jax.Array:
+        """Drop elements of an array of any shape; the arguments take precedence over the attributes.
+
+        Raises:
+            ValueError: the layer is not deterministic and has no stream; or ``deterministic`` is given nowhere.
+            TraceContextError: the stream belongs to another trace level.
+        """
+        if deterministic is None:
+            deterministic = self.deterministic
+        if deterministic is None:
+            raise ValueError("Dropout needs `deterministic`, as an argument of the call or as an attribute")
+        if self.rate == 0.0 or deterministic:
+            return inputs
+        if self.rate == 1.0:
+            return jnp.zeros_like(inputs)
+        shape = list(inputs.shape)
+        for axis in self.broadcast_dims:
+            shape[axis] = 1
+        keep = 1.0 - self.rate
+        mask = jnp.broadcast_to(jax.random.bernoulli(self._key(rngs), p=keep, shape=tuple(shape)), inputs.shape)
+        return jnp.where(mask, inputs / keep, jnp.zeros_like(inputs))
+
+    def _key(self, rngs: Any) -> jax.Array:
+        source = self.rngs if rngs is None else rngs
+        if source is None:
+            raise ValueError("Dropout needs `rngs`, as an argument of the call or of the constructor, unless it is deterministic")
+        if isinstance(source, Rngs):
+            source = getattr(source, self.rng_collection)
+        key: jax.Array = source() if isinstance(source, RngStream) else source
+        return key
+
+    def set_view(self, deterministic: bool | None = None) -> None:
+        """Set the mode of the layer.
+
+        Args:
+            deterministic: whether the layer passes its input through.
+        """
+        if deterministic is not None:
+            self.deterministic = deterministic

@@ -1,0 +1,1 @@
+"""Training: optimizers. The public names are those of ``nnxkit``."""

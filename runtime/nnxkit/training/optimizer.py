@@ -1,0 +1,116 @@
+"""Optimizers: optax transformations with their state kept in Variables.
+
+Invariants: ``opt_state`` has the structure that ``tx.init`` gave it, with every leaf in a Variable (``OptVariable`` for a leaf that belongs to a
+Variable of the model, ``OptArray`` for any other); ``update`` computes everything first and writes only when nothing failed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import jax
+import jax.numpy as jnp
+import optax
+
+from nnxkit._annotations import data, static
+from nnxkit._graph._functional import state
+from nnxkit._graph._mutation import update
+from nnxkit._graph._traverse import as_pure
+from nnxkit._pytree import Pytree
+from nnxkit._variable import Param, Variable
+
+if TYPE_CHECKING:
+    from nnx_rules.filters import Filter
+
+A = TypeVar("A")
+
+
+class OptState(Variable[A]):
+    """State of an optimizer."""
+
+    __slots__ = ()
+
+
+class OptArray(OptState[A]):
+    """Optimizer state that belongs to no Variable of the model, such as a step count."""
+
+    __slots__ = ()
+
+
+class OptVariable(OptState[A]):
+    """Optimizer state that belongs to a Variable of the model, with the metadata of that Variable."""
+
+    __slots__ = ()
+
+
+def _is_variable(value: Any) -> bool:
+    return isinstance(value, Variable)
+
+
+def _as_state(leaf: Any) -> OptState[Any]:
+    if isinstance(leaf, Variable):
+        return OptVariable.from_metadata(leaf.get_raw_value(), leaf._var_metadata)
+    return OptArray(leaf)
+
+
+class Optimizer(Pytree):
+    """An optax optimizer for the Variables of a model that the filter ``wrt`` takes.
+
+    Args:
+        model: the model; the optimizer does not keep it.
+        tx: the optax transformation.
+        wrt: filter for the Variables to optimize.
+        graph: graph or tree mode for looking at the model; ``None`` for the configured one.
+
+    >>> import jax, optax, nnxkit as nnx
+    >>> model = nnx.Dict(w=nnx.Param(jax.numpy.array(1.0)))
+    >>> optimizer = nnx.Optimizer(model, optax.sgd(0.1), wrt=nnx.Param)
+    >>> grads = jax.tree.map(jax.numpy.ones_like, nnx.state(model, nnx.Param))
+    >>> _ = optimizer.update(model, grads)
+    >>> float(model.w), int(optimizer.step)
+    (0.8999999761581421, 1)
+    """
+
+    def __init__(self, model: Any, tx: optax.GradientTransformation, *, wrt: Filter, graph: bool | None = None) -> None:
+        self.graph = graph
+        self.step = OptState(jnp.array(0, dtype=jnp.uint32))
+        self.tx = static(tx)
+        self.opt_state = data(jax.tree.map(_as_state, tx.init(state(model, wrt, graph=graph)), is_leaf=_is_variable))
+        self.wrt = static(wrt)
+
+    def update(self, model: Any, grads: Any, /, **kwargs: Any) -> Any:
+        """Update the Variables of ``model`` and the state of the optimizer, in place.
+
+        Args:
+            model: the model that the optimizer was made for.
+            grads: gradients with the structure of ``nnx.state(model, wrt)``.
+            **kwargs: further arguments of ``tx.update``.
+
+        Returns:
+            The updates that were added to the Variables, as optax returned them.
+
+        Raises:
+            ValueError: ``grads`` has another structure.
+            TraceContextError: model or optimizer belong to another trace level.
+        """
+        params = as_pure(state(model, self.wrt, graph=self.graph))
+        updates, opt_state = self.tx.update(as_pure(grads), as_pure(self.opt_state), params, **kwargs)
+        new_params = optax.apply_updates(params, updates)
+        new_leaves = jax.tree.leaves(opt_state)
+        update(model, new_params)
+        for variable, value in zip(jax.tree.leaves(self.opt_state, is_leaf=_is_variable), new_leaves, strict=True):
+            variable.set_value(value)
+        self.step.set_value(self.step.get_value() + 1)
+        return updates
+
+
+class ModelAndOptimizer(Optimizer):
+    """An optimizer that keeps the model that it was made for: the form of old code."""
+
+    def __init__(self, model: Any, tx: optax.GradientTransformation, *, wrt: Filter = Param) -> None:
+        super().__init__(model, tx, wrt=wrt)
+        self.model = data(model)
+
+    def update(self, grads: Any, /, **kwargs: Any) -> Any:  # type: ignore[override]
+        """Update the model that the optimizer keeps; see :meth:`Optimizer.update`."""
+        return super().update(self.model, grads, **kwargs)
