@@ -1,9 +1,10 @@
 """Graph operations of nnxkit and flax.nnx, side by side.
 
-The same model is defined once, over both libraries: blocks of Linear, LayerNorm, Linear, whose layers have as many attributes as those of flax. Every
-operation is measured for both in one run, taking turns, and the median is reported.
+The same model is defined once, over both libraries: blocks of Linear, LayerNorm, Linear, whose layers have as many
+attributes as those of flax. Every operation is measured for both in one run, taking turns, and the median is reported.
 
-*Warm*: nothing but values changed since the last call, as in a training loop. *Cold*: a static attribute of one layer is edited before every call
+*Warm*: nothing but values changed since the last call, as in a training loop. *Cold*: a static attribute of one layer
+    is edited before every call
 (outside of the measured time), so that nothing that was found out about the structure may be used unchecked.
 
 Run with ``python benchmarks/graph_ops.py``.
@@ -126,7 +127,8 @@ def main() -> None:
             for operation, seconds in measure(libraries, blocks, rounds, cold=cold).items():
                 flax_us, own_us = seconds["flax"] * 1e6, seconds["nnxkit"] * 1e6
                 structure = "cold" if cold else "warm"
-                print(f"| {6 * blocks} | {structure} | `{operation}` | {flax_us:.0f} | {own_us:.0f} | {flax_us / own_us:.1f}× |")
+                times = f"{flax_us:.0f} | {own_us:.0f} | {flax_us / own_us:.1f}×"
+                print(f"| {6 * blocks} | {structure} | `{operation}` | {times} |")
             gc.enable()
 
 

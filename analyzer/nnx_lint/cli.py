@@ -10,6 +10,8 @@ Every module is imported by the command that needs it: ``nnx-lint --version`` lo
 from __future__ import annotations
 
 import argparse
+import gc
+import io
 import os
 import sys
 from typing import TYPE_CHECKING, NoReturn, TextIO
@@ -68,8 +70,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code; ``arguments`` defaults to those of the process."""
     words = sys.argv[1:] if arguments is None else list(arguments)
     for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):  # a terminal that lacks a character must not end the run
+        if isinstance(stream, io.TextIOWrapper):  # a terminal that lacks a character must not end the run
             stream.reconfigure(errors="backslashreplace")
+    collecting = gc.isenabled()
+    gc.disable()  # Syntax trees are millions of objects that all live on: to look for garbage takes longer than to parse.
     try:
         code = _dispatch(words)
         sys.stdout.flush()
@@ -79,6 +83,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # The reader left (`| head`). Python flushes once more when it exits, which must not fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
+    finally:
+        if collecting:
+            gc.enable()
     return code
 
 
@@ -165,8 +172,8 @@ def _check(words: list[str]) -> int:
         if paths != [STDIN]:
             raise UsageError("standard input (-) cannot be checked together with files")
         checker = Checker(options, import_roots([arguments.stdin_filename], []))
-        data = sys.stdin.buffer.read()
-        sources = checker.read([arguments.stdin_filename], lambda path: SourceFile.from_bytes(data, path))
+        text = data = sys.stdin.buffer.read()
+        sources = checker.read([arguments.stdin_filename], lambda path: SourceFile.from_bytes(text, path))
     else:
         found = discover(paths)
         checker = Checker(options, import_roots(found.files, paths))
@@ -187,7 +194,7 @@ def _with_command_hint(problem: str, words: list[str]) -> str:
 
 
 class _Run:
-    """The second half of a check: the files are read; find, fix, print. ``data`` is what standard input gave, if read."""
+    """The second half of a check: find, fix, print. ``data`` is what was read from standard input, if it was."""
 
     def __init__(self, arguments: argparse.Namespace, checker: Checker, sources: Sources, data: bytes | None) -> None:
         from nnx_lint.fixes import SAFE, SAFE_AND_UNSAFE

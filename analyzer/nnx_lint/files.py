@@ -28,8 +28,8 @@ SKIPPED_FOLDERS = frozenset({"__pycache__", "build", "dist", "node_modules", "si
 class Discovery:
     """The files that some paths stand for, each once, and what is wrong with the other paths."""
 
-    files: list[str] = field(default_factory=list)
-    problems: list[str] = field(default_factory=list)
+    files: list[str] = field(default_factory=list[str])
+    problems: list[str] = field(default_factory=list[str])
 
 
 def discover(paths: Sequence[str]) -> Discovery:

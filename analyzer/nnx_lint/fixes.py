@@ -109,8 +109,8 @@ class Outcome:
 
     sources: dict[str, SourceFile]
     remaining: list[Diagnostic]
-    fixed: dict[str, list[str]] = field(default_factory=dict)
-    problems: list[str] = field(default_factory=list)
+    fixed: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    problems: list[str] = field(default_factory=list[str])
 
 
 def fix_all(

@@ -11,6 +11,7 @@ dropped here and nowhere else.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
 from nnx_lint.diagnostics import Diagnostic, Related
@@ -52,9 +53,10 @@ class Findings:
         self.reporters = {id(rule): Reporter(rule, self) for judged in JUDGES.values() for rule, _ in judged}
 
     def publish(self, event: Event) -> None:
-        """Hand an event to the rules that judge its type."""
+        """Hand an event to the rules that judge its type. A value may hold itself: a rule that gets lost in one says nothing."""
         for rule, function in JUDGES.get(type(event), ()):
-            function(event, self.reporters[id(rule)])
+            with suppress(RecursionError):
+                function(event, self.reporters[id(rule)])
 
     def applies(self, rule: Rule, provider: str | None) -> bool:
         """Whether a rule is selected and holds for the library that a module uses."""

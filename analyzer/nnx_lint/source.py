@@ -275,14 +275,13 @@ def _find_line_starts(text: str) -> list[int]:
 
 
 def _detect_encoding(data: bytes, path: str) -> str:
-    head = data[:400].split(b"\n", 2)[:2]
+    head = b"\n".join(data.split(b"\n", 2)[:2]).splitlines()[:2]
     if not any(b"coding" in line for line in head):
         return "utf-8-sig" if data.startswith(BOM_BYTES) else "utf-8"
-    import io
     import tokenize
 
     try:
-        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+        encoding, _ = tokenize.detect_encoding(iter([line + b"\n" for line in head]).__next__)
     except SyntaxError as error:
         raise SourceError(path, f"cannot be decoded: {error.msg}") from None
     return encoding

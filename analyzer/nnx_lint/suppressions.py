@@ -42,8 +42,8 @@ Selectors = tuple[str, ...]
 class Suppressions:
     """What the comments of one file silence: selectors for each line, and for the whole file."""
 
-    file: list[str] = field(default_factory=list)
-    lines: dict[int, list[str]] = field(default_factory=dict)
+    file: list[str] = field(default_factory=list[str])
+    lines: dict[int, list[str]] = field(default_factory=dict[int, list[str]])
 
     def add(self, lines: range, selectors: Selectors) -> None:
         """Silence ``selectors`` on these lines."""
@@ -101,10 +101,10 @@ class _Layout:
         joined: the lines that the line before cannot be told apart from, since no comment fits at its end.
     """
 
-    comments: list[tuple[int, str, bool]] = field(default_factory=list)
-    statements: list[tuple[int, int, bool]] = field(default_factory=list)
-    code_lines: list[int] = field(default_factory=list)
-    joined: set[int] = field(default_factory=set)
+    comments: list[tuple[int, str, bool]] = field(default_factory=list[tuple[int, str, bool]])
+    statements: list[tuple[int, int, bool]] = field(default_factory=list[tuple[int, int, bool]])
+    code_lines: list[int] = field(default_factory=list[int])
+    joined: set[int] = field(default_factory=set[int])
 
     @classmethod
     def read(cls, source: SourceFile) -> _Layout:

@@ -59,6 +59,9 @@ SUBMODULES: frozenset[str] = frozenset(
 )
 """Modules below a provider that re-export names of the namespace (``flax.nnx.variablelib.Param`` is ``nnx.Param``)."""
 
+PACKAGES: frozenset[str] = frozenset({"nn", "transforms", "training"})
+"""The submodules that have modules of their own (``flax.nnx.nn.linear.Linear`` is ``nnx.Linear``)."""
+
 NAMESPACES: frozenset[str] = frozenset({"bridge", "compat", "initializers", "metrics", "spmd"})
 """The submodules whose names are their own (``nnx.metrics.Average``), not those of the top level."""
 
@@ -85,15 +88,19 @@ VARIABLES: dict[str, str | None] = {
 class Member:
     """A Variable or submodule that an instance of a library class holds.
 
-    ``unless`` names a constructor keyword and the literal value with which the member is absent (``use_bias=False``);
-    ``only`` one that must be given, with that value, for it to be there.
+    Attributes:
+        path: where, below the instance.
+        holds: canonical name of the Variable type or of the submodule's class.
+        unless: a constructor keyword and the literal value with which the member is absent (``use_bias=False``).
+        given: a constructor keyword that must be given, and not as ``None``, ``False`` or zero.
+        options: literal constructor options of a submodule.
     """
 
     path: tuple[str, ...]
-    variable: str
+    holds: str
     unless: tuple[str, object] | None = None
-    only: tuple[str, object] | None = None
-    tag: str | None = None
+    given: str | None = None
+    options: tuple[tuple[str, object], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +110,13 @@ class LibraryClass:
     Attributes:
         name: canonical name.
         base: canonical name of the base class.
-        members: the Variables of an instance, or ``None`` where they depend on more than literal options.
+        members: the Variables and submodules of an instance that literal options decide on, or ``None`` if none is known.
+        more: whether an instance may hold others.
         call: what calling an instance does to it.
         pure_when: constructor or call keywords with the value that makes the call pure (``use_running_average=True``).
+        stateful_when: constructor or call keywords with the value that makes the call change state, whatever else is given.
+        stateful_with: constructor keywords that must be given, and not with one of these values, for the call to change
+            state (``dropout_rate=0.1``).
         methods: effect of methods by name, besides ``__call__``.
         init: names of the positional constructor parameters.
     """
@@ -113,8 +124,11 @@ class LibraryClass:
     name: str
     base: str = "nnx.Module"
     members: tuple[Member, ...] | None = None
+    more: bool = False
     call: Effect = Effect.PURE
     pure_when: tuple[tuple[str, object], ...] = ()
+    stateful_when: tuple[tuple[str, object], ...] = ()
+    stateful_with: tuple[tuple[str, tuple[object, ...]], ...] = ()
     methods: tuple[tuple[str, Effect], ...] = ()
     init: tuple[str, ...] = ()
 
@@ -135,6 +149,34 @@ def _param(*path: str, unless: tuple[str, object] | None = None) -> Member:
 _KERNEL_BIAS = (_param("kernel"), _param("bias", unless=("use_bias", False)))
 _SCALE_BIAS = (_param("scale", unless=("use_scale", False)), _param("bias", unless=("use_bias", False)))
 _STREAM = (Member(("key",), "nnx.RngKey"), Member(("count",), "nnx.RngCount"))
+_NO_BIAS = (("use_bias", False),)
+_HELD_STREAM = Member(("rngs",), "nnx.RngStream", given="rngs")
+
+
+def _layer(name: str, holds: str = "nnx.Linear", *, bias: bool = True, given: str | None = None) -> Member:
+    return Member((name,), holds, given=given, options=() if bias else _NO_BIAS)
+
+
+_PROJECTIONS = ("query", "key", "value", "out")
+_ATTENTION = (
+    *(_layer(name, "nnx.LinearGeneral", bias=False) for name in _PROJECTIONS),
+    *(_param(name, "bias", unless=("use_bias", False)) for name in _PROJECTIONS),
+    _layer("query_ln", "nnx.LayerNorm", bias=False, given="normalize_qk"),
+    _layer("key_ln", "nnx.LayerNorm", bias=False, given="normalize_qk"),
+    Member(("rngs",), "nnx.RngStream", unless=("keep_rngs", False), given="dropout_rate"),
+)
+_LSTM = (
+    *(_layer(name, bias=False) for name in ("ii", "if_", "ig", "io")),
+    *(_layer(name) for name in ("hi", "hf", "hg", "ho")),
+)
+_GATES = (_layer("dense_i"), _layer("dense_h", bias=False))
+_LORA = (Member(("lora_a",), "nnx.LoRAParam"), Member(("lora_b",), "nnx.LoRAParam"))
+_STEP = (Member(("step",), "nnx.OptState"),)
+
+
+def _metric(*names: str) -> tuple[Member, ...]:
+    return tuple(Member((name,), "nnx.metrics.MetricState") for name in names)
+
 
 _CLASSES = (
     LibraryClass("nnx.Pytree", base="", members=()),
@@ -145,7 +187,11 @@ _CLASSES = (
     LibraryClass("nnx.Sequential"),
     LibraryClass("nnx.Linear", members=_KERNEL_BIAS, init=("in_features", "out_features")),
     LibraryClass("nnx.LinearGeneral", members=_KERNEL_BIAS, init=("in_features", "out_features")),
-    LibraryClass("nnx.Einsum", members=None, init=("einsum_str", "kernel_shape", "bias_shape")),
+    LibraryClass(
+        "nnx.Einsum",
+        members=(_param("kernel"), Member(("bias",), "nnx.Param", given="bias_shape")),
+        init=("einsum_str", "kernel_shape", "bias_shape"),
+    ),
     LibraryClass("nnx.Conv", members=_KERNEL_BIAS, init=("in_features", "out_features", "kernel_size", "strides")),
     LibraryClass(
         "nnx.ConvTranspose", members=_KERNEL_BIAS, init=("in_features", "out_features", "kernel_size", "strides")
@@ -168,27 +214,47 @@ _CLASSES = (
     LibraryClass("nnx.WeightNorm", init=("layer_instance",)),
     LibraryClass(
         "nnx.Dropout",
-        members=None,
+        members=(_HELD_STREAM,),
         call=Effect.DRAWS,
         pure_when=(("deterministic", True), ("rate", 0), ("rate", 0.0), ("rate", 1), ("rate", 1.0)),
         init=("rate",),
     ),
-    LibraryClass("nnx.MultiHeadAttention", init=("num_heads", "in_features", "qkv_features", "out_features")),
+    LibraryClass(
+        "nnx.MultiHeadAttention",
+        members=_ATTENTION,
+        call=Effect.DRAWS,
+        pure_when=(("deterministic", True),),
+        stateful_when=(("decode", True),),
+        stateful_with=(("dropout_rate", (0, 0.0)),),
+        init=("num_heads", "in_features", "qkv_features", "out_features"),
+    ),
     LibraryClass("nnx.RNNCellBase"),
-    LibraryClass("nnx.LSTMCell", base="nnx.RNNCellBase", init=("in_features", "hidden_features")),
-    LibraryClass("nnx.OptimizedLSTMCell", base="nnx.RNNCellBase", init=("in_features", "hidden_features")),
-    LibraryClass("nnx.GRUCell", base="nnx.RNNCellBase", init=("in_features", "hidden_features")),
-    LibraryClass("nnx.SimpleCell", base="nnx.RNNCellBase", init=("in_features", "hidden_features")),
-    LibraryClass("nnx.RNN", init=("cell",)),
-    LibraryClass("nnx.Bidirectional", init=("forward_rnn", "backward_rnn")),
-    LibraryClass("nnx.LoRA", init=("in_features", "lora_rank", "out_features")),
-    LibraryClass("nnx.LoRALinear", base="nnx.Linear", init=("in_features", "out_features")),
+    LibraryClass("nnx.LSTMCell", base="nnx.RNNCellBase", members=_LSTM, init=("in_features", "hidden_features")),
+    LibraryClass(
+        "nnx.OptimizedLSTMCell",
+        base="nnx.RNNCellBase",
+        members=(_layer("dense_i", bias=False), _layer("dense_h")),
+        init=("in_features", "hidden_features"),
+    ),
+    LibraryClass("nnx.GRUCell", base="nnx.RNNCellBase", members=_GATES, init=("in_features", "hidden_features")),
+    LibraryClass("nnx.SimpleCell", base="nnx.RNNCellBase", members=_GATES, init=("in_features", "hidden_features")),
+    LibraryClass("nnx.RNN", members=(_HELD_STREAM,), more=True, init=("cell",)),
+    LibraryClass("nnx.Bidirectional", members=(_HELD_STREAM,), more=True, init=("forward_rnn", "backward_rnn")),
+    LibraryClass("nnx.LoRA", members=_LORA, more=True, init=("in_features", "lora_rank", "out_features")),
+    LibraryClass(
+        "nnx.LoRALinear",
+        base="nnx.Linear",
+        members=(*_KERNEL_BIAS, _layer("lora", "nnx.LoRA")),
+        more=True,
+        init=("in_features", "out_features"),
+    ),
     LibraryClass("nnx.PReLU", members=(_param("negative_slope"),)),
     LibraryClass(
         "nnx.Rngs",
         base="nnx.Pytree",
         call=Effect.DRAWS,
         methods=(("fork", Effect.DRAWS), ("split", Effect.DRAWS), ("broadcast", Effect.DRAWS)),
+        init=("default",),
     ),
     LibraryClass(
         "nnx.RngStream",
@@ -200,11 +266,18 @@ _CLASSES = (
     LibraryClass(
         "nnx.Optimizer",
         base="nnx.Pytree",
+        members=_STEP,
+        more=True,
         methods=(("update", Effect.WRITES_STATE),),
         init=("model", "tx"),
     ),
     LibraryClass(
-        "nnx.ModelAndOptimizer", base="nnx.Optimizer", methods=(("update", Effect.WRITES_STATE),), init=("model", "tx")
+        "nnx.ModelAndOptimizer",
+        base="nnx.Optimizer",
+        members=_STEP,
+        more=True,
+        methods=(("update", Effect.WRITES_STATE),),
+        init=("model", "tx"),
     ),
     LibraryClass(
         "nnx.EMA",
@@ -218,9 +291,9 @@ _CLASSES = (
         base="nnx.Pytree",
         methods=(("update", Effect.WRITES_STATE), ("reset", Effect.WRITES_STATE)),
     ),
-    LibraryClass("nnx.metrics.Average", base="nnx.metrics.Metric"),
-    LibraryClass("nnx.metrics.Accuracy", base="nnx.metrics.Average"),
-    LibraryClass("nnx.metrics.Welford", base="nnx.metrics.Metric"),
+    LibraryClass("nnx.metrics.Average", base="nnx.metrics.Metric", members=_metric("total", "count")),
+    LibraryClass("nnx.metrics.Accuracy", base="nnx.metrics.Average", members=_metric("total", "count")),
+    LibraryClass("nnx.metrics.Welford", base="nnx.metrics.Metric", members=_metric("count", "mean", "m2")),
     LibraryClass("nnx.metrics.MultiMetric", base="nnx.metrics.Metric"),
     LibraryClass("nnx.bridge.ToNNX"),
 )

@@ -61,6 +61,7 @@ class Transform:
         operands: for ``CALL``, position of the first operand that is handed to the function.
         static_options: the options that name arguments to be treated as constants.
         rejects_bound_methods: whether flax (0.12.1 and later) refuses bound methods.
+        host: whether the function runs on the host, outside of every trace.
     """
 
     name: str
@@ -73,6 +74,7 @@ class Transform:
     operands: int = 1
     static_options: tuple[str, ...] = ()
     rejects_bound_methods: bool = False
+    host: bool = False
 
 
 _STATIC = ("static_argnums", "static_argnames")
@@ -109,6 +111,10 @@ _JAX = (
     _call("jax.linearize", _fn(0, "fun"), operands=1),
     _call("jax.linear_transpose", _fn(0, "fun"), operands=1),
     _call("jax.eval_shape", _fn(0, "fun"), operands=1),
+    _call("jax.closure_convert", _fn(0, "fun"), operands=1),
+    _call("jax.scipy.optimize.minimize", _fn(0, "fun"), operands=1),
+    _call("jax.lax.custom_root", _fn(0, "f"), _fn(2, "solve"), _fn(3, "tangent_solve"), operands=4),
+    _call("jax.lax.custom_linear_solve", _fn(0, "matvec"), _fn(2, "solve"), operands=5),
     _call("jax.lax.scan", _fn(0, "f"), operands=1),
     _call("jax.lax.map", _fn(0, "f"), operands=1),
     _call("jax.lax.cond", _fn(1, "true_fun"), _fn(2, "false_fun"), operands=3),
@@ -124,9 +130,9 @@ _JAX = (
     _wrapper("jax.named_call", level=False),
     _wrapper("jax.custom_vjp", level=False),
     _wrapper("jax.custom_jvp", level=False),
-    _call("jax.debug.callback", _fn(0, "callback"), operands=1, level=False),
-    _call("jax.pure_callback", _fn(0, "callback"), operands=2, level=False),
-    _call("jax.experimental.io_callback", _fn(0, "callback"), operands=2, level=False),
+    _call("jax.debug.callback", _fn(0, "callback"), operands=1, level=False, host=True),
+    _call("jax.pure_callback", _fn(0, "callback"), operands=2, level=False, host=True),
+    _call("jax.experimental.io_callback", _fn(0, "callback"), operands=2, level=False, host=True),
 )
 
 _LIFTED: dict[str, Any] = {"arguments": Arguments.KEPT, "lifts_captures": True}
@@ -167,6 +173,8 @@ TRANSFORMS: dict[str, Transform] = {transform.name: transform for transform in (
 
 ALIASES: dict[str, str] = {
     "jax.remat": "jax.checkpoint",
+    "jax.jacobian": "jax.jacrev",
+    "jax.experimental.maps.shard_map": "jax.shard_map",
     "jax.ad_checkpoint.checkpoint": "jax.checkpoint",
     "jax.ad_checkpoint.remat": "jax.checkpoint",
     "jax.experimental.shard_map.shard_map": "jax.shard_map",

@@ -1,10 +1,38 @@
-"""nnxkit: neural networks on JAX in the NNX style. ``import nnxkit as nnx``."""
+"""nnxkit: neural networks on JAX in the NNX style. ``import nnxkit as nnx``.
+
+Every public name of the library is here; the modules beside it (``nnxkit.graph``, ``nnxkit.variablelib``, ...) say
+the same names again under the paths that NNX code imports them from. Public classes present themselves as members
+of ``nnxkit``, so pickles of them do not depend on where they are defined.
+"""
 
 try:
-    import jax as _jax
+    import jax as _jax  # noqa: F401
 except ImportError as _error:
     raise ImportError("nnxkit needs jax; install it with: pip install 'nnxkit[runtime]'") from _error
 
+from nnx_rules.filters import All as All
+from nnx_rules.filters import Any as Any
+from nnx_rules.filters import Everything as Everything
+from nnx_rules.filters import Not as Not
+from nnx_rules.filters import Nothing as Nothing
+from nnx_rules.filters import OfType as OfType
+from nnx_rules.filters import PathContains as PathContains
+from nnx_rules.filters import WithTag as WithTag
+from nnxkit import errors as errors
+from nnxkit import filterlib as filterlib
+from nnxkit import graph as graph
+from nnxkit import graphlib as graphlib
+from nnxkit import helpers as helpers
+from nnxkit import initializers as initializers
+from nnxkit import module as module
+from nnxkit import nn as nn
+from nnxkit import object as object
+from nnxkit import optimizer as optimizer
+from nnxkit import pytreelib as pytreelib
+from nnxkit import rnglib as rnglib
+from nnxkit import statelib as statelib
+from nnxkit import training as training
+from nnxkit import variablelib as variablelib
 from nnxkit._annotations import Data as Data
 from nnxkit._annotations import Static as Static
 from nnxkit._annotations import data as data
@@ -16,6 +44,41 @@ from nnxkit._containers import Dict as Dict
 from nnxkit._containers import List as List
 from nnxkit._facts import has_data as has_data
 from nnxkit._facts import is_data as is_data
+from nnxkit._graph import GraphDef as GraphDef
+from nnxkit._graph import GraphState as GraphState
+from nnxkit._graph import MergeContext as MergeContext
+from nnxkit._graph import SplitContext as SplitContext
+from nnxkit._graph import UpdateContext as UpdateContext
+from nnxkit._graph import as_pure as as_pure
+from nnxkit._graph import call as call
+from nnxkit._graph import clone as clone
+from nnxkit._graph import current_update_context as current_update_context
+from nnxkit._graph import find_duplicates as find_duplicates
+from nnxkit._graph import flatten as flatten
+from nnxkit._graph import graphdef as graphdef
+from nnxkit._graph import iter_children as iter_children
+from nnxkit._graph import iter_graph as iter_graph
+from nnxkit._graph import map as map
+from nnxkit._graph import merge as merge
+from nnxkit._graph import merge_context as merge_context
+from nnxkit._graph import pop as pop
+from nnxkit._graph import pure as pure
+from nnxkit._graph import recursive_map as recursive_map
+from nnxkit._graph import set_graph_mode as set_graph_mode
+from nnxkit._graph import set_graph_updates as set_graph_updates
+from nnxkit._graph import set_metadata as set_metadata
+from nnxkit._graph import split as split
+from nnxkit._graph import split_context as split_context
+from nnxkit._graph import state as state
+from nnxkit._graph import to_arrays as to_arrays
+from nnxkit._graph import to_refs as to_refs
+from nnxkit._graph import unflatten as unflatten
+from nnxkit._graph import unpack as unpack
+from nnxkit._graph import update as update
+from nnxkit._graph import update_context as update_context
+from nnxkit._graph import variables as variables
+from nnxkit._graph import vars_as as vars_as
+from nnxkit._graph import with_vars as with_vars
 from nnxkit._module import Module as Module
 from nnxkit._module import iter_module_children as iter_module_children
 from nnxkit._module import iter_modules as iter_modules
@@ -26,11 +89,16 @@ from nnxkit._refs import ArrayRef as ArrayRef
 from nnxkit._refs import array_ref as array_ref
 from nnxkit._refs import is_array_ref as is_array_ref
 from nnxkit._repr import display as display
+from nnxkit._rng_scopes import fork_rngs as fork_rngs
+from nnxkit._rng_scopes import restore_rngs as restore_rngs
+from nnxkit._rng_scopes import split_rngs as split_rngs
+from nnxkit._rng_scopes import with_rngs as with_rngs
 from nnxkit._rngs import RngCount as RngCount
 from nnxkit._rngs import RngKey as RngKey
+from nnxkit._rngs import Rngs as Rngs
 from nnxkit._rngs import RngState as RngState
 from nnxkit._rngs import RngStream as RngStream
-from nnxkit._rngs import Rngs as Rngs
+from nnxkit._rngs import reseed as reseed
 from nnxkit._state import FlatState as FlatState
 from nnxkit._state import State as State
 from nnxkit._state import filter_state as filter_state
@@ -42,12 +110,6 @@ from nnxkit._state import restore_int_paths as restore_int_paths
 from nnxkit._state import split_state as split_state
 from nnxkit._state import to_flat_state as to_flat_state
 from nnxkit._state import to_pure_dict as to_pure_dict
-from nnxkit._variable import BatchStat as BatchStat
-from nnxkit._variable import Cache as Cache
-from nnxkit._variable import Intermediate as Intermediate
-from nnxkit._variable import LoRAParam as LoRAParam
-from nnxkit._variable import Param as Param
-from nnxkit._variable import Perturbation as Perturbation
 from nnxkit._variable import Variable as Variable
 from nnxkit._variable import VariableMetadata as VariableMetadata
 from nnxkit._variable import with_metadata as with_metadata
@@ -57,6 +119,13 @@ from nnxkit._variable_defaults import var_defaults as var_defaults
 from nnxkit._variable_names import register_variable_name as register_variable_name
 from nnxkit._variable_names import variable_name_from_type as variable_name_from_type
 from nnxkit._variable_names import variable_type_from_name as variable_type_from_name
+from nnxkit._variable_types import BatchStat as BatchStat
+from nnxkit._variable_types import Cache as Cache
+from nnxkit._variable_types import Intermediate as Intermediate
+from nnxkit._variable_types import LoRAParam as LoRAParam
+from nnxkit._variable_types import Param as Param
+from nnxkit._variable_types import Perturbation as Perturbation
+from nnxkit._variable_types import VariableState as VariableState
 from nnxkit._views import view as view
 from nnxkit._views import view_info as view_info
 from nnxkit._views import with_attributes as with_attributes
@@ -92,7 +161,10 @@ from nnxkit.nn.normalization import BatchNorm as BatchNorm
 from nnxkit.nn.stochastic import Dropout as Dropout
 from nnxkit.training.optimizer import ModelAndOptimizer as ModelAndOptimizer
 from nnxkit.training.optimizer import OptArray as OptArray
+from nnxkit.training.optimizer import Optimizer as Optimizer
 from nnxkit.training.optimizer import OptState as OptState
 from nnxkit.training.optimizer import OptVariable as OptVariable
-from nnxkit.training.optimizer import Optimizer as Optimizer
-from nnxkit._variable import variable_state as VariableState  # noqa: N812 - it was a class once
+
+for _public in list(vars().values()):
+    if isinstance(_public, type) and _public.__module__.partition(".")[0] == __name__:
+        _public.__module__ = __name__

@@ -2,9 +2,11 @@
 
 * a tag, ``self.x = nnx.data(v)``, is a :class:`~nnxkit._facts.StatusTag` that the assignment unwraps;
 * an annotation in a class body, ``x: nnx.Data[T]``, declares the status before any instance exists;
-* a field specifier, ``x: T = nnx.data(default=...)``, is a ``dataclasses.Field`` whose metadata has the entry ``"static"``.
+* a field specifier, ``x: T = nnx.data(default=...)``, is a ``dataclasses.Field`` whose metadata has the entry
+  ``"static"``.
 
-What a class body declares is read once, when the class is created, with what it inherits; ``nnx_rules.attributes.declare`` combines them.
+What a class body declares is read once, when the class is created, with what it inherits;
+``nnx_rules.attributes.declare`` combines them.
 """
 
 from __future__ import annotations
@@ -67,8 +69,8 @@ def data(**field: Any) -> Any: ...
 def data(value: Any = _MISSING, /, **field: Any) -> Any:
     """Mark a value, or a dataclass field, as data.
 
-    ``self.x = nnx.data(value)`` stores ``value`` and makes the attribute part of the JAX tree, whatever the value is. Without a value it is
-    a field specifier and takes the keywords of ``dataclasses.field``.
+    ``self.x = nnx.data(value)`` stores ``value`` and makes the attribute part of the JAX tree, whatever the value
+    is. Without a value it is a field specifier and takes the keywords of ``dataclasses.field``.
 
     Raises:
         StatusTagArgumentError: both a value and keywords, or a keyword that no field has.
@@ -101,7 +103,8 @@ def static(value: Any = _MISSING, /, **field: Any) -> Any:
 def register_data_type(type_: C, /) -> C:
     """Make the instances of exactly this type data; also a class decorator.
 
-    Subclasses are not included, and JAX does not learn about the type: register it with ``jax.tree_util`` too if transforms shall take it.
+    Subclasses are not included, and JAX does not learn about the type: register it with ``jax.tree_util`` too if
+    transforms shall take it.
     """
     register_kind(type_, Kind.REGISTERED)
     return type_
@@ -116,7 +119,8 @@ def dataclass(cls: type[T], /) -> type[T]: ...
 def dataclass(**options: Any) -> Callable[[type[T]], type[T]]: ...
 @dataclass_transform(field_specifiers=(dataclasses.field, data, static))
 def dataclass(cls: Any = None, /, **options: Any) -> Any:
-    """``dataclasses.dataclass`` for a Pytree: keeps the repr of Pytrees, and takes ``nnx.data`` and ``nnx.static`` as field specifiers.
+    """``dataclasses.dataclass`` for a Pytree: keeps the repr of Pytrees, and takes ``nnx.data`` and ``nnx.static``
+    as field specifiers.
 
     Raises:
         ClassLayoutError: an option that it does not take (``frozen``, ``repr``).
@@ -141,7 +145,7 @@ def _annotations(cls: type) -> Mapping[str, Any]:
         import annotationlib
 
         return annotationlib.get_annotations(cls, format=annotationlib.Format.FORWARDREF)
-    annotations: Mapping[str, Any] = cls.__dict__.get("__annotations__", {})
+    annotations: Mapping[str, Any] = inspect.get_annotations(cls)
     return annotations
 
 
@@ -156,10 +160,13 @@ def _resolve(dotted: str, namespace: Mapping[str, Any]) -> Any:
 def _status_of(annotation: Any, namespace: Mapping[str, Any]) -> Status | None:
     """The status that one annotation declares.
 
-    Of a string only the part before the bracket is looked up, so that names which exist for type checkers alone do no harm inside it.
+    Of a string only the part before the bracket is looked up, so that names which exist for type checkers alone do
+    no harm inside it.
     """
     if isinstance(annotation, str):
-        dotted = annotation.strip("'\" ").partition("[")[0].strip()  # quotes: a quoted annotation, quoted again by the compiler
+        dotted = (
+            annotation.strip("'\" ").partition("[")[0].strip()
+        )  # quotes: a quoted annotation, quoted again by the compiler
         resolved = _resolve(dotted, namespace)
         annotation = resolved if resolved is not None else {"nnx.Data": Data, "nnx.Static": Static}.get(dotted)
     for marker in getattr(annotation, "__metadata__", ()):

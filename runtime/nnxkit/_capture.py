@@ -1,8 +1,8 @@
 """``capture``: run a function and return what its modules sow or perturb, leaving nothing behind.
 
-While a capture runs, ``sow`` and ``perturb`` write attributes with a name of their own (the level of the capture, then the sown name), so that
-they meet no attribute of the module, travel through transforms like any other attribute, and can be told apart at the end. They are
-removed whether the function returns or raises.
+While a capture runs, ``sow`` and ``perturb`` write attributes with a name of their own (the level of the capture,
+then the sown name), so that they meet no attribute of the module, travel through transforms like any other
+attribute, and can be told apart at the end. They are removed whether the function returns or raises.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from nnxkit._graph._traverse import iter_graph
+from nnxkit._graph import iter_graph
 from nnxkit._pytree import Pytree
 from nnxkit._state import from_flat_state, to_flat_state
 
@@ -24,11 +24,12 @@ if TYPE_CHECKING:
 
 
 class _Capture:
-    """One running capture: its level, and the Variable types that it takes."""
+    """One running capture: the prefix of its attributes, the types that it takes, the modules that recorded."""
 
     def __init__(self, level: int, types: frozenset[type]) -> None:
         self.prefix = f"__captured_{level}__"
         self.types = types
+        self.modules: dict[int, Pytree] = {}
 
 
 class _Capturing(threading.local):
@@ -39,12 +40,16 @@ class _Capturing(threading.local):
 CAPTURING = _Capturing()
 
 
-def attribute_for(name: str, variable_type: type) -> str | None:
-    """The attribute into which ``name`` is recorded now; ``None`` when captures run and none of them takes the type."""
+def attribute_for(module: Pytree, name: str, variable_type: type) -> str | None:
+    """The attribute of ``module`` into which ``name`` is recorded now.
+
+    ``None`` when captures run and none of them takes the type.
+    """
     if not CAPTURING.stack:
         return name
     for capture in reversed(CAPTURING.stack):
         if variable_type in capture.types:
+            capture.modules[id(module)] = module
             return capture.prefix + name
     return None
 
@@ -55,7 +60,8 @@ def capture(
     init: Any = None,
     method_outputs: type[Variable[Any]] | None = None,
 ) -> Callable[..., Any]:
-    """Wrap ``fn`` so that it returns ``(out, *states)``: beside its result one State for each Variable type, with what was recorded.
+    """Wrap ``fn`` so that it returns ``(out, *states)``: beside its result one State for each Variable type, with
+    what was recorded.
 
     Args:
         fn: a module, a method of a module, or a function whose first argument is the module.
@@ -72,7 +78,8 @@ def capture(
     >>> out, state["x"].get_value()
     (6, (3,))
     """
-    bound = fn if isinstance(fn, Pytree) else getattr(fn, "__self__", None)
+    target: Any = fn
+    bound = target if isinstance(target, Pytree) else getattr(fn, "__self__", None)
 
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         root = bound if isinstance(bound, Pytree) else args[0] if args else None
@@ -90,9 +97,12 @@ def capture(
         finally:
             CAPTURING.stack.pop()
             recorded = list(_take(root, running.prefix))
+            for module in running.modules.values():  # those that are not below the root, and not of a finished trace
+                if module._pytree__state.is_current():
+                    list(_take(module, running.prefix))
         return (out, *(_state(recorded, cls) for cls in var_types)) if var_types else out
 
-    return wrapper if isinstance(fn, Pytree) else functools.wraps(fn)(wrapper)
+    return wrapper if target is bound else functools.wraps(fn)(wrapper)
 
 
 def _leaves(state: Any) -> list[tuple[tuple[Any, ...], Variable[Any]]]:

@@ -2,8 +2,9 @@
 
 Invariants:
 
-* element ``i`` of a list is the attribute ``str(i)``, and its key in paths is the integer ``i``; element ``k`` of a dict is the attribute ``k``. Every
-  element goes through ``Pytree.__setattr__``, which decides its status and checks the trace;
+* element ``i`` of a list is the attribute ``str(i)``, and its key in paths is the integer ``i``; element ``k`` of a
+  dict is the attribute ``k``. Every element goes through ``Pytree.__setattr__``, which decides its status and
+  checks the trace;
 * removing an element removes its attribute, so no leaf stays behind; what moves keeps its status;
 * a list equals only itself. A dict equals any mapping with equal items, and both hash by identity.
 """
@@ -50,18 +51,19 @@ class List(Module, MutableSequence[T]):
 
     def _position(self, index: Any, action: str) -> int:
         try:
-            return range(self._length)[index]
+            position: int = range(self._length)[index]
         except IndexError:
             raise IndexError(f"list {action} index out of range: {index} of {self._length}") from None
+        return position
 
     @overload
     def __getitem__(self, index: int) -> T: ...
     @overload
-    def __getitem__(self, index: slice) -> list[T]: ...  # type: ignore[override]
+    def __getitem__(self, index: slice) -> list[T]: ...
     def __getitem__(self, index: int | slice) -> T | list[T]:
         if isinstance(index, slice):
             return self._items()[index]
-        item: T = self.__dict__[str(self._position(index, "index"))]
+        item: T = vars(self)[str(self._position(index, "index"))]
         return item
 
     def __setitem__(self, index: Any, value: Any) -> None:
@@ -93,16 +95,18 @@ class List(Module, MutableSequence[T]):
     def __iter__(self) -> Iterator[T]:
         index = 0
         while index < self._length:
-            yield self.__dict__[str(index)]
+            yield vars(self)[str(index)]
             index += 1
 
     def _items(self) -> list[T]:
-        return [self.__dict__[str(index)] for index in range(self._length)]
+        return [vars(self)[str(index)] for index in range(self._length)]
 
     def _tagged(self) -> list[Any]:
         """The elements, each with the status that it has."""
         nodes = self._pytree__nodes
-        return [StatusTag(Tag.DATA if nodes[str(index)] else Tag.STATIC, item) for index, item in enumerate(self._items())]
+        return [
+            StatusTag(Tag.DATA if nodes[str(index)] else Tag.STATIC, item) for index, item in enumerate(self._items())
+        ]
 
     def _refill(self, tagged: list[Any]) -> None:
         """Store other elements instead of the present ones.
@@ -114,11 +118,11 @@ class List(Module, MutableSequence[T]):
         for item in tagged:
             checked.append(item)
         for index in range(self._length):
-            del self.__dict__[str(index)]
+            del vars(self)[str(index)]
             del self._pytree__nodes[str(index)]
         for index in range(checked._length):
             name = str(index)
-            self.__dict__[name] = checked.__dict__[name]
+            vars(self)[name] = vars(checked)[name]
             self._pytree__nodes[name] = checked._pytree__nodes[name]
         self._length = checked._length
         touch(self)
@@ -126,7 +130,8 @@ class List(Module, MutableSequence[T]):
     def __eq__(self, other: object) -> bool:
         return self is other
 
-    __hash__ = object.__hash__
+    def __hash__(self) -> int:
+        return object.__hash__(self)
 
     def __repr__(self) -> str:
         with printing(self) as entered:
@@ -144,39 +149,36 @@ class Dict(Module, MutableMapping[str, T]):
     (2, {'a': 1, 'b': 2})
     """
 
-    @overload
-    def __init__(self, iterable: Mapping[str, T] | Iterable[tuple[str, T]] = ..., /) -> None: ...
-    @overload
-    def __init__(self, iterable: Mapping[str, T] | Iterable[tuple[str, T]] = ..., /, **kwargs: T) -> None: ...
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        for name, value in dict(*args, **kwargs).items():
+    def __init__(self, items: Mapping[str, T] | Iterable[tuple[str, T]] = (), /, **kwargs: T) -> None:
+        for name, value in dict(items, **kwargs).items():
             self[name] = value
 
     def __getitem__(self, key: str) -> T:
-        item: T = self.__dict__[key]
+        item: T = vars(self)[key]
         return item
 
     def __setitem__(self, key: str, value: T) -> None:
         setattr(self, key, value)
 
     def __delitem__(self, key: str) -> None:
-        if key not in self.__dict__:
+        if key not in vars(self):
             raise KeyError(key)
         delattr(self, key)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.__dict__)
+        return iter(vars(self))
 
     def __len__(self) -> int:
-        return len(self.__dict__)
+        return len(vars(self))
 
     def __getattr__(self, name: str) -> T:  # only reached for missing names; says to type checkers what items are
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
-    __hash__ = object.__hash__
+    def __hash__(self) -> int:
+        return object.__hash__(self)
 
     def __repr__(self) -> str:
         with printing(self) as entered:
             name = type(self).__name__
-            entries = (f"{key!r}: {represent(value)}" for key, value in self.__dict__.items())
+            entries = (f"{key!r}: {represent(value)}" for key, value in vars(self).items())
             return block(f"{name}({{", entries, "})") if entered else f"{name}(...)"

@@ -1,14 +1,16 @@
 """The structure epoch: a process-wide count of structural edits.
 
-A *plan* (see ``_graph``) describes the structure of an object graph. It stays valid as long as no object of the graph is edited structurally:
-an attribute appears or goes, a Variable or node is replaced by another one, a static value or a status changes, the metadata of a
-Variable is replaced. Replacing one array by another is a change of *value* and leaves every plan valid.
+A *plan* (see ``_graph``) describes the structure of an object graph. It stays valid as long as no object of the
+graph is edited structurally: an attribute appears or goes, a Variable or node is replaced by another one, a static
+value or a status changes, the metadata of a Variable is replaced. Replacing one array by another is a change of
+*value* and leaves every plan valid.
 
 Invariants:
 
-* an object whose ``_nnx_version`` is 0 was never part of a plan; editing it costs nothing and does not move the epoch, so construction never does;
-* a structural edit of a planned object first happens, then bumps the version of the object, then the epoch. A reader that sees an
-  unchanged epoch has therefore seen all edits; one that sees a new epoch compares the versions.
+* an object whose ``_nnx_version`` is 0 was never part of a plan; editing it costs nothing and does not move the
+  epoch, so construction never does;
+* a structural edit of a planned object first happens, then bumps the version of the object, then the epoch. A
+  reader that sees an unchanged epoch has therefore seen all edits; one that sees a new epoch compares the versions.
 """
 
 from __future__ import annotations

@@ -1,11 +1,14 @@
 """Facts about live values, for the decision between data and static.
 
-``nnx_rules.attributes.decide`` says what an assignment does; this module only says what the value *is*. One table maps exact types to
-facts: Pytree and Variable classes enter themselves when they are created, ``nnx.register_data_type`` adds the types of the user, and leaf types of
-Python and JAX are there from the start. What is not in the table is looked at: JAX either flattens it (a container) or not (other).
+``nnx_rules.attributes.decide`` says what an assignment does; this module only says what the value *is*. One table
+maps exact types to
+facts: Pytree and Variable classes enter themselves when they are created, ``nnx.register_data_type`` adds the types
+    of the user, and leaf types of
+Python and JAX are there from the start. What is not in the table is looked at: JAX either flattens it (a container)
+or not (other).
 
-Containers are walked one level at a time, so that a long list of numbers costs one pass over its element types, and data is never
-flattened further: a module in a list is one data leaf.
+Containers are walked one level at a time, so that a long list of numbers costs one pass over its element types, and
+data is never flattened further: a module in a list is one data leaf.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ import types
 from typing import TYPE_CHECKING, Any
 
 import jax
+import jax.core
 import numpy as np
 
 from nnx_rules.attributes import DATA_KINDS, Kind, Tag, ValueFacts
@@ -43,7 +47,22 @@ PLAIN = {kind: ValueFacts(kind) for kind in Kind}
 """The facts of an untagged value that is no container, by kind."""
 
 _LEAF_TYPES: tuple[type, ...] = (
-    *(int, float, complex, bool, str, bytes, bytearray, set, frozenset, range, slice, type, type(Ellipsis), type(NotImplemented)),
+    *(
+        int,
+        float,
+        complex,
+        bool,
+        str,
+        bytes,
+        bytearray,
+        set,
+        frozenset,
+        range,
+        slice,
+        type,
+        type(Ellipsis),
+        type(NotImplemented),
+    ),
     *(types.NoneType, types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.ModuleType, np.dtype),
 )
 _OTHER = PLAIN[Kind.OTHER]
@@ -63,10 +82,14 @@ def register_kind(cls: type, kind: Kind) -> None:
 
 def _children(value: Any) -> Iterable[Any] | None:
     """The direct children of a container as JAX sees them, ``None`` for a leaf."""
-    if isinstance(value, dict):  # JAX sorts the keys, and refuses keys that it can not sort; the facts need no order.
-        return value.values()
-    if isinstance(value, list | tuple):
-        return value
+    if type(value) is dict:
+        try:
+            return [value[key] for key in sorted(value)]
+        except TypeError:  # JAX would refuse to flatten it, but what it holds is known
+            return value.values()
+    if type(value) is list or type(value) is tuple:
+        children: Iterable[Any] = value
+        return children
     flattened = _flatten_one_level(value)
     return None if flattened is None else tuple(flattened[0])
 
@@ -125,7 +148,8 @@ def facts_of(value: Any, tag: Tag | None = None) -> ValueFacts:
 
 
 def is_data(value: Any, /) -> bool:
-    """Whether a value, by itself, is data: an array, a Variable, an array reference, a Pytree, or an instance of a registered type.
+    """Whether a value, by itself, is data: an array, a Variable, an array reference, a Pytree, or an instance of a
+    registered type.
 
     Containers are never data by themselves, whatever they hold.
 
@@ -162,5 +186,7 @@ def describe(value: Any) -> str:
     article = "an" if cls.__name__[:1] in "AEIOUaeiou" else "a"
     if kind is not Kind.CONTAINER:
         return f"{article} {cls.__name__}"
-    held = dict.fromkeys("arrays" if facts_of(leaf).kind is Kind.ARRAY else type(leaf).__name__ for leaf in has_data(value))
+    held = dict.fromkeys(
+        "arrays" if facts_of(leaf).kind is Kind.ARRAY else type(leaf).__name__ for leaf in has_data(value)
+    )
     return f"{article} {cls.__name__} of {', '.join(held)}" if held else f"{article} {cls.__name__}"

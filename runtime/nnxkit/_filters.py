@@ -1,14 +1,17 @@
 """Filters at work: literals compiled once, leaves shared out among them.
 
-The expressions and the reasoning about them live in ``nnx_rules``; this module applies them to live paths and values. A list of
-filters is an ordered partition: the first filter that takes a leaf keeps it.
+The expressions and the reasoning about them live in ``nnx_rules``; this module applies them to live paths and values. A
+list of filters is an ordered partition: the first filter that takes a leaf keeps it.
 
 Invariants
 
-- A list of filters is checked before any leaf is looked at: something that is no filter, ``...`` before another filter, and a
-  filter that can receive nothing because earlier ones take everything it could, are errors whatever the model holds.
-- Explicit ``None``, ``False`` and ``Nothing()`` are allowed anywhere, and ``...`` may be repeated at the end.
-- Compilation is cached for filters that are made of types, tags and constants. Callables are not kept: they may close over models.
+- A list of filters is checked before any leaf is looked at: something that is no filter, ``...`` before another filter,
+  and a filter that can receive nothing because earlier ones take everything it could, are errors whatever the model
+  holds.
+- Explicit ``None``, ``False`` and ``Nothing()`` are allowed anywhere; so is ``...`` at the end, repeated or not, even
+  if it can receive nothing.
+- Compilation is cached for filters that are made of types, tags and constants. Callables are not kept: they may close
+  over models.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ from typing import Any, NamedTuple, TypeVar
 from nnx_rules import _filter_logic as logic
 from nnx_rules import filters as expressions
 from nnx_rules.errors import Path, format_path
-from nnx_rules.filters import Expr
+from nnx_rules.filters import Everything, Expr
 from nnx_rules.rules import filters as rules
 
 T = TypeVar("T")
@@ -36,8 +39,8 @@ class Filters:
 
     Attributes:
         exprs: the filters as expressions.
-        stable: whether a leaf's answer depends on its path, type and tag only, so that a partition may be kept as long as the
-            structure does not change.
+        stable: whether a leaf's answer depends on its path, type and tag only, so that a partition may be kept as long
+            as the structure does not change.
     """
 
     exprs: tuple[Expr, ...]
@@ -129,9 +132,11 @@ def _compile(*literals: Any) -> Filters:
     if misplaced is not None:
         raise rules.ELLIPSIS_NOT_LAST.error(filter=_show(literals[misplaced]), position=misplaced + 1)
     for finding in logic.unreachable(exprs):
+        if exprs[finding.index] == Everything():
+            continue  # a last `...` says "whatever is left", and may be right even if that is nothing
         rule = rules.DUPLICATE_FILTER if finding.relation == "duplicate" else rules.UNREACHABLE_FILTER
-        earlier = " with ".join(f"filter {place + 1}, `{_show(literals[place])}`," for place in finding.taken_by)
-        raise rule.error(position=finding.index + 1, filter=_show(literals[finding.index]), earlier=earlier.rstrip(","))
+        earlier = " with ".join(f"filter {place + 1} (`{_show(literals[place])}`)" for place in finding.taken_by)
+        raise rule.error(position=finding.index + 1, filter=_show(literals[finding.index]), earlier=earlier)
     return Filters(exprs, all(map(_is_stable, exprs)))
 
 

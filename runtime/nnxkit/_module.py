@@ -1,8 +1,10 @@
-"""``Module``: a Pytree with methods for what models do beside computing: record intermediate values and switch between modes.
+"""``Module``: a Pytree with methods for what models do beside computing: record intermediate values and switch
+between modes.
 
-Invariants: ``sow`` and ``perturb`` write one Variable attribute of the module, which ``nnx.pop`` takes out again; inside ``nnx.capture`` they write
-only what that call asks for, and nothing of it stays behind (``_capture``). ``train``, ``eval`` and ``set_attributes`` set attributes that
-exist; a name that no module has is an error.
+Invariants: ``sow`` and ``perturb`` write one Variable attribute of the module, which ``nnx.pop`` takes out again;
+    inside ``nnx.capture`` they write
+only what that call asks for, and nothing of it stays behind (``_capture``). ``train``, ``eval`` and
+``set_attributes`` set attributes that exist; a name that no module has is an error.
 """
 
 from __future__ import annotations
@@ -18,9 +20,10 @@ from nnx_rules.filters import to_predicate
 from nnx_rules.rules import modules as rules
 from nnxkit._capture import attribute_for
 from nnxkit._facts import describe
-from nnxkit._graph._traverse import iter_children, iter_graph
+from nnxkit._graph import iter_children, iter_graph
 from nnxkit._pytree import Pytree
-from nnxkit._variable import Perturbation, Variable
+from nnxkit._variable import Variable
+from nnxkit._variable_types import Perturbation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -67,7 +70,7 @@ class Module(Pytree):
             SowError: the attribute exists and is no Variable of exactly this type.
             TraceContextError: the module belongs to another trace level.
         """
-        attribute = attribute_for(name, variable_type)
+        attribute = attribute_for(self, name, variable_type)
         if attribute is None:
             return False
         variable = self._recorded(attribute, name, variable_type)
@@ -78,13 +81,14 @@ class Module(Pytree):
         return True
 
     def perturb(self, name: str, value: Any, variable_type: type[Variable[Any]] = Perturbation) -> Any:
-        """Add the perturbation ``name`` to ``value``: zeros of its shape, made at the first call. Its gradient is that of ``value``.
+        """Add the perturbation ``name`` to ``value``: zeros of its shape, made at the first call. Its gradient is
+        that of ``value``.
 
         Raises:
             SowError: the attribute exists and is no Variable of exactly this type.
             TraceContextError: the module belongs to another trace level.
         """
-        attribute = attribute_for(name, variable_type)
+        attribute = attribute_for(self, name, variable_type)
         if attribute is None:
             return value
         variable = self._recorded(attribute, name, variable_type)
@@ -103,8 +107,11 @@ class Module(Pytree):
             )
         return present
 
-    def set_attributes(self, *filters: Any, raise_if_not_found: bool = True, graph: bool | None = None, **attributes: Any) -> None:
-        """Set attributes on this module and all below it that have them; with filters only on modules that one of them takes.
+    def set_attributes(
+        self, *filters: Any, raise_if_not_found: bool = True, graph: bool | None = None, **attributes: Any
+    ) -> None:
+        """Set attributes on this module and all below it that have them; with filters only on modules that one of
+        them takes.
 
         Raises:
             UnknownAttributeError: no module has one of the attributes, and ``raise_if_not_found``.
@@ -112,14 +119,16 @@ class Module(Pytree):
         selected = _selected(self, filters or (...,), graph)
         missing = set(attributes)
         for module in selected:
-            for name in attributes.keys() & _settable(module):
-                setattr(module, name, attributes[name])
-                missing.discard(name)
+            for name, value in attributes.items():
+                if _has_attribute(module, name):
+                    setattr(module, name, value)
+                    missing.discard(name)
         if missing and raise_if_not_found:
-            raise unknown_attributes(self, [name for name in attributes if name in missing], map(_settable, selected))
+            raise unknown_attributes(self, [name for name in attributes if name in missing], map(vars, selected))
 
     def train(self, **attributes: Any) -> None:
-        """Training mode: ``deterministic=False`` and ``use_running_average=False`` wherever they exist, and further attributes.
+        """Training mode: ``deterministic=False`` and ``use_running_average=False`` wherever they exist, and further
+        attributes.
 
         Raises:
             UnknownAttributeError: no module has one of the further attributes.
@@ -127,7 +136,8 @@ class Module(Pytree):
         self._set_mode(attributes, deterministic=False, use_running_average=False)
 
     def eval(self, **attributes: Any) -> None:
-        """Evaluation mode: ``deterministic=True`` and ``use_running_average=True`` wherever they exist, and further attributes.
+        """Evaluation mode: ``deterministic=True`` and ``use_running_average=True`` wherever they exist, and further
+        attributes.
 
         Raises:
             UnknownAttributeError: no module has one of the further attributes.
@@ -152,11 +162,9 @@ class Module(Pytree):
         return iter_children(self)
 
 
-def _settable(module: Pytree) -> set[str]:
-    """The names that ``setattr`` can give a new value: attributes of the object, and plain attributes and properties of its class."""
-    cls = type(module)
-    inherited = {name for name in dir(cls) if not name.startswith("_") and not callable(getattr(cls, name, None))}
-    return vars(module).keys() | inherited
+def _has_attribute(module: Pytree, name: str) -> bool:
+    """Whether the object has the attribute, or its class has one by that name that is no method."""
+    return name in vars(module) or not callable(getattr(type(module), name, len))
 
 
 def unknown_attributes(node: Any, names: list[str], known: Any) -> NNXError:

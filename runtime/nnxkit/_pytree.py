@@ -1,18 +1,21 @@
 """``Pytree``: an ordinary Python object that is also a JAX pytree.
 
-Attributes live in ``__dict__``, in the order of their assignment. Beside it, each object keeps which of them are *data* (children of the JAX
-tree) and which *static* (part of its structure). Every assignment asks ``nnx_rules.attributes.decide`` with the facts of the value; reads
-are plain attribute reads.
+Attributes live in ``__dict__``, in the order of their assignment. Beside it, each object keeps which of them are
+*data* (children of the JAX tree) and which *static* (part of its structure). Every assignment asks
+``nnx_rules.attributes.decide`` with the facts of the value; reads are plain attribute reads.
 
 Invariants:
 
-* construction is: ``__new__`` makes the bookkeeping, ``__init__`` runs, then attributes that bypassed ``__setattr__`` get their status and every
-  attribute is looked at once more, because a container may have been filled since it was assigned;
-* the status of an attribute is forgotten exactly when the attribute goes; what the class body declares is consulted at each first assignment;
+* construction is: ``__new__`` makes the bookkeeping, ``__init__`` runs, then attributes that bypassed
+  ``__setattr__`` get their status and every attribute is looked at once more, because a container may have been
+  filled since it was assigned;
+* the status of an attribute is forgotten exactly when the attribute goes; what the class body declares is consulted
+  at each first assignment;
 * ``_pytree__nodes`` changes in place: whoever keeps it must copy it;
-* flattening visits attributes in sorted order (integers, for lists, in numeric order and first) and never looks at values; unflattening
-  stores whatever leaves it gets, without checks, under the trace that is current then;
-* a structural edit of an object that was part of a plan bumps the epoch (``_epoch``); an array that replaces an array does not.
+* flattening visits attributes in sorted order (integers, for lists, in numeric order and first) and never looks at
+  values; unflattening stores whatever leaves it gets, without checks, under the trace that is current then;
+* a structural edit of an object that was part of a plan bumps the epoch (``_epoch``); an array that replaces an
+  array does not.
 """
 
 from __future__ import annotations
@@ -20,7 +23,6 @@ from __future__ import annotations
 import copy
 import dataclasses
 import functools
-import operator
 import sys
 from abc import ABCMeta
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
@@ -28,7 +30,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 import jax
 from jax.tree_util import GetAttrKey, SequenceKey
 
-from nnx_rules.attributes import DATA_KINDS, Kind, Status, Tag, decide, is_checked, recheck
+from nnx_rules.attributes import Kind, Status, Tag, decide, is_checked, recheck
 from nnx_rules.rules import attributes as rules
 from nnxkit._annotations import declared_statuses
 from nnxkit._epoch import touch
@@ -37,7 +39,7 @@ from nnxkit._repr import represent_pytree
 from nnxkit._trace import PytreeState, mutation_error
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Mapping
 
     from nnx_rules.attributes import ValueFacts
     from nnx_rules.errors import Place
@@ -51,7 +53,9 @@ _Key = str | int
 
 
 class HashableMapping(dict[str, bool]):
-    """Attribute name to "is data"; hashable by content, so that it can be a static part of a GraphDef (copy it first)."""
+    """Attribute name to "is data"; hashable by content, so that it can be a static part of a GraphDef (copy it
+    first).
+    """
 
     __slots__ = ()
 
@@ -113,10 +117,10 @@ def _record(node: Pytree, name: str, value: Any, tag: Tag | None) -> ValueFacts:
 
 
 def _finish_construction(node: Pytree) -> None:
-    for name, value in list(node.__dict__.items()):
+    for name, value in list(vars(node).items()):
         if name not in node._pytree__nodes:
             if isinstance(value, StatusTag):
-                node.__dict__[name] = value.value
+                vars(node)[name] = value.value
                 _record(node, name, value.value, value.tag)
             else:
                 _record(node, name, value, None)
@@ -145,7 +149,7 @@ def check_pytree(pytree: Pytree) -> None:
     cls = type(pytree)
     if not cls._pytree__checked:
         return
-    for name, value in pytree.__dict__.items():
+    for name, value in vars(pytree).items():
         status = _status_of(pytree, name)
         facts = facts_of(value)
         broken = recheck(status, facts)
@@ -156,7 +160,7 @@ def check_pytree(pytree: Pytree) -> None:
 def _status_of(node: Pytree, name: str) -> Status:
     """The recorded status; an attribute written past ``__setattr__`` after construction gets one now."""
     if name not in node._pytree__nodes:
-        _record(node, name, node.__dict__[name], None)
+        _record(node, name, vars(node)[name], None)
     return _STATUS[node._pytree__nodes[name]]
 
 
@@ -208,7 +212,7 @@ class Pytree(metaclass=PytreeMeta):
             raise rules.PYTREE_SLOTS.error(cls=cls.__name__)
         if pytree and not cls._pytree__checked_by_default:
             raise rules.OBJECT_PYTREE_TRUE.error(cls=cls.__name__)
-        bases = [base._pytree__declared for base in cls.__mro__[1:] if "_pytree__declared" in base.__dict__]
+        bases = [base._pytree__declared for base in cls.__mro__[1:] if issubclass(base, Pytree)]
         cls._pytree__declared = declared_statuses(cls, bases)
         cls._pytree__places = {}
         cls._pytree__checked = is_checked(pytree, default=cls._pytree__checked_by_default)
@@ -229,7 +233,7 @@ class Pytree(metaclass=PytreeMeta):
             marked = "static" if value.metadata["static"] else "data"
             raise rules.EMPTY_STATUS_ASSIGNMENT.error(cls=type(self).__name__, path=(name,), tag=marked)
         facts = _record(self, name, value, tag)
-        attributes = self.__dict__
+        attributes = vars(self)
         old = attributes.get(name, _MISSING)
         attributes[name] = value
         if (
@@ -250,24 +254,22 @@ class Pytree(metaclass=PytreeMeta):
         return represent_pytree(self)
 
     def __copy__(self: P) -> P:
-        return _rebuild(type(self), self.__dict__, self._pytree__nodes)
+        return _rebuild(type(self), vars(self), self._pytree__nodes)
 
     def __deepcopy__(self: P, memo: dict[int, Any]) -> P:
-        # Static values are the structure of the object: shared, as split and merge share them. Without checks nobody says what is static.
         node = blank(type(self))
         memo[id(self)] = node
         node._pytree__nodes.update(self._pytree__nodes)
-        for name, value in self.__dict__.items():
-            shared = type(self)._pytree__checked and _status_of(self, name) is Status.STATIC
-            node.__dict__[name] = value if shared else copy.deepcopy(value, memo)
+        for name, value in vars(self).items():
+            vars(node)[name] = copy.deepcopy(value, memo)
         return node
 
     def __getstate__(self) -> Any:
-        return dict(self.__dict__), dict(self._pytree__nodes)
+        return dict(vars(self)), dict(self._pytree__nodes)
 
     def __setstate__(self, state: tuple[dict[str, Any], dict[str, bool]]) -> None:
         attributes, nodes = state
-        self.__dict__.update(attributes)
+        vars(self).update(attributes)
         self._pytree__nodes.update(nodes)
 
     def __treescope_repr__(self, path: Any, subtree_renderer: Any) -> Any:
@@ -280,7 +282,9 @@ register_kind(Pytree, Kind.PYTREE)
 
 
 class Object(Pytree):
-    """A Pytree that JAX does not know and whose attributes are not checked: for graphs with plain containers or shared references."""
+    """A Pytree that JAX does not know and whose attributes are not checked: for graphs with plain containers or
+    shared references.
+    """
 
     _pytree__checked_by_default: ClassVar[bool] = False
 
@@ -298,7 +302,7 @@ def blank(cls: type[P]) -> P:
 
 def _rebuild(cls: type[P], attributes: Mapping[str, Any], nodes: Mapping[str, bool]) -> P:
     node = blank(cls)
-    node.__dict__.update(attributes)
+    vars(node).update(attributes)
     node._pytree__nodes.update(nodes)
     return node
 
@@ -314,12 +318,12 @@ def _sort_key(key: _Key) -> tuple[bool, Any]:
 
 def sorted_attributes(node: Pytree) -> list[tuple[_Key, str, bool]]:
     """Key, attribute name and "is data" of every attribute, in the order in which they are flattened."""
-    for name in node.__dict__.keys() - node._pytree__nodes.keys():
+    for name in vars(node).keys() - node._pytree__nodes.keys():
         _status_of(node, name)
     cls, nodes = type(node), node._pytree__nodes
     if not cls._pytree__has_int_keys:
-        return [(name, name, nodes[name]) for name in sorted(node.__dict__)]
-    keyed = ((attribute_key(cls, name), name, nodes[name]) for name in node.__dict__)
+        return [(name, name, nodes[name]) for name in sorted(vars(node))]
+    keyed = ((attribute_key(cls, name), name, nodes[name]) for name in vars(node))
     return sorted(keyed, key=lambda item: _sort_key(item[0]))
 
 
@@ -328,7 +332,7 @@ _Structure = tuple[tuple[str, ...], tuple[bool, ...], tuple[Any, ...]]
 
 
 def _flatten(node: Pytree) -> tuple[list[Any], _Structure]:
-    attributes = node.__dict__
+    attributes = vars(node)
     keyed = sorted_attributes(node)
     names = tuple(name for _, name, _ in keyed)
     flags = tuple(is_data for _, _, is_data in keyed)
@@ -348,7 +352,7 @@ def _unflatten(cls: type[P], structure: _Structure, children: Iterable[Any]) -> 
     names, flags, static_values = structure
     node = blank(cls)
     leaves, statics = iter(children), iter(static_values)
-    node.__dict__.update((name, next(leaves if is_data else statics)) for name, is_data in zip(names, flags, strict=True))
+    vars(node).update((name, next(leaves if is_data else statics)) for name, is_data in zip(names, flags, strict=True))
     node._pytree__nodes.update(zip(names, flags, strict=True))
     return node
 

@@ -1,9 +1,11 @@
 """How objects print.
 
-One attribute a line, two spaces a level, and behind the name of an object what it holds: ``Linear( # Param: 9 (36 B)``. Inside an object an
-array of more than one element prints as shape and dtype; alone, in a Variable, a State or a list it prints in full.
+One attribute a line, two spaces a level, and behind the name of an object what it holds: ``Linear( # Param: 9 (36
+B)``. Inside an object an array of more than one element prints as shape and dtype; alone, in a Variable, a State or
+a list it prints in full.
 
-Invariants: a module prints in full once in one repr and as ``Linear(...)`` after that; an object that is being printed never starts
+Invariants: a module prints in full once in one repr and as ``Linear(...)`` after that; an object that is being
+    printed never starts
 again, so cycles end; a class with its own ``__repr__`` is asked for it wherever it stands.
 """
 
@@ -15,6 +17,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import jax
+import jax.core
 import numpy as np
 
 from nnx_rules.attributes import Kind
@@ -26,7 +29,7 @@ if TYPE_CHECKING:
     from nnxkit._pytree import Pytree
     from nnxkit._variable import Variable
 
-_UNITS = ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "KB"))
+_UNITS = ((10**9, "GB"), (10**6, "MB"), (10**3, "KB"))
 
 
 class _Active(threading.local):
@@ -77,7 +80,8 @@ def represent(value: Any, *, seen: set[int] | None = None) -> str:
 
     Args:
         value: anything.
-        seen: inside an object, the modules that are printed already; arrays are abbreviated then. ``None`` prints in full.
+        seen: inside an object, the modules that are printed already; arrays are abbreviated then. ``None`` prints
+            in full.
     """
     if isinstance(value, type):
         return value.__name__
@@ -140,7 +144,9 @@ def _variable(variable: Variable[Any], seen: set[int] | None) -> str:
     value = variable.get_raw_value()
     entries = [f"value={represent(value, seen=seen)}"]
     entries.extend(
-        f"{name}={represent(item, seen=seen)}" for name, item in variable.get_metadata().items() if not variable.is_default(name, item)
+        f"{name}={represent(item, seen=seen)}"
+        for name, item in variable.get_metadata().items()
+        if not variable.is_default(name, item)
     )
     size, count = _measure(value)
     return block(f"{type(variable).__name__}(" + (f" # {_amount(count, size)}" if count else ""), entries, ")")
@@ -172,7 +178,9 @@ def _pytree(node: Pytree, seen: set[int]) -> str:
 def _measure(value: Any) -> tuple[int, int]:
     """Bytes and elements of the arrays in a value."""
     size = count = 0
-    for leaf in jax.tree.leaves(value):
+    for leaf in jax.tree.leaves(
+        value, is_leaf=lambda leaf: facts_of(leaf).kind is Kind.PYTREE
+    ):  # it may lead back here
         if isinstance(leaf, jax.Array | np.ndarray | np.generic | jax.ShapeDtypeStruct | jax.Ref | jax.core.Tracer):
             count += leaf.size
             size += leaf.size * leaf.dtype.itemsize
@@ -219,7 +227,9 @@ def _variables(value: Any, visited: set[int]) -> Iterator[Variable[Any]]:
         attributes = vars(value)
         children = [attributes[name] for name in sorted(attributes)]
     else:
-        children = jax.tree.leaves(value, is_leaf=lambda leaf: leaf is not value and facts_of(leaf).kind in (Kind.VARIABLE, Kind.PYTREE))
+        children = jax.tree.leaves(
+            value, is_leaf=lambda leaf: leaf is not value and facts_of(leaf).kind in (Kind.VARIABLE, Kind.PYTREE)
+        )
     for child in children:
         yield from _variables(child, visited)
 

@@ -1,9 +1,10 @@
 """Random streams: named, stateful sources of keys.
 
-A stream is a key and a counter, both Variables. Its n-th key is ``fold_in(key, n)``, so that the sequence depends on the key alone, and the
-counter is the only state that a draw changes (after a trace check, like every Variable).
+A stream is a key and a counter, both Variables. Its n-th key is ``fold_in(key, n)``, so that the sequence depends
+on the key alone, and the counter is the only state that a draw changes (after a trace check, like every Variable).
 
-``fork``, ``split`` and ``broadcast`` draw one key from each stream they affect and make new streams of it; the parent stays usable.
+``fork``, ``split`` and ``broadcast`` draw one key from each stream they affect and make new streams of it; the
+parent stays usable.
 """
 
 from __future__ import annotations
@@ -15,8 +16,10 @@ from typing import Any, TypeVar
 import jax
 import jax.numpy as jnp
 
+from nnx_rules.errors import format_path
 from nnx_rules.filters import to_predicate
 from nnx_rules.rules import rngs as rules
+from nnxkit._graph import iter_graph
 from nnxkit._pytree import Pytree
 from nnxkit._repr import count_as
 from nnxkit._samplers import Samplers
@@ -53,24 +56,27 @@ count_as(RngKey, RngState)
 count_as(RngCount, RngState)
 
 
+_seeded: Callable[[Any], jax.Array] = jax.random.key
+
+
 def _as_key(value: Any) -> jax.Array:
     """A typed key from a seed, a key (old-style arrays too), a Variable that holds one, or a stream."""
     if isinstance(value, RngStream):
-        value = value.key
+        return _as_key(value.key)
     if isinstance(value, Variable):
-        value = value.get_value()
+        return _as_key(value.get_value())
     if isinstance(value, int) and not isinstance(value, bool):
-        return jax.random.key(value)
-    dtype = getattr(value, "dtype", None)
+        return _seeded(value)
+    dtype = None if isinstance(value, Pytree) else getattr(value, "dtype", None)
     if dtype is not None and jnp.issubdtype(dtype, jax.dtypes.prng_key):
-        key: jax.Array = value
-        return key
+        return jnp.asarray(value)
     if dtype is not None and jnp.issubdtype(dtype, jnp.integer):
         array = jnp.asarray(value)
         if array.ndim == 0:
-            return jax.random.key(array)
+            return _seeded(array)
         if array.dtype == jnp.uint32 and array.shape[-1] == 2:
-            return jax.random.wrap_key_data(array)
+            wrapped: jax.Array = jax.random.wrap_key_data(array)
+            return wrapped
     raise rules.RNG_ARGUMENT.error(given=f"{value!r} of type {type(value).__name__}")
 
 
@@ -130,7 +136,9 @@ class RngStream(Samplers, Pytree):
 
 
 def _warn_split() -> None:
-    warnings.warn("the argument 'split' of 'fork' is deprecated, use the method 'split'", DeprecationWarning, stacklevel=3)
+    warnings.warn(
+        "the argument 'split' of 'fork' is deprecated, use the method 'split'", DeprecationWarning, stacklevel=3
+    )
 
 
 class Rngs(Samplers, Pytree):
@@ -165,23 +173,23 @@ class Rngs(Samplers, Pytree):
             setattr(self, name, RngStream(value, tag=name))
 
     def _stream(self, name: str) -> RngStream | None:
-        stream = self.__dict__.get(name)
+        stream = vars(self).get(name)
         if stream is None:
-            stream = self.__dict__.get("default")
+            stream = vars(self).get("default")
         return stream if isinstance(stream, RngStream) else None
 
     def __getattr__(self, name: str) -> RngStream:
-        if name.startswith("__"):
-            raise AttributeError(name)
+        if name.startswith("_"):  # protocols ask for such names (copy, pickle, IPython), and must not draw
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         stream = self._stream(name)
         if stream is None:
             raise rules.MISSING_STREAM.error(cls="Rngs", name=name, streams=self._names())
         return stream
 
     def __getitem__(self, name: str) -> RngStream:
-        if name not in self.__dict__:
+        if name not in vars(self):
             raise rules.MISSING_STREAM_ITEM.error(cls="Rngs", name=name, streams=self._names())
-        stream: RngStream = self.__dict__[name]
+        stream: RngStream = vars(self)[name]
         return stream
 
     def _names(self) -> str:
@@ -201,11 +209,11 @@ class Rngs(Samplers, Pytree):
         return sum(1 for _ in self.items())
 
     def __contains__(self, name: object) -> bool:
-        return isinstance(self.__dict__.get(name), RngStream) if isinstance(name, str) else False
+        return isinstance(vars(self).get(name), RngStream) if isinstance(name, str) else False
 
     def items(self) -> Iterator[tuple[str, RngStream]]:
         """Names and streams."""
-        return iter([(name, value) for name, value in self.__dict__.items() if isinstance(value, RngStream)])
+        return iter([(name, value) for name, value in vars(self).items() if isinstance(value, RngStream)])
 
     def fork(self, *, split: SplitPattern | None = None) -> Rngs:
         """New, independent streams, one for each. ``split`` is deprecated: use :meth:`split`."""
@@ -215,7 +223,9 @@ class Rngs(Samplers, Pytree):
         return Rngs(**{name: stream.fork() for name, stream in self.items()})
 
     def split(self, k: SplitPattern) -> Rngs:
-        """New streams with ``k`` keys each; with a mapping only the streams that a filter takes are split, the others are shared."""
+        """New streams with ``k`` keys each; with a mapping only the streams that a filter takes are split, the
+        others are shared.
+        """
         return self._derive(k, RngStream.split, lambda stream: stream)
 
     def broadcast(self, k: SplitPattern) -> Rngs:
@@ -236,3 +246,56 @@ class Rngs(Samplers, Pytree):
             count = next(counts, None)
             setattr(derived, name, otherwise(stream) if count is None else batch(stream, count))
         return derived
+
+
+Policy = str | Callable[[tuple[Any, ...], jax.Array, tuple[int, ...]], jax.Array]
+"""What ``reseed`` does with a stream of several keys: ``policy(path, key, shape)`` gives keys of that shape."""
+
+
+def _scalars_only(path: tuple[Any, ...], key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
+    if shape:
+        raise rules.KEYS_ALREADY_SPLIT.error(path=path, name=format_path(path), shape=shape)
+    return key
+
+
+def _match_shape(path: tuple[Any, ...], key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
+    return jax.random.split(key, shape) if shape else key
+
+
+_POLICIES = {"scalars_only": _scalars_only, "match_shape": _match_shape}
+
+
+def reseed(node: Any, /, *, graph: bool | None = None, policy: Policy = "scalars_only", **stream_keys: Any) -> None:
+    """Give the named streams below ``node`` new keys, and start their counts at 0, in place.
+
+    Args:
+        node: a module, ``Rngs`` or container.
+        graph: graph or tree mode; ``None`` for the configured one.
+        policy: what to do with streams of several keys: ``"scalars_only"`` refuses them, ``"match_shape"`` splits
+            the new key into that many, a callable is given path, key and shape.
+        **stream_keys: a seed, key or stream by tag of the streams.
+
+    Raises:
+        RngArgumentError: a stream of several keys under ``"scalars_only"``.
+        ValueError: another policy.
+
+    >>> import nnxkit as nnx
+    >>> rngs = nnx.Rngs(params=0)
+    >>> before = rngs.params()
+    >>> nnx.reseed(rngs, params=0)
+    >>> bool(rngs.params() == before)
+    True
+    """
+    choose = _POLICIES.get(policy) if isinstance(policy, str) else policy
+    if choose is None:
+        raise ValueError(f"policy must be 'scalars_only', 'match_shape' or a callable, not {policy!r}")
+    keys = {tag: _as_key(value) for tag, value in stream_keys.items()}
+    streams = [
+        (path, value)
+        for path, value in iter_graph(node, graph=graph)
+        if isinstance(value, RngStream) and value.tag in keys
+    ]
+    new_keys = [choose(path, keys[stream.tag], stream.key.get_value().shape) for path, stream in streams]
+    for (_, stream), key in zip(streams, new_keys, strict=True):
+        stream.key.set_value(key)
+        stream.count.set_value(jnp.zeros(key.shape, dtype=jnp.uint32))

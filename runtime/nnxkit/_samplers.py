@@ -1,7 +1,7 @@
 """Every sampler of ``jax.random`` and every initializer factory, as methods that bring their own key.
 
-``rngs.normal((2, 3))`` is ``jax.random.normal(key, (2, 3))`` with the next key of the stream; ``rngs.lecun_normal()`` is an initializer
-that takes no key: each call of it draws one.
+``rngs.normal((2, 3))`` is ``jax.random.normal(key, (2, 3))`` with the next key of the stream;
+``rngs.lecun_normal()`` is an initializer that takes no key: each call of it draws one.
 """
 
 from __future__ import annotations

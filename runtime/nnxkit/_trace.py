@@ -1,12 +1,14 @@
 """Trace levels: which trace an object belongs to, and the check that every mutation makes.
 
-An object belongs to the JAX trace that was current when it was created, unflattened, unpickled or merged. Changing it under another
-trace would store a tracer in an object that outlives it, so every way to mutate a Pytree, a Variable or a container calls
-:func:`check_mutation` first.
+An object belongs to the JAX trace that was current when it was created, unflattened, unpickled or merged. Changing
+it under another trace would store a tracer in an object that outlives it, so every way to mutate a Pytree, a
+Variable or a container calls :func:`check_mutation` first.
 """
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from jax.extend.core import get_opaque_trace_state
@@ -16,7 +18,7 @@ from nnx_rules.rules import traces as rules
 if TYPE_CHECKING:
     from nnx_rules.errors import NNXError
 
-_CONVENTION = "nnx"
+_opaque_trace_state: Callable[..., object] = functools.partial(get_opaque_trace_state, convention="nnx")
 
 
 class TraceState:
@@ -29,11 +31,11 @@ class TraceState:
     __slots__ = ("jax_trace",)
 
     def __init__(self) -> None:
-        self.jax_trace: object = get_opaque_trace_state(convention=_CONVENTION)
+        self.jax_trace: object = _opaque_trace_state()
 
     def is_current(self) -> bool:
         """Whether that trace is still the current one."""
-        return bool(self.jax_trace == get_opaque_trace_state(convention=_CONVENTION))
+        return bool(self.jax_trace == _opaque_trace_state())
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, TraceState) and bool(self.jax_trace == other.jax_trace)

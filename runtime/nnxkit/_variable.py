@@ -3,9 +3,10 @@
 Invariants:
 
 * the type of a Variable says what the value is for (``Param``, ``BatchStat``, ...), and filters select by it;
-* values change only through ``set_value`` and what is built on it, after a trace check; the shape of a whole value is free to change;
-* ``_var_metadata`` is replaced, never edited: the identity of the mapping says whether metadata changed, and mappings are shared. A change of
-  metadata is a structural edit (``_epoch``), a change of the value is not;
+* values change only through ``set_value`` and what is built on it, after a trace check; the shape of a whole value
+  is free to change;
+* ``_var_metadata`` is replaced, never edited: the identity of the mapping says whether metadata changed, and
+  mappings are shared. A change of metadata is a structural edit (``_epoch``), a change of the value is not;
 * to JAX a Variable is a pytree with the one child ``value`` and its metadata as structure; unflattening runs no hooks.
 """
 
@@ -16,7 +17,7 @@ import dataclasses
 import functools
 import warnings
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import jax
 import numpy as np
@@ -31,9 +32,6 @@ from nnxkit._repr import represent_variable
 from nnxkit._trace import TraceState, mutation_error
 from nnxkit._variable_defaults import VarDefaults, current_defaults
 from nnxkit._variable_ops import VariableOperators
-
-if TYPE_CHECKING:
-    from types import EllipsisType
 
 A = TypeVar("A")
 
@@ -50,7 +48,9 @@ _RENAMED = {"sharding": "out_sharding", "sharding_names": "out_sharding"}
 
 
 class Metadata(dict[str, Any]):
-    """The metadata of a Variable: never edited once it is made, hence shared, and hashable by content if its values are."""
+    """The metadata of a Variable: never edited once it is made, hence shared, and hashable by content if its values
+    are.
+    """
 
     __slots__ = ()
 
@@ -68,7 +68,9 @@ def _required_metadata(defaults: VarDefaults) -> Metadata:
 
 @dataclasses.dataclass(frozen=True)
 class VariableMetadata:
-    """A value on its way into a Variable, with hooks and metadata: what an initializer from ``with_metadata`` returns."""
+    """A value on its way into a Variable, with hooks and metadata: what an initializer from ``with_metadata``
+    returns.
+    """
 
     raw_value: Any
     on_set_value: tuple[Hook, ...] = ()
@@ -98,18 +100,22 @@ def _hooks(metadata: Mapping[str, Any], name: str) -> tuple[Any, ...]:
     return hooks if isinstance(hooks, tuple) else (hooks,) if callable(hooks) else tuple(hooks)
 
 
+_partition_spec: Callable[..., Any] = jax.sharding.PartitionSpec
+_with_sharding_constraint: Callable[..., Any] = jax.lax.with_sharding_constraint
+
+
 def _shard(value: Any, metadata: Mapping[str, Any]) -> Any:
     """Place a new value as its ``out_sharding`` says, on the mesh of its metadata or of the context."""
-    spec = jax.sharding.PartitionSpec(*metadata["out_sharding"])
+    spec = _partition_spec(*metadata["out_sharding"])
     mesh = metadata.get("mesh")
     if mesh is None:
         mesh = jax.sharding.get_abstract_mesh()
         if mesh.empty:
             raise VariableError(
-                f"a Variable with out_sharding={metadata['out_sharding']!r} is sharded when it is created, and there is no mesh",
+                f"a Variable with out_sharding={spec!r} is sharded when it is created, and there is no mesh",
                 help="create it inside `with jax.set_mesh(mesh):`, pass `mesh=`, or pass `eager_sharding=False`",
             )
-    return jax.lax.with_sharding_constraint(value, jax.sharding.NamedSharding(mesh, spec))
+    return _with_sharding_constraint(value, jax.sharding.NamedSharding(mesh, spec))
 
 
 def _is_node(value: Any) -> bool:
@@ -117,9 +123,11 @@ def _is_node(value: Any) -> bool:
 
 
 class Variable(VariableOperators, Generic[A]):
-    """A mutable box for one value (an array, or any Python value) with metadata; the base class of ``Param`` and all other kinds.
+    """A mutable box for one value (an array, or any Python value) with metadata; the base class of ``Param`` and
+    all other kinds.
 
-    Metadata keywords become readable attributes. Hooks (``on_get_value`` and so on) are metadata, too. In expressions a Variable stands for its value.
+    Metadata keywords become readable attributes. Hooks (``on_get_value`` and so on) are metadata, too. In
+    expressions a Variable stands for its value.
 
     Args:
         value: the value, or the result of an initializer made by ``with_metadata``.
@@ -281,7 +289,9 @@ class Variable(VariableOperators, Generic[A]):
 
     # Metadata
 
-    def get_metadata(self, name: str | None = None, default: Any = _MISSING, *, exclude_required: bool | None = None) -> Any:
+    def get_metadata(
+        self, name: str | None = None, default: Any = _MISSING, *, exclude_required: bool | None = None
+    ) -> Any:
         """All metadata as a new dict, or the entry ``name``.
 
         Raises:
@@ -337,7 +347,9 @@ class Variable(VariableOperators, Generic[A]):
         touch(self)
 
     def add_axis(self, axis_index: int, axis_name: str | None) -> None:
-        """Note that a transform added an axis: insert its name into ``out_sharding`` and run the ``on_add_axis`` hooks."""
+        """Note that a transform added an axis: insert its name into ``out_sharding`` and run the ``on_add_axis``
+        hooks.
+        """
         names = self._var_metadata.get("out_sharding")
         if names is not None:
             padded = list(names) + [None] * max(0, axis_index - len(names))
@@ -364,7 +376,11 @@ class Variable(VariableOperators, Generic[A]):
         self = object.__new__(cls)
         metadata = attributes
         if not isinstance(metadata, Metadata):
-            metadata = Metadata({**_required_metadata(VarDefaults()), **attributes}) if attributes else _required_metadata(VarDefaults())
+            metadata = (
+                Metadata({**_required_metadata(VarDefaults()), **attributes})
+                if attributes
+                else _required_metadata(VarDefaults())
+            )
         set_slot = object.__setattr__
         set_slot(self, "_nnx_version", 0)
         set_slot(self, "_trace_state", TraceState())
@@ -406,7 +422,10 @@ class Variable(VariableOperators, Generic[A]):
         """Take over raw value and metadata of a leaf of a State; metadata that the leaf lacks is removed."""
         self._check_mutation()
         object.__setattr__(self, "_raw_value", variable_state._raw_value)
-        if variable_state._var_metadata is not self._var_metadata and variable_state._var_metadata != self._var_metadata:
+        if (
+            variable_state._var_metadata is not self._var_metadata
+            and variable_state._var_metadata != self._var_metadata
+        ):
             self._replace_metadata(variable_state._var_metadata)
 
     @property
@@ -419,7 +438,9 @@ class Variable(VariableOperators, Generic[A]):
     # Attributes
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or name in Variable.__slots__:  # asked by protocols, or before construction (copy, pickle)
+        if (
+            name.startswith("__") or name in Variable.__slots__
+        ):  # asked by protocols, or before construction (copy, pickle)
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         metadata = self._var_metadata
         if name in metadata:
@@ -437,18 +458,18 @@ class Variable(VariableOperators, Generic[A]):
     def __delattr__(self, name: str) -> None:
         raise rules.VARIABLE_METADATA_ATTRIBUTE.error(cls=type(self).__name__, name=name, action="deleted")
 
+    def __dir__(self) -> list[str]:
+        return sorted({*object.__dir__(self), *self._var_metadata, *dir(self.get_value())})
+
     def __copy__(self) -> Self:
         return self.copy()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        # JAX arrays are immutable: the copy shares the buffer. The empty copy is known before the value, which may lead back here.
+        # The empty copy is known before the value, which may lead back here.
         result = type(self).from_metadata(None, self._var_metadata)
         memo[id(self)] = result
         value = self._raw_value
-        if isinstance(value, jax.Ref):
-            value = jax.new_ref(value[...])
-        elif not isinstance(value, jax.Array):
-            value = copy.deepcopy(value, memo)
+        value = jax.new_ref(value[...]) if isinstance(value, jax.Ref) else copy.deepcopy(value, memo)
         object.__setattr__(result, "_raw_value", value)
         return result
 
@@ -504,7 +525,7 @@ def _flatten(variable: Variable[Any]) -> tuple[tuple[Any], Metadata]:
     return (variable._raw_value,), variable._var_metadata
 
 
-def _flatten_with_keys(variable: Variable[Any]) -> tuple[tuple[tuple[GetAttrKey, Any]], Metadata]:
+def _flatten_with_keys(variable: Variable[Any]) -> tuple[tuple[tuple[Any, Any]], Metadata]:
     return ((GetAttrKey("value"), variable._raw_value),), variable._var_metadata
 
 
@@ -519,42 +540,6 @@ def _register(cls: type[Variable[Any]]) -> None:
 
 
 _register(Variable)
-
-
-class Param(Variable[A]):
-    """A trainable parameter."""
-
-    __slots__ = ()
-
-
-class BatchStat(Variable[A]):
-    """A running statistic, such as the mean in ``BatchNorm``."""
-
-    __slots__ = ()
-
-
-class Cache(Variable[A]):
-    """A cache, such as keys and values in autoregressive decoding."""
-
-    __slots__ = ()
-
-
-class Intermediate(Variable[A]):
-    """A value that a module sows during a call."""
-
-    __slots__ = ()
-
-
-class Perturbation(Intermediate[A]):
-    """A zero that is added to an intermediate value, so that its gradient can be taken."""
-
-    __slots__ = ()
-
-
-class LoRAParam(Param[A]):
-    """A parameter of a low-rank adaptation."""
-
-    __slots__ = ()
 
 
 def with_metadata(
@@ -574,16 +559,12 @@ def with_metadata(
     'm'
     """
     given = (on_set_value, on_get_value, on_create_value, on_add_axis, on_remove_axis)
-    hooks: list[Any] = [(hook,) if callable(hook) else tuple(hook) for hook in given]
+    hooks: dict[str, Any] = {
+        name: (hook,) if callable(hook) else tuple(hook) for name, hook in zip(_HOOKS, given, strict=True)
+    }
 
     @functools.wraps(initializer)
     def wrapper(*args: Any, **kwargs: Any) -> VariableMetadata:
-        return VariableMetadata(initializer(*args, **kwargs), *hooks, metadata=_renamed(metadata))
+        return VariableMetadata(initializer(*args, **kwargs), **hooks, metadata=_renamed(metadata))
 
     return wrapper
-
-
-def variable_state(type: type[Variable[Any]], value: Any, **metadata: Any) -> Variable[Any]:  # noqa: A002
-    """Deprecated, ``nnx.VariableState``: make the Variable itself, ``type(value, **metadata)``."""
-    warnings.warn("'VariableState' is deprecated, make the Variable itself", DeprecationWarning, stacklevel=2)
-    return type(value, **metadata)

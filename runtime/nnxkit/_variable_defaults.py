@@ -1,7 +1,7 @@
 """Defaults for new Variables: ``use_eager_sharding`` and ``var_defaults``.
 
-Each is a setting with three uses: called as a statement it lasts for the thread, as a context manager it is undone at the end of the
-block, and with a read-only function it is looked up.
+Each is a setting with three uses: called as a statement it lasts for the thread, as a context manager it is undone
+at the end of the block, and with a read-only function it is looked up.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ class _Setting:
 
     def __init__(self, **changes: Any) -> None:
         self._before = _current.defaults
-        _current.defaults = self._before._replace(**{name: bool(value) for name, value in changes.items() if value is not None})
+        _current.defaults = self._before._replace(
+            **{name: bool(value) for name, value in changes.items() if value is not None}
+        )
 
     def __enter__(self) -> VarDefaults:
         return _current.defaults

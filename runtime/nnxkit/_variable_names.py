@@ -1,15 +1,15 @@
-"""Names of Variable types: ``"params"`` for ``Param``, ``"batch_stats"`` for ``BatchStat``, ... as collections of other libraries call them."""
+"""Names of Variable types: ``"params"`` for ``Param``, ``"batch_stats"`` for ``BatchStat``, ... as collections of
+other libraries call them.
+"""
 
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from nnx_rules.rules import modules as rules
-from nnxkit._variable import BatchStat, Cache, Intermediate, Param, Perturbation, Variable
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from nnxkit._variable import Variable
+from nnxkit._variable_types import BatchStat, Cache, Intermediate, Param, Perturbation
 
 _MISSING: Any = dataclasses.MISSING
 
@@ -36,7 +36,8 @@ def register_variable_name(name: str, typ: Any = _MISSING, *, overwrite: bool = 
 def variable_type_from_name(
     name: str, /, *, base: type[Variable[Any]] = Variable, allow_register: bool = False
 ) -> type[Variable[Any]]:
-    """The type that is registered under ``name``; with ``allow_register`` a new subclass of ``base`` where there is none.
+    """The type that is registered under ``name``; with ``allow_register`` a new subclass of ``base`` where there is
+    none.
 
     Raises:
         VariableError: nothing is registered under ``name``.
@@ -44,13 +45,16 @@ def variable_type_from_name(
     if name not in VariableTypeCache:
         if not allow_register:
             problem = f"no Variable type is registered as {name!r}"
-            raise rules.VARIABLE_NAME_TAKEN.error(problem=problem, mend="call `nnx.register_variable_name`, or pass `allow_register=True`")
+            raise rules.VARIABLE_NAME_TAKEN.error(
+                problem=problem, mend="call `nnx.register_variable_name`, or pass `allow_register=True`"
+            )
         register_variable_name(name, type(name, (base,), {"__slots__": ()}))
     return VariableTypeCache[name]
 
 
 def variable_name_from_type(typ: type[Variable[Any]], /, *, allow_register: bool = False) -> str:
-    """The name of a Variable type, or of its nearest base class that has one; with ``allow_register`` a new one where there is none.
+    """The name of a Variable type, or of its nearest base class that has one; with ``allow_register`` a new one
+    where there is none.
 
     Raises:
         VariableError: neither the type nor a base class is registered.
@@ -61,7 +65,9 @@ def variable_name_from_type(typ: type[Variable[Any]], /, *, allow_register: bool
             return names[cls]
     if not allow_register:
         problem = f"the Variable type `{typ.__name__}` is not registered"
-        raise rules.VARIABLE_NAME_TAKEN.error(problem=problem, mend="call `nnx.register_variable_name`, or pass `allow_register=True`")
+        raise rules.VARIABLE_NAME_TAKEN.error(
+            problem=problem, mend="call `nnx.register_variable_name`, or pass `allow_register=True`"
+        )
     register_variable_name(typ.__name__, typ)
     return typ.__name__
 

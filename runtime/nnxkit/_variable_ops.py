@@ -1,7 +1,8 @@
 """Operators of Variables: a Variable stands for its value in arithmetic, comparison and conversion.
 
-Every operator computes with the value and returns a plain array; only the in-place operators write: ``v += x`` sets the value of ``v``
-and leaves ``v`` the same object, so that ``self.count += 1`` updates the Variable in the attribute.
+Every operator computes with the value and returns a plain array; only the in-place operators write: ``v += x`` sets
+the value of ``v`` and leaves ``v`` the same object, so that ``self.count += 1`` updates the Variable in the
+attribute.
 """
 
 from __future__ import annotations
@@ -68,8 +69,16 @@ class VariableOperators:
     __add__, __radd__, __iadd__ = _binary(operator.add), _reflected(operator.add), _in_place(operator.add)
     __sub__, __rsub__, __isub__ = _binary(operator.sub), _reflected(operator.sub), _in_place(operator.sub)
     __mul__, __rmul__, __imul__ = _binary(operator.mul), _reflected(operator.mul), _in_place(operator.mul)
-    __matmul__, __rmatmul__, __imatmul__ = _binary(operator.matmul), _reflected(operator.matmul), _in_place(operator.matmul)
-    __truediv__, __rtruediv__, __itruediv__ = _binary(operator.truediv), _reflected(operator.truediv), _in_place(operator.truediv)
+    __matmul__, __rmatmul__, __imatmul__ = (
+        _binary(operator.matmul),
+        _reflected(operator.matmul),
+        _in_place(operator.matmul),
+    )
+    __truediv__, __rtruediv__, __itruediv__ = (
+        _binary(operator.truediv),
+        _reflected(operator.truediv),
+        _in_place(operator.truediv),
+    )
     __floordiv__, __rfloordiv__, __ifloordiv__ = (
         _binary(operator.floordiv),
         _reflected(operator.floordiv),
@@ -78,8 +87,16 @@ class VariableOperators:
     __mod__, __rmod__, __imod__ = _binary(operator.mod), _reflected(operator.mod), _in_place(operator.mod)
     __divmod__, __rdivmod__ = _binary(divmod), _reflected(divmod)
     __pow__, __rpow__, __ipow__ = _binary(operator.pow), _reflected(operator.pow), _in_place(operator.pow)
-    __lshift__, __rlshift__, __ilshift__ = _binary(operator.lshift), _reflected(operator.lshift), _in_place(operator.lshift)
-    __rshift__, __rrshift__, __irshift__ = _binary(operator.rshift), _reflected(operator.rshift), _in_place(operator.rshift)
+    __lshift__, __rlshift__, __ilshift__ = (
+        _binary(operator.lshift),
+        _reflected(operator.lshift),
+        _in_place(operator.lshift),
+    )
+    __rshift__, __rrshift__, __irshift__ = (
+        _binary(operator.rshift),
+        _reflected(operator.rshift),
+        _in_place(operator.rshift),
+    )
     __and__, __rand__, __iand__ = _binary(operator.and_), _reflected(operator.and_), _in_place(operator.and_)
     __xor__, __rxor__, __ixor__ = _binary(operator.xor), _reflected(operator.xor), _in_place(operator.xor)
     __or__, __ror__, __ior__ = _binary(operator.or_), _reflected(operator.or_), _in_place(operator.or_)
@@ -88,7 +105,9 @@ class VariableOperators:
     __eq__, __ne__ = _binary(operator.eq), _binary(operator.ne)
     __hash__ = None  # type: ignore[assignment]  # equality compares values, which change
 
-    __neg__, __pos__, __abs__, __invert__ = (_unary(op) for op in (operator.neg, operator.pos, operator.abs, operator.invert))
+    __neg__, __pos__, __abs__, __invert__ = (
+        _unary(op) for op in (operator.neg, operator.pos, operator.abs, operator.invert)
+    )
     __bool__, __int__, __float__, __complex__ = (_unary(op) for op in (bool, int, float, complex))
     __index__ = _unary(operator.index)
     __trunc__, __floor__, __ceil__ = (_unary(op) for op in (math.trunc, math.floor, math.ceil))

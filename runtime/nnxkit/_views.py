@@ -1,7 +1,7 @@
 """Views: a module in another mode that shares the Variables of the original.
 
-A view is a new graph of nodes with the same Variables; only the mode of its modules differs. Which modes a layer has, it says
-itself in a method ``set_view(self, name=None, ...)``, whose keywords ``nnx.view`` accepts.
+A view is a new graph of nodes with the same Variables; only the mode of its modules differs. Which modes a layer
+has, it says itself in a method ``set_view(self, name=None, ...)``, whose keywords ``nnx.view`` accepts.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from nnxkit._graph._functional import clone
+from nnxkit._graph import clone
 from nnxkit._module import Module, _selected, unknown_attributes
 
 if TYPE_CHECKING:
@@ -23,7 +23,9 @@ def _mode_parameters(module: Module) -> Mapping[str, inspect.Parameter]:
     return inspect.signature(set_view).parameters if callable(set_view) else {}
 
 
-def view(node: A, /, *, only: Any = ..., raise_if_not_found: bool = True, graph: bool | None = None, **kwargs: Any) -> A:
+def view(
+    node: A, /, *, only: Any = ..., raise_if_not_found: bool = True, graph: bool | None = None, **kwargs: Any
+) -> A:
     """A node like ``node`` that shares its Variables, with its layers in another mode.
 
     Args:
@@ -68,8 +70,10 @@ def with_attributes(
 
 
 def view_info(node: Any, /, *, only: Any = ..., graph: bool | None = None) -> str:
-    """The keywords that ``nnx.view`` takes for this node, by class, with what the ``set_view`` methods say about them."""
-    classes: dict[type, Mapping[str, inspect.Parameter]] = {}
+    """The keywords that ``nnx.view`` takes for this node, by class, with what the ``set_view`` methods say about
+    them.
+    """
+    classes: dict[type[Any], Mapping[str, inspect.Parameter]] = {}
     for module in _selected(node, (only,), graph):
         if parameters := _mode_parameters(module):
             classes.setdefault(type(module), parameters)
@@ -78,11 +82,13 @@ def view_info(node: Any, /, *, only: Any = ..., graph: bool | None = None) -> st
     )
 
 
-def _describe(cls: type, parameters: Mapping[str, inspect.Parameter]) -> str:
-    documented = _documented_arguments(inspect.getdoc(getattr(cls, "set_view")) or "")
+def _describe(cls: Any, parameters: Mapping[str, inspect.Parameter]) -> str:
+    documented = _documented_arguments(inspect.getdoc(cls.set_view) or "")
     lines = [f"{cls.__qualname__}:"]
     for name, parameter in parameters.items():
-        lines.append(f"  {parameter}")
+        annotation = parameter.annotation
+        annotation = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
+        lines.append(f"  {name}: {annotation} = {parameter.default!r}")
         lines.extend(f"    {line}" for line in documented.get(name, ()))
     return "\n".join(lines)
 

@@ -5,9 +5,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import nnx_lint
 import nnx_rules
-import pytest
 
 SUPPORT = Path(__file__).parents[1] / "support"
 SOURCE_ROOTS = [str(Path(package.__file__).parents[1]) for package in (nnx_lint, nnx_rules)]

@@ -3,9 +3,10 @@
 import itertools
 
 import pytest
-import stub_engine
 from hypothesis import given
 from hypothesis import strategies as st
+
+import stub_engine
 from nnx_lint.checking import Checker
 from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
 from nnx_lint.fixes import SAFE, SAFE_AND_UNSAFE, apply, compatible, edited, fix_all, unified_diff

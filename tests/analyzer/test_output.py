@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from nnx_lint.diagnostics import Applicability, Diagnostic, Edit, Fix, Related, Span
 from nnx_lint.output import Report, render
 from nnx_lint.output.frames import cells

@@ -5,6 +5,7 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from nnx_lint.selection import SelectionError, matches, nearest, selected_rules
 from nnx_rules.registry import Rule
 

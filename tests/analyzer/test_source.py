@@ -8,6 +8,7 @@ import warnings
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+
 from nnx_lint.diagnostics import Span
 from nnx_lint.source import SourceError, SourceFile, SyntaxProblem
 
@@ -26,6 +27,9 @@ class TestDecoding:
             (codecs.BOM_UTF8 + b"x = 1\r\n", "x = 1\r\n", "utf-8-sig"),
             (b"# coding: latin-1\nx = '\xe9'\n", "# coding: latin-1\nx = 'é'\n", "iso-8859-1"),
             (b"#!/bin/python\n# -*- coding: cp1252 -*-\nx = '\x80'\n", "€", "cp1252"),
+            (b"# coding: latin-1\rx = '\xe9'\r", "'é'", "iso-8859-1"),
+            (b"#\r\n# coding: latin-1\r\n'\xe9'", "'é'", "iso-8859-1"),
+            (b"\n\n# coding: latin-1\n", "coding", "utf-8"),
             (codecs.BOM_UTF8 + b"# coding: utf-8\n", "# coding: utf-8\n", "utf-8-sig"),
             (b"", "", "utf-8"),
         ],

@@ -3,9 +3,10 @@
 import textwrap
 
 import pytest
-import stub_engine
 from hypothesis import given
 from hypothesis import strategies as st
+
+import stub_engine
 from nnx_lint.selection import Options
 from nnx_lint.source import SourceFile
 from nnx_lint.suppressions import read_suppressions

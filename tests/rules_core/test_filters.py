@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from nnx_rules.errors import FilterTypeError
 from nnx_rules.filters import (
     All,

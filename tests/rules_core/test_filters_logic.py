@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+
 from nnx_rules import _filter_logic as logic
 from nnx_rules._filter_logic import UNKNOWN, Leaf, Unreachable
 from nnx_rules.filters import (

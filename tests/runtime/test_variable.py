@@ -6,7 +6,7 @@ import copy
 import math
 import operator
 import pickle
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -198,7 +198,7 @@ class TestMetadata:
 
     @pytest.mark.parametrize("args", [(), (1, 2, 3), ("a",)])
     def test_wrong_arguments(self, args: tuple[Any, ...]) -> None:
-        with pytest.raises((TypeError, ValueError), match="set_metadata takes|dictionary update"):
+        with pytest.raises((TypeError, ValueError), match=r"set_metadata takes|dictionary update"):
             nnx.Param(1).set_metadata(*args)
 
     def test_required(self) -> None:
@@ -278,7 +278,15 @@ BINARY = [
     operator.ne,
     divmod,
 ]
-IN_PLACE = [operator.iadd, operator.isub, operator.imul, operator.itruediv, operator.ifloordiv, operator.imod, operator.ipow]
+IN_PLACE = [
+    operator.iadd,
+    operator.isub,
+    operator.imul,
+    operator.itruediv,
+    operator.ifloordiv,
+    operator.imod,
+    operator.ipow,
+]
 floats = st.floats(min_value=0.5, max_value=8, width=32)
 
 
@@ -315,7 +323,12 @@ class TestOperators:
 
     def test_matmul(self) -> None:
         a, b = jnp.arange(4.0).reshape(2, 2), jnp.ones((2, 2))
-        for left, right in ((nnx.Param(a), b), (a, nnx.Param(b)), (nnx.Param(a), nnx.Param(b)), (np.asarray(a), nnx.Param(b))):
+        for left, right in (
+            (nnx.Param(a), b),
+            (a, nnx.Param(b)),
+            (nnx.Param(a), nnx.Param(b)),
+            (np.asarray(a), nnx.Param(b)),
+        ):
             assert same(left @ right, a @ b)
 
     def test_attribute_in_place(self) -> None:
@@ -350,6 +363,7 @@ class TestOperators:
         v = nnx.Param(array(2, 3))
         assert (v.shape, v.ndim, v.dtype, v.T.shape) == ((2, 3), 2, jnp.float32, (3, 2))
         assert v.at[0].set(0)[0].tolist() == [0, 0, 0]
+        assert {"shape", "set_value"} <= set(dir(v))
 
     def test_numpy_and_jax(self) -> None:
         v = nnx.Param(jnp.arange(3.0))
@@ -415,7 +429,7 @@ class TestCopies:
 
 
 class TestTraceLevels:
-    CHANGES = {
+    CHANGES: ClassVar[dict[str, Any]] = {
         "set_value": lambda v: v.set_value(1),
         "item": lambda v: operator.setitem(v, ..., 1),
         "in place": lambda v: operator.iadd(v, 1),

@@ -158,6 +158,20 @@ def declared_status(interp: Interpreter, frame: Frame, node: ast.expr) -> Status
     return None
 
 
+def declared_name(frame: Frame, node: ast.expr) -> str:
+    """The canonical library name of the head of an annotation, without executing anything; empty if it is none."""
+    from nnx_lint.model.imports import canonical
+
+    node = parse_string(node)
+    parts: list[str] = []
+    head = node.value if isinstance(node, ast.Subscript) else node
+    while isinstance(head, ast.Attribute):
+        parts.insert(0, head.attr)
+        head = head.value
+    found = frame.env.lookup(head.id) if isinstance(head, ast.Name) else None
+    return canonical(".".join([found[1].name, *parts])) if found is not None and isinstance(found[1], Ext) else ""
+
+
 def is_class_variable(interp: Interpreter, frame: Frame, node: ast.expr) -> bool:
     """Whether an annotation says ``ClassVar``."""
     node = parse_string(node)

@@ -23,6 +23,7 @@ from nnx_lint.model.values import (
     Const,
     DictVal,
     Ext,
+    Fill,
     FuncVal,
     ModuleVal,
     Obj,
@@ -34,6 +35,7 @@ from nnx_lint.model.values import (
     Transformed,
     TransformVal,
     UnionVal,
+    Unknown,
     Value,
     join,
     options,
@@ -112,7 +114,7 @@ def object_attribute(interp: Interpreter, frame: Frame, obj: Obj, name: str, nod
             return value
     if cls.is_variable:
         return variable_attribute(obj, name)
-    if cls.library is not None and not name.startswith("__"):
+    if cls.library is not None and (name == "__call__" or not name.startswith("__")):
         from nnx_lint.model.library import library_member
 
         return library_member(obj, name)
@@ -151,9 +153,40 @@ def attribute_of(obj: Obj, name: str) -> Attr | None:
     from nnx_lint.model.interpreter import refresh
 
     attr = Attr(refresh(original.value, obj.level), original.declared)
+    if obj.assumed and isinstance(attr.value, Obj):
+        attr.value.assumed = True
+    if obj.training is not True:
+        set_training(attr.value, obj.training)
+    if obj.leaf_level is not None:
+        _set_leaf_level(attr.value, obj.leaf_level)
     attr.assignments = list(original.assignments)
     obj.attrs[name] = attr
+    if isinstance(attr.value, (Seq, DictVal)):
+        attr.value.owner = (obj, name)
     return attr
+
+
+def set_training(value: Value, mode: bool | None) -> None:
+    """Switch the layers in a value to training, to evaluation, or to a mode that is not known."""
+    for option in options(value):
+        if isinstance(option, Obj) and option.training is not mode:
+            option.training = mode
+            for attr in option.attrs.values():
+                set_training(attr.value, mode)
+        elif isinstance(option, (Seq, DictVal)):
+            for member in option.items:
+                set_training(member[1] if isinstance(member, tuple) else member, mode)
+
+
+def _set_leaf_level(value: Value, level: int) -> None:
+    for option in options(value):
+        if isinstance(option, Obj):
+            if option.cls.is_variable:
+                option.level = level
+            option.leaf_level = level
+        elif isinstance(option, (Seq, DictVal)):
+            for member in option.items:
+                _set_leaf_level(member[1] if isinstance(member, tuple) else member, level)
 
 
 def attribute_names(obj: Obj) -> list[str]:
@@ -215,23 +248,51 @@ def set_attribute(
     if attr is None:
         declared = obj.cls.declared_status(name) if isinstance(obj.cls, UserClass) else None
         attr = obj.attrs[name] = Attr(UNKNOWN, declared)
-    before = next((item for item in reversed(attr.assignments) if item.dominates(frame.branches)), None)
-    current = before.status if before is not None else attr.declared
-    if before is None and attr.assignments and current is None:
-        current = Status.UNKNOWN
+    before, current = current_status(attr, frame.branches)
     verdict: Verdict | None = None
     checked = isinstance(obj.cls, UserClass) and obj.cls.checked
-    if obj.cls.is_pytree:
+    # Where mocks are at work, an attribute that the class itself does not know may be set on one of them.
+    known = attr.declared is not None or bool(attr.assignments) or obj is frame.receiver
+    if obj.cls.is_pytree and not obj.assumed and (known or not frame.module.mocks) and stored(obj, name):
         verdict = decide(current, value.facts(), checked=checked)
     event = events.AttributeSet(frame, node, obj, name, value, value_node, attr, before, verdict)
     interp.publish(event)
     status = verdict.status if verdict is not None else Status.UNKNOWN
-    attr.assignments.append(Assignment(untagged(value), status, frame.module, node, value_node, frame.branches))
-    attr.value = held(attr, untagged(value), before, frame)
+    broken = verdict.broken if verdict is not None else None
+    plain = untagged(value)
+    attr.assignments.append(Assignment(plain, status, frame.module, node, value_node, frame.branches, broken))
+    attr.value = held(attr, plain, before, frame)
+    if isinstance(plain, (Seq, DictVal)) and plain.owner is None:
+        plain.owner = (obj, name)
+
+
+def current_status(attr: Attr, branches: tuple[tuple[int, int], ...]) -> tuple[Assignment | None, Status | None]:
+    """The last assignment that certainly happened before, and the status of the attribute by now, if it has one."""
+    before: Assignment | None = None
+    current = attr.declared
+    for item in attr.assignments:
+        if item.dominates(branches):
+            before, current = item, item.status
+        elif item.status is not current and not item.excludes(branches):
+            current = Status.UNKNOWN
+    return before, current
+
+
+def stored(obj: Obj, name: str) -> bool:
+    """Whether an assignment to the attribute is stored in the instance: no property or other descriptor of the class takes it."""
+    if not isinstance(obj.cls, UserClass):
+        return True
+    found = obj.cls.find(name)
+    if found is not None:
+        return isinstance(found[1], FuncVal) and PROPERTIES.isdisjoint(found[1].decorators)
+    value = obj.cls.class_attribute(name)
+    return not isinstance(value, (Obj, Unknown)) or (isinstance(value, Obj) and value.cls.tracked)
 
 
 def untagged(value: Value) -> Value:
     """The value that an attribute holds after ``nnx.data(...)`` or ``nnx.static(...)`` was unwrapped."""
+    if isinstance(value, UnionVal):
+        return join(*(untagged(option) for option in value.options))
     return value.value if isinstance(value, TagVal) and value.value is not None else value
 
 
@@ -275,6 +336,7 @@ def fill(
     add: bool = True,
 ) -> None:
     """Put a value into a plain container."""
+    container.fills.append(Fill(frame.module, node, value))
     interp.publish(events.ContainerFilled(frame, node, container, value, action))
     if container.level < frame.level:
         interp.publish(events.Mutated(frame, node, container, text, action, "untracked"))
@@ -301,6 +363,7 @@ def delete_item(interp: Interpreter, frame: Frame, container: Value, text: str, 
         mutate(interp, frame, target, text, "`del [...]`", "untracked", node)
     elif isinstance(target, (Seq, DictVal)):
         target.exact = False
+        target.shrunk = True
 
 
 def mutate(
@@ -314,7 +377,7 @@ def mutate(
     state: str = "state",
 ) -> None:
     """Publish that an object is changed."""
-    for option in options(target):
-        if isinstance(option, (Obj, StateVal)):
-            interp.publish(events.Mutated(frame, node, option, text, action, effect, state))
-            return
+    known = [option for option in options(present(target)) if isinstance(option, (Obj, StateVal))]
+    if known and len(known) == len(options(present(target))):
+        latest = max(known, key=lambda option: option.level)
+        interp.publish(events.Mutated(frame, node, latest, text, action, effect, state))

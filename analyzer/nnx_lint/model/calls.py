@@ -82,7 +82,7 @@ def call(interp: Interpreter, frame: Frame, node: ast.Call) -> Value:
     if isinstance(callee, Ext) and callee.name == "builtins.super":
         return super_object(frame)
     result = invoke(interp, frame, callee, args, node, name)
-    interp.publish(events.Called(frame, node, callee, name, args.positional, args.keywords, result))
+    interp.publish(events.Called(frame, node, callee, name, args.positional, args.keywords, result, args.nodes))
     return result
 
 
@@ -172,11 +172,15 @@ def instantiate(interp: Interpreter, frame: Frame, cls: object, args: Arguments,
         return UNKNOWN
     obj = instance_of(interp, cls, frame.level)
     obj.node = node
+    obj.origin = (frame.module, node)
     obj.args = bound_arguments(cls, args)
     if cls.is_variable:
         obj.args = {"value": args.get(0, "value") or UNKNOWN}
         return obj
     _substitute(interp, obj, args)
+    initializer = method_of(cls, "__init__")
+    if frame.scope and initializer is not None:
+        interp.construct_under(frame, instance_of(interp, cls, frame.level), initializer[1], args)
     return obj
 
 
@@ -273,7 +277,7 @@ def container_method(
     if method in {"extend", "update"}:
         other = args.get(0)
         if isinstance(container, DictVal):
-            added = other.items if isinstance(other, DictVal) else [(UNKNOWN, UNKNOWN)]
+            added = other.items if isinstance(other, DictVal) else [(UNKNOWN, UNKNOWN)] if args.positional else []
             added = [*added, *((Const(key), value) for key, value in args.keywords.items())]
             container.items.extend(added)
             for _, value in added:
@@ -289,14 +293,16 @@ def container_method(
             held = {"values": values, "keys": keys, "items": pairs}[method]
             return Seq("dict view", held, container.level, exact=False)
         if method in {"get", "pop"}:
+            container.shrunk = container.shrunk or method == "pop"
             found = [value for key, value in container.items if isinstance(key, Const) and key is args.get(0)]
             return join(*(found or values), args.get(1) or UNKNOWN) if values else UNKNOWN
     if method == "copy":
         if isinstance(container, Seq):
             return Seq(container.type, container.items, frame.level, exact=container.exact)
         return DictVal(container.items, frame.level, exact=container.exact)
-    if method in {"pop", "clear", "remove"}:
+    if method in {"pop", "popleft", "popitem", "clear", "remove", "discard"}:
         container.exact = False
+        container.shrunk = True
         return element_of(container, frame.level)
     return Other("a plain value") if method in {"index", "count"} else UNKNOWN
 
@@ -310,13 +316,13 @@ def apply_decorator(interp: Interpreter, frame: Frame, callee: Value, value: Val
     if isinstance(callee, Ext):
         row = transforms.find(callee.name)
         if row is not None and row.form is transforms.Form.WRAPPER:
-            applied = TransformVal(row, text_of(node), {}, node)
+            applied = TransformVal(row, text_of(node), {}, node, frame.module)
             return apply_transform(interp, frame, applied, value, node, node, "decorator")
     if isinstance(callee, PartialVal) and isinstance(callee.func, Ext):
         row = transforms.find(callee.func.name)
         if row is not None and row.form is transforms.Form.WRAPPER:
             inner = node.args[0] if isinstance(node, ast.Call) and node.args else node
-            applied = TransformVal(row, text_of(inner), callee.keywords, node)
+            applied = TransformVal(row, text_of(inner), callee.keywords, node, frame.module)
             return apply_transform(interp, frame, applied, value, node, node, "decorator")
     if isinstance(callee, TransformVal):
         return apply_transform(interp, frame, callee, value, node, node, "decorator")
@@ -353,79 +359,8 @@ def call_transformed(
 ) -> Value:
     """Call a function under a transform of wrapper form."""
     applied, func = transformed.applied, transformed.func
-    result = run_under(interp, frame, applied, func, args.positional, args.keywords, node, receiver=receiver)
+    result = interp.run_under(frame, applied, func, args.positional, args.keywords, node, receiver=receiver)
     return RESULTS.get(applied.row.name, _returned)(interp, frame, result, args)
-
-
-def run_under(
-    interp: Interpreter,
-    frame: Frame,
-    applied: TransformVal,
-    func: Value,
-    args: list[Value | None],
-    keywords: dict[str, Value],
-    node: ast.AST,
-    receiver: Value | None = None,
-) -> Value:
-    """Run a function value under a transform, whatever kind of function it is."""
-    if isinstance(func, Transformed):
-        func.ran = True
-        func = func.func  # the outer transform decides what is captured; the inner one adds a level of its own
-    if isinstance(func, FuncVal):
-        return interp.call_under(frame, applied, func, args, keywords, node, receiver=receiver)
-    if isinstance(func, BoundMethod) and isinstance(func.func, FuncVal):
-        return _captured_receiver(interp, frame, applied, func.func, func.receiver, args, keywords, node)
-    if isinstance(func, PartialVal):
-        from nnx_lint.model.interpreter import refresh
-
-        inner = func.func
-        fresh = [value if value is None else refresh(value, frame.level + 1) for value in args]
-        if isinstance(inner, FuncVal) and applied.row.level:
-            return _run_at_level(
-                interp, frame, applied, inner, [*func.args, *fresh], {**func.keywords, **keywords}, node, None
-            )
-        return UNKNOWN
-    if isinstance(func, Obj):
-        found = func.cls.find("__call__") if isinstance(func.cls, UserClass) else None
-        if found is not None and isinstance(found[1], FuncVal):
-            return _captured_receiver(interp, frame, applied, found[1], func, args, keywords, node)
-    return UNKNOWN
-
-
-def _captured_receiver(
-    interp: Interpreter,
-    frame: Frame,
-    applied: TransformVal,
-    func: FuncVal,
-    receiver: Value,
-    args: list[Value | None],
-    keywords: dict[str, Value],
-    node: ast.AST,
-) -> Value:
-    from nnx_lint.model.interpreter import refresh
-
-    fresh = [value if value is None else refresh(value, frame.level + 1) for value in args]
-    return _run_at_level(interp, frame, applied, func, fresh, keywords, node, receiver)
-
-
-def _run_at_level(
-    interp: Interpreter,
-    frame: Frame,
-    applied: TransformVal,
-    func: FuncVal,
-    args: list[Value | None],
-    keywords: dict[str, Value],
-    node: ast.AST,
-    receiver: Value | None,
-) -> Value:
-    from nnx_lint.model.frames import TraceScope
-
-    if not applied.row.level:
-        return interp.call_function(frame, func, args, keywords, node, receiver=receiver)
-    scope = TraceScope(applied.row, applied.text, frame.level + 1)
-    return interp.call_function(
-        frame, func, args, keywords, node, receiver=receiver, level=frame.level + 1, scope=scope
-    )
 
 
 def _returned(interp: Interpreter, frame: Frame, result: Value, args: Arguments) -> Value:
@@ -462,7 +397,9 @@ def call_now(
     interp: Interpreter, frame: Frame, row: transforms.Transform, args: Arguments, node: ast.AST, text: str
 ) -> Value:
     """A transform of call form: run its functions with the operands."""
-    applied = TransformVal(row, text, args.keywords, node)
+    if row.host:
+        return UNKNOWN
+    applied = TransformVal(row, text, args.keywords, node, frame.module)
     operands = args.positional[row.operands :]
     result: Value = UNKNOWN
     for argument in row.functions:
@@ -470,9 +407,12 @@ def call_now(
         where = args.node_of(argument.position, argument.keyword) or node
         members = given.items if argument.sequence and isinstance(given, Seq) else [given] if given is not None else []
         for func in members:
+            if row.name == "jax.lax.switch" and len(members) == 1 and isinstance(given, Seq) and given.exact:
+                invoke(interp, frame, func, Arguments(node, operands, {}, []), node, text)  # it is only called
+                continue
             interp.publish(events.TransformApplied(frame, node, applied, func, where, None, "call"))
             inner = operand_values(interp, frame, row, operands, args)
-            result = run_under(interp, frame, applied, func, inner, {}, node)
+            result = interp.run_under(frame, applied, func, inner, {}, node)
     return UNKNOWN if row.name != "nnx.eval_shape" and row.name != "jax.eval_shape" else result
 
 

@@ -11,7 +11,7 @@ import functools
 from typing import TYPE_CHECKING
 
 from nnx_rules import api
-from nnx_rules.attributes import Status, is_checked
+from nnx_rules.attributes import Declaration, Status, is_checked
 
 if TYPE_CHECKING:
     from nnx_lint.model.modules import Env, Module
@@ -132,14 +132,19 @@ class UserClass(ClassBase):
         self.bases = bases
         self.unresolved_base = unresolved
         self.env = env
+        for ancestor in self.ancestors[1:]:
+            if isinstance(ancestor, UserClass):
+                ancestor.subclasses.append(self)
         self.methods: dict[str, Value] = {}
         self.attributes: dict[str, tuple[Value, ast.AST]] = {}
         self.fields: dict[str, Field] = {}
         self.declared: dict[str, Status] = {}
+        self.conflicts: tuple[tuple[str, Status, Declaration], ...] = ()
         self.decorators: dict[str, ast.expr] = {}
         self.unknown_decorators = False
         self.pytree_keyword: bool | None = None
         self.dynamic = False
+        self.subclasses: list[UserClass] = []
         self.model: Obj | None = None
         self.modelling = False
 
@@ -149,7 +154,7 @@ class UserClass(ClassBase):
     @functools.cached_property
     def checked(self) -> bool:
         """Whether the attributes of instances are checked for data/static."""
-        if not self.is_pytree or self.opaque:
+        if not self.is_pytree or self.opaque or self.is_open:
             return False
         return is_checked(self.pytree_keyword, default=not self.derives_from("nnx.Object"))
 

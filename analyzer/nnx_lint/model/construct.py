@@ -18,12 +18,15 @@ from nnx_lint.model.classes import ClassBase, Field, LibClass, UserClass, method
 from nnx_lint.model.frames import Frame
 from nnx_lint.model.modules import Env
 from nnx_lint.model.values import (
+    UNKNOWN,
     AliasVal,
     Assignment,
     Attr,
     ClassVal,
     Const,
+    DictVal,
     Ext,
+    FieldVal,
     FuncVal,
     Obj,
     TagVal,
@@ -115,7 +118,7 @@ def define_class(interp: Interpreter, frame: Frame, node: ast.ClassDef) -> Value
     from nnx_lint.model.expressions import evaluate
 
     bases: list[ClassBase] = []
-    unresolved = False
+    unresolved = named_tuple = False
     for base in node.bases:
         value = evaluate(interp, frame, base.value if isinstance(base, ast.Starred) else base)
         if isinstance(value, AliasVal):
@@ -128,11 +131,12 @@ def define_class(interp: Interpreter, frame: Frame, node: ast.ClassDef) -> Value
             and isinstance(head := evaluate(interp, frame, base.value), Ext)
             and head.name in HARMLESS_BASES
         ):
-            continue
+            named_tuple = named_tuple or (isinstance(value, Ext) and value.name == "typing.NamedTuple")
         else:
             unresolved = True
     body_env = Env("class", frame.env)
     cls = UserClass(node, frame.module, tuple(bases), unresolved, body_env)
+    cls.registered_container = named_tuple
     for keyword in node.keywords:
         held = evaluate(interp, frame, keyword.value)
         if keyword.arg == "pytree" and isinstance(held, Const):
@@ -146,6 +150,8 @@ def define_class(interp: Interpreter, frame: Frame, node: ast.ClassDef) -> Value
     decorators(interp, frame, cls, node)
     interp.block(body, node.body)
     collect_body(interp, body, cls, node)
+    if cls.is_pytree:
+        interp.defined_class(cls)
     interp.publish(events.ClassDefined(frame, node, cls))
     return ClassVal(cls)
 
@@ -167,6 +173,8 @@ REGISTERING = frozenset(
         "flax.struct.dataclass",
         "jax.tree_util.register_pytree_node_class",
         "jax.tree_util.register_dataclass",
+        "jax.tree_util.register_pytree_with_keys_class",
+        "jax.tree_util.register_static",
         "chex.dataclass",
     }
 )
@@ -209,11 +217,9 @@ def collect_body(interp: Interpreter, body: Frame, cls: UserClass, node: ast.Cla
             status = annotated.declared_status(interp, body, statement.annotation)
             if status is not None:
                 own.append(Declaration(name, status, "annotation"))
-            tag = value if isinstance(value, TagVal) else None
-            if tag is not None:
-                own.append(Declaration(name, tag.tag.status, "field"))
-                cls.fields[name].has_default = not {"default", "default_factory"}.isdisjoint(tag.keywords)
-                keyword_only = tag.keywords.get("kw_only")
+            if isinstance(value, (TagVal, FieldVal)):
+                cls.fields[name].has_default = not {"default", "default_factory"}.isdisjoint(value.keywords)
+                keyword_only = value.keywords.get("kw_only")
                 cls.fields[name].keyword_only = isinstance(keyword_only, Const) and keyword_only.value is True
     for name, value in body.env.names.items():
         if isinstance(value, (FuncVal, Transformed)) and name not in assigned:
@@ -222,8 +228,33 @@ def collect_body(interp: Interpreter, body: Frame, cls: UserClass, node: ast.Cla
             cls.attributes[name] = (value, assigned[name])
         elif not isinstance(value, ClassVal):
             cls.methods[name] = value
+    for name, (value, _) in cls.attributes.items():
+        status = specified_status(value)
+        if status is not None:
+            own.append(Declaration(name, status, "field"))
     inherited = [item.declared for item in cls.ancestors[1:] if isinstance(item, UserClass)]
-    cls.declared = dict(declare(inherited, own).statuses)
+    declared = declare(inherited, own)
+    cls.declared, cls.conflicts = dict(declared.statuses), declared.conflicts
+
+
+def specified_status(value: Value) -> Status | None:
+    """The status that a field specifier gives: ``nnx.data()``, ``nnx.static()``, or the metadata of ``dataclasses.field``."""
+    if isinstance(value, TagVal):
+        return value.tag.status
+    if not isinstance(value, FieldVal) or "metadata" not in value.keywords:
+        return None
+    static = metadata_entry(value, "static")
+    if isinstance(static, Const) and isinstance(static.value, bool):
+        return Status.STATIC if static.value else Status.DATA
+    return None if static is None else Status.UNKNOWN
+
+
+def metadata_entry(field: FieldVal, name: str) -> Value | None:
+    """An entry of the metadata of a field; unknown if the metadata is not written out."""
+    metadata = field.keywords.get("metadata")
+    if not isinstance(metadata, DictVal) or not metadata.exact:
+        return None if metadata is None else UNKNOWN
+    return next((held for key, held in metadata.items if isinstance(key, Const) and key.value == name), None)
 
 
 # -- instances
@@ -236,7 +267,7 @@ def instance_of(interp: Interpreter, cls: ClassBase, level: int) -> Obj:
     if isinstance(cls, UserClass):
         obj.template = model_of(interp, cls)
     elif isinstance(cls, LibClass):
-        from nnx_lint.model.library import library_instance
+        from nnx_lint.model.members import library_instance
 
         library_instance(obj, None)
     return obj
@@ -285,7 +316,7 @@ def build_model(interp: Interpreter, cls: UserClass, obj: Obj) -> None:
 def run_initializer(interp: Interpreter, frame: Frame, obj: Obj, func: FuncVal) -> None:
     """Run a method of the constructor on the model, as an entry."""
     interp.entered.add(id(func.node))
-    env = Env("function", func.env)  # type: ignore[arg-type]
+    env = Env("function", func.env, func)  # type: ignore[arg-type]
     inner = Frame(func.module, env, func=func, caller=frame, call=None, level=0, cls=func.cls, receiver=obj)
     inner.initializing = obj
     interp.bind_entry(inner, func, obj)
@@ -304,7 +335,9 @@ def dataclass_attributes(interp: Interpreter, frame: Frame, cls: UserClass, obj:
         declared = cls.declared_status(field.name)
         verdict = decide(declared, value.facts(), checked=cls.checked)
         attr = obj.attrs[field.name] = Attr(value, declared)
-        attr.assignments.append(Assignment(value, verdict.status, owner.module, field.node, None, ()))
+        attr.assignments.append(
+            Assignment(value, verdict.status, owner.module, field.node, None, (), verdict.broken)
+        )
 
 
 def status_of(obj: Obj, name: str) -> Status | None:

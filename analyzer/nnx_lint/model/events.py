@@ -89,9 +89,18 @@ class Mutated(Event):
 
 
 @dataclass(slots=True)
+class OuterNameSet(Event):
+    """A name that the function declares ``global`` or ``nonlocal`` is bound."""
+
+    name: str
+    value: Value
+    value_node: ast.expr | None
+
+
+@dataclass(slots=True)
 class Called(Event):
     """A call of something known: ``callee`` is the resolved value, ``args`` the positional values (``None`` where
-    starred), ``keywords`` by name.
+    starred), ``keywords`` by name; ``nodes`` are the expressions of ``args``.
     """
 
     callee: Value
@@ -99,6 +108,7 @@ class Called(Event):
     args: list[Value | None]
     keywords: dict[str, Value]
     result: Value
+    nodes: list[ast.expr]
 
 
 @dataclass(slots=True)

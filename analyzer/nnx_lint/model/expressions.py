@@ -278,7 +278,11 @@ def _unary(interp: Interpreter, frame: Frame, node: ast.UnaryOp) -> Value:
 
 
 def _boolop(interp: Interpreter, frame: Frame, node: ast.BoolOp) -> Value:
-    return join(*[evaluate(interp, frame, value) for value in node.values])
+    first = evaluate(interp, frame, node.values[0])
+    frame.doubts += 1
+    rest = [evaluate(interp, frame, value) for value in node.values[1:]]
+    frame.doubts -= 1
+    return join(first, *rest)
 
 
 def _compare(interp: Interpreter, frame: Frame, node: ast.Compare) -> Value:
@@ -290,7 +294,7 @@ def _compare(interp: Interpreter, frame: Frame, node: ast.Compare) -> Value:
         return Other("a bool")
     if is_array_like(left) or any(is_array_like(item) for item in rights):
         return Array(frame.level)
-    return UNKNOWN if Unknown in {type(left), *map(type, rights)} else Other("a bool")
+    return UNKNOWN if any(isinstance(item, Unknown) for item in (left, *rights)) else Other("a bool")
 
 
 def _identity(left: Value, right: Value, positive: bool) -> Value:
@@ -312,12 +316,14 @@ def _ifexp(interp: Interpreter, frame: Frame, node: ast.IfExp) -> Value:
     if known is not None:
         return evaluate(interp, frame, node.body if known else node.orelse)
     before = dict(frame.env.names)
+    frame.doubts += 1
     narrow(interp, frame, node.test, True)
     left = evaluate(interp, frame, node.body)
     frame.env.names = dict(before)
     narrow(interp, frame, node.test, False)
     right = evaluate(interp, frame, node.orelse)
     frame.env.names = before
+    frame.doubts -= 1
     return join(left, right)
 
 

@@ -8,25 +8,39 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from nnx_lint.model.classes import ClassBase
     from nnx_lint.model.modules import Env, Module
-    from nnx_lint.model.values import FuncVal, Obj, Value
+    from nnx_lint.model.values import FuncVal, Obj, TransformVal, Value
     from nnx_rules.transforms import Transform
 
 
 class TraceScope:
-    """A transform that is running: objects of a lower level than ``level`` are captured by its function."""
+    """A transform that is running: objects of a lower level than ``level`` are captured by its function.
 
-    __slots__ = ("frame", "level", "row", "text")
+    ``held`` are captured objects that the function brings along without naming them in a scope, each with how: the
+    instance that is itself ``transformed``, that of a ``bound`` method, an argument of a ``partial``.
+    """
 
-    def __init__(self, row: Transform, text: str, level: int) -> None:
-        self.row = row
-        self.text = text
+    __slots__ = ("applied", "frame", "held", "level")
+
+    def __init__(self, applied: TransformVal, level: int, held: tuple[tuple[Value, str], ...] = ()) -> None:
+        self.applied = applied
         self.level = level
+        self.held = held
         self.frame: Frame | None = None
+
+    @property
+    def row(self) -> Transform:
+        return self.applied.row
+
+    @property
+    def text(self) -> str:
+        return self.applied.text
 
 
 class Frame:
     """A function (or module or class body) being executed.
 
+    ``doubts`` counts the reasons why the present statement may not run although the function does (a condition that is
+    not known, an early return); ``exits`` the returns, breaks and continues seen so far.
     ``branches`` are the arms of ``if``, ``try`` and the like that lead to the present statement, outermost first, as
     (node id, arm) pairs. ``call`` is the call expression in the caller that made this frame, ``None`` for entries;
     ``scope`` is the innermost trace scope.
@@ -38,7 +52,9 @@ class Frame:
         "caller",
         "cls",
         "depth",
+        "doubts",
         "env",
+        "exits",
         "func",
         "initializing",
         "level",
@@ -74,6 +90,8 @@ class Frame:
         self.depth: int = caller.depth + 1 if caller is not None else 0
         self.branches: tuple[tuple[int, int], ...] = caller.branches if caller is not None else ()
         self.results: list[Value] = []
+        self.doubts = 0
+        self.exits = 0
         self.yields = False
         self.initializing: Obj | None = caller.initializing if caller is not None else None
 
@@ -81,15 +99,24 @@ class Frame:
     def name(self) -> str:
         return self.func.name if self.func is not None else f"module {self.module.name}"
 
-    def crossed(self, level: int, provider: str | None) -> TraceScope | None:
+    def crossed(self, level: int) -> TraceScope | None:
         """The outermost running transform that captures objects of ``level`` without lifting them, or ``None``.
 
         The transforms of nnxkit lift what their functions capture; those of flax and jax do not.
         """
         for scope in self.scope:
-            if scope.level > level and not (scope.row.lifts_captures and provider == "nnxkit"):
+            if scope.level > level and not (scope.row.lifts_captures and scope.applied.module.provider == "nnxkit"):
                 return scope
         return None
+
+    def certain_within(self, scope: TraceScope) -> bool:
+        """Whether the present statement runs whenever the traced function reaches the call that leads here."""
+        frame: Frame | None = self
+        while frame is not None and frame is not scope.frame:
+            if frame.doubts:
+                return False
+            frame = frame.caller
+        return True
 
     def place_within(self, scope: TraceScope, node: ast.AST) -> tuple[Module, ast.AST]:
         """Where to report what happens at ``node``: the call in the traced function itself that leads there."""

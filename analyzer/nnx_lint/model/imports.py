@@ -59,13 +59,15 @@ def canonical(name: str, module: Module | None = None) -> str:
             return _nnx(["nnx", *name[len(provider) + 1 :].split(".")] if name != provider else ["nnx"])
     if name.startswith("nnx."):
         return _nnx(name.split("."))
+    if module is not None and name.startswith("unittest.mock"):
+        module.mocks = True
     return transforms.ALIASES.get(name, name)
 
 
 def _nnx(parts: list[str]) -> str:
     # `nnx.variablelib.Param` is `nnx.Param`; `nnx.metrics.Average` and `nnx.initializers.zeros` are names of their own.
     while len(parts) > 2 and parts[1] in api.SUBMODULES and parts[1] not in api.NAMESPACES:
-        del parts[1]
+        del parts[1 : 3 if parts[1] in api.PACKAGES and len(parts) > 3 else 2]
     name = ".".join(parts)
     return api.TOP_LEVEL_ALIASES.get(name, transforms.ALIASES.get(name, name))
 
@@ -165,6 +167,8 @@ def _star(interp: Interpreter, frame: Frame, name: str, *, relative: bool) -> No
                 *api.VARIABLES,
                 *api.TOP_LEVEL_ALIASES,
                 *api.FILTER_FUNCTIONS,
+                *api.FILTER_CLASSES,
+                *api.FILTER_MAPPINGS,
                 *transforms.TRANSFORMS,
             ):
                 if key.startswith("nnx.") and key.count(".") == 1:

@@ -16,17 +16,37 @@ import contextlib
 from typing import TYPE_CHECKING
 
 from nnx_lint.model import expressions, statements
+from nnx_lint.model.classes import UserClass
+from nnx_lint.model.events import Mutated
 from nnx_lint.model.frames import Frame, TraceScope
 from nnx_lint.model.modules import Env
-from nnx_lint.model.values import NONE, UNKNOWN, Array, DictVal, FuncVal, Obj, Seq, Unknown, Value, join, options
+from nnx_lint.model.values import (
+    NONE,
+    UNKNOWN,
+    Array,
+    BoundMethod,
+    Const,
+    DictVal,
+    FuncVal,
+    Obj,
+    ParameterVal,
+    PartialVal,
+    Seq,
+    Transformed,
+    Unknown,
+    Value,
+    join,
+    options,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from nnx_lint.model.calls import Arguments
     from nnx_lint.model.classes import ClassBase
     from nnx_lint.model.events import Event
     from nnx_lint.model.modules import Module, Project
-    from nnx_lint.model.values import Transformed, TransformVal
+    from nnx_lint.model.values import TransformVal
 
 MAX_DEPTH = 7
 """How deep calls are followed."""
@@ -51,6 +71,7 @@ class Interpreter:
         self.steps = 0
         self.runs: dict[int, int] = {}
         self.pending: dict[int, list[tuple[FuncVal, Frame]]] = {}
+        self.classes: dict[int, list[UserClass]] = {}
         self.entered: set[int] = set()
         self.transforms: dict[int, list[tuple[Transformed, Frame]]] = {}
 
@@ -77,25 +98,36 @@ class Interpreter:
             self.run_pending(module)
         except (Budget, RecursionError):
             self.pending.pop(id(module), None)
+            self.classes.pop(id(module), None)
             self.transforms.pop(id(module), None)
 
     def run_pending(self, module: Module) -> None:
         """Run the entries of all functions that the module defines, transformed ones under their transform."""
-        functions = self.pending.get(id(module), [])
-        transforms = self.transforms.get(id(module), [])
-        while functions or transforms:
-            if transforms:
-                transformed, frame = transforms.pop(0)
-                if not transformed.ran:
-                    self.enter_transformed(transformed, frame)
-            else:
+        from nnx_lint.model.construct import model_of
+
+        functions = self.pending.setdefault(id(module), [])
+        classes = self.classes.setdefault(id(module), [])
+        transforms = self.transforms.setdefault(id(module), [])
+        while classes or functions or transforms:
+            if classes:
+                model_of(self, classes.pop(0))
+            # Functions first: one may call a transformed function with arguments that are known, or in a mode.
+            elif functions:
                 func, frame = functions.pop(0)
                 if id(func.node) not in self.entered:
                     self.enter(func, frame)
+            else:
+                transformed, frame = transforms.pop(0)
+                if not transformed.ran:
+                    self.enter_transformed(transformed, frame)
 
     def defined(self, func: FuncVal, frame: Frame) -> None:
         """Note that a function was defined, so that its body is seen even if nobody calls it."""
         self.pending.setdefault(id(func.module), []).append((func, frame))
+
+    def defined_class(self, cls: UserClass) -> None:
+        """Note that an NNX class was defined, so that its model is built even if nobody makes an instance."""
+        self.classes.setdefault(id(cls.module), []).append(cls)
 
     def transformed(self, transformed: Transformed, frame: Frame) -> None:
         """Note that a function was transformed, so that its body is seen under the transform in any case."""
@@ -107,8 +139,9 @@ class Interpreter:
     def enter(self, func: FuncVal, frame: Frame) -> None:
         """Run a function on its own: parameters are what their annotations and defaults say."""
         self.entered.add(id(func.node))
-        env = Env("function", func.env)  # type: ignore[arg-type]
-        entry = Frame(func.module, env, func=func, level=frame.level, scope=frame.scope, cls=func.cls)
+        env = Env("function", func.env, func)  # type: ignore[arg-type]
+        # Defined under a transform, but not seen to be called: it may as well run on the host, outside of every trace.
+        entry = Frame(func.module, env, func=func, level=frame.level, cls=func.cls)
         receiver = self.receiver_of(func)
         self.bind_entry(entry, func, receiver)
         self.body(entry, func)
@@ -117,8 +150,8 @@ class Interpreter:
         """Run a transformed function that nobody called, with fresh arguments of the inner level."""
         transformed.ran = True
         func = transformed.func
-        if isinstance(func, FuncVal):
-            self.call_under(frame, transformed.applied, func, [], {}, None, entry=True)
+        receiver = self.receiver_of(func) if isinstance(func, FuncVal) else None
+        self.run_under(frame, transformed.applied, func, [], {}, None, receiver=receiver)
 
     def receiver_of(self, func: FuncVal) -> Value | None:
         """What ``self`` (or ``cls``) is in a method run on its own."""
@@ -130,7 +163,10 @@ class Interpreter:
             return UNKNOWN
         from nnx_lint.model.construct import model_of
 
-        return model_of(self, func.cls, fresh=True)
+        obj = model_of(self, func.cls, fresh=True)
+        # The forward pass must work in training; of other methods it is not known in which mode they are called.
+        obj.training = True if func.name == "__call__" else None
+        return obj
 
     def bind_entry(self, frame: Frame, func: FuncVal, receiver: Value | None) -> None:
         """Bind the parameters of an entry."""
@@ -156,15 +192,16 @@ class Interpreter:
             frame.env.names.setdefault(arguments.kwarg.arg, DictVal([(UNKNOWN, UNKNOWN)], frame.level, exact=False))
 
     def parameter(self, frame: Frame, func: FuncVal, parameter: ast.arg) -> Value:
-        """The value of a parameter that nobody gave: by its annotation, else by a default that is an NNX object, else
-        unknown.
+        """The value of a parameter that nobody gave: by its annotation, which a default may widen (`x: Param = None`),
+        else by a default that is an NNX object, else unknown.
         """
         default = func.defaults.get(parameter.arg)
         if default is not None and any(isinstance(item, Obj) and item.cls.tracked for item in options(default)):
             return default
         if parameter.annotation is not None:
-            return expressions.annotation_value(self, frame, parameter.annotation)
-        return UNKNOWN
+            annotated = expressions.annotation_value(self, frame, parameter.annotation)
+            return annotated if default is None else join(annotated, default)
+        return ParameterVal(parameter.arg, default is None)
 
     def body(self, frame: Frame, func: FuncVal) -> Value:
         """Execute the body of a function in its frame and join what it returns."""
@@ -200,7 +237,7 @@ class Interpreter:
         if frame.depth >= MAX_DEPTH or (runs >= MAX_RUNS and scope is None) or self.active(frame, func):
             return UNKNOWN
         self.runs[id(func.node)] = runs + 1
-        env = Env("function", func.env)  # type: ignore[arg-type]
+        env = Env("function", func.env, func)  # type: ignore[arg-type]
         inner = Frame(
             func.module,
             env,
@@ -219,6 +256,18 @@ class Interpreter:
         if frame.env.kind == "function" and inner.yields:
             return UNKNOWN
         return value
+
+    def construct_under(self, frame: Frame, obj: Obj, func: FuncVal, args: Arguments) -> None:
+        """Run a constructor for what it does to captured arguments; all else is known from the model of the class."""
+        given = [*args.positional, *args.keywords.values()]
+        if not any(isinstance(value, Obj) and value.cls.tracked and value.level < frame.level for value in given):
+            return
+        publish = self.publish
+        self.publish = lambda event: publish(event) if isinstance(event, Mutated) else None
+        try:
+            self.call_function(frame, func, args.positional, args.keywords, args.node, receiver=obj)
+        finally:
+            self.publish = publish
 
     def active(self, frame: Frame, func: FuncVal) -> bool:
         """Whether the function is being executed already (recursion)."""
@@ -260,54 +309,94 @@ class Interpreter:
     # -- transforms
     # ------------------------------------------------------------------------------------------------------------
 
-    def call_under(
+    def run_under(
         self,
         frame: Frame,
         applied: TransformVal,
         func: Value,
-        args: list[Value | None],
+        args: Sequence[Value | None],
         keywords: dict[str, Value],
         node: ast.AST | None,
         *,
         receiver: Value | None = None,
-        entry: bool = False,
     ) -> Value:
-        """Run a function under a transform: at the next trace level, with arguments of that level."""
-        if not isinstance(func, FuncVal):
-            return UNKNOWN
-        self.entered.add(id(func.node))
-        row = applied.row
-        if not row.level:
-            if entry:
+        """Run a function value under a transform: at the next trace level, with arguments of that level.
+
+        What a bound method, an instance, a partial or a static argument brings along is captured and keeps its level;
+        ``receiver`` is the ``self`` of a decorated method, which is an argument like any other.
+        """
+        held: list[tuple[Value, str]] = []
+        bound: list[Value | None] = []
+        named: dict[str, Value] = {}
+        instance: Value | None = None
+        while not isinstance(func, FuncVal):
+            if isinstance(func, Transformed):
+                func.ran = True  # the outer transform decides what is captured; the inner one adds a level of its own
+                func = func.func
+            elif isinstance(func, PartialVal):
+                bound = [*func.args, *bound]
+                named = {**func.keywords, **named}
+                held.extend((value, "partial") for value in (*func.args, *func.keywords.values()))
+                func = func.func
+            elif isinstance(func, BoundMethod) and func.func is not None:
+                instance = func.receiver
+                held.append((instance, "the instance of the bound method"))
+                func = func.func
+            elif isinstance(func, Obj) and isinstance(func.cls, UserClass) and func.cls.find("__call__"):
+                instance = func
+                held.append((instance, "the instance that is transformed"))
+                func = func.cls.find("__call__")[1]  # type: ignore[index]
+            elif isinstance(func, (Obj, BoundMethod)):
+                return self.run_native(frame, applied, func, [*bound, *args], {**named, **keywords}, held)
+            else:
                 return UNKNOWN
-            return self.call_function(frame, func, args, keywords, node, receiver=receiver)
+        self.entered.add(id(func.node))
+        if not applied.row.level:
+            first = instance if instance is not None else receiver
+            return self.call_function(frame, func, [*bound, *args], {**named, **keywords}, node, receiver=first)
         level = frame.level + 1
-        scope = TraceScope(row, applied.text, level)
-        shared = self.shared_positions(applied, args)
-        inner_args = [
-            value if value is None or position in shared else refresh(value, level)
+        shift = 0 if receiver is None else 1
+        kept = kept_positions(applied, func, len(args) + shift)
+        if receiver is not None and 0 not in kept:
+            receiver = refresh(receiver, level)
+        fresh = [
+            value if value is None or position + shift in kept else refresh(value, level)
             for position, value in enumerate(args)
         ]
-        inner_keywords = {name: refresh(value, level) for name, value in keywords.items()}
-        if receiver is None and entry and func.cls is not None and "staticmethod" not in func.decorators:
-            receiver = self.receiver_of(func)
-        if receiver is not None:
-            receiver = refresh(receiver, level)
+        fresh_named = {name: refresh(value, level) for name, value in keywords.items()}
+        scope = TraceScope(applied, level, tuple(held))
+        first = instance if instance is not None else receiver
         return self.call_function(
-            frame, func, inner_args, inner_keywords, node, receiver=receiver, level=level, scope=scope
+            frame, func, [*bound, *fresh], {**named, **fresh_named}, node, receiver=first, level=level, scope=scope
         )
 
-    def shared_positions(self, applied: TransformVal, args: Sequence[Value | None]) -> set[int]:
-        """Positions of arguments that the transform hands through as they are (not differentiated by ``jax.grad``)."""
-        from nnx_lint.model.library import literal_positions
-        from nnx_rules.transforms import Arguments
+    def run_native(
+        self,
+        frame: Frame,
+        applied: TransformVal,
+        func: Obj | BoundMethod,
+        args: list[Value | None],
+        keywords: dict[str, Value],
+        held: list[tuple[Value, str]],
+    ) -> Value:
+        """Run a library object, or a method of one, under a transform."""
+        from nnx_lint.model.calls import Arguments, invoke
 
-        if applied.row.arguments is not Arguments.SHARED:
-            return set()
-        argnums = literal_positions(applied.keywords.get("argnums"), default=(0,))
-        if argnums is None:
-            return set()
-        return {position for position in range(len(args)) if position not in argnums}
+        if not applied.row.level:
+            return UNKNOWN
+        receiver, how = (func, "transformed") if isinstance(func, Obj) else (func.receiver, "bound")
+        scope = TraceScope(applied, frame.level + 1, (*held, (receiver, how)))
+        inner = Frame(
+            frame.module,
+            Env("function", frame.env),
+            caller=frame,
+            call=applied.node,
+            level=scope.level,
+            scope=(*frame.scope, scope),
+        )
+        scope.frame = inner
+        name = f"it.{func.name}" if isinstance(func, BoundMethod) else "it"
+        return invoke(self, inner, func, Arguments(applied.node, args, keywords, []), applied.node, name)
 
     # -- statements
     # ------------------------------------------------------------------------------------------------------------
@@ -327,7 +416,37 @@ class Interpreter:
         """An instance of a class whose construction was not seen."""
         from nnx_lint.model.construct import instance_of
 
-        return instance_of(self, cls, level)
+        obj = instance_of(self, cls, level)
+        obj.assumed = True
+        return obj
+
+
+def kept_positions(applied: TransformVal, func: FuncVal, count: int) -> set[int]:
+    """Positions of arguments that a transform hands to the function as they are, so that these count as captured.
+
+    ``jax.grad`` and its like do so with arguments that they do not differentiate, others with static ones.
+    """
+    from nnx_lint.model.library import literal_positions
+    from nnx_rules.transforms import Arguments
+
+    everything = set(range(count))
+    if applied.row.arguments is Arguments.SHARED:
+        argnums = literal_positions(applied.keywords.get("argnums"), default=(0,))
+        return everything.difference(argnums) if argnums is not None and min(argnums, default=0) >= 0 else set()
+    parameters = [item.arg for item in (*func.node.args.posonlyargs, *func.node.args.args)]
+    kept: set[int] = set()
+    for option in applied.row.static_options:
+        value = applied.keywords.get(option)
+        if option.endswith("names"):
+            names = value.items if isinstance(value, Seq) else [value]
+            kept.update(
+                parameters.index(item.value)
+                for item in names
+                if isinstance(item, Const) and isinstance(item.value, str) and item.value in parameters
+            )
+        else:
+            kept.update(literal_positions(value, default=()) or ())
+    return kept
 
 
 def refresh(value: Value, level: int) -> Value:
@@ -344,6 +463,9 @@ def _refresh(value: Value, level: int, seen: dict[int, Value]) -> Value:
         return Array(level)
     if isinstance(value, Obj):
         copy = Obj(value.cls, level, value.args, value.node)
+        copy.assumed = value.assumed
+        copy.training = value.training
+        copy.origin = value.origin
         copy.template = value
         seen[id(value)] = copy
         return copy
@@ -358,7 +480,7 @@ def _refresh(value: Value, level: int, seen: dict[int, Value]) -> Value:
         table.items = [(key, _refresh(item, level, seen)) for key, item in value.items]
         return table
     if isinstance(value, StateVal):
-        return StateVal(value.of, level)
+        return StateVal(value.of, level, value.wanted)
     if isinstance(value, UnionVal):
         return join(*(_refresh(option, level, seen) for option in value.options))
     return value

@@ -9,6 +9,7 @@ from nnx_lint.model import attributes, events
 from nnx_lint.model.arrays import array_call
 from nnx_lint.model.classes import LibClass, UserClass, library_class
 from nnx_lint.model.expressions import element_of, text_of
+from nnx_lint.model.members import library_instance
 from nnx_lint.model.values import (
     NUMBER,
     STRING,
@@ -20,6 +21,7 @@ from nnx_lint.model.values import (
     Const,
     DictVal,
     Ext,
+    FieldVal,
     GraphDefVal,
     Obj,
     Other,
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     from nnx_lint.model.calls import Arguments
     from nnx_lint.model.frames import Frame
     from nnx_lint.model.interpreter import Interpreter
+    from nnx_lint.model.modules import Module
 
     Handler = Callable[[Interpreter, Frame, Arguments, ast.AST, str], Value]
 
@@ -62,6 +65,7 @@ def literal_positions(value: Value | None, default: tuple[int, ...]) -> tuple[in
 def construct_library(interp: Interpreter, frame: Frame, cls: LibClass, args: Arguments, node: ast.AST) -> Value:
     """An instance of a library class, from constructor arguments."""
     obj = Obj(cls, frame.level, node=node)
+    obj.origin = (frame.module, node)
     if cls.is_variable:
         obj.args = {**args.keywords, "value": args.get(0, "value") or UNKNOWN}
         return obj
@@ -81,8 +85,7 @@ def construct_library(interp: Interpreter, frame: Frame, cls: LibClass, args: Ar
     build = CONSTRUCTORS.get(cls.canonical)
     if build is not None:
         build(frame, obj, args)
-    else:
-        library_instance(obj, obj.args)
+    library_instance(obj, obj.args)
     return obj
 
 
@@ -91,7 +94,8 @@ def _list_elements(frame: Frame, obj: Obj, args: Arguments) -> None:
     if given is None:
         held = Seq("list", [], frame.level, exact=not args.starred)
     elif isinstance(given, Seq):
-        held = Seq("list", [attributes.untagged(item) for item in given.items], frame.level, exact=given.exact)
+        elements = [attributes.untagged(item) for item in given.items]
+        held = Seq("list", elements, frame.level, exact=given.exact, node=given.node)
     else:
         held = Seq("list", [element_of(given, frame.level)], frame.level, exact=False)
     obj.attrs["[]"] = Attr(held)
@@ -113,31 +117,28 @@ def _sequential_layers(frame: Frame, obj: Obj, args: Arguments) -> None:
     obj.attrs["layers"] = Attr(layers)
 
 
+def _wrapped(*names: str) -> Callable[[Frame, Obj, Arguments], None]:
+    """Keeps the objects that it is given under the names of their parameters."""
+
+    def build(frame: Frame, obj: Obj, args: Arguments) -> None:
+        for position, name in enumerate(names):
+            given = args.get(position, name)
+            if isinstance(given, Obj):
+                obj.attrs[name] = Attr(given)
+
+    return build
+
+
 CONSTRUCTORS: dict[str, Callable[[Frame, Obj, Arguments], None]] = {
+    "nnx.RNN": _wrapped("cell"),
+    "nnx.Bidirectional": _wrapped("forward_rnn", "backward_rnn"),
+    "nnx.SpectralNorm": _wrapped("layer_instance"),
+    "nnx.WeightNorm": _wrapped("layer_instance"),
+    "nnx.ModelAndOptimizer": _wrapped("model"),
     "nnx.List": _list_elements,
     "nnx.Dict": _dict_entries,
     "nnx.Sequential": _sequential_layers,
 }
-
-
-def library_instance(obj: Obj, args: dict[str, Value] | None) -> None:
-    """Give an instance of a library class the Variables that it holds for these constructor arguments."""
-    cls = obj.cls
-    if not isinstance(cls, LibClass) or cls.spec is None or cls.spec.members is None:
-        return
-    for member in cls.spec.members:
-        if member.unless is not None and not _certainly_not(args, *member.unless):
-            continue
-        variable = library_class(member.variable)
-        if variable is not None and len(member.path) == 1:
-            obj.attrs[member.path[0]] = Attr(Obj(variable, obj.level, {"value": Array(obj.level)}))
-
-
-def _certainly_not(args: dict[str, Value] | None, name: str, excluded: object) -> bool:
-    if args is None:
-        return False
-    value = args.get(name)
-    return value is None or (isinstance(value, Const) and value.value != excluded)
 
 
 def library_member(obj: Obj, name: str) -> Value:
@@ -171,13 +172,31 @@ def certainly_stateful(obj: Obj, args: Arguments) -> bool:
         return False
     if obj.args is None or "**" in args.keywords:
         return False
-    for name, value in library.spec.pure_when:
+    for name, value in library.spec.stateful_when:
         given = args.keywords.get(name, obj.args.get(name))
+        if isinstance(given, Const) and given.value == value:
+            return True
+    for name, value in library.spec.pure_when:
+        given = args.keywords.get(name)
+        if given is None and name in MODES:
+            attr = attributes.attribute_of(obj, name)
+            if attr is not None:
+                given = attr.value
+            elif obj.training is not True:
+                return False
+        given = obj.args.get(name) if given is None else given
         if given is None:
             continue
         if not isinstance(given, Const) or given.value == value:
             return False
-    return True
+    return all(
+        isinstance(given := obj.args.get(name), Const) and given.value not in without
+        for name, without in library.spec.stateful_with
+    )
+
+
+MODES = frozenset({"deterministic", "use_running_average"})
+"""Options of layers that ``train()`` and ``eval()`` set."""
 
 
 STATE_NAMES = {api.Effect.DRAWS: "RngCount", api.Effect.WRITES_STATE: "state", api.Effect.SETS_ATTRIBUTES: "attributes"}
@@ -242,6 +261,8 @@ def call_library_method(
             if isinstance(receiver, Const) and method.name in {"join", "format", "lower", "upper", "strip"}
             else UNKNOWN
         )
+    if method.name == "__call__":
+        return call_library_object(interp, frame, receiver, args, node, name)
     text = name.rpartition(".")[0] or name
     if receiver.cls.is_variable:
         if method.name in api.VARIABLE_WRITES:
@@ -264,12 +285,28 @@ def call_library_method(
         attributes.mutate(interp, frame, receiver, text, f"`.{method.name}(...)`", "write", node)
         return UNKNOWN
     effect = effect_of(receiver, method.name)
+    if effect is api.Effect.SETS_ATTRIBUTES:
+        attributes.set_training(receiver, _mode_after(method.name, args))
+    if method.name == "update" and receiver.cls.derives_from("nnx.Optimizer"):
+        model, where = args.get(0, "model"), args.node_of(0, "model")
+        if isinstance(model, Obj) and where is not None and not receiver.cls.derives_from("nnx.ModelAndOptimizer"):
+            attributes.mutate(interp, frame, model, text_of(where), f"`{name}(...)`", "write", node)
     if effect is not None:
         kind = "write" if effect is api.Effect.SETS_ATTRIBUTES or method.name in {"sow", "perturb"} else "call"
         attributes.mutate(interp, frame, receiver, text, f"`.{method.name}(...)`", kind, node, STATE_NAMES[effect])
         if method.name == "perturb":
             return Array(frame.level)
     return UNKNOWN
+
+
+def _mode_after(method: str, args: Arguments) -> bool | None:
+    """The mode that ``train()``, ``eval()`` or ``set_attributes(...)`` leaves layers in."""
+    if method != "set_attributes":
+        return None if args.positional else method == "train"
+    given = {name: value.value if isinstance(value, Const) else None for name, value in args.keywords.items()}
+    if not args.positional and given.get("deterministic") is given.get("use_running_average") is False:
+        return True
+    return None
 
 
 def _list_method(frame: Frame, receiver: Obj, method: str, args: Arguments) -> Value:
@@ -283,7 +320,7 @@ def _list_method(frame: Frame, receiver: Obj, method: str, args: Arguments) -> V
         held.items.append(attributes.untagged(added))
     elif method == "extend" and added is not None:
         held.items.append(element_of(added, frame.level))
-    held.exact = False
+    held.exact = held.exact and method == "append" and not frame.branches
     return element_of(held, frame.level) if method == "pop" else UNKNOWN
 
 
@@ -316,20 +353,21 @@ def call_library(interp: Interpreter, frame: Frame, callee: Ext, args: Arguments
             attributes.mutate(interp, frame, target, text_of(where), f"`{name}(...)`", "write", node)
         return UNKNOWN
     if canonical in api.FILTER_CLASSES or canonical in api.FILTER_MAPPINGS:
-        return FilterVal(canonical, list(args.positional), args.keywords)
+        return FilterVal(canonical, args, frame.module, node)
     return array_call(canonical, args, frame.level)
 
 
 class FilterVal(Value):
-    """An instance of a filter class: ``nnx.All(nnx.Param, ...)``, ``nnx.StateAxes({...})``."""
+    """An instance of a filter class: ``nnx.All(nnx.Param, ...)``, ``nnx.StateAxes({...})``, and where it was made."""
 
-    __slots__ = ("args", "keywords", "name")
+    __slots__ = ("args", "module", "name", "node")
     kind = Const.kind
 
-    def __init__(self, name: str, args: list[Value | None], keywords: dict[str, Value]) -> None:
+    def __init__(self, name: str, args: Arguments, module: Module, node: ast.AST) -> None:
         self.name = name
         self.args = args
-        self.keywords = keywords
+        self.module = module
+        self.node = node
 
 
 def _transform(
@@ -342,7 +380,7 @@ def _transform(
     argument = row.functions[0]
     func = args.get(argument.position, argument.keyword)
     options = {key: value for key, value in args.keywords.items() if key != argument.keyword}
-    applied = TransformVal(row, name, options, node)
+    applied = TransformVal(row, name, options, node, frame.module)
     if func is None:
         return applied if not args.positional else UNKNOWN
     where = args.node_of(argument.position, argument.keyword) or node
@@ -362,6 +400,10 @@ def _tag(tag: Tag) -> Handler:
     return handler
 
 
+def _field(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
+    return FieldVal(args.keywords, node) if isinstance(node, ast.Call) and not args.starred else UNKNOWN
+
+
 def _partial(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
     func = args.get(0)
     if func is None or None in args.positional:
@@ -374,20 +416,24 @@ def _split(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, na
     of = args.get(0) or UNKNOWN
     if None in args.positional:
         return UNKNOWN
-    count = max(len(args.positional) - 1, 1)
+    filters = args.positional[1:] or [None]
     level = level_of(of, frame.level)
-    return Seq("tuple", [GraphDefVal(of), *(StateVal(of, level) for _ in range(count))], frame.level)
+    return Seq("tuple", [GraphDefVal(of), *(StateVal(of, level, wanted) for wanted in filters)], frame.level)
 
 
 def _state(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
     of = args.get(0) or UNKNOWN
     if None in args.positional:
         return UNKNOWN
-    count = len(args.positional) - 1
+    filters = args.positional[1:] or [None]
     level = level_of(of, frame.level)
-    if count <= 1:
-        return StateVal(of, level)
-    return Seq("tuple", [StateVal(of, level) for _ in range(count)], frame.level)
+    states: list[Value] = [StateVal(of, level, wanted) for wanted in filters]
+    return states[0] if len(states) == 1 else Seq("tuple", states, frame.level)
+
+
+def _states(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
+    """Functions that share out a State; what else they are given is not known to be one."""
+    return _state(interp, frame, args, node, name) if isinstance(args.get(0), StateVal) else UNKNOWN
 
 
 def _pop(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
@@ -412,11 +458,29 @@ def _merge(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, na
         return UNKNOWN
     from nnx_lint.model.interpreter import refresh
 
-    copied = args.keywords.get("copy")
-    states = [value for value in args.positional[1:] if isinstance(value, StateVal)]
-    shared = min((value.level for value in states), default=frame.level)
-    level = frame.level if isinstance(copied, Const) and copied.value is True else shared
-    return refresh(of, max(level, 0))
+    merged = refresh(of, frame.level)
+    if isinstance(merged, Obj):
+        merged.origin = (frame.module, node)
+        merged.leaf_level = _merged_level(frame, args)
+    return merged
+
+
+def _merged_level(frame: Frame, args: Arguments) -> int | None:
+    """The level of the Variables that hold state in a merged object, where it is not that of the object.
+
+    Without a copy they are those of the given States. Where some of these are captured and others are not, the others
+    must hold the parameters, which layers do not change.
+    """
+    if "copy" in args.keywords or args.starred:
+        return None
+    states = args.positional[1:]
+    if not states or not all(isinstance(value, StateVal) for value in states):
+        return None
+    captured = [value.level for value in states if isinstance(value, StateVal) and value.level < frame.level]
+    fresh = [value.wanted for value in states if isinstance(value, StateVal) and value.level >= frame.level]
+    if not captured or not all(isinstance(item, ClassVal) and item.cls.derives_from("nnx.Param") for item in fresh):
+        return None
+    return max(captured)
 
 
 def _same(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
@@ -496,6 +560,21 @@ def _plain(what: str) -> Handler:
     return handler
 
 
+def _register(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
+    """``jax.tree_util.register_*(Class, ...)``: instances are containers from here on."""
+    cls = args.get(0)
+    if isinstance(cls, ClassVal) and isinstance(cls.cls, UserClass):
+        cls.cls.registered_container = True
+    return cls if cls is not None else UNKNOWN
+
+
+def _register_data(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
+    cls = args.get(0)
+    if isinstance(cls, ClassVal) and isinstance(cls.cls, UserClass):
+        cls.cls.registered_data = True
+    return cls if cls is not None else UNKNOWN
+
+
 def _getattr(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
     target, key = args.get(0), args.get(1)
     if target is None or not isinstance(key, Const) or not isinstance(key.value, str):
@@ -520,12 +599,15 @@ def _setattr(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, 
 HANDLERS: dict[str, Handler] = {
     "nnx.data": _tag(Tag.DATA),
     "nnx.static": _tag(Tag.STATIC),
+    "dataclasses.field": _field,
     "functools.partial": _partial,
     "jax.tree_util.Partial": _partial,
     "nnx.split": _split,
     "nnx.state": _state,
     "nnx.variables": _state,
     "nnx.pop": _pop,
+    "nnx.split_state": _states,
+    "nnx.filter_state": _states,
     "nnx.merge": _merge,
     "nnx.clone": _same,
     "nnx.view": _same,
@@ -556,5 +638,12 @@ HANDLERS: dict[str, Handler] = {
     "builtins.id": _plain("an int"),
     "builtins.hash": _plain("an int"),
     "builtins.getattr": _getattr,
+    "jax.tree_util.register_pytree_node": _register,
+    "jax.tree_util.register_pytree_with_keys": _register,
+    "jax.tree_util.register_pytree_node_class": _register,
+    "jax.tree_util.register_pytree_with_keys_class": _register,
+    "jax.tree_util.register_dataclass": _register,
+    "jax.tree_util.register_static": _register,
+    "nnx.register_data_type": _register_data,
     "builtins.setattr": _setattr,
 }

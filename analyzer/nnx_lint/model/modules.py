@@ -17,19 +17,24 @@ from nnx_lint.source import SourceError, SourceFile
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from nnx_lint.model.values import Value
+    from nnx_lint.model.values import FuncVal, Value
 
 
 class Env:
-    """A scope: names to values, and the scope around it. Class scopes are skipped by lookups from functions inside."""
+    """A scope: names to values, and the scope around it. Class scopes are skipped by lookups from functions inside.
 
-    __slots__ = ("globals", "kind", "names", "parent")
+    ``func`` is the function whose scope it is.
+    """
 
-    def __init__(self, kind: str, parent: Env | None = None) -> None:
+    __slots__ = ("func", "globals", "kind", "names", "nonlocals", "parent")
+
+    def __init__(self, kind: str, parent: Env | None = None, func: FuncVal | None = None) -> None:
         self.kind = kind
         self.parent = parent
+        self.func = func
         self.names: dict[str, Value] = {}
         self.globals: set[str] = set()
+        self.nonlocals: set[str] = set()
 
     def lookup(self, name: str) -> tuple[Env, Value] | None:
         """The value of a name and the scope that holds it."""
@@ -53,6 +58,7 @@ class Module:
         self.env = Env("module")
         self.state = "new"
         self.provider: str | None = None
+        self.mocks = False
 
     def resolve_relative(self, level: int, target: str | None) -> str | None:
         """The absolute name of ``from ..target import``; ``None`` if it leaves the tree."""

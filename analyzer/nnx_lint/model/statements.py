@@ -21,7 +21,7 @@ from nnx_lint.model.values import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from nnx_lint.model.frames import Frame
     from nnx_lint.model.interpreter import Interpreter
@@ -37,6 +37,8 @@ def assign(
     """Bind a target: a name, an attribute, an item, or a tuple of targets."""
     if isinstance(target, ast.Name):
         scope = frame.env
+        if target.id in scope.globals or target.id in scope.nonlocals:
+            interp.publish(events.OuterNameSet(frame, node, target.id, value, value_node))
         if target.id in scope.globals:
             scope = frame.module.env
         scope.names[target.id] = value
@@ -134,6 +136,7 @@ def _expr(interp: Interpreter, frame: Frame, node: ast.Expr) -> bool:
 def _return(interp: Interpreter, frame: Frame, node: ast.Return) -> bool:
     value = evaluate(interp, frame, node.value) if node.value is not None else NONE
     frame.results.append(value)
+    frame.exits += 1
     returned(interp, frame, node, value)
     return True
 
@@ -150,6 +153,7 @@ def _raise(interp: Interpreter, frame: Frame, node: ast.Raise) -> bool:
 
 
 def _end(interp: Interpreter, frame: Frame, node: ast.stmt) -> bool:
+    frame.exits += 1
     return True
 
 
@@ -166,6 +170,7 @@ def _if(interp: Interpreter, frame: Frame, node: ast.If) -> bool:
             lambda: _arm(interp, frame, node.test, True, node.body),
             lambda: _arm(interp, frame, node.test, False, node.orelse),
         ],
+        (1, 1),
     )
 
 
@@ -179,18 +184,26 @@ def _version_test(test: ast.expr) -> bool:
     return isinstance(test, ast.Name) and test.id == "TYPE_CHECKING"
 
 
-def branch(interp: Interpreter, frame: Frame, node: ast.AST, arms: list[Callable[[], bool | None]]) -> bool:
-    """Run alternatives on copies of the scope and join the scopes of those that go on."""
+def branch(
+    interp: Interpreter, frame: Frame, node: ast.AST, arms: list[Callable[[], bool | None]], doubts: Sequence[int]
+) -> bool:
+    """Run alternatives on copies of the scope and join the scopes of those that go on.
+
+    ``doubts`` says for each arm whether it is doubtful (1) that it runs at all.
+    """
     before = frame.env.names
     outer = frame.branches
+    doubtful, exits = frame.doubts, frame.exits
     survivors: list[dict[str, Value]] = []
     for position, arm in enumerate(arms):
         frame.env.names = dict(before)
         frame.branches = (*outer, (id(node), position))
+        frame.doubts = doubtful + doubts[position]
         ended = arm()
         if not ended:
             survivors.append(frame.env.names)
     frame.branches = outer
+    frame.doubts = doubtful + (1 if frame.exits > exits else 0)
     if not survivors:
         frame.env.names = before
         return True
@@ -223,7 +236,21 @@ def _loop(interp: Interpreter, frame: Frame, node: ast.stmt, body: list[ast.stmt
         interp.block(frame, body)
         return False
 
-    branch(interp, frame, node, [once, lambda: False])
+    exits = frame.exits
+    branch(interp, frame, node, [once, lambda: False], (0, 0))
+    frame.doubts -= 1 if frame.exits > exits and not contains_return(body) else 0
+
+
+def contains_return(body: Iterable[ast.stmt]) -> bool:
+    """Whether statements return from the function that they are in."""
+    todo: list[ast.AST] = list(body)
+    while todo:
+        node = todo.pop()
+        if isinstance(node, ast.Return):
+            return True
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+            todo.extend(ast.iter_child_nodes(node))
+    return False
 
 
 def assigned_names(body: Iterable[ast.stmt]) -> set[str]:
@@ -279,7 +306,7 @@ def _try(interp: Interpreter, frame: Frame, node: ast.Try | ast.TryStar) -> bool
 
     arms: list[Callable[[], bool | None]] = [lambda: interp.block(frame, node.body) or interp.block(frame, node.orelse)]
     arms.extend(handler(item) for item in node.handlers)
-    ended = branch(interp, frame, node, arms)
+    ended = branch(interp, frame, node, arms, (0, *(1 for _ in node.handlers)))
     return interp.block(frame, node.finalbody) or ended
 
 
@@ -296,7 +323,8 @@ def _match(interp: Interpreter, frame: Frame, node: ast.Match) -> bool:
 
         return run
 
-    return branch(interp, frame, node, [*(case(item) for item in node.cases), lambda: False])
+    arms: list[Callable[[], bool | None]] = [*(case(item) for item in node.cases), lambda: False]
+    return branch(interp, frame, node, arms, (1,) * len(arms))
 
 
 def _delete(interp: Interpreter, frame: Frame, node: ast.Delete) -> bool:
@@ -320,6 +348,7 @@ def _global(interp: Interpreter, frame: Frame, node: ast.Global) -> bool:
 
 def _nonlocal(interp: Interpreter, frame: Frame, node: ast.Nonlocal) -> bool:
     # Assignments to these names stay in this frame: what the outer scope sees afterwards is not known.
+    frame.env.nonlocals.update(node.names)
     for name in node.names:
         found = frame.env.parent.lookup(name) if frame.env.parent is not None else None
         if found is not None:

@@ -11,7 +11,7 @@ Invariants:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from nnx_rules.attributes import Kind, Status, Tag, ValueFacts
 
@@ -21,7 +21,11 @@ if TYPE_CHECKING:
 
     from nnx_lint.model.classes import ClassBase
     from nnx_lint.model.modules import Module
+    from nnx_rules.registry import Rule
     from nnx_rules.transforms import Transform
+
+MAX_NESTING = 8
+"""How deep containers are looked into: a list may hold itself, and the same list many times over."""
 
 
 class Value:
@@ -35,8 +39,8 @@ class Value:
         """A noun phrase for messages: "a list of Linear"."""
         return "a value"
 
-    def facts(self) -> ValueFacts:
-        """The facts that decide an attribute's status."""
+    def facts(self, depth: int = MAX_NESTING) -> ValueFacts:
+        """The facts that decide an attribute's status; what is nested deeper than ``depth`` is unknown."""
         return ValueFacts(self.kind)
 
 
@@ -47,6 +51,16 @@ class Unknown(Value):
 
 
 UNKNOWN = Unknown()
+
+
+class ParameterVal(Unknown):
+    """What a caller gives for a parameter: nothing is known of it, but that it is given if it is ``required``."""
+
+    __slots__ = ("name", "required")
+
+    def __init__(self, name: str, required: bool) -> None:
+        self.name = name
+        self.required = required
 
 
 class Const(Value):
@@ -164,9 +178,9 @@ class UnionTypeVal(Value):
 
 
 class Assignment:
-    """One assignment to an attribute: the value, the place, and the branches that lead there."""
+    """One assignment to an attribute: the value, the place, the branches that lead there, the rule that it breaks."""
 
-    __slots__ = ("branches", "deleted", "module", "node", "status", "value", "value_node")
+    __slots__ = ("branches", "broken", "module", "node", "status", "value", "value_node")
 
     def __init__(
         self,
@@ -176,9 +190,11 @@ class Assignment:
         node: ast.AST,
         value_node: ast.expr | None,
         branches: tuple[tuple[int, int], ...],
+        broken: Rule | None = None,
     ) -> None:
         self.value = value
         self.status = status
+        self.broken = broken
         self.module = module
         self.node = node
         self.value_node = value_node
@@ -187,6 +203,11 @@ class Assignment:
     def dominates(self, branches: tuple[tuple[int, int], ...]) -> bool:
         """Whether every path into those branches has executed this assignment (given that it is earlier)."""
         return branches[: len(self.branches)] == self.branches
+
+    def excludes(self, branches: tuple[tuple[int, int], ...]) -> bool:
+        """Whether it lies in another arm of a branch that leads there, so that one run never sees both."""
+        arms = dict(branches)
+        return any(arms.get(node, arm) != arm for node, arm in self.branches)
 
 
 class Attr:
@@ -208,10 +229,25 @@ class Obj(Value):
     """An instance of a class.
 
     ``args`` are the constructor arguments by name where they are known (``None``: nothing is known of them),
-    ``attrs`` what has been assigned. ``level`` is the trace level it was created in.
+    ``attrs`` what has been assigned. ``level`` is the trace level it was created in. ``assumed`` says that only an
+    annotation vouches for it: a test may pass a mock there. ``training`` is the mode of its layers: as they were
+    constructed (``True``), switched to evaluation (``False``), or not known. ``leaf_level`` is the level of its
+    Variables where it differs from the object's own (after a merge without a copy); ``origin`` the place that made it.
     """
 
-    __slots__ = ("args", "attrs", "cls", "constructing", "level", "node", "template")
+    __slots__ = (
+        "args",
+        "assumed",
+        "attrs",
+        "cls",
+        "constructing",
+        "leaf_level",
+        "level",
+        "node",
+        "origin",
+        "template",
+        "training",
+    )
 
     def __init__(
         self, cls: ClassBase, level: int, args: dict[str, Value] | None = None, node: ast.AST | None = None
@@ -222,7 +258,11 @@ class Obj(Value):
         self.node = node
         self.attrs: dict[str, Attr] = {}
         self.constructing = False
+        self.assumed = False
         self.template: Obj | None = None
+        self.training: bool | None = True
+        self.leaf_level: int | None = None
+        self.origin: tuple[Module, ast.AST] | None = None
 
     @property
     def kind(self) -> Kind:  # type: ignore[override]
@@ -239,12 +279,23 @@ class Obj(Value):
         return f"{'an' if name[:1] in 'AEIOUaeiou' else 'a'} {name}"
 
 
+class Fill(NamedTuple):
+    """Something that was put into a plain container after it was made, and where."""
+
+    module: Module
+    node: ast.AST
+    value: Value
+
+
 class Seq(Value):
     """A list, tuple, set or other sequence. ``items`` are the elements that it may hold; ``exact`` says that these are
     all, in order.
+
+    ``fills`` is what was put into it later, ``shrunk`` whether anything was taken out again, ``owner`` the first object
+    and attribute that it was assigned to.
     """
 
-    __slots__ = ("exact", "items", "level", "node", "type")
+    __slots__ = ("exact", "fills", "items", "level", "node", "owner", "shrunk", "type")
 
     OPAQUE = frozenset({"set", "frozenset", "deque", "generator", "dict view", "map"})
 
@@ -262,6 +313,9 @@ class Seq(Value):
         self.level = level
         self.exact = exact
         self.node = node
+        self.fills: list[Fill] = []
+        self.shrunk = False
+        self.owner: tuple[Obj, str] | None = None
 
     @property
     def opaque(self) -> bool:
@@ -272,10 +326,10 @@ class Seq(Value):
     def kind(self) -> Kind:  # type: ignore[override]
         return Kind.OTHER if self.opaque else Kind.CONTAINER
 
-    def facts(self) -> ValueFacts:
+    def facts(self, depth: int = MAX_NESTING) -> ValueFacts:
         if self.opaque:
             return ValueFacts(Kind.OTHER)
-        return _container_facts(self.items)
+        return _container_facts(self.items, self.shrunk, depth)
 
     def describe(self) -> str:
         article = "an" if self.type[:1] in "aeiou" else "a"
@@ -283,9 +337,9 @@ class Seq(Value):
 
 
 class DictVal(Value):
-    """A dict. ``items`` are the entries that it may hold, keys as values."""
+    """A dict. ``items`` are the entries that it may hold, keys as values; the rest is as for :class:`Seq`."""
 
-    __slots__ = ("exact", "items", "level", "node")
+    __slots__ = ("exact", "fills", "items", "level", "node", "owner", "shrunk")
     kind = Kind.CONTAINER
 
     def __init__(
@@ -300,9 +354,12 @@ class DictVal(Value):
         self.level = level
         self.exact = exact
         self.node = node
+        self.fills: list[Fill] = []
+        self.shrunk = False
+        self.owner: tuple[Obj, str] | None = None
 
-    def facts(self) -> ValueFacts:
-        return _container_facts([value for _, value in self.items])
+    def facts(self, depth: int = MAX_NESTING) -> ValueFacts:
+        return _container_facts([value for _, value in self.items], self.shrunk, depth)
 
     def describe(self) -> str:
         return f"a dict{_contents([value for _, value in self.items])}"
@@ -319,14 +376,24 @@ class TagVal(Value):
         self.keywords = keywords
         self.node = node
 
-    def facts(self) -> ValueFacts:
+    def facts(self, depth: int = MAX_NESTING) -> ValueFacts:
         if self.value is None:
             return ValueFacts(Kind.OTHER, self.tag)
-        inner = self.value.facts()
+        inner = self.value.facts(depth)
         return ValueFacts(inner.kind, self.tag, inner.holds_data, inner.all_tags)
 
     def describe(self) -> str:
         return self.value.describe() if self.value is not None else f"`nnx.{self.tag.value}()`"
+
+
+class FieldVal(Value):
+    """The result of ``dataclasses.field(...)``."""
+
+    __slots__ = ("keywords", "node")
+
+    def __init__(self, keywords: dict[str, Value], node: ast.Call) -> None:
+        self.keywords = keywords
+        self.node = node
 
 
 class FuncVal(Value):
@@ -418,10 +485,13 @@ class TransformVal(Value):
     ...)``.
     """
 
-    __slots__ = ("keywords", "node", "row", "text")
+    __slots__ = ("keywords", "module", "node", "row", "text")
     kind = Kind.OTHER
 
-    def __init__(self, row: Transform, text: str, keywords: dict[str, Value], node: ast.AST) -> None:
+    def __init__(
+        self, row: Transform, text: str, keywords: dict[str, Value], node: ast.AST, module: Module
+    ) -> None:
+        self.module = module
         self.row = row
         self.text = text
         self.keywords = keywords
@@ -454,16 +524,17 @@ class GraphDefVal(Value):
 
 
 class StateVal(Value):
-    """A State of an object; ``level`` is the level of the Variables in it."""
+    """A State of an object; ``level`` is the level of the Variables in it, ``wanted`` the filter that took them."""
 
-    __slots__ = ("level", "of")
+    __slots__ = ("level", "of", "wanted")
     kind = Kind.CONTAINER
 
-    def __init__(self, of: Value, level: int) -> None:
+    def __init__(self, of: Value, level: int, wanted: Value | None = None) -> None:
         self.of = of
         self.level = level
+        self.wanted = wanted
 
-    def facts(self) -> ValueFacts:
+    def facts(self, depth: int = MAX_NESTING) -> ValueFacts:
         return ValueFacts(Kind.CONTAINER, holds_data=None)
 
     def describe(self) -> str:
@@ -483,8 +554,8 @@ class UnionVal(Value):
         kinds = {option.kind for option in self.options}
         return kinds.pop() if len(kinds) == 1 else Kind.UNKNOWN
 
-    def facts(self) -> ValueFacts:
-        all_facts = {option.facts() for option in self.options}
+    def facts(self, depth: int = MAX_NESTING) -> ValueFacts:
+        all_facts = {option.facts(depth) for option in self.options}
         return all_facts.pop() if len(all_facts) == 1 else ValueFacts(Kind.UNKNOWN)
 
     def describe(self) -> str:
@@ -538,17 +609,19 @@ def present(value: Value) -> Value:
     return value
 
 
-def _container_facts(items: Iterable[Value]) -> ValueFacts:
+def _container_facts(items: Iterable[Value], shrunk: bool, depth: int) -> ValueFacts:
+    if depth == 0:
+        return ValueFacts(Kind.CONTAINER, holds_data=None)
     holds: bool | None = False
     tags: frozenset[Tag] = frozenset()
-    for item in items:
-        facts = item.facts()
+    for item in {id(item): item for item in items}.values():
+        facts = item.facts(depth - 1)
         tags |= facts.all_tags
         if facts.is_data:
             holds = True
         elif facts.is_data is None and holds is False:
             holds = None
-    return ValueFacts(Kind.CONTAINER, None, holds, tags)
+    return ValueFacts(Kind.CONTAINER, None, None if holds and shrunk else holds, tags)
 
 
 def _contents(items: Sequence[Value]) -> str:

@@ -4,7 +4,27 @@ from __future__ import annotations
 
 import importlib
 
-MODULES: tuple[str, ...] = ("attributes.status",)
+MODULES: tuple[str, ...] = (
+    "attributes.status",
+    "attributes.containers",
+    "attributes.tags",
+    "attributes.variables",
+    "attributes.annotations",
+    "attributes.leaves",
+    "attributes.classes",
+    "dataclasses.fields",
+    "dataclasses.decorators",
+    "filters.order",
+    "filters.validity",
+    "filters.arguments",
+    "filters.coverage",
+    "filters.results",
+    "filters.pops",
+    "traces.mutation",
+    "traces.boundaries",
+    "traces.methods",
+    "traces.escapes",
+)
 
 
 def load() -> None:

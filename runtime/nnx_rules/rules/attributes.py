@@ -85,16 +85,6 @@ DATA_IN_OPAQUE_CONTAINER = Rule(
     help="use `nnx.List(...)`",
     fix=Fixable.SAFE,
 )
-DATA_IN_PLAIN_OBJECT = Rule(
-    code="NNX108",
-    name="data-in-plain-object",
-    summary="Data is kept in an object of an ordinary class, which JAX does not look into.",
-    message=(
-        "`{cls}.{path}` holds data in an instance of `{holder}`, which is no Pytree: it is no parameter and never"
-        " trained"
-    ),
-    help="derive `{holder}` from `nnx.Pytree`",
-)
 BOUND_METHOD_ATTRIBUTE = Rule(
     code="NNX109",
     name="bound-method-attribute",
@@ -169,13 +159,6 @@ PYTREE_FALSE_NOT_INHERITED = Rule(
     fix=Fixable.SAFE,
     versions=_CHECKED,
 )
-NON_PYTREE_INTO_JAX = Rule(
-    code="NNX116",
-    name="non-pytree-into-jax",
-    summary="An object whose class is no JAX pytree is given to a `jax` transform.",
-    message="`{cls}` is no JAX pytree, so `{transform}` cannot take an instance",
-    help="use the `nnx` transform, or make the class a Pytree",
-)
 OBJECT_PYTREE_TRUE = Rule(
     code="NNX117",
     name="object-pytree-true",
@@ -194,22 +177,6 @@ PYTREE_SLOTS = Rule(
     exception=ClassLayoutError,
     fix=Fixable.SAFE,
     versions=Versions(flax_since=(0, 12, 4)),
-)
-RESERVED_ATTRIBUTE = Rule(
-    code="NNX119",
-    name="reserved-attribute",
-    summary="An attribute has the name of a method that every module has, and hides it.",
-    message="`{cls}.{path}` hides the method `{path}` of `{owner}`",
-    help="rename the attribute",
-    severity=Severity.WARNING,
-)
-STATUS_BYPASS = Rule(
-    code="NNX120",
-    name="status-bypass",
-    summary="An attribute is written through `__dict__` or `object.__setattr__`, past the status and trace checks.",
-    message="`{cls}.{path}` is written past the attribute checks; after construction its value is invisible to JAX",
-    help="assign the attribute normally",
-    severity=Severity.WARNING,
 )
 CACHED_PROPERTY = Rule(
     code="NNX121",
@@ -244,40 +211,6 @@ MIXED_KEYS = Rule(
     message="`{cls}.{path}` is a dict with keys of types {types}, which JAX cannot sort",
     help="use keys of one type",
     exception=AttributeStatusError,
-)
-REGISTER_EXACT = Rule(
-    code="NNX125",
-    name="registered-type-subclass",
-    summary="`nnx.register_data_type` registers one exact type; a subclass of it stays static.",
-    message=(
-        "`{cls}` derives from the registered data type `{base}`, but is not registered itself: its instances are static"
-    ),
-    help="decorate it with `@nnx.register_data_type`",
-    severity=Severity.WARNING,
-    fix=Fixable.UNSAFE,
-)
-REGISTER_LATE = Rule(
-    code="NNX126",
-    name="registered-type-late",
-    summary="A type is registered as data after instances of it were assigned to attributes.",
-    message="`{cls}` is registered as data after an instance of it was assigned to a static attribute",
-    help="register the type where it is defined",
-)
-REGISTER_NOT_PYTREE = Rule(
-    code="NNX127",
-    name="registered-type-not-pytree",
-    summary="A type is registered as data but not as a JAX pytree; transforms cannot take it.",
-    message="`{cls}` is registered as data, but JAX does not know it: transforms cannot take an instance",
-    help="register it with JAX as well, for instance with `@jax.tree_util.register_dataclass`",
-    severity=Severity.WARNING,
-)
-SETATTR_BEFORE_INIT = Rule(
-    code="NNX128",
-    name="attribute-before-init",
-    summary="An attribute is set in `__new__`, before the object can record its status.",
-    message="`{cls}.{path}` is set in `__new__`, before the object can record its status",
-    help="set it in `__init__`",
-    versions=Versions(nnxkit=False),
 )
 
 NESTED_STATUS_ANNOTATION = Rule(

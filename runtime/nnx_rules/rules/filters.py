@@ -70,9 +70,9 @@ STRING_FILTER = Rule(
 MODULE_TYPE_FILTER = Rule(
     code="NNX308",
     name="module-type-filter",
-    summary="A module class or array type filters a state, whose leaves are Variables; it matches nothing.",
-    message="the leaves of a state are Variables: `{filter}` matches none of them",
-    help="filter by a Variable type, or take the state of the submodule",
+    summary="A module class filters a state, whose leaves are Variables and arrays; it matches nothing.",
+    message="`{filter}` matches nothing: {kind}",
+    help="filter by a type of Variable, or take the state of the submodule: `nnx.state(model.encoder)`",
 )
 PATH_NEVER_MATCHES = Rule(
     code="NNX309",
@@ -111,7 +111,7 @@ SPLIT_ARITY = Rule(
     name="split-unpack-arity",
     summary="`nnx.split` returns a graphdef and one State a filter; the number of targets differs.",
     message="`{function}` returns {expected} values here, but is unpacked into {given}",
-    help="use one target for each value: {mend}",
+    help="use one target for each of them: {mend}",
     fix=Fixable.UNSAFE,
 )
 SPLIT_NOT_UNPACKED = Rule(
@@ -126,7 +126,7 @@ STATE_ARITY = Rule(
     name="state-unpack-arity",
     summary="`nnx.state` with one filter returns one State; unpacking it gives the names of its keys.",
     message="`{function}` returns one State here; unpacking it into {given} targets gives keys, not States",
-    help="{mend}",
+    help="give one filter for each target, or take the State as one",
 )
 POP_WITHOUT_FILTER = Rule(
     code="NNX316",

@@ -19,14 +19,14 @@ CAPTURED_STATEFUL_CALL = Rule(
     code="NNX202",
     name="captured-stateful-call",
     summary="A function under a transform calls a captured module or optimizer that updates its own state.",
-    message="`{name}` is captured by a function under `{transform}`, and calling it changes its {state}",
-    help="pass `{name}` as an argument",
+    message="`{name}` is captured by a function under `{transform}` ({where}), and calling it changes its {state}",
+    help="pass `{name}` as an argument, and return it from a `jax` transform or use the `nnx` one",
 )
 CAPTURED_RNGS = Rule(
     code="NNX203",
     name="captured-rngs",
     summary="A function under a transform draws from random streams that it captured.",
-    message="`{name}` is captured by a function under `{transform}`, and drawing from it changes its counter",
+    message="`{name}` is captured by a function under `{transform}` ({where}), and drawing from it changes its counter",
     help="create the streams inside, or pass them as an argument",
 )
 CAPTURED_INTO_TRANSFORM = Rule(
@@ -52,11 +52,8 @@ NONDIFF_ARGUMENT_MUTATED = Rule(
         "`jax.grad` passes arguments that it does not differentiate through as they are; merging and changing "
         "them changes the originals."
     ),
-    message=(
-        "`{name}` is not differentiated by `{transform}`, so this is the caller's own object, and merging it "
-        "without a copy shares it"
-    ),
-    help="write `nnx.merge(..., copy=True)`",
+    message="`{name}` is changed under `{transform}`, but it belongs to the caller: {where}",
+    help="make a copy inside: `nnx.merge(..., copy=True)` or `nnx.clone(...)`",
     fix=Fixable.SAFE,
 )
 UNTRACKED_MUTATION = Rule(

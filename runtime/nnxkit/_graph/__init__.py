@@ -1,7 +1,7 @@
 """Object graphs: structure apart from values.
 
-Layers, from below: ``_graphdef`` (structure), ``_layouts`` (one node), ``_plan`` (one graph, cached), ``_program`` (building), and the public
-functions on top: ``_functional``, ``_mutation``, ``_traverse``, ``_mapping``, ``_context``.
+Layers, from below: ``_graphdef`` (structure), ``_layouts`` (one node), ``_plan`` (one graph, cached), ``_program``
+(building), and the public functions on top: ``_functional``, ``_mutation``, ``_traverse``, ``_mapping``, ``_context``.
 """
 
 from nnxkit._graph._context import MergeContext as MergeContext

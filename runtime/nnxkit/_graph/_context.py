@@ -1,16 +1,19 @@
 """Update contexts: keep the identity of objects through a trip into a pure function and back.
 
-A pure function takes a GraphDef and a State in and gives others out. To the caller it should look as if it had changed the objects that were passed, the
-structure included. Four steps do that: (1) an outer split numbers the caller's objects; (2) an inner merge builds copies under the same
-numbers; (3) an inner split notes for every object the number that it came in with, its *outer index*; (4) an outer merge refills the caller's
-objects by outer index, and makes new ones only for those without.
+A pure function takes a GraphDef and a State in and gives others out. To the caller it should look as if it had changed
+the objects that were passed, the structure included. Four steps do that: (1) an outer split numbers the caller's
+objects; (2) an inner merge builds copies under the same numbers; (3) an inner split notes for every object the number
+that it came in with, its *outer index*; (4) an outer merge refills the caller's objects by outer index, and makes new
+ones only for those without.
 
 Invariants
 
 - Contexts are of a thread and a tag, and stack. The tag guards against using somebody else's context by accident.
-- All splits of one `split_context` share one numbering, so sharing between several arguments is kept; the same for merges.
+- All splits of one `split_context` share one numbering, so sharing between several arguments is kept; the same for
+  merges.
 - A context refers to objects only between the steps that need them: on leaving it everything is forgotten.
-- The outer indices are part of the GraphDef, not of the context: a compiled function that is not traced again gives the same GraphDef.
+- The outer indices are part of the GraphDef, not of the context: a compiled function that is not traced again gives the
+  same GraphDef.
 """
 
 from __future__ import annotations
@@ -22,7 +25,6 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from nnx_rules.rules import graphs as rules
-
 from nnxkit._graph._functional import build, flatten, split_flat
 from nnxkit._graph._graphdef import GraphDef
 from nnxkit._graph._refmap import RefMap
@@ -109,7 +111,7 @@ class _UpdateContextManager:
 
 
 def update_context(tag: str) -> _UpdateContextManager:
-    """Open an `UpdateContext`: ``with update_context(tag):``, or as a decorator.
+    """Open an `UpdateContext` for a ``with`` block, or for each call of the function that this decorates.
 
     >>> import nnxkit as nnx
     >>> class Foo(nnx.Module): pass
@@ -162,7 +164,11 @@ class SplitContext:
     def flatten(self, node: Any, /, *, with_paths: bool = True) -> tuple[GraphDef[Any], Any]:
         """As `nnx.flatten`; an object that was split before is a reference."""
         numbered = self.ref_index
-        outer = current_update_context(self.ctxtag).inner_ref_outer_index if self.ctxtag is not None and self.is_inner else None
+        outer = (
+            current_update_context(self.ctxtag).inner_ref_outer_index
+            if self.ctxtag is not None and self.is_inner
+            else None
+        )
         return flatten(node, ref_index=numbered, ref_outer_index=outer, with_paths=with_paths)
 
     def split(self, node: Any, *filters: Any) -> Any:
@@ -227,7 +233,8 @@ def split_context(ctxtag: str | None = None) -> Iterator[SplitContext]:
 
 @contextmanager
 def merge_context(ctxtag: str | None = None, inner: bool | None = None) -> Iterator[MergeContext]:
-    """Merges that share one numbering, as step 2 (``inner=True``) or 4 (``inner=False``) of the update context under ``ctxtag`` (or of none).
+    """Merges that share one numbering, as step 2 (``inner=True``) or 4 (``inner=False``) of the update context under
+    ``ctxtag`` (or of none).
 
     Raises:
         ContextError: no context is open under the tag, or ``inner`` is not given with one.

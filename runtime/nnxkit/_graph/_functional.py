@@ -1,11 +1,13 @@
 """The functional face of graphs: from objects to structure and values, and back.
 
-``split`` takes an object graph apart, ``merge`` puts it together; the rest are variations. All of them work on any JAX pytree of
-modules, Variables and arrays. A State shares the Variables of the graph that it was taken from: it is a view, not a snapshot.
+``split`` takes an object graph apart, ``merge`` puts it together; the rest are variations. All of them work on any JAX
+pytree of modules, Variables and arrays. A State shares the Variables of the graph that it was taken from: it is a view,
+not a snapshot.
 
 Invariants
 
-- ``merge`` goes by path: the States together must hold exactly the leaves that the GraphDef names, each of the recorded type, in any order of States.
+- ``merge`` goes by path: the States together must hold exactly the leaves that the GraphDef names, each of the recorded
+  type, in any order of States.
 - Filters are an ordered, checked partition (``_filters``).
 - A graph that is a single Variable or array has itself as its state.
 """
@@ -19,16 +21,14 @@ import jax
 
 from nnx_rules.errors import GraphError, StateMismatchError
 from nnx_rules.rules import graphs as rules
-
 from nnxkit._facts import describe
 from nnxkit._filters import Group, compile_filters, name_leaves
 from nnxkit._graph._graph_state import GraphState
 from nnxkit._graph._graphdef import GraphDef, NodeRecord
 from nnxkit._graph._modes import is_graph_mode
-from nnxkit._graph._plan import Plan, plan_of, walk
+from nnxkit._graph._plan import Plan, Walk, plan_of
 from nnxkit._graph._program import Program, copy_variables, program_of
-from nnxkit._graph._traverse import find_duplicates
-from nnxkit._pytree import Pytree
+from nnxkit._graph._traverse import require_tree
 from nnxkit._state import FlatState, State
 from nnxkit._state._functions import as_state
 from nnxkit._state._order import Path
@@ -65,7 +65,8 @@ def split(node: Any, *filters: Any, graph: bool | None = None) -> Any:
 
 
 def state(node: Any, *filters: Any, graph: bool | None = None) -> Any:
-    """The values of a graph: its State, or one State for each of several filters; leaves that no filter takes are left out.
+    """The values of a graph: its State, or one State for each of several filters; leaves that no filter takes are left
+    out.
 
     The State shares the Variables of the node.
 
@@ -91,14 +92,18 @@ def graphdef(node: Any, /, *, graph: bool | None = None) -> GraphDef[Any]:
 
 
 def unpack(node: Any, *filters: Any, graph: bool | None = None) -> Any:
-    """As `nnx.split`, but each State comes with the GraphDef, as a `GraphState` (one, or a tuple with several filters)."""
+    """As `nnx.split`, but each State comes with the GraphDef, as a `GraphState`; with several filters a tuple."""
     structure, *states = split(node, *filters, graph=graph)
     bundles = tuple(GraphState(structure, part) for part in states)
     return bundles[0] if len(bundles) == 1 else bundles
 
 
 def merge(
-    graphdef_or_graphstate: GraphDef[Node] | GraphState, /, *states: Any, copy: bool = False, recreate_variables: bool = True
+    graphdef_or_graphstate: GraphDef[Node] | GraphState,
+    /,
+    *states: Any,
+    copy: bool = False,
+    recreate_variables: bool = True,
 ) -> Any:
     """Build a graph from its structure and its values: the inverse of `nnx.split`.
 
@@ -109,7 +114,8 @@ def merge(
         recreate_variables: whether bare values are wrapped in Variables where the structure has one.
 
     Raises:
-        StateMismatchError: the States do not hold exactly the leaves that the structure has, or a Variable has another type.
+        StateMismatchError: the States do not hold exactly the leaves that the structure has, or a Variable has another
+            type.
         StateArgumentError: no State, or something else in the place of the GraphDef.
     """
     structure, given = _merge_arguments(graphdef_or_graphstate, states)
@@ -132,7 +138,8 @@ def clone(node: Node, variables: bool = True, *, arrays: bool = False, graph: bo
     if variables:
         leaves = copy_variables(leaves)
     if arrays:
-        leaves = jax.tree.map(_copy_array, leaves, is_leaf=None)
+        shared = [isinstance(leaf, Variable) and not variables for leaf in leaves]
+        leaves = [leaf if keep else jax.tree.map(_copy_array, leaf) for leaf, keep in zip(leaves, shared, strict=True)]
     program = program_of(plan.graphdef)
     result: Node = program.build(leaves)[program.root]
     return result
@@ -161,15 +168,16 @@ def flatten(
         structure = plan.graphdef
     else:
         known = {} if ref_index is None else {id(obj): index for obj, index in ref_index.items()}
-        plan, met = walk(node, known)
+        walk = Walk(known, node)
+        plan = walk.plan
         if not is_graph_mode(graph):
             check_tree(plan, node, "flatten")
         structure = plan.graphdef
         if ref_index is not None:
-            for obj in met:
+            for obj in walk.met:
                 ref_index[obj] = len(ref_index)
         if ref_outer_index is not None:
-            structure = structure.with_outer(tuple(ref_outer_index.get(obj) for obj in met))
+            structure = structure.with_outer(tuple(ref_outer_index.get(obj) for obj in walk.met))
     leaves = plan.leaves()
     return structure, FlatState.from_sorted(plan.paths, leaves) if with_paths else leaves
 
@@ -247,10 +255,7 @@ def check_tree(plan: Plan, node: Any, function: str) -> None:
     Raises:
         GraphError: an object is referenced twice, or a class is not registered with JAX.
     """
-    repeated = find_duplicates(node, only=lambda path, value: isinstance(value, Pytree | Variable | jax.Ref))
-    if repeated:
-        first, second, *_ = repeated[0]
-        raise rules.DUPLICATE_NODE.error(path=first, other_path=second, value="object")
+    require_tree(node)
     for record in plan.graphdef.records:
         if isinstance(record, NodeRecord) and record.indexed and not record.type._pytree__checked:  # type: ignore[attr-defined]
             raise GraphError(
@@ -290,7 +295,8 @@ def _merge_arguments(first: Any, states: tuple[Any, ...]) -> tuple[GraphDef[Any]
         for other in states:
             if isinstance(other, GraphState) and other._graphdef != first._graphdef:
                 raise StateMismatchError(
-                    "the GraphStates given to `nnx.merge` have different GraphDefs", help="merge parts of one `nnx.unpack`"
+                    "the GraphStates given to `nnx.merge` have different GraphDefs",
+                    help="merge parts of one `nnx.unpack`",
                 )
         return first._graphdef, (first, *states)
     if not isinstance(first, GraphDef):
@@ -328,7 +334,8 @@ def gather(program: Program, states: Sequence[Any]) -> Sequence[Any]:
     total = sum(len(given_paths) for given_paths, _ in flats)
     if total != len(found_leaves):
         raise StateMismatchError(
-            "two of the States given to `nnx.merge` hold the same leaf", help="pass States whose filters exclude each other"
+            "two of the States given to `nnx.merge` hold the same leaf",
+            help="pass States whose filters exclude each other",
         )
     try:
         leaves = [found_leaves[path] for path in paths]
@@ -359,5 +366,3 @@ def flat_items(part: Any) -> tuple[Sequence[Path], Sequence[Any]]:
 
 def _copy_array(leaf: Any) -> Any:
     return leaf.copy() if isinstance(leaf, jax.Array) else leaf
-
-

@@ -15,7 +15,9 @@ from nnxkit._state._tree import _flatten as flatten_state
 
 
 class GraphState(MutableMapping[Key, Any]):
-    """A State with its GraphDef: what `nnx.unpack` returns and `nnx.merge` takes. Items and attributes are those of the State."""
+    """A State with its GraphDef: what `nnx.unpack` returns and `nnx.merge` takes. Items and attributes are those of the
+    State.
+    """
 
     __slots__ = ("__weakref__", "_graphdef", "_state")
     __module__ = "nnxkit"

@@ -1,29 +1,31 @@
 """`GraphDef`: what a graph is without its values.
 
-A GraphDef is a tuple of *records* in depth-first order, one a node, Variable, array reference or repeated reference. Records hold
-everything that must agree for two graphs to have the same structure: types, attribute names, static values, statuses, metadata. They do not
-hold positions: the index of an object is its place in the order of indexed records, counted from ``base``. So a record can be reused
-when another part of the graph changes.
+A GraphDef is a tuple of *records* in depth-first order, one a node, Variable, array reference or repeated reference.
+Records hold everything that must agree for two graphs to have the same structure: types, attribute names, static
+values, statuses, metadata. They do not hold positions: the index of an object is its place in the order of indexed
+records, counted from ``base``. So a record can be reused when another part of the graph changes.
 
 Invariants
 
-- Objects with identity (Pytrees, Variables, array references) have an index; plain containers (lists, dictionaries, registered classes) do not,
-  and are repeated where they are referenced twice.
-- Equality and hash are by content; records cache their hash, so rebuilding a GraphDef rehashes only what is new. Static values compare by type
-  and value: ``1`` and ``True`` are different structures.
+- Objects with identity (Pytrees, Variables, array references) have an index; plain containers (lists, dictionaries,
+  registered classes) do not, and are repeated where they are referenced twice.
+- Equality and hash are by content; records cache their hash, so rebuilding a GraphDef rehashes only what is new. Static
+  values compare by type and value: ``1`` and ``True`` are different structures.
 - Unhashable static values are allowed; only hashing such a GraphDef is an error.
-- ``nodes`` and ``attributes`` are a view for people and for code written for flax; the records are what the engine uses.
+- ``nodes`` and ``attributes`` are a view for people and for code written for flax; the records are what the engine
+  uses.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 import jax
 
 from nnxkit._state._order import Key
+from nnxkit._variable import Metadata, Variable
 
 Node = TypeVar("Node")
 
@@ -64,9 +66,13 @@ class _Record:
 
     __slots__ = ("_hash",)
     indexed = True
-    num_leaves = 1
 
     _hash: int | None
+
+    @property
+    def num_leaves(self) -> int:
+        """How many leaves the record itself stands for."""
+        return 1
 
     def content(self) -> tuple[Any, ...]:
         raise NotImplementedError
@@ -74,7 +80,7 @@ class _Record:
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
-        return type(self) is type(other) and self.content() == other.content()  # type: ignore[attr-defined]
+        return isinstance(other, _Record) and type(self) is type(other) and self.content() == other.content()
 
     def __hash__(self) -> int:
         if self._hash is None:
@@ -98,7 +104,8 @@ class NodeRecord(_Record):
 
     Attributes:
         type: the class of the node.
-        metadata: what else the class needs to be rebuilt: the statuses of a Pytree's attributes, the JAX treedef of a registered class.
+        metadata: what else the class needs to be rebuilt: the statuses of a Pytree's attributes, the JAX treedef of a
+            registered class.
         keys: names of the attributes (indices, dictionary keys), in order.
         entries: for each key a static value, `NODE`, or `LEAF`.
         indexed: whether the node has identity.
@@ -107,7 +114,7 @@ class NodeRecord(_Record):
     __slots__ = ("_moving", "entries", "indexed", "keys", "metadata", "type")
 
     def __init__(
-        self, type: type, metadata: Hashable, keys: tuple[Key, ...], entries: tuple[Entry, ...], indexed: bool
+        self, type: type, metadata: Any, keys: tuple[Key, ...], entries: tuple[Entry, ...], indexed: bool
     ) -> None:
         self._hash = None
         self.type = type
@@ -130,7 +137,6 @@ class NodeRecord(_Record):
 
     @property
     def num_leaves(self) -> int:
-        """How many of its attributes are bare leaves."""
         return sum(item.is_leaf for item in self.moving)
 
     def content(self) -> tuple[Any, ...]:
@@ -142,18 +148,13 @@ class VariableRecord(_Record):
 
     __slots__ = ("metadata", "type")
 
-    def __init__(self, type: type, metadata: dict[str, Any]) -> None:
+    def __init__(self, type: type[Variable[Any]], metadata: Metadata) -> None:
         self._hash = None
         self.type = type
         self.metadata = metadata
 
     def content(self) -> tuple[Any, ...]:
         return self.type, self.metadata
-
-    def __hash__(self) -> int:
-        if self._hash is None:
-            self._hash = hash((self.type, frozenset(self.metadata.items())))
-        return self._hash
 
 
 class ArrayRefRecord(_Record):
@@ -173,7 +174,10 @@ class RefRecord(_Record):
 
     __slots__ = ("index",)
     indexed = False
-    num_leaves = 0
+
+    @property
+    def num_leaves(self) -> int:
+        return 0
 
     def __init__(self, index: int) -> None:
         self._hash = None
@@ -192,7 +196,7 @@ ARRAY_REF = ArrayRefRecord()
 @dataclass(frozen=True, slots=True, repr=False)
 class _Def:
     def __repr__(self) -> str:
-        lines = ",\n".join(f"  {name}={self._show(name)}" for name in self.__dataclass_fields__)  # type: ignore[attr-defined]
+        lines = ",\n".join(f"  {name}={self._show(name)}" for name in self.__dataclass_fields__)
         return f"{type(self).__name__}(\n{lines}\n)"
 
     def _show(self, name: str) -> str:
@@ -217,10 +221,10 @@ class NodeDef(_Def):
 class VariableDef(_Def):
     """A Variable in `GraphDef.nodes`."""
 
-    type: type
+    type: type[Variable[Any]]
     index: int
     outer_index: int | None
-    metadata: dict[str, Any]
+    metadata: Metadata
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -246,12 +250,14 @@ NODES_ATTRIBUTE = "_pytree__nodes"
 class GraphDef(Generic[Node]):
     """The structure of a graph, without its values: what `nnx.split` returns first.
 
-    A GraphDef is immutable, hashable if its static values are, and a JAX pytree without leaves, so it may be passed to and returned from
-    every JAX transform. Two graphs have equal GraphDefs when they have the same classes, attribute names, static values, metadata and sharing.
+    A GraphDef is immutable, hashable if its static values are, and a JAX pytree without leaves, so it may be passed to
+    and returned from every JAX transform. Two graphs have equal GraphDefs when they have the same classes, attribute
+    names, static values, metadata and sharing.
 
     Args:
         nodes: definitions of the nodes in depth-first order.
-        attributes: all attributes of these nodes in order, each a name and `NodeAttr()`, `LeafAttr()` or `Static(value)`.
+        attributes: all attributes of these nodes in order, each a name and `NodeAttr()`, `LeafAttr()` or
+            `Static(value)`.
         num_leaves: how many leaves a State of the graph has.
 
     Raises:
@@ -267,9 +273,7 @@ class GraphDef(Generic[Node]):
     _hash: int | None
     _program: Any
 
-    def __init__(
-        self, nodes: Sequence[NodeDefType], attributes: Sequence[tuple[Key, Entry]], num_leaves: int
-    ) -> None:
+    def __init__(self, nodes: Sequence[NodeDefType], attributes: Sequence[tuple[Key, Entry]], num_leaves: int) -> None:
         records, base, outer = _parse(nodes, attributes)
         self._set(records, base, outer)
         if self.num_leaves != num_leaves:
@@ -339,7 +343,9 @@ class GraphDef(Generic[Node]):
     def nodes(self) -> list[NodeDefType]:
         """The nodes as definitions, in depth-first order."""
         return [
-            _DEFINE[type(record)](record, index, None if self._outer is None or index is None else self._outer[index - self._base])
+            _DEFINE[type(record)](
+                record, index, None if self._outer is None or index is None else self._outer[index - self._base]
+            )
             for record, index in zip(self._records, self.indices(), strict=True)
         ]
 

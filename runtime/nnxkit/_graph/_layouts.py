@@ -1,17 +1,20 @@
 """Layouts: how one node looks from inside.
 
-A *layout* is what a plan needs to know of one node: its record, and its children in order. Looking at the attributes of a node is the
-slow part of planning, and the layout of a Pytree stays valid while the version of the Pytree does, so replanning an edited graph only
-looks again at the nodes that were edited.
+A *layout* is what a plan needs to know of one node: its record, and its children in order. Looking at the attributes of
+a node is the slow part of planning, and the layout of a Pytree stays valid while the version of the Pytree does, so
+replanning an edited graph only looks again at the nodes that were edited.
 
-Which values are nodes is decided by one table from exact type to `Kind`; the kinds that are nodes have an opener, which makes the layout.
+Which values are nodes is decided by one table from exact type to `Kind`; the kinds that are nodes have an opener, which
+makes the layout.
 
 Invariants
 
-- A Pytree's static attributes are static whatever they hold; its data attributes are nodes, Variables, references, or leaves of any type.
-- In a plain container, and in a Pytree class without status checks (``nnx.Object``), arrays are leaves, containers are nodes, and every
-  other value is static.
-- Layouts of containers that can change unseen (lists, dictionaries, registered classes) are compared with the container before each use.
+- A Pytree's static attributes are static whatever they hold; its data attributes are nodes, Variables, references, or
+  leaves of any type.
+- In a plain container, and in a Pytree class without status checks (``nnx.Object``), arrays are leaves, containers are
+  nodes, and every other value is static.
+- Layouts of containers that can change unseen (lists, dictionaries, registered classes) are compared with the container
+  before each use.
 """
 
 from __future__ import annotations
@@ -37,7 +40,13 @@ class Kind(enum.IntEnum):
     LEAF = 1
     VARIABLE = 2
     REF = 3
-    NODE = 4
+    CONTAINER = 4
+    PYTREE = 5
+
+    @property
+    def is_node(self) -> bool:
+        """Whether it has children."""
+        return self >= Kind.CONTAINER
 
 
 class Child(NamedTuple):
@@ -65,7 +74,8 @@ class Layout:
         record: the node's part of the GraphDef.
         children: the children that are not static, in order.
         version: version of the Pytree that was looked at; 0 for containers.
-        is_current: whether a container still looks like this; ``None`` if it cannot change (or is a Pytree, which has versions).
+        is_current: whether a container still looks like this; ``None`` if it cannot change (or is a Pytree, which has
+            versions).
     """
 
     __slots__ = ("children", "is_current", "record", "version")
@@ -84,14 +94,14 @@ class Layout:
 
 
 _kinds: dict[type, Kind] = {
-    list: Kind.NODE,
-    tuple: Kind.NODE,
-    dict: Kind.NODE,
-    type(None): Kind.NODE,
+    list: Kind.CONTAINER,
+    tuple: Kind.CONTAINER,
+    dict: Kind.CONTAINER,
+    type(None): Kind.CONTAINER,
     **dict.fromkeys((int, float, complex, bool, str, bytes), Kind.STATIC),
 }
 _KIND_OF_BASES: tuple[tuple[tuple[type, ...], Kind], ...] = (
-    ((Pytree,), Kind.NODE),
+    ((Pytree,), Kind.PYTREE),
     ((Variable,), Kind.VARIABLE),
     ((jax.Ref,), Kind.REF),
     ((jax.Array, np.ndarray), Kind.LEAF),
@@ -111,8 +121,8 @@ def _look(value: Any) -> Kind:
             _kinds[type(value)] = kind
             return kind
     if _flatten_one_level(value) is not None:
-        _kinds[type(value)] = Kind.NODE
-        return Kind.NODE
+        _kinds[type(value)] = Kind.CONTAINER
+        return Kind.CONTAINER
     return Kind.STATIC  # not remembered: its class may be registered with JAX later
 
 
@@ -198,7 +208,8 @@ def _open_registered(node: Any) -> Layout:
     names = [_key_name(path[0]) for path, _ in children]
     items = sorted(zip(names, range(len(names)), values, strict=True), key=lambda item: key_rank(item[0]))
     metadata = (treedef, tuple(place for _, place, _ in items))
-    # How a registered class keeps its children is its own business, so it is opened again at each use; tuples cannot change.
+    # How a registered class keeps its children is its own business, so it is opened again at each use; tuples cannot
+    # change.
     return _open_container(node, metadata, items, values, None if isinstance(node, tuple) else _never)
 
 

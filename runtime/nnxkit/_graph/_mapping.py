@@ -1,16 +1,17 @@
-"""New graphs from old ones: map over leaves, map over nodes, change how Variables hold their values, call methods without side effects."""
+"""New graphs from old ones: map over leaves, map over nodes, change how Variables hold their values, call methods
+without side effects.
+"""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import jax
 
 from nnx_rules.errors import format_path
 from nnx_rules.rules import graphs as rules
-
 from nnxkit._filters import to_expr
 from nnxkit._graph._functional import merge, plan_for, split
 from nnxkit._graph._graphdef import GraphDef
@@ -25,31 +26,28 @@ from nnxkit._variable import Variable
 Node = TypeVar("Node")
 
 
-def map(  # noqa: A001 - the name that users know it by, as nnx.map
+def map(
     f: Callable[[Path, Any], Any], node: Node, /, *, graph: bool | None = None, recreate_variables: bool = True
 ) -> Node:
     """A graph of the same structure with ``f(path, leaf)`` for every Variable and bare leaf.
 
     Args:
-        f: takes a path and a Variable, array reference or array. A Variable that it returns is used as it is; so the identity function gives a
-            graph that shares its Variables with ``node``.
+        f: takes a path and a Variable, array reference or array. A Variable that it returns is used as it is; so the
+            identity function gives a graph that shares its Variables with ``node``.
         node: any graph.
         graph: whether shared references and cycles are allowed.
         recreate_variables: whether another value is wrapped in a Variable of the original type.
     """
     plan = plan_for(node, "map", graph)
     leaves = [f(path, leaf) for path, leaf in zip(plan.paths, plan.leaves(), strict=True)]
-    return rebuild(plan.graphdef, leaves, recreate_variables=recreate_variables)
-
-
-def rebuild(graphdef: GraphDef[Node], leaves: Sequence[Any], *, recreate_variables: bool = True) -> Any:
-    """A graph of this structure over any leaves, Variables of other types included."""
-    program = program_of(graphdef)
-    return program.build(leaves, recreate_variables=recreate_variables, exact=False)[program.root]
+    program = program_of(plan.graphdef)
+    result: Node = program.build(leaves, recreate_variables=recreate_variables, exact=False)[program.root]
+    return result
 
 
 def recursive_map(f: Callable[[Path, Any], Any], node: Any, /, *, graph: bool | None = None) -> Any:
-    """Rebuild a graph from its leaves up: ``f(path, value)`` takes every leaf, Variable, static value and rebuilt node to its replacement.
+    """Rebuild a graph from its leaves up: ``f(path, value)`` takes every leaf, Variable, static value and rebuilt node
+    to its replacement.
 
     A shared object is mapped once. In a cycle, the reference back leads to the rebuilt node, not to its replacement.
 
@@ -64,7 +62,11 @@ def recursive_map(f: Callable[[Path, Any], Any], node: Any, /, *, graph: bool | 
             return done[id(value)]
         rebuilt = value
         if opened:
-            rebuilt = _rebuild_pytree(value, path, done, visit) if isinstance(value, Pytree) else _rebuild_container(value, path, visit)
+            rebuilt = (
+                _rebuild_pytree(value, path, done, visit)
+                if isinstance(value, Pytree)
+                else _rebuild_container(value, path, visit)
+            )
         result = f(path, rebuilt)
         if shared:
             done[id(value)] = result
@@ -81,8 +83,10 @@ _Visit = Callable[[Any, Path, bool], Any]
 def _rebuild_pytree(node: Pytree, path: Path, done: dict[int, Any], visit: _Visit) -> Pytree:
     new = done[id(node)] = blank(type(node))
     new._pytree__nodes.update(node._pytree__nodes)
-    mapped = [(str(key), child, visit(child, (*path, key), is_open(node, key, child))) for key, child in children_of(node)]
-    new.__dict__.update((name, child) for name, child, _ in mapped)
+    mapped = [
+        (str(key), child, visit(child, (*path, key), is_open(node, key, child))) for key, child in children_of(node)
+    ]
+    vars(new).update((name, child) for name, child, _ in mapped)
     for name, old, replacement in mapped:
         if replacement is not old:
             setattr(new, name, replacement)
@@ -233,8 +237,8 @@ class _Call:
 def call(graphdef_state: tuple[GraphDef[Any], Any], /) -> Any:
     """Call a method of a graph that is given as ``(graphdef, state)``, out of place.
 
-    The result is a proxy: attributes and items of it lead to a method, and calling that returns ``(result, (graphdef, state))`` with the
-    state after the call.
+    The result is a proxy: attributes and items of it lead to a method, and calling that returns ``(result, (graphdef,
+    state))`` with the state after the call.
 
     Raises:
         StateArgumentError: anything but a pair.
@@ -249,6 +253,6 @@ def call(graphdef_state: tuple[GraphDef[Any], Any], /) -> Any:
     >>> state.count.get_value()
     1
     """
-    if not (isinstance(graphdef_state, tuple) and len(graphdef_state) == 2):
+    if type(graphdef_state) is not tuple or len(graphdef_state) != 2:
         raise rules.MERGE_ARGUMENTS.error(given="something else than a pair (graphdef, state) through `nnx.call`")
     return _Call(graphdef_state, lambda node: node)

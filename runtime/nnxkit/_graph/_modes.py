@@ -1,7 +1,7 @@
 """The settings ``graph`` and ``graph_updates``.
 
-Each is a setting of the thread: called as a statement it lasts, as a context manager it is undone at the end of the block. Functions take the
-same settings as keywords, where ``None`` means the current value.
+Each is a setting of the thread: called as a statement it lasts, as a context manager it is undone at the end of the
+block. Functions take the same settings as keywords, where ``None`` means the current value.
 """
 
 from __future__ import annotations

@@ -1,17 +1,19 @@
 """Changing a graph in place: write a State into it, take Variables out of it, set metadata.
 
-Each of these functions finds out first what it would write, checks all of it, and only then writes. So a call that fails changes nothing.
+Each of these functions finds out first what it would write, checks all of it, and only then writes. So a call that
+fails changes nothing.
 
 Invariants
 
-- ``update`` writes only to places that exist, and never changes the shape of an array; dtypes may change (casting a model is common).
+- ``update`` writes only to places that exist, and never changes the shape of an array; dtypes may change (casting a
+  model is common).
 - ``pop`` removes every reference to what it takes, not only the first.
 - Everything is checked against the current trace level before the first write.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -19,7 +21,6 @@ import jax
 from nnx_rules.errors import GraphError, format_path
 from nnx_rules.rules import filters as filter_rules
 from nnx_rules.rules import graphs as rules
-
 from nnxkit._facts import describe
 from nnxkit._filters import compile_filters, to_expr
 from nnxkit._graph._functional import LEAF_PATHS, flat_items
@@ -42,12 +43,13 @@ def update(node: Any, state: Any, /, *states: Any) -> None:
 
     Args:
         node: a module, Pytree, Variable, or container.
-        state: a State, FlatState, GraphState or nested dictionary; paths that it lacks keep their values. Its leaves are Variables, whose metadata
-            is taken over too, or bare values.
+        state: a State, FlatState, GraphState or nested dictionary; paths that it lacks keep their values. Its leaves
+            are Variables, whose metadata is taken over too, or bare values.
         *states: further States; where a path repeats, the last one wins.
 
     Raises:
-        StateMismatchError: a State has a path that the node has not, a leaf where the node has a submodule, or an array of another shape.
+        StateMismatchError: a State has a path that the node has not, a leaf where the node has a submodule, or an array
+            of another shape.
         GraphError: a leaf lies in a tuple or another container that cannot be written to.
         TraceContextError: something to be written belongs to another trace level.
         StateArgumentError: ``node`` is a leaf, or something else is no State.
@@ -62,8 +64,8 @@ def update(node: Any, state: Any, /, *states: Any) -> None:
     writes = _Writes()
     targets = plan.targets()
     for part in (state, *states):
-        paths, leaves = ((), (part,)) if isinstance(node, Variable) else _state_items(part)
-        for path, leaf in zip(paths or LEAF_PATHS, leaves, strict=True):
+        paths, leaves = (LEAF_PATHS, (part,)) if isinstance(node, Variable) else _state_items(part)
+        for path, leaf in zip(paths, leaves, strict=True):
             target = targets.get(path)
             if target is None:
                 target = _resolve(node, plan, path)
@@ -79,13 +81,13 @@ class _Writes:
     """Everything that an update will write."""
 
     def __init__(self) -> None:
-        self.variables: list[tuple[Path, Variable[Any], Any]] = []
+        self.variables: list[tuple[Path, Variable[Any], Any, Any]] = []  # the last one is the new raw value
         self.refs: list[tuple[Path, jax.Ref, Any]] = []
         self.slots: list[tuple[Path, Slot, Any]] = []
 
     def add_object(self, path: Path, target: Any, leaf: Any) -> None:
         if isinstance(target, Variable):
-            self.variables.append((path, target, leaf))
+            self.variables.append((path, target, leaf, leaf._raw_value if isinstance(leaf, Variable) else leaf))
         else:
             self.refs.append((path, target, leaf))
 
@@ -96,13 +98,12 @@ class _Writes:
     def check(self) -> None:
         """Raise for the first write that must not happen."""
         traces: dict[int, tuple[TraceState, str]] = {}
-        for path, variable, leaf in self.variables:
+        for path, variable, _, value in self.variables:
             old = variable._raw_value
-            _check_shape(path, old, leaf._raw_value if isinstance(leaf, Variable) else leaf)
+            _check_shape(path, old, value)
             if kind_of(old) is not Kind.REF:
                 trace = variable._trace_state
-                if id(trace) not in traces:
-                    traces[id(trace)] = (trace, type(variable).__name__)
+                traces[id(trace)] = (trace, type(variable).__name__)
         for path, ref, leaf in self.refs:
             _check_shape(path, ref, leaf)
         for path, slot, leaf in self.slots:
@@ -124,13 +125,12 @@ class _Writes:
 
     def write(self) -> None:
         """Write it all; nothing here fails."""
-        for _, variable, leaf in self.variables:
-            value = leaf._raw_value if isinstance(leaf, Variable) else leaf
+        for _, variable, leaf, value in self.variables:
             if kind_of(variable._raw_value) is Kind.REF:
                 variable._raw_value[...] = _read(value)
             else:
                 _set(variable, "_raw_value", value)
-            if isinstance(leaf, Variable) and leaf._var_metadata is not variable._var_metadata:
+            if leaf is not value and leaf._var_metadata is not variable._var_metadata:
                 variable.update_from_state(leaf)
         for _, ref, leaf in self.refs:
             ref[...] = _read(leaf)
@@ -211,7 +211,9 @@ def pop(node: Any, first: Any = _NO_FILTER, /, *filters: Any) -> Any:
     leaves = plan.leaves()
     partition = plan.partition(compile_filters((first, *filters)), leaves)
     states = tuple(State.from_sorted(group.paths, group.take(leaves)) for group in partition.groups)
-    taken = {id(leaf) for group in partition.groups for leaf in group.take(leaves) if isinstance(leaf, Variable | jax.Ref)}
+    taken = {
+        id(leaf) for group in partition.groups for leaf in group.take(leaves) if isinstance(leaf, Variable | jax.Ref)
+    }
     slots = {path for group in partition.groups for path in group.paths}
     removals = list(_removals(node, taken, slots))
     for removal in removals:
@@ -219,16 +221,14 @@ def pop(node: Any, first: Any = _NO_FILTER, /, *filters: Any) -> Any:
         if isinstance(owner, Pytree) and not owner._pytree__state.is_current():
             raise mutation_error(type(owner).__name__)
     for owner, key in reversed(removals):
-        if isinstance(owner, dict):
-            del owner[key]
-        elif type(owner)._pytree__has_int_keys and isinstance(key, int):
+        if isinstance(owner, dict) or (type(owner)._pytree__has_int_keys and isinstance(key, int)):
             del owner[key]
         else:
             delattr(owner, str(key))
     return states[0] if len(states) == 1 else states
 
 
-def _removals(node: Any, taken: set[int], slots: set[Path]) -> Iterator[_Removal]:
+def _removals(node: Any, taken: set[int], slots: Container[Path]) -> Iterator[_Removal]:
     """Every reference in a graph to one of the objects in ``taken``, and the bare leaves at the paths in ``slots``."""
     seen: set[int] = set()
 
@@ -258,7 +258,9 @@ def set_metadata(node: Any, /, *, only: Any = Variable, **metadata: Any) -> None
     wanted = to_expr(only)
     plan = plan_of(node)
     selected = [
-        leaf for path, leaf in zip(plan.paths, plan.leaves(), strict=True) if isinstance(leaf, Variable) and wanted(path, leaf)
+        leaf
+        for path, leaf in zip(plan.paths, plan.leaves(), strict=True)
+        if isinstance(leaf, Variable) and wanted(path, leaf)
     ]
     for variable in selected:
         if not variable._trace_state.is_current():

@@ -1,26 +1,27 @@
 """Plans: the structure of one object graph, found once and used until it changes.
 
-A *plan* is made by walking a graph depth first: its GraphDef, its leaves in order (Variables and references as objects, bare arrays as places
-to read), their paths, and its nodes. A Pytree keeps the plan of the graph that it is the root of. `split`, `state`, `merge`, `update`,
-`clone`, `pop` and the transforms all start from it.
+A *plan* is made by walking a graph depth first: its GraphDef, its leaves in order (Variables and references as objects,
+bare arrays as places to read), their paths, and its nodes. A Pytree keeps the plan of the graph that it is the root of.
+`split`, `state`, `merge`, `update`, `clone`, `pop` and the transforms all start from it.
 
 Invariants
 
-- A plan is valid while no object in it is edited structurally. If the epoch has not moved since the plan was last found valid, nothing was edited
-  anywhere; otherwise the versions of its objects decide. Containers that can change unseen are compared each time.
-- A plan does not refer to its root, which refers to the plan: a model that goes out of scope frees its arrays at once, without a garbage collection.
+- A plan is valid while no object in it is edited structurally. If the epoch has not moved since the plan was last found
+  valid, nothing was edited anywhere; otherwise the versions of its objects decide. Containers that can change unseen
+  are compared each time.
+- A plan does not refer to its root, which refers to the plan: a model that goes out of scope frees its arrays at once,
+  without a garbage collection.
 - Leaves, paths and records are in the same depth-first order, which is the sorted order of the paths.
 - Values are never stored, only places: a plan does not keep a replaced array alive.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from operator import attrgetter, is_
 from typing import Any, NamedTuple
 
 from nnx_rules.rules import graphs as rules
-
 from nnxkit._epoch import EPOCH
 from nnxkit._filters import Filters, Partition
 from nnxkit._graph._graphdef import ARRAY_REF, GraphDef, Record, RefRecord, VariableRecord
@@ -59,8 +60,8 @@ class Plan:
     """
 
     __slots__ = (
-        "__weakref__", "_containers", "_epoch", "_layouts", "_metadata", "_partitions", "_targets", "_variable_records", "_versions",
-        "graphdef", "nodes", "paths", "slots", "sources", "variables",
+        "__weakref__", "_containers", "_epoch", "_layouts", "_metadata", "_partitions", "_targets",
+        "_variable_records", "_versions", "graphdef", "nodes", "paths", "slots", "sources", "variables",
     )  # fmt: skip
 
     graphdef: GraphDef[Any]
@@ -143,104 +144,145 @@ def make_plan(root: Any, old: Plan | None = None) -> Plan:
     Raises:
         GraphError: a plain container contains itself.
     """
-    return walk(root, {}, old)[0]
+    return Walk({}, root, old).plan
 
 
-def walk(root: Any, index: dict[int, int], old: Plan | None = None) -> tuple[Plan, list[Any]]:
-    """Walk a graph; objects that ``index`` has by their ``id`` are repeated references, the others are added to it.
+class Walk:
+    """One walk over a graph, which makes a plan.
 
-    Returns:
-        The plan, and the objects with identity that were added to the index, in the order of their indices.
+    Args:
+        index: indices of objects by their ``id``. Objects that have one are repeated references; the others get one.
+        root: where the graph begins.
+        old: an outdated plan of the same root.
+
+    Attributes:
+        plan: the plan.
+        met: the objects with identity that were added to the index, in the order of their indices.
     """
-    layouts = {} if old is None else dict(zip(map(id, old.nodes), old._layouts[1:], strict=True))
-    if old is not None:
-        layouts[id(root)] = old._layouts[0]
-    variable_records = {} if old is None else dict(zip(map(id, old._metadata), old._variable_records, strict=True))
-    plan = Plan()
-    plan._epoch = EPOCH.value  # before anything is looked at: what is edited meanwhile counts as edited later
-    records: list[Record] = []
-    paths: list[Path] = []
-    plan.sources, plan.variables, plan.nodes = [], [], []
-    plan._versions, plan._layouts, plan._metadata, plan._variable_records, plan._containers = [], [], [], [], []
-    slots: list[Slot] = []
-    met: list[Any] = []
-    base = len(index)
-    # Containers have no identity in a graph, so one that is met again below itself would never end.
-    open_containers: dict[int, Path] = {}
-    trace: TraceState | None = None
-    stack: list[tuple[Iterator[Child], Path | None, int, TraceState | None]] = []
-    kind = kind_of(root)
-    top = Child(None, Kind.LEAF, None, [root], 0) if kind is Kind.STATIC or kind is Kind.LEAF else Child(None, kind, root)
-    children, path, container = iter((top,)), None, 0
 
-    while True:
-        for key, kind, value, owner, slot in children:
-            here: Path = () if path is None else (*path, key)
-            if kind is Kind.LEAF:
-                slots.append(Slot(len(paths), owner, slot, trace))
-                paths.append(here)
-                plan.sources.append(None)
-                continue
-            identity = id(value)
-            is_indexed = kind is not Kind.NODE or isinstance(value, Pytree)
-            if is_indexed:
-                known = index.get(identity)
-                if known is not None:
-                    records.append(RefRecord(known))
-                    continue
-                index[identity] = base + len(met)
-                met.append(value)
-            if kind is Kind.VARIABLE:
-                metadata = value._var_metadata
-                record = variable_records.get(id(metadata))
-                if record is None or record.type is not type(value):
-                    record = VariableRecord(type(value), metadata)
-                if not value._nnx_version:
-                    object.__setattr__(value, "_nnx_version", 1)
-                records.append(record)
-                paths.append(here)
-                plan.sources.append(value)
-                plan.variables.append(value)
-                plan._metadata.append(metadata)
-                plan._variable_records.append(record)
-                continue
-            if kind is Kind.REF:
-                records.append(ARRAY_REF)
-                paths.append(here)
-                plan.sources.append(value)
-                continue
-            stack.append((children, path, container, trace))
-            layout = layouts.get(identity) if is_indexed else None
-            if layout is None or layout.version != value._nnx_version:
-                layout = layout_of(value)
-            container = 0
-            if not is_indexed:
-                if identity in open_containers and layout.children:
-                    raise rules.DUPLICATE_NODE.error(
-                        path=here, other_path=open_containers[identity], value=type(value).__name__
-                    )
-                open_containers[identity] = here
-                container = identity
-                if layout.is_current is not None:
-                    plan._containers.append(layout)
-            elif path is not None:
-                plan.nodes.append(value)
-                plan._versions.append(layout.version)
-            if is_indexed:
-                plan._layouts.append(layout)
-                trace = value._pytree__state
-            records.append(layout.record)
-            children, path = iter(layout.children), here
-            break
-        else:
-            open_containers.pop(container, None)
-            if not stack:
-                break
-            children, path, container, trace = stack.pop()
+    def __init__(self, index: dict[int, int], root: Any, old: Plan | None = None) -> None:
+        self.index = index
+        self.base = len(index)
+        self.met: list[Any] = []
+        self.plan = plan = Plan()
+        # Read before anything is looked at: what is edited meanwhile counts as edited later.
+        plan._epoch = EPOCH.value
+        plan.sources, plan.variables, plan.nodes, plan._targets, plan._partitions = [], [], [], None, {}
+        plan._versions, plan._layouts, plan._containers = [], [], []
+        plan._metadata, plan._variable_records = [], []
+        self.records: list[Record] = []
+        self.paths: list[Path] = []
+        self.slots: list[Slot] = []
+        self.layouts: dict[int, Layout] = {}
+        self.variable_records: dict[int, VariableRecord] = {}
+        if old is not None:
+            self.layouts.update(zip(map(id, (root, *old.nodes)), old._layouts, strict=True))
+            self.variable_records.update(zip(map(id, old._metadata), old._variable_records, strict=True))
+        # Containers have no identity in a graph, so one that is met again below itself would never end.
+        self.open_containers: dict[int, Path] = {}
+        self.trace: TraceState | None = None
+        self.run(root)
+        plan.graphdef = GraphDef.from_records(tuple(self.records), self.base)
+        plan.paths = tuple(self.paths)
+        plan.slots = tuple(self.slots)
 
-    plan.graphdef = GraphDef.from_records(tuple(records), base)
-    plan.paths = tuple(paths)
-    plan.slots = tuple(slots)
-    plan._partitions = {}
-    plan._targets = None
-    return plan, met
+    def run(self, root: Any) -> None:
+        """Visit everything, depth first. Graphs may be deeper than Python's stack.
+
+        Each kind of child has a visitor, which returns a layout if its children are to be visited now.
+        """
+        kind = kind_of(root)
+        top = Child(None, kind, root) if kind > Kind.LEAF else Child(None, Kind.LEAF, None, [root], 0)
+        visit: dict[Kind, Callable[[Child, Path], Layout | None]] = {
+            Kind.LEAF: self.leaf,
+            Kind.VARIABLE: self.variable,
+            Kind.REF: self.reference,
+            Kind.CONTAINER: self.container,
+            Kind.PYTREE: self.pytree,
+        }
+        children: Iterator[Child] = iter((top,))
+        node, path = None, None
+        stack: list[tuple[Iterator[Child], Any, Path | None, TraceState | None]] = []
+        while True:
+            for child in children:
+                here: Path = () if path is None else (*path, child.key)
+                layout = visit[child.kind](child, here)
+                if layout is not None:
+                    stack.append((children, node, path, self.trace))
+                    children, node, path = iter(layout.children), child.value, here
+                    if child.kind is Kind.PYTREE:
+                        self.trace = node._pytree__state
+                    break
+            else:
+                if not stack:
+                    return
+                self.open_containers.pop(id(node), None)
+                children, node, path, self.trace = stack.pop()
+
+    def is_known(self, value: Any) -> bool:
+        """Whether an object with identity was met before; it is a reference then, and has an index otherwise."""
+        identity = id(value)
+        known = self.index.get(identity)
+        if known is not None:
+            self.records.append(RefRecord(known))
+            return True
+        self.index[identity] = self.base + len(self.met)
+        self.met.append(value)
+        return False
+
+    def leaf(self, child: Child, path: Path) -> None:
+        self.slots.append(Slot(len(self.paths), child.owner, child.slot, self.trace))
+        self.paths.append(path)
+        self.plan.sources.append(None)
+
+    def reference(self, child: Child, path: Path) -> None:
+        if not self.is_known(child.value):
+            self.records.append(ARRAY_REF)
+            self.paths.append(path)
+            self.plan.sources.append(child.value)
+
+    def variable(self, child: Child, path: Path) -> None:
+        value: Variable[Any] = child.value
+        if self.is_known(value):
+            return
+        metadata = value._var_metadata
+        record = self.variable_records.get(id(metadata))
+        if record is None or record.type is not type(value):
+            record = self.variable_records[id(metadata)] = VariableRecord(type(value), metadata)
+        # Versions start to count when somebody depends on them.
+        if not value._nnx_version:
+            object.__setattr__(value, "_nnx_version", 1)
+        plan = self.plan
+        self.records.append(record)
+        self.paths.append(path)
+        plan.sources.append(value)
+        plan.variables.append(value)
+        plan._metadata.append(metadata)
+        plan._variable_records.append(record)
+
+    def pytree(self, child: Child, path: Path) -> Layout | None:
+        node: Pytree = child.value
+        if self.is_known(node):
+            return None
+        layout = self.layouts.get(id(node))
+        if layout is None or layout.version != node._nnx_version:
+            layout = layout_of(node)
+        plan = self.plan
+        plan._layouts.append(layout)
+        if path:
+            plan.nodes.append(node)
+            plan._versions.append(layout.version)
+        self.records.append(layout.record)
+        return layout
+
+    def container(self, child: Child, path: Path) -> Layout:
+        identity = id(child.value)
+        layout = layout_of(child.value)
+        if identity in self.open_containers and layout.children:
+            other = self.open_containers[identity]
+            raise rules.DUPLICATE_NODE.error(path=path, other_path=other, value=type(child.value).__name__)
+        self.open_containers[identity] = path
+        if layout.is_current is not None:
+            self.plan._containers.append(layout)
+        self.records.append(layout.record)
+        return layout

@@ -1,14 +1,16 @@
 """Programs: building a graph from its GraphDef and leaves.
 
-A *program* is a GraphDef compiled for building, and kept on it. All objects that will exist have a place in one list of values: first the leaves,
-then a place for each node. Building allocates every Pytree empty, then makes containers and fills Pytrees from the last to the first: containers,
-which need their children when they are made, find them ready, and cycles through Pytrees close by themselves.
+A *program* is a GraphDef compiled for building, and kept on it. All objects that will exist have a place in one list of
+values: first the leaves, then a place for each node. Building allocates every Pytree empty, then makes containers and
+fills Pytrees from the last to the first: containers, which need their children when they are made, find them ready, and
+cycles through Pytrees close by themselves.
 
 Invariants
 
 - Nothing is looked up by name while building: what goes where was decided when the program was compiled.
 - The attributes of a built Pytree are in sorted order. It belongs to the trace that is current when it is built.
-- A leaf is used as it is if it is a Variable of the recorded type; a bare value is wrapped in a new Variable of that type.
+- A leaf is used as it is if it is a Variable of the recorded type; a bare value is wrapped in a new Variable of that
+  type.
 - Refilling existing objects happens after everything that can fail.
 """
 
@@ -21,12 +23,9 @@ from typing import Any, NamedTuple
 import jax
 
 from nnx_rules.rules import graphs as rules
-
 from nnxkit._epoch import touch
 from nnxkit._graph._graphdef import (
-    ArrayRefRecord,
     GraphDef,
-    LeafAttr,
     NodeRecord,
     RefRecord,
     Static,
@@ -89,7 +88,8 @@ class Program:
     Attributes:
         paths: paths of the leaves, sorted.
         leaf_types: for each leaf its Variable type; ``None`` for bare leaves and array references.
-        places: the place of every object with identity, by index; objects that lie outside of the graph have the last places.
+        places: the place of every object with identity, by index; objects that lie outside of the graph have the last
+            places.
         root: the place of the root.
     """
 
@@ -138,8 +138,8 @@ class Program:
                 outside.append((record.index, place))
                 size += 1
             else:
-                is_variable = type(record) is VariableRecord
-                place = leaf(path, LeafType(record.type, record.metadata) if is_variable else None)
+                leaf_type = LeafType(record.type, record.metadata) if isinstance(record, VariableRecord) else None
+                place = leaf(path, leaf_type)
                 if index is not None:
                     places[index] = place
             return place
@@ -238,8 +238,7 @@ class Program:
         displaced = []
         for index, place in self.places.items():
             if index in reused and reused[index] is not values[place]:
-                if isinstance(reused[index], Pytree) and not reused[index]._pytree__state.is_current():
-                    raise mutation_error(type(reused[index]).__name__)
+                _check_trace(reused[index])
                 displaced.append((place, values[place]))
                 values[place] = reused[index]
         return displaced
@@ -254,15 +253,18 @@ def program_of(graphdef: GraphDef[Any]) -> Program:
 
 
 def copy_variables(leaves: Sequence[Any]) -> list[Any]:
-    """The leaves with every Variable copied; arrays are shared, containers of values and array references are copied."""
+    """The leaves with every Variable copied. Arrays are shared; containers and references in Variables are not."""
     trace = TraceState()
     return [_copied(leaf, trace) if isinstance(leaf, Variable) else leaf for leaf in leaves]
 
 
 def _copied(variable: Variable[Any], trace: TraceState) -> Variable[Any]:
     value = variable._raw_value
-    if not isinstance(value, jax.Array):
-        return variable.copy(variable.get_value() if not isinstance(value, jax.Ref) else jax.new_ref(value[...]))
+    kind = kind_of(value)
+    if kind is Kind.REF:
+        value = jax.new_ref(value[...])
+    elif kind is Kind.CONTAINER:
+        value = jax.tree.map(lambda leaf: leaf, value)
     new = object.__new__(type(variable))
     _set(new, "_raw_value", value)
     _set(new, "_trace_state", trace)
@@ -271,9 +273,15 @@ def _copied(variable: Variable[Any], trace: TraceState) -> Variable[Any]:
     return new
 
 
+def _check_trace(obj: Any) -> None:
+    trace = obj._pytree__state if isinstance(obj, Pytree) else obj._trace_state if isinstance(obj, Variable) else None
+    if trace is not None and not trace.is_current():
+        raise mutation_error(type(obj).__name__)
+
+
 def _refill(node: Pytree, attributes: dict[str, Any], statuses: HashableMapping) -> None:
     """Give an existing Pytree the attributes of the structure; a bare leaf for a bare leaf is no structural edit."""
-    old = node.__dict__
+    old = vars(node)
     structural = node._pytree__nodes != statuses or old.keys() != attributes.keys()
     if not structural:
         for name, value in attributes.items():
@@ -297,7 +305,9 @@ def _is_same_attribute(old: Any, new: Any, *, is_data: bool) -> bool:
 def _pytree_step(place: int, record: NodeRecord, fills: list[tuple[int, int]]) -> PytreeStep:
     template, statuses = _template(record)
     names = list(template)
-    return PytreeStep(place, record.type, template, statuses, tuple((names[position], source) for position, source in fills))
+    return PytreeStep(
+        place, record.type, template, statuses, tuple((names[position], source) for position, source in fills)
+    )
 
 
 def _template(record: NodeRecord) -> tuple[dict[str, Any], HashableMapping]:
@@ -305,7 +315,7 @@ def _template(record: NodeRecord) -> tuple[dict[str, Any], HashableMapping]:
         str(key): entry.value if type(entry) is Static else None
         for key, entry in zip(record.keys, record.entries, strict=True)
     }
-    statuses: HashableMapping = record.metadata  # type: ignore[assignment]
+    statuses: HashableMapping = record.metadata
     return template, statuses
 
 
@@ -329,7 +339,7 @@ def _dict_maker(record: NodeRecord) -> Callable[[list[Any]], Any]:
 
 
 def _registered_maker(record: NodeRecord) -> Callable[[list[Any]], Any]:
-    treedef, order = record.metadata  # type: ignore[misc]
+    treedef, order = record.metadata
     back = sorted(range(len(order)), key=order.__getitem__)
     return lambda children: treedef.unflatten([children[place] for place in back])
 

@@ -1,6 +1,7 @@
 """`RefMap`: a mapping whose keys are objects by identity.
 
-Modules and Variables compare by content or not at all, so they are no dictionary keys. A RefMap keeps its keys alive, so that no ``id`` is reused.
+Modules and Variables compare by content or not at all, so they are no dictionary keys. A RefMap keeps its keys alive,
+so that no ``id`` is reused.
 """
 
 from __future__ import annotations

@@ -1,23 +1,22 @@
 """Walks over live objects: iterate, map, find what is shared.
 
-These functions look at the objects themselves, static values included, and keep no plan. A node is visited once, however often it is
-referenced.
+These functions look at the objects themselves, static values included, and keep no plan. A node is visited once,
+however often it is referenced.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, TypeVar
 
 import jax
 import numpy as np
 
 from nnx_rules.rules import graphs as rules
-
 from nnxkit._filters import to_expr
-from nnxkit._graph._layouts import Kind, kind_of, layout_of
 from nnxkit._graph._graphdef import Static
+from nnxkit._graph._layouts import Kind, kind_of, layout_of
 from nnxkit._graph._modes import is_graph_mode
 from nnxkit._pytree import Pytree, sorted_attributes
 from nnxkit._state._order import Key, Path
@@ -44,7 +43,7 @@ def children_of(node: Any) -> list[tuple[Key, Any]]:
 
 def is_node(value: Any) -> bool:
     """Whether a value has children in a graph."""
-    return kind_of(value) is Kind.NODE
+    return kind_of(value).is_node
 
 
 def is_open(parent: Any, key: Key, value: Any) -> bool:
@@ -55,7 +54,8 @@ def is_open(parent: Any, key: Key, value: Any) -> bool:
 
 
 def iter_graph(node: Any, /, *, graph: bool | None = None) -> Iterator[tuple[Path, Any]]:
-    """Every node, Variable, leaf and static value of a graph with its path; children before their parent, each node once.
+    """Every node, Variable, leaf and static value of a graph with its path; children before their parent, each node
+    once.
 
     The bookkeeping of a Pytree (``_pytree__nodes``, ``_pytree__state``) comes before its attributes.
 
@@ -64,12 +64,14 @@ def iter_graph(node: Any, /, *, graph: bool | None = None) -> Iterator[tuple[Pat
     [(0,), (1, 0), (1,), ()]
     """
     if not is_graph_mode(graph):
-        _check_tree(node)
+        require_tree(node)
     return _iter_graph(node, (), set(), opened=is_node(node))
 
 
 def _iter_graph(value: Any, path: Path, seen: set[int], *, opened: bool) -> Iterator[tuple[Path, Any]]:
-    if opened or isinstance(value, Variable):
+    children = children_of(value) if opened else []
+    # Empty containers and None have no identity worth the name: Python shares them as it likes.
+    if children or isinstance(value, Pytree | Variable):
         if id(value) in seen:
             return
         seen.add(id(value))
@@ -77,15 +79,15 @@ def _iter_graph(value: Any, path: Path, seen: set[int], *, opened: bool) -> Iter
         if isinstance(value, Pytree):
             yield (*path, "_pytree__nodes"), value._pytree__nodes
             yield (*path, "_pytree__state"), value._pytree__state
-        for key, child in children_of(value):
-            yield from _iter_graph(child, (*path, key), seen, opened=is_open(value, key, child))
+        for key, child in children:
+            yield from _iter_graph(child, (*path, key), seen, opened=is_node(child))
     yield path, value
 
 
 def iter_children(node: Any, /, *, graph: bool | None = None) -> Iterator[tuple[Key, Any]]:
     """The nodes and Variables directly inside a node, with their keys."""
     if not is_graph_mode(graph):
-        _check_tree(node)
+        require_tree(node)
     for key, child in children_of(node):
         if isinstance(child, Variable) or is_open(node, key, child):
             yield key, child
@@ -121,13 +123,16 @@ def find_duplicates(node: Any, /, *, only: Any = ...) -> list[list[Path]]:
 
     visit(node, (), is_node(node))
     return [
-        group
-        for value, group in zip(keep, paths.values(), strict=True)
-        if len(group) > 1 and wanted(group[0], value)
+        group for value, group in zip(keep, paths.values(), strict=True) if len(group) > 1 and wanted(group[0], value)
     ]
 
 
-def _check_tree(node: Any) -> None:
+def require_tree(node: Any) -> None:
+    """Raise unless no object with identity is referenced twice.
+
+    Raises:
+        GraphError: one is.
+    """
     repeated = find_duplicates(node, only=lambda path, value: isinstance(value, Pytree | Variable | jax.Ref))
     if repeated:
         raise rules.DUPLICATE_NODE.error(path=repeated[0][0], other_path=repeated[0][1], value="object")
@@ -152,5 +157,3 @@ def pure(tree: T) -> T:
     """Deprecated: use `nnx.as_pure`."""
     warnings.warn("`nnx.pure` is deprecated: use `nnx.as_pure`", DeprecationWarning, stacklevel=2)
     return as_pure(tree)
-
-

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, overload
 
@@ -101,7 +102,12 @@ class FlatState(Sequence[Item]):
         if exhaustive:
             parts.require_exhaustive()
         states = tuple(FlatState.from_sorted(group.paths, group.take(self._leaves)) for group in parts.groups)
-        return states if len(states) > 1 else states[0]
+        return states[0] if len(states) == 1 else states
+
+    def flat_state(self) -> FlatState:
+        """Deprecated: the FlatState itself, for code written when `nnx.flatten` returned a nested State."""
+        warnings.warn("`flat_state` is deprecated: this is a FlatState already", DeprecationWarning, stacklevel=2)
+        return self
 
     @staticmethod
     def merge(flat_state: Iterable[Item], /, *flat_states: Iterable[Item]) -> FlatState:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from nnx_rules.rules import graphs as rules
-
 from nnxkit._filters import compile_filters
 from nnxkit._state import _nested
 from nnxkit._state._flat import FlatState
@@ -42,7 +41,8 @@ def map_state(f: Callable[[Path, Any], Any], state: M) -> M:
     """A State of the same structure, with ``f(path, leaf)`` for every leaf."""
     paths, leaves = as_state(state).flat_items()
     mapped = State.from_sorted(paths, [f(path, leaf) for path, leaf in zip(paths, leaves, strict=True)])
-    return _convert(mapped, type(state))
+    result: M = _convert(mapped, type(state))
+    return result
 
 
 def split_state(state: Mapping[Key, Any], first: Any, /, *filters: Any) -> Any:
@@ -128,10 +128,8 @@ def _partition(state: Mapping[Key, Any], filters: tuple[Any, ...], *, exhaustive
     parts = compile_filters(filters).partition(paths, leaves)
     if exhaustive:
         parts.require_exhaustive()
-    states = tuple(
-        _convert(State.from_sorted(group.paths, group.take(leaves)), type(state)) for group in parts.groups
-    )
-    return states if len(states) > 1 else states[0]
+    states = tuple(_convert(State.from_sorted(group.paths, group.take(leaves)), type(state)) for group in parts.groups)
+    return states[0] if len(states) == 1 else states
 
 
 def _convert(state: State, cls: type[Any]) -> Any:

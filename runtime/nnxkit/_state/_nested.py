@@ -1,7 +1,7 @@
 """Conversions between the two forms of a state: nested dictionaries, and sorted paths beside leaves.
 
-Nested dictionaries here are exact ``dict`` objects; every other value, a mapping type of the user's included, is a leaf by the
-time it gets here. Empty levels have no leaf, so the flat form forgets them.
+Nested dictionaries here are exact ``dict`` objects; every other value, a mapping type of the user's included, is a leaf
+by the time it gets here. Empty levels have no leaf, so the flat form forgets them.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from nnx_rules.rules import graphs as rules
-
 from nnxkit._state._order import Key, Path, is_uniform, sorted_keys
 
 Nested = dict[Key, Any]
@@ -47,7 +46,7 @@ def flatten_nested(tree: Mapping[Key, Any]) -> tuple[list[Path], list[Any]]:
     leaves: list[Any] = []
 
     def visit(level: Mapping[Key, Any], prefix: Path) -> None:
-        for key in sorted_keys(level):
+        for key in level if len(level) < 2 else sorted_keys(level):
             value = level[key]
             if isinstance(value, dict):
                 visit(value, (*prefix, key))

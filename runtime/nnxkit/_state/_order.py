@@ -1,9 +1,9 @@
 """Paths and their order.
 
-A *path* is a tuple of keys. Keys are attribute names, list indices, or whatever hashable key a dictionary in the graph uses, so
-one level may mix types that Python refuses to compare. Every function that orders keys or paths uses the order defined here:
-integers, then strings, then the rest by type. It is total, and it makes the order of a flat state equal to the
-depth-first order of the nested one.
+A *path* is a tuple of keys. Keys are attribute names, list indices, or whatever hashable key a dictionary in the graph
+uses, so one level may mix types that Python refuses to compare. Every function that orders keys or paths uses the order
+defined here: integers, then strings, then the rest by type. It is total, and it makes the order of a flat state equal
+to the depth-first order of the nested one.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _UNIFORM = ({str}, {int}, set[type]())
 
 
 def key_rank(key: Key) -> tuple[object, ...]:
-    """A value that orders keys of any type: integers, strings, tuples (by their items), everything else by type and repr."""
+    """A value that orders keys of any type: integers, strings, tuples by their items, the rest by type and repr."""
     if isinstance(key, int):
         return (0, key)
     if isinstance(key, str):
@@ -40,11 +40,7 @@ def sorted_keys(keys: Iterable[Key]) -> list[Key]:
     [9, 10, 'a', 'b']
     """
     keys = list(keys)
-    if is_uniform(keys):
-        keys.sort()  # type: ignore[arg-type]
-    else:
-        keys.sort(key=key_rank)
-    return keys
+    return sorted(keys, key=None if is_uniform(keys) else key_rank)  # type: ignore[type-var, arg-type]
 
 
 def is_uniform(keys: Iterable[Key]) -> bool:

@@ -1,16 +1,17 @@
 """`State`: the values of a graph as nested mappings.
 
-A State has two forms, and holds at least one of them: *flat* (sorted paths beside leaves, which is what graph functions produce and
-consume) and *nested* (dictionaries, which is what users index). Each is made from the other when it is first needed.
+A State has two forms, and holds at least one of them: *flat* (sorted paths beside leaves, which is what graph functions
+produce and consume) and *nested* (dictionaries, which is what users index). Each is made from the other when it is
+first needed.
 
 Invariants
 
 - Paths of the flat form are sorted by `path_rank`; it is shared with the plan that made it and never edited.
-- Once a nested dictionary can be reached from outside (``state["a"]`` is a view that writes through), the flat form is dropped
-  for good: it could go stale unseen.
+- Once a nested dictionary can be reached from outside (``state["a"]`` is a view that writes through), the flat form is
+  dropped for good: it could go stale unseen.
 - Levels of the nested form are exact ``dict`` objects; a mapping that is stored becomes one. Everything else is a leaf.
-- As a JAX pytree, a State has one child a key, in sorted order. Levels are children as plain dictionaries, except levels that mix
-  integers with strings, which JAX cannot order: these are wrapped as States.
+- As a JAX pytree, a State has one child a key, in sorted order. Levels are children as plain dictionaries, except
+  levels that mix integers with strings, which JAX cannot order: these are wrapped as States.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 class State(MutableMapping[Key, Any]):
     """The values of a graph: a mapping from attribute names and indices to Variables, arrays, or deeper States.
 
-    Items are also attributes: ``state.linear.kernel`` is ``state["linear"]["kernel"]``. A State is a JAX pytree whose leaves
-    are those of its Variables.
+    Items are also attributes: ``state.linear.kernel`` is ``state["linear"]["kernel"]``. A State is a JAX pytree whose
+    leaves are those of its Variables.
 
     Args:
         mapping: nested mappings, or pairs of key and value. Its levels are copied, its leaves are not.
@@ -54,13 +55,14 @@ class State(MutableMapping[Key, Any]):
     _tree: Nested | None
     _uniform: bool | None
 
-    def __init__(self, mapping: Mapping[Key, Any] | Iterable[tuple[Key, Any]] = (), /, *, _copy: bool = True) -> None:
-        if isinstance(mapping, State):
-            tree = _own(mapping) if _copy else mapping._expose()
-        elif not isinstance(mapping, Mapping):
-            tree = _own(dict(mapping))
+    def __init__(self, mapping: Mapping[Any, Any] | Iterable[tuple[Any, Any]] = (), /, *, _copy: bool = True) -> None:
+        if isinstance(mapping, State) and not _copy:
+            tree = mapping._expose()
+        elif type(mapping) is dict and not _copy:
+            tree = mapping
         else:
-            tree = _own(mapping) if _copy or type(mapping) is not dict else mapping
+            pairs: Any = mapping if isinstance(mapping, Mapping) else dict(mapping)
+            tree = _own(pairs)
         _fill(self, None, tree)
 
     @classmethod
@@ -192,7 +194,8 @@ class State(MutableMapping[Key, Any]):
         from nnxkit._state import _functions
 
         _warn("State.from_flat_path", "from_flat_state")
-        return _functions.from_flat_state(flat_state, cls=cls)
+        state: State = _functions.from_flat_state(flat_state, cls=cls)
+        return state
 
     def split(self, first: Any, /, *filters: Any) -> Any:
         """Deprecated: use `nnx.split_state`."""
@@ -214,7 +217,8 @@ class State(MutableMapping[Key, Any]):
         from nnxkit._state import _functions
 
         _warn("State.merge", "merge_state")
-        return _functions.merge_state(state, *states, cls=cls)
+        merged: State = _functions.merge_state(state, *states, cls=cls)
+        return merged
 
     def map(self, f: Callable[[Path, Any], Any]) -> State:
         """Deprecated: use `nnx.map_state`."""
@@ -294,10 +298,7 @@ def _flatten_with_keys(state: State) -> tuple[list[tuple[Any, Any]], tuple[Key, 
 
 def _unflatten(keys: tuple[Key, ...], children: Iterable[Any]) -> State:
     return _view(
-        {
-            key: child._nested() if isinstance(child, State) else child
-            for key, child in zip(keys, children, strict=True)
-        }
+        {key: child._nested() if isinstance(child, State) else child for key, child in zip(keys, children, strict=True)}
     )
 
 

@@ -37,7 +37,8 @@ class Sequential(Module):
         """Apply the layers; ``rngs`` goes to those that take it.
 
         Raises:
-            TypeError: there are no layers and not exactly one argument; or a layer does not take what the one before returns.
+            TypeError: there are no layers and not exactly one argument; or a layer does not take what the one
+                before returns.
         """
         output: Any = args[0] if len(args) == 1 and not kwargs else args
         for index, layer in enumerate(self.layers):

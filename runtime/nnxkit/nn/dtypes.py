@@ -10,7 +10,8 @@ from nnxkit._variable import Variable
 
 
 def canonicalize_dtype(*args: Any, dtype: Any = None, inexact: bool = True) -> Any:
-    """The dtype to compute in: ``dtype`` if it is given, else the one that the arguments promote to, at least float32 if ``inexact``.
+    """The dtype to compute in: ``dtype`` if it is given, else the one that the arguments promote to, at least
+    float32 if ``inexact``.
 
     Raises:
         ValueError: ``inexact``, and ``dtype`` is no float or complex type.

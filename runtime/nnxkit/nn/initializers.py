@@ -1,5 +1,6 @@
 """Initializers: functions ``(key, shape, dtype) -> array``, or factories of them."""
 
+from jax.nn.initializers import Initializer as Initializer
 from jax.nn.initializers import constant as constant
 from jax.nn.initializers import delta_orthogonal as delta_orthogonal
 from jax.nn.initializers import glorot_normal as glorot_normal
@@ -19,7 +20,6 @@ from jax.nn.initializers import variance_scaling as variance_scaling
 from jax.nn.initializers import xavier_normal as xavier_normal
 from jax.nn.initializers import xavier_uniform as xavier_uniform
 from jax.nn.initializers import zeros as zeros
-from jax.nn.initializers import Initializer as Initializer
 
 
 def ones_init() -> Initializer:

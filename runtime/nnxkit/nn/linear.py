@@ -10,7 +10,7 @@ import jax.numpy as jnp
 
 from nnxkit._annotations import data
 from nnxkit._module import Module
-from nnxkit._variable import Param
+from nnxkit._variable_types import Param
 from nnxkit.nn import initializers
 from nnxkit.nn.dtypes import promote_dtype
 
@@ -20,12 +20,14 @@ if TYPE_CHECKING:
     from nnxkit._rngs import Rngs
 
 _NO_METADATA: Mapping[str, Any] = MappingProxyType({})
+_default_kernel_init = initializers.lecun_normal()
 
 
 class Linear(Module):
     """``y = x @ kernel + bias`` over the last axis.
 
-    Variables: ``kernel`` ``Param`` of shape ``(in_features, out_features)``, ``bias`` ``Param`` of shape ``(out_features,)`` or ``None``.
+    Variables: ``kernel`` ``Param`` of shape ``(in_features, out_features)``, ``bias`` ``Param`` of shape
+        ``(out_features,)`` or ``None``.
 
     Args:
         in_features: size of the last axis of the input.
@@ -57,7 +59,7 @@ class Linear(Module):
         dtype: Any = None,
         param_dtype: Any = jnp.float32,
         precision: Any = None,
-        kernel_init: Callable[..., Any] = initializers.lecun_normal(),
+        kernel_init: Callable[..., Any] = _default_kernel_init,
         bias_init: Callable[..., Any] = initializers.zeros,
         dot_general: Callable[..., Any] = jax.lax.dot_general,
         promote_dtype: Callable[..., Any] = promote_dtype,

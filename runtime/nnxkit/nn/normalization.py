@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -10,16 +11,19 @@ import jax.numpy as jnp
 
 from nnxkit._annotations import data
 from nnxkit._module import Module
-from nnxkit._variable import BatchStat, Param
+from nnxkit._variable_types import BatchStat, Param
 from nnxkit.nn import initializers
-from nnxkit.nn.dtypes import canonicalize_dtype, promote_dtype
+from nnxkit.nn.dtypes import promote_dtype
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Sequence
 
     from nnxkit._rngs import Rngs
 
 _NO_METADATA: Mapping[str, Any] = MappingProxyType({})
+
+
+_pmean: Callable[..., jax.Array] = jax.lax.pmean
 
 
 def _axes(axes: int | Sequence[int], ndim: int) -> tuple[int, ...]:
@@ -36,9 +40,11 @@ def compute_statistics(
     use_fast_variance: bool = True,
     mask: jax.Array | None = None,
 ) -> tuple[jax.Array, jax.Array]:
-    """Mean and variance of ``x`` over ``axes`` and, if it is given, over the mapped axis ``axis_name``; at least in float32.
+    """Mean and variance of ``x`` over ``axes`` and, if it is given, over the mapped axis ``axis_name``; at least in
+    float32.
 
-    ``use_fast_variance`` computes ``E[x^2] - E[x]^2`` (one pass, and one reduction over devices), otherwise ``E[(x - E[x])^2]``.
+    ``use_fast_variance`` computes ``E[x^2] - E[x]^2`` (one pass, and one reduction over devices), otherwise ``E[(x
+    - E[x])^2]``.
     """
     x = jnp.asarray(x, jnp.promote_types(jnp.float32, x.dtype))
 
@@ -46,8 +52,7 @@ def compute_statistics(
         means = [jnp.mean(value, axes, where=mask) for value in values]
         if axis_name is None:
             return means
-        pooled = jax.lax.pmean(jnp.stack(means), axis_name, axis_index_groups=axis_index_groups)
-        return list(pooled)
+        return list(_pmean(jnp.stack(means), axis_name, axis_index_groups=axis_index_groups))
 
     def square(value: jax.Array) -> jax.Array:
         return (jnp.abs(value) ** 2) if jnp.iscomplexobj(value) else jax.lax.square(value)
@@ -63,7 +68,8 @@ def compute_statistics(
 class BatchNorm(Module):
     """Normalize over the batch, then scale and shift each feature.
 
-    Variables: ``mean`` and ``var`` ``BatchStat``, ``scale`` and ``bias`` ``Param`` or ``None``, all of shape ``(num_features,)``.
+    Variables: ``mean`` and ``var`` ``BatchStat``, ``scale`` and ``bias`` ``Param`` or ``None``, all of shape
+        ``(num_features,)``.
 
     Args:
         num_features: size of the feature axis.
@@ -131,7 +137,9 @@ class BatchNorm(Module):
         self.use_fast_variance = use_fast_variance
         self.promote_dtype = promote_dtype
 
-    def __call__(self, x: jax.Array, use_running_average: bool | None = None, *, mask: jax.Array | None = None) -> jax.Array:
+    def __call__(
+        self, x: jax.Array, use_running_average: bool | None = None, *, mask: jax.Array | None = None
+    ) -> jax.Array:
         """Normalize an array whose feature axis has ``num_features`` elements; the result has the same shape.
 
         Raises:
@@ -142,10 +150,13 @@ class BatchNorm(Module):
             use_running_average = self.use_running_average
         if use_running_average is None:
             raise ValueError("BatchNorm needs `use_running_average`, as an argument of the call or as an attribute")
+        scale, bias = (None if parameter is None else parameter.get_value() for parameter in (self.scale, self.bias))
+        stored = (self.mean.get_value(), self.var.get_value())
+        x, *_ = self.promote_dtype((x, *stored, scale, bias), dtype=self.dtype)
         features = _axes(self.axis, x.ndim)
         reduced = tuple(axis for axis in range(x.ndim) if axis not in features)
         if use_running_average:
-            mean, var = self.mean.get_value(), self.var.get_value()
+            mean, var = stored
         else:
             mean, var = compute_statistics(
                 x,
@@ -155,21 +166,16 @@ class BatchNorm(Module):
                 use_fast_variance=self.use_fast_variance,
                 mask=mask,
             )
-            for stored, new in ((self.mean, mean), (self.var, var)):
-                stored[...] = self.momentum * stored.get_value() + (1 - self.momentum) * new
-        return self._normalize(x, mean, var, features)
-
-    def _normalize(self, x: jax.Array, mean: jax.Array, var: jax.Array, features: tuple[int, ...]) -> jax.Array:
+            for variable, new in ((self.mean, mean), (self.var, var)):
+                variable[...] = self.momentum * variable.get_value() + (1 - self.momentum) * new
         shape = tuple(x.shape[axis] if axis in features else 1 for axis in range(x.ndim))
-        scale, bias = (None if p is None else p.get_value() for p in (self.scale, self.bias))
-        dtype = canonicalize_dtype(x, scale, bias, dtype=self.dtype)
         factor = jax.lax.rsqrt(var.reshape(shape) + self.epsilon)
         if scale is not None:
             factor *= scale.reshape(shape)
         y = (x - mean.reshape(shape)) * factor
         if bias is not None:
             y += bias.reshape(shape)
-        return jnp.asarray(y, dtype)
+        return jnp.asarray(y, x.dtype)
 
     def set_view(self, use_running_average: bool | None = None) -> None:
         """Set the mode of the layer.

@@ -43,11 +43,10 @@ class Dropout(Module):
         self.broadcast_dims = broadcast_dims
         self.deterministic = deterministic
         self.rng_collection = rng_collection
-        if isinstance(rngs, Rngs):
-            rngs = getattr(rngs, rng_collection)
-        elif rngs is not None and not isinstance(rngs, RngStream):
+        if not isinstance(rngs, Rngs | RngStream | None):
             raise TypeError(f"rngs must be Rngs, an RngStream or None, not {type(rngs).__name__}")
-        self.rngs: RngStream | None = data(None if rngs is None else rngs.fork())
+        stream: RngStream | None = getattr(rngs, rng_collection) if isinstance(rngs, Rngs) else rngs
+        self.rngs: RngStream | None = data(None if stream is None else stream.fork())
 
     def __call__(
         self, inputs: jax.Array, *, deterministic: bool | None = None, rngs: Rngs | RngStream | jax.Array | None = None
@@ -76,7 +75,9 @@ class Dropout(Module):
     def _key(self, rngs: Any) -> jax.Array:
         source = self.rngs if rngs is None else rngs
         if source is None:
-            raise ValueError("Dropout needs `rngs`, as an argument of the call or of the constructor, unless it is deterministic")
+            raise ValueError(
+                "Dropout needs `rngs`, as an argument of the call or of the constructor, unless it is deterministic"
+            )
         if isinstance(source, Rngs):
             source = getattr(source, self.rng_collection)
         key: jax.Array = source() if isinstance(source, RngStream) else source

@@ -1,7 +1,9 @@
 """Optimizers: optax transformations with their state kept in Variables.
 
-Invariants: ``opt_state`` has the structure that ``tx.init`` gave it, with every leaf in a Variable (``OptVariable`` for a leaf that belongs to a
-Variable of the model, ``OptArray`` for any other); ``update`` computes everything first and writes only when nothing failed.
+Invariants: ``opt_state`` has the structure that ``tx.init`` gave it, with every leaf in a Variable (``OptVariable``
+    for a leaf that belongs to a
+Variable of the model, ``OptArray`` for any other); ``update`` computes everything first and writes only when
+nothing failed.
 """
 
 from __future__ import annotations
@@ -10,14 +12,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import jax
 import jax.numpy as jnp
-import optax
+import optax  # type: ignore[import-untyped, import-not-found, unused-ignore]
 
 from nnxkit._annotations import data, static
-from nnxkit._graph._functional import state
-from nnxkit._graph._mutation import update
-from nnxkit._graph._traverse import as_pure
+from nnxkit._graph import as_pure, state, update
 from nnxkit._pytree import Pytree
-from nnxkit._variable import Param, Variable
+from nnxkit._variable import Variable
+from nnxkit._variable_types import Param
 
 if TYPE_CHECKING:
     from nnx_rules.filters import Filter

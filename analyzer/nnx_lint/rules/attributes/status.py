@@ -1,19 +1,130 @@
-"""Values that contradict the data/static status of the attribute that receives them (NNX101, NNX102, NNX103, NNX130)."""
+"""Assignments that contradict the data/static status of their attribute (NNX101, NNX102, NNX103), by the verdict of ``nnx_rules.attributes``."""
 
 from __future__ import annotations
 
+import ast
+from typing import TYPE_CHECKING
+
+from nnx_lint.diagnostics import Fix
+from nnx_lint.model.classes import UserClass
 from nnx_lint.model.events import AttributeSet
-from nnx_lint.reporting import Reporter, judges
+from nnx_lint.model.values import Assignment, Const, DictVal, Other, Seq, TagVal
+from nnx_lint.reporting import Reporter, judges, related
+from nnx_lint.rules.attributes.annotations import ineffective
+from nnx_lint.rules.attributes.mends import as_data, is_given, is_handed_over, is_shared
+from nnx_lint.rules.edits import insert, unwrap, wrap
+from nnx_lint.rules.spelling import spelled
+from nnx_rules.attributes import Status
 from nnx_rules.rules import attributes as rules
+
+if TYPE_CHECKING:
+    from nnx_rules.registry import Rule
+
+CONTRADICTIONS = frozenset({rules.DATA_IN_STATIC_ATTRIBUTE, rules.DATA_TO_STATIC_ATTRIBUTE})
+
+
+def broken(event: AttributeSet) -> Rule | None:
+    """The rule of this module that an assignment breaks: what a class body declares static counts as marked."""
+    rule = event.verdict.broken if event.verdict is not None else None
+    if rule in CONTRADICTIONS and event.before is None and event.attr.declared is Status.STATIC:
+        return rules.DATA_MARKED_STATIC
+    return rule
 
 
 @judges(rules.DATA_IN_STATIC_ATTRIBUTE, AttributeSet)
 def data_in_static_attribute(event: AttributeSet, report: Reporter) -> None:
-    if event.verdict is not None and event.verdict.broken is report.rule:
-        report(
-            event.frame.module,
-            event.value_node or event.node,
-            cls=event.obj.cls.name,
-            path=event.name,
-            value=event.value.describe(),
-        )
+    if broken(event) is not report.rule or ineffective(event) or unchecked_base(event) is not None:
+        return
+    node = event.value_node
+    report(
+        event.frame.module,
+        node or event.node,
+        cls=event.obj.cls.name,
+        path=event.name,
+        value=event.value.describe(),
+        fix=lambda: _into_container(event, node) if node is not None else None,
+    )
+
+
+def _into_container(event: AttributeSet, node: ast.expr) -> Fix | None:
+    frame = event.frame
+    if is_given(frame, node) or not isinstance(event.node, (ast.Assign, ast.AnnAssign)):
+        return None
+    return as_data(frame.module, frame.env, node, event.value, plain=is_shared(frame, node))
+
+
+def unchecked_base(event: AttributeSet) -> UserClass | None:
+    """The ``pytree=False`` class whose method makes the assignment, on an instance of a class below it that is checked again."""
+    owner = event.frame.cls
+    if isinstance(owner, UserClass) and owner is not event.obj.cls and owner.pytree_keyword is False:
+        return owner
+    return None
+
+
+@judges(rules.PYTREE_FALSE_NOT_INHERITED, AttributeSet)
+def pytree_false_not_inherited(event: AttributeSet, report: Reporter) -> None:
+    cls, base = event.obj.cls, unchecked_base(event)
+    if base is None or broken(event) is not rules.DATA_IN_STATIC_ATTRIBUTE or not isinstance(cls, UserClass):
+        return
+    node = cls.node
+    last = [*node.bases, *(item.value for item in node.keywords)][-1]
+    end = cls.module.source.span(last).end
+    report(
+        cls.module,
+        node.bases[0],
+        cls=cls.name,
+        base=base.name,
+        path=event.name,
+        related=(related(event.frame.module, event.node, "the assignment"),),
+        fix=Fix("Add `pytree=False`", insert(end, ", pytree=False")) if cls.pytree_keyword is None else None,
+    )
+
+
+@judges(rules.DATA_MARKED_STATIC, AttributeSet)
+def data_marked_static(event: AttributeSet, report: Reporter) -> None:
+    if broken(event) is not report.rule:
+        return
+    mark = event.value.node if isinstance(event.value, TagVal) else None
+    written = mark is not None and mark is event.value_node and len(mark.args) == 1
+    source = event.frame.module.source
+    report(
+        event.frame.module,
+        event.value_node or event.node,
+        cls=event.obj.cls.name,
+        path=event.name,
+        value=event.value.describe(),
+        fix=(lambda: Fix("Remove the static mark", unwrap(source, mark))) if mark is not None and written else None,
+    )
+
+
+@judges(rules.DATA_TO_STATIC_ATTRIBUTE, AttributeSet)
+def data_to_static_attribute(event: AttributeSet, report: Reporter) -> None:
+    if broken(event) is not report.rule:
+        return
+    if event.frame.initializing is not event.obj and is_handed_over(event.obj.cls, event.name):
+        return
+    first = event.before
+    places = (related(first.module, first.node, "the attribute became static here"),) if first is not None else ()
+    report(
+        event.frame.module,
+        event.node,
+        cls=event.obj.cls.name,
+        path=event.name,
+        value=event.value.describe(),
+        related=places,
+        fix=lambda: _mark_first(event, first) if first is not None else None,
+    )
+
+
+def _mark_first(event: AttributeSet, first: Assignment) -> Fix | None:
+    node, statement = first.value_node, first.node
+    if node is None or first.module is not event.frame.module or not isinstance(first.value, (Const, Other, Seq, DictVal)):
+        return None
+    if isinstance(first.value, Const) and isinstance(first.value.value, (str, bytes)):
+        return None
+    if isinstance(statement, ast.Assign) and any(isinstance(target, ast.Name) for target in statement.targets):
+        return None
+    name = spelled("nnx.data", first.module)
+    if name is None:
+        return None
+    return Fix(f"Wrap the first value in `{name}(...)`", wrap(first.module.source, node, name))

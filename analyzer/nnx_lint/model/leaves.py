@@ -1,0 +1,248 @@
+"""The leaves of an abstract object: the Variables and arrays that it certainly holds, with their paths.
+
+These are the leaves that ``nnx.split`` and ``nnx.state`` meet. Invariants: a leaf is listed only if every run that gets
+here has it: attributes that are assigned in a branch not taken for sure, or that may hold one of several values, are
+left out, and ``complete`` is then false; an object that is reached twice is listed at its first path.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from nnx_lint.model.attributes import attribute_names, attribute_of
+from nnx_lint.model.classes import ClassBase, LibClass, UserClass
+from nnx_lint.model.members import is_settled
+from nnx_lint.model.values import (
+    Array,
+    Attr,
+    ClassVal,
+    Const,
+    DictVal,
+    Ext,
+    FuncVal,
+    Obj,
+    Other,
+    Seq,
+    TagVal,
+    UnionVal,
+    Value,
+    present,
+)
+from nnx_rules._filter_logic import UNKNOWN as UNKNOWN_PART
+from nnx_rules._filter_logic import Leaf
+from nnx_rules.attributes import Status
+
+if TYPE_CHECKING:
+    from nnx_lint.model.frames import Frame
+
+MAX_DEPTH = 40
+"""How deep plain containers are followed."""
+
+Branches = tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AtLeast:
+    """The type of a leaf of which only an annotation is known: this class, or one below it."""
+
+    cls: ClassBase
+
+
+@dataclass(slots=True)
+class Held:
+    """A leaf, and the object or plain container that holds it."""
+
+    leaf: Leaf
+    owner: Value
+
+
+@dataclass(slots=True)
+class Contents:
+    """What an object holds.
+
+    Attributes:
+        held: its certain leaves, in no particular order.
+        again: certain second references to an object, as (path, path of the first, object).
+        complete: whether there are certainly no others.
+    """
+
+    held: list[Held] = field(default_factory=list)
+    again: list[tuple[tuple[Any, ...], tuple[Any, ...], Value]] = field(default_factory=list)
+    complete: bool = True
+
+    @property
+    def leaves(self) -> list[Leaf]:
+        return [item.leaf for item in self.held]
+
+
+def contents(value: Value, frame: Frame, array_type: object) -> Contents:
+    """The leaves of a value, as seen from a frame; bare arrays are of ``array_type``."""
+    collector = _Collector(frame.branches, array_type)
+    collector.visit(present(value), (), value)
+    return collector.found
+
+
+class _Collector:
+    def __init__(self, branches: Branches, array_type: object) -> None:
+        self.branches = branches
+        self.array_type = array_type
+        self.found = Contents()
+        self.paths: dict[tuple[int, ...], tuple[Any, ...]] = {}
+
+    def visit(self, value: Value, path: tuple[Any, ...], owner: Value) -> None:
+        if isinstance(value, TagVal) and value.value is not None:
+            value = value.value
+        if isinstance(value, Obj):
+            self.object(value, path, owner)
+        elif isinstance(value, Array):
+            self.add(path, self.array_type, None, owner)
+        elif len(path) > MAX_DEPTH:
+            self.found.complete = False  # a plain container that holds itself
+        elif isinstance(value, Seq) and not value.opaque:
+            self.sequence(value, path, value)
+        elif isinstance(value, DictVal):
+            self.mapping(value, path)
+        elif not isinstance(value, _PLAIN):
+            self.found.complete = False
+
+    def add(self, path: tuple[Any, ...], kind: object, tag: Any, owner: Value) -> None:
+        self.found.held.append(Held(Leaf(path, kind, tag), owner))
+
+    def object(self, obj: Obj, path: tuple[Any, ...], owner: Value) -> None:
+        cls = obj.cls
+        if not cls.is_pytree and not cls.is_variable:
+            self.found.complete = False
+            return
+        key = identity(obj, owner)
+        first = self.paths.get(key)
+        if first is not None:
+            self.found.again.append((path, first, obj))
+            return
+        self.paths[key] = path
+        if cls.is_variable:
+            self.add(path, cls if obj.args is not None else AtLeast(cls), tag_of(obj), owner)
+        elif cls.derives_from("nnx.Rngs"):
+            self.streams(obj, path)
+        else:
+            self.attributes(obj, path)
+
+    def attributes(self, obj: Obj, path: tuple[Any, ...]) -> None:
+        cls = obj.cls
+        if cls.is_open or (isinstance(cls, UserClass) and (cls.opaque or _extends_layer(cls))):
+            self.found.complete = False
+        if obj.args is None and obj.origin is None:
+            self.found.complete = False  # nobody saw it made: a class below may hold more
+        if isinstance(cls, UserClass) and cls.opaque:
+            return
+        if isinstance(cls, LibClass) and cls.name not in _CONTAINERS and not is_settled(obj):
+            self.found.complete = False
+        for name in attribute_names(obj):
+            attr = attribute_of(obj, name)
+            if attr is None:
+                continue
+            held = attr.value
+            if name == "[]":
+                self.sequence(held, path, obj)
+            elif self.is_certain(attr):
+                if not _is_static(attr):
+                    self.visit(held, (*path, name), obj)
+            else:
+                self.found.complete = False
+
+    def is_certain(self, attr: Attr) -> bool:
+        """Whether the attribute certainly holds its present value here."""
+        if isinstance(attr.value, UnionVal):
+            return all(isinstance(option, _PLAIN) for option in attr.value.options)
+        return not attr.assignments or any(item.dominates(self.branches) for item in attr.assignments)
+
+    def streams(self, rngs: Obj, path: tuple[Any, ...]) -> None:
+        """The streams of an ``nnx.Rngs``, by the names that it was made with."""
+        from nnx_lint.model.classes import library_class
+
+        names = [name for name in rngs.args or () if name not in {"**", "tag"}]
+        if rngs.args is None or "**" in rngs.args or isinstance(rngs.args.get("default"), (DictVal, UnionVal)):
+            self.found.complete = False
+            return
+        for name in names:
+            if name == "default" and not isinstance(rngs.args[name], (Const, Array, Other)):
+                self.found.complete = False  # it may be a mapping of streams, or None
+                continue
+            for part, kind in (("count", "nnx.RngCount"), ("key", "nnx.RngKey")):
+                self.add((*path, name, part), library_class(kind), name, rngs)
+
+    def sequence(self, value: Value, path: tuple[Any, ...], owner: Value) -> None:
+        if not isinstance(value, Seq):
+            self.found.complete = False
+        elif value.exact:
+            for index, item in enumerate(value.items):
+                self.visit(item, (*path, index), owner)
+        else:
+            self.found.complete = False
+            if is_filled_by_loop(value):
+                self.visit(value.items[0], (*path, UNKNOWN_PART), owner)
+
+    def mapping(self, value: DictVal, path: tuple[Any, ...]) -> None:
+        if not value.exact:
+            self.found.complete = False
+            return
+        for key, item in value.items:
+            self.visit(item, (*path, key.value if isinstance(key, Const) else UNKNOWN_PART), value)
+
+
+_PLAIN = (Const, Other, FuncVal, ClassVal, Ext)
+"""Values that are static in an attribute, and no leaves."""
+
+_CONTAINERS = frozenset({"List", "Sequential"})
+"""Library classes whose contents are followed element by element."""
+
+
+def _extends_layer(cls: UserClass) -> bool:
+    """Whether a project class gets attributes from a library class whose constructor was not followed."""
+    library = cls.library
+    return library is not None and library.canonical not in {"nnx.Module", "nnx.Object", "nnx.Pytree"}
+
+
+def _is_static(attr: Attr) -> bool:
+    """Whether NNX treats the attribute as static. What an instance of a library class holds has no assignments."""
+    status = attr.assignments[-1].status if attr.assignments else attr.declared
+    return status is Status.STATIC
+
+
+def is_filled_by_loop(value: Seq) -> bool:
+    """Whether a list comes from one comprehension without a condition, whatever it runs over."""
+    node = value.node
+    return (
+        isinstance(node, (ast.ListComp, ast.GeneratorExp))
+        and len(value.items) == 1
+        and not value.shrunk
+        and not any(generator.ifs for generator in node.generators)
+    )
+
+
+def tag_of(variable: Obj) -> Any:
+    """The tag of a Variable: that of its stream for random state, else what its metadata says."""
+    args = variable.args
+    if args is None or "**" in args or variable.cls.derives_from("nnx.RngState"):
+        return UNKNOWN_PART
+    tag = args.get("tag")
+    if tag is None:
+        return None
+    return tag.value if isinstance(tag, Const) and isinstance(tag.value, str) else UNKNOWN_PART
+
+
+def identity(obj: Obj, owner: Value) -> tuple[int, ...]:
+    """What tells two objects apart: copies of one object at other trace levels are the same object.
+
+    An object that belongs to the model of a class is told apart by its owner, because all instances share the model.
+    """
+    root = _root(obj)
+    within = _root(owner) if isinstance(owner, Obj) else owner
+    return (id(root), id(within)) if root is not obj else (id(root),)
+
+
+def _root(obj: Obj) -> Obj:
+    while obj.template is not None and not (isinstance(obj.cls, UserClass) and obj.template is obj.cls.model):
+        obj = obj.template
+    return obj

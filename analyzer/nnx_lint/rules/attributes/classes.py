@@ -1,0 +1,118 @@
+"""Classes that cannot work as a Pytree: NNX117 and NNX118; and methods whose value stays on the object: NNX109 and NNX121."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
+from nnx_lint.model.classes import UserClass
+from nnx_lint.model.events import ClassDefined, Constructed, Returned
+from nnx_lint.model.modules import Env
+from nnx_lint.model.values import BoundMethod, Const, FuncVal, Obj, PartialVal, Seq, Value
+from nnx_lint.reporting import Reporter, judges
+from nnx_lint.rules.edits import replace
+from nnx_lint.rules.spelling import spelled
+from nnx_rules.rules import attributes as rules
+
+if TYPE_CHECKING:
+    from nnx_lint.source import SourceFile
+
+
+@judges(rules.OBJECT_PYTREE_TRUE, ClassDefined)
+def object_pytree_true(event: ClassDefined, report: Reporter) -> None:
+    cls = event.cls
+    if cls.pytree_keyword is not True or not cls.derives_from("nnx.Object"):
+        return
+    keyword = next(item for item in cls.node.keywords if item.arg == "pytree")
+    name = spelled("nnx.Pytree", cls.module)
+    direct = len(cls.bases) == 1 and not isinstance(cls.bases[0], UserClass) and len(cls.node.keywords) == 1
+    fix = None
+    if name is not None and direct and len(cls.node.bases) == 1:
+        base, option = cls.module.source.span(cls.node.bases[0]), cls.module.source.span(keyword)
+        fix = Fix(f"Derive from `{name}`", (Edit(Span(base.start, option.end), name),))
+    report(cls.module, keyword, cls=cls.name, fix=fix)
+
+
+@judges(rules.PYTREE_SLOTS, ClassDefined)
+def pytree_slots(event: ClassDefined, report: Reporter) -> None:
+    cls = event.cls
+    found = cls.attributes.get("__slots__")
+    if not cls.is_pytree or found is None or cls.dynamic:
+        return
+    value, node = found
+    named = (isinstance(value, Seq) and value.items) or (isinstance(value, Const) and value.value)
+    if named:
+        report(cls.module, node, cls=cls.name, fix=lambda: _without(cls.module.source, cls.node, node))
+
+
+def _without(source: SourceFile, body: ast.ClassDef, statement: ast.AST) -> Fix | None:
+    """Remove a statement of a class body; the only one becomes ``pass``."""
+    title = "Remove `__slots__`"
+    span = source.span(statement)
+    if len(body.body) == 1:
+        return Fix(title, replace(source, statement, "pass"))
+    first, last = source.location(span.start)[0], source.location(span.end)[0]
+    start = source.line_start(first)
+    end = source.line_start(last + 1) if last < source.line_count else len(source.text)
+    if source.text[start : span.start].strip() or source.text[span.end : end].strip():
+        return None
+    return Fix(title, (Edit(Span(start, end), ""),))
+
+
+@judges(rules.CACHED_PROPERTY, Returned)
+def cached_property(event: Returned, report: Reporter) -> None:
+    func = event.frame.func
+    if func is None or "functools.cached_property" not in func.decorators or not event.value.facts().is_data:
+        return
+    cls, node = func.cls, func.node
+    if not isinstance(cls, UserClass) or not cls.is_pytree or not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        return
+    decorator = node.decorator_list[-1]
+    fix = Fix("Use `@property`", replace(func.module.source, decorator, "property"), Applicability.UNSAFE)
+    report(func.module, decorator, cls=cls.name, path=func.name, fix=fix)
+
+
+@judges(rules.BOUND_METHOD_ATTRIBUTE, Constructed)
+def bound_method_attribute(event: Constructed, report: Reporter) -> None:
+    obj = event.obj
+    if not event.cls.checked:
+        return
+    for name, attr in obj.attrs.items():
+        if not attr.assignments:
+            continue
+        last = attr.assignments[-1]
+        if any(_has_data(obj, read) for read in _attributes_read(last.value, obj)):
+            node = last.value_node or last.node
+            report(last.module, node, cls=event.cls.name, path=name, value=last.value.describe())
+
+
+def _has_data(obj: Obj, name: str) -> bool:
+    attr = obj.attrs.get(name)
+    return attr is not None and attr.value.facts().is_data is True
+
+
+def _attributes_read(value: Value, obj: Obj) -> set[str]:
+    """The attributes of the object that a callable reads, if it keeps this very object: a bound method, a lambda, a partial of either."""
+    if isinstance(value, PartialVal):
+        return _attributes_read(value.func, obj)
+    if isinstance(value, BoundMethod):
+        func, bound = value.func, value.receiver is obj
+        if not bound or not isinstance(func, FuncVal) or func.cls is None or not func.node.args.args:
+            return set()
+        return _read_from(func.node, func.node.args.args[0].arg)
+    if isinstance(value, FuncVal) and isinstance(value.node, ast.Lambda) and isinstance(value.env, Env):
+        parameters = {item.arg for item in value.node.args.args}
+        names = {part.id for part in ast.walk(value.node.body) if isinstance(part, ast.Name)} - parameters
+        found = {name: value.env.lookup(name) for name in names}
+        keepers = [name for name, item in found.items() if item is not None and item[1] is obj]
+        return {attribute for name in keepers for attribute in _read_from(value.node.body, name)}
+    return set()
+
+
+def _read_from(node: ast.AST, name: str) -> set[str]:
+    return {
+        part.attr
+        for part in ast.walk(node)
+        if isinstance(part, ast.Attribute) and isinstance(part.value, ast.Name) and part.value.id == name
+    }

@@ -1,0 +1,236 @@
+"""Containers that hold data where JAX does not look: filled after they became static (NNX104, NNX105), of a kind that is one leaf (NNX107), or
+plain inside of a library container (NNX123).
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from nnx_lint.diagnostics import Edit, Fix, Span
+from nnx_lint.model.classes import LibClass, UserClass
+from nnx_lint.model.events import AttributeSet, Called, Constructed, ContainerFilled
+from nnx_lint.model.values import BoundMethod, ClassVal, DictVal, Fill, Obj, Seq, Value
+from nnx_lint.reporting import Reporter, judges, related
+from nnx_lint.rules.attributes.mends import as_data, is_handed_over, wrapper_of
+from nnx_lint.rules.edits import insert, replace, wrap
+from nnx_lint.rules.spelling import spelled
+from nnx_rules.attributes import Kind, Status, recheck
+from nnx_rules.rules import attributes as rules
+
+if TYPE_CHECKING:
+    from nnx_lint.model.values import Assignment, Attr
+
+
+# -- filled during construction ------------------------------------------------------------------------------------------------
+
+
+@judges(rules.STATIC_CONTAINER_FILLED, Constructed)
+def static_container_filled(event: Constructed, report: Reporter) -> None:
+    for name, attr in event.obj.attrs.items():
+        last = attr.assignments[-1] if attr.assignments else None
+        value = attr.value
+        if last is None or last.broken is not None or not isinstance(value, (Seq, DictVal)):
+            continue
+        if recheck(last.status, value.facts(), checked=event.cls.checked) is not report.rule:
+            continue
+        fill = next((item for item in value.fills if item.value.facts().is_data), None)
+        if fill is not None:
+            report(
+                fill.module,
+                fill.node,
+                cls=event.cls.name,
+                path=name,
+                value=value.describe(),
+                related=(related(last.module, last.node, "the attribute became static here"),),
+                fix=lambda last=last, value=value, fill=fill: _data_from_start(last, value, fill),  # type: ignore[misc]
+            )
+
+
+def _data_from_start(last: Assignment, value: Value, fill: Fill) -> Fix | None:
+    node = last.value_node
+    if node is None or last.module is not fill.module:
+        return None
+    targets = last.node.targets if isinstance(last.node, ast.Assign) else []
+    if any(isinstance(target, ast.Name) for target in targets) and wrapper_of(node, value) == "nnx.data":
+        return None
+    return as_data(last.module, last.module.env, node, value, plain=isinstance(node, (ast.Name, ast.Attribute)))
+
+
+# -- filled later --------------------------------------------------------------------------------------------------------------
+
+
+@judges(rules.STATIC_CONTAINER_FILLED_LATE, ContainerFilled)
+def static_container_filled_late(event: ContainerFilled, report: Reporter) -> None:
+    owner = event.container.owner
+    if owner is None or event.frame.initializing is owner[0]:
+        return
+    obj, name = owner
+    attr = obj.attrs.get(name)
+    if attr is None or not _stays_static(obj, attr) or not _is_lost(event):
+        return
+    if _fills_in_construction(obj, name, event.node) or is_handed_over(obj.cls, name):
+        return
+    report(
+        event.frame.module,
+        event.node,
+        cls=obj.cls.name,
+        path=name,
+        value=event.value.describe(),
+        method=event.frame.name,
+    )
+
+
+def _stays_static(obj: Obj, attr: Attr) -> bool:
+    return (
+        isinstance(obj.cls, UserClass)
+        and obj.cls.checked
+        and bool(attr.assignments)
+        and all(item.status is Status.STATIC and item.broken is None for item in attr.assignments)
+    )
+
+
+def _fills_in_construction(obj: Obj, name: str, node: ast.AST) -> bool:
+    """Whether the constructor runs this statement too: then the check at its end finds it."""
+    model = obj.cls.model if isinstance(obj.cls, UserClass) else None
+    attr = model.attrs.get(name) if model is not None else None
+    value = attr.value if attr is not None else None
+    return isinstance(value, (Seq, DictVal)) and any(fill.node is node for fill in value.fills)
+
+
+def _is_lost(event: ContainerFilled) -> bool:
+    """Whether what is put in is certainly missed: a parameter always, an array where the forward pass computes it."""
+    facts = event.value.facts()
+    if not facts.is_data:
+        return False
+    if facts.kind in {Kind.VARIABLE, Kind.PYTREE}:
+        return True
+    frame = event.frame
+    while frame.caller is not None and frame.name != "__call__":
+        frame = frame.caller
+    return frame.name == "__call__" or event.frame.level > event.container.level
+
+
+# -- opaque containers ---------------------------------------------------------------------------------------------------------
+
+
+@judges(rules.DATA_IN_OPAQUE_CONTAINER, AttributeSet)
+def data_in_opaque_container(event: AttributeSet, report: Reporter) -> None:
+    value = event.value
+    if event.verdict is None or event.verdict.broken is not None or not isinstance(value, Seq) or not value.opaque:
+        return
+    if not _checked(event.obj) or not any(item.facts().is_data for item in value.items):
+        return
+    node = event.value_node
+    report(
+        event.frame.module,
+        node or event.node,
+        cls=event.obj.cls.name,
+        path=event.name,
+        value=value.describe(),
+        fix=lambda: _list_of(event, node, value) if node is not None else None,
+    )
+
+
+def _checked(obj: Obj) -> bool:
+    return isinstance(obj.cls, UserClass) and obj.cls.checked
+
+
+def _list_of(event: AttributeSet, node: ast.expr, value: Seq) -> Fix | None:
+    name = spelled("nnx.List", event.frame.module, event.frame.env)
+    if name is None or value.type == "deque" or isinstance(node, ast.Name):
+        return None
+    source = event.frame.module.source
+    title = f"Use `{name}(...)`"
+    if isinstance(node, (ast.Set, ast.SetComp, ast.GeneratorExp)):
+        span = source.span(node)
+        opening, closing = Span(span.start, span.start + 1), Span(span.end - 1, span.end)
+        return Fix(title, (Edit(opening, f"{name}(["), Edit(closing, "])")))
+    if isinstance(node, ast.Call) and value.type in {"set", "frozenset"} and len(node.args) == 1:
+        return Fix(title, replace(source, node.func, name))
+    return Fix(title, wrap(source, node, name))
+
+
+# -- plain containers inside of library containers -----------------------------------------------------------------------------
+
+HOLDERS = frozenset({"nnx.List", "nnx.Dict", "nnx.Sequential"})
+ADDING = frozenset({"append", "insert", "setdefault"})
+
+
+@judges(rules.NESTED_PLAIN_CONTAINER, Called)
+def nested_plain_container(event: Called, report: Reporter) -> None:
+    call = event.node
+    if not isinstance(call, ast.Call):
+        return
+    holder = _holder(event.callee)
+    if holder is None:
+        return
+    for value, node in _elements(event, call, holder):
+        if not isinstance(value, (Seq, DictVal)) or not value.facts().holds_data or value.facts().inner_tags:
+            continue
+        fix, mend = _nested_mend(event, call, holder, value, node)
+        report(event.frame.module, node or call, cls=holder, value=value.describe(), mend=mend, fix=fix)
+
+
+def _holder(callee: Value) -> str | None:
+    """The library container that a call makes or adds an element to."""
+    if isinstance(callee, ClassVal):
+        cls = callee.cls
+    elif isinstance(callee, BoundMethod) and isinstance(callee.receiver, Obj) and callee.name in ADDING:
+        cls = callee.receiver.cls
+    else:
+        return None
+    return cls.name if isinstance(cls, LibClass) and cls.canonical in HOLDERS else None
+
+
+def _elements(event: Called, call: ast.Call, holder: str) -> list[tuple[Value, ast.expr | None]]:
+    """The elements that a call gives to the container, each with its expression where it has one of its own."""
+    if isinstance(event.callee, BoundMethod):
+        last = event.args[-1] if event.args else None
+        return [(last, call.args[-1])] if last is not None else []
+    found: list[tuple[Value, ast.expr | None]] = []
+    if holder == "Sequential":
+        plain = len(call.args) == len(event.args)
+        pairs = zip(event.args, call.args if plain else [None] * len(event.args), strict=True)
+        return [(value, node) for value, node in pairs if value is not None]
+    if holder == "Dict":
+        by_name = {item.arg: item.value for item in call.keywords if item.arg is not None}
+        found += [(value, by_name.get(name)) for name, value in event.keywords.items()]
+    given = event.args[0] if event.args else None
+    node = call.args[0] if call.args else None
+    if isinstance(given, Seq) and holder == "List":
+        nodes = _element_nodes(node, len(given.items))
+        found += zip(given.items, nodes, strict=True)
+    elif isinstance(given, DictVal) and holder == "Dict":
+        values = node.values if isinstance(node, ast.Dict) and None not in node.keys else [None] * len(given.items)
+        if len(values) == len(given.items):
+            found += [(value, part) for (_, value), part in zip(given.items, values, strict=True)]
+    return found
+
+
+def _element_nodes(node: ast.expr | None, count: int) -> list[ast.expr | None]:
+    if isinstance(node, (ast.List, ast.Tuple)) and len(node.elts) == count:
+        return [None if isinstance(item, ast.Starred) else item for item in node.elts]
+    if isinstance(node, (ast.ListComp, ast.GeneratorExp)) and count == 1:
+        return [node.elt]
+    return [None] * count
+
+
+def _nested_mend(
+    event: Called, call: ast.Call, holder: str, value: Seq | DictVal, node: ast.expr | None
+) -> tuple[Fix | None, str]:
+    module = event.frame.module
+    source = module.source
+    if holder == "Sequential":
+        mend = "give the layers as separate arguments: `Sequential(a, b)` or `Sequential(*layers)`"
+        if node is None or not isinstance(value, Seq) or len(call.args) != 1 or isinstance(node, ast.Starred):
+            return None, mend
+        span = source.span(node)
+        if isinstance(node, ast.List) and node.elts and not any(isinstance(item, ast.Starred) for item in node.elts):
+            after = source.text[span.end : source.span(call).end - 1]
+            if not after.strip() and "#" not in after:
+                edits = (Edit(Span(span.start, span.start + 1), ""), Edit(Span(span.end - 1, span.end), ""))
+                return Fix("Give the layers as separate arguments", edits), mend
+        return Fix("Give the layers as separate arguments", insert(span.start, "*")), mend
+    mend = "use `nnx.List(...)`, `nnx.Dict(...)` or `nnx.data(...)` for the element"
+    return (as_data(module, event.frame.env, node, value) if node is not None else None), mend

@@ -1,0 +1,125 @@
+"""The fixes of this family: which wrapper makes a value data, and where it goes.
+
+A list becomes an ``nnx.List`` and a dict with plain string keys an ``nnx.Dict``: containers that JAX and NNX both see into. Everything else, and a
+container that the program still changes through another name, stays what it is inside ``nnx.data(...)``.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+from typing import TYPE_CHECKING
+
+from nnx_lint.diagnostics import Fix
+from nnx_lint.model.classes import UserClass
+from nnx_lint.model.values import Const, DictVal, Seq, Value
+from nnx_lint.rules.edits import replace, wrap
+from nnx_lint.rules.spelling import spelled
+
+if TYPE_CHECKING:
+    from nnx_lint.model.classes import ClassBase
+    from nnx_lint.model.frames import Frame
+    from nnx_lint.model.modules import Env, Module
+
+DICT_NAMES = frozenset(
+    {"clear", "eval", "get", "items", "iter_children", "iter_modules", "keys", "perturb", "pop", "popitem"}
+    | {"set_attributes", "setdefault", "sow", "train", "update", "values"}
+)
+"""Methods of ``nnx.Dict``, whose items are attributes: a key of this name would hide one."""
+
+
+def as_data(module: Module, env: Env, node: ast.expr, value: Value, *, plain: bool = False) -> Fix | None:
+    """Make the expression of a value data; with ``plain`` by ``nnx.data(...)`` whatever the value is."""
+    canonical = "nnx.data" if plain else wrapper_of(node, value)
+    name = spelled(canonical, module, env)
+    if name is None:
+        return None
+    if canonical != "nnx.data" and is_empty(node):
+        return Fix(f"Use `{name}()`", replace(module.source, node, f"{name}()"))
+    return Fix(f"Wrap the value in `{name}(...)`", wrap(module.source, node, name))
+
+
+def wrapper_of(node: ast.expr, value: Value) -> str:
+    """The canonical name of what makes a container data."""
+    if isinstance(value, Seq) and value.type == "list" and not any(_at_index(fill.node) for fill in value.fills):
+        return "nnx.List"
+    if isinstance(value, DictVal) and _has_plain_keys(node, value):
+        return "nnx.Dict"
+    return "nnx.data"
+
+
+def is_empty(node: ast.expr) -> bool:
+    """Whether the expression is ``[]``, ``{}``, ``list()`` or ``dict()``."""
+    if isinstance(node, ast.Call):
+        return not node.args and not node.keywords
+    return (isinstance(node, ast.List) and not node.elts) or (isinstance(node, ast.Dict) and not node.keys)
+
+
+def _at_index(node: ast.AST) -> bool:
+    # An element of an `nnx.List` has a status of its own: `[None] * n` filled by index would break it again.
+    return isinstance(node, ast.Assign)
+
+
+def _has_plain_keys(node: ast.expr, value: DictVal) -> bool:
+    if isinstance(node, ast.DictComp) and isinstance(node.key, ast.JoinedStr):
+        head = node.key.values[0] if node.key.values else None
+        prefix = head.value if isinstance(head, ast.Constant) and isinstance(head.value, str) else ""
+        return prefix.isidentifier() and not any(name.startswith(prefix) for name in DICT_NAMES)
+    return all(
+        isinstance(key, Const)
+        and isinstance(key.value, str)
+        and key.value.isidentifier()
+        and not key.value.startswith("_")
+        and key.value not in DICT_NAMES
+        for key, _ in value.items
+    )
+
+
+def is_shared(frame: Frame, node: ast.expr) -> bool:
+    """Whether the function still uses the container through a name of its own after this expression."""
+    if not isinstance(node, ast.Name) or frame.func is None:
+        return False
+    place = (node.lineno, node.col_offset)
+    return any(
+        isinstance(other, ast.Name) and other.id == node.id and (other.lineno, other.col_offset) > place
+        for other in ast.walk(frame.func.node)
+    )
+
+
+HANDING_OVER = frozenset({"List", "Dict", "Sequential", "data"})
+
+
+def is_handed_over(cls: ClassBase, name: str) -> bool:
+    """Whether some method of the class deletes the attribute, marks it as data, or moves its contents into a container of the library.
+
+    Then the status that its first assignment gave it need not last. This only ever silences, so it goes by how the code is written.
+    """
+    family = [item for item in cls.ancestors if isinstance(item, UserClass)]
+    family += cls.subclasses if isinstance(cls, UserClass) else []
+    return any(name in _handed_over(item.node) for item in family)
+
+
+@functools.lru_cache(maxsize=4096)
+def _handed_over(node: ast.ClassDef) -> frozenset[str]:
+    names: set[str] = set()
+    for part in ast.walk(node):
+        if isinstance(part, ast.Delete):
+            names.update(target.attr for target in part.targets if isinstance(target, ast.Attribute))
+        elif isinstance(part, ast.Call) and _callee_name(part.func) in HANDING_OVER:
+            given = [item.value if isinstance(item, ast.Starred) else item for item in part.args]
+            names.update(item.attr for item in given if isinstance(item, ast.Attribute))
+        elif isinstance(part, ast.Assign) and isinstance(part.value, ast.Call) and _callee_name(part.value.func) == "data":
+            names.update(target.attr for target in part.targets if isinstance(target, ast.Attribute))
+    return frozenset(names)
+
+
+def _callee_name(func: ast.expr) -> str:
+    return func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+
+
+def is_given(frame: Frame, node: ast.expr) -> bool:
+    """Whether the expression is a parameter that this call of the function was given: other calls may give other values."""
+    if not isinstance(node, ast.Name) or frame.func is None or frame.call is None:
+        return False
+    arguments = frame.func.node.args
+    return any(item.arg == node.id for item in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs))

@@ -1,0 +1,75 @@
+"""Variables and modules that drop out of the state: replaced by a plain array (NNX122), or attributes of the class (NNX110)."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from nnx_lint.diagnostics import Fix
+from nnx_lint.model.events import AttributeSet, Constructed
+from nnx_lint.model.values import Array, Const, Obj, TagVal, Value, options, present
+from nnx_lint.reporting import Reporter, judges
+from nnx_lint.rules.edits import insert
+from nnx_rules.rules import attributes as rules
+
+if TYPE_CHECKING:
+    from nnx_lint.model.frames import Frame
+
+
+@judges(rules.VARIABLE_OVERWRITTEN, AttributeSet)
+def variable_overwritten(event: AttributeSet, report: Reporter) -> None:
+    variable = _variable(event.attr.value)
+    if variable is None or not _is_array(event.value) or event.obj.assumed:
+        return
+    if event.value_node is not None and _reads(event.value_node, event.name):
+        return
+    report(
+        event.frame.module,
+        event.node,
+        cls=event.obj.cls.name,
+        path=event.name,
+        variable=variable.cls.name,
+        value=event.value.describe(),
+        fix=lambda: _write_into(event.frame, event.node),
+    )
+
+
+def _variable(value: Value) -> Obj | None:
+    """The Variable that an attribute certainly holds."""
+    found = [item for item in options(present(value)) if isinstance(item, Obj) and item.cls.is_variable]
+    return found[0] if found and len(found) == len(options(present(value))) else None
+
+
+def _is_array(value: Value) -> bool:
+    if isinstance(value, TagVal):
+        return False
+    number = isinstance(value, Const) and isinstance(value.value, (int, float, complex)) and value.value is not None
+    return isinstance(value, Array) or number
+
+
+def _reads(node: ast.expr, name: str) -> bool:
+    """Whether the expression is nothing but the value of that same attribute: the Variable is unwrapped on purpose."""
+    if isinstance(node, ast.Call) and not node.args:
+        node = node.func
+    if isinstance(node, (ast.Attribute, ast.Subscript)):
+        inner = node.value
+        return isinstance(inner, ast.Attribute) and inner.attr == name
+    return False
+
+
+def _write_into(frame: Frame, node: ast.AST) -> Fix | None:
+    if not isinstance(node, ast.Assign) or len(node.targets) != 1 or not isinstance(node.targets[0], ast.Attribute):
+        return None
+    end = frame.module.source.span(node.targets[0]).end
+    return Fix("Write into the Variable", insert(end, "[...]"))
+
+
+@judges(rules.CLASS_LEVEL_DATA, Constructed)
+def class_level_data(event: Constructed, report: Reporter) -> None:
+    cls = event.cls
+    for name, (value, node) in cls.attributes.items():
+        if not isinstance(value, Obj) or not value.cls.tracked or name in event.obj.attrs:
+            continue
+        if cls.is_dataclass and name in cls.fields:
+            continue
+        report(cls.module, node, cls=cls.name, path=name, value=value.describe())

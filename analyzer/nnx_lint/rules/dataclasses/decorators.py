@@ -1,0 +1,136 @@
+"""What decorates a Pytree class, or should (NNX144, NNX147 to NNX149)."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
+from nnx_lint.model.classes import LibClass, UserClass
+from nnx_lint.model.events import Called, ClassDefined, Constructed
+from nnx_lint.model.values import Array, ClassVal
+from nnx_lint.reporting import Reporter, judges, related
+from nnx_lint.rules.edits import insert, replace
+from nnx_lint.rules.spelling import spelled
+from nnx_rules.rules import dataclasses
+
+if TYPE_CHECKING:
+    from nnx_lint.source import SourceFile
+
+REFUSED = frozenset({"frozen", "repr"})
+"""Options of ``dataclasses.dataclass`` that ``nnx.dataclass`` does not take."""
+
+
+@judges(dataclasses.UNSUPPORTED_OPTION, ClassDefined)
+def unsupported_option(event: ClassDefined, report: Reporter) -> None:
+    decorator = event.cls.decorators.get("nnx.dataclass")
+    if not isinstance(decorator, ast.Call):
+        return
+    source = event.cls.module.source
+    for option in decorator.keywords:
+        if option.arg in REFUSED:
+            report(
+                event.cls.module,
+                option,
+                option=option.arg,
+                fix=lambda option=option: _without(source, decorator, option),  # type: ignore[misc]
+            )
+
+
+def _without(source: SourceFile, call: ast.Call, option: ast.keyword) -> Fix:
+    """Remove one keyword of a call, and the call's parentheses with the last one."""
+    title = f"Remove `{option.arg}`"
+    if len(call.keywords) == 1 and not call.args:
+        return Fix(title, (Edit(Span(source.span(call.func).end, source.span(call).end), ""),))
+    index = call.keywords.index(option)
+    if index + 1 < len(call.keywords):
+        return Fix(title, (Edit(Span(source.span(option).start, source.span(call.keywords[index + 1]).start), ""),))
+    before = call.keywords[index - 1] if index else call.args[-1]
+    return Fix(title, (Edit(Span(source.span(before).end, source.span(option).end), ""),))
+
+
+@judges(dataclasses.EQ_ON_ARRAYS, Constructed)
+def eq_on_arrays(event: Constructed, report: Reporter) -> None:
+    cls = event.cls
+    decorator = cls.decorators.get("nnx.dataclass") or cls.decorators.get("dataclasses.dataclass")
+    if decorator is None or "__eq__" in cls.methods:
+        return
+    if isinstance(decorator, ast.Call) and any(option.arg in {"eq", None} for option in decorator.keywords):
+        return
+    for name in cls.fields:
+        attr = event.obj.attrs.get(name)
+        if attr is not None and isinstance(attr.value, Array):
+            report(cls.module, decorator, cls=cls.name, path=name, fix=lambda: _without_eq(cls, decorator))
+            return
+
+
+def _without_eq(cls: UserClass, decorator: ast.expr) -> Fix:
+    source = cls.module.source
+    if not isinstance(decorator, ast.Call):
+        edits = insert(source.span(decorator).end, "(eq=False)")
+    elif decorator.keywords:
+        edits = insert(source.span(decorator.keywords[-1]).end, ", eq=False")
+    else:
+        edits = insert(source.span(decorator).end - 1, "eq=False")
+    return Fix("Compare instances by identity", edits, Applicability.UNSAFE)
+
+
+REGISTERING = {
+    "flax.struct.dataclass": True,
+    "chex.dataclass": True,
+    "jax.tree_util.register_pytree_node_class": False,
+    "jax.tree_util.register_pytree_with_keys_class": False,
+    "jax.tree_util.register_dataclass": False,
+}
+"""Decorators that register a class with JAX, and whether they make a dataclass of it too."""
+
+
+@judges(dataclasses.STRUCT_DATACLASS, ClassDefined)
+def struct_dataclass(event: ClassDefined, report: Reporter) -> None:
+    cls = event.cls
+    if not cls.is_pytree or cls.pytree_keyword is False or cls.derives_from("nnx.Object"):
+        return
+    for name, makes_dataclass in REGISTERING.items():
+        decorator = cls.decorators.get(name)
+        if decorator is not None:
+            source = cls.module.source
+            spelling = spelled("nnx.dataclass", cls.module) if makes_dataclass else None
+            bare = not isinstance(decorator, ast.Call)
+            fix = Fix(f"Use `{spelling}`", replace(source, decorator, spelling)) if spelling and bare else None
+            report(cls.module, decorator, cls=cls.name, decorator=name, fix=fix)
+
+
+@judges(dataclasses.FIELDS_WITHOUT_DATACLASS, Called)
+def fields_without_dataclass(event: Called, report: Reporter) -> None:
+    if not isinstance(event.callee, ClassVal) or not isinstance(event.callee.cls, UserClass):
+        return
+    cls = event.callee.cls
+    if not cls.is_pytree or cls.is_open or cls.opaque or not (event.args or event.keywords):
+        return
+    if any(isinstance(item, LibClass) and item.canonical not in PLAIN_BASES for item in cls.ancestors):
+        return
+    own = [item for item in cls.ancestors if isinstance(item, UserClass)]
+    if any(item.decorators or item.unknown_decorators or MAKERS & item.methods.keys() for item in own):
+        return
+    if not any(item.fields for item in own):
+        return
+    report(
+        event.frame.module,
+        event.node,
+        cls=cls.name,
+        related=(related(cls.module, cls.node, "the class is defined here"),),
+        fix=lambda: _decorate(cls) if cls.module is event.frame.module else None,
+    )
+
+
+PLAIN_BASES = frozenset({"nnx.Pytree", "nnx.Object", "nnx.Module"})
+MAKERS = frozenset({"__init__", "__new__", "__init_subclass__", "__class_getitem__"})
+
+
+def _decorate(cls: UserClass) -> Fix | None:
+    name = spelled("nnx.dataclass", cls.module)
+    if name is None or not cls.fields:
+        return None
+    source = cls.module.source
+    indent = source.line_indent(cls.node.lineno)
+    return Fix(f"Decorate the class with `{name}`", insert(source.span(cls.node).start, f"@{name}\n{indent}"))

@@ -1,0 +1,248 @@
+"""Fields of dataclasses on a Pytree: their status, their defaults, their order (NNX140 to NNX143, NNX145, NNX146)."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from nnx_lint.diagnostics import Applicability, Fix
+from nnx_lint.model.classes import UserClass
+from nnx_lint.model.construct import metadata_entry
+from nnx_lint.model.events import ClassDefined, Constructed
+from nnx_lint.model.values import Array, Const, DictVal, FieldVal, Obj, Seq, TagVal, UnionVal, Value
+from nnx_lint.reporting import Reporter, judges
+from nnx_lint.rules.edits import insert, replace
+from nnx_lint.rules.spelling import spelled
+from nnx_rules.attributes import Status, decide
+from nnx_rules.rules import attributes, dataclasses
+
+if TYPE_CHECKING:
+    from nnx_lint.model.classes import Field
+    from nnx_lint.model.modules import Module
+
+
+# -- status --------------------------------------------------------------------------------------------------------------------
+
+
+@judges(dataclasses.CONTAINER_FIELD, Constructed)
+def container_field(event: Constructed, report: Reporter) -> None:
+    for field, module in _generated(event):
+        attr = event.obj.attrs[field.name]
+        value = attr.assignments[0].value
+        if attr.declared is None and _breaks(attr.declared, value):
+            text = module.source.segment(field.annotation)
+            report(
+                module,
+                field.node,
+                cls=event.cls.name,
+                path=field.name,
+                annotation=text,
+                fix=lambda field=field, module=module: _declare_data(field, module),  # type: ignore[misc]
+            )
+
+
+@judges(attributes.DATA_MARKED_STATIC, Constructed)
+def static_field_with_data(event: Constructed, report: Reporter) -> None:
+    for field, module in _generated(event):
+        attr = event.obj.attrs[field.name]
+        value = attr.assignments[0].value
+        if attr.declared is Status.STATIC and _breaks(attr.declared, value):
+            report(
+                module,
+                field.node,
+                cls=event.cls.name,
+                path=field.name,
+                value=value.describe(),
+                fix=lambda field=field, module=module: _static_to_data(field, module),  # type: ignore[misc]
+            )
+
+
+def _generated(event: Constructed) -> list[tuple[Field, Module]]:
+    """The fields whose value the generated ``__init__`` assigns, with the module that they are written in."""
+    if not event.cls.checked:
+        return []
+    found = []
+    for field in event.cls.all_fields():
+        attr = event.obj.attrs.get(field.name)
+        if attr is not None and attr.assignments and attr.assignments[0].node is field.node:
+            found.append((field, attr.assignments[0].module))
+    return found
+
+
+def _breaks(declared: Status | None, value: Value) -> bool:
+    """Whether every value that the annotation allows, ``None`` aside, contradicts the status."""
+    allowed = value.options if isinstance(value, UnionVal) else (value,)
+    kept = [item for item in allowed if not (isinstance(item, Const) and item.value is None)]
+    return bool(kept) and all(decide(declared, item.facts()).broken is not None for item in kept)
+
+
+def _declare_data(field: Field, module: Module) -> Fix | None:
+    name = spelled("nnx.data", module)
+    source = module.source
+    if name is None:
+        return None
+    if field.node.value is None:
+        return Fix(f"Declare the field with `{name}()`", insert(source.span(field.node).end, f" = {name}()"))
+    call = field.node.value
+    if isinstance(field.value, FieldVal) and isinstance(call, ast.Call) and "metadata" not in field.value.keywords:
+        return Fix(f"Declare the field with `{name}(...)`", replace(source, call.func, name))
+    if isinstance(field.value, (Const, Seq)) and not isinstance(call, (ast.List, ast.Dict, ast.Set)):
+        return Fix(f"Declare the field with `{name}(...)`", (*insert(source.span(call).start, f"{name}(default="), *insert(source.span(call).end, ")")))
+    return None
+
+
+def _static_to_data(field: Field, module: Module) -> Fix | None:
+    """Say data where the field says static, in the specifier or in the annotation."""
+    source = module.source
+    if isinstance(field.value, TagVal):
+        name = spelled("nnx.data", module)
+        return Fix(f"Use `{name}(...)`", replace(source, field.value.node.func, name)) if name is not None else None
+    annotation = field.annotation
+    name = spelled("nnx.Data", module)
+    if name is None or not isinstance(annotation, ast.Subscript):
+        return None
+    return Fix(f"Use `{name}[...]`", replace(source, annotation.value, name))
+
+
+# -- defaults ------------------------------------------------------------------------------------------------------------------
+
+
+@judges(dataclasses.MUTABLE_DEFAULT, ClassDefined)
+def mutable_default(event: ClassDefined, report: Reporter) -> None:
+    for field, value, node in _defaults(event.cls):
+        if isinstance(value, (Array, DictVal)) or (isinstance(value, Seq) and value.type in {"list", "set"}):
+            _report_default(event, report, field, value, node)
+
+
+@judges(dataclasses.SHARED_MODULE_DEFAULT, ClassDefined)
+def shared_module_default(event: ClassDefined, report: Reporter) -> None:
+    for field, value, node in _defaults(event.cls):
+        if isinstance(value, Obj) and value.cls.tracked:
+            _report_default(event, report, field, value, node)
+
+
+def _defaults(cls: UserClass) -> list[tuple[Field, Value, ast.expr]]:
+    """The fields of a dataclass on a Pytree that have a default, with its value and expression."""
+    if not cls.is_pytree or not cls.own_dataclass:
+        return []
+    found: list[tuple[Field, Value, ast.expr]] = []
+    for field in cls.fields.values():
+        value, node = field.value, field.node.value
+        if isinstance(value, (TagVal, FieldVal)):
+            keywords = {item.arg: item.value for item in value.node.keywords}
+            value, node = value.keywords.get("default"), keywords.get("default")
+        if value is not None and node is not None:
+            found.append((field, value, node))
+    return found
+
+
+def _report_default(event: ClassDefined, report: Reporter, field: Field, value: Value, node: ast.expr) -> None:
+    cls = event.cls
+    report(
+        cls.module,
+        node,
+        cls=cls.name,
+        path=field.name,
+        value=value.describe(),
+        fix=lambda: _as_factory(cls, field, value, node),
+    )
+
+
+def _as_factory(cls: UserClass, field: Field, value: Value, node: ast.expr) -> Fix | None:
+    """Make the default a function that makes a new value for every instance."""
+    source = cls.module.source
+    title = "Make a new value for every instance with `default_factory`"
+    if isinstance(field.value, (TagVal, FieldVal)):
+        keyword = next((item for item in field.value.node.keywords if item.value is node), None)
+        start = source.span(keyword).start if keyword is not None else source.span(node).start
+        between = source.text[start : source.span(node).start]
+        if "#" in between or not between.startswith("default"):
+            return None
+        return Fix(title, (*insert(start + len("default"), "_factory"), *insert(source.span(node).start, "lambda: ")))
+    status = cls.declared_status(field.name)
+    if status is None:
+        status = Status.DATA if value.facts().is_data else Status.STATIC
+    field_name = spelled("dataclasses.field", cls.module)
+    name = field_name if field_name is not None and field.annotation is not None and value.facts().is_data else None
+    if name is None or isinstance(value, (Seq, DictVal)):
+        name = spelled(f"nnx.{status.value}", cls.module)
+    if name is None:
+        return None
+    span = source.span(node)
+    return Fix(title, (*insert(span.start, f"{name}(default_factory=lambda: "), *insert(span.end, ")")))
+
+
+# -- order, options, annotations -----------------------------------------------------------------------------------------------
+
+
+@judges(dataclasses.FIELD_ORDER, ClassDefined)
+def field_order(event: ClassDefined, report: Reporter) -> None:
+    cls = event.cls
+    if not cls.is_pytree or not cls.own_dataclass or cls.is_open or _keyword_only(cls):
+        return
+    earlier: Field | None = None
+    for field in cls.all_fields():
+        if field.keyword_only or _left_out(field):
+            continue
+        if field.has_default:
+            earlier = earlier or field
+        elif earlier is not None and cls.fields.get(field.name) is field:
+            other = earlier
+            report(
+                cls.module,
+                field.node,
+                cls=cls.name,
+                path=field.name,
+                other_path=earlier.name,
+                fix=lambda: _as_keyword_only(cls, other),
+            )
+            return
+
+
+def _keyword_only(cls: UserClass) -> bool:
+    """Whether keyword-only fields come in by other means than the field specifiers, so that the order is not known."""
+    for item in cls.ancestors:
+        if not isinstance(item, UserClass):
+            continue
+        if any("KW_ONLY" in ast.dump(field.annotation) for field in item.fields.values()):
+            return True
+        for decorator in item.decorators.values():
+            if isinstance(decorator, ast.Call) and any(option.arg in {"kw_only", "init", None} for option in decorator.keywords):
+                return True
+    return False
+
+
+def _left_out(field: Field) -> bool:
+    """Whether the generated ``__init__`` does not take the field."""
+    init = field.value.keywords.get("init") if isinstance(field.value, (TagVal, FieldVal)) else None
+    return init is not None
+
+
+def _as_keyword_only(cls: UserClass, field: Field) -> Fix | None:
+    call = field.node.value
+    if cls.fields.get(field.name) is not field or not isinstance(field.value, (TagVal, FieldVal)):
+        return None
+    if not isinstance(call, ast.Call) or not call.keywords:
+        return None
+    end = cls.module.source.span(call.keywords[-1]).end
+    return Fix(f"Make `{field.name}` keyword-only", insert(end, ", kw_only=True"), Applicability.UNSAFE)
+
+
+@judges(dataclasses.STATIC_METADATA_TYPE, ClassDefined)
+def static_metadata_type(event: ClassDefined, report: Reporter) -> None:
+    if not event.cls.is_pytree:
+        return
+    for name, (value, node) in event.cls.attributes.items():
+        entry = metadata_entry(value, "static") if isinstance(value, FieldVal) else None
+        if isinstance(entry, Const) and not isinstance(entry.value, bool):
+            report(event.cls.module, node, cls=event.cls.name, path=name, value=entry.describe())
+
+
+@judges(dataclasses.MISSING_ANNOTATION, ClassDefined)
+def missing_annotation(event: ClassDefined, report: Reporter) -> None:
+    cls = event.cls
+    if not cls.is_pytree or not cls.own_dataclass:
+        return
+    for name, (value, node) in cls.attributes.items():
+        if isinstance(value, (TagVal, FieldVal)) and isinstance(node, ast.Assign):
+            report(cls.module, node, cls=cls.name, path=name)

@@ -1,0 +1,297 @@
+"""Where programs give filters: one list of arguments, the keys of one mapping, or a single filter.
+
+A rule asks :func:`filter_lists` for ordered filters (the first that takes a leaf keeps it) and :func:`single_filters`
+for every place where one filter is written, whatever it is for. Positions count from one, as a person counts.
+
+Invariants: a starred argument of unknown length stands for filters that are not known, so nothing is concluded from what
+is absent in a list that is ``open``.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from nnx_lint.model.library import FilterVal
+from nnx_lint.model.values import BoundMethod, ClassVal, DictVal, Ext, Obj, PartialVal, Seq, StateVal, Value, present
+from nnx_lint.rules.filters.expressions import MAX_DEPTH, describe, expression
+from nnx_rules import api
+from nnx_rules.filters import Expr, OfType, Opaque
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from nnx_lint.model.events import Called
+    from nnx_lint.model.modules import Module
+
+MAX_SHOWN = 40
+"""Longer source text is described in words instead."""
+
+
+@dataclass(slots=True)
+class Given:
+    """One filter as it was given: its value, the expression in the program, and the module that holds that."""
+
+    value: Value
+    node: ast.expr
+    module: Module
+    in_place: bool = True
+    expr: Expr = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.expr = expression(self.value)
+
+    def parts(self, depth: int = 0) -> Iterator[Given]:
+        """The filter and all filters inside it, each at the most precise place known."""
+        yield self
+        for value, node in _children(self.value, self.node) if depth < MAX_DEPTH else ():
+            part = Given(value, node if node is not None else self.node, self.module, node is not None)
+            yield from part.parts(depth + 1)
+
+    def __str__(self) -> str:
+        text = " ".join(self.module.source.segment(self.node).split())
+        if isinstance(self.node, ast.Starred) or len(text) > MAX_SHOWN:
+            return describe(self.expr)
+        named = isinstance(self.node, (ast.Name, ast.Attribute)) and not isinstance(self.expr, (OfType, Opaque))
+        return f"{text}: {describe(self.expr)}" if named else text
+
+
+def _children(value: Value, node: ast.expr) -> list[tuple[Value, ast.expr | None]]:
+    if isinstance(value, Seq) and value.type in {"tuple", "list"}:
+        written = node.elts if isinstance(node, (ast.Tuple, ast.List)) else []
+        return _paired(value.items, written)
+    if isinstance(value, FilterVal) and value.name in {"nnx.Any", "nnx.All", "nnx.Not"}:
+        items = [item for item in value.args.positional if item is not None]
+        return _paired(items, node.args if isinstance(node, ast.Call) and node is value.node else [])
+    return []
+
+
+def _paired(items: list[Value], nodes: list[ast.expr]) -> list[tuple[Value, ast.expr | None]]:
+    if len(nodes) != len(items) or any(isinstance(node, ast.Starred) for node in nodes):
+        return [(item, None) for item in items]
+    return list(zip(items, nodes, strict=True))
+
+
+@dataclass(slots=True)
+class FilterList:
+    """Ordered filters.
+
+    Attributes:
+        function: the name of what takes them, as the program writes it.
+        spec: what is known of that function; ``None`` for a mapping.
+        target: what is partitioned, where the call says so.
+        given: the filters; of a list that is ``open`` those whose place in the order is known.
+        open: whether filters may be missing in ``given``.
+    """
+
+    module: Module
+    node: ast.AST
+    function: str
+    spec: api.FilterFunction | None
+    target: Value | None
+    given: list[Given]
+    open: bool = False
+
+    @property
+    def ordered(self) -> bool:
+        """Whether a leading ``...`` is refused at run time."""
+        return self.spec is None or self.spec.ordered
+
+    @property
+    def exprs(self) -> list[Expr]:
+        return [item.expr for item in self.given]
+
+    def names(self, places: tuple[int, ...]) -> str:
+        """Some of the filters in words, with their positions."""
+        return " with ".join(f"filter {place + 1} (`{self.given[place]}`)" for place in places)
+
+
+STATE_METHODS: dict[str, api.FilterFunction] = {
+    "split": api.FilterFunction("State.split", first=0, exhaustive=True, at_least_one=True),
+    "filter": api.FilterFunction("State.filter", first=0, at_least_one=True),
+}
+"""Methods of a State that take filters."""
+
+
+def library_name(callee: Value) -> str | None:
+    """The canonical name of a library function or class."""
+    if isinstance(callee, Ext):
+        return "nnx." + callee.name.removeprefix("nnx.compat.") if callee.name.startswith("nnx.compat.") else callee.name
+    if isinstance(callee, ClassVal):
+        return getattr(callee.cls, "canonical", None)
+    return None
+
+
+def filter_lists(event: Called) -> list[FilterList]:
+    """The ordered filters that a call gives."""
+    found = _arguments(event)
+    if found is not None:
+        return [found]
+    mapping = _mapping(event)
+    return [mapping] if mapping is not None else []
+
+
+def _arguments(event: Called) -> FilterList | None:
+    callee, bound = event.callee, 0
+    if isinstance(callee, PartialVal):
+        callee, bound = callee.func, len(callee.args)
+    spec, target = _spec(callee)
+    if spec is None:
+        return None
+    if bound > spec.first:  # filters bound by the partial are judged with it, but their places here are not known
+        return None
+    first = spec.first - bound
+    module = event.frame.module
+    if bound == 0 and spec.first and event.args:
+        target = event.args[0]
+    given: list[Given] = []
+    is_open = None in event.args[:first]
+    for value, node in zip(event.args[first:], event.nodes[first:], strict=False):
+        if value is None:
+            is_open = True
+            given.append(Given(UNREAD, node, module, in_place=False))
+        else:
+            given.append(Given(value, node, module, in_place=not isinstance(node, ast.Starred)))
+    return FilterList(module, event.node, event.name, spec, target, given, is_open)
+
+
+UNREAD = Value()
+
+
+def _spec(callee: Value) -> tuple[api.FilterFunction | None, Value | None]:
+    if isinstance(callee, BoundMethod):
+        receiver = present(callee.receiver)
+        return (STATE_METHODS.get(callee.name), receiver) if isinstance(receiver, StateVal) else (None, None)
+    name = library_name(callee)
+    return (api.FILTER_FUNCTIONS.get(name) if name is not None else None), None
+
+
+def _mapping(event: Called) -> FilterList | None:
+    place = _mapping_position(event)
+    if place is None or len(event.args) <= place or len(event.nodes) <= place:
+        return None
+    held = event.args[place]
+    if not isinstance(held, DictVal) or not isinstance(held.node, ast.Dict):
+        return None
+    written = held.node.keys
+    if len(written) != len(held.items) or not held.exact:
+        return None
+    if held.node is not event.nodes[place] and not _same_module(event.frame.module, held.node):
+        return None
+    given = [
+        Given(key, node, event.frame.module)
+        for (key, _), node in zip(held.items, written, strict=True)
+        if node is not None
+    ]
+    if len(given) != len(written):
+        return None
+    return FilterList(event.frame.module, held.node, event.name, None, None, given)
+
+
+def _same_module(module: Module, node: ast.AST) -> bool:
+    tree = module.source.tree
+    return tree is not None and any(item is node for item in ast.walk(tree))
+
+
+MAPPING_FUNCTIONS: dict[str, int] = {**dict.fromkeys(api.FILTER_MAPPINGS, 0), "nnx.prefix": 1}
+"""Functions that take a mapping from filters to something, with its position."""
+
+
+def _mapping_position(event: Called) -> int | None:
+    name = library_name(event.callee)
+    if name is not None:
+        return MAPPING_FUNCTIONS.get(name)
+    if isinstance(event.callee, BoundMethod) and event.callee.name == "split":
+        receiver = present(event.callee.receiver)
+        if isinstance(receiver, Obj) and receiver.cls.derives_from("nnx.Rngs"):
+            return 0
+    return None
+
+
+SINGLE_KEYWORDS: dict[str, str] = {
+    "nnx.Optimizer": "wrt",
+    "nnx.ModelAndOptimizer": "wrt",
+    "nnx.EMA": "only",
+    "nnx.find_duplicates": "only",
+    "nnx.set_metadata": "only",
+    "nnx.with_vars": "only",
+    "nnx.split_rngs": "only",
+    "nnx.with_rngs": "only",
+    "nnx.view": "only",
+    "nnx.with_attributes": "only",
+}
+"""Functions and classes that take one filter by keyword."""
+
+SINGLE_POSITIONS: dict[str, tuple[int, ...]] = {
+    "nnx.Optimizer": (2,),
+    "nnx.ModelAndOptimizer": (2,),
+    "nnx.DiffState": (1,),
+    "nnx.to_predicate": (0,),
+}
+"""Functions and classes that take one filter by position."""
+
+COMBINATORS = frozenset({"nnx.Any", "nnx.All", "nnx.Not"})
+
+
+@dataclass(slots=True)
+class Single:
+    """One filter at one place; ``leaves`` says whether it only meets the leaves of a state."""
+
+    given: Given
+    leaves: bool
+    target: Value | None = None
+
+
+def single_filters(event: Called) -> list[Single]:
+    """Every filter that a call gives, one by one."""
+    found = _arguments(event)
+    if found is not None:
+        return [Single(item, True, found.target) for item in found.given if item.value is not UNREAD]
+    mapping = _mapping(event)
+    if mapping is not None:
+        # The mapping of `Rngs.split` names streams; that of StateAxes meets Variables.
+        return [Single(item, not isinstance(event.callee, BoundMethod)) for item in mapping.given]
+    module, name = event.frame.module, library_name(event.callee)
+    if name is None:
+        return _of_method(event)
+    target = event.args[0] if event.args else None
+    singles: list[Single] = []
+    positions = range(len(event.args)) if name in COMBINATORS else SINGLE_POSITIONS.get(name, ())
+    for position in positions:
+        value = event.args[position] if position < len(event.args) else None
+        if value is not None and position < len(event.nodes):
+            node = event.nodes[position]
+            given = Given(value, node, module, in_place=not isinstance(node, ast.Starred))
+            singles.append(Single(given, name in LEAF_FILTERS, target if name in OPTIMIZERS else None))
+    keyword = SINGLE_KEYWORDS.get(name) or ("filter" if name == "nnx.DiffState" else None)
+    node = _keyword_node(event.node, keyword)
+    if keyword in event.keywords and node is not None:
+        given = Given(event.keywords[keyword], node, module)
+        singles.append(Single(given, name in LEAF_FILTERS, target if name in OPTIMIZERS else None))
+    return singles
+
+
+OPTIMIZERS = frozenset({"nnx.Optimizer", "nnx.ModelAndOptimizer"})
+LEAF_FILTERS = OPTIMIZERS | {"nnx.DiffState", "nnx.EMA", "nnx.set_metadata", "nnx.with_vars"}
+
+
+def _of_method(event: Called) -> list[Single]:
+    callee = event.callee
+    if not (isinstance(callee, BoundMethod) and callee.func is None and callee.name == "set_attributes"):
+        return []
+    receiver = present(callee.receiver)
+    if not (isinstance(receiver, Obj) and receiver.cls.is_pytree):
+        return []
+    pairs = zip(event.args, event.nodes, strict=False)
+    return [
+        Single(Given(value, node, event.frame.module, in_place=not isinstance(node, ast.Starred)), False)
+        for value, node in pairs
+        if value is not None
+    ]
+
+
+def _keyword_node(call: ast.AST, keyword: str | None) -> ast.expr | None:
+    if not isinstance(call, ast.Call):
+        return None
+    return next((item.value for item in call.keywords if item.arg == keyword), None)

@@ -1,0 +1,117 @@
+"""What becomes of the results of ``split``, ``state`` and ``pop`` (NNX313, NNX314, NNX315)."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
+from nnx_lint.model.events import Called, Unpacked
+from nnx_lint.model.expressions import text_of
+from nnx_lint.model.values import BoundMethod, GraphDefVal, Seq, StateVal, Value
+from nnx_lint.reporting import Reporter, judges
+from nnx_lint.rules.filters.reading import library_name
+from nnx_rules.rules import filters as rules
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def parts_of(value: Value) -> Sequence[Value] | None:
+    """The graphdef and States in a tuple that a library function returned."""
+    # A tuple that the program writes itself has a node; what it holds is the program's own affair.
+    if not (isinstance(value, Seq) and value.exact and value.type == "tuple" and value.node is None and value.items):
+        return None
+    return value.items if all(isinstance(item, (GraphDefVal, StateVal)) for item in value.items) else None
+
+
+def maker(event: Unpacked) -> str:
+    """The function whose result is unpacked, as the program writes it."""
+    return text_of(event.value_node.func) if isinstance(event.value_node, ast.Call) else text_of(event.value_node)
+
+
+@judges(rules.SPLIT_ARITY, Unpacked)
+def split_unpack_arity(event: Unpacked, report: Reporter) -> None:
+    parts = parts_of(event.value)
+    if parts is None or not isinstance(event.target, (ast.Tuple, ast.List)):
+        return
+    plain = sum(not isinstance(item, ast.Starred) for item in event.target.elts)
+    if event.count == len(parts) or (event.count is None and plain <= len(parts)):
+        return
+    states = sum(isinstance(part, StateVal) for part in parts)
+    mend = f"{states} State{'s' if states > 1 else ''}"
+    report(
+        event.frame.module,
+        event.target,
+        fix=lambda: _matching(event, len(parts)),
+        function=maker(event),
+        expected=len(parts),
+        given=f"{plain} target{'s' if plain != 1 else ''}" if event.count is not None else f"at least {plain} targets",
+        mend=f"the graphdef and {mend}" if isinstance(parts[0], GraphDefVal) else mend,
+    )
+
+
+def _matching(event: Unpacked, expected: int) -> Fix | None:
+    """One more name for the rest, or one more filter for the last name."""
+    call, target = event.value_node, event.target
+    if not (isinstance(call, ast.Call) and isinstance(target, (ast.Tuple, ast.List)) and event.count is not None):
+        return None
+    source = event.frame.module.source
+    has_rest = any(isinstance(item, ast.Constant) and item.value is ... for item in call.args)
+    if event.count == expected - 1 and has_rest:
+        names = {item.id for item in ast.walk(source.tree or call) if isinstance(item, ast.Name)}
+        end = source.span(target.elts[-1]).end
+        fix = Fix("Add a name for the rest", (Edit(Span(end, end), ", rest"),), Applicability.UNSAFE)
+        return fix if "rest" not in names else None
+    if event.count == expected + 1 and len(call.args) > 1 and not has_rest:
+        end = source.span(call.args[-1]).end
+        return Fix("Add `...` for the rest", (Edit(Span(end, end), ", ..."),), Applicability.UNSAFE)
+    return None
+
+
+@judges(rules.STATE_ARITY, Unpacked)
+def state_unpack_arity(event: Unpacked, report: Reporter) -> None:
+    if not isinstance(event.value, StateVal) or not isinstance(event.value_node, ast.Call):
+        return
+    if event.count is None or event.count < 2:
+        return
+    report(event.frame.module, event.target, function=maker(event), given=event.count)
+
+
+TAKE_STATES: dict[str, int] = {
+    "nnx.update": 1,
+    "nnx.merge": 0,
+    "nnx.to_pure_dict": 0,
+    "nnx.to_flat_state": 0,
+    "nnx.filter_state": 0,
+    "nnx.split_state": 0,
+    "nnx.merge_state": 0,
+    "nnx.replace_by_pure_dict": 0,
+    "nnx.restore_int_paths": 0,
+}
+"""Functions that take States, from which position."""
+
+TUPLE_METHODS = frozenset({"index", "count"})
+
+
+def is_split_result(value: Value | None) -> bool:
+    """Whether a value is the whole tuple that ``nnx.split`` returned."""
+    parts = parts_of(value) if value is not None else None
+    return parts is not None and isinstance(parts[0], GraphDefVal)
+
+
+@judges(rules.SPLIT_NOT_UNPACKED, Called)
+def split_not_unpacked(event: Called, report: Reporter) -> None:
+    callee, module = event.callee, event.frame.module
+    if isinstance(callee, BoundMethod):
+        if is_split_result(callee.receiver) and callee.name not in TUPLE_METHODS and isinstance(event.node, ast.Call):
+            held = event.node.func.value if isinstance(event.node.func, ast.Attribute) else event.node
+            report(module, held, name=text_of(held))
+        return
+    name = library_name(callee)
+    first = TAKE_STATES.get(name) if name is not None else None
+    if first is None:
+        return
+    for value, node in list(zip(event.args, event.nodes, strict=False))[first:]:
+        if is_split_result(value) and not isinstance(node, ast.Starred):
+            report(module, node, name=text_of(node))

@@ -1,0 +1,216 @@
+"""Things given as filters that are none, or that mean something else than they say (NNX306, NNX308, NNX310)."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from nnx_lint.diagnostics import Edit, Fix, Span
+from nnx_lint.model.classes import ClassBase
+from nnx_lint.model.events import Called
+from nnx_lint.model.values import (
+    AliasVal,
+    Array,
+    BoundMethod,
+    ClassVal,
+    Const,
+    DictVal,
+    Ext,
+    FuncVal,
+    GraphDefVal,
+    Obj,
+    PartialVal,
+    Seq,
+    StateVal,
+    UnionTypeVal,
+    Value,
+)
+from nnx_lint.reporting import Reporter, judges
+from nnx_lint.rules.filters.expressions import External, is_literal, type_name
+from nnx_lint.rules.filters.reading import Given, single_filters
+from nnx_rules import api
+from nnx_rules.filters import Misuse, OfType
+from nnx_rules.rules import filters as rules
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+# -- what is no filter ---------------------------------------------------------------------------------------------------------
+
+
+def misuse_of(value: Value) -> tuple[Misuse, str] | None:
+    """Why a value is no filter, and what to write instead, where that is certain."""
+    if isinstance(value, UnionTypeVal):
+        return Misuse.UNION, f"({', '.join(_names(value))})"
+    if isinstance(value, AliasVal):
+        return Misuse.ALIAS, value.origin.cls.name
+    if isinstance(value, Ext) and value.name == "typing.Any":
+        return Misuse.TYPING_ANY, ""
+    if isinstance(value, Obj):
+        return (Misuse.INSTANCE, value.cls.name) if value.cls.is_variable else None
+    if isinstance(value, Const):
+        return None if is_literal(value.value) else (Misuse.OTHER, "")
+    if isinstance(value, (DictVal, Array, GraphDefVal, StateVal)):
+        return Misuse.OTHER, ""
+    if isinstance(value, Seq) and value.type in {"set", "frozenset"}:
+        return Misuse.OTHER, ""
+    return None
+
+
+def _names(union: UnionTypeVal) -> list[str]:
+    names: list[str] = []
+    for member in union.members:
+        if isinstance(member, UnionTypeVal):
+            names += _names(member)
+        elif isinstance(member, (ClassVal, AliasVal)):
+            names.append((member.cls if isinstance(member, ClassVal) else member.origin.cls).name)
+    return names
+
+
+@judges(rules.INVALID_FILTER, Called)
+def invalid_filter(event: Called, report: Reporter) -> None:
+    for single in single_filters(event):
+        for part in single.given.parts():
+            found = misuse_of(part.value)
+            if found is None:
+                continue
+            misuse, replacement = found
+            value = f"`{part}`, {misuse.problem}," if misuse.problem else f"`{part}`"
+            mend = misuse.mend.format(mend=f"`{replacement}`")
+            report(part.module, part.node, fix=lambda part=part: _valid(part), value=value, mend=mend)
+
+
+def _valid(part: Given) -> Fix | None:
+    """The plain types in place of a union, an alias or an instance."""
+    text = _VALID.get(type(part.node), lambda part: None)(part) if part.in_place else None
+    if text is None:
+        return None
+    return Fix(f"Write `{text}`", (Edit(part.module.source.span(part.node), text),))
+
+
+def _union(part: Given) -> str | None:
+    if not isinstance(part.value, UnionTypeVal):
+        return None
+    members: list[str] = []
+
+    def collect(node: ast.expr) -> None:
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+            collect(node.left)
+            collect(node.right)
+        else:
+            members.append(part.module.source.segment(node))
+
+    collect(part.node)
+    return f"({', '.join(members)})"
+
+
+def _alias(part: Given) -> str | None:
+    node = part.node
+    if not isinstance(node, ast.Subscript):
+        return None
+    if isinstance(part.value, AliasVal):
+        return part.module.source.segment(node.value)
+    if isinstance(part.value, UnionTypeVal) and isinstance(node.slice, ast.Tuple):
+        return f"({', '.join(part.module.source.segment(item) for item in node.slice.elts)})"
+    return None
+
+
+def _instance(part: Given) -> str | None:
+    node = part.node
+    if isinstance(part.value, Obj) and isinstance(node, ast.Call) and not isinstance(node.func, ast.Call):
+        return part.module.source.segment(node.func)
+    return None
+
+
+_VALID: dict[type[ast.expr], Callable[[Given], str | None]] = {
+    ast.BinOp: _union,
+    ast.Subscript: _alias,
+    ast.Call: _instance,
+}
+
+
+# -- types that are no types of leaves -----------------------------------------------------------------------------------------
+
+
+@judges(rules.MODULE_TYPE_FILTER, Called)
+def module_type_filter(event: Called, report: Reporter) -> None:
+    for single in single_filters(event):
+        if not single.leaves:
+            continue
+        for part in single.given.parts():
+            if isinstance(part.expr, OfType) and matches_no_leaf(part.expr.type):
+                report(part.module, part.node, filter=part, kind=_kind(part.expr.type))
+
+
+def matches_no_leaf(cls: object) -> bool:
+    """Whether a type certainly is that of no leaf: a graph node, a filter class."""
+    if isinstance(cls, ClassBase):
+        return cls.is_pytree and not cls.is_variable
+    return isinstance(cls, External) and (cls.name in api.FILTER_CLASSES or cls.name in api.FILTER_MAPPINGS)
+
+
+def _kind(cls: object) -> str:
+    name = type_name(cls)
+    if isinstance(cls, External):
+        return "it is the class of a filter and must be called to make one"
+    return f"`{name}` is a class of graph nodes, and a filter meets the Variables that they hold"
+
+
+# -- callables -----------------------------------------------------------------------------------------------------------------
+
+
+@judges(rules.PREDICATE_ARITY, Called)
+def filter_predicate_arity(event: Called, report: Reporter) -> None:
+    for single in single_filters(event):
+        for part in single.given.parts():
+            parameters = _parameters(part.value)
+            if parameters is None:
+                continue
+            given = wrong_arity(parameters[0], parameters[1])
+            if given is not None:
+                report(part.module, part.node, fix=lambda part=part: _add_path(part), given=given)
+
+
+def _parameters(value: Value) -> tuple[FuncVal, int] | None:
+    """The function that is called, and how many of its positional parameters are bound already."""
+    if isinstance(value, FuncVal):
+        return value, 0
+    if isinstance(value, BoundMethod) and isinstance(value.func, FuncVal):
+        return value.func, 1
+    if isinstance(value, PartialVal) and isinstance(value.func, FuncVal) and not value.keywords:
+        return value.func, len(value.args)
+    return None
+
+
+def wrong_arity(func: FuncVal, bound: int) -> str | None:
+    """What a function takes instead of a path and a value; ``None`` if it can be called with these two."""
+    arguments = func.node.args
+    if func.decorators:
+        return None
+    positional = [*arguments.posonlyargs, *arguments.args][bound:]
+    required = len(positional) - len(arguments.defaults)
+    keywords = [
+        item.arg for item, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if default is None
+    ]
+    if keywords:
+        return f"the keyword `{keywords[0]}`"
+    if required > 2:
+        return f"{required} arguments"
+    if len(positional) < 2 and arguments.vararg is None:
+        return f"only `{positional[0].arg}`" if positional else "no argument"
+    return None
+
+
+def _add_path(part: Given) -> Fix | None:
+    """Give a lambda of one parameter the path as its first one."""
+    node = part.node
+    if not (part.in_place and isinstance(node, ast.Lambda) and isinstance(part.value, FuncVal)):
+        return None
+    arguments = node.args
+    if len(arguments.args) != 1 or arguments.posonlyargs or arguments.kwonlyargs or arguments.kwarg:
+        return None
+    names = {item.id for item in ast.walk(node.body) if isinstance(item, ast.Name)}
+    path = next(name for name in ("path", "_path", "_path_") if name not in names and name != arguments.args[0].arg)
+    start = part.module.source.span(arguments.args[0]).start
+    return Fix("Take the path as well", (Edit(Span(start, start), f"{path}, "),))

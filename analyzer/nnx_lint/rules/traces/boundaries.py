@@ -1,0 +1,159 @@
+"""Captured objects at the edge of an ``nnx`` transform: as arguments, as results, as the instance of a bound method (NNX204, NNX205, NNX208, NNX215).
+
+``nnx`` transforms take objects apart on the way in and put them together on the way out, so they refuse those of an outer trace even where nothing
+is changed. ``nnx.eval_shape`` and the decorators that only edit random streams do not.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from nnx_lint.model.attributes import attribute_names, attribute_of
+from nnx_lint.model.classes import UserClass
+from nnx_lint.model.events import Called, Returned, TransformApplied
+from nnx_lint.model.expressions import text_of
+from nnx_lint.model.values import BoundMethod, DictVal, Ext, FuncVal, Obj, PartialVal, Seq, Transformed, Value, options
+from nnx_lint.reporting import Reporter, judges, related
+from nnx_lint.rules.traces.captures import owner_at
+from nnx_rules import transforms
+from nnx_rules.rules import traces as rules
+from nnx_rules.transforms import Arguments, Form
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from nnx_lint.model.frames import TraceScope
+
+
+# -- arguments -----------------------------------------------------------------------------------------------------------------
+
+
+@judges(rules.CAPTURED_INTO_TRANSFORM, Called)
+@judges(rules.JAX_OVER_NNX, Called)
+def captured_argument(event: Called, report: Reporter) -> None:
+    frame = event.frame
+    if not frame.scope:
+        return
+    called = transform_of(event)
+    if called is None or not called[0].name.startswith("nnx.") or called[0].arguments is not Arguments.KEPT:
+        return
+    row, text, operands = called
+    for value, node in operands:
+        for obj in objects_in(value):
+            scope = frame.crossed(obj.level)
+            if scope is None or scope.frame is None or not frame.certain_within(scope) or not holds_variables(obj):
+                continue
+            rule = rules.JAX_OVER_NNX if scope.row.name.startswith("jax.") else rules.CAPTURED_INTO_TRANSFORM
+            if rule is not report.rule:
+                continue
+            module, place = frame.place_within(scope, event.node)
+            name = text_of(node) if node is not None else f"a {obj.cls.name}"
+            if frame is not scope.frame:
+                name, _ = owner_at(frame, scope.frame, place, obj, name)
+            applied = scope.applied
+            where = (related(applied.module, applied.node, f"`{applied.text}` is applied here"),)
+            report(module, place, related=where, name=name, outer=scope.text, transform=text)
+
+
+def transform_of(event: Called) -> tuple[transforms.Transform, str, list[tuple[Value, ast.expr | None]]] | None:
+    """The transform that a call runs, as written, with the operands and their expressions."""
+    node = event.node
+    if not isinstance(node, ast.Call):
+        return None
+    nodes = [*node.args] if len(node.args) == len(event.args) else [None] * len(event.args)
+    given = [(value, where) for value, where in zip(event.args, nodes, strict=True) if value is not None]
+    named = {keyword.arg: keyword.value for keyword in node.keywords if keyword.arg is not None}
+    given += [(value, named.get(name)) for name, value in event.keywords.items()]
+    callee = event.callee
+    if isinstance(callee, BoundMethod) and isinstance(callee.func, Transformed):
+        receiver = node.func.value if isinstance(node.func, ast.Attribute) else None
+        given = [(callee.receiver, receiver), *given]
+        callee = callee.func
+    if isinstance(callee, Obj) and isinstance(callee.cls, UserClass):
+        found = callee.cls.find("__call__")
+        if found is not None and isinstance(found[1], Transformed):
+            given = [(callee, node.func), *given]
+            callee = found[1]
+    if isinstance(callee, Transformed):
+        return callee.applied.row, callee.applied.text, given
+    if isinstance(callee, Ext):
+        row = transforms.find(callee.name)
+        if row is not None and row.form is Form.CALL:
+            return row, event.name, given[row.operands :]
+    return None
+
+
+def objects_in(value: Value, depth: int = 3) -> Iterator[Obj]:
+    """The NNX objects that an argument certainly is or holds."""
+    known = options(value)
+    if isinstance(value, Obj):
+        if value.cls.tracked:
+            yield value
+    elif len(known) > 1:
+        if all(isinstance(option, Obj) and option.cls.tracked for option in known):
+            yield max((option for option in known if isinstance(option, Obj)), key=lambda option: option.level)
+    elif isinstance(value, (Seq, DictVal)) and depth and value.exact:
+        for item in value.items:
+            yield from objects_in(item[1] if isinstance(item, tuple) else item, depth - 1)
+
+
+def holds_variables(obj: Obj, depth: int = 4) -> bool:
+    """Whether an object is a Variable or certainly holds one."""
+    if obj.cls.is_variable:
+        return True
+    if obj.cls.derives_from("nnx.Rngs"):
+        return True
+    values = [attr.value for name in attribute_names(obj) if (attr := attribute_of(obj, name)) is not None]
+    return depth > 0 and any(holds_variables(item, depth - 1) for value in values for item in objects_in(value))
+
+
+# -- bound methods -------------------------------------------------------------------------------------------------------------
+
+
+@judges(rules.BOUND_METHOD_TRANSFORM, TransformApplied)
+def bound_method(event: TransformApplied, report: Reporter) -> None:
+    if not event.applied.row.rejects_bound_methods:
+        return
+    func = event.func
+    while isinstance(func, PartialVal):
+        func = func.func
+    if not isinstance(func, BoundMethod) or not isinstance(func.receiver, Obj):
+        return
+    cls = func.receiver.cls
+    defined = isinstance(func.func, FuncVal) or (func.func is None and func.name == "__call__")
+    if not cls.derives_from("nnx.Module") or not defined:
+        return
+    node = event.func_node
+    inner = node.args[0] if isinstance(node, ast.Call) and node.args else node
+    report(
+        event.frame.module,
+        event.node,
+        transform=event.applied.text,
+        name=text_of(inner),
+        unbound=f"{cls.name}.{func.name}",
+    )
+
+
+# -- results -------------------------------------------------------------------------------------------------------------------
+
+RETURNING = frozenset({"nnx.jit", "nnx.vmap", "nnx.pmap", "nnx.scan", "nnx.shard_map"})
+"""Transforms that take apart what the function returns."""
+
+
+@judges(rules.CAPTURED_RETURNED, Returned)
+def captured_returned(event: Returned, report: Reporter) -> None:
+    scope = running(event)
+    if scope is None or scope.row.name not in RETURNING:
+        return
+    value = event.node.value if isinstance(event.node, ast.Return) else event.node
+    for obj in objects_in(event.value):
+        if event.frame.crossed(obj.level) is not None and holds_variables(obj):
+            name = text_of(value) if isinstance(value, (ast.Name, ast.Attribute)) else f"a {obj.cls.name}"
+            report(event.frame.module, event.node, name=name, transform=scope.text)
+
+
+def running(event: Returned) -> TraceScope | None:
+    """The transform whose function the event is in."""
+    scopes = event.frame.scope
+    return scopes[-1] if scopes and scopes[-1].frame is event.frame else None

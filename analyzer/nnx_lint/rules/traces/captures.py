@@ -1,0 +1,232 @@
+"""What a mutation means for the transforms around it: the captured object, how the traced function names it, where it comes from.
+
+The rules about captured objects share this one judgement. A :class:`Capture` exists only where a running transform certainly captures the changed
+object and the change certainly happens when the traced function gets there.
+
+Invariants: the place of a capture lies in the traced function itself, or at the transform where the function brought the object along (a partial, an
+instance, a bound method); the name is the one used at that place.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from nnx_lint.model.attributes import attribute_of
+from nnx_lint.model.expressions import text_of
+from nnx_lint.model.values import DictVal, Obj, Seq, StateVal, Value, options
+from nnx_lint.reporting import related
+from nnx_rules.transforms import Arguments
+
+if TYPE_CHECKING:
+    from nnx_lint.diagnostics import Related
+    from nnx_lint.model.events import Mutated
+    from nnx_lint.model.frames import Frame, TraceScope
+    from nnx_lint.model.modules import Module
+
+
+@dataclass(slots=True)
+class Capture:
+    """A captured object that is changed.
+
+    Attributes:
+        scope: the transform that captures it.
+        module, node: the place to report.
+        target: the object that is changed.
+        owner: the object that the traced function names: the changed one, or one that holds it.
+        name: what it is called there.
+        held: how the function brought the object along without naming it, if so.
+        where: where the object comes from, in words.
+        nondifferentiated: whether it came in as an argument that the transform hands through as it is.
+        related: the transform, the creation of the object, and the change where that is elsewhere.
+    """
+
+    scope: TraceScope
+    module: Module
+    node: ast.AST
+    target: Value
+    owner: Value
+    name: str
+    held: str | None = None
+    where: str = ""
+    nondifferentiated: bool = False
+    related: tuple[Related, ...] = ()
+
+    @property
+    def whole(self) -> bool:
+        """Whether the named object is itself the changed one."""
+        return self.owner is self.target
+
+
+def capture_of(event: Mutated) -> Capture | None:
+    """The capture that a mutation shows, or ``None`` where there is none, or none that is certain."""
+    frame, target = event.frame, event.target
+    if not frame.scope or (isinstance(target, Obj) and not target.cls.tracked):
+        return None
+    scope = frame.crossed(level_of(target, event.effect))
+    if scope is None or scope.frame is None or not frame.certain_within(scope):
+        return None
+    traced, applied = scope.frame, scope.applied
+    held = next(((value, how) for value, how in scope.held if value is target or holds(value, target)), None)
+    if held is not None:
+        if traced.doubts:
+            return None
+        name = _held_name(scope, *held)
+        capture = Capture(scope, applied.module, applied.node, target, held[0], name, held[1], HELD[held[1]])
+    else:
+        module, node = frame.place_within(scope, event.node)
+        name, owner = (event.name, target) if frame is traced else owner_at(frame, traced, node, target, event.name)
+        capture = Capture(scope, module, node, target, owner, name)
+        capture.where, capture.nondifferentiated = provenance(scope, name, owner)
+    capture.related = tuple(_related(capture, event))
+    return capture
+
+
+HELD = {
+    "transformed": "it is the instance that is transformed",
+    "bound": "it is the instance of the method that is transformed",
+    "partial": "it is an argument of the partial that is transformed",
+}
+
+
+def level_of(target: Value, effect: str) -> int:
+    """The trace level that decides whether the change is allowed."""
+    if isinstance(target, Obj) and target.leaf_level is not None and effect in {"call", "draw"}:
+        return target.leaf_level
+    return target.level if isinstance(target, (Obj, StateVal, Seq, DictVal)) else 0
+
+
+# -- names ---------------------------------------------------------------------------------------------------------------------
+
+
+def owner_at(frame: Frame, traced: Frame, place: ast.AST, target: Value, fallback: str) -> tuple[str, Value]:
+    """The object that a call in the traced function names and whose change in the callee (``frame``) is at hand."""
+    nodes: list[ast.expr] = []
+    func: ast.expr | None = None
+    if isinstance(place, ast.Call):
+        func = place.func.value if isinstance(place.func, ast.Attribute) else place.func
+        nodes = [func, *place.args, *(keyword.value for keyword in place.keywords)]
+    elif isinstance(place, ast.Attribute):
+        func = place.value
+        nodes = [func]
+    held = [(node, value) for node in nodes if (value := value_at(traced, node)) is not None]
+    for node, value in held:
+        if value is target:
+            return text_of(node), value
+    for node, value in held:
+        if isinstance(value, Obj) and holds(value, target):
+            return text_of(node), value
+    receiver = entered(frame, traced).receiver
+    if receiver is not None and func is not None and holds(receiver, target):
+        return text_of(func), receiver
+    return fallback, target
+
+
+def entered(frame: Frame, traced: Frame) -> Frame:
+    """The function that the traced one called, on the way to ``frame``."""
+    while frame.caller is not None and frame.caller is not traced:
+        frame = frame.caller
+    return frame
+
+
+def value_at(frame: Frame, node: ast.expr) -> Value | None:
+    """The value of a name or a dotted name, read without executing anything."""
+    if isinstance(node, ast.Name):
+        found = frame.env.lookup(node.id)
+        return found[1] if found is not None else None
+    if isinstance(node, ast.Attribute):
+        owner = value_at(frame, node.value)
+        attr = attribute_of(owner, node.attr) if isinstance(owner, Obj) else None
+        return attr.value if attr is not None else None
+    return None
+
+
+def holds(owner: Value, target: Value, depth: int = 6) -> bool:
+    """Whether an object holds another one, as far as its attributes have been seen."""
+    if depth == 0:
+        return False
+    members: list[Value] = []
+    if isinstance(owner, Obj):
+        members = [attr.value for attr in owner.attrs.values()]
+    elif isinstance(owner, Seq):
+        members = owner.items
+    elif isinstance(owner, DictVal):
+        members = [value for _, value in owner.items]
+    found = [option for member in members for option in options(member)]
+    return any(option is target for option in found) or any(holds(option, target, depth - 1) for option in found)
+
+
+def _held_name(scope: TraceScope, value: Value, how: str) -> str:
+    node = scope.applied.node
+    given = node.args[0] if isinstance(node, ast.Call) and node.args else None
+    if how == "partial" and isinstance(given, ast.Call):
+        nodes = [*given.args[1:], *(keyword.value for keyword in given.keywords)]
+        names = [text_of(item) for item in nodes if isinstance(item, (ast.Name, ast.Attribute))]
+        given = None
+        if len(names) == 1:
+            return names[0]
+    if how == "bound" and isinstance(given, ast.Attribute):
+        return text_of(given.value)
+    return text_of(given) if given is not None else value.describe()
+
+
+# -- where it comes from -------------------------------------------------------------------------------------------------------
+
+
+OUTSIDE = "it was made outside of the function"
+
+
+def provenance(scope: TraceScope, name: str, owner: Value) -> tuple[str, bool]:
+    """Where a captured object comes from, in words, and whether it is an argument that is not differentiated."""
+    traced = scope.frame
+    if traced is None:
+        return OUTSIDE, False
+    shares = scope.row.arguments is Arguments.SHARED
+    if isinstance(owner, Obj) and owner.leaf_level is not None:
+        return "it shares the Variables of a State from outside of the function", shares and _merges_parameter(traced, owner)
+    root = name.partition("(")[0].partition("[")[0].partition(".")[0]
+    found = traced.env.lookup(root)
+    if found is None:
+        return OUTSIDE, False
+    env, value = found
+    subject = "it is" if root == name else f"`{root}` is"
+    if env.kind == "module":
+        return f"{subject} a global of the module", False
+    if env.func is None:
+        return OUTSIDE, False
+    arguments = env.func.node.args
+    parameters = {item.arg for item in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}
+    if env is not traced.env:
+        what = "a parameter" if root in parameters else "a variable"
+        return f"{subject} {what} of the enclosing function `{env.func.name}`", False
+    if root not in parameters:
+        return OUTSIDE, False
+    if env.func.defaults.get(root) is value:
+        return f"{subject} a default argument", False
+    if shares:
+        return f"`{scope.text}` hands arguments that it does not differentiate through as they are", True
+    return f"{subject} a static argument", False
+
+
+def _merges_parameter(traced: Frame, merged: Obj) -> bool:
+    """Whether an object was merged from a State that is a parameter of the traced function."""
+    node = merged.origin[1] if merged.origin is not None else None
+    if traced.func is None or not isinstance(node, ast.Call):
+        return False
+    parameters = {item.arg for item in (*traced.func.node.args.posonlyargs, *traced.func.node.args.args)}
+    return any(isinstance(item, ast.Name) and item.id in parameters for item in node.args)
+
+
+def _related(capture: Capture, event: Mutated) -> list[Related]:
+    places: list[Related] = []
+    applied = capture.scope.applied
+    if capture.node is not event.node:
+        places.append(related(event.frame.module, event.node, f"`{event.name}` is changed here"))
+    if applied.node is not capture.node:
+        places.append(related(applied.module, applied.node, f"`{applied.text}` is applied here"))
+    if isinstance(capture.target, Obj) and capture.target.origin is not None:
+        module, node = capture.target.origin
+        if node is not capture.node and node is not event.node:
+            places.append(related(module, node, f"the {capture.target.cls.name} is created here"))
+    return places

@@ -1,0 +1,187 @@
+"""Values that leave a traced function through an object outside of it, unchecked (NNX207, NNX214).
+
+Invariants: a value counts as traced only where its expression is computed from an argument that the transform certainly traces; a list of names, a
+counter or a shape that a traced function records is nobody's mistake.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from nnx_lint.model.events import AttributeSet, ContainerFilled, Mutated, OuterNameSet
+from nnx_lint.model.expressions import text_of
+from nnx_lint.model.interpreter import kept_positions
+from nnx_lint.model.values import ClassVal, Ext, Obj, Value
+from nnx_lint.reporting import Reporter, judges
+from nnx_lint.rules.traces.captures import capture_of, level_of, value_at
+from nnx_rules.rules import traces as rules
+from nnx_rules.transforms import Arguments
+
+if TYPE_CHECKING:
+    from nnx_lint.model.frames import Frame, TraceScope
+
+
+@judges(rules.UNTRACKED_MUTATION, Mutated)
+def untracked(event: Mutated, report: Reporter) -> None:
+    if event.effect != "untracked" or not isinstance(event.target, Obj):
+        return
+    capture = capture_of(event)
+    if capture is not None and capture.held is None:
+        report(
+            capture.module,
+            capture.node,
+            related=capture.related,
+            name=capture.name,
+            transform=capture.scope.text,
+            action=event.action,
+        )
+
+
+@judges(rules.TRACER_ESCAPE, ContainerFilled)
+@judges(rules.UNTRACKED_MUTATION, ContainerFilled)
+def container_filled(event: ContainerFilled, report: Reporter) -> None:
+    frame = event.frame
+    scope = frame.crossed(level_of(event.container, "write"))
+    stored = stored_node(event.node)
+    if scope is None or scope.frame is not frame or stored is None or not is_traced(frame, scope, stored):
+        return
+    target = container_node(event.node)
+    if target is None or (isinstance(target, ast.Name) and target.id in parameters(frame)):
+        return
+    owner = value_at(frame, target.value) if isinstance(target, ast.Attribute) else None
+    tracked = isinstance(owner, Obj) and owner.cls.tracked
+    if tracked is (report.rule is rules.UNTRACKED_MUTATION):
+        report(frame.module, event.node, name=text_of(target), transform=scope.text, action=event.action)
+
+
+@judges(rules.TRACER_ESCAPE, AttributeSet)
+def attribute_of_plain_object(event: AttributeSet, report: Reporter) -> None:
+    frame = event.frame
+    if event.obj.cls.tracked or event.value_node is None:
+        return
+    scope = frame.crossed(event.obj.level)
+    if scope is None or scope.frame is not frame or not is_traced(frame, scope, event.value_node):
+        return
+    target = event.node.targets[0] if isinstance(event.node, ast.Assign) else None
+    if isinstance(target, ast.Attribute):
+        report(frame.module, event.node, name=text_of(target), transform=scope.text)
+
+
+@judges(rules.TRACER_ESCAPE, OuterNameSet)
+def outer_name(event: OuterNameSet, report: Reporter) -> None:
+    frame = event.frame
+    scope = frame.scope[-1] if frame.scope else None
+    if scope is not None and scope.frame is frame and event.value_node is not None:
+        if is_traced(frame, scope, event.value_node):
+            report(frame.module, event.node, name=event.name, transform=scope.text)
+
+
+# -- what is stored where ------------------------------------------------------------------------------------------------------
+
+
+def container_node(node: ast.AST) -> ast.expr | None:
+    """The container that a statement or call fills."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        return node.func.value
+    if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
+        return node.targets[0].value
+    return None
+
+
+def stored_node(node: ast.AST) -> ast.expr | None:
+    """The expression that a statement or call stores."""
+    if isinstance(node, ast.Call) and node.args:
+        return node.args[-1]
+    return node.value if isinstance(node, ast.Assign) else None
+
+
+# -- which values are traced ---------------------------------------------------------------------------------------------------
+
+PARTLY = frozenset({"jax.vmap", "nnx.vmap", "jax.pmap", "nnx.pmap", "jax.shard_map", "nnx.shard_map"})
+"""Transforms that may hand arguments through, depending on options."""
+
+
+def parameters(frame: Frame) -> list[str]:
+    """The names of the positional parameters of the function of a frame."""
+    if frame.func is None:
+        return []
+    arguments = frame.func.node.args
+    return [item.arg for item in (*arguments.posonlyargs, *arguments.args)]
+
+
+def traced_parameters(frame: Frame, scope: TraceScope) -> set[str]:
+    """The parameters of a transformed function that certainly hold tracers."""
+    row, func = scope.row, frame.func
+    if func is None or not row.level or scope.held or (row.name in PARTLY and "in_axes" in scope.applied.keywords):
+        return set()
+    names = parameters(frame)
+    kept = kept_positions(scope.applied, func, len(names))
+    if row.arguments is Arguments.SHARED and "argnums" in scope.applied.keywords and not kept:
+        return set()
+    if any(name in scope.applied.keywords for name in ("static_argnums", "static_argnames")) and not kept:
+        return set()
+    skipped = {names[0]} if frame.receiver is not None and names else set()
+    defaults = func.defaults.keys()
+    return {name for i, name in enumerate(names) if i not in kept and name not in skipped and name not in defaults}
+
+
+def is_traced(frame: Frame, scope: TraceScope, node: ast.expr) -> bool:
+    """Whether an expression in the traced function is certainly computed from a traced argument."""
+    func = frame.func
+    if func is None:
+        return False
+    known = traced_parameters(frame, scope)
+    if not isinstance(func.node, ast.Lambda):
+        rebound: dict[str, list[ast.expr | None]] = {}
+        for item in ast.walk(func.node):
+            if isinstance(item, ast.Assign) and len(item.targets) == 1 and isinstance(item.targets[0], ast.Name):
+                rebound.setdefault(item.targets[0].id, []).append(item.value)
+            elif isinstance(item, ast.Name) and isinstance(item.ctx, ast.Store):
+                rebound.setdefault(item.id, [])
+        stores = {name: sum(isinstance(item, ast.Name) and isinstance(item.ctx, ast.Store) and item.id == name for item in ast.walk(func.node)) for name in rebound}
+        known = {name for name in known if name not in rebound}
+        for name, values in rebound.items():
+            if len(values) == stores[name] == 1 and values[0] is not None and _computed(frame, values[0], known):
+                known = known | {name}
+    return _computed(frame, node, known)
+
+
+NUMERIC = ("jax.numpy.", "jax.nn.", "jax.lax.")
+
+
+def _computed(frame: Frame, node: ast.expr, known: set[str]) -> bool:
+    if isinstance(node, ast.Name):
+        return node.id in known
+    if isinstance(node, ast.BinOp):
+        return _computed(frame, node.left, known) or _computed(frame, node.right, known)
+    if isinstance(node, ast.UnaryOp):
+        return not isinstance(node.op, ast.Not) and _computed(frame, node.operand, known)
+    if isinstance(node, ast.Subscript):
+        return _computed(frame, node.value, known)
+    if isinstance(node, (ast.Tuple, ast.List)):
+        return any(_computed(frame, item, known) for item in node.elts)
+    if isinstance(node, ast.Call):
+        if isinstance(node.func, ast.Attribute) and _computed(frame, node.func.value, known):
+            return isinstance(node.func.value, ast.BinOp) or node.func.attr in REDUCTIONS
+        callee = _callee(frame, node.func)
+        numeric = isinstance(callee, Ext) and callee.name.startswith(NUMERIC) and callee.name not in PLAIN
+        variable = isinstance(callee, ClassVal) and callee.cls.is_variable
+        return (numeric or variable) and any(_computed(frame, item, known) for item in node.args)
+    return False
+
+
+PLAIN = frozenset(f"jax.numpy.{name}" for name in ("shape", "ndim", "size", "dtype", "result_type", "finfo", "iinfo"))
+REDUCTIONS = frozenset({"sum", "mean", "max", "min", "prod", "std", "var", "astype", "reshape", "transpose", "flatten"})
+
+
+def _callee(frame: Frame, node: ast.expr) -> Value | None:
+    from nnx_lint.model.imports import library_value
+
+    if isinstance(node, ast.Attribute):
+        owner = _callee(frame, node.value)
+        return library_value(f"{owner.name}.{node.attr}") if isinstance(owner, Ext) else None
+    found = frame.env.lookup(node.id) if isinstance(node, ast.Name) else None
+    return found[1] if found is not None else None
+
+

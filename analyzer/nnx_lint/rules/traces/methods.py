@@ -1,0 +1,184 @@
+"""Methods under a transform: static ``self``, transformed bound methods kept on the object, ``self`` of a plain class (NNX211, NNX212, NNX213).
+
+What a method needs of the object decides: one that reads no data of it may be baked into a compiled function without harm.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from nnx_lint.diagnostics import Edit, Fix
+from nnx_lint.model.attributes import attribute_of
+from nnx_lint.model.classes import UserClass
+from nnx_lint.model.events import ClassDefined, Constructed
+from nnx_lint.model.interpreter import kept_positions
+from nnx_lint.model.library import literal_positions
+from nnx_lint.model.values import BoundMethod, Const, Ext, FuncVal, Obj, Transformed, Value, options
+from nnx_lint.reporting import Reporter, judges
+from nnx_rules.attributes import Kind
+from nnx_rules.rules import traces as rules
+from nnx_rules.transforms import Arguments
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from nnx_lint.model.values import TransformVal
+
+DATA = frozenset({Kind.ARRAY, Kind.VARIABLE, Kind.PYTREE, Kind.REGISTERED})
+
+
+def transformed_methods(cls: UserClass) -> Iterator[tuple[str, TransformVal, FuncVal]]:
+    """The methods that a class body itself defines under a transform, with their functions."""
+    for name, method in cls.methods.items():
+        if isinstance(method, Transformed) and isinstance(method.func, FuncVal) and method.func.cls is cls:
+            named = {text for item in method.func.node.decorator_list if isinstance(item, ast.Name) for text in (item.id,)}  # type: ignore[union-attr]
+            if named.isdisjoint({"staticmethod", "classmethod"}):
+                yield name, method.applied, method.func
+
+
+def reads_data(obj: Obj, func: FuncVal, seen: frozenset[str] = frozenset()) -> bool:
+    """Whether a method certainly reads data of its instance, itself or through its other methods."""
+    parameters = [*func.node.args.posonlyargs, *func.node.args.args]
+    if not parameters or not isinstance(obj.cls, UserClass):
+        return False
+    for node in ast.walk(func.node):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == parameters[0].arg:
+            attr = attribute_of(obj, node.attr)
+            if attr is not None:
+                if any(is_data(option) for option in options(attr.value)):
+                    return True
+                continue
+            found = obj.cls.find(node.attr)
+            method = found[1].func if found is not None and isinstance(found[1], Transformed) else found and found[1]
+            if isinstance(method, FuncVal) and node.attr not in seen and reads_data(obj, method, seen | {node.attr}):
+                return True
+    return False
+
+
+def is_data(value: Value) -> bool:
+    facts = value.facts()
+    return facts.kind in DATA or facts.holds_data is True
+
+
+# -- static self ---------------------------------------------------------------------------------------------------------------
+
+
+@judges(rules.STATIC_SELF, Constructed)
+def static_self(event: Constructed, report: Reporter) -> None:
+    for name, applied, func in transformed_methods(event.cls):
+        if applied.row.arguments is Arguments.SHARED or 0 not in kept_positions(applied, func, 1):
+            continue
+        if applied.row.name.startswith("nnx.") or reads_data(event.obj, func):
+            report(
+                event.cls.module,
+                applied.node,
+                fix=lambda applied=applied, func=func: plain_nnx_jit(applied, func),  # type: ignore[misc]
+                cls=event.cls.name,
+                path=name,
+            )
+
+
+def plain_nnx_jit(applied: TransformVal, func: FuncVal) -> Fix | None:
+    """Write ``@nnx.jit`` for a ``jit`` whose only option makes ``self`` static."""
+    module = applied.module
+    namespace = next((name for name, value in module.env.names.items() if isinstance(value, Ext) and value.name == "nnx"), None)
+    if namespace is None or applied.row.name not in {"jax.jit", "nnx.jit"} or len(applied.keywords) != 1:
+        return None
+    if kept_positions(applied, func, 1) != {0}:
+        return None
+    return Fix(f"Use `@{namespace}.jit`", (Edit(module.source.span(applied.node), f"{namespace}.jit"),))
+
+
+# -- transformed bound methods -------------------------------------------------------------------------------------------------
+
+
+@judges(rules.JITTED_METHOD_STORED, Constructed)
+def stored_method(event: Constructed, report: Reporter) -> None:
+    for name, attr in event.obj.attrs.items():
+        value = attr.value
+        if not isinstance(value, Transformed) or not attr.assignments:
+            continue
+        row, func = value.applied.row, value.func
+        if not row.name.startswith("jax.") or not row.level or not isinstance(func, BoundMethod):
+            continue
+        if func.receiver is event.obj and isinstance(func.func, FuncVal) and reads_data(event.obj, func.func):
+            place = attr.assignments[-1]
+            report(place.module, place.node, cls=event.cls.name, path=name, transform=value.applied.text)
+
+
+# -- plain classes -------------------------------------------------------------------------------------------------------------
+
+TRACING = frozenset({"jax.jit", "nnx.jit", "jax.checkpoint", "nnx.remat", "jax.make_jaxpr"})
+"""Transforms that make a tracer of every argument that is not static."""
+
+BATCHING = frozenset({"jax.vmap", "nnx.vmap"})
+DIFFERENTIATING = frozenset({"jax.grad", "jax.value_and_grad", "nnx.grad", "nnx.value_and_grad"})
+
+INERT_BASES = frozenset({"object", "ABC", "Generic", "Protocol"})
+
+
+@judges(rules.PLAIN_SELF, ClassDefined)
+def plain_self(event: ClassDefined, report: Reporter) -> None:
+    cls = event.cls
+    if not may_not_be_argument(cls):
+        return
+    for name, applied, func in transformed_methods(cls):
+        if takes_self(applied, func):
+            report(cls.module, applied.node, cls=cls.name, transform=applied.text, path=name)
+
+
+def may_not_be_argument(cls: UserClass) -> bool:
+    """Whether JAX certainly refuses instances of a class as arguments."""
+    if cls.is_pytree or cls.is_variable or cls.is_open or registered_by_call(cls):
+        return False
+    for item in cls.ancestors:
+        if not isinstance(item, UserClass):
+            return False
+        if item.unknown_decorators or item.registered_container or item.registered_data or item.dynamic:
+            return False
+        if not {"__init_subclass__", "__jax_array__"}.isdisjoint(item.methods):
+            return False
+        if not item.decorators.keys() <= {"dataclasses.dataclass"}:
+            return False
+        for base in item.node.bases:
+            head = base.value if isinstance(base, ast.Subscript) else base
+            last = head.attr if isinstance(head, ast.Attribute) else head.id if isinstance(head, ast.Name) else ""
+            if last not in INERT_BASES and not any(last == parent.name for parent in item.bases):
+                return False
+    return True
+
+
+def registered_by_call(cls: UserClass) -> bool:
+    """Whether the module names the class in a call, which may register it: ``jax.tree_util.register_pytree_node(Cls, ...)``."""
+    tree = cls.module.source.tree
+    for node in ast.walk(tree) if tree is not None else ():
+        if isinstance(node, ast.Call):
+            given = [*node.args, *(keyword.value for keyword in node.keywords)]
+            if any(isinstance(item, ast.Name) and item.id == cls.name for item in given):
+                return True
+    return False
+
+
+def takes_self(applied: TransformVal, func: FuncVal) -> bool:
+    """Whether a transform certainly makes ``self`` an argument that JAX has to understand."""
+    row, options = applied.row.name, applied.keywords
+    if not func.node.args.posonlyargs and not func.node.args.args:
+        return False
+    if row in TRACING:
+        static = [options.get(name) for name in applied.row.static_options]
+        known = all(value is None or names_or_positions(value) for value in static)
+        return known and 0 not in kept_positions(applied, func, 1)
+    if row in BATCHING:
+        axes = options.get("in_axes")
+        return axes is None or (isinstance(axes, Const) and isinstance(axes.value, int))
+    if row in DIFFERENTIATING:
+        positions = literal_positions(options.get("argnums"), default=(0,))
+        return positions is not None and 0 in positions
+    return False
+
+
+def names_or_positions(value: Value) -> bool:
+    """Whether a static option is written out."""
+    members = getattr(value, "items", [value]) if getattr(value, "exact", True) else []
+    return bool(members) and all(isinstance(item, Const) and isinstance(item.value, (int, str)) for item in members)

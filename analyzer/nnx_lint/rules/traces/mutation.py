@@ -1,0 +1,89 @@
+"""Captured objects that a function under a transform changes (NNX201, NNX202, NNX203, NNX206, NNX209, NNX210).
+
+One mutation breaks one rule: how the function got the object decides first, then what it does to it.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from nnx_lint.diagnostics import Edit, Fix, Span
+from nnx_lint.model.events import Mutated
+from nnx_lint.model.values import Obj
+from nnx_lint.reporting import Reporter, judges
+from nnx_lint.rules.traces.captures import Capture, capture_of
+from nnx_rules.rules import traces as rules
+
+if TYPE_CHECKING:
+    from nnx_lint.model.modules import Module
+    from nnx_rules.registry import Rule
+
+
+def broken(event: Mutated) -> tuple[Rule, Capture] | None:
+    """The rule that a mutation breaks, with the capture."""
+    if event.effect not in {"write", "call", "draw"}:
+        return None
+    capture = capture_of(event)
+    if capture is None:
+        return None
+    if event.effect == "draw" and capture.whole:
+        return rules.CAPTURED_RNGS, capture
+    if capture.held is not None:
+        return (rules.PARTIAL_CAPTURE if capture.held == "partial" else rules.TRANSFORMED_INSTANCE), capture
+    if capture.nondifferentiated:
+        return rules.NONDIFF_ARGUMENT_MUTATED, capture
+    if event.effect == "write" and capture.whole:
+        return rules.CAPTURED_MUTATION, capture
+    return rules.CAPTURED_STATEFUL_CALL, capture
+
+
+@judges(rules.CAPTURED_MUTATION, Mutated)
+@judges(rules.CAPTURED_STATEFUL_CALL, Mutated)
+@judges(rules.CAPTURED_RNGS, Mutated)
+@judges(rules.NONDIFF_ARGUMENT_MUTATED, Mutated)
+@judges(rules.TRANSFORMED_INSTANCE, Mutated)
+@judges(rules.PARTIAL_CAPTURE, Mutated)
+def captured_object_changed(event: Mutated, report: Reporter) -> None:
+    found = broken(event)
+    if found is None or found[0] is not report.rule:
+        return
+    rule, capture = found
+    where = capture.where
+    if rule is rules.CAPTURED_MUTATION:
+        where = f"{where}, and a function under `{capture.scope.text}` captures it"
+    report(
+        capture.module,
+        capture.node,
+        fix=(lambda: copying_merge(capture)) if rule is rules.NONDIFF_ARGUMENT_MUTATED else None,
+        related=capture.related,
+        name=capture.name,
+        where=where,
+        transform=capture.scope.text,
+        state=changed_state(event),
+    )
+
+
+def changed_state(event: Mutated) -> str:
+    """What a change of an object changes, for messages."""
+    if event.effect == "write" and isinstance(event.target, Obj):
+        return event.target.cls.name if event.target.cls.is_variable else "attributes"
+    return event.state
+
+
+def copying_merge(capture: Capture) -> Fix | None:
+    """Add ``copy=True`` to the merge that made the object, if one in the same file did."""
+    owner = capture.owner
+    origin = owner.origin if isinstance(owner, Obj) and owner.leaf_level is not None else None
+    if origin is None or origin[0] is not capture.module or not isinstance(origin[1], ast.Call):
+        return None
+    return add_keyword(origin[0], origin[1], "copy=True")
+
+
+def add_keyword(module: Module, call: ast.Call, text: str) -> Fix | None:
+    """Append a keyword argument to a call."""
+    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    if not given:
+        return None
+    end = max(module.source.span(node).end for node in given)
+    return Fix(f"Add `{text}`", (Edit(Span(end, end), f", {text}"),))

@@ -1,0 +1,355 @@
+"""`make primer`: nnx-lint on a dozen pinned packages that nobody here wrote, compared with what was found before.
+
+Each package is linted twice, at the default settings and with every rule. A finding is known by its file, its rule, the
+function or class around it and the text of its line, so that it survives edits of the analyzer that move nothing. The
+record, `tests/primer/findings.toml`, holds every one of them with a verdict, true or false, and the reason of somebody
+who read the code.
+
+Fails, with a report, if a finding is new, has vanished or has no verdict, if a false one stands at the default
+settings, or if the analyzer fails. `--update` writes the record anew and keeps the verdicts; the new findings are then
+without one, and somebody has to read the code. A change of the record belongs into the commit that causes it.
+"""
+
+import argparse
+import ast
+import json
+import sys
+import time
+import tomllib
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from fetch import Package, fetch
+from nnx_lint.checking import Checker
+from nnx_lint.files import discover, import_roots
+from nnx_lint.selection import Options
+from nnx_lint.source import SourceError, SourceFile
+from nnx_rules.registry import Rule
+
+MOST = 50
+"""How many items of one kind a report shows."""
+
+RECORD = Path(__file__).resolve().parent.parent / "tests" / "primer" / "findings.toml"
+
+PACKAGES = (
+    Package("bijx", "1.3.2", "c8d8f87ccde69e90a9468027763202e9d4e4815f5c2692e218ba97ad3def6731"),
+    Package("blaxbird", "0.2.0", "f2f16c0c7b6eff7009bbe3ceb292b398223f11704462d71bfe2beaaf0af7fb03"),
+    Package("calibrax", "0.1.1", "31c954986a2e53f699f299409fdd3ce001f0276375b614ed044509a7ea7a1047"),
+    Package("datarax", "0.1.4", "d0d45d9060925a67f531895dd218dd46b35708bf8a6eef4a6cd39985a6d93049"),
+    Package("diffbio", "0.1.0", "558d17d6e05b634ce74e3dd079e15afe389d722213b134bb768b9970535edbf7"),
+    Package("heal-swin-nnx", "0.2.0", "f76e02ec917efd55b15587e6c9ed1242fe6c542d2845e1ab6842103c37a6c04f"),
+    Package("jraphx", "0.1.0", "cb4deb7008531b7fcd222746bff31652d92852fd4f7ebe7fdb6f8f4534fb22f9"),
+    Package("lpips-nnx", "0.1.0", "dc09f985a0f8969f51ae0d53cb2d53522a4d006e83a049eb4aa7628aa9ba1da4"),
+    Package("mamba2-jax", "1.1.2", "17d015f0ac6d64c94bbf4be6d90b875eaad643bb78686508572ec0af7bc71721"),
+    Package("nnx-ppo", "0.3.0", "733a3282ce08cd592176895026a2d5e3da988bc8de5bbc9a5061e7595cb222ed"),
+    Package("substrax", "0.1.22", "2436eb662d5a240e7f859c9a2e8a03f6489fe2b7b91386fe2258ff4303e6c63c"),
+    Package("zlynx", "0.1.11", "657585aa97b06fb029d759b7497124d9af78dabbdc46d81b0854861977303ad9"),
+)
+
+
+class Key(NamedTuple):
+    """What a finding is known by; several on one line may share it."""
+
+    package: str
+    file: str
+    rule: str
+    symbol: str
+    source: str
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What the linter says about a line of a package."""
+
+    key: Key
+    line: int
+    code: str
+    message: str
+
+    @property
+    def place(self) -> str:
+        """`jraphx/nn/conv.py:12`."""
+        return f"{self.key.file}:{self.line}"
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A finding in the record; `verdict` is `None` until somebody has read the code."""
+
+    key: Key
+    verdict: bool | None = None
+    reason: str = ""
+
+
+@dataclass
+class Record:
+    """What `findings.toml` holds.
+
+    Attributes:
+        newer_syntax: files that only a newer Python can parse, with that version; they are left out below it.
+    """
+
+    newer_syntax: dict[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
+    findings: list[Judged] = field(default_factory=list[Judged])
+
+    def unreadable(self, file: str, version: tuple[int, ...] = sys.version_info[:2]) -> bool:
+        """Whether this Python is too old for a file."""
+        return version < self.newer_syntax.get(file, (0,))
+
+
+@dataclass
+class Scan:
+    """What the linter finds in a package, at the default settings and with every rule, and where it fails."""
+
+    lines: int = 0
+    by_default: list[Finding] = field(default_factory=list[Finding])
+    with_all: list[Finding] = field(default_factory=list[Finding])
+    problems: list[str] = field(default_factory=list[str])
+
+
+# -- the linter --------------------------------------------------------------------------------------------------------
+
+
+def scan(package: str, folder: Path, record: Record) -> Scan:
+    """Lint an unpacked package."""
+    result = Scan()
+    sources: dict[str, SourceFile] = {}
+    found = discover([str(folder)])
+    for path in found.files:
+        file = Path(path).relative_to(folder).as_posix()
+        if record.unreadable(file):
+            continue
+        try:
+            source = sources[path] = SourceFile.read(path)
+        except SourceError as error:
+            result.problems.append(str(error))
+            continue
+        result.lines += source.line_count
+        if source.error is not None:
+            result.problems.append(
+                f"{file}:{source.error.line}: syntax error: {source.error.message}; "
+                f'if a newer Python can read it, say so under [newer-syntax]: "{file}" = "3.12"'
+            )
+    readable = {path: source for path, source in sources.items() if source.error is None}
+
+    def lint(selected: Callable[[Rule], bool]) -> list[Finding]:
+        checker = Checker(Options(selected=selected), import_roots(found.files, [str(folder)]))
+        findings = [
+            _finding(
+                package, folder, readable[diagnostic.path], diagnostic.span.start, diagnostic.rule, diagnostic.message
+            )
+            for diagnostic in checker.check(readable)
+        ]
+        problems = (problem.replace(f"{folder}/", "") for problem in checker.problems)
+        result.problems += (problem for problem in problems if problem not in result.problems)
+        return findings
+
+    result.by_default = lint(lambda rule: rule.default)
+    result.with_all = lint(lambda rule: True)
+    result.problems += (
+        f"{finding.place}: {finding.code} is found at the default settings, but not with every rule"
+        for finding in set(result.by_default) - set(result.with_all)
+    )
+    return result
+
+
+def _finding(package: str, folder: Path, source: SourceFile, offset: int, rule: Rule, message: str) -> Finding:
+    line, _ = source.location(offset)
+    file = Path(source.path).relative_to(folder).as_posix()
+    key = Key(package, file, rule.name, enclosing(source, offset), source.line_text(line).strip())
+    return Finding(key, line, rule.code, message)
+
+
+def enclosing(source: SourceFile, offset: int) -> str:
+    """The qualified name of the innermost definition around a position, decorators included; empty in a module."""
+    names: list[str] = []
+    node: ast.AST | None = source.tree
+    while node is not None:
+        node = next((child for child in _definitions(node) if _covers(source, child, offset)), None)
+        if node is not None:
+            names.append(node.name)
+    return ".".join(names)
+
+
+_Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+
+
+def _definitions(node: ast.AST) -> Iterator[_Definition]:
+    """The nearest definitions below a node."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, _Definition):
+            yield child
+        else:
+            yield from _definitions(child)
+
+
+def _covers(source: SourceFile, node: _Definition, offset: int) -> bool:
+    spans = [source.span(node), *(source.span(decorator) for decorator in node.decorator_list)]
+    return min(span.start for span in spans) <= offset < max(span.end for span in spans)
+
+
+# -- the record --------------------------------------------------------------------------------------------------------
+
+
+def read_record(path: Path) -> Record:
+    """Read `findings.toml`; an empty record where there is none.
+
+    Raises:
+        KeyError: a finding lacks a part of its key.
+        TypeError: a verdict is neither true nor false.
+    """
+    if not path.exists():
+        return Record()
+    data: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+    newer = {file: tuple(map(int, version.split("."))) for file, version in data.get("newer-syntax", {}).items()}
+    findings = [_judged(entry) for entry in data.get("finding", [])]
+    return Record(newer, findings)
+
+
+def _judged(entry: Mapping[str, Any]) -> Judged:
+    key = Key(*(str(entry[part]) for part in Key._fields))
+    verdict = entry.get("verdict")
+    if verdict is not None and not isinstance(verdict, bool):
+        raise TypeError(f"{key.file}: a verdict is true or false, not {verdict!r}")
+    return Judged(key, verdict, str(entry.get("reason", "")).strip())
+
+
+HEADER = """\
+# What nnx-lint finds in the packages of `make primer`, every rule on. Each finding was judged by reading the code:
+# `verdict` says whether it is right, `reason` why. Written by `python scripts/primer.py --update`, which keeps both.
+"""
+
+
+def write_record(path: Path, record: Record) -> None:
+    """Write `findings.toml`, in the order of the keys."""
+    parts = [HEADER]
+    if record.newer_syntax:
+        parts.append(
+            "\n# Files that an older Python cannot parse; below that version they are left out.\n[newer-syntax]\n"
+        )
+        parts += (f'{_toml(file)} = "{".".join(map(str, v))}"\n' for file, v in sorted(record.newer_syntax.items()))
+    for judged in sorted(record.findings, key=lambda judged: judged.key):
+        parts.append("\n[[finding]]\n")
+        parts += (f"{name} = {_toml(value)}\n" for name, value in judged.key._asdict().items())
+        if judged.verdict is not None:
+            parts.append(f"verdict = {_toml(judged.verdict)}\nreason = {_toml(judged.reason)}\n")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(parts), encoding="utf-8")
+
+
+def _toml(value: str | bool) -> str:
+    # A JSON string is a TOML basic string, but for one control character.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def updated(record: Record, scans: Mapping[str, Scan]) -> Record:
+    """The record with exactly the findings of these scans; verdicts stay with their keys."""
+    known: defaultdict[Key, list[Judged]] = defaultdict(list)
+    for judged in record.findings:
+        known[judged.key].append(judged)
+    kept = [judged for judged in record.findings if _is_out_of_sight(judged.key, record, scans)]
+    for result in scans.values():
+        for finding in result.with_all:
+            before = known[finding.key]
+            kept.append(before.pop(0) if before else Judged(finding.key))
+    return Record(record.newer_syntax, kept)
+
+
+def _is_out_of_sight(key: Key, record: Record, scans: Mapping[str, Scan]) -> bool:
+    return key.package not in scans or record.unreadable(key.file)
+
+
+# -- the comparison ----------------------------------------------------------------------------------------------------
+
+
+def differences(record: Record, scans: Mapping[str, Scan]) -> dict[str, list[str]]:
+    """What is wrong, in words, by kind; empty lists where nothing is."""
+    recorded = [judged for judged in record.findings if not _is_out_of_sight(judged.key, record, scans)]
+    found = [finding for result in scans.values() for finding in result.with_all]
+    by_default = {finding for result in scans.values() for finding in result.by_default}
+    unmet = Counter(judged.key for judged in recorded)
+    new: list[Finding] = []
+    for finding in found:
+        if unmet[finding.key]:
+            unmet[finding.key] -= 1
+        else:
+            new.append(finding)
+    verdicts: defaultdict[Key, set[bool | None]] = defaultdict(set)
+    for judged in recorded:
+        verdicts[judged.key].add(judged.verdict)
+    return {
+        "the analyzer fails": [problem for result in scans.values() for problem in result.problems],
+        "new": [_shown(finding, by_default) for finding in new],
+        "vanished": [f"{key.file} {key.rule} in {key.symbol}\n      {key.source}" for key in unmet.elements()],
+        "without a verdict": [
+            f"{judged.key.file} {judged.key.rule} in {judged.key.symbol}\n      {judged.key.source}"
+            for judged in recorded
+            if judged.verdict is None or not judged.reason
+        ],
+        "false, and at the default settings": [
+            _shown(finding, by_default) for finding in found if finding in by_default and False in verdicts[finding.key]
+        ],
+    }
+
+
+def _shown(finding: Finding, by_default: Iterable[Finding]) -> str:
+    scope = "" if finding in by_default else " (not at the default settings)"
+    return (
+        f"{finding.place}: {finding.code} {finding.key.rule}{scope} in {finding.key.symbol or 'the module'}\n"
+        f"      {finding.key.source}\n      {finding.message}"
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Scan, compare, report; 0 if the record is what was found."""
+    names = [package.name for package in PACKAGES]
+    parser = argparse.ArgumentParser(description="Lint real packages and compare with the recorded findings.")
+    parser.add_argument("--update", action="store_true", help="write the record anew, keeping verdicts")
+    parser.add_argument("packages", nargs="*", metavar="PACKAGE", help=f"only these ones of {', '.join(names)}")
+    options = parser.parse_args(arguments)
+    unknown = set(options.packages) - set(names)
+    if unknown:
+        parser.error(f"no package of the primer: {', '.join(sorted(unknown))}")
+
+    record = read_record(RECORD)
+    chosen = [package for package in PACKAGES if not options.packages or package.name in options.packages]
+    folders = {package.name: fetch(package) for package in chosen}
+    start = time.perf_counter()
+    scans = {name: scan(name, folder, record) for name, folder in folders.items()}
+    seconds = time.perf_counter() - start
+    if options.update:
+        record = updated(record, scans)
+        write_record(RECORD, record)
+    return report(record, scans, seconds)
+
+
+def report(record: Record, scans: Mapping[str, Scan], seconds: float) -> int:
+    """Print what was found and what is wrong; 1 if anything is."""
+    for name, result in scans.items():
+        counts = f"{len(result.by_default)} findings, {len(result.with_all)} with every rule"
+        print(f"{name:15} {result.lines:7,} lines, {counts}")
+    for file, version in sorted(record.newer_syntax.items()):
+        if record.unreadable(file):
+            print(f"not read: {file} needs Python {'.'.join(map(str, version))}")
+    lines = sum(result.lines for result in scans.values())
+    print(f"primer: {len(scans)} packages, {lines:,} lines, linted twice in {seconds:.1f} s")
+    wrong = {kind: items for kind, items in differences(record, scans).items() if items}
+    for kind, items in wrong.items():
+        print(f"\n{kind}: {len(items)}")
+        for item in items[:MOST]:
+            print(f"  {item}")
+        if items[MOST:]:
+            print(f"  … and {len(items) - MOST} more")
+    if wrong:
+        print(
+            "\nprimer: the findings are not as recorded, see tests/primer/findings.toml and --update", file=sys.stderr
+        )
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
