@@ -124,7 +124,7 @@ def infer(facts: ValueFacts) -> Verdict:
     return Verdict(Status.STATIC)
 
 
-def decide(current: Status | None, facts: ValueFacts, *, checked: bool = True) -> Verdict:
+def decide(current: Status | None, facts: ValueFacts, *, checked: bool = True, declared: bool = False) -> Verdict:
     """Decide what an assignment ``obj.name = value`` does to the status of ``name``.
 
     Args:
@@ -132,6 +132,7 @@ def decide(current: Status | None, facts: ValueFacts, *, checked: bool = True) -
         has none.
         facts: what is known of the value.
         checked: whether the class checks its attributes (``pytree=False`` classes do not).
+        declared: whether ``current`` comes from the class body, which then is what marks the value.
     """
     if not checked:
         status = infer(facts).status if facts.tag is None else facts.tag.status
@@ -145,6 +146,8 @@ def decide(current: Status | None, facts: ValueFacts, *, checked: bool = True) -
     if current is Status.DATA:
         return Verdict(Status.DATA)
     if current is Status.STATIC:
+        if declared:
+            return Verdict(Status.STATIC, rules.DATA_MARKED_STATIC if facts.is_data else None)
         if facts.kind in DATA_KINDS:
             return Verdict(Status.STATIC, rules.DATA_TO_STATIC_ATTRIBUTE)
         return Verdict(Status.STATIC, rules.DATA_IN_STATIC_ATTRIBUTE if facts.is_data else None)

@@ -39,6 +39,7 @@ class List(Module, MutableSequence[T]):
     """
 
     _pytree__has_int_keys = True
+    _pytree__holds_elements = True
     _length: int
 
     def __init__(self, it: Iterable[T] | None = None, /) -> None:
@@ -148,6 +149,8 @@ class Dict(Module, MutableMapping[str, T]):
     >>> heads.b, dict(heads)
     (2, {'a': 1, 'b': 2})
     """
+
+    _pytree__holds_elements = True
 
     def __init__(self, items: Mapping[str, T] | Iterable[tuple[str, T]] = (), /, **kwargs: T) -> None:
         for name, value in dict(items, **kwargs).items():

@@ -104,9 +104,12 @@ def _record(node: Pytree, name: str, value: Any, tag: Tag | None) -> ValueFacts:
     known = nodes.get(name)
     current = cls._pytree__declared.get(name) if known is None else _STATUS[known]
     facts = facts_of(value, tag)
-    verdict = decide(current, facts, checked=cls._pytree__checked)
-    if verdict.broken is not None:
-        raise _status_error(node, name, verdict.broken, facts, value, current)
+    verdict = decide(current, facts, checked=cls._pytree__checked, declared=known is None)
+    broken = verdict.broken
+    if broken is not None:
+        if broken is rules.DATA_IN_STATIC_ATTRIBUTE and cls._pytree__holds_elements:
+            broken = rules.NESTED_PLAIN_CONTAINER
+        raise _status_error(node, name, broken, facts, value, current)
     is_data = verdict.status is Status.DATA
     if known is not is_data:
         nodes[name] = is_data
@@ -197,6 +200,7 @@ class Pytree(metaclass=PytreeMeta):
     _pytree__checked_by_default: ClassVar[bool] = True
     _pytree__declared: ClassVar[Mapping[str, Status]] = {}
     _pytree__has_int_keys: ClassVar[bool] = False
+    _pytree__holds_elements: ClassVar[bool] = False
     _pytree__places: ClassVar[dict[str, Place]] = {}
 
     if not TYPE_CHECKING:  # Subclasses without ``__init__`` take no arguments; type checkers know that from ``object``.

@@ -158,7 +158,7 @@ def attribute_of(obj: Obj, name: str) -> Attr | None:
     if obj.training is not True:
         set_training(attr.value, obj.training)
     if obj.leaf_level is not None:
-        _set_leaf_level(attr.value, obj.leaf_level)
+        _set_leaf_level(attr.value, obj.leaf_level, params=obj.leaf_params)
     attr.assignments = list(original.assignments)
     obj.attrs[name] = attr
     if isinstance(attr.value, (Seq, DictVal)):
@@ -178,15 +178,16 @@ def set_training(value: Value, mode: bool | None) -> None:
                 set_training(member[1] if isinstance(member, tuple) else member, mode)
 
 
-def _set_leaf_level(value: Value, level: int) -> None:
+def _set_leaf_level(value: Value, level: int, *, params: bool) -> None:
     for option in options(value):
         if isinstance(option, Obj):
-            if option.cls.is_variable:
+            if option.cls.is_variable and (params or not option.cls.derives_from("nnx.Param")):
                 option.level = level
             option.leaf_level = level
+            option.leaf_params = params
         elif isinstance(option, (Seq, DictVal)):
             for member in option.items:
-                _set_leaf_level(member[1] if isinstance(member, tuple) else member, level)
+                _set_leaf_level(member[1] if isinstance(member, tuple) else member, level, params=params)
 
 
 def attribute_names(obj: Obj) -> list[str]:
@@ -254,7 +255,7 @@ def set_attribute(
     # Where mocks are at work, an attribute that the class itself does not know may be set on one of them.
     known = attr.declared is not None or bool(attr.assignments) or obj is frame.receiver
     if obj.cls.is_pytree and not obj.assumed and (known or not frame.module.mocks) and stored(obj, name):
-        verdict = decide(current, value.facts(), checked=checked)
+        verdict = decide(current, value.facts(), checked=checked, declared=before is None)
     event = events.AttributeSet(frame, node, obj, name, value, value_node, attr, before, verdict)
     interp.publish(event)
     status = verdict.status if verdict is not None else Status.UNKNOWN

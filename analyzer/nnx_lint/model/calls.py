@@ -143,6 +143,9 @@ def invoke(interp: Interpreter, frame: Frame, callee: Value, args: Arguments, no
         return call_object(interp, frame, callee, args, node, name)
     if isinstance(callee, ArrayAttr):
         return Array(frame.level)
+    for value in (*args.positional, *args.keywords.values()):
+        if isinstance(value, Obj) and value.training:
+            attributes.set_training(value, None)  # who knows what an unknown function does to it
     return UNKNOWN
 
 

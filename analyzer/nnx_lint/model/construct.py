@@ -333,7 +333,7 @@ def dataclass_attributes(interp: Interpreter, frame: Frame, cls: UserClass, obj:
         scope = Frame(owner.module, owner.env, cls=owner)
         value = annotated.value_of(interp, scope, field.annotation)
         declared = cls.declared_status(field.name)
-        verdict = decide(declared, value.facts(), checked=cls.checked)
+        verdict = decide(declared, value.facts(), checked=cls.checked, declared=True)
         attr = obj.attrs[field.name] = Attr(value, declared)
         attr.assignments.append(
             Assignment(value, verdict.status, owner.module, field.node, None, (), verdict.broken)

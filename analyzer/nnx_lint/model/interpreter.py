@@ -40,7 +40,7 @@ from nnx_lint.model.values import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from nnx_lint.model.calls import Arguments
     from nnx_lint.model.classes import ClassBase
@@ -309,6 +309,20 @@ class Interpreter:
     # -- transforms
     # ------------------------------------------------------------------------------------------------------------
 
+    @contextlib.contextmanager
+    def failing(self, module: Module) -> Iterator[None]:
+        """Code that is meant to fail runs in here: nothing of it is published, nor what it defines seen on its own."""
+        publish = self.publish
+        queues = (self.pending.setdefault(id(module), []), self.transforms.setdefault(id(module), []))
+        lengths = [len(queue) for queue in queues]
+        self.publish = lambda event: None
+        try:
+            yield
+        finally:
+            self.publish = publish
+            for queue, length in zip(queues, lengths, strict=True):
+                del queue[length:]
+
     def run_under(
         self,
         frame: Frame,
@@ -418,6 +432,7 @@ class Interpreter:
 
         obj = instance_of(self, cls, level)
         obj.assumed = True
+        obj.training = None
         return obj
 
 

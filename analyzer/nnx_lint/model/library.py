@@ -461,26 +461,24 @@ def _merge(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, na
     merged = refresh(of, frame.level)
     if isinstance(merged, Obj):
         merged.origin = (frame.module, node)
-        merged.leaf_level = _merged_level(frame, args)
+        merged.leaf_level, merged.leaf_params = _merged_level(frame, args)
     return merged
 
 
-def _merged_level(frame: Frame, args: Arguments) -> int | None:
-    """The level of the Variables that hold state in a merged object, where it is not that of the object.
+def _merged_level(frame: Frame, args: Arguments) -> tuple[int | None, bool]:
+    """The level of the Variables of a merged object where it is not that of the object, and whether it is that of Params.
 
-    Without a copy they are those of the given States. Where some of these are captured and others are not, the others
-    must hold the parameters, which layers do not change.
+    Without a copy the Variables are those of the given States. Where some of these are captured and others are not, the
+    others must hold the Params only, or nothing is known.
     """
-    if "copy" in args.keywords or args.starred:
-        return None
     states = args.positional[1:]
-    if not states or not all(isinstance(value, StateVal) for value in states):
-        return None
+    if "copy" in args.keywords or args.starred or not all(isinstance(value, StateVal) for value in states):
+        return None, True
     captured = [value.level for value in states if isinstance(value, StateVal) and value.level < frame.level]
     fresh = [value.wanted for value in states if isinstance(value, StateVal) and value.level >= frame.level]
     if not captured or not all(isinstance(item, ClassVal) and item.cls.derives_from("nnx.Param") for item in fresh):
-        return None
-    return max(captured)
+        return None, True
+    return max(captured), not fresh
 
 
 def _same(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:

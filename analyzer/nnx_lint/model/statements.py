@@ -11,6 +11,7 @@ from nnx_lint.model.values import (
     NONE,
     UNKNOWN,
     DictVal,
+    Ext,
     FuncVal,
     Obj,
     Seq,
@@ -292,7 +293,21 @@ def _with(interp: Interpreter, frame: Frame, node: ast.With | ast.AsyncWith) -> 
         if item.optional_vars is not None:
             entered = value if isinstance(value, Obj) and value.cls.tracked else UNKNOWN
             assign(interp, frame, item.optional_vars, entered, None, node)
+    if any(_expects_error(interp, frame, item.context_expr) for item in node.items):
+        with interp.failing(frame.module):
+            interp.block(frame, node.body)
+        return False
     return interp.block(frame, node.body)
+
+
+def _expects_error(interp: Interpreter, frame: Frame, node: ast.expr) -> bool:
+    """Whether a context manager asserts that its body fails: ``pytest.raises``, ``self.assertRaises``."""
+    if not isinstance(node, ast.Call):
+        return False
+    if isinstance(node.func, ast.Attribute) and node.func.attr in {"assertRaises", "assertRaisesRegex"}:
+        return True
+    callee = evaluate(interp, frame, node.func)
+    return isinstance(callee, Ext) and callee.name == "pytest.raises"
 
 
 def _try(interp: Interpreter, frame: Frame, node: ast.Try | ast.TryStar) -> bool:

@@ -232,7 +232,8 @@ class Obj(Value):
     ``attrs`` what has been assigned. ``level`` is the trace level it was created in. ``assumed`` says that only an
     annotation vouches for it: a test may pass a mock there. ``training`` is the mode of its layers: as they were
     constructed (``True``), switched to evaluation (``False``), or not known. ``leaf_level`` is the level of its
-    Variables where it differs from the object's own (after a merge without a copy); ``origin`` the place that made it.
+    Variables where it differs from the object's own (after a merge without a copy), that of its Params only with
+    ``leaf_params``; ``origin`` the place that made it.
     """
 
     __slots__ = (
@@ -242,6 +243,7 @@ class Obj(Value):
         "cls",
         "constructing",
         "leaf_level",
+        "leaf_params",
         "level",
         "node",
         "origin",
@@ -262,6 +264,7 @@ class Obj(Value):
         self.template: Obj | None = None
         self.training: bool | None = True
         self.leaf_level: int | None = None
+        self.leaf_params = True
         self.origin: tuple[Module, ast.AST] | None = None
 
     @property

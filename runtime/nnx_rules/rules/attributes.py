@@ -154,7 +154,6 @@ PYTREE_FALSE_NOT_INHERITED = Rule(
         "in a plain container"
     ),
     help="write `class {cls}(..., pytree=False)`",
-    exception=AttributeStatusError,
     severity=Severity.WARNING,
     fix=Fixable.SAFE,
     versions=_CHECKED,

@@ -80,6 +80,7 @@ PATH_NEVER_MATCHES = Rule(
     summary="`PathContains` compares one whole component of the path; dotted paths and digit strings never match.",
     message="`PathContains({value})` matches a whole component of the path, and no component is {value}",
     help="write {mend}",
+    fix=Fixable.UNSAFE,
 )
 PREDICATE_ARITY = Rule(
     code="NNX310",
@@ -96,6 +97,7 @@ CONTRADICTORY_FILTER = Rule(
     message="`{filter}` can match nothing",
     help="{mend}",
     severity=Severity.WARNING,
+    fix=Fixable.UNSAFE,
 )
 NOT_ARITY = Rule(
     code="NNX312",
@@ -103,7 +105,6 @@ NOT_ARITY = Rule(
     summary="`nnx.Not` takes exactly one filter.",
     message="`nnx.Not` takes one filter, and got {given}",
     help="put them in a tuple: `nnx.Not((A, B))`",
-    exception=FilterTypeError,
     fix=Fixable.SAFE,
 )
 SPLIT_ARITY = Rule(
@@ -159,7 +160,6 @@ DIFFSTATE_ARGUMENTS = Rule(
     summary="`nnx.DiffState` takes an argument number and a filter.",
     message="`nnx.DiffState` takes an argument number and a filter, and got {given}",
     help="write `nnx.DiffState(0, {filter})`",
-    exception=FilterTypeError,
     fix=Fixable.SAFE,
 )
 UNHASHABLE_FILTER_KEY = Rule(
@@ -168,7 +168,6 @@ UNHASHABLE_FILTER_KEY = Rule(
     summary="A list is the key of a filter mapping; keys must be hashable.",
     message="a list cannot be the key of a filter mapping",
     help="write a tuple",
-    exception=FilterTypeError,
     fix=Fixable.SAFE,
 )
 

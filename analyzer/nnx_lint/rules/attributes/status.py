@@ -14,21 +14,14 @@ from nnx_lint.rules.attributes.annotations import ineffective
 from nnx_lint.rules.attributes.mends import as_data, is_given, is_handed_over, is_shared
 from nnx_lint.rules.edits import insert, unwrap, wrap
 from nnx_lint.rules.spelling import spelled
-from nnx_rules.attributes import Status
 from nnx_rules.rules import attributes as rules
 
 if TYPE_CHECKING:
     from nnx_rules.registry import Rule
 
-CONTRADICTIONS = frozenset({rules.DATA_IN_STATIC_ATTRIBUTE, rules.DATA_TO_STATIC_ATTRIBUTE})
-
-
 def broken(event: AttributeSet) -> Rule | None:
-    """The rule of this module that an assignment breaks: what a class body declares static counts as marked."""
-    rule = event.verdict.broken if event.verdict is not None else None
-    if rule in CONTRADICTIONS and event.before is None and event.attr.declared is Status.STATIC:
-        return rules.DATA_MARKED_STATIC
-    return rule
+    """The rule that an assignment breaks, by the shared decision procedure."""
+    return event.verdict.broken if event.verdict is not None else None
 
 
 @judges(rules.DATA_IN_STATIC_ATTRIBUTE, AttributeSet)

@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
+from nnx_lint.model.classes import UserClass
 from nnx_lint.model.events import Called
 from nnx_lint.model.leaves import Contents, contents
 from nnx_lint.model.library import FilterVal
@@ -105,6 +106,9 @@ def non_exhaustive_prefix(event: Called, report: Reporter) -> None:
 def _prefixes(event: Called) -> Iterator[tuple[FilterVal, DictVal, Value]]:
     """The mappings that say how a transformed function treats its arguments, with the argument of this call."""
     callee, args = event.callee, list(event.args)
+    if isinstance(callee, Obj) and isinstance(callee.cls, UserClass):
+        found = callee.cls.find("__call__")
+        callee = BoundMethod(callee, "__call__", found[1] if found is not None else None)
     if isinstance(callee, BoundMethod) and isinstance(callee.func, Transformed):
         args.insert(0, callee.receiver)
         callee = callee.func

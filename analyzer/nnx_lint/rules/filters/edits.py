@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
+from nnx_lint.diagnostics import Edit, Fix, Span
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -81,29 +81,62 @@ def _reorder_mapping(found: FilterList, order: Sequence[int], title: str) -> Fix
 
 
 def add_rest(found: FilterList) -> Fix | None:
-    """Add ``...`` as the last filter, and a name for its State."""
-    call = found.node
-    if found.open or found.spec is None or not isinstance(call, ast.Call) or not call.args:
+    """Add ``...`` as the last filter, a name for its State, and that name to every merge of the graphdef."""
+    call, tree, source = found.node, found.module.source.tree, found.module.source
+    if found.open or found.spec is None or tree is None or not isinstance(call, ast.Call) or not call.args:
         return None
-    source = found.module.source
-    after_filters = source.span(call.args[-1]).end
     statement = statement_of(found.module, call)
-    edits = [Edit(Span(after_filters, after_filters), ", ...")]
+    edits = [insertion(source.span(call.args[-1]).end, ", ...")]
     if isinstance(statement, ast.Expr):
         return Fix("Add `...` for the rest", tuple(edits))
     names = unpacked_names(statement)
     if names is None or len(names) != found.spec.leading + len(found.given) or not found.spec.leading:
         return None
-    used = {node.id for node in ast.walk(source.tree) if isinstance(node, ast.Name)} if source.tree is not None else set()
-    if "rest" in used:
+    scope = scope_of(tree, call)
+    if any(isinstance(node, ast.Name) and node.id == REST for node in ast.walk(tree)):
         return None
-    after_names = source.span(names[-1]).end
-    edits.append(Edit(Span(after_names, after_names), ", rest"))
-    # A merge of the same graphdef needs the new State too, and only a person knows how it gets there.
-    graphdef = names[0].id
-    read = any(
-        isinstance(node, ast.Name) and node.id == graphdef and isinstance(node.ctx, ast.Load)
-        for node in ast.walk(source.tree or ast.Module([], []))
-    )
-    applicability = Applicability.UNSAFE if read else Applicability.SAFE
-    return Fix("Add `...` and a name for the rest", tuple(edits), applicability)
+    merges = _merges(scope, names)
+    if merges is None:
+        return None
+    edits += [insertion(source.span(place).end, f", {REST}") for place in (names[-1], *merges)]
+    return Fix("Add `...` and a name for the rest", tuple(edits))
+
+
+REST = "rest"
+"""The name that a fix gives to the State of the rest."""
+
+
+def insertion(offset: int, text: str) -> Edit:
+    """Insert text at an offset."""
+    return Edit(Span(offset, offset), text)
+
+
+def scope_of(tree: ast.Module, node: ast.AST) -> ast.AST:
+    """The innermost function that contains a node, or the module."""
+    scope: ast.AST = tree
+    for item in ast.walk(tree):  # breadth first, so that inner functions come after outer ones
+        if isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef)) and any(part is node for part in ast.walk(item)):
+            scope = item
+    return scope
+
+
+def _merges(scope: ast.AST, names: Sequence[ast.Name]) -> list[ast.expr] | None:
+    """The last arguments of the merges that put the States together again; ``None`` if the graphdef goes anywhere else."""
+    graphdef, states = names[0].id, {name.id for name in names[1:]}
+    places: list[ast.expr] = []
+    merged: set[int] = set()
+    for node in ast.walk(scope):
+        if isinstance(node, ast.arg) and node.arg == graphdef:
+            return None
+        if isinstance(node, ast.Call) and isinstance(node.func, (ast.Name, ast.Attribute)) and node.args:
+            function = node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id
+            first, *others = node.args
+            given = [item.id for item in others if isinstance(item, ast.Name)]
+            whole = len(given) == len(others) and states == set(given)
+            if function == "merge" and isinstance(first, ast.Name) and first.id == graphdef and whole:
+                merged.add(id(first))
+                places.append(node.args[-1])
+    for node in ast.walk(scope):
+        if isinstance(node, ast.Name) and node.id == graphdef and isinstance(node.ctx, ast.Load) and id(node) not in merged:
+            return None
+    return places

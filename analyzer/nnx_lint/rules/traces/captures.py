@@ -184,7 +184,9 @@ def provenance(scope: TraceScope, name: str, owner: Value) -> tuple[str, bool]:
         return OUTSIDE, False
     shares = scope.row.arguments is Arguments.SHARED
     if isinstance(owner, Obj) and owner.leaf_level is not None:
-        return "it shares the Variables of a State from outside of the function", shares and _merges_parameter(traced, owner)
+        return "it shares the Variables of a State from outside of the function", shares and _merges_parameter(
+            traced, owner
+        )
     root = name.partition("(")[0].partition("[")[0].partition(".")[0]
     found = traced.env.lookup(root)
     if found is None:

@@ -139,7 +139,13 @@ def is_traced(frame: Frame, scope: TraceScope, node: ast.expr) -> bool:
                 rebound.setdefault(item.targets[0].id, []).append(item.value)
             elif isinstance(item, ast.Name) and isinstance(item.ctx, ast.Store):
                 rebound.setdefault(item.id, [])
-        stores = {name: sum(isinstance(item, ast.Name) and isinstance(item.ctx, ast.Store) and item.id == name for item in ast.walk(func.node)) for name in rebound}
+        stores = {
+            name: sum(
+                isinstance(item, ast.Name) and isinstance(item.ctx, ast.Store) and item.id == name
+                for item in ast.walk(func.node)
+            )
+            for name in rebound
+        }
         known = {name for name in known if name not in rebound}
         for name, values in rebound.items():
             if len(values) == stores[name] == 1 and values[0] is not None and _computed(frame, values[0], known):
@@ -183,5 +189,3 @@ def _callee(frame: Frame, node: ast.expr) -> Value | None:
         return library_value(f"{owner.name}.{node.attr}") if isinstance(owner, Ext) else None
     found = frame.env.lookup(node.id) if isinstance(node, ast.Name) else None
     return found[1] if found is not None else None
-
-

@@ -32,7 +32,9 @@ def transformed_methods(cls: UserClass) -> Iterator[tuple[str, TransformVal, Fun
     """The methods that a class body itself defines under a transform, with their functions."""
     for name, method in cls.methods.items():
         if isinstance(method, Transformed) and isinstance(method.func, FuncVal) and method.func.cls is cls:
-            named = {text for item in method.func.node.decorator_list if isinstance(item, ast.Name) for text in (item.id,)}  # type: ignore[union-attr]
+            named = {
+                text for item in method.func.node.decorator_list if isinstance(item, ast.Name) for text in (item.id,)
+            }  # type: ignore[union-attr]
             if named.isdisjoint({"staticmethod", "classmethod"}):
                 yield name, method.applied, method.func
 
@@ -82,7 +84,9 @@ def static_self(event: Constructed, report: Reporter) -> None:
 def plain_nnx_jit(applied: TransformVal, func: FuncVal) -> Fix | None:
     """Write ``@nnx.jit`` for a ``jit`` whose only option makes ``self`` static."""
     module = applied.module
-    namespace = next((name for name, value in module.env.names.items() if isinstance(value, Ext) and value.name == "nnx"), None)
+    namespace = next(
+        (name for name, value in module.env.names.items() if isinstance(value, Ext) and value.name == "nnx"), None
+    )
     if namespace is None or applied.row.name not in {"jax.jit", "nnx.jit"} or len(applied.keywords) != 1:
         return None
     if kept_positions(applied, func, 1) != {0}:
