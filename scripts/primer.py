@@ -1,6 +1,6 @@
 """`make primer`: nnx-lint on a dozen pinned packages that nobody here wrote, compared with what was found before.
 
-Each package is linted twice, at the default settings and with every rule. A finding is known by its file, its rule, the
+They are linted twice, at the default settings and with every rule. A finding is known by its file, its rule, the
 function or class around it and the text of its line, so that it survives edits of the analyzer that move nothing. The
 record, `tests/primer/findings.toml`, holds every one of them with a verdict, true or false, and the reason of somebody
 who read the code.
@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 
 from fetch import Package, fetch
 from nnx_lint.checking import Checker
+from nnx_lint.diagnostics import Diagnostic
 from nnx_lint.files import discover, import_roots
 from nnx_lint.selection import Options
 from nnx_lint.source import SourceError, SourceFile
@@ -58,6 +59,9 @@ class Key(NamedTuple):
     rule: str
     symbol: str
     source: str
+
+    def __str__(self) -> str:
+        return f"{self.file}: {self.rule} in {self.symbol or 'the module'}\n      {self.source}"
 
 
 @dataclass(frozen=True)
@@ -102,9 +106,13 @@ class Record:
 
 @dataclass
 class Scan:
-    """What the linter finds in a package, at the default settings and with every rule, and where it fails."""
+    """What the linter finds in the packages, at the default settings and with every rule, and where it fails.
 
-    lines: int = 0
+    Attributes:
+        lines: how many lines each package has.
+    """
+
+    lines: Counter[str] = field(default_factory=Counter[str])
     by_default: list[Finding] = field(default_factory=list[Finding])
     with_all: list[Finding] = field(default_factory=list[Finding])
     problems: list[str] = field(default_factory=list[str])
@@ -113,38 +121,37 @@ class Scan:
 # -- the linter --------------------------------------------------------------------------------------------------------
 
 
-def scan(package: str, folder: Path, record: Record) -> Scan:
-    """Lint an unpacked package."""
+def scan(folders: Mapping[str, Path], record: Record) -> Scan:
+    """Lint unpacked packages as one project: some of them build on others."""
     result = Scan()
+    owners: dict[str, str] = {}
     sources: dict[str, SourceFile] = {}
-    found = discover([str(folder)])
-    for path in found.files:
-        file = Path(path).relative_to(folder).as_posix()
-        if record.unreadable(file):
-            continue
-        try:
-            source = sources[path] = SourceFile.read(path)
-        except SourceError as error:
-            result.problems.append(str(error))
-            continue
-        result.lines += source.line_count
-        if source.error is not None:
-            result.problems.append(
-                f"{file}:{source.error.line}: syntax error: {source.error.message}; "
-                f'if a newer Python can read it, say so under [newer-syntax]: "{file}" = "3.12"'
-            )
-    readable = {path: source for path, source in sources.items() if source.error is None}
+    for package, folder in folders.items():
+        for path in discover([str(folder)]).files:
+            file = Path(path).relative_to(folder).as_posix()
+            if record.unreadable(file):
+                continue
+            try:
+                source = SourceFile.read(path)
+            except SourceError as error:
+                result.problems.append(str(error))
+                continue
+            if source.error is None:
+                owners[path], sources[path] = package, source
+                result.lines[package] += source.line_count
+            else:
+                result.problems.append(
+                    f"{file}:{source.error.line}: syntax error: {source.error.message}; "
+                    f'if a newer Python can read it, say so under [newer-syntax]: "{file}" = "3.12"'
+                )
+    roots = import_roots(sources, map(str, folders.values()))
 
     def lint(selected: Callable[[Rule], bool]) -> list[Finding]:
-        checker = Checker(Options(selected=selected), import_roots(found.files, [str(folder)]))
+        checker = Checker(Options(selected=selected), roots)
         findings = [
-            _finding(
-                package, folder, readable[diagnostic.path], diagnostic.span.start, diagnostic.rule, diagnostic.message
-            )
-            for diagnostic in checker.check(readable)
+            _finding(folders, owners[found.path], sources[found.path], found) for found in checker.check(sources)
         ]
-        problems = (problem.replace(f"{folder}/", "") for problem in checker.problems)
-        result.problems += (problem for problem in problems if problem not in result.problems)
+        result.problems += (problem for problem in checker.problems if problem not in result.problems)
         return findings
 
     result.by_default = lint(lambda rule: rule.default)
@@ -156,11 +163,12 @@ def scan(package: str, folder: Path, record: Record) -> Scan:
     return result
 
 
-def _finding(package: str, folder: Path, source: SourceFile, offset: int, rule: Rule, message: str) -> Finding:
-    line, _ = source.location(offset)
-    file = Path(source.path).relative_to(folder).as_posix()
-    key = Key(package, file, rule.name, enclosing(source, offset), source.line_text(line).strip())
-    return Finding(key, line, rule.code, message)
+def _finding(folders: Mapping[str, Path], package: str, source: SourceFile, found: Diagnostic) -> Finding:
+    line, _ = source.location(found.span.start)
+    file = Path(source.path).relative_to(folders[package]).as_posix()
+    symbol = enclosing(source, found.span.start)
+    key = Key(package, file, found.rule.name, symbol, source.line_text(line).strip())
+    return Finding(key, line, found.rule.code, found.message)
 
 
 def enclosing(source: SourceFile, offset: int) -> str:
@@ -245,52 +253,40 @@ def _toml(value: str | bool) -> str:
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def updated(record: Record, scans: Mapping[str, Scan]) -> Record:
-    """The record with exactly the findings of these scans; verdicts stay with their keys."""
+def updated(record: Record, result: Scan) -> Record:
+    """The record with exactly the findings of a scan; verdicts stay with their keys."""
     known: defaultdict[Key, list[Judged]] = defaultdict(list)
     for judged in record.findings:
         known[judged.key].append(judged)
-    kept = [judged for judged in record.findings if _is_out_of_sight(judged.key, record, scans)]
-    for result in scans.values():
-        for finding in result.with_all:
-            before = known[finding.key]
-            kept.append(before.pop(0) if before else Judged(finding.key))
-    return Record(record.newer_syntax, kept)
-
-
-def _is_out_of_sight(key: Key, record: Record, scans: Mapping[str, Scan]) -> bool:
-    return key.package not in scans or record.unreadable(key.file)
+    findings = [judged for judged in record.findings if record.unreadable(judged.key.file)]
+    for finding in result.with_all:
+        before = known[finding.key]
+        findings.append(before.pop(0) if before else Judged(finding.key))
+    return Record(record.newer_syntax, findings)
 
 
 # -- the comparison ----------------------------------------------------------------------------------------------------
 
 
-def differences(record: Record, scans: Mapping[str, Scan]) -> dict[str, list[str]]:
+def differences(record: Record, result: Scan) -> dict[str, list[str]]:
     """What is wrong, in words, by kind; empty lists where nothing is."""
-    recorded = [judged for judged in record.findings if not _is_out_of_sight(judged.key, record, scans)]
-    found = [finding for result in scans.values() for finding in result.with_all]
-    by_default = {finding for result in scans.values() for finding in result.by_default}
+    recorded = [judged for judged in record.findings if not record.unreadable(judged.key.file)]
+    by_default = set(result.by_default)
     unmet = Counter(judged.key for judged in recorded)
     new: list[Finding] = []
-    for finding in found:
+    for finding in result.with_all:
         if unmet[finding.key]:
             unmet[finding.key] -= 1
         else:
             new.append(finding)
-    verdicts: defaultdict[Key, set[bool | None]] = defaultdict(set)
-    for judged in recorded:
-        verdicts[judged.key].add(judged.verdict)
+    false = {judged.key for judged in recorded if judged.verdict is False}
     return {
-        "the analyzer fails": [problem for result in scans.values() for problem in result.problems],
+        "the analyzer fails": result.problems,
         "new": [_shown(finding, by_default) for finding in new],
-        "vanished": [f"{key.file} {key.rule} in {key.symbol}\n      {key.source}" for key in unmet.elements()],
-        "without a verdict": [
-            f"{judged.key.file} {judged.key.rule} in {judged.key.symbol}\n      {judged.key.source}"
-            for judged in recorded
-            if judged.verdict is None or not judged.reason
-        ],
+        "vanished": [str(key) for key in unmet.elements()],
+        "without a verdict": [str(judged.key) for judged in recorded if judged.verdict is None or not judged.reason],
         "false, and at the default settings": [
-            _shown(finding, by_default) for finding in found if finding in by_default and False in verdicts[finding.key]
+            _shown(finding, by_default) for finding in result.by_default if finding.key in false
         ],
     }
 
@@ -305,38 +301,34 @@ def _shown(finding: Finding, by_default: Iterable[Finding]) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Scan, compare, report; 0 if the record is what was found."""
-    names = [package.name for package in PACKAGES]
     parser = argparse.ArgumentParser(description="Lint real packages and compare with the recorded findings.")
     parser.add_argument("--update", action="store_true", help="write the record anew, keeping verdicts")
-    parser.add_argument("packages", nargs="*", metavar="PACKAGE", help=f"only these ones of {', '.join(names)}")
     options = parser.parse_args(arguments)
-    unknown = set(options.packages) - set(names)
-    if unknown:
-        parser.error(f"no package of the primer: {', '.join(sorted(unknown))}")
 
     record = read_record(RECORD)
-    chosen = [package for package in PACKAGES if not options.packages or package.name in options.packages]
-    folders = {package.name: fetch(package) for package in chosen}
+    folders = {package.name: fetch(package) for package in PACKAGES}
     start = time.perf_counter()
-    scans = {name: scan(name, folder, record) for name, folder in folders.items()}
+    result = scan(folders, record)
     seconds = time.perf_counter() - start
     if options.update:
-        record = updated(record, scans)
+        record = updated(record, result)
         write_record(RECORD, record)
-    return report(record, scans, seconds)
+    return report(record, result, seconds)
 
 
-def report(record: Record, scans: Mapping[str, Scan], seconds: float) -> int:
+def report(record: Record, result: Scan, seconds: float) -> int:
     """Print what was found and what is wrong; 1 if anything is."""
-    for name, result in scans.items():
-        counts = f"{len(result.by_default)} findings, {len(result.with_all)} with every rule"
-        print(f"{name:15} {result.lines:7,} lines, {counts}")
+    for package, lines in result.lines.items():
+        by_default, with_all = (
+            sum(finding.key.package == package for finding in findings)
+            for findings in (result.by_default, result.with_all)
+        )
+        print(f"{package:15} {lines:7,} lines, {by_default} findings, {with_all} with every rule")
     for file, version in sorted(record.newer_syntax.items()):
         if record.unreadable(file):
             print(f"not read: {file} needs Python {'.'.join(map(str, version))}")
-    lines = sum(result.lines for result in scans.values())
-    print(f"primer: {len(scans)} packages, {lines:,} lines, linted twice in {seconds:.1f} s")
-    wrong = {kind: items for kind, items in differences(record, scans).items() if items}
+    print(f"primer: {len(result.lines)} packages, {result.lines.total():,} lines, linted twice in {seconds:.1f} s")
+    wrong = {kind: items for kind, items in differences(record, result).items() if items}
     for kind, items in wrong.items():
         print(f"\n{kind}: {len(items)}")
         for item in items[:MOST]:

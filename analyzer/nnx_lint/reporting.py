@@ -53,7 +53,10 @@ class Findings:
         self.reporters = {id(rule): Reporter(rule, self) for judged in JUDGES.values() for rule, _ in judged}
 
     def publish(self, event: Event) -> None:
-        """Hand an event to the rules that judge its type. A value may hold itself: a rule that gets lost in one says nothing."""
+        """Hand an event to the rules that judge its type.
+
+        A value may hold itself; a rule that gets lost in one says nothing.
+        """
         for rule, function in JUDGES.get(type(event), ()):
             with suppress(RecursionError):
                 function(event, self.reporters[id(rule)])

@@ -296,6 +296,7 @@ _CLASSES = (
     LibraryClass("nnx.metrics.Welford", base="nnx.metrics.Metric", members=_metric("count", "mean", "m2")),
     LibraryClass("nnx.metrics.MultiMetric", base="nnx.metrics.Metric"),
     LibraryClass("nnx.bridge.ToNNX"),
+    LibraryClass("nnx.SplitContext", base=""),
 )
 
 CLASSES: dict[str, LibraryClass] = {item.name: item for item in _CLASSES}

@@ -90,7 +90,7 @@ def test_a_finding_that_vanishes(run, record, capsys) -> None:
     judge(record, "true")
 
     assert run(model=CLEAN) == 1
-    assert "vanished: 1\n  model.py data-in-static-attribute in Net.__init__\n" in capsys.readouterr().out
+    assert "vanished: 1\n  model.py: data-in-static-attribute in Net.__init__\n" in capsys.readouterr().out
     assert run("--update", model=CLEAN) == 0
 
 
@@ -107,8 +107,8 @@ def test_a_false_finding_of_a_rule_that_is_off_by_default_is_accepted(primer) ->
     record = primer.Record(findings=[primer.Judged(key, False, "read")])
     finding = primer.Finding(key, 1, "NNX101", "m")
 
-    off = primer.differences(record, {"p": primer.Scan(with_all=[finding])})
-    on = primer.differences(record, {"p": primer.Scan(with_all=[finding], by_default=[finding])})
+    off = primer.differences(record, primer.Scan(with_all=[finding]))
+    on = primer.differences(record, primer.Scan(with_all=[finding], by_default=[finding]))
 
     assert {kind for kind, items in off.items() if items} == set()
     assert {kind for kind, items in on.items() if items} == {"false, and at the default settings"}
@@ -135,12 +135,6 @@ def test_a_file_that_cannot_be_parsed(run, record, capsys) -> None:
     version = ".".join(map(str, sys.version_info[:2]))
     record.write_text(f'[newer-syntax]\n"newer.py" = "{version}"\n', encoding="utf-8")
     assert run(model=CLEAN, newer="x = (\n") == 1
-
-
-def test_a_package_that_it_does_not_have(run, capsys) -> None:
-    with pytest.raises(SystemExit, match="2"):
-        run("numpy")
-    assert "no package of the primer: numpy" in capsys.readouterr().err
 
 
 # -- what it takes for the same finding --------------------------------------------------------------------------------

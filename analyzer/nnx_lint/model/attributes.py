@@ -42,6 +42,7 @@ from nnx_lint.model.values import (
     present,
 )
 from nnx_rules.attributes import Status, Verdict, decide
+from nnx_rules.rules import attributes as rules
 
 if TYPE_CHECKING:
     from nnx_lint.model.frames import Frame
@@ -256,6 +257,10 @@ def set_attribute(
     known = attr.declared is not None or bool(attr.assignments) or obj is frame.receiver
     if obj.cls.is_pytree and not obj.assumed and (known or not frame.module.mocks) and stored(obj, name):
         verdict = decide(current, value.facts(), checked=checked, declared=before is None)
+        if isinstance(value, UnionVal) and isinstance(value_node, ast.IfExp):
+            # Either arm may be what is assigned: the first that cannot be decides.
+            arms = (decide(current, arm.facts(), checked=checked, declared=before is None) for arm in value.options)
+            verdict = next((arm for arm in arms if arm.broken is rules.DATA_IN_STATIC_ATTRIBUTE), verdict)
     event = events.AttributeSet(frame, node, obj, name, value, value_node, attr, before, verdict)
     interp.publish(event)
     status = verdict.status if verdict is not None else Status.UNKNOWN
@@ -315,14 +320,33 @@ def set_item(
             mutate(interp, frame, target, text, "`[...] =`", effect, node)
         elif target.cls.derives_from("nnx.List") or target.cls.derives_from("nnx.Dict"):
             mutate(interp, frame, target, text, "`[...] =`", "write", node)
-            if isinstance(key, Const) and isinstance(key.value, str):
-                target.attrs.setdefault(key.value, Attr(value)).value = value
+            _set_element(frame, target, key, value, node)
     elif isinstance(target, DictVal):
         target.items.append((key, value))
         fill(interp, frame, target, value, "`[...] =`", node, text, add=False)
     elif isinstance(target, Seq):
+        target.sure.clear()
         fill(interp, frame, target, value, "`[...] =`", node, text)
         target.exact = False
+
+
+def _set_element(frame: Frame, container: Obj, key: Value, value: Value, node: ast.AST) -> None:
+    """Note ``container[key] = value`` on an ``nnx.List`` or ``nnx.Dict``."""
+    if isinstance(key, Const) and isinstance(key.value, str):
+        attr = container.attrs.setdefault(key.value, Attr(value))
+        attr.value = value
+        attr.assignments.append(Assignment(value, Status.DATA, frame.module, node, None, frame.branches))
+    else:
+        _forget_places(container, value)
+
+
+def _forget_places(container: Obj, *added: Value) -> None:
+    """Elements of an ``nnx.List`` are replaced or removed: what is where is not known any more."""
+    attr = attribute_of(container, "[]")
+    if attr is not None and isinstance(attr.value, Seq):
+        attr.value.items.extend(added)
+        attr.value.exact = False
+        attr.value.sure.clear()
 
 
 def fill(
@@ -342,8 +366,15 @@ def fill(
     if container.level < frame.level:
         interp.publish(events.Mutated(frame, node, container, text, action, "untracked"))
     if add and isinstance(container, Seq):
-        container.items.append(value)
-        container.exact = container.exact and not frame.branches
+        added(interp, frame, container, value, at_end=action == "`.append(...)`")
+
+
+def added(interp: Interpreter, frame: Frame, container: Seq, value: Value, *, at_end: bool) -> None:
+    """Note an element that is put into a sequence: its place is known if it goes to the end, and on every path."""
+    container.items.append(value)
+    if at_end and all(node in interp.loops for node, _ in frame.branches):
+        container.sure.append(value)
+    container.exact = container.exact and at_end and not frame.branches
 
 
 def delete_attribute(interp: Interpreter, frame: Frame, target: Value, text: str, name: str, node: ast.AST) -> None:
@@ -362,6 +393,7 @@ def delete_item(interp: Interpreter, frame: Frame, container: Value, text: str, 
     target = present(container)
     if isinstance(target, Obj):
         mutate(interp, frame, target, text, "`del [...]`", "untracked", node)
+        _forget_places(target)
     elif isinstance(target, (Seq, DictVal)):
         target.exact = False
         target.shrunk = True

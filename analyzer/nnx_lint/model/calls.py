@@ -307,6 +307,8 @@ def container_method(
         container.exact = False
         container.shrunk = True
         return element_of(container, frame.level)
+    if method in {"sort", "reverse"}:
+        container.exact = False
     return Other("a plain value") if method in {"index", "count"} else UNKNOWN
 
 

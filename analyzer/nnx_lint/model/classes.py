@@ -26,6 +26,7 @@ class ClassBase:
     unresolved_base: bool = False
     registered_data: bool = False
     registered_container: bool = False
+    named_tuple: bool = False
 
     @functools.cached_property
     def ancestors(self) -> tuple[ClassBase, ...]:
@@ -202,7 +203,7 @@ class UserClass(ClassBase):
         """The dataclass fields, bases first."""
         fields: dict[str, Field] = {}
         for item in reversed(self.ancestors):
-            if isinstance(item, UserClass) and item.own_dataclass:
+            if isinstance(item, UserClass) and (item.own_dataclass or item.named_tuple):
                 fields.update(item.fields)
         return list(fields.values())
 

@@ -136,7 +136,7 @@ def define_class(interp: Interpreter, frame: Frame, node: ast.ClassDef) -> Value
             unresolved = True
     body_env = Env("class", frame.env)
     cls = UserClass(node, frame.module, tuple(bases), unresolved, body_env)
-    cls.registered_container = named_tuple
+    cls.registered_container = cls.named_tuple = named_tuple
     for keyword in node.keywords:
         held = evaluate(interp, frame, keyword.value)
         if keyword.arg == "pytree" and isinstance(held, Const):

@@ -206,7 +206,15 @@ def _comprehension(
 ) -> Callable[[Interpreter, Frame, ast.ListComp | ast.SetComp | ast.GeneratorExp], Value]:
     def handler(interp: Interpreter, frame: Frame, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> Value:
         result = Seq(type_name, (), frame.level, exact=False, node=node)
-        _comprehend(interp, frame, node.generators, lambda: result.items.append(evaluate(interp, frame, node.elt)))
+
+        def element() -> None:
+            value = evaluate(interp, frame, node.elt)
+            # Both arms of a condition are among the elements.
+            result.items.extend(options(value) if isinstance(node.elt, ast.IfExp) else (value,))
+
+        _comprehend(interp, frame, node.generators, element)
+        if not isinstance(node.elt, ast.IfExp) and not any(generator.ifs for generator in node.generators):
+            result.sure = list(result.items)
         return result
 
     return handler

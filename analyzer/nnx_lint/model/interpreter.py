@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from nnx_lint.model import expressions, statements
 from nnx_lint.model.classes import UserClass
@@ -57,6 +57,9 @@ STEPS_PER_MODULE = 120_000
 MAX_RUNS = 12
 """How often one function body is executed for calls, besides its own entry."""
 
+MAX_RUNS_IN_CONSTRUCTION = 60
+"""The same for calls that a constructor makes: what helper functions return to it is what the object is made of."""
+
 
 class Budget(Exception):
     """The budget of the module is spent; everything not yet seen stays unknown."""
@@ -73,6 +76,9 @@ class Interpreter:
         self.pending: dict[int, list[tuple[FuncVal, Frame]]] = {}
         self.classes: dict[int, list[UserClass]] = {}
         self.entered: set[int] = set()
+        self.current: Module | None = None
+        self.finished: set[int] = set()
+        self.loops: set[int] = set()
         self.transforms: dict[int, list[tuple[Transformed, Frame]]] = {}
 
     # -- modules
@@ -93,6 +99,7 @@ class Interpreter:
     def check(self, module: Module) -> None:
         """Execute a module and every function in it."""
         self.steps = 0
+        self.current = module
         self.load(module)
         try:
             self.run_pending(module)
@@ -100,6 +107,7 @@ class Interpreter:
             self.pending.pop(id(module), None)
             self.classes.pop(id(module), None)
             self.transforms.pop(id(module), None)
+        self.finished.add(id(module))
 
     def run_pending(self, module: Module) -> None:
         """Run the entries of all functions that the module defines, transformed ones under their transform."""
@@ -127,11 +135,18 @@ class Interpreter:
 
     def defined_class(self, cls: UserClass) -> None:
         """Note that an NNX class was defined, so that its model is built even if nobody makes an instance."""
-        self.classes.setdefault(id(cls.module), []).append(cls)
+        if id(cls.node) not in self.entered:  # a constructor can define the class anew, and without end
+            self.entered.add(id(cls.node))
+            self.classes.setdefault(id(cls.module), []).append(cls)
 
     def transformed(self, transformed: Transformed, frame: Frame) -> None:
         """Note that a function was transformed, so that its body is seen under the transform in any case."""
-        self.transforms.setdefault(id(frame.module), []).append((transformed, frame))
+        caller = frame
+        while caller.caller is not None:
+            caller = caller.caller
+        # The module that called for it sees to it, unless nothing more of that module will run.
+        module = self.current if self.current is not None and id(caller.module) in self.finished else caller.module
+        self.transforms.setdefault(id(module), []).append((transformed, frame))
 
     # -- functions
     # -------------------------------------------------------------------------------------------------------------
@@ -234,7 +249,12 @@ class Interpreter:
         unknown.
         """
         runs = self.runs.get(id(func.node), 0)
-        if frame.depth >= MAX_DEPTH or (runs >= MAX_RUNS and scope is None) or self.active(frame, func):
+        # A constructor runs once for each class, with the methods that it calls: all that it assigns must be seen.
+        constructing = receiver is not None and receiver is frame.initializing
+        limited = runs >= (MAX_RUNS_IN_CONSTRUCTION if frame.initializing is not None else MAX_RUNS)
+        if frame.depth >= MAX_DEPTH or (limited and scope is None and not constructing) or self.active(frame, func):
+            if constructing and isinstance(receiver, Obj):
+                receiver.assumed = True
             return UNKNOWN
         self.runs[id(func.node)] = runs + 1
         env = Env("function", func.env, func)  # type: ignore[arg-type]
@@ -313,7 +333,10 @@ class Interpreter:
     def failing(self, module: Module) -> Iterator[None]:
         """Code that is meant to fail runs in here: nothing of it is published, nor what it defines seen on its own."""
         publish = self.publish
-        queues = (self.pending.setdefault(id(module), []), self.transforms.setdefault(id(module), []))
+        queues: tuple[list[Any], ...] = (
+            self.pending.setdefault(id(module), []),
+            self.transforms.setdefault(id(module), []),
+        )
         lengths = [len(queue) for queue in queues]
         self.publish = lambda event: None
         try:
@@ -344,6 +367,11 @@ class Interpreter:
         named: dict[str, Value] = {}
         instance: Value | None = None
         while not isinstance(func, FuncVal):
+            if isinstance(func, Transformed) and not applied.row.level:
+                func.ran = True
+                return self.run_under(
+                    frame, func.applied, func.func, [*bound, *args], {**named, **keywords}, node, receiver=receiver
+                )
             if isinstance(func, Transformed):
                 func.ran = True  # the outer transform decides what is captured; the inner one adds a level of its own
                 func = func.func
@@ -354,11 +382,11 @@ class Interpreter:
                 func = func.func
             elif isinstance(func, BoundMethod) and func.func is not None:
                 instance = func.receiver
-                held.append((instance, "the instance of the bound method"))
+                held.append((instance, "bound"))
                 func = func.func
             elif isinstance(func, Obj) and isinstance(func.cls, UserClass) and func.cls.find("__call__"):
                 instance = func
-                held.append((instance, "the instance that is transformed"))
+                held.append((instance, "transformed"))
                 func = func.cls.find("__call__")[1]  # type: ignore[index]
             elif isinstance(func, (Obj, BoundMethod)):
                 return self.run_native(frame, applied, func, [*bound, *args], {**named, **keywords}, held)
@@ -488,6 +516,7 @@ def _refresh(value: Value, level: int, seen: dict[int, Value]) -> Value:
         fresh = Seq(value.type, (), level, exact=value.exact, node=value.node)
         seen[id(value)] = fresh
         fresh.items = [_refresh(item, level, seen) for item in value.items]
+        fresh.sure = [_refresh(item, level, seen) for item in value.sure]
         return fresh
     if isinstance(value, DictVal):
         table = DictVal((), level, exact=value.exact, node=value.node)

@@ -1,13 +1,13 @@
 """The leaves of an abstract object: the Variables and arrays that it certainly holds, with their paths.
 
 These are the leaves that ``nnx.split`` and ``nnx.state`` meet. Invariants: a leaf is listed only if every run that gets
-here has it: attributes that are assigned in a branch not taken for sure, or that may hold one of several values, are
-left out, and ``complete`` is then false; an object that is reached twice is listed at its first path.
+here has it (a loop is taken to run): attributes that are assigned in a branch not taken for sure, or that may hold one
+of several values, are left out, and ``complete`` is then false; an object that is reached twice is listed at its first
+path.
 """
 
 from __future__ import annotations
 
-import ast
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +40,10 @@ if TYPE_CHECKING:
 MAX_DEPTH = 40
 """How deep plain containers are followed."""
 
+MAX_VALUES = 5_000
+"""How many values are visited: a container can hold itself many times over."""
+
+Path = tuple[Any, ...]
 Branches = tuple[tuple[int, int], ...]
 
 
@@ -68,8 +72,8 @@ class Contents:
         complete: whether there are certainly no others.
     """
 
-    held: list[Held] = field(default_factory=list)
-    again: list[tuple[tuple[Any, ...], tuple[Any, ...], Value]] = field(default_factory=list)
+    held: list[Held] = field(default_factory=list[Held])
+    again: list[tuple[Path, Path, Value]] = field(default_factory=list[tuple[Path, Path, Value]])
     complete: bool = True
 
     @property
@@ -89,9 +93,14 @@ class _Collector:
         self.branches = branches
         self.array_type = array_type
         self.found = Contents()
-        self.paths: dict[tuple[int, ...], tuple[Any, ...]] = {}
+        self.paths: dict[tuple[int, ...], Path] = {}
+        self.values = 0
 
-    def visit(self, value: Value, path: tuple[Any, ...], owner: Value) -> None:
+    def visit(self, value: Value, path: Path, owner: Value) -> None:
+        self.values += 1
+        if self.values > MAX_VALUES:
+            self.found.complete = False
+            return
         if isinstance(value, TagVal) and value.value is not None:
             value = value.value
         if isinstance(value, Obj):
@@ -107,10 +116,10 @@ class _Collector:
         elif not isinstance(value, _PLAIN):
             self.found.complete = False
 
-    def add(self, path: tuple[Any, ...], kind: object, tag: Any, owner: Value) -> None:
+    def add(self, path: Path, kind: object, tag: Any, owner: Value) -> None:
         self.found.held.append(Held(Leaf(path, kind, tag), owner))
 
-    def object(self, obj: Obj, path: tuple[Any, ...], owner: Value) -> None:
+    def object(self, obj: Obj, path: Path, owner: Value) -> None:
         cls = obj.cls
         if not cls.is_pytree and not cls.is_variable:
             self.found.complete = False
@@ -128,7 +137,7 @@ class _Collector:
         else:
             self.attributes(obj, path)
 
-    def attributes(self, obj: Obj, path: tuple[Any, ...]) -> None:
+    def attributes(self, obj: Obj, path: Path) -> None:
         cls = obj.cls
         if cls.is_open or (isinstance(cls, UserClass) and (cls.opaque or _extends_layer(cls))):
             self.found.complete = False
@@ -157,7 +166,7 @@ class _Collector:
             return all(isinstance(option, _PLAIN) for option in attr.value.options)
         return not attr.assignments or any(item.dominates(self.branches) for item in attr.assignments)
 
-    def streams(self, rngs: Obj, path: tuple[Any, ...]) -> None:
+    def streams(self, rngs: Obj, path: Path) -> None:
         """The streams of an ``nnx.Rngs``, by the names that it was made with."""
         from nnx_lint.model.classes import library_class
 
@@ -172,7 +181,7 @@ class _Collector:
             for part, kind in (("count", "nnx.RngCount"), ("key", "nnx.RngKey")):
                 self.add((*path, name, part), library_class(kind), name, rngs)
 
-    def sequence(self, value: Value, path: tuple[Any, ...], owner: Value) -> None:
+    def sequence(self, value: Value, path: Path, owner: Value) -> None:
         if not isinstance(value, Seq):
             self.found.complete = False
         elif value.exact:
@@ -180,10 +189,10 @@ class _Collector:
                 self.visit(item, (*path, index), owner)
         else:
             self.found.complete = False
-            if is_filled_by_loop(value):
-                self.visit(value.items[0], (*path, UNKNOWN_PART), owner)
+            for item in value.sure if not value.shrunk else ():
+                self.visit(item, (*path, UNKNOWN_PART), owner)
 
-    def mapping(self, value: DictVal, path: tuple[Any, ...]) -> None:
+    def mapping(self, value: DictVal, path: Path) -> None:
         if not value.exact:
             self.found.complete = False
             return
@@ -208,17 +217,6 @@ def _is_static(attr: Attr) -> bool:
     """Whether NNX treats the attribute as static. What an instance of a library class holds has no assignments."""
     status = attr.assignments[-1].status if attr.assignments else attr.declared
     return status is Status.STATIC
-
-
-def is_filled_by_loop(value: Seq) -> bool:
-    """Whether a list comes from one comprehension without a condition, whatever it runs over."""
-    node = value.node
-    return (
-        isinstance(node, (ast.ListComp, ast.GeneratorExp))
-        and len(value.items) == 1
-        and not value.shrunk
-        and not any(generator.ifs for generator in node.generators)
-    )
 
 
 def tag_of(variable: Obj) -> Any:

@@ -96,6 +96,7 @@ def _list_elements(frame: Frame, obj: Obj, args: Arguments) -> None:
     elif isinstance(given, Seq):
         elements = [attributes.untagged(item) for item in given.items]
         held = Seq("list", elements, frame.level, exact=given.exact, node=given.node)
+        held.sure = [attributes.untagged(item) for item in given.sure]
     else:
         held = Seq("list", [element_of(given, frame.level)], frame.level, exact=False)
     obj.attrs["[]"] = Attr(held)
@@ -280,7 +281,7 @@ def call_library_method(
         "clear",
     }:
         attributes.mutate(interp, frame, receiver, text, f"`.{method.name}(...)`", "write", node)
-        return _list_method(frame, receiver, method.name, args)
+        return _list_method(interp, frame, receiver, method.name, args)
     if receiver.cls.derives_from("nnx.Dict") and method.name in {"update", "pop", "clear", "setdefault"}:
         attributes.mutate(interp, frame, receiver, text, f"`.{method.name}(...)`", "write", node)
         return UNKNOWN
@@ -309,18 +310,19 @@ def _mode_after(method: str, args: Arguments) -> bool | None:
     return None
 
 
-def _list_method(frame: Frame, receiver: Obj, method: str, args: Arguments) -> Value:
+def _list_method(interp: Interpreter, frame: Frame, receiver: Obj, method: str, args: Arguments) -> Value:
     from nnx_lint.model.expressions import library_elements
 
     held = library_elements(receiver)
     if held is None:
         return UNKNOWN
-    added = args.get(1 if method == "insert" else 0)
-    if method in {"append", "insert"} and added is not None:
-        held.items.append(attributes.untagged(added))
-    elif method == "extend" and added is not None:
-        held.items.append(element_of(added, frame.level))
-    held.exact = held.exact and method == "append" and not frame.branches
+    given = args.get(1 if method == "insert" else 0)
+    if method in {"append", "insert", "extend"} and given is not None:
+        value = element_of(given, frame.level) if method == "extend" else attributes.untagged(given)
+        attributes.added(interp, frame, held, value, at_end=method == "append")
+    else:
+        held.exact = False
+        held.sure.clear()
     return element_of(held, frame.level) if method == "pop" else UNKNOWN
 
 
@@ -436,6 +438,11 @@ def _states(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, n
     return _state(interp, frame, args, node, name) if isinstance(args.get(0), StateVal) else UNKNOWN
 
 
+def _split_context(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
+    context = library_class("nnx.SplitContext")
+    return Obj(context, frame.level, node=node) if context is not None else UNKNOWN
+
+
 def _pop(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
     target, where = args.get(0), args.node_of(0)
     if target is not None and where is not None:
@@ -466,7 +473,7 @@ def _merge(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, na
 
 
 def _merged_level(frame: Frame, args: Arguments) -> tuple[int | None, bool]:
-    """The level of the Variables of a merged object where it is not that of the object, and whether it is that of Params.
+    """The level of the Variables of a merged object where it differs from the object's, and whether Params have it too.
 
     Without a copy the Variables are those of the given States. Where some of these are captured and others are not, the
     others must hold the Params only, or nothing is known.
@@ -604,6 +611,7 @@ HANDLERS: dict[str, Handler] = {
     "nnx.state": _state,
     "nnx.variables": _state,
     "nnx.pop": _pop,
+    "nnx.split_context": _split_context,
     "nnx.split_state": _states,
     "nnx.filter_state": _states,
     "nnx.merge": _merge,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def library_instance(obj: Obj, args: dict[str, Value] | None) -> None:
-    """Give an instance of a library class the Variables and submodules that it holds for these constructor arguments."""
+    """Give an instance of a library class what it holds for these constructor arguments."""
     cls = obj.cls
     if not isinstance(cls, LibClass) or cls.spec is None:
         return

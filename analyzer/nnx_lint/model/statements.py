@@ -238,6 +238,7 @@ def _loop(interp: Interpreter, frame: Frame, node: ast.stmt, body: list[ast.stmt
         return False
 
     exits = frame.exits
+    interp.loops.add(id(node))
     branch(interp, frame, node, [once, lambda: False], (0, 0))
     frame.doubts -= 1 if frame.exits > exits and not contains_return(body) else 0
 
@@ -291,7 +292,8 @@ def _with(interp: Interpreter, frame: Frame, node: ast.With | ast.AsyncWith) -> 
     for item in node.items:
         value = evaluate(interp, frame, item.context_expr)
         if item.optional_vars is not None:
-            entered = value if isinstance(value, Obj) and value.cls.tracked else UNKNOWN
+            known = isinstance(value, Obj) and (value.cls.tracked or value.cls.derives_from("nnx.SplitContext"))
+            entered = value if known else UNKNOWN
             assign(interp, frame, item.optional_vars, entered, None, node)
     if any(_expects_error(interp, frame, item.context_expr) for item in node.items):
         with interp.failing(frame.module):

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from nnx_rules.attributes import Kind, Status, Tag, ValueFacts
+from nnx_rules.attributes import DATA_KINDS, Kind, Status, Tag, ValueFacts
 
 if TYPE_CHECKING:
     import ast
@@ -277,6 +277,11 @@ class Obj(Value):
             return Kind.REGISTERED
         return Kind.UNKNOWN if self.cls.is_open or self.cls.registered_container else Kind.OTHER
 
+    def facts(self, depth: int = MAX_NESTING) -> ValueFacts:
+        if self.cls.named_tuple and self.args and depth:
+            return _container_facts(list(self.args.values()), False, depth)
+        return ValueFacts(self.kind)
+
     def describe(self) -> str:
         name = self.cls.name
         return f"{'an' if name[:1] in 'AEIOUaeiou' else 'a'} {name}"
@@ -295,10 +300,11 @@ class Seq(Value):
     all, in order.
 
     ``fills`` is what was put into it later, ``shrunk`` whether anything was taken out again, ``owner`` the first object
-    and attribute that it was assigned to.
+    and attribute that it was assigned to. ``sure`` are elements that are there whenever the loop that puts them there
+    runs at all.
     """
 
-    __slots__ = ("exact", "fills", "items", "level", "node", "owner", "shrunk", "type")
+    __slots__ = ("exact", "fills", "items", "level", "node", "owner", "shrunk", "sure", "type")
 
     OPAQUE = frozenset({"set", "frozenset", "deque", "generator", "dict view", "map"})
 
@@ -316,6 +322,7 @@ class Seq(Value):
         self.level = level
         self.exact = exact
         self.node = node
+        self.sure: list[Value] = []
         self.fills: list[Fill] = []
         self.shrunk = False
         self.owner: tuple[Obj, str] | None = None
@@ -558,8 +565,11 @@ class UnionVal(Value):
         return kinds.pop() if len(kinds) == 1 else Kind.UNKNOWN
 
     def facts(self, depth: int = MAX_NESTING) -> ValueFacts:
-        all_facts = {option.facts(depth) for option in self.options}
-        return all_facts.pop() if len(all_facts) == 1 else ValueFacts(Kind.UNKNOWN)
+        first, *others = {option.facts(depth) for option in self.options}
+        if not others:
+            return first
+        data = all(item.kind in DATA_KINDS and item.tag is None for item in (first, *others))
+        return first if data else ValueFacts(Kind.UNKNOWN)
 
     def describe(self) -> str:
         return " or ".join(dict.fromkeys(option.describe() for option in self.options))

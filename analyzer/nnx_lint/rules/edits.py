@@ -1,6 +1,7 @@
 """Edits of expressions that several fixes share: put a call around one, take a call away from around one.
 
-Invariants: text outside of the edit stays as it is, comments included; an edit is only made where it certainly keeps the expression's meaning.
+Invariants: text outside of the edit stays as it is, comments included; an edit is only made where it certainly keeps
+the expression's meaning.
 """
 
 from __future__ import annotations

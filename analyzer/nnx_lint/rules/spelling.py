@@ -1,7 +1,7 @@
 """How a file spells a name of the library, so that a fix writes what is in scope there.
 
-Invariants: only names that certainly are bound to the library where the fix goes are used; a fix adds no import. A file that imports single
-names (``from flax.nnx import Module``) gets no fix that needs another one.
+Invariants: only names that certainly are bound to the library where the fix goes are used; a fix adds no import. A file
+that imports single names (``from flax.nnx import Module``) gets no fix that needs another one.
 """
 
 from __future__ import annotations

@@ -209,7 +209,6 @@ MIXED_KEYS = Rule(
     summary="A dict that is data has keys of different types, which JAX cannot sort.",
     message="`{cls}.{path}` is a dict with keys of types {types}, which JAX cannot sort",
     help="use keys of one type",
-    exception=AttributeStatusError,
 )
 
 NESTED_STATUS_ANNOTATION = Rule(

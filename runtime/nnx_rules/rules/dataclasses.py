@@ -1,6 +1,6 @@
 """NNX14 and NNX15: dataclass fields on a Pytree."""
 
-from nnx_rules.errors import AttributeStatusError, ClassDefinitionError, ClassLayoutError
+from nnx_rules.errors import ClassDefinitionError, ClassLayoutError
 from nnx_rules.registry import Fixable, Rule, Severity, Versions
 
 CONTAINER_FIELD = Rule(
@@ -9,14 +9,13 @@ CONTAINER_FIELD = Rule(
     summary="A dataclass field is a plain container of arrays or modules and is not declared as data.",
     message="`{cls}.{path}` is static, but its annotation `{annotation}` says that it holds data",
     help="write `{path}: {annotation} = nnx.data()`",
-    exception=AttributeStatusError,
     fix=Fixable.SAFE,
     versions=Versions(flax_since=(0, 12)),
 )
 MUTABLE_DEFAULT = Rule(
     code="NNX141",
     name="dataclass-mutable-default",
-    summary="The default of a dataclass field is a list, dict, set or array, which `dataclasses` refuses.",
+    summary="The default of a dataclass field is a list, dict, set, array or Variable, which `dataclasses` refuses.",
     message="the default of `{cls}.{path}` is {value}, which cannot be shared by instances",
     help="write `default_factory=lambda: ...`",
     fix=Fixable.SAFE,
@@ -24,7 +23,7 @@ MUTABLE_DEFAULT = Rule(
 SHARED_MODULE_DEFAULT = Rule(
     code="NNX142",
     name="dataclass-shared-default",
-    summary="The default of a dataclass field is a module or Variable, which all instances then share.",
+    summary="The default of a dataclass field is a module, which all instances then share.",
     message="the default of `{cls}.{path}` is {value}: all instances share it",
     help="write `default_factory=lambda: ...`",
     fix=Fixable.SAFE,

@@ -1,11 +1,11 @@
 """NNX2: trace levels. Objects of an outer trace that a transformed function changes, bakes in, or lets escape.
 
-``where`` says in words where the object comes from ("the enclosing function", "the module", "a default argument"),
-``transform`` names the transform as written.
+``where`` says in words where the object comes from ("it is a global of the module"), ``transform`` names the transform
+as written.
 """
 
 from nnx_rules.errors import TraceContextError
-from nnx_rules.registry import Fixable, Rule, Severity, Versions
+from nnx_rules.registry import Fixable, Rule, Versions
 
 CAPTURED_MUTATION = Rule(
     code="NNX201",
@@ -59,69 +59,58 @@ NONDIFF_ARGUMENT_MUTATED = Rule(
 UNTRACKED_MUTATION = Rule(
     code="NNX207",
     name="untracked-captured-mutation",
-    summary=(
-        "A function under a transform changes a captured object in a way that flax does not check, and a tracer leaks."
-    ),
-    message=(
-        "`{name}` is captured by a function under `{transform}`, and {action} changes it without a check: a "
-        "tracer leaks out"
-    ),
-    help="pass `{name}` as an argument",
-    versions=Versions(),
+    summary="A function under a transform changes a captured object in a way that flax does not check.",
+    message="`{name}` is captured by a function under `{transform}`, and {action} changes it while tracing, unchecked",
+    help="pass `{name}` as an argument, and return it from a `jax` transform or use the `nnx` one",
 )
 BOUND_METHOD_TRANSFORM = Rule(
     code="NNX208",
     name="bound-method-transform",
     summary="An `nnx` transform is applied to a bound method of a module.",
-    message="`{transform}` does not take the bound method `{name}`",
+    message="`{transform}` does not take the bound method `{name}`: the module would be captured, not passed",
     help="decorate the method, or write `{transform}({unbound})` and pass the instance",
     versions=Versions(flax_since=(0, 12, 1), nnxkit=False),
 )
 TRANSFORMED_INSTANCE = Rule(
     code="NNX209",
     name="transformed-instance",
-    summary=(
-        "A transform is applied to a module instance, which is then a capture: its state cannot change and its "
-        "parameters are baked in."
-    ),
-    message="`{transform}` captures the instance `{name}`: its parameters are constants, and its state cannot change",
-    help="write a function that takes the module: `{transform}(lambda m, *args: m(*args))`",
-    versions=Versions(nnxkit=False),
+    summary="A transform is applied to an object, or a method of one, that changes its own state when it is called.",
+    message="`{transform}` captures `{name}`, which it transforms, and calling that changes its {state}",
+    help="transform a function that takes the object: `{transform}(lambda m, *args: m(*args))`",
 )
 PARTIAL_CAPTURE = Rule(
     code="NNX210",
     name="partial-capture",
-    summary="A `functools.partial` that holds a module is given to a transform; the module is a capture.",
-    message="`{transform}` takes a partial that holds `{name}`: it is captured, not passed",
-    help="transform first, then `nnx.cached_partial`",
-    versions=Versions(nnxkit=False),
+    summary="A transform is applied to a `functools.partial` that holds an object, which the function changes.",
+    message="`{transform}` captures `{name}`, which the partial holds, and the function changes its {state}",
+    help="transform the function first, then bind the object: `nnx.cached_partial({transform}(f), {name})`",
 )
 STATIC_SELF = Rule(
     code="NNX211",
     name="static-self",
-    summary="A method is jitted with `self` as a static argument, so the module is a constant.",
-    message="`self` is a static argument of `{cls}.{path}`: its Variables are constants of the compiled function",
+    summary="A method is compiled with `self` as a static argument, so the module is a constant.",
+    message="`self` is a static argument of `{cls}.{path}`: what it holds is a constant of the compiled function",
     help="use `@nnx.jit` without static arguments",
     fix=Fixable.SAFE,
 )
 JITTED_METHOD_STORED = Rule(
     code="NNX212",
     name="jitted-method-stored",
-    summary="A transformed bound method is stored on the module; it captures the module's present state.",
-    message="`{cls}.{path}` keeps `{transform}` of a bound method, which bakes the present parameters in",
-    help="decorate the method with `@nnx.jit`",
+    summary="A transformed bound method is stored on the module; it goes on using the data of this one object.",
+    message="`{cls}.{path}` keeps `{transform}` of a bound method, which captures this object and the data it holds now",
+    help="decorate the method instead",
 )
 PLAIN_SELF = Rule(
     code="NNX213",
     name="transform-of-plain-self",
     summary="A method of a class that is no Pytree is transformed; JAX cannot take `self`.",
-    message="`{cls}` is no Pytree, so `{transform}` cannot take `self` of `{path}`",
+    message="`{cls}` is no Pytree, so `{transform}` cannot take the `self` of `{path}`",
     help="derive `{cls}` from `nnx.Pytree`",
 )
 TRACER_ESCAPE = Rule(
     code="NNX214",
     name="tracer-escape",
-    summary="A value made under a transform is stored outside of it.",
+    summary="A value computed under a transform is stored outside of the function.",
     message="`{name}` outlives the function under `{transform}`, and now holds a tracer",
     help="return the value instead",
 )
@@ -129,9 +118,8 @@ CAPTURED_RETURNED = Rule(
     code="NNX215",
     name="captured-returned",
     summary="A function under an `nnx` transform returns an object that it captured.",
-    message="`{name}` is captured by a function under `{transform}`, and cannot be returned from it",
+    message="`{name}` is captured by a function under `{transform}`, which cannot return it",
     help="pass `{name}` as an argument",
-    severity=Severity.ERROR,
     versions=Versions(nnxkit=False),
 )
 

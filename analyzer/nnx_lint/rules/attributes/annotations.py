@@ -1,4 +1,4 @@
-"""Annotations that should say data or static: ones without effect (NNX112), and ones that contradict each other (NNX111)."""
+"""Annotations that should say data or static: without effect (NNX112), or contradicting each other (NNX111)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,12 @@ def ineffective(event: AttributeSet) -> bool:
 @judges(rules.INEFFECTIVE_STATUS_ANNOTATION, AttributeSet)
 def annotation_in_method(event: AttributeSet, report: Reporter) -> None:
     node = event.node
-    if not ineffective(event) or not isinstance(node, ast.AnnAssign) or node.value is None or isinstance(event.value, TagVal):
+    if (
+        not ineffective(event)
+        or not isinstance(node, ast.AnnAssign)
+        or node.value is None
+        or isinstance(event.value, TagVal)
+    ):
         return
     source = event.frame.module.source
     canonical = declared_name(event.frame, node.annotation).lower()
@@ -69,7 +74,9 @@ def annotation_inside_another(event: ClassDefined, report: Reporter) -> None:
         inner = list(_nested_marks(event.frame, field.annotation))
         for node in inner:
             name = source.segment(node.value)
-            stripped = f"{name}[{source.segment(field.annotation).replace(source.segment(node), source.segment(node.slice))}]"
+            stripped = (
+                f"{name}[{source.segment(field.annotation).replace(source.segment(node), source.segment(node.slice))}]"
+            )
             report(
                 cls.module,
                 node,

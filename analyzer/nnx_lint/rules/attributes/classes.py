@@ -1,4 +1,4 @@
-"""Classes that cannot work as a Pytree: NNX117 and NNX118; and methods whose value stays on the object: NNX109 and NNX121."""
+"""Classes that cannot work as a Pytree (NNX117, NNX118), and methods that stay with one instance (NNX109, NNX121)."""
 
 from __future__ import annotations
 
@@ -66,7 +66,11 @@ def cached_property(event: Returned, report: Reporter) -> None:
     if func is None or "functools.cached_property" not in func.decorators or not event.value.facts().is_data:
         return
     cls, node = func.cls, func.node
-    if not isinstance(cls, UserClass) or not cls.is_pytree or not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+    if (
+        not isinstance(cls, UserClass)
+        or not cls.is_pytree
+        or not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+    ):
         return
     decorator = node.decorator_list[-1]
     fix = Fix("Use `@property`", replace(func.module.source, decorator, "property"), Applicability.UNSAFE)
@@ -93,7 +97,7 @@ def _has_data(obj: Obj, name: str) -> bool:
 
 
 def _attributes_read(value: Value, obj: Obj) -> set[str]:
-    """The attributes of the object that a callable reads, if it keeps this very object: a bound method, a lambda, a partial of either."""
+    """The attributes that a callable reads, if it keeps this object: a bound method, a lambda, a partial of one."""
     if isinstance(value, PartialVal):
         return _attributes_read(value.func, obj)
     if isinstance(value, BoundMethod):

@@ -1,5 +1,5 @@
-"""Containers that hold data where JAX does not look: filled after they became static (NNX104, NNX105), of a kind that is one leaf (NNX107), or
-plain inside of a library container (NNX123).
+"""Containers that hold data where JAX does not look: filled after they became static (NNX104, NNX105), of a kind that
+is one leaf (NNX107), or plain inside of a library container (NNX123).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from nnx_lint.model.values import Assignment, Attr
 
 
-# -- filled during construction ------------------------------------------------------------------------------------------------
+# -- filled during construction ----------------------------------------------------------------------------------------
 
 
 @judges(rules.STATIC_CONTAINER_FILLED, Constructed)
@@ -57,7 +57,7 @@ def _data_from_start(last: Assignment, value: Value, fill: Fill) -> Fix | None:
     return as_data(last.module, last.module.env, node, value, plain=isinstance(node, (ast.Name, ast.Attribute)))
 
 
-# -- filled later --------------------------------------------------------------------------------------------------------------
+# -- filled later ------------------------------------------------------------------------------------------------------
 
 
 @judges(rules.STATIC_CONTAINER_FILLED_LATE, ContainerFilled)
@@ -111,7 +111,7 @@ def _is_lost(event: ContainerFilled) -> bool:
     return frame.name == "__call__" or event.frame.level > event.container.level
 
 
-# -- opaque containers ---------------------------------------------------------------------------------------------------------
+# -- opaque containers -------------------------------------------------------------------------------------------------
 
 
 @judges(rules.DATA_IN_OPAQUE_CONTAINER, AttributeSet)
@@ -151,7 +151,7 @@ def _list_of(event: AttributeSet, node: ast.expr, value: Seq) -> Fix | None:
     return Fix(title, wrap(source, node, name))
 
 
-# -- plain containers inside of library containers -----------------------------------------------------------------------------
+# -- plain containers inside of library containers ---------------------------------------------------------------------
 
 HOLDERS = frozenset({"nnx.List", "nnx.Dict", "nnx.Sequential"})
 ADDING = frozenset({"append", "insert", "setdefault"})

@@ -1,4 +1,4 @@
-"""Data attributes with something that JAX cannot take (NNX113, NNX114, NNX124), and ones that are data on one branch only (NNX106)."""
+"""Data attributes with something that JAX cannot take (NNX113, NNX114, NNX124), or data on one branch only (NNX106)."""
 
 from __future__ import annotations
 
@@ -70,7 +70,9 @@ def data_attribute_loses_array(event: AttributeSet, report: Reporter) -> None:
         path=event.name,
         value=event.value.describe(),
         related=(related(before.module, before.node, "the attribute became data here"),),
-        fix=Fix(f"Wrap the value in `{name}(...)`", wrap(module.source, node, name)) if name and node is not None else None,
+        fix=Fix(f"Wrap the value in `{name}(...)`", wrap(module.source, node, name))
+        if name and node is not None
+        else None,
     )
 
 
@@ -88,13 +90,18 @@ def mixed_keys(event: AttributeSet, report: Reporter) -> None:
         report(event.frame.module, event.value_node or event.node, cls=event.obj.cls.name, path=event.name, types=types)
 
 
-# -- data on one branch only ---------------------------------------------------------------------------------------------------
+# -- data on one branch only -------------------------------------------------------------------------------------------
 
 
 @judges(rules.OPTIONAL_DATA_UNMARKED, AttributeSet)
 def optional_data_unmarked(event: AttributeSet, report: Reporter) -> None:
     value, node = event.value, event.value_node
-    if not isinstance(value, UnionVal) or event.before is not None or event.attr.declared is not None or event.verdict is None:
+    if (
+        not isinstance(value, UnionVal)
+        or event.before is not None
+        or event.attr.declared is not None
+        or event.verdict is None
+    ):
         return
     if not _checked(event.obj) or not _is_optional(value.options):
         return
@@ -105,7 +112,9 @@ def optional_data_unmarked(event: AttributeSet, report: Reporter) -> None:
         node or event.node,
         cls=event.obj.cls.name,
         path=event.name,
-        fix=Fix(f"Wrap the value in `{name}(...)`", wrap(module.source, node, name)) if name and node is not None else None,
+        fix=Fix(f"Wrap the value in `{name}(...)`", wrap(module.source, node, name))
+        if name and node is not None
+        else None,
     )
 
 
@@ -114,7 +123,9 @@ def optional_data_on_branches(event: Constructed, report: Reporter) -> None:
     if not event.cls.checked:
         return
     for name, attr in event.obj.attrs.items():
-        nothing = [item for item in attr.assignments if item.value.facts().kind is Kind.OTHER and item.status is Status.STATIC]
+        nothing = [
+            item for item in attr.assignments if item.value.facts().kind is Kind.OTHER and item.status is Status.STATIC
+        ]
         data = [item for item in attr.assignments if item.status is Status.DATA]
         apart = [item for item in nothing if all(item.excludes(other.branches) for other in data)]
         if data and apart and len(nothing) + len(data) == len(attr.assignments):
@@ -133,4 +144,6 @@ def optional_data_on_branches(event: Constructed, report: Reporter) -> None:
 def _is_optional(options: tuple[Value, ...]) -> bool:
     """Whether one option is ``None`` and all others are data."""
     nothing = [item for item in options if isinstance(item, Const) and item.value is None]
-    return len(nothing) == 1 and all(item.facts().is_data and item.kind is not Kind.CONTAINER for item in options if item not in nothing)
+    return len(nothing) == 1 and all(
+        item.facts().is_data and item.kind is not Kind.CONTAINER for item in options if item not in nothing
+    )

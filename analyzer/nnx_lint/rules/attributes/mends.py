@@ -1,7 +1,8 @@
 """The fixes of this family: which wrapper makes a value data, and where it goes.
 
-A list becomes an ``nnx.List`` and a dict with plain string keys an ``nnx.Dict``: containers that JAX and NNX both see into. Everything else, and a
-container that the program still changes through another name, stays what it is inside ``nnx.data(...)``.
+A list becomes an ``nnx.List`` and a dict with plain string keys an ``nnx.Dict``: containers that JAX and NNX both see
+into. Everything else, and a container that the program still changes through another name, stays what it is inside
+``nnx.data(...)``.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from nnx_lint.diagnostics import Fix
 from nnx_lint.model.classes import UserClass
-from nnx_lint.model.values import Const, DictVal, Seq, Value
+from nnx_lint.model.values import Const, DictVal, Seq, UnionVal, Value
 from nnx_lint.rules.edits import replace, wrap
 from nnx_lint.rules.spelling import spelled
 
@@ -41,6 +42,9 @@ def as_data(module: Module, env: Env, node: ast.expr, value: Value, *, plain: bo
 
 def wrapper_of(node: ast.expr, value: Value) -> str:
     """The canonical name of what makes a container data."""
+    if isinstance(value, UnionVal) and isinstance(node, ast.IfExp):
+        names = {wrapper_of(arm, option) for arm, option in zip((node.body, node.orelse), value.options, strict=False)}
+        return names.pop() if len(names) == 1 else "nnx.data"
     if isinstance(value, Seq) and value.type == "list" and not any(_at_index(fill.node) for fill in value.fills):
         return "nnx.List"
     if isinstance(value, DictVal) and _has_plain_keys(node, value):
@@ -90,9 +94,10 @@ HANDING_OVER = frozenset({"List", "Dict", "Sequential", "data"})
 
 
 def is_handed_over(cls: ClassBase, name: str) -> bool:
-    """Whether some method of the class deletes the attribute, marks it as data, or moves its contents into a container of the library.
+    """Whether a method of the class deletes the attribute, marks it as data, or moves its contents elsewhere.
 
-    Then the status that its first assignment gave it need not last. This only ever silences, so it goes by how the code is written.
+    Then the status that its first assignment gave it need not last. This only ever silences, so it goes by how the code
+    is written.
     """
     family = [item for item in cls.ancestors if isinstance(item, UserClass)]
     family += cls.subclasses if isinstance(cls, UserClass) else []
@@ -108,7 +113,11 @@ def _handed_over(node: ast.ClassDef) -> frozenset[str]:
         elif isinstance(part, ast.Call) and _callee_name(part.func) in HANDING_OVER:
             given = [item.value if isinstance(item, ast.Starred) else item for item in part.args]
             names.update(item.attr for item in given if isinstance(item, ast.Attribute))
-        elif isinstance(part, ast.Assign) and isinstance(part.value, ast.Call) and _callee_name(part.value.func) == "data":
+        elif (
+            isinstance(part, ast.Assign)
+            and isinstance(part.value, ast.Call)
+            and _callee_name(part.value.func) == "data"
+        ):
             names.update(target.attr for target in part.targets if isinstance(target, ast.Attribute))
     return frozenset(names)
 
@@ -118,7 +127,7 @@ def _callee_name(func: ast.expr) -> str:
 
 
 def is_given(frame: Frame, node: ast.expr) -> bool:
-    """Whether the expression is a parameter that this call of the function was given: other calls may give other values."""
+    """Whether the expression is a parameter that this call was given: other calls may give other values."""
     if not isinstance(node, ast.Name) or frame.func is None or frame.call is None:
         return False
     arguments = frame.func.node.args

@@ -1,4 +1,7 @@
-"""Assignments that contradict the data/static status of their attribute (NNX101, NNX102, NNX103), by the verdict of ``nnx_rules.attributes``."""
+"""Assignments that contradict the data/static status of their attribute (NNX101 to NNX103, NNX115).
+
+The verdict is that of ``nnx_rules.attributes``; the rules here only say where, and how to mend it.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,7 @@ from nnx_rules.rules import attributes as rules
 
 if TYPE_CHECKING:
     from nnx_rules.registry import Rule
+
 
 def broken(event: AttributeSet) -> Rule | None:
     """The rule that an assignment breaks, by the shared decision procedure."""
@@ -47,7 +51,7 @@ def _into_container(event: AttributeSet, node: ast.expr) -> Fix | None:
 
 
 def unchecked_base(event: AttributeSet) -> UserClass | None:
-    """The ``pytree=False`` class whose method makes the assignment, on an instance of a class below it that is checked again."""
+    """The ``pytree=False`` class whose method makes the assignment, on an instance of a checked class below it."""
     owner = event.frame.cls
     if isinstance(owner, UserClass) and owner is not event.obj.cls and owner.pytree_keyword is False:
         return owner
@@ -111,7 +115,11 @@ def data_to_static_attribute(event: AttributeSet, report: Reporter) -> None:
 
 def _mark_first(event: AttributeSet, first: Assignment) -> Fix | None:
     node, statement = first.value_node, first.node
-    if node is None or first.module is not event.frame.module or not isinstance(first.value, (Const, Other, Seq, DictVal)):
+    if (
+        node is None
+        or first.module is not event.frame.module
+        or not isinstance(first.value, (Const, Other, Seq, DictVal))
+    ):
         return None
     if isinstance(first.value, Const) and isinstance(first.value.value, (str, bytes)):
         return None

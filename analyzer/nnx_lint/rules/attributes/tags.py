@@ -1,6 +1,7 @@
 """``nnx.data(...)`` and ``nnx.static(...)`` where they have no meaning (NNX130 to NNX136).
 
-The mark is unwrapped by exactly one thing: the assignment to an attribute of a Pytree, or the class body of a dataclass. Anywhere else it stays.
+The mark is unwrapped by the assignment to an attribute of a Pytree, or read by the body of a dataclass. Anywhere else
+it stays what it is.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def name_tags(tags: list[TagVal]) -> str:
     return " and ".join(f"`nnx.{name}`" for name in sorted({tag.tag.value for tag in tags}))
 
 
-# -- nested --------------------------------------------------------------------------------------------------------------------
+# -- nested ------------------------------------------------------------------------------------------------------------
 
 
 @judges(rules.NESTED_STATUS_ANNOTATION, AttributeSet)
@@ -127,7 +128,7 @@ def status_annotation_in_set(event: AttributeSet, report: Reporter) -> None:
     )
 
 
-# -- used as a value -----------------------------------------------------------------------------------------------------------
+# -- used as a value ---------------------------------------------------------------------------------------------------
 
 
 @judges(rules.STATUS_ANNOTATION_NOT_ASSIGNED, Used)
@@ -154,14 +155,18 @@ def status_annotation_on_plain_class(event: AttributeSet, report: Reporter) -> N
     cls = event.obj.cls
     if not isinstance(event.value, TagVal) or not isinstance(cls, UserClass) or event.value.value is None:
         return
-    if cls.is_pytree or cls.is_open or cls.opaque or cls.unknown_decorators or any(item.is_pytree for item in cls.subclasses):
+    if (
+        cls.is_pytree
+        or cls.is_open
+        or cls.opaque
+        or cls.unknown_decorators
+        or any(item.is_pytree for item in cls.subclasses)
+    ):
         return
-    report(
-        event.frame.module, event.value_node or event.node, cls=cls.name, path=event.name, tag=event.value.tag.value
-    )
+    report(event.frame.module, event.value_node or event.node, cls=cls.name, path=event.name, tag=event.value.tag.value)
 
 
-# -- arguments -----------------------------------------------------------------------------------------------------------------
+# -- arguments ---------------------------------------------------------------------------------------------------------
 
 FIELD_KEYWORDS = frozenset(
     {"default", "default_factory", "init", "repr", "hash", "compare", "metadata", "kw_only", "doc"}
@@ -204,8 +209,8 @@ def empty_status_assignment(event: AttributeSet, report: Reporter) -> None:
 @judges(rules.CLASS_LEVEL_STATUS_VALUE, ClassDefined)
 def class_level_status_value(event: ClassDefined, report: Reporter) -> None:
     cls = event.cls
-    if not cls.is_pytree:
-        return
+    if not cls.is_pytree or (cls.is_dataclass and cls.module.provider == "nnxkit"):
+        return  # nnxkit takes the value for the default of the field
     for value, _ in cls.attributes.values():
         if isinstance(value, TagVal) and value.value is not None and len(value.node.args) == 1:
             report(cls.module, value.node, tag=value.tag.value, fix=lambda value=value: _as_default(cls, value))  # type: ignore[misc]

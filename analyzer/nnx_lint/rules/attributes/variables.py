@@ -1,4 +1,4 @@
-"""Variables and modules that drop out of the state: replaced by a plain array (NNX122), or attributes of the class (NNX110)."""
+"""Variables and modules that are in no state: replaced by an array (NNX122), or attributes of the class (NNX110)."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from nnx_lint.model.modules import Module
 
 
-# -- status --------------------------------------------------------------------------------------------------------------------
+# -- status ------------------------------------------------------------------------------------------------------------
 
 
 @judges(dataclasses.CONTAINER_FIELD, Constructed)
@@ -87,7 +87,10 @@ def _declare_data(field: Field, module: Module) -> Fix | None:
     if isinstance(field.value, FieldVal) and isinstance(call, ast.Call) and "metadata" not in field.value.keywords:
         return Fix(f"Declare the field with `{name}(...)`", replace(source, call.func, name))
     if isinstance(field.value, (Const, Seq)) and not isinstance(call, (ast.List, ast.Dict, ast.Set)):
-        return Fix(f"Declare the field with `{name}(...)`", (*insert(source.span(call).start, f"{name}(default="), *insert(source.span(call).end, ")")))
+        return Fix(
+            f"Declare the field with `{name}(...)`",
+            (*insert(source.span(call).start, f"{name}(default="), *insert(source.span(call).end, ")")),
+        )
     return None
 
 
@@ -104,21 +107,30 @@ def _static_to_data(field: Field, module: Module) -> Fix | None:
     return Fix(f"Use `{name}[...]`", replace(source, annotation.value, name))
 
 
-# -- defaults ------------------------------------------------------------------------------------------------------------------
+# -- defaults ----------------------------------------------------------------------------------------------------------
 
 
 @judges(dataclasses.MUTABLE_DEFAULT, ClassDefined)
 def mutable_default(event: ClassDefined, report: Reporter) -> None:
     for field, value, node in _defaults(event.cls):
-        if isinstance(value, (Array, DictVal)) or (isinstance(value, Seq) and value.type in {"list", "set"}):
+        if (
+            isinstance(value, (Array, DictVal))
+            or (isinstance(value, Seq) and value.type in {"list", "set"})
+            or _is_variable(value)
+        ):
             _report_default(event, report, field, value, node)
 
 
 @judges(dataclasses.SHARED_MODULE_DEFAULT, ClassDefined)
 def shared_module_default(event: ClassDefined, report: Reporter) -> None:
     for field, value, node in _defaults(event.cls):
-        if isinstance(value, Obj) and value.cls.tracked:
+        if isinstance(value, Obj) and value.cls.is_pytree:
             _report_default(event, report, field, value, node)
+
+
+def _is_variable(value: Value) -> bool:
+    # Variables compare by value, so they are not hashable, and `dataclasses` takes that for mutable.
+    return isinstance(value, Obj) and value.cls.is_variable
 
 
 def _defaults(cls: UserClass) -> list[tuple[Field, Value, ast.expr]]:
@@ -163,7 +175,7 @@ def _as_factory(cls: UserClass, field: Field, value: Value, node: ast.expr) -> F
     if status is None:
         status = Status.DATA if value.facts().is_data else Status.STATIC
     field_name = spelled("dataclasses.field", cls.module)
-    name = field_name if field_name is not None and field.annotation is not None and value.facts().is_data else None
+    name = field_name if field_name is not None and value.facts().is_data else None
     if name is None or isinstance(value, (Seq, DictVal)):
         name = spelled(f"nnx.{status.value}", cls.module)
     if name is None:
@@ -172,7 +184,7 @@ def _as_factory(cls: UserClass, field: Field, value: Value, node: ast.expr) -> F
     return Fix(title, (*insert(span.start, f"{name}(default_factory=lambda: "), *insert(span.end, ")")))
 
 
-# -- order, options, annotations -----------------------------------------------------------------------------------------------
+# -- order, options, annotations ---------------------------------------------------------------------------------------
 
 
 @judges(dataclasses.FIELD_ORDER, ClassDefined)
@@ -194,7 +206,7 @@ def field_order(event: ClassDefined, report: Reporter) -> None:
                 cls=cls.name,
                 path=field.name,
                 other_path=earlier.name,
-                fix=lambda: _as_keyword_only(cls, other),
+                fix=lambda other=other: _as_keyword_only(cls, other),  # type: ignore[misc]
             )
             return
 
@@ -207,7 +219,9 @@ def _keyword_only(cls: UserClass) -> bool:
         if any("KW_ONLY" in ast.dump(field.annotation) for field in item.fields.values()):
             return True
         for decorator in item.decorators.values():
-            if isinstance(decorator, ast.Call) and any(option.arg in {"kw_only", "init", None} for option in decorator.keywords):
+            if isinstance(decorator, ast.Call) and any(
+                option.arg in {"kw_only", "init", None} for option in decorator.keywords
+            ):
                 return True
     return False
 

@@ -5,21 +5,22 @@
 from __future__ import annotations
 
 import ast
+from functools import partial
 from typing import TYPE_CHECKING
 
 from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
 from nnx_lint.model.events import Called
+from nnx_lint.model.library import FilterVal
 from nnx_lint.model.values import AliasVal, ClassVal, Const, FuncVal, Seq, UnionTypeVal, Value
 from nnx_lint.reporting import Reporter, judges
 from nnx_lint.rules.filters.reading import filter_lists, library_name
-from nnx_lint.model.library import FilterVal
 from nnx_rules.rules import filters as rules
 
 if TYPE_CHECKING:
     from nnx_lint.model.modules import Module
 
 
-# -- Not -----------------------------------------------------------------------------------------------------------------------
+# -- Not -------------------------------------------------------------------------------------------------------------
 
 
 @judges(rules.NOT_ARITY, Called)
@@ -41,7 +42,7 @@ def _one_tuple(event: Called) -> Fix | None:
     return Fix("Put the filters into a tuple", (Edit(Span(start, start), "("), Edit(Span(end, end), ")")))
 
 
-# -- PathContains --------------------------------------------------------------------------------------------------------------
+# -- PathContains ----------------------------------------------------------------------------------------------------
 
 
 @judges(rules.PATH_NEVER_MATCHES, Called)
@@ -89,7 +90,7 @@ def _by_components(event: Called, name: str, text: str) -> Fix | None:
     )
 
 
-# -- mappings ------------------------------------------------------------------------------------------------------------------
+# -- mappings --------------------------------------------------------------------------------------------------------
 
 
 @judges(rules.UNHASHABLE_FILTER_KEY, Called)
@@ -99,7 +100,7 @@ def unhashable_filter_key(event: Called, report: Reporter) -> None:
             continue
         for item in found.given:
             if isinstance(item.value, Seq) and item.value.type == "list":
-                report(item.module, item.node, fix=lambda item=item: _tuple(item.module, item.node))
+                report(item.module, item.node, fix=partial(_tuple, item.module, item.node))
 
 
 def _tuple(module: Module, node: ast.expr) -> Fix | None:
@@ -111,7 +112,7 @@ def _tuple(module: Module, node: ast.expr) -> Fix | None:
     return Fix("Write a tuple", (Edit(span, f"({inner}{comma})"),))
 
 
-# -- DiffState -----------------------------------------------------------------------------------------------------------------
+# -- DiffState -------------------------------------------------------------------------------------------------------
 
 
 @judges(rules.DIFFSTATE_ARGUMENTS, Called)
@@ -156,11 +157,11 @@ def _is_number(value: Value) -> bool:
     return isinstance(value, Const) and isinstance(value.value, int) and not isinstance(value.value, bool)
 
 
-# -- pop -----------------------------------------------------------------------------------------------------------------------
+# -- pop -------------------------------------------------------------------------------------------------------------
 
 
 @judges(rules.POP_WITHOUT_FILTER, Called)
 def pop_without_filter(event: Called, report: Reporter) -> None:
-    if library_name(event.callee) == "nnx.pop" and len(event.args) == 1 and None not in event.args:
-        if not event.keywords:
-            report(event.frame.module, event.node)
+    alone = len(event.args) == 1 and None not in event.args and not event.keywords
+    if alone and library_name(event.callee) == "nnx.pop":
+        report(event.frame.module, event.node)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import partial
 from typing import TYPE_CHECKING
 
 from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
@@ -68,7 +69,7 @@ def path_text(leaf: Leaf) -> str:
     return text or "it"
 
 
-# -- what no filter takes ----------------------------------------------------------------------------------------------
+# -- what no filter takes --------------------------------------------------------------------------------------------
 
 
 @judges(rules.NON_EXHAUSTIVE_SPLIT, Called)
@@ -78,7 +79,7 @@ def non_exhaustive_split(event: Called, report: Reporter) -> None:
             continue
         left = uncovered(found.exprs, found.target, event.frame)
         if left:
-            report(found.module, found.node, fix=lambda found=found: add_rest(found), leaves=name_leaves(left))
+            report(found.module, found.node, fix=partial(add_rest, found), leaves=name_leaves(left))
 
 
 def uncovered(exprs: Sequence[Expr], value: Value, frame: Frame) -> list[Leaf]:
@@ -98,7 +99,7 @@ def non_exhaustive_prefix(event: Called, report: Reporter) -> None:
             report(
                 prefix.module,
                 prefix.node,
-                fix=lambda prefix=prefix, mapping=mapping: _catch_all(prefix.module, mapping),
+                fix=partial(_catch_all, prefix.module, mapping),
                 leaves=name_leaves(left),
             )
 
@@ -147,7 +148,7 @@ def _catch_all(module: Module, mapping: DictVal) -> Fix | None:
     return Fix("Add `...: None` for the rest", (Edit(Span(end, end), ", ...: None"),))
 
 
-# -- tags --------------------------------------------------------------------------------------------------------------
+# -- tags ------------------------------------------------------------------------------------------------------------
 
 COLLECTIONS = {
     "params": "nnx.Param",
@@ -175,7 +176,7 @@ def string_filter(event: Called, report: Reporter) -> None:
                     report(
                         part.module,
                         part.node,
-                        fix=lambda part=part, text=text: _replace(part, text),
+                        fix=partial(_replace, part, text),
                         value=repr(part.expr.tag),
                         mend=f"`{text}`",
                     )
@@ -185,7 +186,9 @@ def _no_tag(single: Single, part: Given, tag: str, frame: Frame) -> str | None:
     """What a string must mean that certainly is the tag of nothing here; ``None`` if it may be one."""
     target = present(single.target) if single.target is not None else None
     found = leaves_of(target, frame) if target is not None else Contents(complete=False)
-    if any(leaf.tag == tag for leaf in found.leaves) or (isinstance(target, Obj) and target.cls.derives_from("nnx.Rngs")):
+    if any(leaf.tag == tag for leaf in found.leaves) or (
+        isinstance(target, Obj) and target.cls.derives_from("nnx.Rngs")
+    ):
         return None
     instead = f"PathContains({tag!r})"
     at_path = any(isinstance(leaf.path, tuple) and tag in leaf.path for leaf in found.leaves)
@@ -208,7 +211,7 @@ def _replace(part: Given, text: str) -> Fix | None:
     return Fix(f"Write `{text}`", (Edit(part.module.source.span(part.node), text),), Applicability.UNSAFE)
 
 
-# -- list indices ------------------------------------------------------------------------------------------------------
+# -- list indices ----------------------------------------------------------------------------------------------------
 
 
 @judges(rules.PATH_NEVER_MATCHES, Called)
@@ -233,7 +236,9 @@ def index_as_text(event: Called, report: Reporter) -> None:
 
 def _is_index(key: str, target: Value, frame: Frame) -> bool:
     """Whether a key of digits must mean an index: there is a list, and nothing has that key as its name."""
-    components = {item for leaf in leaves_of(target, frame).leaves if isinstance(leaf.path, tuple) for item in leaf.path}
+    components = {
+        item for leaf in leaves_of(target, frame).leaves if isinstance(leaf.path, tuple) for item in leaf.path
+    }
     return key not in components and any(item is logic.UNKNOWN or isinstance(item, int) for item in components)
 
 

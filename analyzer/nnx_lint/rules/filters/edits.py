@@ -1,4 +1,4 @@
-"""Edits that filter rules share: permuting filters together with the targets that receive their States, adding the rest.
+"""Edits that filter rules share: reordering filters with the names that receive their States, adding the rest.
 
 Invariants: texts move whole, with nothing between them touched; targets move only where each is a plain name, and the
 States are unpacked by the very statement that makes them; otherwise there is no fix.
@@ -43,15 +43,13 @@ def permute(module: Module, nodes: Sequence[ast.expr], order: Sequence[int]) -> 
     """Put the texts of some expressions into another order."""
     source = module.source
     return [
-        Edit(source.span(nodes[place]), source.segment(nodes[old]))
-        for place, old in enumerate(order)
-        if place != old
+        Edit(source.span(nodes[place]), source.segment(nodes[old])) for place, old in enumerate(order) if place != old
     ]
 
 
 def reorder(found: FilterList, order: Sequence[int]) -> Fix | None:
     """Give the filters in another order, and their States to the same names as before."""
-    if found.open or not all(item.in_place for item in found.given):
+    if found.open or found.passed_on or not all(item.in_place for item in found.given):
         return None
     title = "Reorder the filters"
     if found.spec is None:
@@ -83,7 +81,14 @@ def _reorder_mapping(found: FilterList, order: Sequence[int], title: str) -> Fix
 def add_rest(found: FilterList) -> Fix | None:
     """Add ``...`` as the last filter, a name for its State, and that name to every merge of the graphdef."""
     call, tree, source = found.node, found.module.source.tree, found.module.source
-    if found.open or found.spec is None or tree is None or not isinstance(call, ast.Call) or not call.args:
+    if (
+        found.open
+        or found.passed_on
+        or found.spec is None
+        or tree is None
+        or not isinstance(call, ast.Call)
+        or not call.args
+    ):
         return None
     statement = statement_of(found.module, call)
     edits = [insertion(source.span(call.args[-1]).end, ", ...")]
@@ -121,7 +126,7 @@ def scope_of(tree: ast.Module, node: ast.AST) -> ast.AST:
 
 
 def _merges(scope: ast.AST, names: Sequence[ast.Name]) -> list[ast.expr] | None:
-    """The last arguments of the merges that put the States together again; ``None`` if the graphdef goes anywhere else."""
+    """The last arguments of the merges of the States; ``None`` if the graphdef goes anywhere else."""
     graphdef, states = names[0].id, {name.id for name in names[1:]}
     places: list[ast.expr] = []
     merged: set[int] = set()
@@ -136,7 +141,5 @@ def _merges(scope: ast.AST, names: Sequence[ast.Name]) -> list[ast.expr] | None:
             if function == "merge" and isinstance(first, ast.Name) and first.id == graphdef and whole:
                 merged.add(id(first))
                 places.append(node.args[-1])
-    for node in ast.walk(scope):
-        if isinstance(node, ast.Name) and node.id == graphdef and isinstance(node.ctx, ast.Load) and id(node) not in merged:
-            return None
-    return places
+    reads = (node for node in ast.walk(scope) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load))
+    return places if all(id(node) in merged for node in reads if node.id == graphdef) else None

@@ -102,8 +102,8 @@ def unreadable() -> Expr:
     return Opaque(_Unread())
 
 
-MAX_DEPTH = 20
-"""How deep filters are nested at most; a list can hold itself."""
+MAX_DEPTH = 5
+"""How deep filters are nested at most; a list can hold itself, and several times over."""
 
 
 def expression(value: Value | None, depth: int = 0) -> Expr:
@@ -163,7 +163,7 @@ def _with_tag(args: Arguments) -> Expr:
 def _path_contains(args: Arguments) -> Expr:
     key, exact = args.get(0, "key"), args.get(1, "exact") or Const(True)
     if isinstance(key, Const) and isinstance(exact, Const) and not args.starred:
-        return PathContains(key.value, exact=bool(exact.value))  # type: ignore[arg-type]
+        return PathContains(key.value, exact=bool(exact.value))
     return unreadable()
 
 
@@ -173,7 +173,7 @@ def _path_in(args: Arguments) -> Expr:
         if not (isinstance(value, Seq) and value.exact and all(isinstance(item, Const) for item in value.items)):
             return unreadable()
         paths.append(tuple(item.value for item in value.items if isinstance(item, Const)))
-    return PathIn(*paths)  # type: ignore[arg-type]
+    return PathIn(*paths)
 
 
 _COMBINED: dict[str, Callable[[Arguments], Expr]] = {
@@ -196,7 +196,11 @@ def known_types(module: Module, exprs: Iterable[Expr]) -> tuple[Any, ...]:
     types: dict[Any, None] = {ARRAY: None}
     types.update(dict.fromkeys(cls for name in api.VARIABLES if (cls := library_class(name)) is not None))
     for value in module.env.names.values():
-        if isinstance(value, ClassVal) and isinstance(value.cls, UserClass) and (value.cls.is_variable or value.cls.is_open):
+        if (
+            isinstance(value, ClassVal)
+            and isinstance(value.cls, UserClass)
+            and (value.cls.is_variable or value.cls.is_open)
+        ):
             types[value.cls] = None
     for expr in exprs:
         types.update(dict.fromkeys(mentioned_types(expr)))

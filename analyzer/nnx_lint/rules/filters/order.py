@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import partial
 from typing import TYPE_CHECKING
 
 from nnx_lint.diagnostics import Applicability, Edit, Fix
@@ -29,7 +30,7 @@ def misplaced_everything(found: FilterList) -> int | None:
 
 
 def unreachable(found: FilterList) -> Iterator[logic.Unreachable]:
-    """The filters that earlier ones leave nothing to, except those after a misplaced ``...``, which is a finding itself."""
+    """The filters that earlier ones leave nothing to; a misplaced ``...`` is a finding itself, and does not count."""
     if len(found.given) < 2:
         return
     misplaced = misplaced_everything(found)
@@ -44,7 +45,9 @@ def better_order(found: FilterList) -> tuple[int, ...] | None:
     if order is None:
         return None
     # Among equals `...` and its like go to the end, where the library wants them.
-    everything = [place for place in order if logic.equivalent(found.exprs[place], nnx_filters.Everything(), is_subtype)]
+    everything = [
+        place for place in order if logic.equivalent(found.exprs[place], nnx_filters.Everything(), is_subtype)
+    ]
     return (*(place for place in order if place not in everything), *everything)
 
 
@@ -88,7 +91,7 @@ def ellipsis_not_last(event: Called, report: Reporter) -> None:
         if place is None:
             continue
         item = found.given[place]
-        report(item.module, item.node, fix=lambda: _everything_last(found), position=place + 1, filter=item)
+        report(item.module, item.node, fix=partial(_everything_last, found), position=place + 1, filter=item)
 
 
 def _everything_last(found: FilterList) -> Fix | None:
@@ -110,7 +113,7 @@ def contradictory_filter(event: Called, report: Reporter) -> None:
             continue
         universe = known_types(given.module, [given.expr])
         if logic.contradictory([given.expr], is_subtype, universe):
-            report(given.module, given.node, fix=lambda: _any_for_all(given), filter=given, mend=_mend(given))
+            report(given.module, given.node, fix=partial(_any_for_all, given), filter=given, mend=_mend(given))
 
 
 def is_composed(given: Given) -> bool:

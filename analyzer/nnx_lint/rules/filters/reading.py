@@ -3,8 +3,8 @@
 A rule asks :func:`filter_lists` for ordered filters (the first that takes a leaf keeps it) and :func:`single_filters`
 for every place where one filter is written, whatever it is for. Positions count from one, as a person counts.
 
-Invariants: a starred argument of unknown length stands for filters that are not known, so nothing is concluded from what
-is absent in a list that is ``open``.
+Invariants: a starred argument of unknown length stands for filters that are not known, so nothing is concluded from
+what is absent in a list that is ``open``.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from nnx_lint.model.events import Called
+    from nnx_lint.model.frames import Frame
     from nnx_lint.model.modules import Module
 
 MAX_SHOWN = 40
@@ -83,6 +84,8 @@ class FilterList:
         target: what is partitioned, where the call says so.
         given: the filters; of a list that is ``open`` those whose place in the order is known.
         open: whether filters may be missing in ``given``.
+        passed_on: whether a function got filters as arguments and handed them on; ``node`` is then the call of that
+            function.
     """
 
     module: Module
@@ -92,6 +95,7 @@ class FilterList:
     target: Value | None
     given: list[Given]
     open: bool = False
+    passed_on: bool = False
 
     @property
     def ordered(self) -> bool:
@@ -117,7 +121,8 @@ STATE_METHODS: dict[str, api.FilterFunction] = {
 def library_name(callee: Value) -> str | None:
     """The canonical name of a library function or class."""
     if isinstance(callee, Ext):
-        return "nnx." + callee.name.removeprefix("nnx.compat.") if callee.name.startswith("nnx.compat.") else callee.name
+        fixed_modes = callee.name.startswith("nnx.compat.")
+        return "nnx." + callee.name.removeprefix("nnx.compat.") if fixed_modes else callee.name
     if isinstance(callee, ClassVal):
         return getattr(callee.cls, "canonical", None)
     return None
@@ -134,26 +139,74 @@ def filter_lists(event: Called) -> list[FilterList]:
 
 def _arguments(event: Called) -> FilterList | None:
     callee, bound = event.callee, 0
+    target: Value | None = None
     if isinstance(callee, PartialVal):
-        callee, bound = callee.func, len(callee.args)
-    spec, target = _spec(callee)
+        bound = len(callee.args)
+        target = callee.args[0] if callee.args else None
+        callee = callee.func
+    spec, receiver = _spec(callee)
     if spec is None:
         return None
+    target = receiver or target
     if bound > spec.first:  # filters bound by the partial are judged with it, but their places here are not known
         return None
     first = spec.first - bound
-    module = event.frame.module
     if bound == 0 and spec.first and event.args:
         target = event.args[0]
     given: list[Given] = []
     is_open = None in event.args[:first]
+    frames: set[Frame] = set()
     for value, node in zip(event.args[first:], event.nodes[first:], strict=False):
-        if value is None:
-            is_open = True
-            given.append(Given(UNREAD, node, module, in_place=False))
-        else:
-            given.append(Given(value, node, module, in_place=not isinstance(node, ast.Starred)))
-    return FilterList(module, event.node, event.name, spec, target, given, is_open)
+        frame, written = written_at(event.frame, value, node)
+        frames.add(frame)
+        is_open = is_open or value is None
+        plain = value is not None and not isinstance(written, ast.Starred)
+        given.append(Given(value if value is not None else UNREAD, written, frame.module, plain))
+    home, call = _place(event, frames)
+    return FilterList(home.module, call, event.name, spec, target, given, is_open, home is not event.frame)
+
+
+def _place(event: Called, frames: set[Frame]) -> tuple[Frame, ast.AST]:
+    """Where filters come from that were all written in one call further out; else the call itself."""
+    frame, node = event.frame, event.node
+    if len(frames) != 1 or event.frame in frames:
+        return frame, node
+    while frame not in frames and frame.caller is not None and frame.call is not None:
+        node = frame.call
+        frame = frame.caller
+    return (frame, node) if frame in frames else (event.frame, event.node)
+
+
+def written_at(frame: Frame, value: Value | None, node: ast.expr) -> tuple[Frame, ast.expr]:
+    """The frame and the expression that an argument comes from: out of the functions that only hand it on."""
+    while True:
+        outer = _argument(frame, value, node)
+        if outer is None or frame.caller is None:
+            return frame, node
+        frame, node = frame.caller, outer
+
+
+def _argument(frame: Frame, value: Value | None, node: ast.expr) -> ast.expr | None:
+    """What the caller wrote for a parameter that is named by ``node`` and has not been assigned since."""
+    name = node.value if isinstance(node, ast.Starred) else node
+    if not (isinstance(name, ast.Name) and isinstance(frame.call, ast.Call) and frame.func is not None):
+        return None
+    if any(isinstance(item, ast.Starred) for item in frame.call.args):
+        return None
+    arguments = frame.func.node.args
+    names = [item.arg for item in (*arguments.posonlyargs, *arguments.args)][frame.receiver is not None :]
+    held = frame.env.names.get(name.id)
+    if isinstance(node, ast.Starred):
+        rest = frame.call.args[len(names) :]
+        if arguments.vararg is None or arguments.vararg.arg != name.id or not isinstance(held, Seq):
+            return None
+        places = [place for place, item in enumerate(held.items) if item is value]
+        return rest[places[0]] if places and len(rest) == len(held.items) else None
+    if held is not value:
+        return None
+    if name.id in names and names.index(name.id) < len(frame.call.args):
+        return frame.call.args[names.index(name.id)]
+    return _keyword_node(frame.call, name.id)
 
 
 UNREAD = Value()
@@ -162,6 +215,8 @@ UNREAD = Value()
 def _spec(callee: Value) -> tuple[api.FilterFunction | None, Value | None]:
     if isinstance(callee, BoundMethod):
         receiver = present(callee.receiver)
+        if isinstance(receiver, Obj) and receiver.cls.derives_from("nnx.SplitContext") and callee.name == "split":
+            return api.FILTER_FUNCTIONS["nnx.split"], None
         return (STATE_METHODS.get(callee.name), receiver) if isinstance(receiver, StateVal) else (None, None)
     name = library_name(callee)
     return (api.FILTER_FUNCTIONS.get(name) if name is not None else None), None
@@ -252,7 +307,7 @@ def single_filters(event: Called) -> list[Single]:
     if mapping is not None:
         # The mapping of `Rngs.split` names streams; that of StateAxes meets Variables.
         return [Single(item, not isinstance(event.callee, BoundMethod)) for item in mapping.given]
-    module, name = event.frame.module, library_name(event.callee)
+    name = library_name(event.callee)
     if name is None:
         return _of_method(event)
     target = event.args[0] if event.args else None
@@ -261,13 +316,14 @@ def single_filters(event: Called) -> list[Single]:
     for position in positions:
         value = event.args[position] if position < len(event.args) else None
         if value is not None and position < len(event.nodes):
-            node = event.nodes[position]
-            given = Given(value, node, module, in_place=not isinstance(node, ast.Starred))
+            frame, node = written_at(event.frame, value, event.nodes[position])
+            given = Given(value, node, frame.module, in_place=not isinstance(node, ast.Starred))
             singles.append(Single(given, name in LEAF_FILTERS, target if name in OPTIMIZERS else None))
     keyword = SINGLE_KEYWORDS.get(name) or ("filter" if name == "nnx.DiffState" else None)
-    node = _keyword_node(event.node, keyword)
-    if keyword in event.keywords and node is not None:
-        given = Given(event.keywords[keyword], node, module)
+    written = _keyword_node(event.node, keyword)
+    if keyword in event.keywords and written is not None:
+        frame, node = written_at(event.frame, event.keywords[keyword], written)
+        given = Given(event.keywords[keyword], node, frame.module)
         singles.append(Single(given, name in LEAF_FILTERS, target if name in OPTIMIZERS else None))
     return singles
 

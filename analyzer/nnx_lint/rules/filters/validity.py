@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import partial
 from typing import TYPE_CHECKING
 
 from nnx_lint.diagnostics import Edit, Fix, Span
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-# -- what is no filter ---------------------------------------------------------------------------------------------------------
+# -- what is no filter -----------------------------------------------------------------------------------------------
 
 
 def misuse_of(value: Value) -> tuple[Misuse, str] | None:
@@ -78,12 +79,13 @@ def invalid_filter(event: Called, report: Reporter) -> None:
             misuse, replacement = found
             value = f"`{part}`, {misuse.problem}," if misuse.problem else f"`{part}`"
             mend = misuse.mend.format(mend=f"`{replacement}`")
-            report(part.module, part.node, fix=lambda part=part: _valid(part), value=value, mend=mend)
+            report(part.module, part.node, fix=partial(_valid, part), value=value, mend=mend)
 
 
 def _valid(part: Given) -> Fix | None:
     """The plain types in place of a union, an alias or an instance."""
-    text = _VALID.get(type(part.node), lambda part: None)(part) if part.in_place else None
+    write = _VALID.get(type(part.node))
+    text = write(part) if write is not None and part.in_place else None
     if text is None:
         return None
     return Fix(f"Write `{text}`", (Edit(part.module.source.span(part.node), text),))
@@ -130,7 +132,7 @@ _VALID: dict[type[ast.expr], Callable[[Given], str | None]] = {
 }
 
 
-# -- types that are no types of leaves -----------------------------------------------------------------------------------------
+# -- types that are no types of leaves -------------------------------------------------------------------------------
 
 
 @judges(rules.MODULE_TYPE_FILTER, Called)
@@ -157,7 +159,7 @@ def _kind(cls: object) -> str:
     return f"`{name}` is a class of graph nodes, and a filter meets the Variables that they hold"
 
 
-# -- callables -----------------------------------------------------------------------------------------------------------------
+# -- callables -------------------------------------------------------------------------------------------------------
 
 
 @judges(rules.PREDICATE_ARITY, Called)
@@ -169,7 +171,7 @@ def filter_predicate_arity(event: Called, report: Reporter) -> None:
                 continue
             given = wrong_arity(parameters[0], parameters[1])
             if given is not None:
-                report(part.module, part.node, fix=lambda part=part: _add_path(part), given=given)
+                report(part.module, part.node, fix=partial(_add_path, part), given=given)
 
 
 def _parameters(value: Value) -> tuple[FuncVal, int] | None:

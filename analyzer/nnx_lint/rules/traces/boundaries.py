@@ -1,7 +1,7 @@
-"""Captured objects at the edge of an ``nnx`` transform: as arguments, as results, as the instance of a bound method (NNX204, NNX205, NNX208, NNX215).
+"""Captured objects at the edge of an ``nnx`` transform (NNX204, NNX205, NNX208, NNX215): arguments, results, instances.
 
-``nnx`` transforms take objects apart on the way in and put them together on the way out, so they refuse those of an outer trace even where nothing
-is changed. ``nnx.eval_shape`` and the decorators that only edit random streams do not.
+``nnx`` transforms take objects apart on the way in and put them together on the way out, so they refuse those of an
+outer trace even where nothing is changed. ``nnx.eval_shape`` and the decorators that only edit random streams do not.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from nnx_lint.model.frames import TraceScope
 
 
-# -- arguments -----------------------------------------------------------------------------------------------------------------
+# -- arguments ---------------------------------------------------------------------------------------------------------
 
 
 @judges(rules.CAPTURED_INTO_TRANSFORM, Called)
@@ -38,7 +38,7 @@ def captured_argument(event: Called, report: Reporter) -> None:
     called = transform_of(event)
     if called is None or not called[0].name.startswith("nnx.") or called[0].arguments is not Arguments.KEPT:
         return
-    row, text, operands = called
+    _, text, operands = called
     for value, node in operands:
         for obj in objects_in(value):
             scope = frame.crossed(obj.level)
@@ -108,7 +108,7 @@ def holds_variables(obj: Obj, depth: int = 4) -> bool:
     return depth > 0 and any(holds_variables(item, depth - 1) for value in values for item in objects_in(value))
 
 
-# -- bound methods -------------------------------------------------------------------------------------------------------------
+# -- bound methods -----------------------------------------------------------------------------------------------------
 
 
 @judges(rules.BOUND_METHOD_TRANSFORM, TransformApplied)
@@ -135,7 +135,7 @@ def bound_method(event: TransformApplied, report: Reporter) -> None:
     )
 
 
-# -- results -------------------------------------------------------------------------------------------------------------------
+# -- results -----------------------------------------------------------------------------------------------------------
 
 RETURNING = frozenset({"nnx.jit", "nnx.vmap", "nnx.pmap", "nnx.scan", "nnx.shard_map"})
 """Transforms that take apart what the function returns."""

@@ -1,10 +1,10 @@
-"""What a mutation means for the transforms around it: the captured object, how the traced function names it, where it comes from.
+"""What a mutation means for the transforms around it: which object is captured, what it is called, where it comes from.
 
-The rules about captured objects share this one judgement. A :class:`Capture` exists only where a running transform certainly captures the changed
-object and the change certainly happens when the traced function gets there.
+The rules about captured objects share this one judgement. A :class:`Capture` exists only where a running transform
+certainly captures the changed object, and the change certainly happens when the traced function gets there.
 
-Invariants: the place of a capture lies in the traced function itself, or at the transform where the function brought the object along (a partial, an
-instance, a bound method); the name is the one used at that place.
+Invariants: the place of a capture lies in the traced function itself, or at the transform where the function brought
+the object along (a partial, an instance, a bound method); the name is the one used at that place.
 """
 
 from __future__ import annotations
@@ -97,19 +97,17 @@ def level_of(target: Value, effect: str) -> int:
     return target.level if isinstance(target, (Obj, StateVal, Seq, DictVal)) else 0
 
 
-# -- names ---------------------------------------------------------------------------------------------------------------------
+# -- names -------------------------------------------------------------------------------------------------------------
 
 
 def owner_at(frame: Frame, traced: Frame, place: ast.AST, target: Value, fallback: str) -> tuple[str, Value]:
     """The object that a call in the traced function names and whose change in the callee (``frame``) is at hand."""
-    nodes: list[ast.expr] = []
-    func: ast.expr | None = None
+    func = place.func if isinstance(place, ast.Call) else place if isinstance(place, ast.Attribute) else None
+    nodes = [func] if func is not None else []
+    if isinstance(func, ast.Attribute):
+        nodes.append(func.value)
     if isinstance(place, ast.Call):
-        func = place.func.value if isinstance(place.func, ast.Attribute) else place.func
-        nodes = [func, *place.args, *(keyword.value for keyword in place.keywords)]
-    elif isinstance(place, ast.Attribute):
-        func = place.value
-        nodes = [func]
+        nodes += [*place.args, *(keyword.value for keyword in place.keywords)]
     held = [(node, value) for node in nodes if (value := value_at(traced, node)) is not None]
     for node, value in held:
         if value is target:
@@ -119,7 +117,7 @@ def owner_at(frame: Frame, traced: Frame, place: ast.AST, target: Value, fallbac
             return text_of(node), value
     receiver = entered(frame, traced).receiver
     if receiver is not None and func is not None and holds(receiver, target):
-        return text_of(func), receiver
+        return text_of(func), receiver  # the receiver is the value of an expression, not of a name
     return fallback, target
 
 
@@ -171,7 +169,7 @@ def _held_name(scope: TraceScope, value: Value, how: str) -> str:
     return text_of(given) if given is not None else value.describe()
 
 
-# -- where it comes from -------------------------------------------------------------------------------------------------------
+# -- where it comes from -----------------------------------------------------------------------------------------------
 
 
 OUTSIDE = "it was made outside of the function"

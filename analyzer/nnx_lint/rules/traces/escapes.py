@@ -1,12 +1,13 @@
 """Values that leave a traced function through an object outside of it, unchecked (NNX207, NNX214).
 
-Invariants: a value counts as traced only where its expression is computed from an argument that the transform certainly traces; a list of names, a
-counter or a shape that a traced function records is nobody's mistake.
+Invariants: a value counts as traced only where its expression is computed from an argument that the transform
+certainly traces; a list of names, a counter or a shape that a traced function records is nobody's mistake.
 """
 
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from nnx_lint.model.events import AttributeSet, ContainerFilled, Mutated, OuterNameSet
@@ -72,12 +73,13 @@ def attribute_of_plain_object(event: AttributeSet, report: Reporter) -> None:
 def outer_name(event: OuterNameSet, report: Reporter) -> None:
     frame = event.frame
     scope = frame.scope[-1] if frame.scope else None
-    if scope is not None and scope.frame is frame and event.value_node is not None:
-        if is_traced(frame, scope, event.value_node):
-            report(frame.module, event.node, name=event.name, transform=scope.text)
+    if scope is None or scope.frame is not frame or event.value_node is None:
+        return
+    if is_traced(frame, scope, event.value_node):
+        report(frame.module, event.node, name=event.name, transform=scope.text)
 
 
-# -- what is stored where ------------------------------------------------------------------------------------------------------
+# -- what is stored where ----------------------------------------------------------------------------------------------
 
 
 def container_node(node: ast.AST) -> ast.expr | None:
@@ -96,7 +98,7 @@ def stored_node(node: ast.AST) -> ast.expr | None:
     return node.value if isinstance(node, ast.Assign) else None
 
 
-# -- which values are traced ---------------------------------------------------------------------------------------------------
+# -- which values are traced -------------------------------------------------------------------------------------------
 
 PARTLY = frozenset({"jax.vmap", "nnx.vmap", "jax.pmap", "nnx.pmap", "jax.shard_map", "nnx.shard_map"})
 """Transforms that may hand arguments through, depending on options."""
@@ -128,28 +130,21 @@ def traced_parameters(frame: Frame, scope: TraceScope) -> set[str]:
 
 def is_traced(frame: Frame, scope: TraceScope, node: ast.expr) -> bool:
     """Whether an expression in the traced function is certainly computed from a traced argument."""
-    func = frame.func
-    if func is None:
+    if frame.func is None:
         return False
     known = traced_parameters(frame, scope)
-    if not isinstance(func.node, ast.Lambda):
-        rebound: dict[str, list[ast.expr | None]] = {}
-        for item in ast.walk(func.node):
-            if isinstance(item, ast.Assign) and len(item.targets) == 1 and isinstance(item.targets[0], ast.Name):
-                rebound.setdefault(item.targets[0].id, []).append(item.value)
-            elif isinstance(item, ast.Name) and isinstance(item.ctx, ast.Store):
-                rebound.setdefault(item.id, [])
-        stores = {
-            name: sum(
-                isinstance(item, ast.Name) and isinstance(item.ctx, ast.Store) and item.id == name
-                for item in ast.walk(func.node)
-            )
-            for name in rebound
-        }
-        known = {name for name in known if name not in rebound}
-        for name, values in rebound.items():
-            if len(values) == stores[name] == 1 and values[0] is not None and _computed(frame, values[0], known):
-                known = known | {name}
+    bound: dict[str, list[ast.expr]] = {}
+    for item in ast.walk(frame.func.node):
+        if isinstance(item, ast.Assign) and len(item.targets) == 1 and isinstance(item.targets[0], ast.Name):
+            bound.setdefault(item.targets[0].id, []).append(item.value)
+    stored = Counter(
+        item.id for item in ast.walk(frame.func.node) if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Store)
+    )
+    known -= stored.keys()
+    for name, values in bound.items():
+        # A name that is bound once is what it was bound to; of others it is not known which binding is seen.
+        if stored[name] == 1 and _computed(frame, values[0], known):
+            known.add(name)
     return _computed(frame, node, known)
 
 

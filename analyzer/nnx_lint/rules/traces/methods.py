@@ -1,6 +1,6 @@
-"""Methods under a transform: static ``self``, transformed bound methods kept on the object, ``self`` of a plain class (NNX211, NNX212, NNX213).
+"""Methods under a transform (NNX211, NNX212, NNX213): static ``self``, bound methods kept on the object, plain classes.
 
-What a method needs of the object decides: one that reads no data of it may be baked into a compiled function without harm.
+What a method needs of the object decides: one that reads no data of it may be baked into a compiled function.
 """
 
 from __future__ import annotations
@@ -31,12 +31,14 @@ DATA = frozenset({Kind.ARRAY, Kind.VARIABLE, Kind.PYTREE, Kind.REGISTERED})
 def transformed_methods(cls: UserClass) -> Iterator[tuple[str, TransformVal, FuncVal]]:
     """The methods that a class body itself defines under a transform, with their functions."""
     for name, method in cls.methods.items():
-        if isinstance(method, Transformed) and isinstance(method.func, FuncVal) and method.func.cls is cls:
-            named = {
-                text for item in method.func.node.decorator_list if isinstance(item, ast.Name) for text in (item.id,)
-            }  # type: ignore[union-attr]
-            if named.isdisjoint({"staticmethod", "classmethod"}):
-                yield name, method.applied, method.func
+        func = method.func if isinstance(method, Transformed) else None
+        if not isinstance(method, Transformed) or not isinstance(func, FuncVal) or func.cls is not cls:
+            continue
+        if isinstance(func.node, ast.Lambda):
+            continue
+        named = {item.id for item in func.node.decorator_list if isinstance(item, ast.Name)}
+        if named.isdisjoint({"staticmethod", "classmethod"}):
+            yield name, method.applied, func
 
 
 def reads_data(obj: Obj, func: FuncVal, seen: frozenset[str] = frozenset()) -> bool:
@@ -63,7 +65,7 @@ def is_data(value: Value) -> bool:
     return facts.kind in DATA or facts.holds_data is True
 
 
-# -- static self ---------------------------------------------------------------------------------------------------------------
+# -- static self -------------------------------------------------------------------------------------------------------
 
 
 @judges(rules.STATIC_SELF, Constructed)
@@ -94,7 +96,7 @@ def plain_nnx_jit(applied: TransformVal, func: FuncVal) -> Fix | None:
     return Fix(f"Use `@{namespace}.jit`", (Edit(module.source.span(applied.node), f"{namespace}.jit"),))
 
 
-# -- transformed bound methods -------------------------------------------------------------------------------------------------
+# -- transformed bound methods -----------------------------------------------------------------------------------------
 
 
 @judges(rules.JITTED_METHOD_STORED, Constructed)
@@ -111,7 +113,7 @@ def stored_method(event: Constructed, report: Reporter) -> None:
             report(place.module, place.node, cls=event.cls.name, path=name, transform=value.applied.text)
 
 
-# -- plain classes -------------------------------------------------------------------------------------------------------------
+# -- plain classes -----------------------------------------------------------------------------------------------------
 
 TRACING = frozenset({"jax.jit", "nnx.jit", "jax.checkpoint", "nnx.remat", "jax.make_jaxpr"})
 """Transforms that make a tracer of every argument that is not static."""
@@ -154,7 +156,7 @@ def may_not_be_argument(cls: UserClass) -> bool:
 
 
 def registered_by_call(cls: UserClass) -> bool:
-    """Whether the module names the class in a call, which may register it: ``jax.tree_util.register_pytree_node(Cls, ...)``."""
+    """Whether the module hands the class to a call, such as ``jax.tree_util.register_pytree_node(Cls, ...)``."""
     tree = cls.module.source.tree
     for node in ast.walk(tree) if tree is not None else ():
         if isinstance(node, ast.Call):
