@@ -11,7 +11,6 @@ dropped here and nowhere else.
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
 from nnx_lint.diagnostics import Diagnostic, Related
@@ -58,8 +57,10 @@ class Findings:
         A value may hold itself; a rule that gets lost in one says nothing.
         """
         for rule, function in JUDGES.get(type(event), ()):
-            with suppress(RecursionError):
+            try:
                 function(event, self.reporters[id(rule)])
+            except RecursionError:
+                continue
 
     def applies(self, rule: Rule, provider: str | None) -> bool:
         """Whether a rule is selected and holds for the library that a module uses."""

@@ -72,6 +72,13 @@ STRANGE = {
             def __call__(self, x): return self(x) + self.child(x)
         Deep(3)(Deep(Deep))
         """,
+    "a constructor that defines its class anew": """
+        class A(nnx.Module):
+            def __init__(self):
+                class B(A):
+                    def __init__(self): super().__init__(); self.a = A()
+                self.b = B()
+        """,
     "containers that hold themselves": """
         items = []
         items.append(items)

@@ -424,3 +424,57 @@ def test_a_mapping_is_reordered_as_whole_entries():
     text = "axes = nnx.StateAxes({...: None, nnx.Param: 0, Special: 1})\n"
 
     assert fixed(text) == "axes = nnx.StateAxes({Special: 1, nnx.Param: 0, ...: None})\n"
+
+
+# -- what the engine must not believe ----------------------------------------------------------------------------------
+
+UNCERTAIN = {
+    "a list that is put in another order": (
+        "wanted = [nnx.Param, Special]\nwanted.reverse()\nnnx.state(net, *wanted)"
+    ),
+    "a filter that goes to the front": "wanted = [nnx.Param]\nwanted.insert(0, Special)\nnnx.state(net, *wanted)",
+    "several filters at once": (
+        "wanted = [nnx.Param]\nwanted.extend([nnx.BatchStat, ...])\ngraphdef, a, b, c = nnx.split(net, *wanted)"
+    ),
+    "a Variable that was popped": "nnx.pop(net, nnx.BatchStat)\nnnx.split(net, nnx.Param, nnx.RngState)",
+    "an element that was replaced": (
+        "layers = nnx.List([nnx.BatchNorm(2, rngs=nnx.Rngs(0))])\nlayers[0] = nnx.Linear(2, 2, rngs=nnx.Rngs(0))\n"
+        "nnx.split(layers, nnx.Param)"
+    ),
+    "a layer that only some instances have": (
+        "class C(nnx.Module):\n    def __init__(self, rngs, norm):\n        layers = {}\n        if norm:\n"
+        "            layers['norm'] = nnx.BatchNorm(2, rngs=rngs)\n        self.layers = nnx.Dict(layers)\n"
+        "nnx.split(C(nnx.Rngs(0), False), nnx.Param)"
+    ),
+    "a layer of some rounds": (
+        "class C(nnx.Module):\n    def __init__(self, rngs, norm):\n        self.layers = nnx.List([])\n"
+        "        for i in range(3):\n            if norm:\n"
+        "                self.layers.append(nnx.BatchNorm(2, rngs=rngs))\n"
+        "nnx.split(C(nnx.Rngs(0), False), nnx.Param)"
+    ),
+}
+
+
+@pytest.mark.parametrize("text", UNCERTAIN.values(), ids=UNCERTAIN.keys())
+def test_uncertain_facts_are_no_ground(text):
+    assert rules_of(text) == []
+
+
+LOOPS = {
+    "a comprehension": "self.layers = nnx.List([nnx.BatchNorm(2, rngs=rngs) for _ in range(n)])",
+    "append to a library list": (
+        "self.layers = nnx.List([])\n        for _ in range(n):\n            self.layers.append(nnx.BatchNorm(2, rngs=rngs))"
+    ),
+    "append to a plain list": (
+        "layers = []\n        for _ in range(n):\n            layers.append(nnx.BatchNorm(2, rngs=rngs))\n"
+        "        self.layers = nnx.List(layers)"
+    ),
+}
+
+
+@pytest.mark.parametrize("build", LOOPS.values(), ids=LOOPS.keys())
+def test_layers_that_a_loop_makes(build):
+    text = f"class C(nnx.Module):\n    def __init__(self, n, rngs):\n        {build}\nnnx.split(C(3, nnx.Rngs(0)), nnx.Param)"
+
+    (message,) = messages(text)
+    assert "`layers[...].mean` (BatchStat)" in message

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from identifiers import stable_repr
 from nnx_rules.errors import FilterTypeError
 from nnx_rules.filters import (
     All,
@@ -84,7 +85,7 @@ LITERALS = [
 ]
 
 
-@pytest.mark.parametrize(("literal", "expr"), LITERALS, ids=repr)
+@pytest.mark.parametrize(("literal", "expr"), LITERALS, ids=stable_repr)
 def test_literal_forms(literal: t.Any, expr: Expr) -> None:
     assert parse(literal) == expr
     assert Not(literal) == Not(expr)
@@ -112,6 +113,7 @@ def test_constructors_coerce_their_arguments() -> None:
         (Nothing(), "Nothing()"),
         (parse(is_bias), repr(is_bias)),
     ],
+    ids=stable_repr,
 )
 def test_repr(expr: Expr, text: str) -> None:
     assert repr(expr) == text
@@ -239,7 +241,7 @@ def test_expressions_are_frozen() -> None:
         (t.Any, Misuse.TYPING_ANY, "use ..."),
         (Param(), Misuse.INSTANCE, "use its type, Param"),
     ],
-    ids=repr,
+    ids=stable_repr,
 )
 def test_what_is_no_filter(literal: t.Any, misuse: Misuse, help_: str) -> None:
     for make in (parse, to_predicate, Not, Any, lambda x: parse(("a", [x]))):

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from identifiers import stable_repr
 from nnx_rules import _filter_logic as logic
 from nnx_rules._filter_logic import UNKNOWN, Leaf, Unreachable
 from nnx_rules.filters import (
@@ -94,7 +95,7 @@ def exprs(*literals: t.Any) -> list[Expr]:
         (PathIn(), Nothing(), True),
         (PathContains("a"), PathIn(("a",)), False),
     ],
-    ids=repr,
+    ids=stable_repr,
 )
 def test_implies(a: t.Any, b: t.Any, expected: bool) -> None:
     assert logic.implies(parse(a), parse(b)) is expected
@@ -262,7 +263,7 @@ def test_suggest_order(filters: tuple[t.Any, ...], expected: tuple[int, ...] | N
         (PathIn(("l", 0)), Leaf(UNKNOWN, Param), None),
         (PathIn(), Leaf(UNKNOWN, Param), False),
     ],
-    ids=repr,
+    ids=stable_repr,
 )
 def test_matches(literal: t.Any, leaf: Leaf, expected: bool | None) -> None:
     assert logic.matches(parse(literal), leaf) is expected

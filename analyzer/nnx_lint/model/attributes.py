@@ -93,7 +93,9 @@ def class_attribute(value: ClassVal, name: str) -> Value:
         return BoundMethod(value, name)
     found = cls.find(name)
     if found is not None:
-        return found[1]
+        func = found[1]
+        bound = isinstance(func, FuncVal) and "classmethod" in func.decorators
+        return BoundMethod(value, name, func) if bound else func
     attribute = cls.class_attribute(name)
     if attribute is not None:
         return attribute
@@ -237,6 +239,8 @@ def set_attribute(
     """Execute ``target.name = value``."""
     obj = present(target)
     if not isinstance(obj, Obj):
+        if isinstance(obj, UnionVal):
+            mutate(interp, frame, obj, text, f"setting `.{name}`", "write", node)
         if isinstance(obj, ClassVal) and isinstance(obj.cls, UserClass):
             obj.cls.attributes[name] = (value, node)
         return
@@ -285,7 +289,7 @@ def current_status(attr: Attr, branches: tuple[tuple[int, int], ...]) -> tuple[A
 
 
 def stored(obj: Obj, name: str) -> bool:
-    """Whether an assignment to the attribute is stored in the instance: no property or other descriptor of the class takes it."""
+    """Whether an assignment is stored in the instance: no property or other descriptor of the class takes it."""
     if not isinstance(obj.cls, UserClass):
         return True
     found = obj.cls.find(name)
@@ -314,6 +318,8 @@ def set_item(
 ) -> None:
     """Execute ``container[key] = value``."""
     target = present(container)
+    if isinstance(target, UnionVal):
+        mutate(interp, frame, target, text, "`[...] =`", "write", node)
     if isinstance(target, Obj):
         if target.cls.is_variable:
             effect = "untracked" if isinstance(variable_value(target), (DictVal, Seq)) else "write"
@@ -323,6 +329,7 @@ def set_item(
             _set_element(frame, target, key, value, node)
     elif isinstance(target, DictVal):
         target.items.append((key, value))
+        target.exact = target.exact and not frame.branches
         fill(interp, frame, target, value, "`[...] =`", node, text, add=False)
     elif isinstance(target, Seq):
         target.sure.clear()

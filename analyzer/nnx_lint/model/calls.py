@@ -83,6 +83,11 @@ def call(interp: Interpreter, frame: Frame, node: ast.Call) -> Value:
         return super_object(frame)
     result = invoke(interp, frame, callee, args, node, name)
     interp.publish(events.Called(frame, node, callee, name, args.positional, args.keywords, result, args.nodes))
+    if isinstance(callee, Ext):
+        from nnx_lint.model.library import AFTERWARDS
+
+        if callee.name in AFTERWARDS:
+            AFTERWARDS[callee.name](args)
     return result
 
 
@@ -118,6 +123,8 @@ def invoke(interp: Interpreter, frame: Frame, callee: Value, args: Arguments, no
     """Call a value."""
     callee = present(callee)
     if isinstance(callee, UnionVal):
+        if len({option.level for option in callee.options if isinstance(option, Obj)}) > 1:
+            return UNKNOWN  # objects of different traces: which of them is called decides what that means
         return join(*(invoke(interp, frame, option, args, node, name) for option in callee.options))
     if isinstance(callee, FuncVal):
         return interp.call_function(frame, callee, args.positional, args.keywords, node)
@@ -166,7 +173,7 @@ def super_object(frame: Frame) -> Value:
 def instantiate(interp: Interpreter, frame: Frame, cls: object, args: Arguments, node: ast.AST) -> Value:
     """Create an instance of a class."""
     if isinstance(cls, LibClass):
-        from nnx_lint.model.library import construct_library
+        from nnx_lint.model.members import construct_library
 
         return construct_library(interp, frame, cls, args, node)
     if not isinstance(cls, UserClass):
@@ -247,8 +254,7 @@ def call_method(
     """Call a bound method."""
     receiver = method.receiver
     if isinstance(method.func, FuncVal):
-        bound = receiver if not isinstance(receiver, ClassVal) else UNKNOWN
-        return interp.call_function(frame, method.func, args.positional, args.keywords, node, receiver=bound)
+        return interp.call_function(frame, method.func, args.positional, args.keywords, node, receiver=receiver)
     if isinstance(method.func, Transformed):
         method.func.ran = True
         return call_transformed(interp, frame, method.func, args, node, receiver=receiver)
@@ -274,12 +280,14 @@ def container_method(
         value = args.get(ADDING[method])
         if value is not None:
             if isinstance(container, DictVal):
+                container.exact = container.exact and not frame.branches
                 container.items.append((args.get(0) or UNKNOWN, value))
             attributes.fill(interp, frame, container, value, f"`.{method}(...)`", node, text)
         return value if method == "setdefault" and value is not None else UNKNOWN
     if method in {"extend", "update"}:
         other = args.get(0)
         if isinstance(container, DictVal):
+            container.exact = container.exact and not frame.branches
             added = other.items if isinstance(other, DictVal) else [(UNKNOWN, UNKNOWN)] if args.positional else []
             added = [*added, *((Const(key), value) for key, value in args.keywords.items())]
             container.items.extend(added)

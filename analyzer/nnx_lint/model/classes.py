@@ -155,7 +155,7 @@ class UserClass(ClassBase):
     @functools.cached_property
     def checked(self) -> bool:
         """Whether the attributes of instances are checked for data/static."""
-        if not self.is_pytree or self.opaque or self.is_open:
+        if not self.is_pytree or self.opaque:
             return False
         return is_checked(self.pytree_keyword, default=not self.derives_from("nnx.Object"))
 

@@ -238,7 +238,7 @@ def collect_body(interp: Interpreter, body: Frame, cls: UserClass, node: ast.Cla
 
 
 def specified_status(value: Value) -> Status | None:
-    """The status that a field specifier gives: ``nnx.data()``, ``nnx.static()``, or the metadata of ``dataclasses.field``."""
+    """The status that a field specifier gives: ``nnx.data()``, ``nnx.static()``, the metadata of ``dataclasses.field``."""
     if isinstance(value, TagVal):
         return value.tag.status
     if not isinstance(value, FieldVal) or "metadata" not in value.keywords:
@@ -279,7 +279,12 @@ def model_of(interp: Interpreter, cls: ClassBase, *, fresh: bool = False) -> Obj
         return instance_of(interp, cls, 0)
     if cls.model is None:
         cls.model = Obj(cls, 0)
+        if id(cls.node) in interp.modelled:
+            cls.dynamic = True  # a constructor defines its own class anew, and would do so without end
+            return cls.model
+        interp.modelled.add(id(cls.node))
         build_model(interp, cls, cls.model)
+        interp.modelled.discard(id(cls.node))
     if not fresh:
         return cls.model
     obj = Obj(cls, cls.model.level)

@@ -302,6 +302,10 @@ def _compare(interp: Interpreter, frame: Frame, node: ast.Compare) -> Value:
         return Other("a bool")
     if is_array_like(left) or any(is_array_like(item) for item in rights):
         return Array(frame.level)
+    if len(rights) == 1 and isinstance(node.ops[0], (ast.Eq, ast.NotEq)):
+        right = rights[0]
+        if isinstance(left, Const) and isinstance(right, Const) and type(left.value) is type(right.value):
+            return Const((left.value == right.value) is isinstance(node.ops[0], ast.Eq))
     return UNKNOWN if any(isinstance(item, Unknown) for item in (left, *rights)) else Other("a bool")
 
 
@@ -371,7 +375,8 @@ def _subscript(interp: Interpreter, frame: Frame, node: ast.Subscript) -> Value:
     key = evaluate(interp, frame, node.slice) if not isinstance(node.slice, ast.Slice) else None
     if isinstance(value, ClassVal):
         return AliasVal(value)
-    if isinstance(value, TagVal):
+    named = isinstance(key, Const) and isinstance(key.value, str)
+    if isinstance(value, TagVal) or (isinstance(value, Seq) and named):
         interp.publish(events.Used(frame, node, value, "an index"))
     return item(value, key, frame.level)
 

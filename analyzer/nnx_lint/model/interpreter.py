@@ -16,7 +16,7 @@ import contextlib
 from typing import TYPE_CHECKING, Any
 
 from nnx_lint.model import expressions, statements
-from nnx_lint.model.classes import UserClass
+from nnx_lint.model.classes import LibClass, UserClass, library_class
 from nnx_lint.model.events import Mutated
 from nnx_lint.model.frames import Frame, TraceScope
 from nnx_lint.model.modules import Env
@@ -25,6 +25,7 @@ from nnx_lint.model.values import (
     UNKNOWN,
     Array,
     BoundMethod,
+    ClassVal,
     Const,
     DictVal,
     FuncVal,
@@ -61,6 +62,9 @@ MAX_RUNS_IN_CONSTRUCTION = 60
 """The same for calls that a constructor makes: what helper functions return to it is what the object is made of."""
 
 
+RNGS = library_class("nnx.Rngs") or LibClass("nnx.Rngs", (), None)
+
+
 class Budget(Exception):
     """The budget of the module is spent; everything not yet seen stays unknown."""
 
@@ -76,6 +80,7 @@ class Interpreter:
         self.pending: dict[int, list[tuple[FuncVal, Frame]]] = {}
         self.classes: dict[int, list[UserClass]] = {}
         self.entered: set[int] = set()
+        self.modelled: set[int] = set()
         self.current: Module | None = None
         self.finished: set[int] = set()
         self.loops: set[int] = set()
@@ -216,7 +221,21 @@ class Interpreter:
         if parameter.annotation is not None:
             annotated = expressions.annotation_value(self, frame, parameter.annotation)
             return annotated if default is None else join(annotated, default)
+        if default is None and self.takes_streams(func, parameter.arg, frame):
+            return self.instance(RNGS, frame.level)
         return ParameterVal(parameter.arg, default is None)
+
+    def takes_streams(self, func: FuncVal, name: str, frame: Frame) -> bool:
+        """Whether a function hands a parameter to a layer of the library as its ``rngs``."""
+        for node in ast.walk(func.node):
+            if isinstance(node, ast.Call) and any(
+                keyword.arg == "rngs" and isinstance(keyword.value, ast.Name) and keyword.value.id == name
+                for keyword in node.keywords
+            ):
+                callee = expressions.evaluate(self, frame, node.func) if isinstance(node.func, ast.Attribute) else None
+                if isinstance(callee, ClassVal) and callee.cls.derives_from("nnx.Module") and callee.cls.library is callee.cls:
+                    return True
+        return False
 
     def body(self, frame: Frame, func: FuncVal) -> Value:
         """Execute the body of a function in its frame and join what it returns."""

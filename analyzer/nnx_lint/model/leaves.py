@@ -15,6 +15,7 @@ from nnx_lint.model.attributes import attribute_names, attribute_of
 from nnx_lint.model.classes import ClassBase, LibClass, UserClass
 from nnx_lint.model.members import is_settled
 from nnx_lint.model.values import (
+    UNKNOWN,
     Array,
     Attr,
     ClassVal,
@@ -35,6 +36,8 @@ from nnx_rules._filter_logic import Leaf
 from nnx_rules.attributes import Status
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from nnx_lint.model.frames import Frame
 
 MAX_DEPTH = 40
@@ -217,6 +220,24 @@ def _is_static(attr: Attr) -> bool:
     """Whether NNX treats the attribute as static. What an instance of a library class holds has no assignments."""
     status = attr.assignments[-1].status if attr.assignments else attr.declared
     return status is Status.STATIC
+
+
+def forget_variables(value: Value, kinds: Sequence[ClassBase] | None, seen: set[int] | None = None) -> None:
+    """Note that Variables of these types (of any type for ``None``) may have been removed from an object."""
+    seen = set() if seen is None else seen
+    if not isinstance(value, Obj) or id(value) in seen:
+        return
+    seen.add(id(value))
+    for name in attribute_names(value):
+        attr = attribute_of(value, name)
+        held = attr.value if attr is not None else None
+        if attr is None or not isinstance(held, Obj):
+            continue
+        related = kinds is None or any(kind in held.cls.ancestors or held.cls in kind.ancestors for kind in kinds)
+        if not held.cls.is_variable:
+            forget_variables(held, kinds, seen)
+        elif related:
+            attr.value = UNKNOWN
 
 
 def tag_of(variable: Obj) -> Any:

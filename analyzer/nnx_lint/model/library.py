@@ -9,13 +9,12 @@ from nnx_lint.model import attributes, events
 from nnx_lint.model.arrays import array_call
 from nnx_lint.model.classes import LibClass, UserClass, library_class
 from nnx_lint.model.expressions import element_of, text_of
-from nnx_lint.model.members import library_instance
+from nnx_lint.model.leaves import forget_variables
 from nnx_lint.model.values import (
     NUMBER,
     STRING,
     UNKNOWN,
     Array,
-    Attr,
     BoundMethod,
     ClassVal,
     Const,
@@ -60,86 +59,6 @@ def literal_positions(value: Value | None, default: tuple[int, ...]) -> tuple[in
 
 # -- instances of library classes
 # ----------------------------------------------------------------------------------------------
-
-
-def construct_library(interp: Interpreter, frame: Frame, cls: LibClass, args: Arguments, node: ast.AST) -> Value:
-    """An instance of a library class, from constructor arguments."""
-    obj = Obj(cls, frame.level, node=node)
-    obj.origin = (frame.module, node)
-    if cls.is_variable:
-        obj.args = {**args.keywords, "value": args.get(0, "value") or UNKNOWN}
-        return obj
-    names = cls.spec.init if cls.spec is not None else ()
-    given = {name: value for name, value in zip(names, args.positional, strict=False) if value is not None}
-    obj.args = None if args.starred and cls.name not in {"List", "Dict", "Sequential"} else {**given, **args.keywords}
-    rngs = args.keywords.get("rngs")
-    if isinstance(rngs, Obj) and rngs.cls.derives_from("nnx.Rngs") and cls.name not in {"RNN", "Bidirectional"}:
-        keyword = (
-            next((item.value for item in node.keywords if item.arg == "rngs"), node)
-            if isinstance(node, ast.Call)
-            else node
-        )
-        attributes.mutate(
-            interp, frame, rngs, text_of(keyword), f"creating a {cls.name} with it", "draw", node, "RngCount"
-        )
-    build = CONSTRUCTORS.get(cls.canonical)
-    if build is not None:
-        build(frame, obj, args)
-    library_instance(obj, obj.args)
-    return obj
-
-
-def _list_elements(frame: Frame, obj: Obj, args: Arguments) -> None:
-    given = args.get(0, "it")
-    if given is None:
-        held = Seq("list", [], frame.level, exact=not args.starred)
-    elif isinstance(given, Seq):
-        elements = [attributes.untagged(item) for item in given.items]
-        held = Seq("list", elements, frame.level, exact=given.exact, node=given.node)
-        held.sure = [attributes.untagged(item) for item in given.sure]
-    else:
-        held = Seq("list", [element_of(given, frame.level)], frame.level, exact=False)
-    obj.attrs["[]"] = Attr(held)
-
-
-def _dict_entries(frame: Frame, obj: Obj, args: Arguments) -> None:
-    given = args.get(0)
-    entries = dict(args.keywords)
-    if isinstance(given, DictVal):
-        entries.update({str(key.value): value for key, value in given.items if isinstance(key, Const)})
-    for name, value in entries.items():
-        obj.attrs[name] = Attr(attributes.untagged(value))
-
-
-def _sequential_layers(frame: Frame, obj: Obj, args: Arguments) -> None:
-    layers = Obj(library_class("nnx.List") or obj.cls, frame.level)
-    items = [value if value is not None else UNKNOWN for value in args.positional]
-    layers.attrs["[]"] = Attr(Seq("list", items, frame.level, exact=not args.starred))
-    obj.attrs["layers"] = Attr(layers)
-
-
-def _wrapped(*names: str) -> Callable[[Frame, Obj, Arguments], None]:
-    """Keeps the objects that it is given under the names of their parameters."""
-
-    def build(frame: Frame, obj: Obj, args: Arguments) -> None:
-        for position, name in enumerate(names):
-            given = args.get(position, name)
-            if isinstance(given, Obj):
-                obj.attrs[name] = Attr(given)
-
-    return build
-
-
-CONSTRUCTORS: dict[str, Callable[[Frame, Obj, Arguments], None]] = {
-    "nnx.RNN": _wrapped("cell"),
-    "nnx.Bidirectional": _wrapped("forward_rnn", "backward_rnn"),
-    "nnx.SpectralNorm": _wrapped("layer_instance"),
-    "nnx.WeightNorm": _wrapped("layer_instance"),
-    "nnx.ModelAndOptimizer": _wrapped("model"),
-    "nnx.List": _list_elements,
-    "nnx.Dict": _dict_entries,
-    "nnx.Sequential": _sequential_layers,
-}
 
 
 def library_member(obj: Obj, name: str) -> Value:
@@ -256,6 +175,8 @@ def call_library_method(
     receiver = method.receiver
     if isinstance(receiver, ClassVal):
         return UNKNOWN
+    if isinstance(receiver, StateVal) and method.name in {"split", "filter"}:
+        return shared_out(receiver, args, args.positional, frame)
     if not isinstance(receiver, Obj):
         return (
             STRING
@@ -448,6 +369,18 @@ def _pop(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name
     if target is not None and where is not None:
         attributes.mutate(interp, frame, target, text_of(where), f"`{name}(...)`", "untracked", node)
     return _state(interp, frame, args, node, name)
+
+
+def forget_popped(args: Arguments) -> None:
+    """After a ``pop`` the object has lost what the filters take."""
+    target = args.get(0)
+    if target is not None:
+        kinds = [value.cls for value in args.positional[1:] if isinstance(value, ClassVal)]
+        forget_variables(present(target), kinds if len(kinds) == len(args.positional) - 1 else None)
+
+
+AFTERWARDS: dict[str, Callable[[Arguments], None]] = {"nnx.pop": forget_popped}
+"""What a call leaves behind that those who judge the call itself may not see yet."""
 
 
 def level_of(value: Value, default: int) -> int:

@@ -1,17 +1,106 @@
-"""What instances of library classes hold, from the table in :mod:`nnx_rules.api` and the constructor arguments.
+"""Instances of library classes: what they hold, from the table in :mod:`nnx_rules.api` and the constructor arguments.
 
 Invariants: an attribute is given only where the arguments make it certain; :func:`is_settled` says whether that is all.
 """
 
 from __future__ import annotations
 
+import ast
 from typing import TYPE_CHECKING
 
+from nnx_lint.model import attributes
 from nnx_lint.model.classes import LibClass, library_class
-from nnx_lint.model.values import NONE, Array, Attr, Const, Obj, ParameterVal, Value
+from nnx_lint.model.expressions import element_of, text_of
+from nnx_lint.model.values import NONE, UNKNOWN, Array, Attr, Const, DictVal, Obj, ParameterVal, Seq, Value
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from nnx_lint.model.calls import Arguments
+    from nnx_lint.model.frames import Frame
+    from nnx_lint.model.interpreter import Interpreter
     from nnx_rules import api
+
+
+def construct_library(interp: Interpreter, frame: Frame, cls: LibClass, args: Arguments, node: ast.AST) -> Value:
+    """An instance of a library class, from constructor arguments."""
+    obj = Obj(cls, frame.level, node=node)
+    obj.origin = (frame.module, node)
+    if cls.is_variable:
+        obj.args = {**args.keywords, "value": args.get(0, "value") or UNKNOWN}
+        return obj
+    names = cls.spec.init if cls.spec is not None else ()
+    given = {name: value for name, value in zip(names, args.positional, strict=False) if value is not None}
+    obj.args = None if args.starred and cls.name not in {"List", "Dict", "Sequential"} else {**given, **args.keywords}
+    rngs = args.keywords.get("rngs")
+    if isinstance(rngs, Obj) and rngs.cls.derives_from("nnx.Rngs") and cls.name not in {"RNN", "Bidirectional"}:
+        keyword = (
+            next((item.value for item in node.keywords if item.arg == "rngs"), node)
+            if isinstance(node, ast.Call)
+            else node
+        )
+        attributes.mutate(
+            interp, frame, rngs, text_of(keyword), f"creating a {cls.name} with it", "draw", node, "RngCount"
+        )
+    build = CONSTRUCTORS.get(cls.canonical)
+    if build is not None:
+        build(frame, obj, args)
+    library_instance(obj, obj.args)
+    return obj
+
+
+def _list_elements(frame: Frame, obj: Obj, args: Arguments) -> None:
+    given = args.get(0, "it")
+    if given is None:
+        held = Seq("list", [], frame.level, exact=not args.starred)
+    elif isinstance(given, Seq):
+        elements = [attributes.untagged(item) for item in given.items]
+        held = Seq("list", elements, frame.level, exact=given.exact, node=given.node)
+        held.sure = [attributes.untagged(item) for item in given.sure]
+    else:
+        held = Seq("list", [element_of(given, frame.level)], frame.level, exact=False)
+    obj.attrs["[]"] = Attr(held)
+
+
+def _dict_entries(frame: Frame, obj: Obj, args: Arguments) -> None:
+    given = args.get(0)
+    entries = dict(args.keywords)
+    if isinstance(given, DictVal):
+        known = ((key.value, value) for key, value in given.items if isinstance(key, Const))
+        entries.update({str(key): value if given.exact else UNKNOWN for key, value in known})
+    for name, value in entries.items():
+        obj.attrs[name] = Attr(attributes.untagged(value))
+
+
+def _sequential_layers(frame: Frame, obj: Obj, args: Arguments) -> None:
+    layers = Obj(library_class("nnx.List") or obj.cls, frame.level)
+    items = [value if value is not None else UNKNOWN for value in args.positional]
+    layers.attrs["[]"] = Attr(Seq("list", items, frame.level, exact=not args.starred))
+    obj.attrs["layers"] = Attr(layers)
+
+
+def _wrapped(*names: str) -> Callable[[Frame, Obj, Arguments], None]:
+    """Keeps the objects that it is given under the names of their parameters."""
+
+    def build(frame: Frame, obj: Obj, args: Arguments) -> None:
+        for position, name in enumerate(names):
+            given = args.get(position, name)
+            if isinstance(given, Obj):
+                obj.attrs[name] = Attr(given)
+
+    return build
+
+
+CONSTRUCTORS: dict[str, Callable[[Frame, Obj, Arguments], None]] = {
+    "nnx.RNN": _wrapped("cell"),
+    "nnx.Bidirectional": _wrapped("forward_rnn", "backward_rnn"),
+    "nnx.SpectralNorm": _wrapped("layer_instance"),
+    "nnx.WeightNorm": _wrapped("layer_instance"),
+    "nnx.ModelAndOptimizer": _wrapped("model"),
+    "nnx.List": _list_elements,
+    "nnx.Dict": _dict_entries,
+    "nnx.Sequential": _sequential_layers,
+}
 
 
 def library_instance(obj: Obj, args: dict[str, Value] | None) -> None:

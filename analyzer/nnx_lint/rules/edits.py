@@ -27,11 +27,21 @@ def unwrap(source: SourceFile, call: ast.Call) -> tuple[Edit, ...]:
     """Replace a call by its only argument."""
     outer, inner = source.span(call), source.span(call.args[0])
     text = source.text
-    # Parentheses and white space around the argument go with the call; a comment stays, and so the parentheses must.
-    if "#" in text[outer.start : inner.start] or "#" in text[inner.end : outer.end]:
+    # Parentheses and white space around the argument go with the call. Where there is a comment among them, or the
+    # argument has line breaks that only they allow, they stay.
+    comments = "#" in text[outer.start : inner.start] or "#" in text[inner.end : outer.end]
+    if comments or not _stands_alone(text[inner.start : inner.end]):
         func = source.span(call.func)
         return (Edit(func, ""),)
     return Edit(Span(outer.start, inner.start), ""), Edit(Span(inner.end, outer.end), "")
+
+
+def _stands_alone(text: str) -> bool:
+    try:
+        ast.parse(text, mode="eval")
+    except SyntaxError:
+        return False
+    return True
 
 
 def replace(source: SourceFile, node: ast.AST, text: str) -> tuple[Edit, ...]:

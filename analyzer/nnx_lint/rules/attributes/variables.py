@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @judges(rules.VARIABLE_OVERWRITTEN, AttributeSet)
 def variable_overwritten(event: AttributeSet, report: Reporter) -> None:
     variable = _variable(event.attr.value)
-    if variable is None or not _is_array(event.value) or event.obj.assumed:
+    if variable is None or not _is_array(event.value) or (event.obj.assumed and event.frame.module.mocks):
         return
     if event.value_node is not None and _reads(event.value_node, event.name):
         return

@@ -159,8 +159,8 @@ COLLECTIONS = {
 }
 """Collections of Linen, and the Variable types that took their place."""
 
-NO_STREAMS = frozenset({"batch_stats", "intermediates", "kernel", "bias", "embedding"})
-"""Names that nobody gives to a random stream, because collections and attributes of layers have them."""
+NO_STREAMS = frozenset({"batch_stats", "kernel", "bias"})
+"""Names that nobody gives to a random stream, because a collection and attributes of layers have them."""
 
 
 @judges(rules.STRING_FILTER, Called)
@@ -193,8 +193,10 @@ def _no_tag(single: Single, part: Given, tag: str, frame: Frame) -> str | None:
     instead = f"PathContains({tag!r})"
     at_path = any(isinstance(leaf.path, tuple) and tag in leaf.path for leaf in found.leaves)
     untagged = found.complete and not any(leaf.tag is logic.UNKNOWN for leaf in found.leaves)
-    # A tag that one model lacks may be meant for others, unless it is the name of something else.
-    if tag in NO_STREAMS or (untagged and (at_path or tag in COLLECTIONS)):
+    # A tag that one model lacks may be meant for others, unless it is the name of something else; and metadata may have
+    # any tag.
+    tags_used = "tag=" in part.module.source.text and not untagged
+    if (tag in NO_STREAMS and not tags_used) or (untagged and (at_path or tag in COLLECTIONS)):
         return instead if at_path else COLLECTIONS.get(tag, instead)
     return None
 
