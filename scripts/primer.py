@@ -323,10 +323,12 @@ def report(record: Record, result: Scan, seconds: float) -> int:
             sum(finding.key.package == package for finding in findings)
             for findings in (result.by_default, result.with_all)
         )
-        print(f"{package:15} {lines:7,} lines, {by_default} findings, {with_all} with every rule")
-    for file, version in sorted(record.newer_syntax.items()):
-        if record.unreadable(file):
-            print(f"not read: {file} needs Python {'.'.join(map(str, version))}")
+        print(
+            f"{package:15} {lines:7,} lines, findings: {by_default} at the default settings, {with_all} with every rule"
+        )
+    unread = Counter(version for file, version in record.newer_syntax.items() if record.unreadable(file))
+    for version, files in unread.items():
+        print(f"not read: {files} files that need Python {'.'.join(map(str, version))}")
     print(f"primer: {len(result.lines)} packages, {result.lines.total():,} lines, linted twice in {seconds:.1f} s")
     wrong = {kind: items for kind, items in differences(record, result).items() if items}
     for kind, items in wrong.items():

@@ -110,7 +110,7 @@ class LibraryClass:
     Attributes:
         name: canonical name.
         base: canonical name of the base class.
-        members: the Variables and submodules of an instance that literal options decide on, or ``None`` if none is known.
+        members: the Variables and submodules of an instance that literal options decide on; ``None`` if none is known.
         more: whether an instance may hold others.
         call: what calling an instance does to it.
         pure_when: constructor or call keywords with the value that makes the call pure (``use_running_average=True``).
@@ -338,8 +338,6 @@ class FilterFunction:
         leading: number of results before the States (``split`` returns the graphdef first).
         exhaustive: whether a leaf that no filter takes is an error.
         ordered: whether a leading ``...`` is refused at run time.
-        tuple_always: whether the result is a tuple whatever the number of filters.
-        at_least_one: whether a call without filters is an error.
     """
 
     name: str
@@ -347,20 +345,18 @@ class FilterFunction:
     leading: int = 0
     exhaustive: bool = False
     ordered: bool = True
-    tuple_always: bool = False
-    at_least_one: bool = False
 
 
 FILTER_FUNCTIONS: dict[str, FilterFunction] = {
     item.name: item
     for item in (
-        FilterFunction("nnx.split", leading=1, exhaustive=True, tuple_always=True),
+        FilterFunction("nnx.split", leading=1, exhaustive=True),
         FilterFunction("nnx.state"),
         FilterFunction("nnx.variables"),
-        FilterFunction("nnx.pop", ordered=False, at_least_one=True),
+        FilterFunction("nnx.pop", ordered=False),
         FilterFunction("nnx.unpack", exhaustive=True),
-        FilterFunction("nnx.split_state", exhaustive=True, at_least_one=True),
-        FilterFunction("nnx.filter_state", at_least_one=True),
+        FilterFunction("nnx.split_state", exhaustive=True),
+        FilterFunction("nnx.filter_state"),
     )
 }
 """Functions whose trailing arguments are filters, by canonical name."""

@@ -26,7 +26,11 @@ def format_path(path: Sequence[object]) -> str:
 
     >>> format_path(("layers", 0, "kernel"))
     'layers[0].kernel'
+    >>> format_path(())
+    '<root>'
     """
+    if not path:
+        return "<root>"
     text = ""
     for key in path:
         if isinstance(key, str) and key.isidentifier():
@@ -160,6 +164,10 @@ class RngStreamKeyError(NNXError, KeyError):
 
 class RngArgumentError(NNXError, ValueError):
     """A random stream is made from something that is neither a seed nor a key."""
+
+
+class LayerArgumentError(NNXError, ValueError):
+    """A layer is called without something that it needs, or with something that it does not take."""
 
 
 class VariableError(NNXError, ValueError):

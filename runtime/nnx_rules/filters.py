@@ -41,7 +41,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
 from nnx_rules.errors import FilterTypeError
-from nnx_rules.rules.filters import INVALID_FILTER
+from nnx_rules.rules.filters import INVALID_FILTER, NOT_ARITY
 
 __all__ = [
     "All",
@@ -252,14 +252,16 @@ class Not(Expr):
     """Takes what the one given filter does not take.
 
     Raises:
-        TypeError: not exactly one filter was given; for several, write ``Not((a, b))``.
+        FilterTypeError: not exactly one filter was given; for several, write ``Not((a, b))``.
         InvalidFilter: it is no filter.
     """
 
     predicate: Expr
 
-    def __init__(self, collection_filter: t.Any, /) -> None:
-        object.__setattr__(self, "predicate", parse(collection_filter))
+    def __init__(self, *filters: t.Any) -> None:
+        if len(filters) != 1:
+            raise NOT_ARITY.error(given=len(filters) or "none")
+        object.__setattr__(self, "predicate", parse(filters[0]))
 
     def __call__(self, path: PathParts, value: t.Any) -> bool:
         return not self.predicate(path, value)

@@ -107,18 +107,6 @@ def compile_filters(literals: Sequence[Any]) -> Filters:
     return _compile(*literals)
 
 
-def to_expr(literal: Any) -> Expr:
-    """One filter as an expression.
-
-    Raises:
-        FilterTypeError: it is no filter.
-    """
-    try:
-        return expressions.parse(literal)
-    except expressions.InvalidFilter as error:
-        raise rules.INVALID_FILTER.error(value=repr(error.given), mend=error.mend) from None
-
-
 def name_leaves(paths: Sequence[Path]) -> str:
     """The first few paths in words, for messages: ``"`a`, `b.c` and 4 more"``."""
     shown = ", ".join(f"`{format_path(path)}`" for path in paths[:SHOWN_LEAVES])
@@ -127,7 +115,7 @@ def name_leaves(paths: Sequence[Path]) -> str:
 
 
 def _compile(*literals: Any) -> Filters:
-    exprs = tuple(map(to_expr, literals))
+    exprs = tuple(map(expressions.parse, literals))
     misplaced = logic.check_order(literals)
     if misplaced is not None:
         raise rules.ELLIPSIS_NOT_LAST.error(filter=_show(literals[misplaced]), position=misplaced + 1)
@@ -135,7 +123,8 @@ def _compile(*literals: Any) -> Filters:
         if exprs[finding.index] == Everything():
             continue  # a last `...` says "whatever is left", and may be right even if that is nothing
         rule = rules.DUPLICATE_FILTER if finding.relation == "duplicate" else rules.UNREACHABLE_FILTER
-        earlier = " with ".join(f"filter {place + 1} (`{_show(literals[place])}`)" for place in finding.taken_by)
+        first, *others = (f"filter {place + 1} (`{_show(literals[place])}`)" for place in finding.taken_by)
+        earlier = f"{first} together with {' and '.join(others)}" if others else first
         raise rule.error(position=finding.index + 1, filter=_show(literals[finding.index]), earlier=earlier)
     return Filters(exprs, all(map(_is_stable, exprs)))
 
@@ -166,4 +155,4 @@ def _is_stable(expr: Expr) -> bool:
 def _show(literal: Any) -> str:
     if literal is ...:
         return "..."
-    return literal.__name__ if isinstance(literal, type) else repr(literal)
+    return repr(literal) if isinstance(literal, str) else logic.describe(expressions.parse(literal))

@@ -216,6 +216,9 @@ class Pytree(metaclass=PytreeMeta):
             raise rules.PYTREE_SLOTS.error(cls=cls.__name__)
         if pytree and not cls._pytree__checked_by_default:
             raise rules.OBJECT_PYTREE_TRUE.error(cls=cls.__name__)
+        for name, value in cls.__dict__.items():
+            if isinstance(value, StatusTag):
+                raise rules.CLASS_LEVEL_STATUS_VALUE.error(cls=cls.__name__, path=(name,), tag=value.tag.value)
         bases = [base._pytree__declared for base in cls.__mro__[1:] if issubclass(base, Pytree)]
         cls._pytree__declared = declared_statuses(cls, bases)
         cls._pytree__places = {}

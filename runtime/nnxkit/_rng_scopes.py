@@ -16,8 +16,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from nnx_rules.errors import format_path
 from nnx_rules.filters import to_predicate
+from nnx_rules.rules import rngs as rng_rules
 from nnxkit._graph import clone, iter_graph
 from nnxkit._rngs import Counts, RngCount, RngKey, RngStream, SplitPattern
 
@@ -205,7 +205,7 @@ def with_rngs(
         graph_updates: accepted for code that sets the mode of transforms here.
 
     Raises:
-        ValueError: filters of two different arguments, none of them ``...``, take the same stream.
+        RngArgumentError: filters of two different arguments, none of them ``...``, take the same stream.
 
     >>> import nnxkit as nnx
     >>> rngs = nnx.Rngs(0, params=1)
@@ -257,5 +257,5 @@ def _choose(
                 break
     if len(specific) > 1:
         named = " and ".join(f"`{argument}`" for argument in specific)
-        raise ValueError(f"the stream `{format_path(path)}` is taken by filters of {named}")
+        raise rng_rules.WITH_RNGS_CONFLICT.error(path=path, arguments=named)
     return next(iter((specific or general).values()), None)

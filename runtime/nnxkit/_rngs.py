@@ -187,9 +187,9 @@ class Rngs(Samplers, Pytree):
         return stream
 
     def __getitem__(self, name: str) -> RngStream:
-        if name not in vars(self):
+        stream = self._stream(name)
+        if stream is None:
             raise rules.MISSING_STREAM_ITEM.error(cls="Rngs", name=name, streams=self._names())
-        stream: RngStream = vars(self)[name]
         return stream
 
     def _names(self) -> str:
@@ -276,8 +276,7 @@ def reseed(node: Any, /, *, graph: bool | None = None, policy: Policy = "scalars
         **stream_keys: a seed, key or stream by tag of the streams.
 
     Raises:
-        RngArgumentError: a stream of several keys under ``"scalars_only"``.
-        ValueError: another policy.
+        RngArgumentError: a stream of several keys under ``"scalars_only"``, or another policy.
 
     >>> import nnxkit as nnx
     >>> rngs = nnx.Rngs(params=0)
@@ -288,7 +287,7 @@ def reseed(node: Any, /, *, graph: bool | None = None, policy: Policy = "scalars
     """
     choose = _POLICIES.get(policy) if isinstance(policy, str) else policy
     if choose is None:
-        raise ValueError(f"policy must be 'scalars_only', 'match_shape' or a callable, not {policy!r}")
+        raise rules.RESEED_POLICY.error(policy=policy)
     keys = {tag: _as_key(value) for tag, value in stream_keys.items()}
     streams = [
         (path, value)

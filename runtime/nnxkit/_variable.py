@@ -24,7 +24,6 @@ import numpy as np
 from jax.tree_util import GetAttrKey
 
 from nnx_rules.attributes import DATA_KINDS, Kind
-from nnx_rules.errors import VariableError
 from nnx_rules.rules import modules as rules
 from nnxkit._epoch import touch
 from nnxkit._facts import facts_of, register_kind
@@ -102,20 +101,21 @@ def _hooks(metadata: Mapping[str, Any], name: str) -> tuple[Any, ...]:
 
 _partition_spec: Callable[..., Any] = jax.sharding.PartitionSpec
 _with_sharding_constraint: Callable[..., Any] = jax.lax.with_sharding_constraint
+_reshard: Callable[..., Any] = jax.sharding.reshard
 
 
-def _shard(value: Any, metadata: Mapping[str, Any]) -> Any:
+def _shard(cls: type, value: Any, metadata: Mapping[str, Any]) -> Any:
     """Place a new value as its ``out_sharding`` says, on the mesh of its metadata or of the context."""
     spec = _partition_spec(*metadata["out_sharding"])
     mesh = metadata.get("mesh")
     if mesh is None:
         mesh = jax.sharding.get_abstract_mesh()
         if mesh.empty:
-            raise VariableError(
-                f"a Variable with out_sharding={spec!r} is sharded when it is created, and there is no mesh",
-                help="create it inside `with jax.set_mesh(mesh):`, pass `mesh=`, or pass `eager_sharding=False`",
-            )
-    return _with_sharding_constraint(value, jax.sharding.NamedSharding(mesh, spec))
+            raise rules.SHARDING_WITHOUT_MESH.error(cls=cls.__name__, sharding=spec)
+    sharding = jax.sharding.NamedSharding(mesh, spec)
+    # On explicit axes a sharding is part of the type: a constraint would only assert it there.
+    explicit = jax.sharding.AxisType.Explicit in mesh.axis_types
+    return _reshard(value, sharding) if explicit else _with_sharding_constraint(value, sharding)
 
 
 def _is_node(value: Any) -> bool:
@@ -192,7 +192,7 @@ class Variable(VariableOperators, Generic[A]):
         if metadata:
             raw_value = self.create_value(raw_value)
             if full["eager_sharding"] and full.get("out_sharding") is not None:
-                raw_value = _shard(raw_value, full)
+                raw_value = _shard(type(self), raw_value, full)
         if full["ref"] and not isinstance(raw_value, jax.Ref):
             raw_value = jax.new_ref(raw_value)
         set_slot(self, "_raw_value", raw_value)

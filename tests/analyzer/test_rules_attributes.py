@@ -212,6 +212,24 @@ class Net(nnx.Module):
     assert files.fixed().endswith("            nnx.Linear(1, 1, rngs=rngs),\n        ])\n")
 
 
+@pytest.mark.parametrize(
+    "use", ["self.a + [x]", "self.a == []", "sorted(self.a.copy())", "isinstance(self.a, list)", "self.a * 2"]
+)
+def test_a_list_that_is_used_as_one_stays_one(files: Files, use: str) -> None:
+    program = f"""\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.a = [nnx.Linear(1, 1, rngs=rngs)]
+        self.b = []
+        self.b.append(nnx.Linear(1, 1, rngs=rngs))
+
+    def __call__(self, x):
+        return {use}, {use.replace("self.a", "self.b")}
+"""
+    files.write("a.py", NNX + program)
+    assert "self.a = nnx.data([nnx.Linear(1, 1, rngs=rngs)])\n        self.b = nnx.data([])\n" in files.fixed()
+
+
 # -- versions ----------------------------------------------------------------------------------------------------------
 
 
@@ -222,14 +240,54 @@ def test_checks_exist_since_flax_0_12(files: Files, version: tuple[int, ...] | N
     assert len(files.findings()) == count
 
 
-def test_shims_for_old_flax_are_silent(lint: Lint) -> None:
-    program = """
-    List = getattr(nnx, "List", list)
+SHIMS = {
+    "getattr": """
+        List = getattr(nnx, "List", list)
+        class Net(nnx.Module):
+            def __init__(self, layers):
+                self.a = List([jnp.ones(1)])
+    """,
+    "hasattr": """
+        HAS_LIST = hasattr(nnx, "List")
+        class Net(nnx.Module):
+            def __init__(self):
+                if hasattr(nnx, "List"):
+                    self.a = nnx.List([jnp.ones(1)])
+                else:
+                    self.a = [jnp.ones(1)]
+                self.b = nnx.List([jnp.ones(1)]) if HAS_LIST else [jnp.ones(1)]
+    """,
+    "import": """
+        try:
+            from flax.nnx import List
+        except ImportError:
+            List = list
+        class Net(nnx.Module):
+            def __init__(self):
+                self.a = List([jnp.ones(1)])
+    """,
+    "version": """
+        import flax
+        from packaging.version import parse
+        NEW = parse(flax.__version__) >= parse("0.12.0")
+        VERSION = tuple(int(part) for part in flax.__version__.split(".")[:2])
+        class Net(nnx.Module):
+            def __init__(self):
+                if NEW:
+                    self.a = nnx.List([jnp.ones(1)])
+                else:
+                    self.a = [jnp.ones(1)]
+                if VERSION < (0, 12):
+                    self.b = [jnp.ones(1)]
+                else:
+                    self.b = nnx.List([jnp.ones(1)])
+                self.c = [jnp.ones(1)] if (0, 12) > VERSION else nnx.List([jnp.ones(1)])
+    """,
+}
 
-    class Net(nnx.Module):
-        def __init__(self, rngs):
-            self.layers = List([nnx.Linear(1, 1, rngs=rngs)])
-    """
+
+@pytest.mark.parametrize("program", SHIMS.values(), ids=SHIMS.keys())
+def test_shims_for_old_flax_are_silent(lint: Lint, program: str) -> None:
     assert lint(program) == []
 
 

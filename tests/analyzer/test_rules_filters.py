@@ -1,5 +1,5 @@
-"""The filter rules where a page cannot say it: several files, versions, many forms of one mistake, and correct code that
-looks like a mistake.
+"""The filter rules where a page cannot say it: several files, versions, many forms of one mistake, and correct code
+that looks like a mistake.
 """
 
 from __future__ import annotations
@@ -110,6 +110,7 @@ REACHABLE = {
     "siblings": "nnx.state(net, nnx.RngKey, nnx.RngCount, nnx.BatchStat)",
     "arrays after Variables": "nnx.state(net, nnx.Variable, ...)",
     "complements": "nnx.state(net, nnx.Param, nnx.Not(nnx.Param))",
+    "a rest that is empty": "nnx.state(net, nnx.Param, nnx.Not(nnx.Param), ...)",
     "nothing first": "nnx.state(net, None, ...)",
     "a tag and its type": "nnx.state(net, 'params', nnx.RngState)",
     "paths": "nnx.state(net, nnx.PathContains('a'), nnx.PathContains('b'), nnx.Param)",
@@ -154,10 +155,10 @@ def test_a_filter_is_reported_where_it_is_written():
 
 
 def test_positions_count_from_one_and_name_what_covers():
-    assert messages("nnx.state(net, nnx.Param, nnx.Not(nnx.Param), nnx.BatchStat)") == [
-        "filter 3, `nnx.BatchStat`, can never match: "
-        "filter 1 (`nnx.Param`) with filter 2 (`nnx.Not(nnx.Param)`) takes everything that it could take"
-    ]
+    (message,) = messages("nnx.state(net, nnx.Param, nnx.Not(nnx.Param), nnx.BatchStat)")
+
+    assert message.startswith("filter 3, `nnx.BatchStat`, can never match")
+    assert "filter 1 (`nnx.Param`) together with filter 2 (`nnx.Not(nnx.Param)`)" in message
 
 
 # -- several files -----------------------------------------------------------------------------------------------------
@@ -233,6 +234,15 @@ def test_a_mapping_of_another_module_is_reported_there(tmp_path):
 
 # -- coverage ----------------------------------------------------------------------------------------------------------
 
+WRAPPED = """\
+class Outer(nnx.Module):
+    def __init__(self, inner: Net):
+        self.inner = inner
+
+def f(outer: Outer):
+    return nnx.split(outer, nnx.Param)
+"""
+
 LEFT = {
     "a layer's statistics": ("nnx.split(nnx.BatchNorm(2, rngs=nnx.Rngs(0)), nnx.Param)", "`mean` (BatchStat)"),
     "random state of dropout": ("nnx.split(net, nnx.Param, nnx.BatchStat)", "`drop.rngs.key` (RngKey)"),
@@ -251,8 +261,7 @@ LEFT = {
     "a State": ("nnx.split_state(nnx.state(net, nnx.BatchStat), nnx.Param)", "`norm.mean` (BatchStat)"),
     "a subclass": ("class Sub(Net):\n    pass\nnnx.split(Sub(nnx.Rngs(0)), nnx.Param)", "`norm.mean` (BatchStat)"),
     "a wrapped layer": (
-        "class Outer(nnx.Module):\n    def __init__(self, inner: Net):\n        self.inner = inner\n"
-        "def f(outer: Outer):\n    return nnx.split(outer, nnx.Param)",
+        WRAPPED,
         "`inner.norm.mean` (BatchStat)",
     ),
 }
@@ -291,7 +300,7 @@ COVERED = {
     "a function": "nnx.split(net, lambda path, value: True)",
     "unknown filters": "def f(*filters):\n    return nnx.split(net, *filters)",
     "a static attribute": (
-        "class C(nnx.Module):\n    def __init__(self, size: int):\n        self.size = size\n        self.act = nnx.relu\n"
+        "class C(nnx.Module):\n    def __init__(self, size: int):\n        self.size, self.act = size, nnx.relu\n"
         "nnx.split(C(3), nnx.Param)"
     ),
     "an expected error": "import pytest\nwith pytest.raises(ValueError):\n    nnx.split(net, nnx.Param)",
@@ -307,6 +316,7 @@ def test_nothing_is_left(text):
 
 INVALID = {
     "a union": "nnx.state(net, nnx.Param | nnx.BatchStat | Special)",
+    "typing.Union": "from typing import Union\nnnx.state(net, Union[nnx.Param, nnx.BatchStat])",
     "an alias": "nnx.state(net, nnx.Param[jax.Array])",
     "a nested one": "nnx.state(net, nnx.All(nnx.Param, (3, ...)))",
     "an instance": "weight = nnx.Param(1)\nnnx.state(net, weight)",
@@ -336,6 +346,10 @@ FINE = {
     "a tag in metadata": (
         "class T(nnx.Module):\n    def __init__(self):\n        self.a = nnx.Param(1, tag='kernel')\n"
         "nnx.state(T(), 'kernel')"
+    ),
+    "a dotted key": (
+        "class D(nnx.Module):\n    def __init__(self):\n        self.d = nnx.Dict({'a.b': nnx.Param(1)})\n"
+        "nnx.state(D(), nnx.PathContains('a.b'))"
     ),
     "a dotted part of a key": "nnx.PathContains('v1.0', exact=False)",
     "digits in an unknown object": "def f(state):\n    return nnx.filter_state(state, nnx.PathContains('0'))",
@@ -405,6 +419,7 @@ def test_filters_move_with_their_names_and_comments_stay():
 
 
 NOT_FIXED = {
+    "a parameter that may be path or value": "nnx.state(net, lambda p: True)\n",
     "a target that is no name": "box = [0, 0]\nbox[0], box[1] = nnx.state(net, nnx.Param, Special)\n",
     "a result that goes elsewhere": "print(nnx.state(net, nnx.Param, Special))\n",
     "filters of a constant": "ALL = (nnx.Param, Special)\na, b = nnx.state(net, *ALL)\n",
@@ -420,6 +435,20 @@ def test_what_is_not_certain_is_not_fixed(text):
     assert fixed(text) == text
 
 
+FIXED = {
+    "nnx.state(net, lambda path: 'a' in path)\n": "nnx.state(net, lambda path, _value: 'a' in path)\n",
+    "path = 1\nnnx.state(net, lambda v: v.size > path)\n": "path = 1\nnnx.state(net, lambda _path, v: v.size > path)\n",
+    "nnx.Not(nnx.Param,\n    nnx.BatchStat,)\n": "nnx.Not((nnx.Param,\n    nnx.BatchStat),)\n",
+    "nnx.state(net, Special|nnx.Cache|nnx.Param)\n": "nnx.state(net, (Special, nnx.Cache, nnx.Param))\n",
+    "nnx.split(net, nnx.Param,)\n": "nnx.split(net, nnx.Param, ...,)\n",
+}
+
+
+@pytest.mark.parametrize(("before", "after"), FIXED.items())
+def test_fixes(before, after):
+    assert fixed(before) == after
+
+
 def test_a_mapping_is_reordered_as_whole_entries():
     text = "axes = nnx.StateAxes({...: None, nnx.Param: 0, Special: 1})\n"
 
@@ -429,9 +458,7 @@ def test_a_mapping_is_reordered_as_whole_entries():
 # -- what the engine must not believe ----------------------------------------------------------------------------------
 
 UNCERTAIN = {
-    "a list that is put in another order": (
-        "wanted = [nnx.Param, Special]\nwanted.reverse()\nnnx.state(net, *wanted)"
-    ),
+    "a list that is put in another order": ("wanted = [nnx.Param, Special]\nwanted.reverse()\nnnx.state(net, *wanted)"),
     "a filter that goes to the front": "wanted = [nnx.Param]\nwanted.insert(0, Special)\nnnx.state(net, *wanted)",
     "several filters at once": (
         "wanted = [nnx.Param]\nwanted.extend([nnx.BatchStat, ...])\ngraphdef, a, b, c = nnx.split(net, *wanted)"
@@ -444,6 +471,17 @@ UNCERTAIN = {
     "a layer that only some instances have": (
         "class C(nnx.Module):\n    def __init__(self, rngs, norm):\n        layers = {}\n        if norm:\n"
         "            layers['norm'] = nnx.BatchNorm(2, rngs=rngs)\n        self.layers = nnx.Dict(layers)\n"
+        "nnx.split(C(nnx.Rngs(0), False), nnx.Param)"
+    ),
+    "a layer after an early return": (
+        "class C(nnx.Module):\n    def __init__(self, rngs, norm):\n        if not norm:\n            return\n"
+        "        self.norm = nnx.BatchNorm(2, rngs=rngs)\n"
+        "nnx.split(C(nnx.Rngs(0), False), nnx.Param)"
+    ),
+    "a layer after an early round": (
+        "class C(nnx.Module):\n    def __init__(self, rngs, norm):\n        self.layers = nnx.List([])\n"
+        "        for i in range(3):\n            if not norm:\n                continue\n"
+        "            self.layers.append(nnx.BatchNorm(2, rngs=rngs))\n"
         "nnx.split(C(nnx.Rngs(0), False), nnx.Param)"
     ),
     "a layer of some rounds": (
@@ -463,7 +501,12 @@ def test_uncertain_facts_are_no_ground(text):
 LOOPS = {
     "a comprehension": "self.layers = nnx.List([nnx.BatchNorm(2, rngs=rngs) for _ in range(n)])",
     "append to a library list": (
-        "self.layers = nnx.List([])\n        for _ in range(n):\n            self.layers.append(nnx.BatchNorm(2, rngs=rngs))"
+        "self.layers = nnx.List([])\n        for _ in range(n):\n"
+        "            self.layers.append(nnx.BatchNorm(2, rngs=rngs))"
+    ),
+    "a sequence of layers": (
+        "layers = []\n        for _ in range(n):\n            layers.append(nnx.Linear(2, 2, rngs=rngs))\n"
+        "            layers.append(nnx.BatchNorm(2, rngs=rngs))\n        self.seq = nnx.Sequential(*layers, nnx.relu)"
     ),
     "append to a plain list": (
         "layers = []\n        for _ in range(n):\n            layers.append(nnx.BatchNorm(2, rngs=rngs))\n"
@@ -474,7 +517,8 @@ LOOPS = {
 
 @pytest.mark.parametrize("build", LOOPS.values(), ids=LOOPS.keys())
 def test_layers_that_a_loop_makes(build):
-    text = f"class C(nnx.Module):\n    def __init__(self, n, rngs):\n        {build}\nnnx.split(C(3, nnx.Rngs(0)), nnx.Param)"
+    head = "class C(nnx.Module):\n    def __init__(self, n, rngs):\n"
+    text = f"{head}        {build}\nnnx.split(C(3, nnx.Rngs(0)), nnx.Param)"
 
     (message,) = messages(text)
-    assert "`layers[...].mean` (BatchStat)" in message
+    assert "layers[...].mean` (BatchStat)" in message

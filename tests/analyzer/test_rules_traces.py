@@ -1,6 +1,6 @@
-"""The trace rules beyond their pages: every way to apply a transform, code in several files, and the traps that must stay silent.
+"""The trace rules beyond their pages: every way to apply a transform, several files, and the traps that stay silent.
 
-A program marks each line that a trace rule is to report by `# NNX201`, the code of the rule; every other line is clean.
+A program marks each line that a trace rule is to report by `# NNX201`, the code of the rule; all other lines are clean.
 """
 
 from __future__ import annotations
@@ -130,7 +130,8 @@ def test_transform_called_with_the_function(tmp_path, call):
 
     {call}
     """
-    found, sources = findings(tmp_path, program(text))
+    found, _ = findings(tmp_path, program(text))
+
     assert [item.rule.code for item in found] == ["NNX201"]
     assert "`count`" in found[0].message
 
@@ -173,8 +174,9 @@ CHANGES = {
     "model.kernel.set_value(x)": "NNX201",
     "model.scale = x": "NNX201",
     "setattr(model, 'scale', x)": "NNX201",
-    "model.train()": "NNX201",
-    "model.set_attributes(deterministic=True)": "NNX201",
+    "norm.train()": "NNX201",
+    "norm.eval()": "NNX201",
+    "dropout.set_attributes(deterministic=True)": "NNX201",
     "model.sow(nnx.Intermediate, 'h', x)": "NNX201",
     "nnx.update(model, state)": "NNX201",
     "nnx.reseed(rngs, params=0)": "NNX201",
@@ -377,6 +379,66 @@ HARMLESS = {
                 return 1.0
 
         jax.tree_util.register_pytree_node(Point, lambda p: ((), None), lambda aux, children: Point())
+    """,
+    "a mode that no layer has": """
+        model = nnx.Linear(2, 2, rngs=nnx.Rngs(0))
+
+        @jax.jit
+        def step(x):
+            model.eval()
+            return model(x)
+    """,
+    "streams that the call brings": """
+        dropout = nnx.Dropout(0.5, rngs=nnx.Rngs(0))
+
+        @jax.jit
+        def step(x, key):
+            return dropout(x, rngs=nnx.Rngs(key)) + dropout(x, rngs=key)
+    """,
+    "views in evaluation mode": """
+        dropout = nnx.Sequential(nnx.Dropout(0.5, rngs=nnx.Rngs(0)))
+        fixed = nnx.view(dropout, deterministic=True)
+        step = jax.jit(lambda x: fixed(x) + nnx.view(dropout, deterministic=True)(x))
+    """,
+    "array references": """
+        count = nnx.Variable(jnp.array(0), ref=True)
+
+        @jax.jit
+        def step(x):
+            count[...] += 1
+            return x
+    """,
+    "tree mode": """
+        nnx.set_graph_mode(False)
+        model = nnx.Linear(2, 2, rngs=nnx.Rngs(0))
+        step = nnx.jit(lambda x: nnx.grad(lambda model: model(x).sum())(model))
+    """,
+    "a stack that is emptied again": """
+        stack = []
+
+        @jax.jit
+        def step(x):
+            stack.append(x)
+            return stack.pop()
+    """,
+    "a mixin for classes that JAX can take": """
+        class Fast:
+            @jax.jit
+            def __call__(self, x):
+                return self.forward(x)
+    """,
+    "a base of registered classes": """
+        class Base:
+            def __init__(self, x):
+                self.x = x
+
+            @jax.jit
+            def double(self):
+                return 2 * self.x
+
+        @jax.tree_util.register_pytree_node_class
+        class Point(Base):
+            pass
     """,
     "captured and only read": """
         model = nnx.Linear(2, 2, rngs=nnx.Rngs(0))

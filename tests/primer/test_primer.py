@@ -130,7 +130,7 @@ def test_a_file_that_cannot_be_parsed(run, record, capsys) -> None:
     record.parent.mkdir()
     record.write_text('[newer-syntax]\n"newer.py" = "3.99"\n', encoding="utf-8")
     assert run(model=CLEAN, newer="x = (\n") == 0
-    assert "not read: newer.py needs Python 3.99" in capsys.readouterr().out
+    assert "not read: 1 files that need Python 3.99" in capsys.readouterr().out
 
     version = ".".join(map(str, sys.version_info[:2]))
     record.write_text(f'[newer-syntax]\n"newer.py" = "{version}"\n', encoding="utf-8")

@@ -266,7 +266,7 @@ def test_wrong_parts_are_refused_at_once() -> None:
 
 @pytest.mark.parametrize("filters", [(), ("a", "b")])
 def test_not_takes_exactly_one(filters: tuple[str, ...]) -> None:
-    with pytest.raises(TypeError, match="positional argument"):
+    with pytest.raises(FilterTypeError, match="takes one filter, and got"):
         Not(*filters)
 
 

@@ -299,7 +299,7 @@ class TestMerge:
 
     def test_refuses_the_same_leaf_twice(self, model: Model) -> None:
         graphdef, state = nnx.split(model)
-        with pytest.raises(ValueError, match="hold the same leaf"):
+        with pytest.raises(ValueError, match="NNX344"):
             nnx.merge(graphdef, state, state)
 
     def test_refuses_another_variable_type(self, model: Model) -> None:
@@ -310,7 +310,7 @@ class TestMerge:
 
     def test_refuses_a_list_of_another_length(self, model: Model) -> None:
         graphdef, state = nnx.split(model)
-        with pytest.raises(ValueError, match="NNX331"):
+        with pytest.raises(ValueError, match="has 5 leaves, and the list given holds 4"):
             nnx.merge(graphdef, nnx.to_flat_state(state).leaves[1:])
 
     @pytest.mark.parametrize("arguments", [lambda g, s: (s, g), lambda g, s: (g,), lambda g, s: (g, (s,), s)])
@@ -361,7 +361,7 @@ class TestOthers:
         mapped = jax.tree.map(lambda leaf: leaf + 1, rest)
         assert isinstance(mapped, nnx.GraphState)
         assert mapped.mean.sum() == 2
-        with pytest.raises(ValueError, match="different GraphDefs"):
+        with pytest.raises(ValueError, match="NNX345"):
             nnx.merge(params, nnx.unpack(Layer()))
 
     def test_flatten_numbers_objects_across_calls(self, model: Model) -> None:

@@ -86,7 +86,7 @@ class TestBatchNorm:
 
     def test_mode_is_needed(self) -> None:
         layer = nnx.BatchNorm(3, use_running_average=None, rngs=nnx.Rngs(0))
-        with pytest.raises(ValueError, match="needs `use_running_average`"):
+        with pytest.raises(ValueError, match="its `use_running_average` is None"):
             layer(jnp.ones((2, 3)))
         assert layer(jnp.ones((2, 3)), use_running_average=True).shape == (2, 3)
 
@@ -135,9 +135,9 @@ class TestDropout:
         assert nnx.Dropout(0.5, rngs=rngs).rngs is not rngs.default
 
     def test_errors(self) -> None:
-        with pytest.raises(ValueError, match="needs `rngs`"):
+        with pytest.raises(ValueError, match="NNX808"):
             nnx.Dropout(0.5)(jnp.ones(3))
-        with pytest.raises(ValueError, match="needs `deterministic`"):
+        with pytest.raises(ValueError, match="its `deterministic` is None"):
             nnx.Dropout(0.5, deterministic=None)(jnp.ones(3))
         with pytest.raises(TypeError, match="rngs must be Rngs, an RngStream or None, not int"):
             nnx.Dropout(0.5, rngs=5)  # type: ignore[arg-type]

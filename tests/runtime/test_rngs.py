@@ -79,8 +79,9 @@ class TestNames:
             rngs.dropout()
         with pytest.raises(RngStreamError, match="no random stream `default`"):
             rngs()
-        with pytest.raises(RngStreamKeyError, match="no random stream dropout"):
-            nnx.Rngs(0)["dropout"]
+        with pytest.raises(RngStreamKeyError, match="no random stream `dropout`"):
+            nnx.Rngs(params=0)["dropout"]
+        assert nnx.Rngs(0)["dropout"].tag == "default"
         assert not hasattr(nnx.Rngs(0), "__wrapped__")
         assert not hasattr(nnx.Rngs(0), "_repr_html_")
         assert not hasattr(nnx.Rngs(), "params")
@@ -157,7 +158,7 @@ class TestReseed:
         assert rngs.params.key.shape == (2,)
         nnx.reseed(rngs, params=1, policy=lambda path, key, shape: jnp.broadcast_to(key, shape))
         assert data(rngs.params.key[0]) == data(jax.random.key(1))
-        with pytest.raises(ValueError, match="policy must be"):
+        with pytest.raises(ValueError, match="NNX506"):
             nnx.reseed(rngs, policy="zz")
 
 

@@ -37,6 +37,7 @@ from nnx_lint.model.values import (
     UnionVal,
     Unknown,
     Value,
+    VersionVal,
     join,
     options,
     present,
@@ -73,6 +74,8 @@ def get_attribute(interp: Interpreter, frame: Frame, value: Value, name: str, no
         return object_attribute(interp, frame, value, name, node)
     if isinstance(value, (Array, ArrayAttr)):
         return Other("a plain value") if name in ARRAY_FACTS else ArrayAttr(value.level)
+    if isinstance(value, Seq):
+        interp.publish(events.Used(frame, node, value, name))
     if isinstance(value, (Seq, DictVal, StateVal)):
         return BoundMethod(value, name)
     if isinstance(value, ClassVal):
@@ -81,6 +84,8 @@ def get_attribute(interp: Interpreter, frame: Frame, value: Value, name: str, no
         interp.publish(events.Used(frame, node, value, name))
     if isinstance(value, (Transformed, TransformVal)):
         return BoundMethod(value, name)
+    if isinstance(value, VersionVal):
+        return value
     if isinstance(value, Const) and isinstance(value.value, (str, bytes)):
         return BoundMethod(value, name)
     return UNKNOWN
@@ -270,7 +275,9 @@ def set_attribute(
     status = verdict.status if verdict is not None else Status.UNKNOWN
     broken = verdict.broken if verdict is not None else None
     plain = untagged(value)
-    attr.assignments.append(Assignment(plain, status, frame.module, node, value_node, frame.branches, broken))
+    assignment = Assignment(plain, status, frame.module, node, value_node, frame.branches, broken)
+    assignment.doubtful = frame.doubtful
+    attr.assignments.append(assignment)
     attr.value = held(attr, plain, before, frame)
     if isinstance(plain, (Seq, DictVal)) and plain.owner is None:
         plain.owner = (obj, name)
@@ -379,9 +386,9 @@ def fill(
 def added(interp: Interpreter, frame: Frame, container: Seq, value: Value, *, at_end: bool) -> None:
     """Note an element that is put into a sequence: its place is known if it goes to the end, and on every path."""
     container.items.append(value)
-    if at_end and all(node in interp.loops for node, _ in frame.branches):
+    if at_end and not frame.doubtful and all(node in interp.loops for node, _ in frame.branches):
         container.sure.append(value)
-    container.exact = container.exact and at_end and not frame.branches
+    container.exact = container.exact and at_end and not frame.branches and not frame.doubtful
 
 
 def delete_attribute(interp: Interpreter, frame: Frame, target: Value, text: str, name: str, node: ast.AST) -> None:

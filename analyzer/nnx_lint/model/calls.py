@@ -11,6 +11,7 @@ from nnx_lint.model.construct import instance_of
 from nnx_lint.model.expressions import element_of, evaluate, text_of
 from nnx_lint.model.values import (
     UNKNOWN,
+    VERSION,
     AliasVal,
     Array,
     ArrayAttr,
@@ -30,6 +31,7 @@ from nnx_lint.model.values import (
     TransformVal,
     UnionVal,
     Value,
+    VersionVal,
     join,
     present,
 )
@@ -41,9 +43,11 @@ if TYPE_CHECKING:
 
 
 class Arguments:
-    """Evaluated arguments of a call. ``None`` among the positional ones stands for a starred argument."""
+    """Evaluated arguments of a call. ``None`` among the positional ones stands for a starred argument of unknown
+    length; what was given there is in ``spread``.
+    """
 
-    __slots__ = ("keywords", "node", "nodes", "positional")
+    __slots__ = ("keywords", "node", "nodes", "positional", "spread")
 
     def __init__(
         self, node: ast.AST, positional: list[Value | None], keywords: dict[str, Value], nodes: list[ast.expr]
@@ -52,6 +56,7 @@ class Arguments:
         self.positional = positional
         self.keywords = keywords
         self.nodes = nodes
+        self.spread: list[Value] = []
 
     def get(self, position: int, keyword: str | None = None) -> Value | None:
         """The argument at a position or by keyword; ``None`` if it is not given or not known to be."""
@@ -94,6 +99,7 @@ def call(interp: Interpreter, frame: Frame, node: ast.Call) -> Value:
 def arguments(interp: Interpreter, frame: Frame, node: ast.Call) -> Arguments:
     """Evaluate the arguments of a call, in order."""
     positional: list[Value | None] = []
+    spread: list[Value] = []
     nodes: list[ast.expr] = []
     for item in node.args:
         if isinstance(item, ast.Starred):
@@ -104,6 +110,7 @@ def arguments(interp: Interpreter, frame: Frame, node: ast.Call) -> Arguments:
             else:
                 positional.append(None)
                 nodes.append(item)
+                spread.append(value)
         else:
             positional.append(evaluate(interp, frame, item))
             nodes.append(item)
@@ -116,7 +123,9 @@ def arguments(interp: Interpreter, frame: Frame, node: ast.Call) -> Arguments:
             keywords.update({str(key.value): held for key, held in value.items if isinstance(key, Const)})
         else:
             keywords["**"] = UNKNOWN
-    return Arguments(node, positional, keywords, nodes)
+    found = Arguments(node, positional, keywords, nodes)
+    found.spread = spread
+    return found
 
 
 def invoke(interp: Interpreter, frame: Frame, callee: Value, args: Arguments, node: ast.AST, name: str) -> Value:
@@ -142,6 +151,8 @@ def invoke(interp: Interpreter, frame: Frame, callee: Value, args: Arguments, no
     if isinstance(callee, PartialVal):
         merged = Arguments(node, [*callee.args, *args.positional], {**callee.keywords, **args.keywords}, args.nodes)
         return invoke(interp, frame, callee.func, merged, node, name)
+    if isinstance(callee, VersionVal) or (isinstance(callee, Ext) and VERSION in args.positional):
+        return VERSION
     if isinstance(callee, Ext):
         from nnx_lint.model.library import call_library
 

@@ -238,7 +238,7 @@ def collect_body(interp: Interpreter, body: Frame, cls: UserClass, node: ast.Cla
 
 
 def specified_status(value: Value) -> Status | None:
-    """The status that a field specifier gives: ``nnx.data()``, ``nnx.static()``, the metadata of ``dataclasses.field``."""
+    """The status that a field specifier gives: ``nnx.data()``, ``nnx.static()``, metadata of ``dataclasses.field``."""
     if isinstance(value, TagVal):
         return value.tag.status
     if not isinstance(value, FieldVal) or "metadata" not in value.keywords:

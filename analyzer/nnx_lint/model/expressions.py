@@ -29,6 +29,8 @@ from nnx_lint.model.values import (
     UnionVal,
     Unknown,
     Value,
+    VersionVal,
+    is_version,
     join,
     options,
     present,
@@ -302,11 +304,17 @@ def _compare(interp: Interpreter, frame: Frame, node: ast.Compare) -> Value:
         return Other("a bool")
     if is_array_like(left) or any(is_array_like(item) for item in rights):
         return Array(frame.level)
+    if len(rights) == 1 and isinstance(node.ops[0], tuple(ORDER)) and is_version(left) is not is_version(rights[0]):
+        return Const(ORDER[type(node.ops[0])] is is_version(left))
     if len(rights) == 1 and isinstance(node.ops[0], (ast.Eq, ast.NotEq)):
         right = rights[0]
         if isinstance(left, Const) and isinstance(right, Const) and type(left.value) is type(right.value):
             return Const((left.value == right.value) is isinstance(node.ops[0], ast.Eq))
     return UNKNOWN if any(isinstance(item, Unknown) for item in (left, *rights)) else Other("a bool")
+
+
+ORDER: dict[type[ast.cmpop], bool] = {ast.Gt: True, ast.GtE: True, ast.Lt: False, ast.LtE: False}
+"""Whether the comparison holds when the left side is the greater one."""
 
 
 def _identity(left: Value, right: Value, positive: bool) -> Value:
@@ -375,6 +383,10 @@ def _subscript(interp: Interpreter, frame: Frame, node: ast.Subscript) -> Value:
     key = evaluate(interp, frame, node.slice) if not isinstance(node.slice, ast.Slice) else None
     if isinstance(value, ClassVal):
         return AliasVal(value)
+    if isinstance(value, Ext) and value.name == "typing.Union":
+        members = tuple(key.items) if isinstance(key, Seq) else ()
+        known = all(isinstance(member, (ClassVal, UnionTypeVal, AliasVal)) for member in members)
+        return UnionTypeVal(members) if members and known else UNKNOWN
     named = isinstance(key, Const) and isinstance(key.value, str)
     if isinstance(value, TagVal) or (isinstance(value, Seq) and named):
         interp.publish(events.Used(frame, node, value, "an index"))
@@ -387,7 +399,7 @@ def item(value: Value, key: Value | None, level: int) -> Value:
         return join(*(item(option, key, level) for option in value.options))
     if isinstance(value, Array):
         return Array(level)
-    if isinstance(value, ArrayAttr):
+    if isinstance(value, (ArrayAttr, VersionVal)):
         return value
     if isinstance(value, Seq):
         if key is None:
@@ -433,6 +445,8 @@ def library_elements(obj: Obj) -> Seq | None:
 def element_of(value: Value, level: int) -> Value:
     """What iterating over a value gives."""
     value = present(value)
+    if isinstance(value, VersionVal):
+        return value
     if isinstance(value, UnionVal):
         return join(*(element_of(option, level) for option in value.options))
     if isinstance(value, Seq):

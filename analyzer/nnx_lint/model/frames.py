@@ -109,6 +109,11 @@ class Frame:
                 return scope
         return None
 
+    @property
+    def doubtful(self) -> bool:
+        """Whether the present statement may not run although the outermost function does."""
+        return self.doubts > 0 or (self.caller is not None and self.caller.doubtful)
+
     def certain_within(self, scope: TraceScope) -> bool:
         """Whether the present statement runs whenever the traced function reaches the call that leads here."""
         frame: Frame | None = self

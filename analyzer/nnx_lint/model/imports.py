@@ -11,7 +11,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from nnx_lint.model.classes import library_class
-from nnx_lint.model.values import UNKNOWN, ClassVal, Ext, ModuleVal, Value
+from nnx_lint.model.values import UNKNOWN, VERSION, ClassVal, Ext, ModuleVal, Value
 from nnx_rules import api, transforms
 
 if TYPE_CHECKING:
@@ -79,7 +79,10 @@ def library_value(name: str, module: Module | None = None) -> Value:
         cls = library_class(name)
         if cls is not None:
             return ClassVal(cls)
-    return Ext(name)
+    return VERSION if name in VERSIONS else Ext(name)
+
+
+VERSIONS = frozenset({"flax.__version__", "jax.__version__", "jax.__version_info__"})
 
 
 def execute(interp: Interpreter, frame: Frame, node: ast.Import | ast.ImportFrom) -> None:

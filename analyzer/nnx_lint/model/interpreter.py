@@ -74,13 +74,14 @@ class Interpreter:
 
     def __init__(self, project: Project, publish: Callable[[Event], None]) -> None:
         self.project = project
-        self.publish = publish
+        self.publish: Callable[[Event], None] = publish
         self.steps = 0
         self.runs: dict[int, int] = {}
         self.pending: dict[int, list[tuple[FuncVal, Frame]]] = {}
         self.classes: dict[int, list[UserClass]] = {}
         self.entered: set[int] = set()
         self.modelled: set[int] = set()
+        self.streams: dict[int, set[str]] = {}
         self.current: Module | None = None
         self.finished: set[int] = set()
         self.loops: set[int] = set()
@@ -227,15 +228,16 @@ class Interpreter:
 
     def takes_streams(self, func: FuncVal, name: str, frame: Frame) -> bool:
         """Whether a function hands a parameter to a layer of the library as its ``rngs``."""
-        for node in ast.walk(func.node):
-            if isinstance(node, ast.Call) and any(
-                keyword.arg == "rngs" and isinstance(keyword.value, ast.Name) and keyword.value.id == name
-                for keyword in node.keywords
-            ):
-                callee = expressions.evaluate(self, frame, node.func) if isinstance(node.func, ast.Attribute) else None
-                if isinstance(callee, ClassVal) and callee.cls.derives_from("nnx.Module") and callee.cls.library is callee.cls:
-                    return True
-        return False
+        known = self.streams.get(id(func.node))
+        if known is None:
+            known = self.streams[id(func.node)] = set()
+            for node in ast.walk(func.node):
+                given = node.keywords if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else []
+                names = {item.value.id for item in given if item.arg == "rngs" and isinstance(item.value, ast.Name)}
+                callee = expressions.evaluate(self, frame, node.func) if names else None  # type: ignore[attr-defined]
+                if isinstance(callee, ClassVal) and isinstance(callee.cls, LibClass):
+                    known |= names
+        return name in known
 
     def body(self, frame: Frame, func: FuncVal) -> Value:
         """Execute the body of a function in its frame and join what it returns."""
@@ -302,7 +304,12 @@ class Interpreter:
         if not any(isinstance(value, Obj) and value.cls.tracked and value.level < frame.level for value in given):
             return
         publish = self.publish
-        self.publish = lambda event: publish(event) if isinstance(event, Mutated) else None
+
+        def changes_only(event: Event) -> None:
+            if isinstance(event, Mutated):
+                publish(event)
+
+        self.publish = changes_only
         try:
             self.call_function(frame, func, args.positional, args.keywords, args.node, receiver=obj)
         finally:
@@ -357,7 +364,7 @@ class Interpreter:
             self.transforms.setdefault(id(module), []),
         )
         lengths = [len(queue) for queue in queues]
-        self.publish = lambda event: None
+        self.publish = _ignore
         try:
             yield
         finally:
@@ -481,6 +488,10 @@ class Interpreter:
         obj.assumed = True
         obj.training = None
         return obj
+
+
+def _ignore(event: Event) -> None:
+    """Publish nothing."""
 
 
 def kept_positions(applied: TransformVal, func: FuncVal, count: int) -> set[int]:

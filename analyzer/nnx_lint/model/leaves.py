@@ -167,7 +167,9 @@ class _Collector:
         """Whether the attribute certainly holds its present value here."""
         if isinstance(attr.value, UnionVal):
             return all(isinstance(option, _PLAIN) for option in attr.value.options)
-        return not attr.assignments or any(item.dominates(self.branches) for item in attr.assignments)
+        return not attr.assignments or any(
+            item.dominates(self.branches) and not item.doubtful for item in attr.assignments
+        )
 
     def streams(self, rngs: Obj, path: Path) -> None:
         """The streams of an ``nnx.Rngs``, by the names that it was made with."""

@@ -36,7 +36,7 @@ from nnx_rules import api, transforms
 from nnx_rules.attributes import Tag
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from nnx_lint.model.calls import Arguments
     from nnx_lint.model.frames import Frame
@@ -133,7 +133,11 @@ def call_library_object(
     if library.derives_from("nnx.Rngs") or library.derives_from("nnx.RngStream"):
         attributes.mutate(interp, frame, obj, name, "drawing from it", "draw", node, "RngCount")
         return Array(frame.level)
-    if effect is not None and certainly_stateful(obj, args):
+    given = args.keywords.get("rngs")
+    if given is not None and effect is api.Effect.DRAWS:
+        if isinstance(given, Obj) and certainly_stateful(obj, args):  # it draws from these instead of from its own
+            attributes.mutate(interp, frame, given, _keyword_text(node, "rngs"), "calling it", "draw", node, "RngCount")
+    elif effect is not None and certainly_stateful(obj, args):
         attributes.mutate(interp, frame, obj, name, "calling it", "call", node, STATE_OF.get(library.name, "state"))
     if library.canonical == "nnx.Sequential":
         layers = attributes.attribute_of(obj, "layers")
@@ -148,6 +152,11 @@ def call_library_object(
     if obj.cls.is_variable:
         return UNKNOWN
     return Array(frame.level) if library.spec is not None and library.name in ARRAY_LAYERS else UNKNOWN
+
+
+def _keyword_text(node: ast.AST, name: str) -> str:
+    keywords = node.keywords if isinstance(node, ast.Call) else []
+    return next((text_of(item.value) for item in keywords if item.arg == name), name)
 
 
 STATE_OF = {"BatchNorm": "BatchStat", "Dropout": "RngCount", "SpectralNorm": "BatchStat"}
@@ -176,7 +185,7 @@ def call_library_method(
     if isinstance(receiver, ClassVal):
         return UNKNOWN
     if isinstance(receiver, StateVal) and method.name in {"split", "filter"}:
-        return shared_out(receiver, args, args.positional, frame)
+        return shared_out(receiver, args.positional, frame)
     if not isinstance(receiver, Obj):
         return (
             STRING
@@ -209,26 +218,38 @@ def call_library_method(
     effect = effect_of(receiver, method.name)
     if effect is api.Effect.SETS_ATTRIBUTES:
         attributes.set_training(receiver, _mode_after(method.name, args))
+        if not _has_modes(receiver):
+            return UNKNOWN
     if method.name == "update" and receiver.cls.derives_from("nnx.Optimizer"):
         model, where = args.get(0, "model"), args.node_of(0, "model")
         if isinstance(model, Obj) and where is not None and not receiver.cls.derives_from("nnx.ModelAndOptimizer"):
             attributes.mutate(interp, frame, model, text_of(where), f"`{name}(...)`", "write", node)
+    if effect is not None and method.name == "perturb":
+        return Array(frame.level)  # only the first call changes the module
     if effect is not None:
-        kind = "write" if effect is api.Effect.SETS_ATTRIBUTES or method.name in {"sow", "perturb"} else "call"
+        kind = "write" if effect is api.Effect.SETS_ATTRIBUTES or method.name == "sow" else "call"
         attributes.mutate(interp, frame, receiver, text, f"`.{method.name}(...)`", kind, node, STATE_NAMES[effect])
-        if method.name == "perturb":
-            return Array(frame.level)
     return UNKNOWN
 
 
 def _mode_after(method: str, args: Arguments) -> bool | None:
-    """The mode that ``train()``, ``eval()`` or ``set_attributes(...)`` leaves layers in."""
-    if method != "set_attributes":
-        return None if args.positional else method == "train"
-    given = {name: value.value if isinstance(value, Const) else None for name, value in args.keywords.items()}
-    if not args.positional and given.get("deterministic") is given.get("use_running_average") is False:
+    """The mode that ``train()`` or ``eval()`` leaves layers in; other ways to set attributes may not reach them all."""
+    return None if args.positional or method == "set_attributes" else method == "train"
+
+
+def _has_modes(obj: Obj, depth: int = 6) -> bool:
+    """Whether a module certainly has, or holds a layer that has, an attribute that ``train()`` and ``eval()`` set."""
+    spec = obj.cls.library.spec if obj.cls.library is not None else None
+    if spec is not None and not MODES.isdisjoint(name for name, _ in spec.pure_when):
         return True
-    return None
+    for name in attributes.attribute_names(obj):
+        attr = attributes.attribute_of(obj, name)
+        members = [attr.value] if attr is not None else []
+        if attr is not None and isinstance(attr.value, Seq):
+            members = attr.value.items
+        if name in MODES or (depth and any(isinstance(item, Obj) and _has_modes(item, depth - 1) for item in members)):
+            return True
+    return False
 
 
 def _list_method(interp: Interpreter, frame: Frame, receiver: Obj, method: str, args: Arguments) -> Value:
@@ -345,12 +366,15 @@ def _split(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, na
 
 
 def _state(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
-    of = args.get(0) or UNKNOWN
-    if None in args.positional:
+    return shared_out(args.get(0) or UNKNOWN, args.positional[1:], frame)
+
+
+def shared_out(of: Value, filters: Sequence[Value | None], frame: Frame) -> Value:
+    """One State, or a tuple of as many States as there are filters."""
+    if None in filters:
         return UNKNOWN
-    filters = args.positional[1:] or [None]
     level = level_of(of, frame.level)
-    states: list[Value] = [StateVal(of, level, wanted) for wanted in filters]
+    states: list[Value] = [StateVal(of, level, wanted) for wanted in filters or [None]]
     return states[0] if len(states) == 1 else Seq("tuple", states, frame.level)
 
 
@@ -426,6 +450,16 @@ def _same(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, nam
 
     value = args.get(0)
     return refresh(value, frame.level) if isinstance(value, (Obj, StateVal)) else UNKNOWN
+
+
+def _with_attributes(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
+    # New objects around the same Variables.
+    value = args.get(0)
+    shown = _same(interp, frame, args, node, name)
+    if isinstance(value, Obj) and isinstance(shown, Obj):
+        shown.leaf_level = value.level if value.leaf_level is None else value.leaf_level
+        attributes.set_training(shown, None)
+    return shown
 
 
 def _sequence(type_name: str) -> Handler:
@@ -513,6 +547,15 @@ def _register_data(interp: Interpreter, frame: Frame, args: Arguments, node: ast
     return cls if cls is not None else UNKNOWN
 
 
+def _hasattr(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
+    target, key = args.get(0), args.get(1)
+    if isinstance(target, Ext) and target.name == "nnx" and isinstance(key, Const):
+        known = f"nnx.{key.value}"
+        if library_class(known) is not None or known in HANDLERS:
+            return Const(True)
+    return Other("a bool")
+
+
 def _getattr(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
     target, key = args.get(0), args.get(1)
     if target is None or not isinstance(key, Const) or not isinstance(key.value, str):
@@ -549,8 +592,8 @@ HANDLERS: dict[str, Handler] = {
     "nnx.filter_state": _states,
     "nnx.merge": _merge,
     "nnx.clone": _same,
-    "nnx.view": _same,
-    "nnx.with_attributes": _same,
+    "nnx.view": _with_attributes,
+    "nnx.with_attributes": _with_attributes,
     "builtins.list": _sequence("list"),
     "builtins.tuple": _sequence("tuple"),
     "builtins.set": _sequence("set"),
@@ -571,7 +614,7 @@ HANDLERS: dict[str, Handler] = {
     "builtins.str": _plain("a string"),
     "builtins.len": _plain("an int"),
     "builtins.isinstance": _plain("a bool"),
-    "builtins.hasattr": _plain("a bool"),
+    "builtins.hasattr": _hasattr,
     "builtins.callable": _plain("a bool"),
     "builtins.repr": _plain("a string"),
     "builtins.id": _plain("an int"),

@@ -96,6 +96,23 @@ NUMBER = Other("a number")
 STRING = Other("a string")
 
 
+class VersionVal(Value):
+    """The version of flax or jax, or something computed from it. It compares as the newest, for which code is checked."""
+
+    __slots__ = ()
+    kind = Kind.OTHER
+
+
+VERSION = VersionVal()
+
+
+def is_version(value: Value) -> bool:
+    """Whether a value, or each element of a sequence, comes from a version of the library."""
+    if isinstance(value, Seq):
+        return bool(value.items) and all(isinstance(item, VersionVal) for item in value.items)
+    return isinstance(value, VersionVal)
+
+
 class Array(Value):
     """A jax or numpy array, a tracer or a PRNG key."""
 
@@ -178,9 +195,12 @@ class UnionTypeVal(Value):
 
 
 class Assignment:
-    """One assignment to an attribute: the value, the place, the branches that lead there, the rule that it breaks."""
+    """One assignment to an attribute: the value, the place, the branches that lead there, the rule that it breaks.
 
-    __slots__ = ("branches", "broken", "module", "node", "status", "value", "value_node")
+    ``doubtful`` says that an early return may have come before it.
+    """
+
+    __slots__ = ("branches", "broken", "doubtful", "module", "node", "status", "value", "value_node")
 
     def __init__(
         self,
@@ -195,6 +215,7 @@ class Assignment:
         self.value = value
         self.status = status
         self.broken = broken
+        self.doubtful = False
         self.module = module
         self.node = node
         self.value_node = value_node
@@ -498,9 +519,7 @@ class TransformVal(Value):
     __slots__ = ("keywords", "module", "node", "row", "text")
     kind = Kind.OTHER
 
-    def __init__(
-        self, row: Transform, text: str, keywords: dict[str, Value], node: ast.AST, module: Module
-    ) -> None:
+    def __init__(self, row: Transform, text: str, keywords: dict[str, Value], node: ast.AST, module: Module) -> None:
         self.module = module
         self.row = row
         self.text = text

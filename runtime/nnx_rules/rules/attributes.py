@@ -85,6 +85,13 @@ DATA_IN_OPAQUE_CONTAINER = Rule(
     help="use `nnx.List(...)`",
     fix=Fixable.SAFE,
 )
+DATA_IN_PLAIN_OBJECT = Rule(
+    code="NNX108",
+    name="data-in-plain-object",
+    summary="A Variable or a module is kept in an object of an ordinary class, which JAX does not look into.",
+    message="`{cls}.{path}` holds {value} in an instance of `{holder}`, which is no Pytree: JAX does not look into it",
+    help="derive `{holder}` from `nnx.Pytree`",
+)
 BOUND_METHOD_ATTRIBUTE = Rule(
     code="NNX109",
     name="bound-method-attribute",
@@ -272,6 +279,7 @@ CLASS_LEVEL_STATUS_VALUE = Rule(
     summary="`nnx.data(value)` in a class body: the value is ignored, only `default=` counts.",
     message="`nnx.{tag}(...)` in a class body is a field specifier: its positional value is ignored",
     help="write `nnx.{tag}(default=...)`",
+    exception=StatusTagError,
     fix=Fixable.SAFE,
 )
 

@@ -8,7 +8,7 @@ UNREACHABLE_FILTER = Rule(
     name="unreachable-filter",
     summary="A filter can never match, because earlier filters take everything that it could take.",
     message="filter {position}, `{filter}`, can never match: {earlier} takes everything that it could take",
-    help="put the narrower filter first",
+    help="put narrower filters before wider ones",
     exception=FilterError,
     fix=Fixable.SAFE,
 )
@@ -105,6 +105,7 @@ NOT_ARITY = Rule(
     summary="`nnx.Not` takes exactly one filter.",
     message="`nnx.Not` takes one filter, and got {given}",
     help="put them in a tuple: `nnx.Not((A, B))`",
+    exception=FilterTypeError,
     fix=Fixable.SAFE,
 )
 SPLIT_ARITY = Rule(

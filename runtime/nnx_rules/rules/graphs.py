@@ -107,5 +107,53 @@ DUPLICATE_REFERENCE = Rule(
     help="copy one of them, or pass `allow_duplicates=True` where it is offered",
     exception=GraphError,
 )
+MERGE_DUPLICATE_LEAF = Rule(
+    code="NNX344",
+    name="merge-duplicate-leaf",
+    summary="Two of the States given to `nnx.merge` hold the same leaf.",
+    message="two of the States given hold {leaves}",
+    help="pass States whose filters exclude each other, or join them first: `nnx.merge_state(first, second)`",
+    exception=StateMismatchError,
+)
+MERGE_GRAPHDEFS = Rule(
+    code="NNX345",
+    name="merge-different-graphdefs",
+    summary="The GraphStates given to `nnx.merge` come from different graphs.",
+    message="the GraphStates given have different graphdefs",
+    help="pass the parts of one `nnx.unpack`",
+    exception=StateMismatchError,
+)
+MERGE_LEAF_COUNT = Rule(
+    code="NNX346",
+    name="merge-leaf-count",
+    summary="A list of leaves given to `nnx.merge` is not as long as the graphdef has leaves.",
+    message="the graphdef has {expected} leaves, and the list given holds {given}",
+    help="pass all leaves, in the order of `nnx.flatten(node, with_paths=False)`",
+    exception=StateMismatchError,
+)
+UPDATE_IMMUTABLE = Rule(
+    code="NNX347",
+    name="update-immutable-container",
+    summary="`nnx.update` reaches a bare array in a tuple or a registered class, into which it cannot write.",
+    message="`{path}` is in {value}, into which `nnx.update` cannot write",
+    help="keep it in a Variable, an `nnx.List` or an `nnx.Dict`",
+    exception=GraphError,
+)
+TREE_MODE_OBJECT = Rule(
+    code="NNX348",
+    name="tree-mode-object",
+    summary="An `nnx.Object`, or a class with `pytree=False`, is used in tree mode, which takes JAX pytrees only.",
+    message="`{function}` got a `{cls}` in tree mode, and that class is no JAX pytree",
+    help="derive the class from `nnx.Pytree`, or use graph mode",
+    exception=GraphError,
+)
+RECURSIVE_CONTAINER = Rule(
+    code="NNX349",
+    name="recursive-container",
+    summary="A plain list, tuple or dict contains itself.",
+    message="`{path}` is the {value} at `{other_path}` itself, and only Pytrees may be part of a cycle",
+    help="use `nnx.List` or `nnx.Dict`, whose identity is kept",
+    exception=GraphError,
+)
 
 RULES = tuple(value for value in list(globals().values()) if isinstance(value, Rule))

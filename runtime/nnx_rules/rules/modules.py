@@ -1,13 +1,13 @@
 """NNX6 and NNX8: sown values, modes, Variables and layers, as far as the runtime core raises them."""
 
-from nnx_rules.errors import SowError, UnknownAttributeError, VariableAttributeError, VariableError
+from nnx_rules.errors import LayerArgumentError, SowError, UnknownAttributeError, VariableAttributeError, VariableError
 from nnx_rules.registry import Rule
 
 SOW_ON_ATTRIBUTE = Rule(
     code="NNX601",
     name="sow-on-attribute",
     summary="`sow` names an attribute that exists and is no Variable, or is one of another type.",
-    message="`{cls}.{path}` is {value}, so a `{variable}` cannot be sown into it",
+    message="`{cls}.{path}` is {value}, so no `{variable}` can be sown into it",
     help="sow under another name",
     exception=SowError,
 )
@@ -50,6 +50,30 @@ VARIABLE_NAME_TAKEN = Rule(
     message="{problem}",
     help="{mend}",
     exception=VariableError,
+)
+SHARDING_WITHOUT_MESH = Rule(
+    code="NNX806",
+    name="sharding-without-mesh",
+    summary="A Variable with `out_sharding` is created where there is no mesh to shard it on.",
+    message="a `{cls}` with out_sharding={sharding} is sharded when it is created, and there is no mesh",
+    help="create it inside `with jax.set_mesh(mesh):`, pass `mesh=`, or pass `eager_sharding=False`",
+    exception=VariableError,
+)
+LAYER_MODE_UNDECIDED = Rule(
+    code="NNX807",
+    name="layer-mode-undecided",
+    summary="A layer that behaves differently in training is called, and nothing says which mode it is in.",
+    message="`{cls}` is called while its `{name}` is None, and the call does not give it",
+    help="call `model.train()` or `model.eval()` first, or pass `{name}=`",
+    exception=LayerArgumentError,
+)
+LAYER_WITHOUT_RNGS = Rule(
+    code="NNX808",
+    name="layer-without-rngs",
+    summary="A layer that draws random numbers is called and has no random stream.",
+    message="`{cls}` draws random numbers when it is called, and has no stream",
+    help="pass `rngs=` to the constructor or to the call, or make it deterministic: `model.eval()`",
+    exception=LayerArgumentError,
 )
 
 RULES = tuple(value for value in list(globals().values()) if isinstance(value, Rule))

@@ -14,11 +14,9 @@ MISSING_STREAM = Rule(
 MISSING_STREAM_ITEM = Rule(
     code="NNX502",
     name="missing-rng-stream-item",
-    summary=(
-        '`rngs["name"]` asks for a random stream that does not exist; items do not fall back on the default stream.'
-    ),
-    message="there is no random stream {name}; the streams are {streams}",
-    help="make it: `nnx.Rngs(..., {name}=0)`",
+    summary='`rngs["name"]` asks for a random stream that does not exist, and there is no default stream.',
+    message="there is no random stream `{name}` and no default stream; the streams are {streams}",
+    help="make it: `nnx.Rngs(0)` for a default stream, or `nnx.Rngs({name}=0)`",
     exception=RngStreamKeyError,
 )
 RNG_ARGUMENT = Rule(
@@ -35,6 +33,22 @@ KEYS_ALREADY_SPLIT = Rule(
     summary="A stream whose key is already split or vmapped is used as if it were a single key.",
     message="the key of stream `{name}` has shape {shape}, and a single key is needed",
     help="use the stream inside the transform that maps over it, or restore the keys first",
+    exception=RngArgumentError,
+)
+WITH_RNGS_CONFLICT = Rule(
+    code="NNX505",
+    name="with-rngs-conflict",
+    summary="Filters of two arguments of `nnx.with_rngs` take the same stream.",
+    message="the stream `{path}` is taken by filters of {arguments}",
+    help="let one of them exclude it; `...` leaves precedence to the others",
+    exception=RngArgumentError,
+)
+RESEED_POLICY = Rule(
+    code="NNX506",
+    name="reseed-policy",
+    summary="`nnx.reseed` gets a policy that it does not know.",
+    message="`{policy}` is no policy of `nnx.reseed`",
+    help='use "scalars_only", "match_shape", or a callable (path, key, shape) -> keys',
     exception=RngArgumentError,
 )
 

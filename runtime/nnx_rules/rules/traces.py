@@ -96,9 +96,9 @@ STATIC_SELF = Rule(
 JITTED_METHOD_STORED = Rule(
     code="NNX212",
     name="jitted-method-stored",
-    summary="A transformed bound method is stored on the module; it goes on using the data of this one object.",
-    message="`{cls}.{path}` keeps `{transform}` of a bound method, which captures this object and the data it holds now",
-    help="decorate the method instead",
+    summary="A module stores a compiled function of its own data, which goes on using this one object and its data.",
+    message="`{cls}.{path}` is compiled by `{transform}` with this object as a capture: it keeps the data it has now",
+    help="decorate a method instead",
 )
 PLAIN_SELF = Rule(
     code="NNX213",

@@ -19,7 +19,6 @@ from typing import Any, TypeVar
 
 import jax
 
-from nnx_rules.errors import GraphError, StateMismatchError
 from nnx_rules.rules import graphs as rules
 from nnxkit._facts import describe
 from nnxkit._filters import Group, compile_filters, name_leaves
@@ -258,11 +257,7 @@ def check_tree(plan: Plan, node: Any, function: str) -> None:
     require_tree(node)
     for record in plan.graphdef.records:
         if isinstance(record, NodeRecord) and record.indexed and not record.type._pytree__checked:  # type: ignore[attr-defined]
-            raise GraphError(
-                f"`nnx.{function}` got a `{record.type.__name__}` in tree mode, which is no JAX pytree",
-                cls=record.type.__name__,
-                help="derive the class from `nnx.Pytree`, or use graph mode",
-            )
+            raise rules.TREE_MODE_OBJECT.error(cls=record.type.__name__, function=f"nnx.{function}")
 
 
 def split_flat(flat: FlatState, filters: Sequence[Any]) -> tuple[Any, ...]:
@@ -294,10 +289,7 @@ def _merge_arguments(first: Any, states: tuple[Any, ...]) -> tuple[GraphDef[Any]
     if isinstance(first, GraphState):
         for other in states:
             if isinstance(other, GraphState) and other._graphdef != first._graphdef:
-                raise StateMismatchError(
-                    "the GraphStates given to `nnx.merge` have different GraphDefs",
-                    help="merge parts of one `nnx.unpack`",
-                )
+                raise rules.MERGE_GRAPHDEFS.error()
         return first._graphdef, (first, *states)
     if not isinstance(first, GraphDef):
         raise rules.MERGE_ARGUMENTS.error(given=f"{describe(first)} as its first argument")
@@ -322,21 +314,17 @@ def gather(program: Program, states: Sequence[Any]) -> Sequence[Any]:
     if len(states) == 1 and isinstance(states[0], list | tuple):
         leaves = states[0]
         if len(leaves) != len(paths):
-            rule = rules.MERGE_MISSING_STATE if len(leaves) < len(paths) else rules.MERGE_UNKNOWN_PATH
-            raise rule.error(leaves=f"{len(paths)} leaves but {len(leaves)}")
+            raise rules.MERGE_LEAF_COUNT.error(expected=len(paths), given=len(leaves))
         return list(leaves)
     flats = [flat_items(part) for part in states]
     if len(flats) == 1 and flats[0][0] == paths:
         return flats[0][1]
     found_leaves: dict[Path, Any] = {}
     for given_paths, given_leaves in flats:
+        repeated = [path for path in given_paths if path in found_leaves]
+        if repeated:
+            raise rules.MERGE_DUPLICATE_LEAF.error(path=repeated[0], leaves=name_leaves(repeated))
         found_leaves.update(zip(given_paths, given_leaves, strict=True))
-    total = sum(len(given_paths) for given_paths, _ in flats)
-    if total != len(found_leaves):
-        raise StateMismatchError(
-            "two of the States given to `nnx.merge` hold the same leaf",
-            help="pass States whose filters exclude each other",
-        )
     try:
         leaves = [found_leaves[path] for path in paths]
     except KeyError:

@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 import jax
 
 from nnx_rules.errors import format_path
+from nnx_rules.filters import parse
 from nnx_rules.rules import graphs as rules
-from nnxkit._filters import to_expr
 from nnxkit._graph._functional import merge, plan_for, split
 from nnxkit._graph._graphdef import GraphDef
 from nnxkit._graph._layouts import layout_of
@@ -124,7 +124,7 @@ def with_vars(
     Raises:
         GraphError: a Variable to change is referenced twice.
     """
-    wanted = to_expr(only)
+    wanted = parse(only)
     ref = mutable if ref is None else ref
     flags = {name: flag for name, flag in (("hijax", hijax), ("ref", ref)) if flag is not None}
 
@@ -175,7 +175,7 @@ def to_arrays(node: Node, /, *, only: Any = ..., allow_duplicates: bool = False)
 def _convert(
     node: Node, only: Any, types: tuple[type, ...], convert: Callable[[Any], Any], *, allow_duplicates: bool
 ) -> Node:
-    given = to_expr(only)
+    given = parse(only)
 
     def wanted(path: Path, leaf: Any) -> bool:
         value = leaf.get_raw_value() if isinstance(leaf, Variable) else leaf

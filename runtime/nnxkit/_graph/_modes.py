@@ -1,19 +1,32 @@
 """The settings ``graph`` and ``graph_updates``.
 
 Each is a setting of the thread: called as a statement it lasts, as a context manager it is undone at the end of the
-block. Functions take the same settings as keywords, where ``None`` means the current value.
+block. Functions take the same settings as keywords, where ``None`` means the current value. A thread starts with what
+the environment variables ``NNX_GRAPH_MODE`` and ``NNX_GRAPH_UPDATES`` said at import; both are on if they say nothing.
 """
 
 from __future__ import annotations
 
+import os
 import threading
 from typing import ClassVar
 
 
+def _from_environment(variable: str) -> bool:
+    text = os.environ.get(variable, "1")
+    value = _WORDS.get(text.lower())
+    if value is None:
+        raise ValueError(f"the environment variable {variable} is {text!r}; use one of {', '.join(_WORDS)}")
+    return value
+
+
+_WORDS = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
+_DEFAULTS = {"graph": _from_environment("NNX_GRAPH_MODE"), "graph_updates": _from_environment("NNX_GRAPH_UPDATES")}
+
+
 class _Values(threading.local):
     def __init__(self) -> None:
-        self.graph = True
-        self.graph_updates = True
+        vars(self).update(_DEFAULTS)
 
 
 _values = _Values()

@@ -18,11 +18,11 @@ from typing import Any, NamedTuple
 
 import jax
 
-from nnx_rules.errors import GraphError, format_path
+from nnx_rules.filters import parse
 from nnx_rules.rules import filters as filter_rules
 from nnx_rules.rules import graphs as rules
 from nnxkit._facts import describe
-from nnxkit._filters import compile_filters, to_expr
+from nnxkit._filters import compile_filters
 from nnxkit._graph._functional import LEAF_PATHS, flat_items
 from nnxkit._graph._graph_state import GraphState
 from nnxkit._graph._layouts import Kind, kind_of
@@ -108,11 +108,7 @@ class _Writes:
             _check_shape(path, ref, leaf)
         for path, slot, leaf in self.slots:
             if not isinstance(slot.owner, dict | list):
-                raise GraphError(
-                    f"`{format_path(path)}` lies in a container that cannot be written to",
-                    path=path,
-                    help="keep it in an `nnx.List`, an `nnx.Dict` or a Variable",
-                )
+                raise rules.UPDATE_IMMUTABLE.error(path=path, value=describe(slot.owner))
             if kind_of(leaf) > Kind.LEAF:
                 raise rules.UPDATE_KIND.error(path=path, expected="a bare leaf", given=describe(leaf))
             _check_shape(path, slot.owner[slot.key], leaf)
@@ -255,7 +251,7 @@ def set_metadata(node: Any, /, *, only: Any = Variable, **metadata: Any) -> None
     Raises:
         TraceContextError: one of them belongs to another trace level; nothing is set then.
     """
-    wanted = to_expr(only)
+    wanted = parse(only)
     plan = plan_of(node)
     selected = [
         leaf

@@ -280,7 +280,7 @@ class Walk:
         layout = layout_of(child.value)
         if identity in self.open_containers and layout.children:
             other = self.open_containers[identity]
-            raise rules.DUPLICATE_NODE.error(path=path, other_path=other, value=type(child.value).__name__)
+            raise rules.RECURSIVE_CONTAINER.error(path=path, other_path=other, value=type(child.value).__name__)
         self.open_containers[identity] = path
         if layout.is_current is not None:
             self.plan._containers.append(layout)

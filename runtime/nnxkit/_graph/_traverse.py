@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 import jax
 import numpy as np
 
+from nnx_rules.filters import parse
 from nnx_rules.rules import graphs as rules
-from nnxkit._filters import to_expr
 from nnxkit._graph._graphdef import Static
 from nnxkit._graph._layouts import Kind, kind_of, layout_of
 from nnxkit._graph._modes import is_graph_mode
@@ -105,7 +105,7 @@ def find_duplicates(node: Any, /, *, only: Any = ...) -> list[list[Path]]:
     >>> nnx.find_duplicates({"a": v, "b": [v]})
     [[('a',), ('b', 0)]]
     """
-    wanted = to_expr(only)
+    wanted = parse(only)
     paths: dict[int, list[Path]] = {}
     keep: list[Any] = []
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 import jax.numpy as jnp
 
+from nnx_rules.rules import modules as rules
 from nnxkit._annotations import data
 from nnxkit._module import Module
 from nnxkit._variable_types import BatchStat, Param
@@ -143,13 +144,13 @@ class BatchNorm(Module):
         """Normalize an array whose feature axis has ``num_features`` elements; the result has the same shape.
 
         Raises:
-            ValueError: ``use_running_average`` is given neither here nor as an attribute.
+            LayerArgumentError: ``use_running_average`` is given neither here nor as an attribute.
             TraceContextError: the statistics belong to another trace level and would be updated.
         """
         if use_running_average is None:
             use_running_average = self.use_running_average
         if use_running_average is None:
-            raise ValueError("BatchNorm needs `use_running_average`, as an argument of the call or as an attribute")
+            raise rules.LAYER_MODE_UNDECIDED.error(cls=type(self).__name__, name="use_running_average")
         scale, bias = (None if parameter is None else parameter.get_value() for parameter in (self.scale, self.bias))
         stored = (self.mean.get_value(), self.var.get_value())
         x, *_ = self.promote_dtype((x, *stored, scale, bias), dtype=self.dtype)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 import jax.numpy as jnp
 
+from nnx_rules.rules import modules as rules
 from nnxkit._annotations import data
 from nnxkit._module import Module
 from nnxkit._rngs import Rngs, RngStream
@@ -54,13 +55,13 @@ class Dropout(Module):
         """Drop elements of an array of any shape; the arguments take precedence over the attributes.
 
         Raises:
-            ValueError: the layer is not deterministic and has no stream; or ``deterministic`` is given nowhere.
+            LayerArgumentError: the layer is not deterministic and has no stream; or ``deterministic`` is given nowhere.
             TraceContextError: the stream belongs to another trace level.
         """
         if deterministic is None:
             deterministic = self.deterministic
         if deterministic is None:
-            raise ValueError("Dropout needs `deterministic`, as an argument of the call or as an attribute")
+            raise rules.LAYER_MODE_UNDECIDED.error(cls=type(self).__name__, name="deterministic")
         if self.rate == 0.0 or deterministic:
             return inputs
         if self.rate == 1.0:
@@ -75,9 +76,7 @@ class Dropout(Module):
     def _key(self, rngs: Any) -> jax.Array:
         source = self.rngs if rngs is None else rngs
         if source is None:
-            raise ValueError(
-                "Dropout needs `rngs`, as an argument of the call or of the constructor, unless it is deterministic"
-            )
+            raise rules.LAYER_WITHOUT_RNGS.error(cls=type(self).__name__)
         if isinstance(source, Rngs):
             source = getattr(source, self.rng_collection)
         key: jax.Array = source() if isinstance(source, RngStream) else source

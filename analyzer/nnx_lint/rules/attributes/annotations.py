@@ -72,17 +72,16 @@ def annotation_inside_another(event: ClassDefined, report: Reporter) -> None:
     source = cls.module.source
     for field in cls.fields.values():
         inner = list(_nested_marks(event.frame, field.annotation))
+        marked = declared_name(event.frame, field.annotation) in MARKS
         for node in inner:
             name = source.segment(node.value)
-            stripped = (
-                f"{name}[{source.segment(field.annotation).replace(source.segment(node), source.segment(node.slice))}]"
-            )
+            stripped = source.segment(field.annotation).replace(source.segment(node), source.segment(node.slice))
             report(
                 cls.module,
                 node,
                 annotation=source.segment(node),
-                mend=f"{field.name}: {stripped}",
-                fix=_outermost(source, field.annotation, node, name) if len(inner) == 1 else None,
+                mend=f"{field.name}: {stripped if marked else f'{name}[{stripped}]'}",
+                fix=_outermost(source, field.annotation, node, name, marked) if len(inner) == 1 else None,
             )
 
 
@@ -100,15 +99,14 @@ def _nested_marks(frame: Frame, annotation: ast.expr, *, outermost: bool = True)
         yield from _nested_marks(frame, annotation.right, outermost=False)
 
 
-def _outermost(source: SourceFile, annotation: ast.expr, node: ast.Subscript, name: str) -> Fix:
+def _outermost(source: SourceFile, annotation: ast.expr, node: ast.Subscript, name: str, marked: bool) -> Fix:
     outer, inner, content = source.span(annotation), source.span(node), source.span(node.slice)
-    edits = (
-        *insert(outer.start, f"{name}["),
-        Edit(Span(inner.start, content.start), ""),
-        Edit(Span(content.end, inner.end), ""),
-        *insert(outer.end, "]"),
+    removed = (Edit(Span(inner.start, content.start), ""), Edit(Span(content.end, inner.end), ""))
+    if marked:
+        return Fix(f"Remove the inner `{name}[...]`", removed)
+    return Fix(
+        f"Move `{name}[...]` to the outside", (*insert(outer.start, f"{name}["), *removed, *insert(outer.end, "]"))
     )
-    return Fix(f"Move `{name}[...]` to the outside", edits)
 
 
 @judges(rules.STATUS_CONFLICT, ClassDefined)

@@ -12,14 +12,15 @@ from nnx_lint.model.classes import LibClass, UserClass
 from nnx_lint.model.events import AttributeSet, Called, Constructed, ContainerFilled
 from nnx_lint.model.values import BoundMethod, ClassVal, DictVal, Fill, Obj, Seq, Value
 from nnx_lint.reporting import Reporter, judges, related
-from nnx_lint.rules.attributes.mends import as_data, is_handed_over, wrapper_of
+from nnx_lint.rules.attributes.mends import as_data, wrapper_of
+from nnx_lint.rules.attributes.usage import is_handed_over, is_used_plainly
 from nnx_lint.rules.edits import insert, replace, wrap
 from nnx_lint.rules.spelling import spelled
 from nnx_rules.attributes import Kind, Status, recheck
 from nnx_rules.rules import attributes as rules
 
 if TYPE_CHECKING:
-    from nnx_lint.model.values import Assignment, Attr
+    from nnx_lint.model.values import Attr
 
 
 # -- filled during construction ----------------------------------------------------------------------------------------
@@ -43,18 +44,20 @@ def static_container_filled(event: Constructed, report: Reporter) -> None:
                 path=name,
                 value=value.describe(),
                 related=(related(last.module, last.node, "the attribute became static here"),),
-                fix=lambda last=last, value=value, fill=fill: _data_from_start(last, value, fill),  # type: ignore[misc]
+                fix=lambda name=name, attr=attr, fill=fill: _data_from_start(event.cls, name, attr, fill),  # type: ignore[misc]
             )
 
 
-def _data_from_start(last: Assignment, value: Value, fill: Fill) -> Fix | None:
+def _data_from_start(cls: UserClass, name: str, attr: Attr, fill: Fill) -> Fix | None:
+    last, value = attr.assignments[-1], attr.value
     node = last.value_node
     if node is None or last.module is not fill.module:
         return None
     targets = last.node.targets if isinstance(last.node, ast.Assign) else []
-    if any(isinstance(target, ast.Name) for target in targets) and wrapper_of(node, value) == "nnx.data":
+    plain = isinstance(node, (ast.Name, ast.Attribute)) or is_used_plainly(cls, name)
+    if any(isinstance(target, ast.Name) for target in targets) and (plain or wrapper_of(node, value) == "nnx.data"):
         return None
-    return as_data(last.module, last.module.env, node, value, plain=isinstance(node, (ast.Name, ast.Attribute)))
+    return as_data(last.module, last.module.env, node, value, plain=plain)
 
 
 # -- filled later ------------------------------------------------------------------------------------------------------
@@ -132,6 +135,19 @@ def data_in_opaque_container(event: AttributeSet, report: Reporter) -> None:
     )
 
 
+@judges(rules.DATA_IN_OPAQUE_CONTAINER, Constructed)
+def opaque_container_filled(event: Constructed, report: Reporter) -> None:
+    if not event.cls.checked:
+        return
+    for name, attr in event.obj.attrs.items():
+        value = attr.value
+        if not isinstance(value, Seq) or not value.opaque or value.shrunk:
+            continue
+        fill = next((item for item in value.fills if item.value.kind in {Kind.VARIABLE, Kind.PYTREE}), None)
+        if fill is not None and not is_handed_over(event.cls, name):
+            report(fill.module, fill.node, cls=event.cls.name, path=name, value=value.describe())
+
+
 def _checked(obj: Obj) -> bool:
     return isinstance(obj.cls, UserClass) and obj.cls.checked
 
@@ -149,6 +165,42 @@ def _list_of(event: AttributeSet, node: ast.expr, value: Seq) -> Fix | None:
     if isinstance(node, ast.Call) and value.type in {"set", "frozenset"} and len(node.args) == 1:
         return Fix(title, replace(source, node.func, name))
     return Fix(title, wrap(source, node, name))
+
+
+# -- ordinary objects --------------------------------------------------------------------------------------------------
+
+
+@judges(rules.DATA_IN_PLAIN_OBJECT, AttributeSet)
+def data_in_plain_object(event: AttributeSet, report: Reporter) -> None:
+    value = event.value
+    if event.verdict is None or not _checked(event.obj) or not isinstance(value, Obj) or value.assumed:
+        return
+    held = _hidden(value)
+    if held is not None and not any(attr.value is held for attr in event.obj.attrs.values()):
+        report(
+            event.frame.module,
+            event.value_node or event.node,
+            cls=event.obj.cls.name,
+            path=event.name,
+            value=held.describe(),
+            holder=value.cls.name,
+        )
+
+
+def _hidden(obj: Obj) -> Value | None:
+    """What an instance of an ordinary class certainly hides: a Variable or module, or in a dataclass an array.
+
+    An ordinary object may well keep a constant array; but dataclasses compare their fields, and a compiled function
+    compares its static values, which fails for arrays.
+    """
+    cls = obj.cls
+    if not isinstance(cls, UserClass) or obj.kind is not Kind.OTHER or cls.opaque or cls.unknown_decorators:
+        return None
+    values = [*(obj.args or {}).values(), *(attr.value for attr in obj.attrs.values())]
+    if obj.template is not None:
+        values += [attr.value for attr in obj.template.attrs.values()]
+    kinds = {Kind.VARIABLE, Kind.PYTREE} | ({Kind.ARRAY} if cls.is_dataclass else set())
+    return next((value for value in values if value.kind in kinds), None)
 
 
 # -- plain containers inside of library containers ---------------------------------------------------------------------

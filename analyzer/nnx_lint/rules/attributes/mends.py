@@ -8,17 +8,14 @@ into. Everything else, and a container that the program still changes through an
 from __future__ import annotations
 
 import ast
-import functools
 from typing import TYPE_CHECKING
 
 from nnx_lint.diagnostics import Fix
-from nnx_lint.model.classes import UserClass
 from nnx_lint.model.values import Const, DictVal, Seq, UnionVal, Value
 from nnx_lint.rules.edits import replace, wrap
 from nnx_lint.rules.spelling import spelled
 
 if TYPE_CHECKING:
-    from nnx_lint.model.classes import ClassBase
     from nnx_lint.model.frames import Frame
     from nnx_lint.model.modules import Env, Module
 
@@ -88,42 +85,6 @@ def is_shared(frame: Frame, node: ast.expr) -> bool:
         isinstance(other, ast.Name) and other.id == node.id and (other.lineno, other.col_offset) > place
         for other in ast.walk(frame.func.node)
     )
-
-
-HANDING_OVER = frozenset({"List", "Dict", "Sequential", "data"})
-
-
-def is_handed_over(cls: ClassBase, name: str) -> bool:
-    """Whether a method of the class deletes the attribute, marks it as data, or moves its contents elsewhere.
-
-    Then the status that its first assignment gave it need not last. This only ever silences, so it goes by how the code
-    is written.
-    """
-    family = [item for item in cls.ancestors if isinstance(item, UserClass)]
-    family += cls.subclasses if isinstance(cls, UserClass) else []
-    return any(name in _handed_over(item.node) for item in family)
-
-
-@functools.lru_cache(maxsize=4096)
-def _handed_over(node: ast.ClassDef) -> frozenset[str]:
-    names: set[str] = set()
-    for part in ast.walk(node):
-        if isinstance(part, ast.Delete):
-            names.update(target.attr for target in part.targets if isinstance(target, ast.Attribute))
-        elif isinstance(part, ast.Call) and _callee_name(part.func) in HANDING_OVER:
-            given = [item.value if isinstance(item, ast.Starred) else item for item in part.args]
-            names.update(item.attr for item in given if isinstance(item, ast.Attribute))
-        elif (
-            isinstance(part, ast.Assign)
-            and isinstance(part.value, ast.Call)
-            and _callee_name(part.value.func) == "data"
-        ):
-            names.update(target.attr for target in part.targets if isinstance(target, ast.Attribute))
-    return frozenset(names)
-
-
-def _callee_name(func: ast.expr) -> str:
-    return func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
 
 
 def is_given(frame: Frame, node: ast.expr) -> bool:

@@ -14,7 +14,8 @@ from nnx_lint.model.events import AttributeSet
 from nnx_lint.model.values import Assignment, Const, DictVal, Other, Seq, TagVal
 from nnx_lint.reporting import Reporter, judges, related
 from nnx_lint.rules.attributes.annotations import ineffective
-from nnx_lint.rules.attributes.mends import as_data, is_given, is_handed_over, is_shared
+from nnx_lint.rules.attributes.mends import as_data, is_given, is_shared
+from nnx_lint.rules.attributes.usage import is_handed_over, is_used_plainly
 from nnx_lint.rules.edits import insert, unwrap, wrap
 from nnx_lint.rules.spelling import spelled
 from nnx_rules.rules import attributes as rules
@@ -47,7 +48,8 @@ def _into_container(event: AttributeSet, node: ast.expr) -> Fix | None:
     frame = event.frame
     if is_given(frame, node) or not isinstance(event.node, (ast.Assign, ast.AnnAssign)):
         return None
-    return as_data(frame.module, frame.env, node, event.value, plain=is_shared(frame, node))
+    plain = is_shared(frame, node) or is_used_plainly(event.obj.cls, event.name)
+    return as_data(frame.module, frame.env, node, event.value, plain=plain)
 
 
 def unchecked_base(event: AttributeSet) -> UserClass | None:

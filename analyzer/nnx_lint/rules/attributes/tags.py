@@ -209,8 +209,8 @@ def empty_status_assignment(event: AttributeSet, report: Reporter) -> None:
 @judges(rules.CLASS_LEVEL_STATUS_VALUE, ClassDefined)
 def class_level_status_value(event: ClassDefined, report: Reporter) -> None:
     cls = event.cls
-    if not cls.is_pytree or (cls.is_dataclass and cls.module.provider == "nnxkit"):
-        return  # nnxkit takes the value for the default of the field
+    if not cls.is_pytree:
+        return
     for value, _ in cls.attributes.values():
         if isinstance(value, TagVal) and value.value is not None and len(value.node.args) == 1:
             report(cls.module, value.node, tag=value.tag.value, fix=lambda value=value: _as_default(cls, value))  # type: ignore[misc]

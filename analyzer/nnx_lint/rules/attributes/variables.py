@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from nnx_lint.diagnostics import Fix
+from nnx_lint.diagnostics import Edit, Fix, Span
 from nnx_lint.model.events import AttributeSet, Constructed
 from nnx_lint.model.values import Array, Const, Obj, TagVal, Value, options, present
 from nnx_lint.reporting import Reporter, judges
@@ -30,7 +30,7 @@ def variable_overwritten(event: AttributeSet, report: Reporter) -> None:
         path=event.name,
         variable=variable.cls.name,
         value=event.value.describe(),
-        fix=lambda: _write_into(event.frame, event.node),
+        fix=lambda: _write_into(event.frame, event.node, variable),
     )
 
 
@@ -57,11 +57,22 @@ def _reads(node: ast.expr, name: str) -> bool:
     return False
 
 
-def _write_into(frame: Frame, node: ast.AST) -> Fix | None:
+def _write_into(frame: Frame, node: ast.AST, variable: Obj) -> Fix | None:
+    """Write the value into the Variable: by item assignment into an array, by ``set_value`` over a Python number."""
     if not isinstance(node, ast.Assign) or len(node.targets) != 1 or not isinstance(node.targets[0], ast.Attribute):
         return None
-    end = frame.module.source.span(node.targets[0]).end
-    return Fix("Write into the Variable", insert(end, "[...]"))
+    source = frame.module.source
+    target, value = source.span(node.targets[0]), source.span(node.value)
+    held = (variable.args or {}).get("value")
+    if isinstance(held, Const):
+        if source.text[target.end : value.start].strip() != "=" or "\n" in source.segment(node):
+            return None
+        setter = Edit(Span(target.end, value.start), ".set_value(")
+        return Fix("Write into the Variable", (setter, *insert(value.end, ")")))
+    by_convention = variable.cls.derives_from("nnx.Param") or variable.cls.derives_from("nnx.BatchStat")
+    if not isinstance(held, Array) and not by_convention:
+        return None
+    return Fix("Write into the Variable", insert(target.end, "[...]"))
 
 
 @judges(rules.CLASS_LEVEL_DATA, Constructed)

@@ -53,7 +53,7 @@ def path_never_matches(event: Called, report: Reporter) -> None:
     if not (isinstance(key, Const) and isinstance(key.value, str)) or not _is_exact(event):
         return
     parts = components(key.value)
-    if parts is None:
+    if parts is None or _is_key(event.frame.module, key.value):
         return
     name = ast.unparse(event.node.func) if isinstance(event.node, ast.Call) else event.name
     written = [f"{name}({part!r})" for part in parts]
@@ -77,9 +77,16 @@ def components(key: str) -> list[str | int] | None:
     """The components of a dotted or slashed path; ``None`` if the key can be one component."""
     for separator in (".", "/"):
         parts = key.split(separator)
-        if len(parts) > 1 and all(part.isidentifier() or part.isdecimal() for part in parts):
+        named = any(part.isidentifier() for part in parts)
+        if len(parts) > 1 and named and all(part.isidentifier() or part.isdecimal() for part in parts):
             return [int(part) if part.isdecimal() else part for part in parts]
     return None
+
+
+def _is_key(module: Module, text: str) -> bool:
+    """Whether the module has a dict with such a key, which may become the name of an attribute."""
+    dicts = (node for node in ast.walk(module.source.tree or ast.Module([], [])) if isinstance(node, ast.Dict))
+    return any(isinstance(key, ast.Constant) and key.value == text for node in dicts for key in node.keys)
 
 
 def _by_components(event: Called, name: str, text: str) -> Fix | None:

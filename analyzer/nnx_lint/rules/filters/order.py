@@ -35,7 +35,9 @@ def unreachable(found: FilterList) -> Iterator[logic.Unreachable]:
         return
     misplaced = misplaced_everything(found)
     for finding in logic.unreachable(found.exprs, is_subtype):
-        if misplaced is None or misplaced not in finding.taken_by:
+        # A last `...` says "whatever is left", and may be right even if that is nothing.
+        whatever_is_left = found.exprs[finding.index] == nnx_filters.Everything()
+        if not whatever_is_left and (misplaced is None or misplaced not in finding.taken_by):
             yield finding
 
 

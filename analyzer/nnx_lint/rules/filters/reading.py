@@ -108,12 +108,13 @@ class FilterList:
 
     def names(self, places: tuple[int, ...]) -> str:
         """Some of the filters in words, with their positions."""
-        return " with ".join(f"filter {place + 1} (`{self.given[place]}`)" for place in places)
+        first, *others = (f"filter {place + 1} (`{self.given[place]}`)" for place in places)
+        return f"{first} together with {' and '.join(others)}" if others else first
 
 
 STATE_METHODS: dict[str, api.FilterFunction] = {
-    "split": api.FilterFunction("State.split", first=0, exhaustive=True, at_least_one=True),
-    "filter": api.FilterFunction("State.filter", first=0, at_least_one=True),
+    "split": api.FilterFunction("State.split", first=0, exhaustive=True),
+    "filter": api.FilterFunction("State.filter", first=0),
 }
 """Methods of a State that take filters."""
 

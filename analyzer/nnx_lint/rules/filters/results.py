@@ -6,9 +6,9 @@ import ast
 from typing import TYPE_CHECKING
 
 from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
-from nnx_lint.model.events import Called, Unpacked
+from nnx_lint.model.events import Called, Unpacked, Used
 from nnx_lint.model.expressions import text_of
-from nnx_lint.model.values import BoundMethod, GraphDefVal, Seq, StateVal, Value
+from nnx_lint.model.values import GraphDefVal, Seq, StateVal, Value
 from nnx_lint.reporting import Reporter, judges
 from nnx_lint.rules.filters.reading import library_name
 from nnx_rules.rules import filters as rules
@@ -102,16 +102,21 @@ def is_split_result(value: Value | None) -> bool:
 
 @judges(rules.SPLIT_NOT_UNPACKED, Called)
 def split_not_unpacked(event: Called, report: Reporter) -> None:
-    callee, module = event.callee, event.frame.module
-    if isinstance(callee, BoundMethod):
-        if is_split_result(callee.receiver) and callee.name not in TUPLE_METHODS and isinstance(event.node, ast.Call):
-            held = event.node.func.value if isinstance(event.node.func, ast.Attribute) else event.node
-            report(module, held, name=text_of(held))
-        return
-    name = library_name(callee)
+    name = library_name(event.callee)
     first = TAKE_STATES.get(name) if name is not None else None
     if first is None:
         return
     for value, node in list(zip(event.args, event.nodes, strict=False))[first:]:
         if is_split_result(value) and not isinstance(node, ast.Starred):
-            report(module, node, name=text_of(node))
+            report(event.frame.module, node, name=text_of(node))
+
+
+@judges(rules.SPLIT_NOT_UNPACKED, Used)
+def attribute_of_split_result(event: Used, report: Reporter) -> None:
+    used = event.node
+    if (
+        is_split_result(event.value)
+        and event.what not in TUPLE_METHODS
+        and isinstance(used, (ast.Attribute, ast.Subscript))
+    ):
+        report(event.frame.module, used.value, name=text_of(used.value))

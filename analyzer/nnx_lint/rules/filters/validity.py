@@ -212,7 +212,19 @@ def _add_path(part: Given) -> Fix | None:
     arguments = node.args
     if len(arguments.args) != 1 or arguments.posonlyargs or arguments.kwonlyargs or arguments.kwarg:
         return None
-    names = {item.id for item in ast.walk(node.body) if isinstance(item, ast.Name)}
-    path = next(name for name in ("path", "_path", "_path_") if name not in names and name != arguments.args[0].arg)
-    start = part.module.source.span(arguments.args[0]).start
-    return Fix("Take the path as well", (Edit(Span(start, start), f"{path}, "),))
+    span = part.module.source.span(arguments.args[0])
+    name = arguments.args[0].arg
+    if name in AMBIGUOUS or arguments.defaults:
+        return None
+    if name in PATHS:
+        return Fix("Take the value as well", (Edit(Span(span.end, span.end), ", _value"),))
+    used = {item.id for item in ast.walk(node.body) if isinstance(item, ast.Name)}
+    path = "_path" if "path" in used else "path"
+    return Fix("Take the path as well", (Edit(Span(span.start, span.start), f"{path}, "),))
+
+
+PATHS = frozenset({"path", "key", "keys", "name"})
+"""Names of a parameter that is meant to be the path."""
+
+AMBIGUOUS = frozenset({"p", "k", "_", "_path"})
+"""Names of a parameter that may be meant as the path, or as a Param."""

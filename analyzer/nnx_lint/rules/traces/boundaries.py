@@ -7,6 +7,7 @@ outer trace even where nothing is changed. ``nnx.eval_shape`` and the decorators
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING
 
 from nnx_lint.model.attributes import attribute_names, attribute_of
@@ -45,7 +46,7 @@ def captured_argument(event: Called, report: Reporter) -> None:
             if scope is None or scope.frame is None or not frame.certain_within(scope) or not holds_variables(obj):
                 continue
             rule = rules.JAX_OVER_NNX if scope.row.name.startswith("jax.") else rules.CAPTURED_INTO_TRANSFORM
-            if rule is not report.rule:
+            if rule is not report.rule or MODES.search(frame.module.source.text):
                 continue
             module, place = frame.place_within(scope, event.node)
             name = text_of(node) if node is not None else f"a {obj.cls.name}"
@@ -54,6 +55,10 @@ def captured_argument(event: Called, report: Reporter) -> None:
             applied = scope.applied
             where = (related(applied.module, applied.node, f"`{applied.text}` is applied here"),)
             report(module, place, related=where, name=name, outer=scope.text, transform=text)
+
+
+MODES = re.compile(r"\b(set_graph_mode|set_graph_updates|nnx_graph_\w+|graph(_updates)?\s*=\s*False)\b")
+"""Signs that transforms run in the modes in which they write back only what has changed."""
 
 
 def transform_of(event: Called) -> tuple[transforms.Transform, str, list[tuple[Value, ast.expr | None]]] | None:
@@ -144,7 +149,7 @@ RETURNING = frozenset({"nnx.jit", "nnx.vmap", "nnx.pmap", "nnx.scan", "nnx.shard
 @judges(rules.CAPTURED_RETURNED, Returned)
 def captured_returned(event: Returned, report: Reporter) -> None:
     scope = running(event)
-    if scope is None or scope.row.name not in RETURNING:
+    if scope is None or scope.row.name not in RETURNING or MODES.search(event.frame.module.source.text):
         return
     value = event.node.value if isinstance(event.node, ast.Return) else event.node
     for obj in objects_in(event.value):

@@ -10,6 +10,7 @@ the object along (a partial, an instance, a bound method); the name is the one u
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -38,6 +39,7 @@ class Capture:
         name: what it is called there.
         held: how the function brought the object along without naming it, if so.
         where: where the object comes from, in words.
+        called: whether it is a call of the named object, or of a method of it, that leads to the change.
         nondifferentiated: whether it came in as an argument that the transform hands through as it is.
         related: the transform, the creation of the object, and the change where that is elsewhere.
     """
@@ -50,6 +52,7 @@ class Capture:
     name: str
     held: str | None = None
     where: str = ""
+    called: bool = False
     nondifferentiated: bool = False
     related: tuple[Related, ...] = ()
 
@@ -67,6 +70,8 @@ def capture_of(event: Mutated) -> Capture | None:
     scope = frame.crossed(level_of(target, event.effect))
     if scope is None or scope.frame is None or not frame.certain_within(scope):
         return None
+    if any(REFERENCES.search(module.source.text) for module in (frame.module, scope.applied.module)):
+        return None
     traced, applied = scope.frame, scope.applied
     held = next(((value, how) for value, how in scope.held if value is target or holds(value, target)), None)
     if held is not None:
@@ -77,7 +82,8 @@ def capture_of(event: Mutated) -> Capture | None:
     else:
         module, node = frame.place_within(scope, event.node)
         name, owner = (event.name, target) if frame is traced else owner_at(frame, traced, node, target, event.name)
-        capture = Capture(scope, module, node, target, owner, name)
+        called = frame is not traced and entered(frame, traced).receiver is owner
+        capture = Capture(scope, module, node, target, owner, name, called=called)
         capture.where, capture.nondifferentiated = provenance(scope, name, owner)
     capture.related = tuple(_related(capture, event))
     return capture
@@ -88,6 +94,10 @@ HELD = {
     "bound": "it is the instance of the method that is transformed",
     "partial": "it is an argument of the partial that is transformed",
 }
+
+
+REFERENCES = re.compile(r"\b(var_defaults|with_vars|vars_as|to_refs|use_refs|hijax|flax_array_ref|ref\s*=\s*True)\b")
+"""Signs that Variables hold array references, which JAX itself tracks through traces."""
 
 
 def level_of(target: Value, effect: str) -> int:

@@ -17,7 +17,6 @@ from nnx_lint.model.values import ClassVal, Ext, Obj, Value
 from nnx_lint.reporting import Reporter, judges
 from nnx_lint.rules.traces.captures import capture_of, level_of, value_at
 from nnx_rules.rules import traces as rules
-from nnx_rules.transforms import Arguments
 
 if TYPE_CHECKING:
     from nnx_lint.model.frames import Frame, TraceScope
@@ -48,7 +47,7 @@ def container_filled(event: ContainerFilled, report: Reporter) -> None:
     if scope is None or scope.frame is not frame or stored is None or not is_traced(frame, scope, stored):
         return
     target = container_node(event.node)
-    if target is None or (isinstance(target, ast.Name) and target.id in parameters(frame)):
+    if target is None or emptied(frame, target) or (isinstance(target, ast.Name) and target.id in parameters(frame)):
         return
     owner = value_at(frame, target.value) if isinstance(target, ast.Attribute) else None
     tracked = isinstance(owner, Obj) and owner.cls.tracked
@@ -91,6 +90,15 @@ def container_node(node: ast.AST) -> ast.expr | None:
     return None
 
 
+def emptied(frame: Frame, container: ast.expr) -> bool:
+    """Whether the traced function also takes things out of the container, as one does with a stack."""
+    name = text_of(container)
+    return frame.func is not None and any(
+        isinstance(node, ast.Attribute) and node.attr in {"pop", "clear", "remove"} and text_of(node.value) == name
+        for node in ast.walk(frame.func.node)
+    )
+
+
 def stored_node(node: ast.AST) -> ast.expr | None:
     """The expression that a statement or call stores."""
     if isinstance(node, ast.Call) and node.args:
@@ -100,8 +108,12 @@ def stored_node(node: ast.AST) -> ast.expr | None:
 
 # -- which values are traced -------------------------------------------------------------------------------------------
 
-PARTLY = frozenset({"jax.vmap", "nnx.vmap", "jax.pmap", "nnx.pmap", "jax.shard_map", "nnx.shard_map"})
-"""Transforms that may hand arguments through, depending on options."""
+STAGING = frozenset(
+    {"jax.jit", "nnx.jit", "jax.checkpoint", "nnx.remat", "jax.lax.scan", "nnx.scan", "jax.lax.map", "jax.lax.cond"}
+    | {"nnx.cond", "jax.lax.switch", "nnx.switch", "jax.lax.while_loop", "nnx.while_loop", "jax.lax.fori_loop"}
+    | {"nnx.fori_loop"}
+)
+"""Transforms that replace every argument by a tracer without a value, which is of no use outside."""
 
 
 def parameters(frame: Frame) -> list[str]:
@@ -114,16 +126,14 @@ def parameters(frame: Frame) -> list[str]:
 
 def traced_parameters(frame: Frame, scope: TraceScope) -> set[str]:
     """The parameters of a transformed function that certainly hold tracers."""
-    row, func = scope.row, frame.func
-    if func is None or not row.level or scope.held or (row.name in PARTLY and "in_axes" in scope.applied.keywords):
+    func = frame.func
+    if func is None or scope.held or scope.row.name not in STAGING:
         return set()
     names = parameters(frame)
     kept = kept_positions(scope.applied, func, len(names))
-    if row.arguments is Arguments.SHARED and "argnums" in scope.applied.keywords and not kept:
-        return set()
     if any(name in scope.applied.keywords for name in ("static_argnums", "static_argnames")) and not kept:
         return set()
-    skipped = {names[0]} if frame.receiver is not None and names else set()
+    skipped: set[str] = {names[0]} if frame.receiver is not None and names else set()
     defaults = func.defaults.keys()
     return {name for i, name in enumerate(names) if i not in kept and name not in skipped and name not in defaults}
 

@@ -14,6 +14,7 @@ from nnx_lint.model.classes import UserClass
 from nnx_lint.model.events import ClassDefined, Constructed
 from nnx_lint.model.interpreter import kept_positions
 from nnx_lint.model.library import literal_positions
+from nnx_lint.model.modules import Env
 from nnx_lint.model.values import BoundMethod, Const, Ext, FuncVal, Obj, Transformed, Value, options
 from nnx_lint.reporting import Reporter, judges
 from nnx_rules.attributes import Kind
@@ -41,13 +42,18 @@ def transformed_methods(cls: UserClass) -> Iterator[tuple[str, TransformVal, Fun
             yield name, method.applied, func
 
 
-def reads_data(obj: Obj, func: FuncVal, seen: frozenset[str] = frozenset()) -> bool:
-    """Whether a method certainly reads data of its instance, itself or through its other methods."""
+def reads_data(obj: Obj, func: FuncVal, seen: frozenset[str] = frozenset(), *, receiver: str | None = None) -> bool:
+    """Whether a function certainly reads data of an object, itself or through methods of the object.
+
+    ``receiver`` is what the function calls the object; a method calls it by its first parameter.
+    """
     parameters = [*func.node.args.posonlyargs, *func.node.args.args]
-    if not parameters or not isinstance(obj.cls, UserClass):
+    if receiver is None and parameters:
+        receiver = parameters[0].arg
+    if not isinstance(obj.cls, UserClass):
         return False
     for node in ast.walk(func.node):
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == parameters[0].arg:
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == receiver:
             attr = attribute_of(obj, node.attr)
             if attr is not None:
                 if any(is_data(option) for option in options(attr.value)):
@@ -105,12 +111,22 @@ def stored_method(event: Constructed, report: Reporter) -> None:
         value = attr.value
         if not isinstance(value, Transformed) or not attr.assignments:
             continue
-        row, func = value.applied.row, value.func
-        if not row.name.startswith("jax.") or not row.level or not isinstance(func, BoundMethod):
-            continue
-        if func.receiver is event.obj and isinstance(func.func, FuncVal) and reads_data(event.obj, func.func):
+        cached, func = value.applied.row.cached, value.func
+        while isinstance(func, Transformed):
+            func = func.func
+        if cached and value.applied.row.name.startswith("jax.") and uses_instance(event.obj, func):
             place = attr.assignments[-1]
             report(place.module, place.node, cls=event.cls.name, path=name, transform=value.applied.text)
+
+
+def uses_instance(obj: Obj, func: Value) -> bool:
+    """Whether a function that is no method of a class certainly reads data of one instance, which it captures."""
+    if isinstance(func, BoundMethod):
+        return func.receiver is obj and isinstance(func.func, FuncVal) and reads_data(obj, func.func)
+    if not isinstance(func, FuncVal) or not isinstance(func.env, Env):
+        return False
+    names = [name for name, value in func.env.names.items() if value is obj]
+    return any(reads_data(obj, func, receiver=name) for name in names)
 
 
 # -- plain classes -----------------------------------------------------------------------------------------------------
@@ -121,22 +137,23 @@ TRACING = frozenset({"jax.jit", "nnx.jit", "jax.checkpoint", "nnx.remat", "jax.m
 BATCHING = frozenset({"jax.vmap", "nnx.vmap"})
 DIFFERENTIATING = frozenset({"jax.grad", "jax.value_and_grad", "nnx.grad", "nnx.value_and_grad"})
 
-INERT_BASES = frozenset({"object", "ABC", "Generic", "Protocol"})
+INERT_BASES = frozenset({"object", "Generic"})
 
 
 @judges(rules.PLAIN_SELF, ClassDefined)
 def plain_self(event: ClassDefined, report: Reporter) -> None:
     cls = event.cls
-    if not may_not_be_argument(cls):
-        return
     for name, applied, func in transformed_methods(cls):
-        if takes_self(applied, func):
+        if takes_self(applied, func) and may_not_be_argument(cls):
             report(cls.module, applied.node, cls=cls.name, transform=applied.text, path=name)
 
 
 def may_not_be_argument(cls: UserClass) -> bool:
     """Whether JAX certainly refuses instances of a class as arguments."""
-    if cls.is_pytree or cls.is_variable or cls.is_open or registered_by_call(cls):
+    if cls.is_pytree or cls.is_variable or cls.is_open or in_other_hands(cls):
+        return False
+    # Without a constructor of its own it may be a mixin for classes that JAX can take.
+    if "__init__" not in cls.methods and not cls.own_dataclass:
         return False
     for item in cls.ancestors:
         if not isinstance(item, UserClass):
@@ -155,14 +172,17 @@ def may_not_be_argument(cls: UserClass) -> bool:
     return True
 
 
-def registered_by_call(cls: UserClass) -> bool:
-    """Whether the module hands the class to a call, such as ``jax.tree_util.register_pytree_node(Cls, ...)``."""
+def in_other_hands(cls: UserClass) -> bool:
+    """Whether the module derives from the class, or hands it to a call that may register it with JAX."""
     tree = cls.module.source.tree
     for node in ast.walk(tree) if tree is not None else ():
-        if isinstance(node, ast.Call):
+        given: list[ast.expr] = []
+        if isinstance(node, ast.ClassDef):
+            given = node.bases
+        elif isinstance(node, ast.Call):
             given = [*node.args, *(keyword.value for keyword in node.keywords)]
-            if any(isinstance(item, ast.Name) and item.id == cls.name for item in given):
-                return True
+        if any(isinstance(item, ast.Name) and item.id == cls.name for item in given):
+            return True
     return False
 
 

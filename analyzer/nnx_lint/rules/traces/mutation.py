@@ -33,7 +33,7 @@ def broken(event: Mutated) -> tuple[Rule, Capture] | None:
         return (rules.PARTIAL_CAPTURE if capture.held == "partial" else rules.TRANSFORMED_INSTANCE), capture
     if capture.nondifferentiated:
         return rules.NONDIFF_ARGUMENT_MUTATED, capture
-    if event.effect == "write" and capture.whole:
+    if event.effect == "write" and capture.whole and not capture.called:
         return rules.CAPTURED_MUTATION, capture
     return rules.CAPTURED_STATEFUL_CALL, capture
 
