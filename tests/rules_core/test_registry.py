@@ -94,13 +94,13 @@ def test_errors_survive_pickling():
 def test_a_key_error_prints_its_message_not_its_repr():
     error = find("NNX502").error(name="params", streams="none")
     assert isinstance(error, RngStreamKeyError)
-    assert str(error).startswith("there is no random stream params")
+    assert str(error).startswith("there is no random stream `params`")
 
 
 @pytest.mark.parametrize(
     ("path", "text"),
     [
-        ((), ""),
+        ((), "<root>"),
         (("a",), "a"),
         (("layers", 0, "kernel"), "layers[0].kernel"),
         ((0, "b"), "[0].b"),

@@ -310,7 +310,7 @@ class TestMerge:
 
     def test_refuses_a_list_of_another_length(self, model: Model) -> None:
         graphdef, state = nnx.split(model)
-        with pytest.raises(ValueError, match="has 5 leaves, and the list given holds 4"):
+        with pytest.raises(ValueError, match="has 6 leaves, and the list given holds 5"):
             nnx.merge(graphdef, nnx.to_flat_state(state).leaves[1:])
 
     @pytest.mark.parametrize("arguments", [lambda g, s: (s, g), lambda g, s: (g,), lambda g, s: (g, (s,), s)])

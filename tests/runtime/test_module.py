@@ -57,7 +57,7 @@ class TestSow:
     def test_wrong_attribute(self, present: Any) -> None:
         m = nnx.Module()
         m.h = present
-        with pytest.raises(SowError, match=r"`Module.h` is .*, so a `Intermediate` cannot be sown"):
+        with pytest.raises(SowError, match=r"`Module.h` is .*, so no `Intermediate` can be sown"):
             m.sow(nnx.Intermediate, "h", 1)
 
     def test_method_of_the_class_is_not_hidden(self) -> None:

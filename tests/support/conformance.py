@@ -176,7 +176,8 @@ def _about_error(block: Block, library: str, name: str, error: BaseException | N
     public = next(kind for kind in type(error).__mro__ if kind.__module__ == errors.__name__)
     if public is not expected:
         return [f"should raise {name} itself, but raises {public.__name__}"]
-    if error.rule is None or error.rule.name != block.page.stem:
+    named = block.settings.get("rule", block.page.stem)
+    if error.rule is None or error.rule.name != named:
         return [f"the error is of the rule {error.rule.name if error.rule else None}:\n{_traceback(error)}"]
     return _from_one_template(block, library, error.rule, error.message)
 

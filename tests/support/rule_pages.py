@@ -6,6 +6,7 @@ what happens when it runs:
     ```python bad raises=AttributeStatusError          the linter marks it, and running it raises
     ```python bad raises=X flax-raises=silent          … differently on flax; `warns=` is split in the same way
     ```python bad silent                               … it runs to its end, and its asserts prove the harm
+    ```python bad raises=X rule=other                 … and the runtime names another rule, which covers this one too
     ```python bad unseen raises=X                      the linter cannot see it; only running it fails
     ```python fixed                                    what `--fix` makes of the bad program before it
     ```python fixed unsafe                             … what `--fix --unsafe-fixes` makes of it
@@ -31,7 +32,7 @@ SECTIONS = ("Why it matters", "Bad", "Good", "What it does not see", "At run tim
 """The headings that every page has; a page with fixed programs has `Fixed` too."""
 
 FLAGS = frozenset({"norun", "silent", "unsafe", "unseen"})
-SETTINGS = frozenset(prefix + key for prefix in ("", "flax-", "nnxkit-") for key in ("raises", "warns")) | {"on"}
+SETTINGS = frozenset(prefix + key for prefix in ("", "flax-", "nnxkit-") for key in ("raises", "warns")) | {"on", "rule"}
 
 _FENCE = re.compile(r"^(`{3,})(.*)$")
 _MARK_COMMENT = re.compile(r"\s*# error: (?=\[)")

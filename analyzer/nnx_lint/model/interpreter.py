@@ -41,7 +41,7 @@ from nnx_lint.model.values import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Generator, Sequence
 
     from nnx_lint.model.calls import Arguments
     from nnx_lint.model.classes import ClassBase
@@ -356,7 +356,7 @@ class Interpreter:
     # ------------------------------------------------------------------------------------------------------------
 
     @contextlib.contextmanager
-    def failing(self, module: Module) -> Iterator[None]:
+    def failing(self, module: Module) -> Generator[None, None, None]:
         """Code that is meant to fail runs in here: nothing of it is published, nor what it defines seen on its own."""
         publish = self.publish
         queues: tuple[list[Any], ...] = (

@@ -322,9 +322,19 @@ def _try(interp: Interpreter, frame: Frame, node: ast.Try | ast.TryStar) -> bool
         return run
 
     arms: list[Callable[[], bool | None]] = [lambda: interp.block(frame, node.body) or interp.block(frame, node.orelse)]
-    arms.extend(handler(item) for item in node.handlers)
-    ended = branch(interp, frame, node, arms, (0, *(1 for _ in node.handlers)))
+    handlers = [item for item in node.handlers if not _is_shim(frame, node, item)]
+    arms.extend(handler(item) for item in handlers)
+    ended = branch(interp, frame, node, arms, (0, *(1 for _ in handlers)))
     return interp.block(frame, node.finalbody) or ended
+
+
+def _is_shim(frame: Frame, node: ast.Try | ast.TryStar, handler: ast.ExceptHandler) -> bool:
+    """Whether a handler only runs on a version of NNX that lacks a name which the body uses."""
+    if not (isinstance(handler.type, ast.Name) and handler.type.id == "AttributeError"):
+        return False
+    names = (part.value for item in node.body for part in ast.walk(item) if isinstance(part, ast.Attribute))
+    owners = (frame.env.lookup(name.id) for name in names if isinstance(name, ast.Name))
+    return any(found is not None and isinstance(found[1], Ext) and found[1].name == "nnx" for found in owners)
 
 
 def _match(interp: Interpreter, frame: Frame, node: ast.Match) -> bool:

@@ -606,9 +606,11 @@ def join(*values: Value) -> Value:
                 return UNKNOWN
             if not any(same(option, known) for known in options):
                 options.append(option)
+            if len(options) > MAX_UNION:
+                return UNKNOWN
     if len(options) == 1:
         return options[0]
-    return UnionVal(tuple(options)) if 0 < len(options) <= MAX_UNION else UNKNOWN
+    return UnionVal(tuple(options)) if options else UNKNOWN
 
 
 def same(left: Value, right: Value) -> bool:

@@ -92,6 +92,13 @@ class Layout:
         self.version = version
         self.is_current = is_current
 
+    def has_children_of(self, other: Layout) -> bool:
+        """Whether the children are the same objects, at the same places."""
+        return len(self.children) == len(other.children) and all(
+            a.key == b.key and a.kind is b.kind and a.value is b.value and a.owner is b.owner
+            for a, b in zip(self.children, other.children, strict=True)
+        )
+
 
 _kinds: dict[type, Kind] = {
     list: Kind.CONTAINER,

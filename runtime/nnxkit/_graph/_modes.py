@@ -20,7 +20,8 @@ def _from_environment(variable: str) -> bool:
     return value
 
 
-_WORDS = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
+_YES, _NO = ("1", "true", "t", "yes", "y", "on"), ("0", "false", "f", "no", "n", "off")
+_WORDS = {**dict.fromkeys(_YES, True), **dict.fromkeys(_NO, False)}
 _DEFAULTS = {"graph": _from_environment("NNX_GRAPH_MODE"), "graph_updates": _from_environment("NNX_GRAPH_UPDATES")}
 
 

@@ -62,11 +62,9 @@ def update(node: Any, state: Any, /, *states: Any) -> None:
     if isinstance(node, State | GraphState | FlatState) and isinstance(state, Pytree):
         raise rules.UPDATE_ARGUMENTS.error(given="a State as its node, and a node as its State")
     writes = _Writes()
-    targets = plan.targets()
     for part in (state, *states):
         paths, leaves = (LEAF_PATHS, (part,)) if isinstance(node, Variable) else _state_items(part)
-        for path, leaf in zip(paths, leaves, strict=True):
-            target = targets.get(path)
+        for path, leaf, target in zip(paths, leaves, plan.targets_at(paths), strict=True):
             if target is None:
                 target = _resolve(node, plan, path)
             if type(target) is Slot:
@@ -98,10 +96,10 @@ class _Writes:
     def check(self) -> None:
         """Raise for the first write that must not happen."""
         traces: dict[int, tuple[TraceState, str]] = {}
-        for path, variable, _, value in self.variables:
+        for path, variable, leaf, value in self.variables:
             old = variable._raw_value
             _check_shape(path, old, value)
-            if kind_of(old) is not Kind.REF:
+            if kind_of(old) is not Kind.REF or _changes_metadata(variable, leaf):
                 trace = variable._trace_state
                 traces[id(trace)] = (trace, type(variable).__name__)
         for path, ref, leaf in self.refs:
@@ -126,12 +124,18 @@ class _Writes:
                 variable._raw_value[...] = _read(value)
             else:
                 _set(variable, "_raw_value", value)
-            if leaf is not value and leaf._var_metadata is not variable._var_metadata:
-                variable.update_from_state(leaf)
+            if _changes_metadata(variable, leaf):
+                variable._replace_metadata(leaf._var_metadata)
         for _, ref, leaf in self.refs:
             ref[...] = _read(leaf)
         for _, slot, leaf in self.slots:
             slot.owner[slot.key] = leaf
+
+
+def _changes_metadata(variable: Variable[Any], leaf: Any) -> bool:
+    if not isinstance(leaf, Variable) or leaf._var_metadata is variable._var_metadata:
+        return False
+    return leaf._var_metadata != variable._var_metadata
 
 
 def _check_shape(path: Path, old: Any, new: Any) -> None:

@@ -17,8 +17,8 @@ Invariants
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from operator import attrgetter, is_
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import attrgetter, eq, is_
 from typing import Any, NamedTuple
 
 from nnx_rules.rules import graphs as rules
@@ -60,7 +60,7 @@ class Plan:
     """
 
     __slots__ = (
-        "__weakref__", "_containers", "_epoch", "_layouts", "_metadata", "_partitions", "_targets",
+        "__weakref__", "_containers", "_epoch", "_layouts", "_metadata", "_partitions", "_places", "_targets",
         "_variable_records", "_versions", "graphdef", "nodes", "paths", "slots", "sources", "variables",
     )  # fmt: skip
 
@@ -73,6 +73,7 @@ class Plan:
     _epoch: int
     _versions: list[int]
     _layouts: list[Layout]
+    _places: list[int]
     _metadata: list[dict[str, Any]]
     _variable_records: list[VariableRecord]
     _containers: list[Layout]
@@ -92,12 +93,53 @@ class Plan:
             self._epoch = epoch
         return all(layout.is_current is None or layout.is_current() for layout in self._containers)
 
+    def with_edits(self, root: Pytree) -> Plan | None:
+        """The plan of a graph in which only static values and statuses were edited: this one, with other records.
+
+        Switching a model between training and evaluation is such an edit. ``None`` if anything else has changed.
+        """
+        epoch = EPOCH.value
+        if not all(map(is_, map(_metadata, self.variables), self._metadata)):
+            return None
+        if not all(layout.is_current is None or layout.is_current() for layout in self._containers):
+            return None
+        versions = list(map(_version, self.nodes))
+        records, layouts = list(self.graphdef.records), self._layouts.copy()
+        for position, (node, version) in enumerate(
+            zip((root, *self.nodes), (root._nnx_version, *versions), strict=True)
+        ):
+            old = layouts[position]
+            if version != old.version:
+                new = layouts[position] = layout_of(node)
+                if not new.has_children_of(old):
+                    return None
+                records[self._places[position]] = new.record
+        plan = Plan()
+        plan.paths, plan.sources, plan.slots = self.paths, self.sources, self.slots
+        plan.variables, plan.nodes, plan._places, plan._targets = (
+            self.variables,
+            self.nodes,
+            self._places,
+            self._targets,
+        )
+        plan._metadata, plan._variable_records = self._metadata, self._variable_records
+        plan._containers, plan._partitions = self._containers, self._partitions
+        plan._epoch, plan._versions, plan._layouts = epoch, versions, layouts
+        plan.graphdef = GraphDef.from_records(tuple(records), self.graphdef.base)
+        return plan
+
     def leaves(self) -> list[Any]:
         """The leaves as they are now: Variables, references and bare values, in the order of the paths (a new list)."""
         leaves = self.sources.copy()
         for position, owner, key, _ in self.slots:
             leaves[position] = owner[key]
         return leaves
+
+    def targets_at(self, paths: Sequence[Path]) -> Iterable[Any]:
+        """The targets at these paths; ``None`` where no leaf lies. Quick for a State of the whole graph."""
+        if not self.slots and len(paths) == len(self.paths) and all(map(eq, paths, self.paths)):
+            return self.sources
+        return map(self.targets().get, paths)
 
     def targets(self) -> dict[Path, Any]:
         """What can be written to, by path: a Variable, an array reference, or the `Slot` of a bare leaf."""
@@ -129,7 +171,7 @@ def plan_of(root: Any) -> Plan:
     plan: Plan | None = root._nnx_plan
     if plan is not None and plan.is_current(root):
         return plan
-    plan = make_plan(root, plan)
+    plan = (plan and plan.with_edits(root)) or make_plan(root, plan)
     object.__setattr__(root, "_nnx_plan", plan)
     return plan
 
@@ -168,7 +210,7 @@ class Walk:
         # Read before anything is looked at: what is edited meanwhile counts as edited later.
         plan._epoch = EPOCH.value
         plan.sources, plan.variables, plan.nodes, plan._targets, plan._partitions = [], [], [], None, {}
-        plan._versions, plan._layouts, plan._containers = [], [], []
+        plan._versions, plan._layouts, plan._places, plan._containers = [], [], [], []
         plan._metadata, plan._variable_records = [], []
         self.records: list[Record] = []
         self.paths: list[Path] = []
@@ -269,6 +311,7 @@ class Walk:
             layout = layout_of(node)
         plan = self.plan
         plan._layouts.append(layout)
+        plan._places.append(len(self.records))
         if path:
             plan.nodes.append(node)
             plan._versions.append(layout.version)

@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
+from nnx_lint.model.attributes import attribute_of
 from nnx_lint.model.classes import UserClass
 from nnx_lint.model.events import ClassDefined, Constructed, Returned
 from nnx_lint.model.modules import Env
@@ -70,6 +71,13 @@ def cached_property(event: Returned, report: Reporter) -> None:
         not isinstance(cls, UserClass)
         or not cls.is_pytree
         or not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+    ):
+        return
+    # A constant that depends on sizes only stays right, whenever it is computed first.
+    receiver = event.frame.receiver
+    if not isinstance(receiver, Obj) or not any(
+        (attr := attribute_of(receiver, name)) is not None and attr.value.facts().is_data
+        for name in _read_from(node, node.args.args[0].arg if node.args.args else "")
     ):
         return
     decorator = node.decorator_list[-1]

@@ -199,7 +199,9 @@ def _hidden(obj: Obj) -> Value | None:
     values = [*(obj.args or {}).values(), *(attr.value for attr in obj.attrs.values())]
     if obj.template is not None:
         values += [attr.value for attr in obj.template.attrs.values()]
-    kinds = {Kind.VARIABLE, Kind.PYTREE} | ({Kind.ARRAY} if cls.is_dataclass else set())
+    kinds = {Kind.VARIABLE, Kind.PYTREE}
+    if cls.is_dataclass:
+        kinds.add(Kind.ARRAY)
     return next((value for value in values if value.kind in kinds), None)
 
 

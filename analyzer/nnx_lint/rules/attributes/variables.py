@@ -43,7 +43,7 @@ def _variable(value: Value) -> Obj | None:
 def _is_array(value: Value) -> bool:
     if isinstance(value, TagVal):
         return False
-    number = isinstance(value, Const) and isinstance(value.value, (int, float, complex)) and value.value is not None
+    number = isinstance(value, Const) and isinstance(value.value, (int, float, complex))
     return isinstance(value, Array) or number
 
 

@@ -61,7 +61,7 @@ def _generated(event: Constructed) -> list[tuple[Field, Module]]:
     """The fields whose value the generated ``__init__`` assigns, with the module that they are written in."""
     if not event.cls.checked:
         return []
-    found = []
+    found: list[tuple[Field, Module]] = []
     for field in event.cls.all_fields():
         attr = event.obj.attrs.get(field.name)
         if attr is not None and attr.assignments and attr.assignments[0].node is field.node:

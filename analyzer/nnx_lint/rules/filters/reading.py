@@ -10,8 +10,9 @@ what is absent in a list that is ``open``.
 from __future__ import annotations
 
 import ast
+import functools
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from nnx_lint.model.library import FilterVal
 from nnx_lint.model.values import BoundMethod, ClassVal, DictVal, Ext, Obj, PartialVal, Seq, StateVal, Value, present
@@ -20,11 +21,13 @@ from nnx_rules import api
 from nnx_rules.filters import Expr, OfType, Opaque
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from nnx_lint.model.events import Called
     from nnx_lint.model.frames import Frame
     from nnx_lint.model.modules import Module
+
+R = TypeVar("R")
 
 MAX_SHOWN = 40
 """Longer source text is described in words instead."""
@@ -129,6 +132,20 @@ def library_name(callee: Value) -> str | None:
     return None
 
 
+def _once(read: Callable[[Called], list[R]]) -> Callable[[Called], list[R]]:
+    """Read an event once: a dozen rules ask for the same in turn."""
+    last: list[tuple[Called, list[R]]] = []
+
+    @functools.wraps(read)
+    def remembered(event: Called) -> list[R]:
+        if not last or last[0][0] is not event:
+            last[:] = [(event, read(event))]
+        return last[0][1]
+
+    return remembered
+
+
+@_once
 def filter_lists(event: Called) -> list[FilterList]:
     """The ordered filters that a call gives."""
     found = _arguments(event)
@@ -299,6 +316,7 @@ class Single:
     target: Value | None = None
 
 
+@_once
 def single_filters(event: Called) -> list[Single]:
     """Every filter that a call gives, one by one."""
     found = _arguments(event)

@@ -51,6 +51,8 @@ def container_filled(event: ContainerFilled, report: Reporter) -> None:
         return
     owner = value_at(frame, target.value) if isinstance(target, ast.Attribute) else None
     tracked = isinstance(owner, Obj) and owner.cls.tracked
+    if not tracked and used_inside(frame, target):
+        return
     if tracked is (report.rule is rules.UNTRACKED_MUTATION):
         report(frame.module, event.node, name=text_of(target), transform=scope.text, action=event.action)
 
@@ -97,6 +99,22 @@ def emptied(frame: Frame, container: ast.expr) -> bool:
         isinstance(node, ast.Attribute) and node.attr in {"pop", "clear", "remove"} and text_of(node.value) == name
         for node in ast.walk(frame.func.node)
     )
+
+
+def used_inside(frame: Frame, container: ast.expr) -> bool:
+    """Whether the traced function itself reads the container: then it is scratch space, and may be nothing else."""
+    name = text_of(container)
+    reads = (
+        node
+        for node in ast.walk(frame.func.node if frame.func is not None else ast.Pass())
+        if isinstance(node, (ast.Name, ast.Attribute)) and text_of(node) == name
+    )
+    stores = {
+        id(owner)
+        for node in ast.walk(frame.func.node if frame.func is not None else ast.Pass())
+        if (owner := container_node(node)) is not None
+    }
+    return any(id(node) not in stores for node in reads)
 
 
 def stored_node(node: ast.AST) -> ast.expr | None:

@@ -1,0 +1,159 @@
+"""`docs/differences.md` says where nnxkit differs from flax on purpose; each test shows one entry on both libraries.
+
+A test names its entry by the words that begin it, so neither the document nor a library can change alone.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+import nnxkit
+from repository import ROOT
+
+flax_nnx = pytest.importorskip("flax.nnx")
+
+DOCUMENT = (ROOT / "docs" / "differences.md").read_text(encoding="utf-8")
+SECTIONS = (
+    *("Attributes and classes", "Containers", "Variables", "Modules", "Graph functions", "Filters", "State"),
+    *("Contexts", "Random numbers", "Printing", "Errors"),
+)
+RELIED_ON = (
+    *("`pop` removes every reference", "`merge` goes by path", "`update` writes only to places that exist"),
+    *("`update` keeps shapes", "Mixed keys", "Static values compare by type", "`iter_graph`", "Order and reach"),
+)
+"""Entries that the differential tests of graphs rely on."""
+
+ENTRIES: dict[str, Callable[[Any], Any]] = {}
+
+
+def entry(words: str) -> Callable[[Callable[[Any], Any]], Callable[[Any], Any]]:
+    """Registers what a program observes on a library; the two libraries differ."""
+
+    def register(observe: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        ENTRIES[words] = observe
+        return observe
+
+    return register
+
+
+def outcome(observe: Callable[[Any], Any], nnx: Any) -> Any:
+    """What the program gives, or the kind of its error."""
+    try:
+        return observe(nnx)
+    except Exception as error:
+        return next(kind for kind in type(error).__mro__ if kind.__module__ in ("builtins", "flax.errors"))
+
+
+def linear(nnx: Any) -> Any:
+    return nnx.Linear(2, 1, rngs=nnx.Rngs(0))
+
+
+@entry("`merge` checks types of Variables")
+def _(nnx: Any) -> Any:
+    graphdef, state = nnx.split(linear(nnx))
+    state["bias"] = nnx.BatchStat(state["bias"][...])
+    return type(nnx.merge(graphdef, state).bias).__name__
+
+
+@entry("`update` keeps shapes")
+def _(nnx: Any) -> Any:
+    model = linear(nnx)
+    nnx.update(model, nnx.State({"bias": nnx.Param(jnp.zeros(7))}))
+    return model.bias.shape
+
+
+@entry("`update` writes only to places that exist")
+def _(nnx: Any) -> Any:
+    model = linear(nnx)
+    nnx.update(model, nnx.State({"new": nnx.Param(jnp.zeros(7))}))
+    return hasattr(model, "new")
+
+
+@entry("`pop` removes every reference")
+def _(nnx: Any) -> Any:
+    model = nnx.Dict(a=nnx.Param(1))
+    model.b = model.a
+    nnx.pop(model, nnx.Param)
+    return hasattr(model, "b")
+
+
+@entry("`state` of a Variable")
+def _(nnx: Any) -> Any:
+    return nnx.state(3)
+
+
+@entry("A plain container that contains itself")
+def _(nnx: Any) -> Any:
+    loop = [jnp.zeros(2)]
+    loop.append(loop)  # type: ignore[arg-type]
+    nnx.split(loop)
+
+
+@entry("Static values compare by type, too")
+def _(nnx: Any) -> Any:
+    return nnx.graphdef(nnx.Dict(a=1)) == nnx.graphdef(nnx.Dict(a=True))
+
+
+@entry("Mixed keys")
+def _(nnx: Any) -> Any:
+    return len(jax.tree.leaves(nnx.State({"a": 1, 2: 3})))
+
+
+@entry("Required metadata")
+def _(nnx: Any) -> Any:
+    variable = nnx.Param(1)
+    variable.del_metadata("eager_sharding")
+    return variable.has_metadata("eager_sharding")
+
+
+@entry("Unknown names in `train` and `eval`")
+def _(nnx: Any) -> Any:
+    nnx.Dict(a=1).eval(debgu=True)
+    return "silent"
+
+
+@entry("A value in a class body")
+def _(nnx: Any) -> Any:
+    class Net(nnx.Module):  # type: ignore[misc]
+        size = nnx.static(3)
+
+    return "silent"
+
+
+@entry("Order and reach")
+def _(nnx: Any) -> Any:
+    return nnx.state(linear(nnx), nnx.Variable, nnx.Param)[1] == {}
+
+
+@entry("`Rngs.split` and `Rngs.broadcast` with a mapping")
+def _(nnx: Any) -> Any:
+    rngs = nnx.Rngs(0, params=1)
+    return rngs.split({"params": 2}).default is rngs.default
+
+
+@entry("Names that begin with `_`")
+def _(nnx: Any) -> Any:
+    return hasattr(nnx.Rngs(0), "_private")
+
+
+@entry("`nnx.List`")
+def _(nnx: Any) -> Any:
+    return nnx.List([1]) == nnx.List([1])
+
+
+@pytest.mark.parametrize("words", [*ENTRIES, *RELIED_ON])
+def test_is_documented(words: str) -> None:
+    assert f"- **{words}" in DOCUMENT or f"- {words}" in DOCUMENT
+
+
+@pytest.mark.parametrize("words", ENTRIES)
+def test_differs(words: str) -> None:
+    assert outcome(ENTRIES[words], nnxkit) != outcome(ENTRIES[words], flax_nnx)
+
+
+def test_sections() -> None:
+    headings = tuple(line[3:] for line in DOCUMENT.split("\n") if line.startswith("## "))
+    assert headings == SECTIONS
