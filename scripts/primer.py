@@ -1,4 +1,4 @@
-"""`make primer`: nnx-lint on a dozen pinned packages that nobody here wrote, compared with what was found before.
+"""`make primer`: nnx-lint on pinned packages that nobody here wrote, compared with what was found before.
 
 They are linted twice, at the default settings and with every rule. A finding is known by its file, its rule, the
 function or class around it and the text of its line, so that it survives edits of the analyzer that move nothing. The
@@ -42,9 +42,12 @@ PACKAGES = (
     Package("datarax", "0.1.4", "d0d45d9060925a67f531895dd218dd46b35708bf8a6eef4a6cd39985a6d93049"),
     Package("diffbio", "0.1.0", "558d17d6e05b634ce74e3dd079e15afe389d722213b134bb768b9970535edbf7"),
     Package("heal-swin-nnx", "0.2.0", "f76e02ec917efd55b15587e6c9ed1242fe6c542d2845e1ab6842103c37a6c04f"),
+    Package("jimmy-vision", "0.0.7", "3020df1e422d0985d394dfe4da05aabbb51dee2f43a8fc2ed314b26973364011"),
     Package("jraphx", "0.1.0", "cb4deb7008531b7fcd222746bff31652d92852fd4f7ebe7fdb6f8f4534fb22f9"),
     Package("lpips-nnx", "0.1.0", "dc09f985a0f8969f51ae0d53cb2d53522a4d006e83a049eb4aa7628aa9ba1da4"),
+    Package("lynnx", "0.0.1.post1", "4a8e063e49bef883657fc2a013188cfa1b606bc1297a68fe35142f4e3991bb0a"),
     Package("mamba2-jax", "1.1.2", "17d015f0ac6d64c94bbf4be6d90b875eaad643bb78686508572ec0af7bc71721"),
+    Package("nnx-lm", "0.0.1a2", "82998986b625e2524e59e027244cf91db92c3053aa841d7c22df9a3fabf4fd5f"),
     Package("nnx-ppo", "0.3.0", "733a3282ce08cd592176895026a2d5e3da988bc8de5bbc9a5061e7595cb222ed"),
     Package("substrax", "0.1.22", "2436eb662d5a240e7f859c9a2e8a03f6489fe2b7b91386fe2258ff4303e6c63c"),
     Package("zlynx", "0.1.11", "657585aa97b06fb029d759b7497124d9af78dabbdc46d81b0854861977303ad9"),

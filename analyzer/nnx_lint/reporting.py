@@ -49,23 +49,27 @@ class Findings:
         self.options = options
         self.checked = checked
         self.found: dict[tuple[str, str, int, int], Diagnostic] = {}
-        self.reporters = {id(rule): Reporter(rule, self) for judged in JUDGES.values() for rule, _ in judged}
+        reporters = {id(rule): Reporter(rule, self) for judged in JUDGES.values() for rule, _ in judged}
+        self._judges = {
+            kind: [(function, reporters[id(rule)]) for rule, function in judged if options.selected(rule)]
+            for kind, judged in JUDGES.items()
+        }
 
     def publish(self, event: Event) -> None:
         """Hand an event to the rules that judge its type.
 
         A value may hold itself; a rule that gets lost in one says nothing.
         """
-        for rule, function in JUDGES.get(type(event), ()):
+        for function, reporter in self._judges.get(type(event), ()):
             try:
-                function(event, self.reporters[id(rule)])
+                function(event, reporter)
             except RecursionError:
                 continue
 
     def applies(self, rule: Rule, provider: str | None) -> bool:
-        """Whether a rule is selected and holds for the library that a module uses."""
+        """Whether a rule holds for the library that a module uses."""
         library = self.options.library or provider or "flax"
-        return self.options.selected(rule) and rule.versions.holds(library, self.options.version)
+        return rule.versions.holds(library, self.options.version)
 
 
 class Reporter:

@@ -144,6 +144,89 @@ def _(nnx: Any) -> Any:
     return nnx.List([1]) == nnx.List([1])
 
 
+@entry("Deleting under a trace")
+def _(nnx: Any) -> Any:
+    model = nnx.Dict(a=1)
+
+    def delete(x: Any) -> Any:
+        del model.a
+        return x
+
+    jax.jit(delete)(1.0)
+    return "silent"
+
+
+@entry("Attributes set in `__new__`")
+def _(nnx: Any) -> Any:
+    class Net(nnx.Module):  # type: ignore[misc]
+        def __new__(cls) -> Any:
+            net = super().__new__(cls)
+            net.size = 1
+            return net
+
+    return Net().size
+
+
+@entry("`v += x`")
+def _(nnx: Any) -> Any:
+    variable = original = nnx.Param(1)
+    variable += 1
+    return original.get_value()
+
+
+@entry("Comparisons, `divmod`, `bool`, `format`")
+def _(nnx: Any) -> Any:
+    return f"{nnx.Param(1.5):.3f}"
+
+
+@entry("Axes metadata")
+def _(nnx: Any) -> Any:
+    variable = nnx.Param(1, out_sharding=("x",), eager_sharding=False)
+    variable.add_axis(0, "y")
+    return variable.out_sharding
+
+
+@entry("`nnx.capture`")
+def _(nnx: Any) -> Any:
+    class Net(nnx.Module):  # type: ignore[misc]
+        def __call__(self, x: Any) -> None:
+            self.sow(nnx.Intermediate, "x", x)
+            raise LookupError("stop")
+
+    net = Net()
+    with pytest.raises(LookupError, match="stop"):
+        nnx.capture(net, nnx.Intermediate)(1.0)
+    return "__captures__" in vars(net)
+
+
+@entry("`nnx.Dict`")
+def _(nnx: Any) -> Any:
+    return isinstance(repr(nnx.Dict(items=1)), str)
+
+
+@entry("`update` takes a FlatState")
+def _(nnx: Any) -> Any:
+    model = linear(nnx)
+    return nnx.update(model, nnx.to_flat_state(nnx.state(model)))
+
+
+@entry("`with_rngs`")
+def _(nnx: Any) -> Any:
+    return nnx.with_rngs(nnx.Rngs(0), split=2).default.key.shape
+
+
+@entry("Split and merge contexts that were left")
+def _(nnx: Any) -> Any:
+    with nnx.split_context() as context:
+        pass
+    context.split(linear(nnx))
+
+
+@entry("`to_refs`")
+def _(nnx: Any) -> Any:
+    return hasattr(nnx, "to_refs")
+
+
 @pytest.mark.parametrize("words", [*ENTRIES, *RELIED_ON])
 def test_is_documented(words: str) -> None:
     assert f"- **{words}" in DOCUMENT or f"- {words}" in DOCUMENT

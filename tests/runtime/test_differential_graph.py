@@ -1,5 +1,5 @@
 """Random object graphs, built on nnxkit and on flax.nnx: the graph functions agree, or the difference is one that is
-asserted here.
+asserted here and stands in `docs/differences.md` (`test_differences.py` checks that).
 
 A graph is drawn as a description (`Blueprint`) and built twice. What the libraries return is brought to plain data
 (`facts`) and compared: paths, types, values, sharing, and order. Shared nodes and Variables, cycles through modules,
@@ -124,8 +124,7 @@ def visited(nnx: Any, node: Any) -> list[Any]:
     """`iter_graph` without what is documented to differ.
 
     The bookkeeping: flax sorts it among the attributes, nnxkit reports it first. Values that Python shares by itself,
-    ``None`` and empty
-    containers: flax reports each such object once, nnxkit at every path.
+    ``None`` and empty containers: flax reports each such object once, nnxkit at every path.
     """
     return [
         (path, facts(value))

@@ -228,3 +228,13 @@ class TestSetMetadata:
         before = nnx.graphdef(model)
         nnx.set_metadata(model, unit="m")
         assert nnx.graphdef(model) != before
+
+
+class TestUpdateOfReferences:
+    def test_takes_metadata_over_and_keeps_the_reference(self) -> None:
+        node = nnx.Dict(a=nnx.Param(jnp.zeros(2), ref=True))
+        reference = node.a.get_raw_value()
+        nnx.update(node, nnx.State({"a": nnx.Param(jnp.ones(2), note="new", ref=True)}))
+        assert node.a.get_raw_value() is reference
+        assert (node.a[...] == 1).all()
+        assert node.a.note == "new"

@@ -178,3 +178,47 @@ def test_a_kept_plan_always_equals_a_fresh_one(edits: list[Callable[[Outer], Any
         assert kept.graphdef == fresh.graphdef
         assert kept.paths == fresh.paths
         assert list(map(id, kept.leaves())) == list(map(id, fresh.leaves()))
+
+
+class TestStaticEdits:
+    def test_keep_everything_but_the_graphdef(self) -> None:
+        model = nnx.Dict(layers=nnx.List([nnx.Dropout(0.5), nnx.Linear(2, 2, rngs=nnx.Rngs(0))]))
+        before = plan_of(model)
+        model.layers[0].deterministic = True
+        after = plan_of(model)
+        assert after is not before
+        assert after.paths is before.paths
+        assert after.sources is before.sources
+        assert after.graphdef != before.graphdef
+        assert after.graphdef == nnx.graphdef(nnx.clone(model))
+        assert plan_of(model) is after
+
+    def test_of_the_root_and_back(self) -> None:
+        model = nnx.Dict(a=nnx.Param(1), size=3)
+        first = nnx.graphdef(model)
+        model.size = 4
+        second = nnx.graphdef(model)
+        model.size = 3
+        assert first != second
+        assert nnx.graphdef(model) == first
+
+    def test_with_another_variable_are_more_than_static(self) -> None:
+        model = nnx.Dict(a=nnx.Param(1), b=nnx.Param(2), size=3)
+        before = plan_of(model)
+        model.size = 4
+        model.a = nnx.Param(5)
+        assert plan_of(model).sources is not before.sources
+        assert nnx.state(model).a is model.a
+
+    def test_with_other_metadata_are_more_than_static(self) -> None:
+        model = nnx.Dict(a=nnx.Param(1), size=3)
+        nnx.graphdef(model)
+        model.size = 4
+        model.a.set_metadata(note="x")
+        assert nnx.graphdef(model) == nnx.graphdef(nnx.clone(model))
+
+    def test_of_a_status_make_a_leaf(self) -> None:
+        model = nnx.Dict(size=3)
+        assert nnx.split(model)[1] == {}
+        model.size = nnx.data(3)
+        assert nnx.split(model)[1] == {"size": 3}

@@ -85,6 +85,7 @@ class Interpreter:
         self.current: Module | None = None
         self.finished: set[int] = set()
         self.loops: set[int] = set()
+        self.loop_facts: dict[int, tuple[set[str], bool]] = {}
         self.transforms: dict[int, list[tuple[Transformed, Frame]]] = {}
 
     # -- modules

@@ -228,7 +228,11 @@ def _loop(interp: Interpreter, frame: Frame, node: ast.stmt, body: list[ast.stmt
     them.
     """
     names = frame.env.names
-    for name in assigned_names(body):
+    facts = interp.loop_facts.get(id(node))
+    if facts is None:
+        facts = interp.loop_facts[id(node)] = (assigned_names(body), contains_return(body))
+    assigned, returns = facts
+    for name in assigned:
         if name in names and not isinstance(names[name], (Seq, DictVal, FuncVal)):
             names[name] = join(names[name], UNKNOWN)
 
@@ -240,7 +244,7 @@ def _loop(interp: Interpreter, frame: Frame, node: ast.stmt, body: list[ast.stmt
     exits = frame.exits
     interp.loops.add(id(node))
     branch(interp, frame, node, [once, lambda: False], (0, 0))
-    frame.doubts -= 1 if frame.exits > exits and not contains_return(body) else 0
+    frame.doubts -= 1 if frame.exits > exits and not returns else 0
 
 
 def contains_return(body: Iterable[ast.stmt]) -> bool:

@@ -11,6 +11,9 @@ import os
 import threading
 from typing import ClassVar
 
+_YES, _NO = ("1", "true", "t", "yes", "y", "on"), ("0", "false", "f", "no", "n", "off")
+_WORDS = {**dict.fromkeys(_YES, True), **dict.fromkeys(_NO, False)}
+
 
 def _from_environment(variable: str) -> bool:
     text = os.environ.get(variable, "1")
@@ -20,8 +23,6 @@ def _from_environment(variable: str) -> bool:
     return value
 
 
-_YES, _NO = ("1", "true", "t", "yes", "y", "on"), ("0", "false", "f", "no", "n", "off")
-_WORDS = {**dict.fromkeys(_YES, True), **dict.fromkeys(_NO, False)}
 _DEFAULTS = {"graph": _from_environment("NNX_GRAPH_MODE"), "graph_updates": _from_environment("NNX_GRAPH_UPDATES")}
 
 
