@@ -3,9 +3,9 @@
 The same model is defined once, over both libraries: blocks of Linear, LayerNorm, Linear, whose layers have as many
 attributes as those of flax. Every operation is measured for both in one run, taking turns, and the median is reported.
 
-*Warm*: nothing but values changed since the last call, as in a training loop. *Cold*: a static attribute of one layer is
-edited before every call (outside of the measured time), so that nothing that was found out about the structure may be
-used unchecked.
+*Warm*: nothing but values changed since the last call, as in a training loop. *Cold*: a static attribute of one layer
+is edited before every call (outside of the measured time), so that nothing that was found out about the structure may
+be used unchecked.
 
 Run with ``python benchmarks/graph_ops.py``.
 """

@@ -1,9 +1,9 @@
 """Facts about live values, for the decision between data and static.
 
-``nnx_rules.attributes.decide`` says what an assignment does; this module only says what the value *is*. One table maps
-exact types to facts: Pytree and Variable classes enter themselves when they are created, ``nnx.register_data_type`` adds
-the types of the user, and leaf types of Python and JAX are there from the start. What is not in the table is looked at:
-JAX either flattens it (a container) or not (other).
+``nnx_rules.attributes.decide`` says what an assignment does; this module only says what the value *is*. One table
+maps exact types to facts: Pytree and Variable classes enter themselves when they are created,
+``nnx.register_data_type`` adds the types of the user, and leaf types of Python and JAX are there from the start. What
+is not in the table is looked at: JAX either flattens it (a container) or not (other).
 
 Containers are walked one level at a time, so that a long list of numbers costs one pass over its element types, and
 data is never flattened further: a module in a list is one data leaf.

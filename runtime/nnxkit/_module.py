@@ -1,9 +1,9 @@
 """``Module``: a Pytree with methods for what models do beside computing: record intermediate values and switch
 between modes.
 
-Invariants: ``sow`` and ``perturb`` write one Variable attribute of the module, which ``nnx.pop`` takes out again; inside
-``nnx.capture`` they write only what that call asks for, and nothing of it stays behind (``_capture``). ``train``,
-``eval`` and ``set_attributes`` set attributes that exist; a name that no module has is an error.
+Invariants: ``sow`` and ``perturb`` write one Variable attribute of the module, which ``nnx.pop`` takes out again;
+inside ``nnx.capture`` they write only what that call asks for, and nothing of it stays behind (``_capture``).
+``train``, ``eval`` and ``set_attributes`` set attributes that exist; a name that no module has is an error.
 """
 
 from __future__ import annotations

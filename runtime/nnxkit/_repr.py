@@ -5,8 +5,7 @@ B)``. Inside an object an array of more than one element prints as shape and dty
 a list it prints in full.
 
 Invariants: a module prints in full once in one repr and as ``Linear(...)`` after that; an object that is being
-    printed never starts
-again, so cycles end; a class with its own ``__repr__`` is asked for it wherever it stands.
+printed never starts again, so cycles end; a class with its own ``__repr__`` is asked for it wherever it stands.
 """
 
 from __future__ import annotations

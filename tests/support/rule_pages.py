@@ -32,7 +32,10 @@ SECTIONS = ("Why it matters", "Bad", "Good", "What it does not see", "At run tim
 """The headings that every page has; a page with fixed programs has `Fixed` too."""
 
 FLAGS = frozenset({"norun", "silent", "unsafe", "unseen"})
-SETTINGS = frozenset(prefix + key for prefix in ("", "flax-", "nnxkit-") for key in ("raises", "warns")) | {"on", "rule"}
+SETTINGS = frozenset(prefix + key for prefix in ("", "flax-", "nnxkit-") for key in ("raises", "warns")) | {
+    "on",
+    "rule",
+}
 
 _FENCE = re.compile(r"^(`{3,})(.*)$")
 _MARK_COMMENT = re.compile(r"\s*# error: (?=\[)")

@@ -8,7 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nnx_lint.model.values import UNKNOWN, Array, BoundMethod, Other, Seq, Value
+from nnx_lint.model.callables import BoundMethod
+from nnx_lint.model.values import (
+    UNKNOWN,
+    Array,
+    Other,
+    Seq,
+    Value,
+)
 
 if TYPE_CHECKING:
     from nnx_lint.model.calls import Arguments

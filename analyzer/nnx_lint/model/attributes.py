@@ -11,6 +11,13 @@ import ast
 from typing import TYPE_CHECKING
 
 from nnx_lint.model import events
+from nnx_lint.model.callables import (
+    BoundMethod,
+    FuncVal,
+    SuperVal,
+    Transformed,
+    TransformVal,
+)
 from nnx_lint.model.classes import UserClass
 from nnx_lint.model.values import (
     UNKNOWN,
@@ -18,22 +25,17 @@ from nnx_lint.model.values import (
     ArrayAttr,
     Assignment,
     Attr,
-    BoundMethod,
     ClassVal,
     Const,
     DictVal,
     Ext,
     Fill,
-    FuncVal,
     ModuleVal,
     Obj,
     Other,
     Seq,
     StateVal,
-    SuperVal,
     TagVal,
-    Transformed,
-    TransformVal,
     UnionVal,
     Unknown,
     Value,

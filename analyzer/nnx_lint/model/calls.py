@@ -6,6 +6,14 @@ import ast
 from typing import TYPE_CHECKING
 
 from nnx_lint.model import attributes, events
+from nnx_lint.model.callables import (
+    BoundMethod,
+    FuncVal,
+    PartialVal,
+    SuperVal,
+    Transformed,
+    TransformVal,
+)
 from nnx_lint.model.classes import LibClass, UserClass, method_of
 from nnx_lint.model.construct import instance_of
 from nnx_lint.model.expressions import element_of, evaluate, text_of
@@ -16,19 +24,13 @@ from nnx_lint.model.values import (
     Array,
     ArrayAttr,
     Attr,
-    BoundMethod,
     ClassVal,
     Const,
     DictVal,
     Ext,
-    FuncVal,
     Obj,
     Other,
-    PartialVal,
     Seq,
-    SuperVal,
-    Transformed,
-    TransformVal,
     UnionVal,
     Value,
     VersionVal,

@@ -14,8 +14,12 @@ from nnx_rules import api
 from nnx_rules.attributes import Declaration, Status, is_checked
 
 if TYPE_CHECKING:
+    from nnx_lint.model.callables import FuncVal
     from nnx_lint.model.modules import Env, Module
-    from nnx_lint.model.values import FuncVal, Obj, Value
+    from nnx_lint.model.values import (
+        Obj,
+        Value,
+    )
 
 
 class ClassBase:
@@ -213,7 +217,7 @@ DATACLASS_DECORATORS = frozenset({"nnx.dataclass", "dataclasses.dataclass"})
 
 def method_of(cls: ClassBase, name: str) -> tuple[ClassBase, FuncVal] | None:
     """A plain method of a project class, found over its ancestors."""
-    from nnx_lint.model.values import FuncVal
+    from nnx_lint.model.callables import FuncVal
 
     found = cls.find(name) if isinstance(cls, UserClass) else None
     if found is not None and isinstance(found[1], FuncVal):

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from nnx_lint.model import annotations as annotated
 from nnx_lint.model import events
+from nnx_lint.model.callables import FuncVal, Transformed
 from nnx_lint.model.classes import ClassBase, Field, LibClass, UserClass, method_of
 from nnx_lint.model.frames import Frame
 from nnx_lint.model.modules import Env
@@ -27,10 +28,8 @@ from nnx_lint.model.values import (
     DictVal,
     Ext,
     FieldVal,
-    FuncVal,
     Obj,
     TagVal,
-    Transformed,
     Value,
     options,
 )
@@ -340,9 +339,7 @@ def dataclass_attributes(interp: Interpreter, frame: Frame, cls: UserClass, obj:
         declared = cls.declared_status(field.name)
         verdict = decide(declared, value.facts(), checked=cls.checked, declared=True)
         attr = obj.attrs[field.name] = Attr(value, declared)
-        attr.assignments.append(
-            Assignment(value, verdict.status, owner.module, field.node, None, (), verdict.broken)
-        )
+        attr.assignments.append(Assignment(value, verdict.status, owner.module, field.node, None, (), verdict.broken))
 
 
 def status_of(obj: Obj, name: str) -> Status | None:

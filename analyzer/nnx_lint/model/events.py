@@ -15,9 +15,18 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import ast
 
+    from nnx_lint.model.callables import Transformed, TransformVal
     from nnx_lint.model.classes import UserClass
     from nnx_lint.model.frames import Frame
-    from nnx_lint.model.values import Assignment, Attr, DictVal, Obj, Seq, TagVal, Transformed, TransformVal, Value
+    from nnx_lint.model.values import (
+        Assignment,
+        Attr,
+        DictVal,
+        Obj,
+        Seq,
+        TagVal,
+        Value,
+    )
     from nnx_rules.attributes import Verdict
 
 

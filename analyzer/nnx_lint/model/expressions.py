@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from nnx_lint.model import attributes, events
+from nnx_lint.model.callables import FuncVal
 from nnx_lint.model.modules import Env
 from nnx_lint.model.values import (
     NONE,
@@ -19,7 +20,6 @@ from nnx_lint.model.values import (
     Const,
     DictVal,
     Ext,
-    FuncVal,
     Obj,
     Other,
     Seq,

@@ -6,9 +6,13 @@ import ast
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from nnx_lint.model.callables import FuncVal, TransformVal
     from nnx_lint.model.classes import ClassBase
     from nnx_lint.model.modules import Env, Module
-    from nnx_lint.model.values import FuncVal, Obj, TransformVal, Value
+    from nnx_lint.model.values import (
+        Obj,
+        Value,
+    )
     from nnx_rules.transforms import Transform
 
 

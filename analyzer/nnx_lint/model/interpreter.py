@@ -16,6 +16,7 @@ import contextlib
 from typing import TYPE_CHECKING, Any
 
 from nnx_lint.model import expressions, statements
+from nnx_lint.model.callables import BoundMethod, FuncVal, PartialVal, Transformed
 from nnx_lint.model.classes import LibClass, UserClass, library_class
 from nnx_lint.model.events import Mutated
 from nnx_lint.model.frames import Frame, TraceScope
@@ -24,16 +25,12 @@ from nnx_lint.model.values import (
     NONE,
     UNKNOWN,
     Array,
-    BoundMethod,
     ClassVal,
     Const,
     DictVal,
-    FuncVal,
     Obj,
     ParameterVal,
-    PartialVal,
     Seq,
-    Transformed,
     Unknown,
     Value,
     join,
@@ -43,11 +40,11 @@ from nnx_lint.model.values import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
 
+    from nnx_lint.model.callables import TransformVal
     from nnx_lint.model.calls import Arguments
     from nnx_lint.model.classes import ClassBase
     from nnx_lint.model.events import Event
     from nnx_lint.model.modules import Module, Project
-    from nnx_lint.model.values import TransformVal
 
 MAX_DEPTH = 7
 """How deep calls are followed."""

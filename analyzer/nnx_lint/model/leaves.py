@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from nnx_lint.model.attributes import attribute_names, attribute_of
+from nnx_lint.model.callables import FuncVal
 from nnx_lint.model.classes import ClassBase, LibClass, UserClass
 from nnx_lint.model.members import is_settled
 from nnx_lint.model.values import (
@@ -22,7 +23,6 @@ from nnx_lint.model.values import (
     Const,
     DictVal,
     Ext,
-    FuncVal,
     Obj,
     Other,
     Seq,

@@ -5,30 +5,25 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from nnx_lint.model import attributes, events
+from nnx_lint.model import attributes, events, python
 from nnx_lint.model.arrays import array_call
+from nnx_lint.model.callables import BoundMethod, PartialVal, TransformVal
 from nnx_lint.model.classes import LibClass, UserClass, library_class
 from nnx_lint.model.expressions import element_of, text_of
 from nnx_lint.model.leaves import forget_variables
 from nnx_lint.model.values import (
-    NUMBER,
     STRING,
     UNKNOWN,
     Array,
-    BoundMethod,
     ClassVal,
     Const,
-    DictVal,
     Ext,
     FieldVal,
     GraphDefVal,
     Obj,
-    Other,
-    PartialVal,
     Seq,
     StateVal,
     TagVal,
-    TransformVal,
     Value,
     present,
 )
@@ -462,76 +457,6 @@ def _with_attributes(interp: Interpreter, frame: Frame, args: Arguments, node: a
     return shown
 
 
-def _sequence(type_name: str) -> Handler:
-    def handler(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
-        given = args.get(0)
-        if given is None:
-            return Seq(type_name, [], frame.level, exact=not args.starred, node=node)
-        if isinstance(given, Seq):
-            return Seq(type_name, given.items, frame.level, exact=given.exact and given.type != "set", node=node)
-        return Seq(type_name, [element_of(given, frame.level)], frame.level, exact=False, node=node)
-
-    return handler
-
-
-def _dict(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
-    given = args.get(0)
-    items: list[tuple[Value, Value]] = []
-    exact = not args.starred
-    if isinstance(given, DictVal):
-        items.extend(given.items)
-        exact = exact and given.exact
-    elif given is not None:
-        pair = element_of(given, frame.level)
-        held = pair.items[1] if isinstance(pair, Seq) and pair.exact and len(pair.items) == 2 else UNKNOWN
-        items.append((UNKNOWN, held))
-        exact = False
-    items.extend((Const(key), value) for key, value in args.keywords.items() if key != "**")
-    return DictVal(items, frame.level, exact=exact, node=node)
-
-
-def _zip(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
-    parts = [element_of(value, frame.level) if value is not None else UNKNOWN for value in args.positional]
-    return Seq("generator", [Seq("tuple", parts, frame.level)], frame.level, exact=False)
-
-
-def _enumerate(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
-    element = element_of(args.get(0) or UNKNOWN, frame.level)
-    return Seq("generator", [Seq("tuple", [NUMBER, element], frame.level)], frame.level, exact=False)
-
-
-def _range(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
-    return Seq("range", [NUMBER], frame.level, exact=False)
-
-
-def _elements_as(type_name: str) -> Handler:
-    def handler(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
-        return Seq(type_name, [element_of(args.get(0) or UNKNOWN, frame.level)], frame.level, exact=False)
-
-    return handler
-
-
-def _map(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
-    from nnx_lint.model.calls import Arguments as CallArguments
-    from nnx_lint.model.calls import invoke
-
-    func = args.get(0) or UNKNOWN
-    elements: list[Value | None] = [element_of(value or UNKNOWN, frame.level) for value in args.positional[1:]]
-    return Seq(
-        "map",
-        [invoke(interp, frame, func, CallArguments(node, elements, {}, []), node, name)],
-        frame.level,
-        exact=False,
-    )
-
-
-def _plain(what: str) -> Handler:
-    def handler(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
-        return Other(what)
-
-    return handler
-
-
 def _register(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
     """``jax.tree_util.register_*(Class, ...)``: instances are containers from here on."""
     cls = args.get(0)
@@ -547,37 +472,8 @@ def _register_data(interp: Interpreter, frame: Frame, args: Arguments, node: ast
     return cls if cls is not None else UNKNOWN
 
 
-def _hasattr(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
-    target, key = args.get(0), args.get(1)
-    if isinstance(target, Ext) and target.name == "nnx" and isinstance(key, Const):
-        known = f"nnx.{key.value}"
-        if library_class(known) is not None or known in HANDLERS:
-            return Const(True)
-    return Other("a bool")
-
-
-def _getattr(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
-    target, key = args.get(0), args.get(1)
-    if target is None or not isinstance(key, Const) or not isinstance(key.value, str):
-        return UNKNOWN
-    if len(args.positional) > 2 and not isinstance(present(target), Obj):
-        return UNKNOWN
-    return attributes.get_attribute(interp, frame, target, key.value, node)
-
-
-def _setattr(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
-    target, key, value = args.get(0), args.get(1), args.get(2)
-    where = args.node_of(0)
-    if target is None or value is None or where is None:
-        return UNKNOWN
-    if isinstance(key, Const) and isinstance(key.value, str):
-        attributes.set_attribute(interp, frame, target, text_of(where), key.value, value, args.node_of(2), node)
-    elif isinstance(target, Obj) and target is not frame.initializing:
-        attributes.mutate(interp, frame, target, text_of(where), "`setattr(...)`", "write", node)
-    return UNKNOWN
-
-
 HANDLERS: dict[str, Handler] = {
+    **python.HANDLERS,
     "nnx.data": _tag(Tag.DATA),
     "nnx.static": _tag(Tag.STATIC),
     "dataclasses.field": _field,
@@ -594,32 +490,6 @@ HANDLERS: dict[str, Handler] = {
     "nnx.clone": _same,
     "nnx.view": _with_attributes,
     "nnx.with_attributes": _with_attributes,
-    "builtins.list": _sequence("list"),
-    "builtins.tuple": _sequence("tuple"),
-    "builtins.set": _sequence("set"),
-    "builtins.frozenset": _sequence("frozenset"),
-    "collections.deque": _sequence("deque"),
-    "builtins.sorted": _sequence("list"),
-    "builtins.reversed": _elements_as("generator"),
-    "builtins.filter": _elements_as("generator"),
-    "builtins.dict": _dict,
-    "collections.OrderedDict": _dict,
-    "builtins.zip": _zip,
-    "builtins.enumerate": _enumerate,
-    "builtins.range": _range,
-    "builtins.map": _map,
-    "builtins.int": _plain("an int"),
-    "builtins.float": _plain("a float"),
-    "builtins.bool": _plain("a bool"),
-    "builtins.str": _plain("a string"),
-    "builtins.len": _plain("an int"),
-    "builtins.isinstance": _plain("a bool"),
-    "builtins.hasattr": _hasattr,
-    "builtins.callable": _plain("a bool"),
-    "builtins.repr": _plain("a string"),
-    "builtins.id": _plain("an int"),
-    "builtins.hash": _plain("an int"),
-    "builtins.getattr": _getattr,
     "jax.tree_util.register_pytree_node": _register,
     "jax.tree_util.register_pytree_with_keys": _register,
     "jax.tree_util.register_pytree_node_class": _register,
@@ -627,5 +497,4 @@ HANDLERS: dict[str, Handler] = {
     "jax.tree_util.register_dataclass": _register,
     "jax.tree_util.register_static": _register,
     "nnx.register_data_type": _register_data,
-    "builtins.setattr": _setattr,
 }

@@ -17,7 +17,10 @@ from nnx_lint.source import SourceError, SourceFile
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from nnx_lint.model.values import FuncVal, Value
+    from nnx_lint.model.callables import FuncVal
+    from nnx_lint.model.values import (
+        Value,
+    )
 
 
 class Env:

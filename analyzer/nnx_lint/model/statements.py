@@ -6,13 +6,13 @@ import ast
 from typing import TYPE_CHECKING
 
 from nnx_lint.model import attributes, construct, events, expressions, imports
+from nnx_lint.model.callables import FuncVal
 from nnx_lint.model.expressions import evaluate
 from nnx_lint.model.values import (
     NONE,
     UNKNOWN,
     DictVal,
     Ext,
-    FuncVal,
     Obj,
     Seq,
     Unknown,

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from nnx_lint.model.classes import ClassBase
     from nnx_lint.model.modules import Module
     from nnx_rules.registry import Rule
-    from nnx_rules.transforms import Transform
 
 MAX_NESTING = 8
 """How deep containers are looked into: a list may hold itself, and the same list many times over."""
@@ -97,7 +96,8 @@ STRING = Other("a string")
 
 
 class VersionVal(Value):
-    """The version of flax or jax, or something computed from it. It compares as the newest, for which code is checked."""
+    """The version of flax or jax, or something computed from it. It compares as the newest, for which code is checked.
+    """
 
     __slots__ = ()
     kind = Kind.OTHER
@@ -425,121 +425,6 @@ class FieldVal(Value):
     def __init__(self, keywords: dict[str, Value], node: ast.Call) -> None:
         self.keywords = keywords
         self.node = node
-
-
-class FuncVal(Value):
-    """A function of the project: ``def``, ``async def`` or ``lambda``, with the scope that it closes over."""
-
-    __slots__ = ("cls", "decorators", "defaults", "env", "module", "node")
-    kind = Kind.OTHER
-
-    def __init__(
-        self,
-        node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda,
-        module: Module,
-        env: object,
-        cls: ClassBase | None = None,
-    ) -> None:
-        self.node = node
-        self.module = module
-        self.env = env
-        self.cls = cls
-        self.defaults: dict[str, Value] = {}
-        self.decorators: tuple[str, ...] = ()
-
-    @property
-    def name(self) -> str:
-        return getattr(self.node, "name", "<lambda>")
-
-    def describe(self) -> str:
-        return "a lambda" if self.name == "<lambda>" else f"the function `{self.name}`"
-
-
-class BoundMethod(Value):
-    """A method of an object; ``func`` is ``None`` for methods of library classes."""
-
-    __slots__ = ("func", "name", "receiver")
-    kind = Kind.OTHER
-
-    def __init__(self, receiver: Value, name: str, func: Value | None = None) -> None:
-        self.receiver = receiver
-        self.name = name
-        self.func = func
-
-    def describe(self) -> str:
-        return f"the bound method `{self.name}`"
-
-
-class SuperVal(Value):
-    """The result of ``super()``."""
-
-    __slots__ = ("after", "receiver")
-
-    def __init__(self, receiver: Obj, after: ClassBase) -> None:
-        self.receiver = receiver
-        self.after = after
-
-    def method(self, name: str) -> BoundMethod | None:
-        """The method of this name of the next class that has it."""
-        from nnx_lint.model.classes import LibClass, UserClass
-
-        ancestors = self.receiver.cls.ancestors
-        start = next((i for i, item in enumerate(ancestors) if item is self.after), len(ancestors)) + 1
-        for item in ancestors[start:]:
-            if isinstance(item, UserClass):
-                if name in item.methods:
-                    return BoundMethod(self.receiver, name, item.methods[name])
-                if name == "__init__" and item.own_dataclass:
-                    return None
-            elif isinstance(item, LibClass):
-                return BoundMethod(self.receiver, name)
-        return None
-
-
-class PartialVal(Value):
-    """``functools.partial(func, *args, **kwargs)``."""
-
-    __slots__ = ("args", "func", "keywords")
-    kind = Kind.OTHER
-
-    def __init__(self, func: Value, args: Sequence[Value], keywords: dict[str, Value]) -> None:
-        self.func = func
-        self.args = list(args)
-        self.keywords = keywords
-
-    def describe(self) -> str:
-        return "a partial"
-
-
-class TransformVal(Value):
-    """A transform that has its options but not yet its function: ``nnx.jit(static_argnums=0)``, ``partial(jax.jit,
-    ...)``.
-    """
-
-    __slots__ = ("keywords", "module", "node", "row", "text")
-    kind = Kind.OTHER
-
-    def __init__(self, row: Transform, text: str, keywords: dict[str, Value], node: ast.AST, module: Module) -> None:
-        self.module = module
-        self.row = row
-        self.text = text
-        self.keywords = keywords
-        self.node = node
-
-
-class Transformed(Value):
-    """A function under a transform of wrapper form."""
-
-    __slots__ = ("applied", "func", "ran")
-    kind = Kind.OTHER
-
-    def __init__(self, applied: TransformVal, func: Value) -> None:
-        self.applied = applied
-        self.func = func
-        self.ran = False
-
-    def describe(self) -> str:
-        return f"a function under `{self.applied.text}`"
 
 
 class GraphDefVal(Value):

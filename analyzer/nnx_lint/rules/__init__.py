@@ -1,4 +1,6 @@
-"""The rules' checks, one module a rule or a few that judge the same facts, in folders by family. Importing them registers them."""
+"""The rules' checks, one module a rule or a few that judge the same facts, in folders by family. Importing them
+registers them.
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
 """Optimizers: optax transformations with their state kept in Variables.
 
 Invariants: ``opt_state`` has the structure that ``tx.init`` gave it, with every leaf in a Variable (``OptVariable``
-    for a leaf that belongs to a
-Variable of the model, ``OptArray`` for any other); ``update`` computes everything first and writes only when
-nothing failed.
+for a leaf that belongs to a Variable of the model, ``OptArray`` for any other); ``update`` computes everything first
+and writes only when nothing failed.
 """
 
 from __future__ import annotations

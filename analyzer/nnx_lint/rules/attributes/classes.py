@@ -7,10 +7,16 @@ from typing import TYPE_CHECKING
 
 from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
 from nnx_lint.model.attributes import attribute_of
+from nnx_lint.model.callables import BoundMethod, FuncVal, PartialVal
 from nnx_lint.model.classes import UserClass
 from nnx_lint.model.events import ClassDefined, Constructed, Returned
 from nnx_lint.model.modules import Env
-from nnx_lint.model.values import BoundMethod, Const, FuncVal, Obj, PartialVal, Seq, Value
+from nnx_lint.model.values import (
+    Const,
+    Obj,
+    Seq,
+    Value,
+)
 from nnx_lint.reporting import Reporter, judges
 from nnx_lint.rules.edits import replace
 from nnx_lint.rules.spelling import spelled

@@ -8,9 +8,17 @@ import ast
 from typing import TYPE_CHECKING
 
 from nnx_lint.diagnostics import Edit, Fix, Span
+from nnx_lint.model.callables import BoundMethod
 from nnx_lint.model.classes import LibClass, UserClass
 from nnx_lint.model.events import AttributeSet, Called, Constructed, ContainerFilled
-from nnx_lint.model.values import BoundMethod, ClassVal, DictVal, Fill, Obj, Seq, Value
+from nnx_lint.model.values import (
+    ClassVal,
+    DictVal,
+    Fill,
+    Obj,
+    Seq,
+    Value,
+)
 from nnx_lint.reporting import Reporter, judges, related
 from nnx_lint.rules.attributes.mends import as_data, wrapper_of
 from nnx_lint.rules.attributes.usage import is_handed_over, is_used_plainly

@@ -6,9 +6,19 @@ from typing import TYPE_CHECKING
 
 from nnx_lint.diagnostics import Fix
 from nnx_lint.model.arrays import NNX_ARRAYS
+from nnx_lint.model.callables import BoundMethod, FuncVal
 from nnx_lint.model.classes import UserClass
 from nnx_lint.model.events import AttributeSet, Constructed
-from nnx_lint.model.values import BoundMethod, ClassVal, Const, DictVal, Ext, FuncVal, Seq, TagVal, UnionVal, Value
+from nnx_lint.model.values import (
+    ClassVal,
+    Const,
+    DictVal,
+    Ext,
+    Seq,
+    TagVal,
+    UnionVal,
+    Value,
+)
 from nnx_lint.reporting import Reporter, judges, related
 from nnx_lint.rules.edits import unwrap, wrap
 from nnx_lint.rules.spelling import spelled

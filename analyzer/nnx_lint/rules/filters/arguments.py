@@ -9,9 +9,17 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
+from nnx_lint.model.callables import FuncVal
 from nnx_lint.model.events import Called
 from nnx_lint.model.library import FilterVal
-from nnx_lint.model.values import AliasVal, ClassVal, Const, FuncVal, Seq, UnionTypeVal, Value
+from nnx_lint.model.values import (
+    AliasVal,
+    ClassVal,
+    Const,
+    Seq,
+    UnionTypeVal,
+    Value,
+)
 from nnx_lint.reporting import Reporter, judges
 from nnx_lint.rules.filters.reading import filter_lists, library_name
 from nnx_rules.rules import filters as rules

@@ -7,11 +7,19 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
+from nnx_lint.model.callables import BoundMethod, Transformed
 from nnx_lint.model.classes import UserClass
 from nnx_lint.model.events import Called
 from nnx_lint.model.leaves import Contents, contents
 from nnx_lint.model.library import FilterVal
-from nnx_lint.model.values import BoundMethod, DictVal, Obj, Seq, StateVal, Transformed, Value, present
+from nnx_lint.model.values import (
+    DictVal,
+    Obj,
+    Seq,
+    StateVal,
+    Value,
+    present,
+)
 from nnx_lint.reporting import Reporter, judges
 from nnx_lint.rules.filters.edits import add_rest
 from nnx_lint.rules.filters.expressions import ARRAY, expression, is_subtype, type_name

@@ -14,8 +14,18 @@ import functools
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
+from nnx_lint.model.callables import BoundMethod, PartialVal
 from nnx_lint.model.library import FilterVal
-from nnx_lint.model.values import BoundMethod, ClassVal, DictVal, Ext, Obj, PartialVal, Seq, StateVal, Value, present
+from nnx_lint.model.values import (
+    ClassVal,
+    DictVal,
+    Ext,
+    Obj,
+    Seq,
+    StateVal,
+    Value,
+    present,
+)
 from nnx_lint.rules.filters.expressions import MAX_DEPTH, describe, expression
 from nnx_rules import api
 from nnx_rules.filters import Expr, OfType, Opaque

@@ -7,20 +7,18 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from nnx_lint.diagnostics import Edit, Fix, Span
+from nnx_lint.model.callables import BoundMethod, FuncVal, PartialVal
 from nnx_lint.model.classes import ClassBase
 from nnx_lint.model.events import Called
 from nnx_lint.model.values import (
     AliasVal,
     Array,
-    BoundMethod,
     ClassVal,
     Const,
     DictVal,
     Ext,
-    FuncVal,
     GraphDefVal,
     Obj,
-    PartialVal,
     Seq,
     StateVal,
     UnionTypeVal,

@@ -11,10 +11,18 @@ import re
 from typing import TYPE_CHECKING
 
 from nnx_lint.model.attributes import attribute_names, attribute_of
+from nnx_lint.model.callables import BoundMethod, FuncVal, PartialVal, Transformed
 from nnx_lint.model.classes import UserClass
 from nnx_lint.model.events import Called, Returned, TransformApplied
 from nnx_lint.model.expressions import text_of
-from nnx_lint.model.values import BoundMethod, DictVal, Ext, FuncVal, Obj, PartialVal, Seq, Transformed, Value, options
+from nnx_lint.model.values import (
+    DictVal,
+    Ext,
+    Obj,
+    Seq,
+    Value,
+    options,
+)
 from nnx_lint.reporting import Reporter, judges, related
 from nnx_lint.rules.traces.captures import owner_at
 from nnx_rules import transforms

@@ -10,12 +10,19 @@ from typing import TYPE_CHECKING
 
 from nnx_lint.diagnostics import Edit, Fix
 from nnx_lint.model.attributes import attribute_of
+from nnx_lint.model.callables import BoundMethod, FuncVal, Transformed
 from nnx_lint.model.classes import UserClass
 from nnx_lint.model.events import ClassDefined, Constructed
 from nnx_lint.model.interpreter import kept_positions
 from nnx_lint.model.library import literal_positions
 from nnx_lint.model.modules import Env
-from nnx_lint.model.values import BoundMethod, Const, Ext, FuncVal, Obj, Transformed, Value, options
+from nnx_lint.model.values import (
+    Const,
+    Ext,
+    Obj,
+    Value,
+    options,
+)
 from nnx_lint.reporting import Reporter, judges
 from nnx_rules.attributes import Kind
 from nnx_rules.rules import traces as rules
@@ -24,7 +31,7 @@ from nnx_rules.transforms import Arguments
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from nnx_lint.model.values import TransformVal
+    from nnx_lint.model.callables import TransformVal
 
 DATA = frozenset({Kind.ARRAY, Kind.VARIABLE, Kind.PYTREE, Kind.REGISTERED})
 

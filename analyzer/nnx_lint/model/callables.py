@@ -1,0 +1,136 @@
+"""Abstract functions: what can be called, and what a transform made of it.
+
+Invariants: a function is compared by its syntax node, not by identity: executing a ``def`` twice gives two values of
+one function. A transform that has no function yet and a function under a transform are values of their own, so that
+decorators, calls and partials meet in one place.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from nnx_lint.model.values import Obj, Value
+from nnx_rules.attributes import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from nnx_lint.model.classes import ClassBase
+    from nnx_lint.model.modules import Module
+    from nnx_rules.transforms import Transform
+
+
+class FuncVal(Value):
+    """A function of the project: ``def``, ``async def`` or ``lambda``, with the scope that it closes over."""
+
+    __slots__ = ("cls", "decorators", "defaults", "env", "module", "node")
+    kind = Kind.OTHER
+
+    def __init__(
+        self,
+        node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda,
+        module: Module,
+        env: object,
+        cls: ClassBase | None = None,
+    ) -> None:
+        self.node = node
+        self.module = module
+        self.env = env
+        self.cls = cls
+        self.defaults: dict[str, Value] = {}
+        self.decorators: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return getattr(self.node, "name", "<lambda>")
+
+    def describe(self) -> str:
+        return "a lambda" if self.name == "<lambda>" else f"the function `{self.name}`"
+
+
+class BoundMethod(Value):
+    """A method of an object; ``func`` is ``None`` for methods of library classes."""
+
+    __slots__ = ("func", "name", "receiver")
+    kind = Kind.OTHER
+
+    def __init__(self, receiver: Value, name: str, func: Value | None = None) -> None:
+        self.receiver = receiver
+        self.name = name
+        self.func = func
+
+    def describe(self) -> str:
+        return f"the bound method `{self.name}`"
+
+
+class SuperVal(Value):
+    """The result of ``super()``."""
+
+    __slots__ = ("after", "receiver")
+
+    def __init__(self, receiver: Obj, after: ClassBase) -> None:
+        self.receiver = receiver
+        self.after = after
+
+    def method(self, name: str) -> BoundMethod | None:
+        """The method of this name of the next class that has it."""
+        from nnx_lint.model.classes import LibClass, UserClass
+
+        ancestors = self.receiver.cls.ancestors
+        start = next((i for i, item in enumerate(ancestors) if item is self.after), len(ancestors)) + 1
+        for item in ancestors[start:]:
+            if isinstance(item, UserClass):
+                if name in item.methods:
+                    return BoundMethod(self.receiver, name, item.methods[name])
+                if name == "__init__" and item.own_dataclass:
+                    return None
+            elif isinstance(item, LibClass):
+                return BoundMethod(self.receiver, name)
+        return None
+
+
+class PartialVal(Value):
+    """``functools.partial(func, *args, **kwargs)``."""
+
+    __slots__ = ("args", "func", "keywords")
+    kind = Kind.OTHER
+
+    def __init__(self, func: Value, args: Sequence[Value], keywords: dict[str, Value]) -> None:
+        self.func = func
+        self.args = list(args)
+        self.keywords = keywords
+
+    def describe(self) -> str:
+        return "a partial"
+
+
+class TransformVal(Value):
+    """A transform that has its options but not yet its function: ``nnx.jit(static_argnums=0)``, ``partial(jax.jit,
+    ...)``.
+    """
+
+    __slots__ = ("keywords", "module", "node", "row", "text")
+    kind = Kind.OTHER
+
+    def __init__(self, row: Transform, text: str, keywords: dict[str, Value], node: ast.AST, module: Module) -> None:
+        self.module = module
+        self.row = row
+        self.text = text
+        self.keywords = keywords
+        self.node = node
+
+
+class Transformed(Value):
+    """A function under a transform of wrapper form."""
+
+    __slots__ = ("applied", "func", "ran")
+    kind = Kind.OTHER
+
+    def __init__(self, applied: TransformVal, func: Value) -> None:
+        self.applied = applied
+        self.func = func
+        self.ran = False
+
+    def describe(self) -> str:
+        return f"a function under `{self.applied.text}`"
