@@ -29,7 +29,8 @@ class Linear(nnx.Module):
         self.bias = nnx.Param(jnp.zeros(outputs))
 
     def __call__(self, x: jax.Array) -> jax.Array:
-        return x @ self.kernel[...] + self.bias[...]
+        y: jax.Array = x @ self.kernel[...] + self.bias[...]
+        return y
 
 
 class SpiralNet(nnx.Module):

@@ -73,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):  # a terminal that lacks a character must not end the run
             stream.reconfigure(errors="backslashreplace")
     collecting = gc.isenabled()
-    gc.disable()  # Syntax trees are millions of objects that all live on: to look for garbage takes longer than to parse.
+    gc.disable()  # Syntax trees are millions of objects that all live on: looking for garbage costs more than parsing.
     try:
         code = _dispatch(words)
         sys.stdout.flush()

@@ -114,7 +114,7 @@ class LibraryClass:
         more: whether an instance may hold others.
         call: what calling an instance does to it.
         pure_when: constructor or call keywords with the value that makes the call pure (``use_running_average=True``).
-        stateful_when: constructor or call keywords with the value that makes the call change state, whatever else is given.
+        stateful_when: constructor or call keywords with the value that makes the call change state in any case.
         stateful_with: constructor keywords that must be given, and not with one of these values, for the call to change
             state (``dropout_rate=0.1``).
         methods: effect of methods by name, besides ``__call__``.

@@ -17,7 +17,8 @@ import dataclasses
 import functools
 import warnings
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from types import EllipsisType
+from typing import Any, ClassVar, Generic, Self, TypeVar, overload
 
 import jax
 import numpy as np
@@ -244,6 +245,10 @@ class Variable(VariableOperators, Generic[A]):
         else:
             object.__setattr__(self, "_raw_value", value)
 
+    @overload
+    def __getitem__(self, key: EllipsisType) -> A: ...
+    @overload
+    def __getitem__(self, key: Any) -> Any: ...
     def __getitem__(self, key: Any) -> Any:
         value = self.get_value()
         return value if key is Ellipsis and isinstance(value, jax.Array) else value[key]

@@ -96,8 +96,7 @@ STRING = Other("a string")
 
 
 class VersionVal(Value):
-    """The version of flax or jax, or something computed from it. It compares as the newest, for which code is checked.
-    """
+    """The version of flax or jax, or something computed from it. It compares as the newest one does."""
 
     __slots__ = ()
     kind = Kind.OTHER

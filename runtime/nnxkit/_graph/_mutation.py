@@ -79,15 +79,24 @@ class _Writes:
     """Everything that an update will write."""
 
     def __init__(self) -> None:
-        self.variables: list[tuple[Path, Variable[Any], Any, Any]] = []  # the last one is the new raw value
+        self.variables: list[tuple[Path, Variable[Any], Any, Any]] = []  # with the old and the new raw value
+        self.metadata: list[tuple[Variable[Any], Mapping[str, Any]]] = []
         self.refs: list[tuple[Path, jax.Ref, Any]] = []
         self.slots: list[tuple[Path, Slot, Any]] = []
 
     def add_object(self, path: Path, target: Any, leaf: Any) -> None:
-        if isinstance(target, Variable):
-            self.variables.append((path, target, leaf, leaf._raw_value if isinstance(leaf, Variable) else leaf))
-        else:
+        if not isinstance(target, Variable):
             self.refs.append((path, target, leaf))
+            return
+        new, old = leaf, target._raw_value
+        if isinstance(leaf, Variable):
+            new, metadata = leaf._raw_value, leaf._var_metadata
+            if metadata is not target._var_metadata and metadata != target._var_metadata:
+                self.metadata.append((target, metadata))
+        if kind_of(old) is Kind.REF:
+            self.refs.append((path, old, new))
+        else:
+            self.variables.append((path, target, old, new))
 
     def add_slot(self, path: Path, slot: Slot, leaf: Any) -> None:
         if leaf is not slot.owner[slot.key]:
@@ -96,12 +105,14 @@ class _Writes:
     def check(self) -> None:
         """Raise for the first write that must not happen."""
         traces: dict[int, tuple[TraceState, str]] = {}
-        for path, variable, leaf, value in self.variables:
-            old = variable._raw_value
-            _check_shape(path, old, value)
-            if kind_of(old) is not Kind.REF or _changes_metadata(variable, leaf):
-                trace = variable._trace_state
+        for path, variable, old, new in self.variables:
+            _check_shape(path, old, new)
+            trace = variable._trace_state
+            if id(trace) not in traces:
                 traces[id(trace)] = (trace, type(variable).__name__)
+        for variable, _ in self.metadata:
+            trace = variable._trace_state
+            traces[id(trace)] = (trace, type(variable).__name__)
         for path, ref, leaf in self.refs:
             _check_shape(path, ref, leaf)
         for path, slot, leaf in self.slots:
@@ -119,23 +130,14 @@ class _Writes:
 
     def write(self) -> None:
         """Write it all; nothing here fails."""
-        for _, variable, leaf, value in self.variables:
-            if kind_of(variable._raw_value) is Kind.REF:
-                variable._raw_value[...] = _read(value)
-            else:
-                _set(variable, "_raw_value", value)
-            if _changes_metadata(variable, leaf):
-                variable._replace_metadata(leaf._var_metadata)
+        for _, variable, _, new in self.variables:
+            _set(variable, "_raw_value", new)
+        for variable, metadata in self.metadata:
+            variable._replace_metadata(metadata)
         for _, ref, leaf in self.refs:
             ref[...] = _read(leaf)
         for _, slot, leaf in self.slots:
             slot.owner[slot.key] = leaf
-
-
-def _changes_metadata(variable: Variable[Any], leaf: Any) -> bool:
-    if not isinstance(leaf, Variable) or leaf._var_metadata is variable._var_metadata:
-        return False
-    return leaf._var_metadata != variable._var_metadata
 
 
 def _check_shape(path: Path, old: Any, new: Any) -> None:

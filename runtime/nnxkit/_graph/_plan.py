@@ -235,13 +235,15 @@ class Walk:
         """
         kind = kind_of(root)
         top = Child(None, kind, root) if kind > Kind.LEAF else Child(None, Kind.LEAF, None, [root], 0)
-        visit: dict[Kind, Callable[[Child, Path], Layout | None]] = {
+        visitors: dict[Kind, Callable[[Child, Path], Layout | None]] = {
             Kind.LEAF: self.leaf,
             Kind.VARIABLE: self.variable,
             Kind.REF: self.reference,
             Kind.CONTAINER: self.container,
             Kind.PYTREE: self.pytree,
         }
+        # By number: to hash a member of an enumeration takes longer than everything else in the loop below.
+        visit = [visitors.get(kind, self.leaf) for kind in Kind]
         children: Iterator[Child] = iter((top,))
         node, path = None, None
         stack: list[tuple[Iterator[Child], Any, Path | None, TraceState | None]] = []
@@ -285,8 +287,13 @@ class Walk:
 
     def variable(self, child: Child, path: Path) -> None:
         value: Variable[Any] = child.value
-        if self.is_known(value):
+        identity = id(value)
+        known = self.index.get(identity)
+        if known is not None:
+            self.records.append(RefRecord(known))
             return
+        self.index[identity] = self.base + len(self.met)
+        self.met.append(value)
         metadata = value._var_metadata
         record = self.variable_records.get(id(metadata))
         if record is None or record.type is not type(value):
