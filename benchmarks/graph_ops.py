@@ -3,9 +3,9 @@
 The same model is defined once, over both libraries: blocks of Linear, LayerNorm, Linear, whose layers have as many
 attributes as those of flax. Every operation is measured for both in one run, taking turns, and the median is reported.
 
-*Warm*: nothing but values changed since the last call, as in a training loop. *Cold*: a static attribute of one layer
-is edited before every call (outside of the measured time), so that nothing that was found out about the structure may
-be used unchecked.
+*Warm*: nothing but values changed since the last call, as in a training loop. *Static edit*: a static attribute of one
+layer is set before every call, as by ``model.eval()``. *Replaced*: one Variable is replaced before every call, so that
+the graph has to be walked again. The edits are outside of the measured time.
 
 Run with ``python benchmarks/graph_ops.py``.
 """
@@ -84,13 +84,32 @@ def operations(nnx: ModuleType, model: Any) -> dict[str, Callable[[], Any]]:
     }
 
 
+def edit_static(model: Any, turn: int) -> None:
+    layer = model.blocks[len(model.blocks) // 2].first
+    layer.use_bias = turn % 2 == 0
+
+
+def replace_variable(model: Any, turn: int) -> None:
+    layer = model.blocks[len(model.blocks) // 2].first
+    layer.bias = type(layer.bias)(layer.bias[...])
+
+
+EDITS: dict[str, Callable[[Any, int], None]] = {
+    "warm": lambda model, turn: None,
+    "static edit": edit_static,
+    "replaced": replace_variable,
+}
+
+
 def timed(call: Callable[[], Any]) -> float:
     start = time.perf_counter()
     call()
     return time.perf_counter() - start
 
 
-def measure(libraries: dict[str, ModuleType], blocks: int, rounds: int, *, cold: bool) -> dict[str, dict[str, float]]:
+def measure(
+    libraries: dict[str, ModuleType], blocks: int, rounds: int, edit: Callable[[Any, int], None]
+) -> dict[str, dict[str, float]]:
     """Median seconds by operation and library."""
     models = {name: define_model(nnx)(blocks) for name, nnx in libraries.items()}
     calls = {name: operations(nnx, models[name]) for name, nnx in libraries.items()}
@@ -99,8 +118,7 @@ def measure(libraries: dict[str, ModuleType], blocks: int, rounds: int, *, cold:
         samples: dict[str, list[float]] = {name: [] for name in libraries}
         for turn in range(-3, rounds):
             for name, model in models.items():
-                if cold:
-                    model.blocks[blocks // 2].first.use_bias = turn % 2 == 0
+                edit(model, turn)
                 seconds = timed(calls[name][operation])
                 if turn >= 0:
                     samples[name].append(seconds)
@@ -121,12 +139,11 @@ def main() -> None:
     print("| leaves | structure | operation | flax.nnx µs | nnxkit µs | ratio |")
     print("|---:|---|---|---:|---:|---:|")
     for blocks in (12, 117):
-        for cold in (False, True):
+        for structure, edit in EDITS.items():
             gc.collect()
             gc.disable()
-            for operation, seconds in measure(libraries, blocks, rounds, cold=cold).items():
+            for operation, seconds in measure(libraries, blocks, rounds, edit).items():
                 flax_us, own_us = seconds["flax"] * 1e6, seconds["nnxkit"] * 1e6
-                structure = "cold" if cold else "warm"
                 times = f"{flax_us:.0f} | {own_us:.0f} | {flax_us / own_us:.1f}×"
                 print(f"| {6 * blocks} | {structure} | `{operation}` | {times} |")
             gc.enable()

@@ -235,15 +235,13 @@ class Walk:
         """
         kind = kind_of(root)
         top = Child(None, kind, root) if kind > Kind.LEAF else Child(None, Kind.LEAF, None, [root], 0)
-        visitors: dict[Kind, Callable[[Child, Path], Layout | None]] = {
+        visit: dict[Kind, Callable[[Child, Path], Layout | None]] = {
             Kind.LEAF: self.leaf,
             Kind.VARIABLE: self.variable,
             Kind.REF: self.reference,
             Kind.CONTAINER: self.container,
             Kind.PYTREE: self.pytree,
         }
-        # By number: to hash a member of an enumeration takes longer than everything else in the loop below.
-        visit = [visitors.get(kind, self.leaf) for kind in Kind]
         children: Iterator[Child] = iter((top,))
         node, path = None, None
         stack: list[tuple[Iterator[Child], Any, Path | None, TraceState | None]] = []
