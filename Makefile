@@ -42,7 +42,7 @@ format: $(DEV)  ## mend what ruff can mend
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-primer: $(DEV)  ## lint a dozen pinned real packages, compare with the recorded findings
+primer: $(DEV)  ## lint pinned real packages, compare with the recorded findings
 	$(BIN)/python scripts/primer.py
 
 bench: $(DEV)  ## measure against flax and a bare interpreter

@@ -327,8 +327,7 @@ class InvalidFilter(FilterTypeError):
         self.misuse = misuse
         self.replacement = replacement
         self.mend = misuse.mend.format(mend=replacement)
-        # The repr of a Variable shows its array, which can be long and can fail while a function is traced.
-        shown = f"an instance of {type(given).__name__}" if misuse is Misuse.INSTANCE else reprlib.repr(given)
+        shown = _shown(given, misuse)
         super().__init__(
             INVALID_FILTER.message_for(value=f"{shown}, {misuse.problem}," if misuse.problem else shown),
             rule=INVALID_FILTER,
@@ -337,6 +336,15 @@ class InvalidFilter(FilterTypeError):
 
     def __reduce__(self) -> tuple[type, tuple[object, Misuse, str]]:
         return type(self), (self.given, self.misuse, self.replacement)
+
+
+def _shown(given: object, misuse: Misuse) -> str:
+    """What was given, short: the repr of a Variable shows its array, that of a union the modules of its types."""
+    if misuse is Misuse.INSTANCE:
+        return f"an instance of {type(given).__name__}"
+    if misuse is Misuse.UNION:
+        return "`" + " | ".join(getattr(member, "__name__", str(member)) for member in t.get_args(given)) + "`"
+    return f"`{reprlib.repr(given)}`"
 
 
 _UNION_ORIGINS = (t.Union, types.UnionType)

@@ -581,3 +581,16 @@ def test_the_first_assignment_is_named(files: Files) -> None:
     (finding,) = files.findings()
     source = files.sources()[finding.path]
     assert [source.segment(item.span) for item in finding.related] == ["self.a = None"]
+
+
+def test_a_call_of_list_becomes_a_call_of_nnx_list(files: Files) -> None:
+    files.write(
+        "a.py",
+        NNX
+        + """
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.layers = list(nnx.Linear(2, 2, rngs=rngs) for _ in range(3))
+""",
+    )
+    assert "self.layers = nnx.List(nnx.Linear(2, 2, rngs=rngs) for _ in range(3))" in files.fixed()

@@ -34,7 +34,13 @@ def as_data(module: Module, env: Env, node: ast.expr, value: Value, *, plain: bo
         return None
     if canonical != "nnx.data" and is_empty(node):
         return Fix(f"Use `{name}()`", replace(module.source, node, f"{name}()"))
+    if canonical == "nnx.List" and isinstance(node, ast.Call) and _is_builtin_list(env, node.func):
+        return Fix(f"Use `{name}`", replace(module.source, node.func, name))
     return Fix(f"Wrap the value in `{name}(...)`", wrap(module.source, node, name))
+
+
+def _is_builtin_list(env: Env, node: ast.expr) -> bool:
+    return isinstance(node, ast.Name) and node.id == "list" and env.lookup("list") is None
 
 
 def wrapper_of(node: ast.expr, value: Value) -> str:
