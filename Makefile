@@ -17,10 +17,17 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check 
 PYTHON ?= $(firstword $(foreach name,python3 python3.14 python3.13 python3.12 python3.11 python,$(shell \
 	$(name) -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && echo $(name))))
 
+# The newest other interpreter that is found, to run the runtime on the newest jax: 0.12 needs Python 3.12 or later.
+PYENV_ROOT ?= $(HOME)/.pyenv
+SECOND ?= $(firstword $(foreach name,python3.14 python3.13 python3.12 \
+	$(lastword $(sort $(wildcard $(PYENV_ROOT)/versions/3.1[2-9]*/bin/python))),$(shell \
+	$(name) -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 12))' >/dev/null 2>&1 && echo $(name))))
+SECOND_VENV := .venv-second
+
 # What pytest gets: `make test ARGS="tests/packaging -x"`.
 ARGS ?= --numprocesses=auto --dist=worksteal
 
-.PHONY: help demo test check format primer bench clean
+.PHONY: help demo test test-second check format primer bench clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
@@ -30,6 +37,14 @@ demo: $(RUNTIME)  ## lint example mistakes and a real package, train a small mod
 
 test: $(DEV)  ## run the whole test suite
 	$(BIN)/python -m pytest $(ARGS)
+
+test-second:  ## run the runtime's tests on a second interpreter and the newest jax, where one is found
+ifeq ($(SECOND),)
+	@echo "no second interpreter (3.12 or later) was found: the runtime is tested on one only"
+else
+	@$(MAKE) --no-print-directory $(SECOND_VENV)/.installed-dev
+	$(SECOND_VENV)/bin/python -m pytest tests/runtime $(ARGS)
+endif
 
 check: $(DEV)  ## ruff, mypy, pyright, import contracts
 	$(BIN)/ruff check
@@ -49,7 +64,7 @@ bench: $(DEV)  ## measure against flax and a bare interpreter
 	$(BIN)/python -m benchmarks
 
 clean:  ## remove .venv, caches and builds
-	rm -rf $(VENV) .cache build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache .nnx_lint_cache
+	rm -rf $(VENV) $(SECOND_VENV) .cache build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache .nnx_lint_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/python:
@@ -60,6 +75,11 @@ $(BIN)/python:
 
 $(VENV)/.installed-runtime: pyproject.toml | $(BIN)/python
 	$(PIP_INSTALL) '.[runtime]'
+	@touch $@
+
+$(SECOND_VENV)/.installed-dev: pyproject.toml
+	$(SECOND) -m venv $(SECOND_VENV)
+	$(SECOND_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
 $(DEV): pyproject.toml | $(BIN)/python
