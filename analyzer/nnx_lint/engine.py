@@ -35,7 +35,8 @@ def check(files: Sequence[SourceFile], *, roots: Sequence[str], options: Options
     project = Project(files)
     findings = Findings(options, {source.path for source in files})
     interpreter = Interpreter(project, findings.publish)
+    relevant = relevance.relevant_modules(project)
     for source, module in project.checked:
-        if source.tree is not None and relevance.concerns_nnx(project, module):
+        if id(module) in relevant and source.tree is not None:
             interpreter.check(module)
     return sorted(findings.found.values(), key=lambda item: (item.path, item.span.start, item.span.end, item.rule.code))

@@ -31,6 +31,7 @@ from nnx_lint.model.values import (
     Ext,
     Fill,
     ModuleVal,
+    NamespaceVal,
     Obj,
     Other,
     Seq,
@@ -78,7 +79,7 @@ def get_attribute(interp: Interpreter, frame: Frame, value: Value, name: str, no
         return Other("a plain value") if name in ARRAY_FACTS else ArrayAttr(value.level)
     if isinstance(value, Seq):
         interp.publish(events.Used(frame, node, value, name))
-    if isinstance(value, (Seq, DictVal, StateVal)):
+    if isinstance(value, (Seq, DictVal, StateVal, NamespaceVal)):
         return BoundMethod(value, name)
     if isinstance(value, ClassVal):
         return class_attribute(value, name)
@@ -114,6 +115,8 @@ def object_attribute(interp: Interpreter, frame: Frame, obj: Obj, name: str, nod
     attr = attribute_of(obj, name)
     if attr is not None:
         return attr.value
+    if name == "__dict__":
+        return namespace(obj)
     cls = obj.cls
     if isinstance(cls, UserClass):
         found = cls.find(name)
@@ -129,6 +132,12 @@ def object_attribute(interp: Interpreter, frame: Frame, obj: Obj, name: str, nod
 
         return library_member(obj, name)
     return UNKNOWN
+
+
+def namespace(obj: Obj) -> Value:
+    """The dict of the attributes of an instance. Who takes it may fill it with all that ``__init__`` would set."""
+    obj.bare = False
+    return NamespaceVal(obj)
 
 
 def bind_method(interp: Interpreter, frame: Frame, obj: Obj, name: str, func: Value, node: ast.AST) -> Value:
@@ -336,6 +345,8 @@ def set_item(
         elif target.cls.derives_from("nnx.List") or target.cls.derives_from("nnx.Dict"):
             mutate(interp, frame, target, text, "`[...] =`", "write", node)
             _set_element(frame, target, key, value, node)
+    elif isinstance(target, NamespaceVal):
+        bypass(interp, frame, target.of, key, value, node)
     elif isinstance(target, DictVal):
         target.items.append((key, value))
         target.exact = target.exact and not frame.branches
@@ -344,6 +355,13 @@ def set_item(
         target.sure.clear()
         fill(interp, frame, target, value, "`[...] =`", node, text)
         target.exact = False
+
+
+def bypass(interp: Interpreter, frame: Frame, obj: Obj, key: Value, value: Value, node: ast.AST) -> None:
+    """Write an attribute without ``__setattr__`` of its class, which leaves its status as it is."""
+    obj.bare = False
+    if isinstance(key, Const) and isinstance(key.value, str):
+        interp.publish(events.AttributeBypassed(frame, node, obj, key.value, value))
 
 
 def _set_element(frame: Frame, container: Obj, key: Value, value: Value, node: ast.AST) -> None:

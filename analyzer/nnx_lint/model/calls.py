@@ -17,6 +17,7 @@ from nnx_lint.model.callables import (
 from nnx_lint.model.classes import LibClass, UserClass, method_of
 from nnx_lint.model.construct import instance_of
 from nnx_lint.model.expressions import element_of, evaluate, text_of
+from nnx_lint.model.python import bare
 from nnx_lint.model.values import (
     UNKNOWN,
     VERSION,
@@ -28,6 +29,7 @@ from nnx_lint.model.values import (
     Const,
     DictVal,
     Ext,
+    NamespaceVal,
     Obj,
     Other,
     Seq,
@@ -83,13 +85,18 @@ class Arguments:
 
 def call(interp: Interpreter, frame: Frame, node: ast.Call) -> Value:
     """Evaluate a call expression."""
-    callee = evaluate(interp, frame, node.func)
+    owner: Value | None = None
+    if isinstance(node.func, ast.Attribute):
+        owner = evaluate(interp, frame, node.func.value)
+        callee = attributes.get_attribute(interp, frame, owner, node.func.attr, node.func)
+    else:
+        callee = evaluate(interp, frame, node.func)
     args = arguments(interp, frame, node)
     name = text_of(node.func)
     if isinstance(callee, Ext) and callee.name == "builtins.super":
-        return super_object(frame)
+        return super_object(interp, frame)
     result = invoke(interp, frame, callee, args, node, name)
-    interp.publish(events.Called(frame, node, callee, name, args.positional, args.keywords, result, args.nodes))
+    interp.publish(events.Called(frame, node, callee, name, args.positional, args.keywords, result, args.nodes, owner))
     if isinstance(callee, Ext):
         from nnx_lint.model.library import AFTERWARDS
 
@@ -163,9 +170,13 @@ def invoke(interp: Interpreter, frame: Frame, callee: Value, args: Arguments, no
         return call_object(interp, frame, callee, args, node, name)
     if isinstance(callee, ArrayAttr):
         return Array(frame.level)
-    for value in (*args.positional, *args.keywords.values()):
-        if isinstance(value, Obj) and value.training:
-            attributes.set_training(value, None)  # who knows what an unknown function does to it
+    for value in (*args.positional, *args.keywords.values()):  # who knows what an unknown function does to them
+        if isinstance(value, Obj):
+            value.bare = False
+            if value.training:
+                attributes.set_training(value, None)
+        elif isinstance(value, ClassVal) and isinstance(value.cls, UserClass):
+            value.cls.registered_container = True
     return UNKNOWN
 
 
@@ -173,8 +184,10 @@ def invoke(interp: Interpreter, frame: Frame, callee: Value, args: Arguments, no
 # -------------------------------------------------------------------------------------------------------------------
 
 
-def super_object(frame: Frame) -> Value:
+def super_object(interp: Interpreter, frame: Frame) -> Value:
     """``super()`` in a method: the receiver, with lookup starting after the method's class."""
+    if frame.func is not None and frame.func.name == "__new__" and frame.cls is not None:
+        return SuperVal(bare(interp, frame, frame.cls), frame.cls)
     if frame.receiver is None or frame.cls is None:
         return UNKNOWN
     receiver = frame.receiver
@@ -266,16 +279,32 @@ def call_method(
 ) -> Value:
     """Call a bound method."""
     receiver = method.receiver
+    if method.name == "__new__" and isinstance(method.func, FuncVal):
+        return UNKNOWN
     if isinstance(method.func, FuncVal):
         return interp.call_function(frame, method.func, args.positional, args.keywords, node, receiver=receiver)
     if isinstance(method.func, Transformed):
         method.func.ran = True
         return call_transformed(interp, frame, method.func, args, node, receiver=receiver)
+    if isinstance(receiver, NamespaceVal):
+        return namespace_method(interp, frame, receiver, method.name, args, node)
     if isinstance(receiver, (Seq, DictVal)):
         return container_method(interp, frame, receiver, method.name, args, node, name.rpartition(".")[0])
     from nnx_lint.model.library import call_library_method
 
     return call_library_method(interp, frame, method, args, node, name)
+
+
+def namespace_method(
+    interp: Interpreter, frame: Frame, namespace: NamespaceVal, method: str, args: Arguments, node: ast.AST
+) -> Value:
+    """Call a method of the dict of an object's attributes."""
+    if method == "update":
+        given = args.get(0)
+        added = list(given.items) if isinstance(given, DictVal) and given.exact else []
+        for key, value in [*added, *((Const(key), value) for key, value in args.keywords.items() if key != "**")]:
+            attributes.bypass(interp, frame, namespace.of, key, value, node)
+    return UNKNOWN
 
 
 # -- containers

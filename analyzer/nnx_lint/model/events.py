@@ -64,6 +64,15 @@ class AttributeSet(Event):
 
 
 @dataclass(slots=True)
+class AttributeBypassed(Event):
+    """An attribute is written without ``__setattr__`` of its class: through ``__dict__`` or that of ``object``."""
+
+    obj: Obj
+    name: str
+    value: Value
+
+
+@dataclass(slots=True)
 class ContainerFilled(Event):
     """Something was put into a plain list or dict (``append``, ``extend``, ``[k] =``, ``update``, ...)."""
 
@@ -109,7 +118,8 @@ class OuterNameSet(Event):
 @dataclass(slots=True)
 class Called(Event):
     """A call of something known: ``callee`` is the resolved value, ``args`` the positional values (``None`` where
-    starred), ``keywords`` by name; ``nodes`` are the expressions of ``args``.
+    starred), ``keywords`` by name; ``nodes`` are the expressions of ``args``. ``owner`` is what the callee is an
+    attribute of, where it is one.
     """
 
     callee: Value
@@ -118,6 +128,7 @@ class Called(Event):
     keywords: dict[str, Value]
     result: Value
     nodes: list[ast.expr]
+    owner: Value | None = None
 
 
 @dataclass(slots=True)

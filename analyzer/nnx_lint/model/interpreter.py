@@ -180,6 +180,8 @@ class Interpreter:
             return None
         if "classmethod" in func.decorators:
             return UNKNOWN
+        if func.name == "__new__":
+            return ClassVal(func.cls)
         from nnx_lint.model.construct import model_of
 
         obj = model_of(self, func.cls, fresh=True)

@@ -97,7 +97,6 @@ class Project:
     """All modules that an analysis can see."""
 
     def __init__(self, files: Iterable[SourceFile]) -> None:
-        self.relevant: dict[int, bool] = {}
         self._by_name: dict[tuple[str, str], Module | None] = {}
         self.checked: list[tuple[SourceFile, Module]] = []
         self._roots: dict[str, None] = {}

@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING
 
 from nnx_lint.model import attributes
 from nnx_lint.model.classes import library_class
+from nnx_lint.model.construct import instance_of
 from nnx_lint.model.expressions import element_of, text_of
-from nnx_lint.model.values import NUMBER, UNKNOWN, Const, DictVal, Ext, Obj, Other, Seq, Value, present
+from nnx_lint.model.values import NUMBER, UNKNOWN, ClassVal, Const, DictVal, Ext, Obj, Other, Seq, Value, present
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from nnx_lint.model.calls import Arguments
+    from nnx_lint.model.classes import ClassBase
     from nnx_lint.model.frames import Frame
     from nnx_lint.model.interpreter import Interpreter
 
@@ -120,6 +122,30 @@ def _setattr(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, 
     return UNKNOWN
 
 
+def _vars(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
+    target = present(args.get(0) or UNKNOWN)
+    return attributes.namespace(target) if isinstance(target, Obj) else UNKNOWN
+
+
+def _object_setattr(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
+    target, key, value = present(args.get(0) or UNKNOWN), args.get(1), args.get(2)
+    if isinstance(target, Obj) and key is not None and value is not None:
+        attributes.bypass(interp, frame, target, key, value, node)
+    return UNKNOWN
+
+
+def _object_new(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
+    given = args.get(0)
+    return bare(interp, frame, given.cls) if isinstance(given, ClassVal) else UNKNOWN
+
+
+def bare(interp: Interpreter, frame: Frame, cls: ClassBase) -> Obj:
+    """An instance that ``__new__`` has made and nobody has initialized."""
+    obj = instance_of(interp, cls, frame.level)
+    obj.bare = obj.assumed = True  # what its attributes will be is known from the class alone
+    return obj
+
+
 HANDLERS: dict[str, Handler] = {
     "builtins.list": _sequence("list"),
     "builtins.tuple": _sequence("tuple"),
@@ -148,4 +174,7 @@ HANDLERS: dict[str, Handler] = {
     "builtins.hash": _plain("an int"),
     "builtins.getattr": _getattr,
     "builtins.setattr": _setattr,
+    "builtins.vars": _vars,
+    "builtins.object.__setattr__": _object_setattr,
+    "builtins.object.__new__": _object_new,
 }

@@ -253,13 +253,14 @@ class Obj(Value):
     annotation vouches for it: a test may pass a mock there. ``training`` is the mode of its layers: as they were
     constructed (``True``), switched to evaluation (``False``), or not known. ``leaf_level`` is the level of its
     Variables where it differs from the object's own (after a merge without a copy), that of its Params only with
-    ``leaf_params``; ``origin`` the place that made it.
+    ``leaf_params``; ``origin`` the place that made it. ``bare`` says that only ``__new__`` has run.
     """
 
     __slots__ = (
         "args",
         "assumed",
         "attrs",
+        "bare",
         "cls",
         "constructing",
         "leaf_level",
@@ -279,6 +280,7 @@ class Obj(Value):
         self.args = args
         self.node = node
         self.attrs: dict[str, Attr] = {}
+        self.bare = False
         self.constructing = False
         self.assumed = False
         self.template: Obj | None = None
@@ -414,6 +416,15 @@ class TagVal(Value):
 
     def describe(self) -> str:
         return self.value.describe() if self.value is not None else f"`nnx.{self.tag.value}()`"
+
+
+class NamespaceVal(Value):
+    """The dict of an object's attributes: ``obj.__dict__``, ``vars(obj)``."""
+
+    __slots__ = ("of",)
+
+    def __init__(self, of: Obj) -> None:
+        self.of = of
 
 
 class FieldVal(Value):

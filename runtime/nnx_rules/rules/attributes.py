@@ -165,6 +165,13 @@ PYTREE_FALSE_NOT_INHERITED = Rule(
     fix=Fixable.SAFE,
     versions=_CHECKED,
 )
+NON_PYTREE_INTO_JAX = Rule(
+    code="NNX116",
+    name="non-pytree-into-jax",
+    summary="An object whose class is no JAX pytree is given to a transform or tree function of `jax`.",
+    message="`{cls}` is no JAX pytree, so `{function}` {harm}",
+    help="use the `nnx` counterpart, or make the class a Pytree",
+)
 OBJECT_PYTREE_TRUE = Rule(
     code="NNX117",
     name="object-pytree-true",
@@ -183,6 +190,25 @@ PYTREE_SLOTS = Rule(
     exception=ClassLayoutError,
     fix=Fixable.SAFE,
     versions=Versions(flax_since=(0, 12, 4)),
+)
+RESERVED_ATTRIBUTE = Rule(
+    code="NNX119",
+    name="reserved-attribute",
+    summary="An attribute has the name of a method that every module has, hides it, and is then called like it.",
+    message="`{cls}.{path}` hides the method `{path}` of `nnx.Module`: calling it calls {value} instead, which fails",
+    help="rename the attribute",
+)
+STATUS_BYPASS = Rule(
+    code="NNX120",
+    name="status-bypass",
+    summary="Data is written through `__dict__` or `object.__setattr__`, past the status and trace checks.",
+    message=(
+        "`{cls}.{path}` is written past the attribute checks: {value} is never recorded as data and stays invisible to"
+        " JAX and to `nnx.state`"
+    ),
+    help="assign the attribute normally",
+    severity=Severity.WARNING,
+    versions=Versions(flax_since=(0, 12), nnxkit=False),
 )
 CACHED_PROPERTY = Rule(
     code="NNX121",
@@ -216,6 +242,42 @@ MIXED_KEYS = Rule(
     summary="A dict that is data has keys of different types, which JAX cannot sort.",
     message="`{cls}.{path}` is a dict with keys of types {types}, which JAX cannot sort",
     help="use keys of one type",
+)
+REGISTERED_TYPE_SUBCLASS = Rule(
+    code="NNX125",
+    name="registered-type-subclass",
+    summary="`nnx.register_data_type` registers one exact type; a subclass of it stays static.",
+    message=(
+        "`{cls}` derives from the registered data type `{base}`, but is not registered itself: its instances are static"
+    ),
+    help="decorate `{cls}` with `@nnx.register_data_type` too",
+    severity=Severity.WARNING,
+    versions=_CHECKED,
+)
+REGISTERED_TYPE_LATE = Rule(
+    code="NNX126",
+    name="registered-type-late",
+    summary="A type is registered as data after instances of it were assigned to attributes.",
+    message="`{cls}` is registered as data after `{owner}.{path}` became static with an instance of it",
+    help="register the type where it is defined",
+    versions=_CHECKED,
+)
+REGISTERED_TYPE_NOT_PYTREE = Rule(
+    code="NNX127",
+    name="registered-type-not-pytree",
+    summary="A type is registered as data but not as a JAX pytree, and an instance of it enters a transform.",
+    message="`{cls}.{path}` holds {value}, which is registered as data but unknown to JAX: `{function}` cannot take it",
+    help="register the type with JAX as well, for instance with `@jax.tree_util.register_dataclass`",
+    severity=Severity.WARNING,
+    versions=_CHECKED,
+)
+ATTRIBUTE_BEFORE_INIT = Rule(
+    code="NNX128",
+    name="attribute-before-init",
+    summary="An attribute is set on an object that only `__new__` has made, before it can record the status.",
+    message="`{cls}.{path}` is set before the object is initialized, so its status cannot be recorded",
+    help="set it in `__init__`",
+    versions=Versions(nnxkit=False),
 )
 
 NESTED_STATUS_ANNOTATION = Rule(

@@ -1,0 +1,45 @@
+"""Attributes that reach an object past its class: through ``__dict__`` or ``object.__setattr__`` (NNX120), or before
+the object is initialized (NNX128).
+
+Constructors may do either on purpose (frozen dataclasses do), and so may methods that rebuild an object from what
+another one holds; only data that a finished object is given this way is certainly lost.
+"""
+
+from __future__ import annotations
+
+from nnx_lint.model.attributes import attribute_of
+from nnx_lint.model.classes import UserClass
+from nnx_lint.model.events import AttributeBypassed, AttributeSet
+from nnx_lint.model.frames import Frame
+from nnx_lint.reporting import Reporter, judges
+from nnx_rules.attributes import Status
+from nnx_rules.rules import attributes as rules
+
+
+@judges(rules.STATUS_BYPASS, AttributeBypassed)
+def status_bypass(event: AttributeBypassed, report: Reporter) -> None:
+    obj, frame = event.obj, event.frame
+    if not isinstance(obj.cls, UserClass) or not obj.cls.checked or not event.value.facts().is_data:
+        return
+    attr = attribute_of(obj, event.name)
+    recorded = attr is not None and (attr.declared is Status.DATA or bool(attr.assignments))
+    if recorded or (obj.assumed and frame.module.mocks) or event.name.startswith("_pytree__") or _rebuilds(frame):
+        return
+    report(frame.module, event.node, cls=obj.cls.name, path=event.name, value=event.value.describe())
+
+
+def _rebuilds(frame: Frame) -> bool:
+    """Whether this runs in a constructor, or in another special method that fills an object."""
+    current: Frame | None = frame
+    while current is not None:
+        if current.initializing is not None or (current.name.startswith("__") and current.name != "__call__"):
+            return True
+        current = current.caller
+    return False
+
+
+@judges(rules.ATTRIBUTE_BEFORE_INIT, AttributeSet)
+def attribute_before_init(event: AttributeSet, report: Reporter) -> None:
+    cls = event.obj.cls
+    if event.obj.bare and isinstance(cls, UserClass) and cls.is_pytree and not cls.opaque and not cls.is_open:
+        report(event.frame.module, event.node, cls=cls.name, path=event.name)

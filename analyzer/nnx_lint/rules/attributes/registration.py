@@ -1,0 +1,80 @@
+"""Types registered as data: a subclass that is not (NNX125), a registration that comes too late (NNX126).
+
+``nnx.register_data_type`` looks up the exact type of a value at the moment when an attribute is first assigned.
+"""
+
+from __future__ import annotations
+
+from nnx_lint.model.attributes import attribute_names, attribute_of
+from nnx_lint.model.classes import UserClass
+from nnx_lint.model.events import AttributeSet, Called
+from nnx_lint.model.values import ClassVal, Ext, Obj, Value
+from nnx_lint.reporting import Reporter, judges, related
+from nnx_rules.attributes import Kind, Status
+from nnx_rules.rules import attributes as rules
+
+# -- subclasses --------------------------------------------------------------------------------------------------------
+
+
+@judges(rules.REGISTERED_TYPE_SUBCLASS, AttributeSet)
+def subclass_assigned(event: AttributeSet, report: Reporter) -> None:
+    if event.verdict is None or event.before is not None or event.attr.declared is not None or event.obj.assumed:
+        return
+    if isinstance(event.obj.cls, UserClass) and event.obj.cls.checked and event.verdict.status is Status.STATIC:
+        _judge(event, event.value, report)
+
+
+@judges(rules.REGISTERED_TYPE_SUBCLASS, Called)
+def subclass_asked(event: Called, report: Reporter) -> None:
+    if isinstance(event.callee, Ext) and event.callee.name == "nnx.is_data" and event.args and event.args[0]:
+        _judge(event, event.args[0], report)
+
+
+def _judge(event: AttributeSet | Called, value: Value, report: Reporter) -> None:
+    """Report an instance that is static although the type above its own is data."""
+    if not isinstance(value, Obj) or value.assumed or value.origin is None or value.kind is not Kind.OTHER:
+        return
+    cls = value.cls
+    base = next((item for item in cls.ancestors if item.registered_data), None)
+    if base is None or not isinstance(cls, UserClass) or not isinstance(base, UserClass) or _is_special(cls):
+        return
+    node = event.value_node or event.node if isinstance(event, AttributeSet) else event.node
+    where = (related(cls.module, cls.node.bases[0], f"`{cls.name}` is defined here"),) if cls.node.bases else ()
+    report(event.frame.module, node, related=where, cls=cls.name, base=base.name)
+
+
+def _is_special(cls: UserClass) -> bool:
+    """Whether a class may be registered by what makes it: a decorator, a metaclass, a hook of a base class."""
+    return any(
+        isinstance(item, UserClass) and (item.unknown_decorators or item.dynamic or "__init_subclass__" in item.methods)
+        for item in cls.ancestors
+    )
+
+
+# -- too late ----------------------------------------------------------------------------------------------------------
+
+
+@judges(rules.REGISTERED_TYPE_LATE, Called)
+def registered_late(event: Called, report: Reporter) -> None:
+    if not isinstance(event.callee, Ext) or event.callee.name != "nnx.register_data_type" or not event.args:
+        return
+    given, frame = event.args[0], event.frame
+    if not isinstance(given, ClassVal) or frame.doubtful:
+        return
+    for obj in frame.env.names.values():
+        if not isinstance(obj, Obj) or obj.origin is None or obj.assumed or not obj.cls.is_pytree:
+            continue
+        for name in attribute_names(obj):
+            attr = attribute_of(obj, name)
+            last = attr.assignments[-1] if attr is not None and attr.assignments else None
+            held = last.value if last is not None else None
+            if (
+                last is None
+                or last.status is not Status.STATIC
+                or not isinstance(held, Obj)
+                or held.cls is not given.cls
+            ):
+                continue
+            where = (related(last.module, last.node, "the attribute became static here"),)
+            report(frame.module, event.node, related=where, cls=given.cls.name, owner=obj.cls.name, path=name)
+            return

@@ -1,0 +1,74 @@
+"""Which files are looked at: those that mention NNX, and those that reach one that does through imports of any form."""
+
+from __future__ import annotations
+
+import pytest
+
+from nnx_lint.model.modules import Project
+from nnx_lint.relevance import relevant_modules
+from nnx_lint.source import SourceFile
+
+LAYERS = "from flax import nnx\n"
+
+
+def relevant(folder, files):
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    project = Project([SourceFile.read(str(folder / name)) for name in files])
+    chosen = relevant_modules(project)
+    return {module.name for _, module in project.checked if id(module) in chosen}
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "import pkg.layers",
+        "import os, pkg.layers as layers",
+        "from pkg import layers",
+        "from pkg.layers import Base",
+        "from pkg import (\n    other,\n    layers as l,\n)",
+        "from . import layers",
+        "from .layers import *",
+        "if True:\n    from .layers import Base",
+        "def f():\n    import pkg.layers",
+    ],
+)
+def test_every_form_of_import_is_followed(tmp_path, statement):
+    files = {"pkg/__init__.py": "", "pkg/layers.py": LAYERS, "pkg/other.py": "x = 1\n", "pkg/net.py": statement + "\n"}
+    assert relevant(tmp_path, files) == {"pkg.layers", "pkg.net"}
+
+
+def test_chains_and_cycles_of_imports(tmp_path):
+    files = {
+        "a.py": "import b\n",
+        "b.py": "import c\nimport a\n",
+        "c.py": "import layers\nimport a\n",
+        "layers.py": LAYERS,
+        "lonely.py": "import numpy\nimport lonely2\n",
+        "lonely2.py": "import lonely\n",
+    }
+    assert relevant(tmp_path, files) == {"a", "b", "c", "layers"}
+
+
+def test_a_file_with_a_syntax_error_has_imports_too(tmp_path):
+    assert relevant(tmp_path, {"layers.py": LAYERS, "net.py": "from layers import Base\ndef f(:\n"}) == {
+        "layers",
+        "net",
+    }
+
+
+def test_a_large_knot_of_imports_is_looked_at_once(tmp_path, monkeypatch):
+    names = [f"m{i}" for i in range(60)]
+    everything = "".join(f"import {name}\n" for name in names)
+    looked_up = []
+    find = Project.find
+
+    def counted(self, name, importer):
+        looked_up.append(name)
+        return find(self, name, importer)
+
+    monkeypatch.setattr(Project, "find", counted)
+    assert relevant(tmp_path, {f"{name}.py": everything for name in names}) == set()
+    assert len(looked_up) == 60 * 60
