@@ -144,3 +144,42 @@ def fwd(x, layer):
     return layer(x)
 
 model = nnx.eval_shape(lambda: Good(Config((1,)), True, rngs=nnx.Rngs(0)))
+
+
+class Scale(nnx.Module):
+    def __init__(self, learn: bool):
+        if learn:
+            self.scale = nnx.Param(jnp.ones(2))
+        else:
+            self.scale = 1.0
+
+    @functools.cached_property
+    def frequencies(self):
+        return nnx.Variable(jnp.arange(3.0))
+
+
+class Guidance:
+    def __init__(self, classifier: nnx.Module):
+        self.classifier = classifier
+
+
+class Guided(nnx.Module):
+    def __init__(self, classifier: nnx.Module, layers: list):
+        self.guidance = Guidance(classifier)
+        try:
+            self.layers = nnx.List([nnx.Linear(2, 2, rngs=nnx.Rngs(0))])
+        except AttributeError:
+            self.layers = [nnx.Linear(2, 2, rngs=nnx.Rngs(0))]
+
+    def write(self, cache: nnx.Variable, new, lengths):
+        place = [slice(None)] * 4
+
+        def body(i, value):
+            place[0] = i
+            return value.at[tuple(place)].set(new)
+
+        cache[...] = jax.lax.fori_loop(0, 3, body, cache[...])
+
+
+def choose(state, filter: nnx.Param = nnx.Param):
+    return nnx.split_state(state, filter, ...)

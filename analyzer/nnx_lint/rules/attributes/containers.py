@@ -18,6 +18,7 @@ from nnx_lint.model.values import (
     Obj,
     Seq,
     Value,
+    options,
 )
 from nnx_lint.reporting import Reporter, judges, related
 from nnx_lint.rules.attributes.mends import as_data, wrapper_of
@@ -210,7 +211,12 @@ def _hidden(obj: Obj) -> Value | None:
     kinds = {Kind.VARIABLE, Kind.PYTREE}
     if cls.is_dataclass:
         kinds.add(Kind.ARRAY)
-    return next((value for value in values if value.kind in kinds), None)
+    return next((value for value in values if value.kind in kinds and not _handed_in(value)), None)
+
+
+def _handed_in(value: Value) -> bool:
+    """Whether an object came through an annotated parameter: it may be state elsewhere, or frozen on purpose."""
+    return any(isinstance(option, Obj) and option.assumed for option in options(value))
 
 
 # -- plain containers inside of library containers ---------------------------------------------------------------------

@@ -23,6 +23,8 @@ from nnx_rules.rules import attributes as rules
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from nnx_lint.diagnostics import Related
+
 TAKING_APART = frozenset(
     {"jax.jit", "jax.vmap", "jax.grad", "jax.value_and_grad", "jax.jacfwd", "jax.jacrev", "jax.hessian"}
     | {"jax.checkpoint", "jax.make_jaxpr", "jax.eval_shape", "jax.vjp"}
@@ -80,7 +82,7 @@ def registered_not_pytree(event: Called, report: Reporter) -> None:
             if last is None or last.status is not Status.DATA or last.branches:
                 continue
             cls = held.cls
-            where = ()
+            where: tuple[Related, ...] = ()
             if isinstance(cls, UserClass) and "nnx.register_data_type" in cls.decorators:
                 where = (related(cls.module, cls.decorators["nnx.register_data_type"], "it is registered here"),)
             report(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from nnx_lint.diagnostics import Edit, Fix, Span
 from nnx_lint.model.events import AttributeSet, Constructed
-from nnx_lint.model.values import Array, Const, Obj, TagVal, Value, options, present
+from nnx_lint.model.values import UNKNOWN, Array, Const, Obj, TagVal, Value, options, present
 from nnx_lint.reporting import Reporter, judges
 from nnx_lint.rules.edits import insert
 from nnx_rules.rules import attributes as rules
@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 @judges(rules.VARIABLE_OVERWRITTEN, AttributeSet)
 def variable_overwritten(event: AttributeSet, report: Reporter) -> None:
-    variable = _variable(event.attr.value)
+    # On the arms of one branch the attribute has the value of one of them only.
+    held = event.attr.value if event.before is not None or not event.frame.branches else UNKNOWN
+    variable = _variable(held)
     if variable is None or not _is_array(event.value) or (event.obj.assumed and event.frame.module.mocks):
         return
     if event.value_node is not None and _reads(event.value_node, event.name):
