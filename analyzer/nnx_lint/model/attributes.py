@@ -361,6 +361,9 @@ def bypass(interp: Interpreter, frame: Frame, obj: Obj, key: Value, value: Value
     """Write an attribute without ``__setattr__`` of its class, which leaves its status as it is."""
     obj.bare = False
     if isinstance(key, Const) and isinstance(key.value, str):
+        if obj is frame.initializing and attribute_of(obj, key.value) is None:
+            attr = obj.attrs[key.value] = Attr(untagged(value))
+            attr.assignments.append(Assignment(attr.value, Status.UNKNOWN, frame.module, node, None, frame.branches))
         interp.publish(events.AttributeBypassed(frame, node, obj, key.value, value))
 
 

@@ -89,6 +89,8 @@ def call(interp: Interpreter, frame: Frame, node: ast.Call) -> Value:
     if isinstance(node.func, ast.Attribute):
         owner = evaluate(interp, frame, node.func.value)
         callee = attributes.get_attribute(interp, frame, owner, node.func.attr, node.func)
+        if isinstance(owner, Obj):
+            owner.bare = False  # any of its methods may initialize it
     else:
         callee = evaluate(interp, frame, node.func)
     args = arguments(interp, frame, node)

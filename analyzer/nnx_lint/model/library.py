@@ -191,7 +191,6 @@ def call_library_method(
         return call_library_object(interp, frame, receiver, args, node, name)
     if method.name == "__new__":
         return receiver
-    receiver.bare = False
     text = name.rpartition(".")[0] or name
     if receiver.cls.is_variable:
         if method.name in api.VARIABLE_WRITES:

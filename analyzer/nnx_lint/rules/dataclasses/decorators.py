@@ -55,7 +55,9 @@ def eq_on_arrays(event: Constructed, report: Reporter) -> None:
     decorator = cls.decorators.get("nnx.dataclass") or cls.decorators.get("dataclasses.dataclass")
     if decorator is None or "__eq__" in cls.methods:
         return
-    if isinstance(decorator, ast.Call) and any(option.arg in {"eq", None} for option in decorator.keywords):
+    if isinstance(decorator, ast.Call) and (
+        decorator.args or any(option.arg in {"eq", None} for option in decorator.keywords)
+    ):
         return
     for name in cls.fields:
         attr = event.obj.attrs.get(name)
