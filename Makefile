@@ -30,7 +30,7 @@ ARGS ?= --numprocesses=auto --dist=worksteal
 .PHONY: help demo test test-second check format primer bench clean
 
 help:  ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
 
 demo: $(RUNTIME)  ## lint example mistakes and a real package, train a small model
 	@$(BIN)/python scripts/demo.py
