@@ -58,12 +58,7 @@ def literal_positions(value: Value | None, default: tuple[int, ...]) -> tuple[in
 
 def library_member(obj: Obj, name: str) -> Value:
     """An attribute of an instance of a library class (or of a project class below one) that has not been assigned."""
-    library = obj.cls.library
-    if library is None:
-        return UNKNOWN
-    if library.derives_from("nnx.Rngs"):
-        return BoundMethod(obj, name)
-    return BoundMethod(obj, name)
+    return BoundMethod(obj, name) if obj.cls.library is not None else UNKNOWN
 
 
 def effect_of(obj: Obj, method: str) -> api.Effect | None:
