@@ -16,7 +16,7 @@ import copy
 import dataclasses
 import functools
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import EllipsisType
 from typing import Any, ClassVar, Generic, Self, TypeVar, overload
 
@@ -117,6 +117,11 @@ def _shard(cls: type, value: Any, metadata: Mapping[str, Any]) -> Any:
     # On explicit axes a sharding is part of the type: a constraint would only assert it there.
     explicit = jax.sharding.AxisType.Explicit in mesh.axis_types
     return _reshard(value, sharding) if explicit else _with_sharding_constraint(value, sharding)
+
+
+def _names_like(names: Any, changed: Iterable[Any]) -> Any:
+    """Changed names of axes, as the container that they were in."""
+    return _partition_spec(*changed) if isinstance(names, jax.sharding.PartitionSpec) else tuple(changed)
 
 
 def _is_node(value: Any) -> bool:
@@ -359,7 +364,7 @@ class Variable(VariableOperators, Generic[A]):
         if names is not None:
             padded = list(names) + [None] * max(0, axis_index - len(names))
             padded.insert(axis_index, axis_name)
-            self.set_metadata(out_sharding=tuple(padded))
+            self.set_metadata(out_sharding=_names_like(names, padded))
         for hook in _hooks(self._var_metadata, "on_add_axis"):
             hook(self, axis_index, axis_name)
 
@@ -367,9 +372,8 @@ class Variable(VariableOperators, Generic[A]):
         """Note that a transform removed an axis: the opposite of :meth:`add_axis`."""
         names = self._var_metadata.get("out_sharding")
         if names is not None:
-            kept = list(names)
-            del kept[axis_index]
-            self.set_metadata(out_sharding=tuple(kept))
+            kept = [name for place, name in enumerate(names) if place != axis_index]
+            self.set_metadata(out_sharding=_names_like(names, kept))
         for hook in _hooks(self._var_metadata, "on_remove_axis"):
             hook(self, axis_index, axis_name)
 

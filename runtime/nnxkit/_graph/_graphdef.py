@@ -18,6 +18,7 @@ Invariants
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
@@ -264,7 +265,7 @@ class GraphDef(Generic[Node]):
         TypeError: on ``hash``, if a static value has none.
     """
 
-    __slots__ = ("__weakref__", "_base", "_hash", "_outer", "_program", "_records")
+    __slots__ = ("__weakref__", "_base", "_hash", "_outer", "_program", "_records", "_unhashable")
     __module__ = "nnxkit"
 
     _records: tuple[Record, ...]
@@ -272,6 +273,7 @@ class GraphDef(Generic[Node]):
     _outer: tuple[int | None, ...] | None
     _hash: int | None
     _program: Any
+    _unhashable: str | None
 
     def __init__(self, nodes: Sequence[NodeDefType], attributes: Sequence[tuple[Key, Entry]], num_leaves: int) -> None:
         records, base, outer = _parse(nodes, attributes)
@@ -300,6 +302,7 @@ class GraphDef(Generic[Node]):
         self._outer = outer
         self._hash = None
         self._program = None
+        self._unhashable = None
 
     @property
     def records(self) -> tuple[Record, ...]:
@@ -385,8 +388,18 @@ class GraphDef(Generic[Node]):
 
     def __hash__(self) -> int:
         if self._hash is None:
-            self._hash = hash((self._records, self._base, self._outer))
+            if self._unhashable is not None:
+                raise TypeError(self._unhashable)
+            try:
+                self._hash = hash((self._records, self._base, self._outer))
+            except TypeError as error:
+                self._unhashable = str(error)
+                raise
         return self._hash
+
+    def snapshot(self) -> GraphDef[Node]:
+        """The same structure with copies of the static values that have no hash: these may be edited in place."""
+        return GraphDef.from_records(tuple(map(_with_copies, self._records)), self._base, self._outer)
 
     def __repr__(self) -> str:
         nodes = ", ".join(map(repr, self.nodes))
@@ -399,6 +412,18 @@ class GraphDef(Generic[Node]):
     def __reduce__(self) -> tuple[Any, ...]:
         # The program is rebuilt, and hashes of strings differ between processes.
         return GraphDef.from_records, (self._records, self._base, self._outer)
+
+
+def _with_copies(record: Record) -> Record:
+    try:
+        hash(record)
+    except TypeError:
+        if isinstance(record, VariableRecord):
+            return VariableRecord(record.type, copy.deepcopy(record.metadata))
+        if isinstance(record, NodeRecord):
+            entries = tuple(Static(copy.deepcopy(e.value)) if isinstance(e, Static) else e for e in record.entries)
+            return NodeRecord(record.type, record.metadata, record.keys, entries, record.indexed)
+    return record
 
 
 def _attributes_of(record: NodeRecord) -> Iterable[tuple[Key, Entry]]:

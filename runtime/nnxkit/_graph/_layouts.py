@@ -26,9 +26,11 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
+from jax.core import Tracer
 
 from nnxkit._graph._graphdef import LEAF, NODE, Entry, NodeRecord, Static
 from nnxkit._pytree import HashableMapping, Pytree, sorted_attributes
+from nnxkit._state import State
 from nnxkit._state._order import Key, key_rank, sorted_keys
 from nnxkit._variable import Variable
 
@@ -76,9 +78,11 @@ class Layout:
         version: version of the Pytree that was looked at; 0 for containers.
         is_current: whether a container still looks like this; ``None`` if it cannot change (or is a Pytree, which has
             versions).
+        is_private: whether the dictionaries right below can be reached through this one only, so that they cannot
+            change while it is current.
     """
 
-    __slots__ = ("children", "is_current", "record", "version")
+    __slots__ = ("children", "is_current", "is_private", "record", "version")
 
     def __init__(
         self,
@@ -91,6 +95,7 @@ class Layout:
         self.children = children
         self.version = version
         self.is_current = is_current
+        self.is_private = False
 
     def has_children_of(self, other: Layout) -> bool:
         """Whether the children are the same objects, at the same places."""
@@ -125,7 +130,9 @@ def kind_of(value: Any) -> Kind:
 def _look(value: Any) -> Kind:
     for bases, kind in _KIND_OF_BASES:
         if isinstance(value, bases):
-            _kinds[type(value)] = kind
+            # Tracers of arrays and of references are of one type.
+            if not isinstance(value, Tracer):
+                _kinds[type(value)] = kind
             return kind
     if _flatten_one_level(value) is not None:
         _kinds[type(value)] = Kind.CONTAINER
@@ -212,7 +219,7 @@ def _open_dict(node: dict[Key, Any]) -> Layout:
 def _open_registered(node: Any) -> Layout:
     children, treedef = jax.tree_util.tree_flatten_with_path(node, is_leaf=lambda value: value is not node)
     values = tuple(value for _, value in children)
-    names = [_key_name(path[0]) for path, _ in children]
+    names = [key_name(path[0]) for path, _ in children]
     items = sorted(zip(names, range(len(names)), values, strict=True), key=lambda item: key_rank(item[0]))
     metadata = (treedef, tuple(place for _, place, _ in items))
     # How a registered class keeps its children is its own business, so it is opened again at each use; tuples cannot
@@ -220,11 +227,21 @@ def _open_registered(node: Any) -> Layout:
     return _open_container(node, metadata, items, values, None if isinstance(node, tuple) else _never)
 
 
+def _open_state(node: State) -> Layout:
+    is_private = node.is_private()
+    tree = node._nested() if is_private else node.raw_mapping
+    items = ((key, key, tree[key]) for key in sorted_keys(tree))
+    layout = _open_container(node, None, items, tree, node.is_private if is_private else _watch(tree))
+    layout.is_private = is_private
+    return layout
+
+
 _OPENERS: dict[type, Callable[[Any], Layout]] = {
     type(None): _open_none,
     list: _open_sequence,
     tuple: _open_sequence,
     dict: _open_dict,
+    State: _open_state,
 }
 
 
@@ -254,7 +271,7 @@ def _never() -> bool:
     return False
 
 
-def _key_name(entry: Any) -> Key:
+def key_name(entry: Any) -> Key:
     """The key of a JAX key path entry."""
     for field in ("key", "idx", "name"):
         if hasattr(entry, field):

@@ -17,7 +17,7 @@ Invariants
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from operator import attrgetter, eq, is_
 from typing import Any, NamedTuple
 
@@ -33,6 +33,7 @@ from nnxkit._variable import Variable
 
 _version = attrgetter("_nnx_version")
 _metadata = attrgetter("_var_metadata")
+_trace_state = attrgetter("_trace_state")
 
 KEPT_PARTITIONS = 32
 """Partitions by different filters that a plan remembers."""
@@ -47,6 +48,21 @@ class Slot(NamedTuple):
     trace: TraceState | None
 
 
+class Members:
+    """The identity of the objects that a plan is about: plans with the same one are about the same objects.
+
+    Attributes:
+        traces: the traces that their Variables belong to, once they were asked for.
+    """
+
+    __slots__ = ("__weakref__", "traces")
+
+    traces: tuple[TraceState, ...] | None
+
+    def __init__(self) -> None:
+        self.traces = None
+
+
 class Plan:
     """The structure of the graph below one root.
 
@@ -57,11 +73,12 @@ class Plan:
         slots: the bare leaves.
         variables: the Variables, in order.
         nodes: the Pytrees below the root, in order.
+        members: stands for the objects that the leaves and nodes are.
     """
 
     __slots__ = (
         "__weakref__", "_containers", "_epoch", "_layouts", "_metadata", "_partitions", "_places", "_targets",
-        "_variable_records", "_versions", "graphdef", "nodes", "paths", "slots", "sources", "variables",
+        "_variable_records", "_versions", "graphdef", "members", "nodes", "paths", "slots", "sources", "variables",
     )  # fmt: skip
 
     graphdef: GraphDef[Any]
@@ -70,6 +87,7 @@ class Plan:
     slots: tuple[Slot, ...]
     variables: list[Variable[Any]]
     nodes: list[Pytree]
+    members: Members
     _epoch: int
     _versions: list[int]
     _layouts: list[Layout]
@@ -91,7 +109,9 @@ class Plan:
             if not all(map(is_, map(_metadata, self.variables), self._metadata)):
                 return False
             self._epoch = epoch
-        return all(layout.is_current is None or layout.is_current() for layout in self._containers)
+        return not self._containers or all(
+            layout.is_current is None or layout.is_current() for layout in self._containers
+        )
 
     def with_edits(self, root: Pytree) -> Plan | None:
         """The plan of a graph in which only static values and statuses were edited: this one, with other records.
@@ -122,7 +142,7 @@ class Plan:
             self._places,
             self._targets,
         )
-        plan._metadata, plan._variable_records = self._metadata, self._variable_records
+        plan.members, plan._metadata, plan._variable_records = self.members, self._metadata, self._variable_records
         plan._containers, plan._partitions = self._containers, self._partitions
         plan._epoch, plan._versions, plan._layouts = epoch, versions, layouts
         plan.graphdef = GraphDef.from_records(tuple(records), self.graphdef.base)
@@ -134,6 +154,25 @@ class Plan:
         for position, owner, key, _ in self.slots:
             leaves[position] = owner[key]
         return leaves
+
+    def leaf_keys(self) -> list[Hashable]:
+        """What identifies each leaf: its object, or for a bare leaf where it lies (by the identities of these)."""
+        keys: list[Hashable] = list(map(id, self.sources))
+        for slot in self.slots:
+            keys[slot.position] = id(slot.owner), slot.key
+        return keys
+
+    def traces(self) -> tuple[TraceState, ...]:
+        """The traces that the Variables belong to."""
+        members = self.members
+        if members.traces is None:
+            # Variables that were built together share one trace state; those of one level have equal ones.
+            distinct: list[TraceState] = []
+            for trace in {id(trace): trace for trace in map(_trace_state, self.variables)}.values():
+                if trace not in distinct:
+                    distinct.append(trace)
+            members.traces = tuple(distinct)
+        return members.traces
 
     def targets_at(self, paths: Sequence[Path]) -> Iterable[Any]:
         """The targets at these paths; ``None`` where no leaf lies. Quick for a State of the whole graph."""
@@ -210,6 +249,7 @@ class Walk:
         # Read before anything is looked at: what is edited meanwhile counts as edited later.
         plan._epoch = EPOCH.value
         plan.sources, plan.variables, plan.nodes, plan._targets, plan._partitions = [], [], [], None, {}
+        plan.members = Members()
         plan._versions, plan._layouts, plan._places, plan._containers = [], [], [], []
         plan._metadata, plan._variable_records = [], []
         self.records: list[Record] = []
@@ -223,6 +263,7 @@ class Walk:
         # Containers have no identity in a graph, so one that is met again below itself would never end.
         self.open_containers: dict[int, Path] = {}
         self.trace: TraceState | None = None
+        self.is_private = False
         self.run(root)
         plan.graphdef = GraphDef.from_records(tuple(self.records), self.base)
         plan.paths = tuple(self.paths)
@@ -244,14 +285,15 @@ class Walk:
         }
         children: Iterator[Child] = iter((top,))
         node, path = None, None
-        stack: list[tuple[Iterator[Child], Any, Path | None, TraceState | None]] = []
+        stack: list[tuple[Iterator[Child], Any, Path | None, TraceState | None, bool]] = []
         while True:
             for child in children:
                 here: Path = () if path is None else (*path, child.key)
                 layout = visit[child.kind](child, here)
                 if layout is not None:
-                    stack.append((children, node, path, self.trace))
+                    stack.append((children, node, path, self.trace, self.is_private))
                     children, node, path = iter(layout.children), child.value, here
+                    self.is_private = layout.is_private or (self.is_private and type(child.value) is dict)
                     if child.kind is Kind.PYTREE:
                         self.trace = node._pytree__state
                     break
@@ -259,7 +301,7 @@ class Walk:
                 if not stack:
                     return
                 self.open_containers.pop(id(node), None)
-                children, node, path, self.trace = stack.pop()
+                children, node, path, self.trace, self.is_private = stack.pop()
 
     def is_known(self, value: Any) -> bool:
         """Whether an object with identity was met before; it is a reference then, and has an index otherwise."""
@@ -330,7 +372,7 @@ class Walk:
             other = self.open_containers[identity]
             raise rules.RECURSIVE_CONTAINER.error(path=path, other_path=other, value=type(child.value).__name__)
         self.open_containers[identity] = path
-        if layout.is_current is not None:
+        if layout.is_current is not None and not (self.is_private and type(child.value) is dict):
             self.plan._containers.append(layout)
         self.records.append(layout.record)
         return layout

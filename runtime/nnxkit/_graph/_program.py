@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from operator import is_
+from types import NoneType
 from typing import Any, NamedTuple
 
 import jax
@@ -33,6 +34,7 @@ from nnxkit._graph._graphdef import (
 )
 from nnxkit._graph._layouts import Kind, kind_of
 from nnxkit._pytree import HashableMapping, Pytree
+from nnxkit._state import State
 from nnxkit._state._order import Key, Path
 from nnxkit._trace import PytreeState, TraceState, mutation_error
 from nnxkit._variable import Metadata, Variable
@@ -91,12 +93,22 @@ class Program:
         places: the place of every object with identity, by index; objects that lie outside of the graph have the last
             places.
         root: the place of the root.
+        rigid: whether all leaves are Variables, and all containers immutable or States, the root and its children
+            excepted: every structural edit is one of a Pytree, a Variable or a State then.
+        states: the places of States.
     """
 
     paths: tuple[Path, ...]
     leaf_types: tuple[LeafType | None, ...]
     places: dict[int, int]
     root: int
+    rigid: bool
+    states: tuple[int, ...]
+
+    @property
+    def refers_outside(self) -> bool:
+        """Whether the graph refers to objects that are not part of it."""
+        return bool(self._outside)
 
     def __init__(self, graphdef: GraphDef[Any]) -> None:
         num_leaves = graphdef.num_leaves
@@ -107,6 +119,8 @@ class Program:
         outside: list[tuple[int, int]] = []
         self.places = places = {}
         size = num_leaves
+        self.rigid = True
+        states: list[int] = []
         pending = iter(zip(graphdef.records, graphdef.indices(), strict=True))
 
         def leaf(path: Path, leaf_type: LeafType | None) -> int:
@@ -114,7 +128,7 @@ class Program:
             leaf_types.append(leaf_type)
             return len(paths) - 1
 
-        def visit(path: Path) -> int:
+        def visit(path: Path, in_state: bool = False) -> int:
             nonlocal size
             record, index = next(pending)
             if type(record) is NodeRecord:
@@ -122,14 +136,19 @@ class Program:
                 size += 1
                 if index is not None:
                     places[index] = place
+                private = record.type is State or (in_state and record.type is dict)
                 fills = []
                 for position, key, is_leaf in record.moving:
                     here = (*path, key)
-                    fills.append((position, leaf(here, None) if is_leaf else visit(here)))
+                    fills.append((position, leaf(here, None) if is_leaf else visit(here, private)))
                 if record.indexed:
                     pytrees.append(_pytree_step(place, record, fills))
                 else:
                     containers.append(_container_step(place, record, tuple(fills)))
+                    if record.type is State:
+                        states.append(place)
+                    elif len(path) > 1 and not private and not issubclass(record.type, tuple | NoneType):
+                        self.rigid = False
             elif type(record) is RefRecord:
                 known = places.get(record.index)
                 if known is not None:
@@ -147,6 +166,8 @@ class Program:
         self.root = visit(()) if graphdef.records else leaf((), None)
         self.paths = tuple(paths)
         self.leaf_types = tuple(leaf_types)
+        self.rigid = self.rigid and None not in leaf_types
+        self.states = tuple(states)
         self._classes = [None if leaf_type is None else leaf_type.cls for leaf_type in leaf_types]
         self._size = size
         self._outside = outside
@@ -163,6 +184,7 @@ class Program:
         exact: bool = True,
         known: Mapping[int, Any] | None = None,
         reused: Mapping[int, Any] | None = None,
+        version: int = 0,
     ) -> list[Any]:
         """Build the graph.
 
@@ -173,6 +195,7 @@ class Program:
             exact: whether Variables must have the recorded types.
             known: objects outside of the graph that it refers to, by index.
             reused: objects that are refilled instead of made anew, by index.
+            version: version of the new objects; 1 if edits of them are to be noticed (see ``_epoch``).
 
         Returns:
             The list of values: the graph is at `root`, object number ``i`` at ``places[i]``.
@@ -182,7 +205,7 @@ class Program:
             TraceContextError: an object to be refilled belongs to another trace.
             ContextError: the graph refers to an object that is not in ``known``.
         """
-        values = self._take_leaves(leaves, recreate_variables, exact)
+        values = self._take_leaves(leaves, recreate_variables, exact, version)
         if copy:
             values = copy_variables(values)
         values += [None] * (self._size - len(values))
@@ -190,7 +213,7 @@ class Program:
         for place, cls, _, statuses, _ in self._pytrees:
             node = object.__new__(cls)
             _set(node, "_nnx_plan", None)
-            _set(node, "_nnx_version", 0)
+            _set(node, "_nnx_version", version)
             _set(node, "_pytree__nodes", HashableMapping(statuses))
             _set(node, "_pytree__state", state)
             values[place] = node
@@ -217,11 +240,12 @@ class Program:
                 values[place].update_from_state(leaf)
         return values
 
-    def _take_leaves(self, leaves: Sequence[Any], recreate_variables: bool, exact: bool) -> list[Any]:
+    def _take_leaves(self, leaves: Sequence[Any], recreate_variables: bool, exact: bool, version: int) -> list[Any]:
         """The leaves with bare values wrapped, after a check of the types."""
         values = list(leaves)
         if all(map(is_, map(type, values), self._classes)):
             return values
+        trace = TraceState()
         for position, (leaf, leaf_type) in enumerate(zip(values, self.leaf_types, strict=True)):
             if isinstance(leaf, Variable):
                 expected = "bare leaf" if leaf_type is None else leaf_type.cls.__name__
@@ -230,7 +254,7 @@ class Program:
                         path=self.paths[position], given=type(leaf).__name__, expected=expected
                     )
             elif leaf_type is not None and recreate_variables:
-                values[position] = leaf_type.cls.from_metadata(leaf, leaf_type.metadata)
+                values[position] = _variable(leaf_type.cls, leaf, leaf_type.metadata, trace, version)
         return values
 
     def _reuse(self, values: list[Any], reused: Mapping[int, Any]) -> list[tuple[int, Any]]:
@@ -265,11 +289,18 @@ def _copied(variable: Variable[Any], trace: TraceState) -> Variable[Any]:
         value = jax.new_ref(value[...])
     elif kind is Kind.CONTAINER:
         value = jax.tree.map(lambda leaf: leaf, value)
-    new = object.__new__(type(variable))
+    return _variable(type(variable), value, variable._var_metadata, trace, 0)
+
+
+def _variable(
+    cls: type[Variable[Any]], value: Any, metadata: Metadata, trace: TraceState, version: int
+) -> Variable[Any]:
+    """A Variable with this raw value; Variables that are made together share their trace state."""
+    new = object.__new__(cls)
     _set(new, "_raw_value", value)
     _set(new, "_trace_state", trace)
-    _set(new, "_var_metadata", variable._var_metadata)
-    _set(new, "_nnx_version", 0)
+    _set(new, "_var_metadata", metadata)
+    _set(new, "_nnx_version", version)
     return new
 
 
@@ -344,7 +375,13 @@ def _registered_maker(record: NodeRecord) -> Callable[[list[Any]], Any]:
     return lambda children: treedef.unflatten([children[place] for place in back])
 
 
+def _state_maker(record: NodeRecord) -> Callable[[list[Any]], Any]:
+    # Copies the levels, and so has them for itself.
+    return lambda children: State(zip(record.keys, children, strict=True))
+
+
 _MAKERS: dict[type, Callable[[NodeRecord], Callable[[list[Any]], Any]]] = {
+    State: _state_maker,
     list: lambda record: list,
     tuple: lambda record: tuple,
     type(None): lambda record: lambda children: None,

@@ -127,13 +127,18 @@ def find_duplicates(node: Any, /, *, only: Any = ...) -> list[list[Path]]:
     ]
 
 
+def has_identity(path: Path, value: Any) -> bool:
+    """Whether a value of a graph is an object that two references may share."""
+    return isinstance(value, Pytree | Variable | jax.Ref)
+
+
 def require_tree(node: Any) -> None:
     """Raise unless no object with identity is referenced twice.
 
     Raises:
         GraphError: one is.
     """
-    repeated = find_duplicates(node, only=lambda path, value: isinstance(value, Pytree | Variable | jax.Ref))
+    repeated = find_duplicates(node, only=has_identity)
     if repeated:
         raise rules.DUPLICATE_NODE.error(path=repeated[0][0], other_path=repeated[0][1], value="object")
 

@@ -8,7 +8,7 @@ Invariants
 
 - Paths of the flat form are sorted by `path_rank`; it is shared with the plan that made it and never edited.
 - Once a nested dictionary can be reached from outside (``state["a"]`` is a view that writes through), the flat form is
-  dropped for good: it could go stale unseen.
+  dropped for good: it could go stale unseen. Until then a State that copied its levels is *private*: it cannot change.
 - Levels of the nested form are exact ``dict`` objects; a mapping that is stored becomes one. Everything else is a leaf.
 - As a JAX pytree, a State has one child a key, in sorted order. Levels are children as plain dictionaries, except
   levels that mix integers with strings, which JAX cannot order: these are wrapped as States.
@@ -48,10 +48,11 @@ class State(MutableMapping[Key, Any]):
     })
     """
 
-    __slots__ = ("__weakref__", "_flat", "_tree", "_uniform")
+    __slots__ = ("__weakref__", "_flat", "_private", "_tree", "_uniform")
     __module__ = "nnxkit"
 
     _flat: Flat | None
+    _private: bool
     _tree: Nested | None
     _uniform: bool | None
 
@@ -63,7 +64,7 @@ class State(MutableMapping[Key, Any]):
         else:
             pairs: Any = mapping if isinstance(mapping, Mapping) else dict(mapping)
             tree = _own(pairs)
-        _fill(self, None, tree)
+        _fill(self, None, tree, private=_copy)
 
     @classmethod
     def from_sorted(cls, paths: Sequence[Path], leaves: list[Any]) -> State:
@@ -86,7 +87,12 @@ class State(MutableMapping[Key, Any]):
         """The nested form, to be written to or handed out; the flat form ends here."""
         tree = self._nested()
         object.__setattr__(self, "_flat", None)
+        object.__setattr__(self, "_private", False)
         return tree
+
+    def is_private(self) -> bool:
+        """Whether no level can be reached except through this State, which has handed out none."""
+        return self._private
 
     def flat_items(self) -> Flat:
         """Sorted paths and leaves. Neither may be edited."""
@@ -244,9 +250,10 @@ class State(MutableMapping[Key, Any]):
         _functions.replace_by_pure_dict(self, pure_dict, replace_fn)
 
 
-def _fill(state: State, flat: Flat | None, tree: Nested | None) -> None:
+def _fill(state: State, flat: Flat | None, tree: Nested | None, *, private: bool = False) -> None:
     # State.__setattr__ writes items, so the slots are written around it.
     object.__setattr__(state, "_flat", flat)
+    object.__setattr__(state, "_private", private)
     object.__setattr__(state, "_tree", tree)
     object.__setattr__(state, "_uniform", None)
 

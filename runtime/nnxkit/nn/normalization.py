@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -56,7 +57,7 @@ def compute_statistics(
         return list(_pmean(jnp.stack(means), axis_name, axis_index_groups=axis_index_groups))
 
     def square(value: jax.Array) -> jax.Array:
-        return (jnp.abs(value) ** 2) if jnp.iscomplexobj(value) else jax.lax.square(value)
+        return (jnp.abs(value) ** 2) if jnp.iscomplexobj(value) else jnp.square(value)
 
     if use_fast_variance:
         mean, mean_of_square = mean_of(x, square(x))
@@ -64,6 +65,29 @@ def compute_statistics(
     (mean,) = mean_of(x)
     (variance,) = mean_of(square(x - jnp.expand_dims(mean, axes)))
     return mean, variance
+
+
+# Traced once for each shape: JAX keeps what it derives from a jitted function, and under a gradient that is most of the
+# work of tracing a layer.
+@functools.partial(jax.jit, static_argnames="features", inline=True)
+def normalize(
+    x: jax.Array,
+    mean: jax.Array,
+    var: jax.Array,
+    scale: jax.Array | None,
+    bias: jax.Array | None,
+    features: tuple[int, ...],
+    epsilon: float,
+) -> jax.Array:
+    """``(x - mean) / sqrt(var + epsilon) * scale + bias``, all but ``x`` going along the axes ``features``."""
+    shape = tuple(x.shape[axis] if axis in features else 1 for axis in range(x.ndim))
+    factor = jax.lax.rsqrt(var.reshape(shape) + epsilon)
+    if scale is not None:
+        factor *= scale.reshape(shape)
+    y = (x - mean.reshape(shape)) * factor
+    if bias is not None:
+        y += bias.reshape(shape)
+    return jnp.asarray(y, x.dtype)
 
 
 class BatchNorm(Module):
@@ -169,14 +193,8 @@ class BatchNorm(Module):
             )
             for variable, new in ((self.mean, mean), (self.var, var)):
                 variable[...] = self.momentum * variable.get_value() + (1 - self.momentum) * new
-        shape = tuple(x.shape[axis] if axis in features else 1 for axis in range(x.ndim))
-        factor = jax.lax.rsqrt(var.reshape(shape) + self.epsilon)
-        if scale is not None:
-            factor *= scale.reshape(shape)
-        y = (x - mean.reshape(shape)) * factor
-        if bias is not None:
-            y += bias.reshape(shape)
-        return jnp.asarray(y, x.dtype)
+        y: jax.Array = normalize(x, mean, var, scale, bias, features, self.epsilon)
+        return y
 
     def set_view(self, use_running_average: bool | None = None) -> None:
         """Set the mode of the layer.

@@ -16,6 +16,7 @@ import optax  # type: ignore[import-untyped, import-not-found, unused-ignore]
 from nnxkit._annotations import data, static
 from nnxkit._graph import as_pure, state, update
 from nnxkit._pytree import Pytree
+from nnxkit._state import State
 from nnxkit._variable import Variable
 from nnxkit._variable_types import Param
 
@@ -47,6 +48,15 @@ def _is_variable(value: Any) -> bool:
     return isinstance(value, Variable)
 
 
+def _is_state(value: Any) -> bool:
+    return isinstance(value, State | Variable)
+
+
+def _own(value: Any) -> Any:
+    # A State that copied its levels is known not to change, so graph functions need not look at it again.
+    return State(value) if isinstance(value, State) else value
+
+
 def _as_state(leaf: Any) -> OptState[Any]:
     if isinstance(leaf, Variable):
         return OptVariable.from_metadata(leaf.get_raw_value(), leaf._var_metadata)
@@ -75,7 +85,8 @@ class Optimizer(Pytree):
         self.graph = graph
         self.step = OptState(jnp.array(0, dtype=jnp.uint32))
         self.tx = static(tx)
-        self.opt_state = data(jax.tree.map(_as_state, tx.init(state(model, wrt, graph=graph)), is_leaf=_is_variable))
+        opt_state = jax.tree.map(_as_state, tx.init(state(model, wrt, graph=graph)), is_leaf=_is_variable)
+        self.opt_state = data(jax.tree.map(_own, opt_state, is_leaf=_is_state))
         self.wrt = static(wrt)
 
     def update(self, model: Any, grads: Any, /, **kwargs: Any) -> Any:
