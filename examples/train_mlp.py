@@ -1,9 +1,9 @@
-"""Two interleaved spirals, told apart by a small network: nnxkit with plain jax transforms.
+"""Two interleaved spirals, told apart by a small network.
 
-`nnx.split` takes a model apart into its structure (a `GraphDef`, static) and its values (`State` pytrees), so that
-`jax.jit` and `jax.value_and_grad` see nothing but arrays; `nnx.merge` puts it together again under the trace. The
-parameters are differentiated; the rest, here a running estimate of the input's scale, is what the forward pass
-changed, and is returned as the auxiliary output.
+A training step as one writes it in Python: it calls the model, differentiates the loss with respect to it, and lets the
+optimizer change it in place. `nnx.jit` compiles the step without being told about model and optimizer: what a function
+captures is an input, and what it changes (the parameters, a running estimate of the input's scale, the optimizer's
+moments) comes back.
 """
 
 import itertools
@@ -62,32 +62,26 @@ def spirals(key: jax.Array, count: int) -> tuple[jax.Array, jax.Array]:
 def main() -> None:
     """Train, and print the loss and the accuracy on points that were not trained on."""
     model = SpiralNet(width=64, depth=3, rngs=nnx.Rngs(0))
-    graphdef, params, rest = nnx.split(model, nnx.Param, ...)
-    optimizer = optax.adam(3e-3)
+    optimizer = nnx.Optimizer(model, optax.adam(3e-3), wrt=nnx.Param)
 
-    @jax.jit
-    def train_step(
-        params: nnx.State, rest: nnx.State, moments: optax.OptState, key: jax.Array
-    ) -> tuple[nnx.State, nnx.State, optax.OptState, jax.Array]:
+    def step(key: jax.Array) -> jax.Array:
         points, labels = spirals(key, BATCH)
 
-        def loss_of(params: nnx.State, rest: nnx.State) -> tuple[jax.Array, nnx.State]:
-            # `rest` belongs to the surrounding trace, and the forward pass writes to it: work on a copy.
-            network = nnx.merge(graphdef, params, rest, copy=True)
-            loss = optax.sigmoid_binary_cross_entropy(network(points), labels).mean()
-            return loss, nnx.state(network, nnx.Not(nnx.Param))
+        def loss_of(model: SpiralNet) -> jax.Array:
+            losses: jax.Array = optax.sigmoid_binary_cross_entropy(model(points), labels)
+            return losses.mean()
 
-        (loss, rest), gradients = jax.value_and_grad(loss_of, has_aux=True)(params, rest)
-        updates, moments = optimizer.update(gradients, moments, params)
-        return optax.apply_updates(params, updates), rest, moments, loss
+        loss: jax.Array
+        loss, gradients = nnx.value_and_grad(loss_of)(model)
+        optimizer.update(model, gradients)
+        return loss
 
-    moments = optimizer.init(params)
-    for step, key in enumerate(jax.random.split(jax.random.key(1), STEPS), start=1):
-        params, rest, moments, loss = train_step(params, rest, moments, key)
-        if step == 1 or step % REPORT_EVERY == 0:
-            print(f"step {step:5d}   loss {loss:.4f}")
+    train_step = nnx.jit(step)
+    for number, key in enumerate(jax.random.split(jax.random.key(1), STEPS), start=1):
+        loss = train_step(key)
+        if number == 1 or number % REPORT_EVERY == 0:
+            print(f"step {number:5d}   loss {loss:.4f}")
 
-    nnx.update(model, params, rest)
     points, labels = spirals(jax.random.key(2), 4096)
     accuracy = ((model(points) > 0) == labels).mean()
     print(f"accuracy on 4096 new points: {accuracy:.1%}")

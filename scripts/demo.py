@@ -39,7 +39,7 @@ def main() -> None:
         [NNX_LINT, "--output-format", "concise", package],
         accepted=(CLEAN, FINDINGS),
     )
-    step("A model trained on nnxkit, with plain jax transforms", [sys.executable, "examples/train_mlp.py"])
+    step("A model trained on nnxkit", [sys.executable, "examples/train_mlp.py"])
 
 
 if __name__ == "__main__":

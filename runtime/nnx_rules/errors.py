@@ -152,6 +152,14 @@ class UnknownAttributeError(NNXError, ValueError):
     """``train``, ``eval``, ``set_attributes`` or ``view`` names an attribute that no module has."""
 
 
+class TransformArgumentError(NNXError, ValueError):
+    """A transform gets a function, a prefix or an option that it can not work with."""
+
+
+class TransformTypeError(NNXError, TypeError):
+    """A transform gets a function, a prefix or an option of the wrong type."""
+
+
 class RngStreamError(NNXError, AttributeError):
     """A named random stream does not exist and there is no default stream."""
 

@@ -62,6 +62,9 @@ class Transform:
         static_options: the options that name arguments to be treated as constants.
         rejects_bound_methods: whether flax (0.12.1 and later) refuses bound methods.
         host: whether the function runs on the host, outside of every trace.
+        binds: whether further positional arguments are bound to the function, as by ``functools.partial``.
+        flax_default: whether flax has it in its default mode. Where not, it raises there, and in the other modes it
+            writes back only what has changed; nnxkit has every transform in every mode.
     """
 
     name: str
@@ -75,6 +78,8 @@ class Transform:
     static_options: tuple[str, ...] = ()
     rejects_bound_methods: bool = False
     host: bool = False
+    binds: bool = False
+    flax_default: bool = True
 
 
 _STATIC = ("static_argnums", "static_argnames")
@@ -160,11 +165,23 @@ _NNX = (
     _call("nnx.while_loop", _fn(0, "cond_fun"), _fn(1, "body_fun"), operands=2, **_LIFTED),
     _call("nnx.fori_loop", _fn(2, "body_fun"), operands=3, **_LIFTED),
     _call("nnx.eval_shape", _fn(0, "f"), operands=1, lifts_captures=True, rejects_bound_methods=True),
+    _call("nnx.vjp", _fn(0, "f"), operands=1, rejects_bound_methods=True, flax_default=False, **_LIFTED),
+    _call("nnx.jvp", _fn(0, "f"), operands=1, rejects_bound_methods=True, flax_default=False, **_LIFTED),
+    _wrapper(
+        "nnx.make_jaxpr",
+        "f",
+        static_options=("static_argnums",),
+        lifts_captures=True,
+        rejects_bound_methods=True,
+        flax_default=False,
+    ),
+    _wrapper("nnx.jit_partial", cached=True, static_options=_STATIC, binds=True, flax_default=False, **_LIFTED),
     # These take functions and run them in the present level.
     _wrapper("nnx.split_rngs", "node", level=False),
     _wrapper("nnx.with_rngs", "node", level=False),
     _wrapper("nnx.fork_rngs", "node", level=False),
-    _wrapper("nnx.cached_partial", "f", level=False),
+    _wrapper("nnx.transform_metadata", "f", level=False),
+    _wrapper("nnx.cached_partial", "f", level=False, binds=True),
     _wrapper("nnx.capture", "fn", level=False),
 )
 

@@ -13,7 +13,7 @@ import pytest
 from nnx_lint import engine
 from nnx_lint.selection import Options
 from nnx_lint.source import SourceFile
-from nnx_rules.registry import Family
+from nnx_rules.transforms import TRANSFORMS, Form
 
 PREAMBLE = """\
 import functools
@@ -22,10 +22,10 @@ import jax.numpy as jnp
 import optax
 from flax import nnx
 """
-MARK = re.compile(r"# ((?:NNX2\d\d ?)+)$")
+MARK = re.compile(r"# ((?:NNX\d\d\d ?)+)$")
 
 
-def findings(folder, files, *, library=None, version=None):
+def findings(folder, files, *, library=None, version=None, rules=("NNX2",)):
     """All findings of the trace rules, as diagnostics, with the sources by path."""
     sources = {}
     for name, text in files.items():
@@ -33,7 +33,7 @@ def findings(folder, files, *, library=None, version=None):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
         sources[str(path)] = SourceFile.read(str(path))
-    options = Options(lambda rule: rule.family is Family.TRACES, library, version)
+    options = Options(lambda rule: rule.code.startswith(rules), library, version)
     return engine.check(list(sources.values()), roots=[str(folder)], options=options), sources
 
 
@@ -113,6 +113,11 @@ CALLS = [
     "jax.lax.fori_loop(0, 3, lambda i, x: step(x), 1.0)",
     "nnx.cond(True, step, step, 1.0)",
     "nnx.fori_loop(0, 3, lambda i, x: step(x), 1.0)",
+    "nnx.vjp(step, 1.0)",
+    "nnx.jvp(step, (1.0,), (1.0,))",
+    "nnx.make_jaxpr(step)(1.0)",
+    "nnx.jit_partial(step, 1.0)()",
+    "nnx.checkpoint(step)(1.0)",
     "jax.shard_map(step, mesh=mesh, in_specs=spec, out_specs=spec)(1.0)",
     "jax.jit(functools.partial(step))(1.0)",
     "jax.tree.map(jax.jit(step), [1, 2])",
@@ -148,6 +153,7 @@ NOT_TRACED = [
     "jax.custom_vjp(step)(1.0)",
     "nnx.split_rngs(step, splits=3)",
     "nnx.cached_partial(step, 1.0)",
+    "nnx.transform_metadata(step, partition='a')(1.0)",
 ]
 
 
@@ -408,6 +414,22 @@ HARMLESS = {
             count[...] += 1
             return x
     """,
+    "arguments that a partial holds": """
+        model = nnx.BatchNorm(2, rngs=nnx.Rngs(0))
+
+        count = nnx.Variable(jnp.array(0))
+
+        def step(model, x, count=count):
+            count[...] += 1
+            return model(x)
+
+        nnx.cached_partial(nnx.jit(step), model)(1.0, nnx.Variable(jnp.array(0)))
+        nnx.jit_partial(step, model, graph=False)(1.0, nnx.Variable(jnp.array(0)))
+    """,
+    "a transform that flax has in other modes only": """
+        model = nnx.Linear(2, 2, rngs=nnx.Rngs(0))
+        step = nnx.jit(lambda x: nnx.vjp(lambda model: model(x).sum(), model))
+    """,
     "tree mode": """
         nnx.set_graph_mode(False)
         model = nnx.Linear(2, 2, rngs=nnx.Rngs(0))
@@ -575,8 +597,76 @@ def captured(x):
 @nnx.jit
 def nested(x):
     return jax.lax.scan(lambda carry, x: (carry, count.set_value(x)), 0, x)  # NNX201
+
+
+seen = []
+
+
+@nnx.jit
+def recorded(x):
+    seen.append(x)  # NNX214
+    return x
 """
     expect(tmp_path, {"program.py": text})
+
+
+def test_captured_streams_under_a_map_are_no_inputs_on_nnxkit(tmp_path):
+    text = """
+rngs = nnx.Rngs(0)
+drop = nnx.Dropout(0.5, rngs=nnx.Rngs(0))
+
+
+@nnx.jit
+def step(xs):
+    nnx.vmap(lambda x: nnx.jit(lambda: x + rngs.normal())())(xs)  # NNX512
+    nnx.scan(lambda carry, x: (carry, drop(x)))(0, xs)
+    return nnx.vmap(drop)(xs)  # NNX512
+
+
+def evaluate(drop: nnx.Dropout, xs):
+    return nnx.vmap(lambda x: drop(x))(xs)
+
+
+@nnx.split_rngs(splits=3)
+@nnx.vmap
+def noisy(rngs, x):
+    return x + rngs.normal()
+
+
+noisy(rngs, 1.0)
+"""
+    for_nnxkit = PREAMBLE.replace("from flax import nnx", "import nnxkit as nnx") + text
+    expect(tmp_path, {"program.py": for_nnxkit}, rules=("NNX2", "NNX512"))
+
+
+NNXKIT_TRANSFORMS = sorted(
+    name for name, row in TRANSFORMS.items() if name.startswith("nnx.") and row.level and row.form is Form.WRAPPER
+)
+
+
+@pytest.mark.parametrize("name", NNXKIT_TRANSFORMS)
+def test_programs_for_nnxkit_get_no_finding_where_flax_programs_do(tmp_path, name):
+    text = f"""
+count = nnx.Variable(jnp.array(0))
+norm = nnx.BatchNorm(2, rngs=nnx.Rngs(0))
+rngs = nnx.Rngs(0)
+
+
+def step(x):
+    count[...] += 1{{NNX201}}
+    del norm.mean{{NNX207}}
+    norm(x){{NNX202}}
+    return jax.random.normal(rngs(), x.shape){{NNX203}}
+
+
+{name}(step)(1.0)
+{name}(norm)(1.0){{NNX209}}
+{name}(functools.partial(lambda count, x: count.set_value(x), count))(1.0){{NNX210}}
+"""
+    codes = set(re.findall(r"NNX\d+", text))
+    expect(tmp_path, program(text.format(**{code: f"  # {code}" for code in codes})))
+    for_nnxkit = PREAMBLE.replace("from flax import nnx", "import nnxkit as nnx") + text
+    expect(tmp_path, {"program.py": for_nnxkit.format(**dict.fromkeys(codes, ""))})
 
 
 # -- words -------------------------------------------------------------------------------------------------------------

@@ -52,6 +52,11 @@ RAISING = [
     "nnx.eval_shape",
     "nnx.checkify",
     "nnx.shard_map",
+    "nnx.vjp",
+    "nnx.jvp",
+    "nnx.make_jaxpr",
+    "nnx.jit_partial",
+    "nnx.checkpoint",
 ]
 
 HARMLESS = [
@@ -65,6 +70,7 @@ HARMLESS = [
     "nnx.custom_vjp",
     "nnx.split_rngs",
     "nnx.with_rngs",
+    "nnx.transform_metadata",
     "nnx.cached_partial",
     "nnx.capture",
 ]
@@ -89,7 +95,11 @@ def test_only_nnx_transforms_keep_changes_and_lift_captures():
         if name.startswith("jax."):
             assert row.arguments is not Arguments.KEPT
             assert not row.lifts_captures
-    assert find("nnx.eval_shape").arguments is Arguments.DROPPED
+    for name in ("nnx.eval_shape", "nnx.make_jaxpr"):
+        row = find(name)
+        assert row is not None
+        assert row.arguments is Arguments.DROPPED
+        assert row.lifts_captures
 
 
 def test_compat_names_share_the_row():
@@ -106,3 +116,8 @@ def test_operands_of_calls_follow_their_functions():
     for row in TRANSFORMS.values():
         if row.form is Form.CALL and row.name not in {"jax.lax.reduce", "jax.lax.fori_loop", "nnx.fori_loop"}:
             assert row.operands > max(argument.position for argument in row.functions), row.name
+
+
+def test_what_flax_has_only_without_graph_updates():
+    names = {name for name, row in TRANSFORMS.items() if not row.flax_default}
+    assert names == {"nnx.vjp", "nnx.jvp", "nnx.make_jaxpr", "nnx.jit_partial"}

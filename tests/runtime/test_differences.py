@@ -17,8 +17,8 @@ flax_nnx = pytest.importorskip("flax.nnx")
 
 DOCUMENT = (ROOT / "docs" / "differences.md").read_text(encoding="utf-8")
 SECTIONS = (
-    *("Attributes and classes", "Containers", "Variables", "Modules", "Graph functions", "Filters", "State"),
-    *("Contexts", "Random numbers", "Printing", "Errors"),
+    *("Attributes and classes", "Containers", "Variables", "Modules", "Graph functions", "Transforms", "Filters"),
+    *("State", "Contexts", "Random numbers", "Printing", "Errors"),
 )
 RELIED_ON = (
     *("`pop` removes every reference", "`merge` goes by path", "`update` writes only to places that exist"),
@@ -113,6 +113,54 @@ def _(nnx: Any) -> Any:
 def _(nnx: Any) -> Any:
     nnx.Dict(a=1).eval(debgu=True)
     return "silent"
+
+
+@entry("Captures are inputs")
+def _(nnx: Any) -> Any:
+    weight = nnx.Param(jnp.array(1.0))
+    weighted = nnx.jit(lambda x: weight * x)
+    weighted(2.0)
+    weight[...] = jnp.array(3.0)
+    return float(weighted(2.0))
+
+
+@entry("Metadata")
+def _(nnx: Any) -> Any:
+    weight = nnx.Param(jnp.array(1.0))
+    nnx.jit(lambda w: w.set_metadata(unit="m"))(weight)
+    return weight.has_metadata("unit")
+
+
+@entry("Keyword arguments")
+def _(nnx: Any) -> Any:
+    def scaled(m: Any, *, by: Any) -> Any:
+        return m.kernel.sum() * by
+
+    return type(nnx.grad(scaled)(linear(nnx), by=2.0)).__name__
+
+
+@entry("Bound methods")
+def _(nnx: Any) -> Any:
+    return nnx.jit(linear(nnx).__call__)(jnp.ones((1, 2))).shape
+
+
+@entry("Prefixes in a list")
+def _(nnx: Any) -> Any:
+    return nnx.vmap(jnp.add, in_axes=[0, None])(jnp.ones(3), 1.0).shape
+
+
+@entry("Static arguments")
+def _(nnx: Any) -> Any:
+    return float(nnx.jit(lambda m: m.kernel.sum(), static_argnums=0, graph=False)(linear(nnx)))
+
+
+@entry("Writes in the condition of `while_loop`")
+def _(nnx: Any) -> Any:
+    def condition(carry: Any) -> Any:
+        carry[0].bias[...] += 1
+        return carry[1] < 2
+
+    return float(nnx.while_loop(condition, lambda carry: (carry[0], carry[1] + 1), (linear(nnx), 0))[1])
 
 
 @entry("A value in a class body")

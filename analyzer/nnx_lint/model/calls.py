@@ -443,6 +443,7 @@ RESULTS = {
     "jax.jacrev": _gradient,
     "jax.hessian": _gradient,
     "jax.make_jaxpr": _gradient,
+    "nnx.make_jaxpr": _gradient,
     "nnx.scan": _gradient,
     "nnx.checkify": _gradient,
     "jax.experimental.checkify.checkify": _gradient,
@@ -487,7 +488,7 @@ def operand_values(
     if row.name == "jax.lax.map":
         xs = args.get(1, "xs")
         return [element_of(xs, frame.level) if xs is not None else UNKNOWN]
-    if row.name == "jax.jvp":
+    if row.name in {"jax.jvp", "nnx.jvp"}:
         primals = args.get(1, "primals")
         return list(primals.items) if isinstance(primals, Seq) and primals.exact else [None]
     if row.name in {"jax.lax.reduce", "jax.numpy.piecewise", "jax.numpy.apply_along_axis"}:

@@ -39,6 +39,11 @@ class TraceScope:
     def text(self) -> str:
         return self.applied.text
 
+    @property
+    def lifts(self) -> bool:
+        """Whether captured NNX objects become inputs, as under the transforms of nnxkit; not of flax and jax."""
+        return self.row.lifts_captures and self.applied.module.provider == "nnxkit"
+
 
 class Frame:
     """A function (or module or class body) being executed.
@@ -103,13 +108,13 @@ class Frame:
     def name(self) -> str:
         return self.func.name if self.func is not None else f"module {self.module.name}"
 
-    def crossed(self, level: int) -> TraceScope | None:
+    def crossed(self, level: int, *, tracked: bool = True) -> TraceScope | None:
         """The outermost running transform that captures objects of ``level`` without lifting them, or ``None``.
 
-        The transforms of nnxkit lift what their functions capture; those of flax and jax do not.
+        Only NNX objects are ``tracked``: nothing lifts plain lists and objects.
         """
         for scope in self.scope:
-            if scope.level > level and not (scope.row.lifts_captures and scope.applied.module.provider == "nnxkit"):
+            if scope.level > level and not (tracked and scope.lifts):
                 return scope
         return None
 

@@ -320,7 +320,12 @@ def _transform(
     if func is None:
         return applied if not args.positional else UNKNOWN
     where = args.node_of(argument.position, argument.keyword) or node
-    return apply_transform(interp, frame, applied, func, where, node, "call")
+    transformed = apply_transform(interp, frame, applied, func, where, node, "call")
+    rest = args.positional[argument.position + 1 :] if row.binds else []
+    if not rest:
+        return transformed
+    bound = [value for value in rest if value is not None]
+    return PartialVal(transformed, bound, {}) if len(bound) == len(rest) else UNKNOWN
 
 
 def _tag(tag: Tag) -> Handler:

@@ -1,7 +1,7 @@
 """NNX5: randomness."""
 
 from nnx_rules.errors import RngArgumentError, RngStreamError, RngStreamKeyError
-from nnx_rules.registry import Rule
+from nnx_rules.registry import Rule, Versions
 
 MISSING_STREAM = Rule(
     code="NNX501",
@@ -50,6 +50,26 @@ RESEED_POLICY = Rule(
     message="`{policy}` is no policy of `nnx.reseed`",
     help='use "scalars_only", "match_shape", or a callable (path, key, shape) -> keys',
     exception=RngArgumentError,
+)
+
+UNSPLIT_RNGS = Rule(
+    code="NNX511",
+    name="unsplit-rngs",
+    summary="A random stream with a single key is mapped over an axis.",
+    message="`{transform}` is to map over axis {axis} of `{path}`, a random stream with a single key",
+    help="give each element a key: `with nnx.split_rngs(rngs, splits=...):`, or `@nnx.split_rngs(splits=...)` on top\n"
+    "or the same numbers to all of them: axis `None`",
+    exception=RngArgumentError,
+)
+CAPTURED_RNGS_UNDER_MAP = Rule(
+    code="NNX512",
+    name="captured-rngs-under-map",
+    summary="A function that is mapped over an axis draws from a random stream that it captures.",
+    message="under `{transform}` every element would draw the same numbers from `{path}`, which the function captures",
+    help="pass the stream as an argument, and split it: `@nnx.split_rngs(splits=...)` on top\n"
+    "if the same numbers are meant, pass it with axis `None`",
+    exception=RngArgumentError,
+    versions=Versions(flax=False),
 )
 
 RULES = tuple(value for value in list(globals().values()) if isinstance(value, Rule))

@@ -122,5 +122,13 @@ CAPTURED_RETURNED = Rule(
     help="pass `{name}` as an argument",
     versions=Versions(nnxkit=False),
 )
+CAPTURED_REBOUND = Rule(
+    code="NNX216",
+    name="captured-rebound",
+    summary="A function under a transform binds something else to a name that led to a captured object.",
+    message="`{name}` leads to a captured object, and the function under a transform binds something else in its place",
+    help="return the new object, or change the captured one in place",
+    exception=TraceContextError,
+)
 
 RULES = tuple(value for value in list(globals().values()) if isinstance(value, Rule))

@@ -45,9 +45,11 @@ def captured_argument(event: Called, report: Reporter) -> None:
     if not frame.scope:
         return
     called = transform_of(event)
-    if called is None or not called[0].name.startswith("nnx.") or called[0].arguments is not Arguments.KEPT:
+    if called is None:
         return
-    _, text, operands = called
+    row, text, operands = called
+    if not row.name.startswith("nnx.") or row.arguments is not Arguments.KEPT or not row.flax_default:
+        return
     for value, node in operands:
         for obj in objects_in(value):
             scope = frame.crossed(obj.level)

@@ -21,6 +21,8 @@ from nnx_lint.reporting import related
 from nnx_rules.transforms import Arguments
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from nnx_lint.diagnostics import Related
     from nnx_lint.model.events import Mutated
     from nnx_lint.model.frames import Frame, TraceScope
@@ -62,12 +64,16 @@ class Capture:
         return self.owner is self.target
 
 
-def capture_of(event: Mutated) -> Capture | None:
-    """The capture that a mutation shows, or ``None`` where there is none, or none that is certain."""
+def capture_of(event: Mutated, capturing: Callable[[Frame, int], TraceScope | None] | None = None) -> Capture | None:
+    """The capture that a mutation shows, or ``None`` where there is none, or none that is certain.
+
+    ``capturing`` finds the running transform that captures objects of a level, by default one that does not lift them.
+    """
     frame, target = event.frame, event.target
     if not frame.scope or (isinstance(target, Obj) and not target.cls.tracked):
         return None
-    scope = frame.crossed(level_of(target, event.effect))
+    level = level_of(target, event.effect)
+    scope = frame.crossed(level) if capturing is None else capturing(frame, level)
     if scope is None or scope.frame is None or not frame.certain_within(scope):
         return None
     if any(REFERENCES.search(module.source.text) for module in (frame.module, scope.applied.module)):

@@ -42,15 +42,17 @@ def untracked(event: Mutated, report: Reporter) -> None:
 @judges(rules.UNTRACKED_MUTATION, ContainerFilled)
 def container_filled(event: ContainerFilled, report: Reporter) -> None:
     frame = event.frame
-    scope = frame.crossed(level_of(event.container, "write"))
-    stored = stored_node(event.node)
-    if scope is None or scope.frame is not frame or stored is None or not is_traced(frame, scope, stored):
-        return
     target = container_node(event.node)
-    if target is None or emptied(frame, target) or (isinstance(target, ast.Name) and target.id in parameters(frame)):
+    if target is None:
         return
     owner = value_at(frame, target.value) if isinstance(target, ast.Attribute) else None
     tracked = isinstance(owner, Obj) and owner.cls.tracked
+    scope = frame.crossed(level_of(event.container, "write"), tracked=tracked)
+    stored = stored_node(event.node)
+    if scope is None or scope.frame is not frame or stored is None or not is_traced(frame, scope, stored):
+        return
+    if emptied(frame, target) or (isinstance(target, ast.Name) and target.id in parameters(frame)):
+        return
     if not tracked and used_inside(frame, target):
         return
     if tracked is (report.rule is rules.UNTRACKED_MUTATION):
@@ -62,7 +64,7 @@ def attribute_of_plain_object(event: AttributeSet, report: Reporter) -> None:
     frame = event.frame
     if event.obj.cls.tracked or event.value_node is None:
         return
-    scope = frame.crossed(event.obj.level)
+    scope = frame.crossed(event.obj.level, tracked=False)
     if scope is None or scope.frame is not frame or not is_traced(frame, scope, event.value_node):
         return
     target = event.node.targets[0] if isinstance(event.node, ast.Assign) else None

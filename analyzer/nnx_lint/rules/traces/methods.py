@@ -138,7 +138,7 @@ def uses_instance(obj: Obj, func: Value) -> bool:
 
 # -- plain classes -----------------------------------------------------------------------------------------------------
 
-TRACING = frozenset({"jax.jit", "nnx.jit", "jax.checkpoint", "nnx.remat", "jax.make_jaxpr"})
+TRACING = frozenset({"jax.jit", "nnx.jit", "jax.checkpoint", "nnx.remat", "jax.make_jaxpr", "nnx.make_jaxpr"})
 """Transforms that make a tracer of every argument that is not static."""
 
 BATCHING = frozenset({"jax.vmap", "nnx.vmap"})

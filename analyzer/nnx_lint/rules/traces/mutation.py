@@ -1,4 +1,4 @@
-"""Captured objects that a function under a transform changes (NNX201, NNX202, NNX203, NNX206, NNX209, NNX210).
+"""Captured objects that a function under a transform changes (NNX201, NNX202, NNX203, NNX206, NNX209, NNX210, NNX512).
 
 One mutation breaks one rule: how the function got the object decides first, then what it does to it.
 """
@@ -13,9 +13,11 @@ from nnx_lint.model.events import Mutated
 from nnx_lint.model.values import Obj
 from nnx_lint.reporting import Reporter, judges
 from nnx_lint.rules.traces.captures import Capture, capture_of
+from nnx_rules.rules import rngs as rng_rules
 from nnx_rules.rules import traces as rules
 
 if TYPE_CHECKING:
+    from nnx_lint.model.frames import Frame, TraceScope
     from nnx_lint.model.modules import Module
     from nnx_rules.registry import Rule
 
@@ -62,6 +64,31 @@ def captured_object_changed(event: Mutated, report: Reporter) -> None:
         transform=capture.scope.text,
         state=changed_state(event),
     )
+
+
+MAPPING = frozenset({"nnx.vmap", "nnx.pmap"})
+"""Transforms whose function runs for many elements, with the same captures for all of them."""
+
+
+@judges(rng_rules.CAPTURED_RNGS_UNDER_MAP, Mutated)
+def drawn_for_every_element(event: Mutated, report: Reporter) -> None:
+    if event.effect not in {"call", "draw"} or event.state != "RngCount":
+        return
+    capture = capture_of(event, lifting_map)
+    if capture is not None:
+        report(
+            capture.module,
+            capture.node,
+            related=capture.related,
+            path=capture.name,
+            transform=capture.scope.text,
+        )
+
+
+def lifting_map(frame: Frame, level: int) -> TraceScope | None:
+    """The outermost running transform that maps over elements and lifts objects of ``level``, or ``None``."""
+    scopes = (scope for scope in frame.scope if scope.level > level and scope.row.name in MAPPING and scope.lifts)
+    return next(scopes, None)
 
 
 def changed_state(event: Mutated) -> str:

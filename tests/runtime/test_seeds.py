@@ -24,5 +24,5 @@ def test_a_wrong_page_is_reported(tmp_path: Path) -> None:
 
 
 def test_a_page_without_snippets_is_no_page() -> None:
-    assert len(PAGES) == 3
+    assert len(PAGES) == 4
     assert all(Page(path).examples for path in PAGES)
