@@ -53,6 +53,7 @@ from nnxkit._graph import UpdateContext as UpdateContext
 from nnxkit._graph import as_pure as as_pure
 from nnxkit._graph import call as call
 from nnxkit._graph import clone as clone
+from nnxkit._graph import config as config
 from nnxkit._graph import current_update_context as current_update_context
 from nnxkit._graph import find_duplicates as find_duplicates
 from nnxkit._graph import flatten as flatten

@@ -61,3 +61,9 @@ def _leaves(root: Any) -> Iterator[tuple[Any, Any]]:
         held = found.get_raw_value() if isinstance(found, nnx.Variable) else found
         if not isinstance(held, nnx.Pytree):
             yield from ((path, leaf) for leaf in jax.tree.leaves(held))
+
+
+def count_carried(loop: Any) -> int:
+    """How many values a ``scan`` equation of a jaxpr carries; JAX 0.12 says it in another way than 0.10."""
+    params = loop.params
+    return params["num_carry"] if "num_carry" in params else len(params["ft_in"].unpack()[1])

@@ -36,6 +36,7 @@ from nnxkit._graph._mapping import to_arrays as to_arrays
 from nnxkit._graph._mapping import to_refs as to_refs
 from nnxkit._graph._mapping import vars_as as vars_as
 from nnxkit._graph._mapping import with_vars as with_vars
+from nnxkit._graph._modes import config as config
 from nnxkit._graph._modes import set_graph_mode as set_graph_mode
 from nnxkit._graph._modes import set_graph_updates as set_graph_updates
 from nnxkit._graph._mutation import pop as pop

@@ -1,8 +1,9 @@
 """The settings ``graph`` and ``graph_updates``.
 
 Each is a setting of the thread: called as a statement it lasts, as a context manager it is undone at the end of the
-block. Functions take the same settings as keywords, where ``None`` means the current value. A thread starts with what
-the environment variables ``NNX_GRAPH_MODE`` and ``NNX_GRAPH_UPDATES`` said at import; both are on if they say nothing.
+block. Functions take the same settings as keywords, where ``None`` means the current value. Where a thread has set
+nothing, the configuration of the process holds, which begins with what the environment variables ``NNX_GRAPH_MODE`` and
+``NNX_GRAPH_UPDATES`` said at import; both are on if they say nothing.
 """
 
 from __future__ import annotations
@@ -23,12 +24,53 @@ def _from_environment(variable: str) -> bool:
     return value
 
 
-_DEFAULTS = {"graph": _from_environment("NNX_GRAPH_MODE"), "graph_updates": _from_environment("NNX_GRAPH_UPDATES")}
+class Config:
+    """The configuration of the process: what holds where nothing else is set.
+
+    Attributes:
+        nnx_graph_mode: whether graph functions keep shared references and cycles; at first what the environment
+            variable ``NNX_GRAPH_MODE`` says, else ``True``.
+        nnx_graph_updates: whether transforms propagate changes of structure; at first what ``NNX_GRAPH_UPDATES`` says,
+            else ``True``.
+
+    >>> config.nnx_graph_mode
+    True
+    """
+
+    __module__ = "nnxkit"
+
+    nnx_graph_mode: bool
+    nnx_graph_updates: bool
+
+    def __init__(self) -> None:
+        vars(self).update({name: _from_environment(name.upper()) for name in _OPTIONS})
+
+    def update(self, name: str, value: bool) -> None:
+        """Set an option.
+
+        Raises:
+            AttributeError: there is no such option.
+        """
+        setattr(self, name, value)
+
+    def __setattr__(self, name: str, value: bool) -> None:
+        if name not in _OPTIONS:
+            raise AttributeError(f"there is no option {name!r}; the options are {' and '.join(_OPTIONS)}")
+        vars(self)[name] = bool(value)
+
+    def __repr__(self) -> str:
+        return f"Config({', '.join(f'{name}={value}' for name, value in vars(self).items())})"
+
+
+_OPTIONS = ("nnx_graph_mode", "nnx_graph_updates")
+config = Config()
 
 
 class _Values(threading.local):
+    """What is set in this thread: ``None`` where the configuration holds."""
+
     def __init__(self) -> None:
-        vars(self).update(_DEFAULTS)
+        vars(self).update(dict.fromkeys(_OPTIONS))
 
 
 _values = _Values()
@@ -40,7 +82,7 @@ class _Setting:
     _name: ClassVar[str]
 
     def __init__(self, value: bool, /) -> None:
-        self._before: bool = getattr(_values, self._name)
+        self._before: bool | None = getattr(_values, self._name)
         setattr(_values, self._name, bool(value))
 
     def __enter__(self) -> None:
@@ -52,8 +94,9 @@ class _Setting:
     @classmethod
     def current_value(cls) -> bool:
         """The value in force in this thread."""
-        value: bool = getattr(_values, cls._name)
-        return value
+        value: bool | None = getattr(_values, cls._name)
+        chosen: bool = getattr(config, cls._name) if value is None else value
+        return chosen
 
 
 class set_graph_mode(_Setting):  # noqa: N801 - used like a function
@@ -65,14 +108,14 @@ class set_graph_mode(_Setting):  # noqa: N801 - used like a function
     """
 
     __module__ = "nnxkit"
-    _name = "graph"
+    _name = "nnx_graph_mode"
 
 
 class set_graph_updates(_Setting):  # noqa: N801 - used like a function
     """Whether transforms propagate changes of structure, not only of Variables (``True``, the default)."""
 
     __module__ = "nnxkit"
-    _name = "graph_updates"
+    _name = "nnx_graph_updates"
 
 
 def is_graph_mode(graph: bool | None) -> bool:

@@ -34,7 +34,7 @@ from types import CellType, ModuleType, SimpleNamespace
 from typing import Any
 
 from nnxkit._transforms._captures_code import names_of, origin_of
-from nnxkit._transforms._captures_data import PlainData, is_plain
+from nnxkit._transforms._captures_data import Kinds, PlainData
 from nnxkit._transforms._captures_globals import StandIn, layers_of
 from nnxkit._transforms._captures_instances import globals_of
 from nnxkit._transforms._captures_rebind import Node, Rebinding
@@ -150,16 +150,23 @@ class _Signature:
         return self.hash
 
 
+_PLAIN_CONTAINERS = (list, tuple, dict)
+
+_MOST_VALUES = 50_000
+"""How many values a look goes through, nearest first: who has a hundred thousand objects in a list has data there."""
+
+
 class _Found:
     """A value that may lead to objects: a node in the making.
 
     Attributes:
         parts: its parts that are objects (by their numbers) or may lead to some.
         watched: whether its own places may be watched even if they lead nowhere.
+        plain: whether it is plain data, which leads nowhere.
         number: its number among the nodes that lead to objects.
     """
 
-    __slots__ = ("name", "number", "parts", "shape", "value", "watched")
+    __slots__ = ("name", "number", "parts", "plain", "shape", "value", "watched")
 
     def __init__(self, name: str, shape: Shape, value: Any) -> None:
         self.name = name
@@ -167,6 +174,7 @@ class _Found:
         self.value = value
         self.parts: list[tuple[Key, _Found | int]] = []
         self.watched = False
+        self.plain = False
         self.number: int | None = None
 
     def edges(self) -> tuple[tuple[Key, int], ...]:
@@ -189,6 +197,7 @@ class _Look:
         self.f = f
         self.known = {id(data.container): data for data in plain}
         self.plain: dict[int, PlainData] = {}
+        self.kinds = Kinds()
         self.package: str | None = None
         self.objects: dict[int, tuple[int, str, Any]] = {}
         self.memo: dict[int, _Found] = {}
@@ -197,7 +206,11 @@ class _Look:
         self.root = self.target(getattr(f, "__name__", type(f).__name__), f)
         self.holders: dict[int, list[_Found]] = {}
         for node in self.found:  # which grows
+            if node.plain:
+                continue
             for key, name, value in self.parts(node):
+                if self.kinds.of(value) is None:
+                    continue
                 part = self.target(name if name[:1].isidentifier() else node.name + name, value)
                 if part is not None:
                     node.parts.append((key, part))
@@ -209,11 +222,12 @@ class _Look:
         if is_object(value):
             return self.objects.setdefault(id(value), (len(self.objects), name, value))[0]
         shape = shape_of(value)
-        if shape is None or self.is_known(value):
+        if shape is None or self.is_known(value) or len(self.found) >= _MOST_VALUES:
             return None
         found = self.memo.get(id(value))
         if found is None:
             found = self.memo[id(value)] = _Found(name, shape, value)
+            found.plain = type(value) in _PLAIN_CONTAINERS and self.kinds.is_plain(value)
             self.found.append(found)
         return found
 
@@ -337,7 +351,7 @@ class _Look:
             for _, part in node.parts:
                 if not isinstance(part, _Found) or part.number is not None or not isinstance(part.value, (list, dict)):
                     continue
-                if is_plain(part.value):
+                if part.plain:
                     self.plain[id(part.value)] = PlainData(part.value)
                 else:
                     measured.append((len, part.value, len(part.value)))

@@ -13,23 +13,39 @@ Invariants
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from operator import is_
 from typing import Any
 
 from nnxkit._transforms._captures_shapes import is_object, shape_of
 
 _DEPTH = 8
+_OBJECT = "object"
 
 
-def is_plain(value: Any, depth: int = _DEPTH) -> bool:
-    """Whether a value is opaque or made of opaque values; what is nested deeply, or in itself, is not plain."""
-    cls = type(value)
-    if cls is list or cls is tuple:
-        return depth > 0 and all(is_plain(item, depth - 1) for item in value)
-    if cls is dict:
-        return depth > 0 and all(is_plain(item, depth - 1) for item in list(value.values()))
-    return not is_object(value) and shape_of(value) is None
+class Kinds(dict[type, Any]):
+    """What values of a type are to captures, asked once for each type; ``None`` if they are opaque.
+
+    Kept for one look only: a class may be registered with JAX later.
+    """
+
+    def is_plain(self, value: Any, depth: int = _DEPTH) -> bool:
+        """Whether a value is opaque or made of opaque values; what is nested deeply, or in itself, is not plain."""
+        cls = type(value)
+        if cls is not list and cls is not tuple and cls is not dict:
+            return self.of(value) is None
+        items = list(value.values()) if cls is dict else value
+        for kind in set(map(type, items)) - self.keys():
+            self.of(next(item for item in items if type(item) is kind))
+        if all(self[kind] is None for kind in set(map(type, items))):
+            return True
+        return depth > 0 and all(self.is_plain(item, depth - 1) for item in items)
+
+    def of(self, value: Any) -> Any:
+        """What a value is."""
+        cls = type(value)
+        if cls not in self:
+            self[cls] = _OBJECT if is_object(value) else shape_of(value)
+        return self[cls]
 
 
 class PlainData:
@@ -55,12 +71,12 @@ class PlainData:
         """Whether it is. Elements are looked at if there is another number of them."""
         if len(self.container) == self.length:
             return True
-        if all(map(is_plain, self._fresh())):
+        if Kinds().is_plain(self._fresh()):
             self._note()
             return True
         return False
 
-    def _fresh(self) -> Sequence[Any]:
+    def _fresh(self) -> list[Any]:
         """What may have been added."""
         if isinstance(self.container, dict):
             return list(self.container.values())

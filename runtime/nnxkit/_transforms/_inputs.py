@@ -12,6 +12,7 @@ Invariants
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
@@ -270,7 +271,7 @@ class Inputs:
         """What the objects of the root are called: arguments by their place, captures by their names."""
         names: dict[int, Path] = {}
         for found in self.captures:
-            names.update((id(item), (name,)) for item, name in zip(found.objects, found.names, strict=True))
+            names.update((id(item), _path_of(name)) for item, name in zip(found.objects, found.names, strict=True))
         names.update(zip(map(id, self.leaves), self.argument_names(), strict=True))
         return [names[id(item)] for item in (*self.root.pytrees, *self.root.variables)]
 
@@ -324,3 +325,23 @@ def argument_names(tree: Any) -> list[Path]:
 def _argument_name(path: Sequence[Any]) -> Path:
     """The name of an argument from its JAX key path in ``(args, kwargs)``."""
     return _name_in_arguments(tuple(key_name(entry) for entry in path))
+
+
+def _path_of(name: str) -> Path:
+    """The path that an expression such as ``trainer.models[0]`` writes out."""
+
+    def visit(node: ast.expr) -> Path:
+        match node:
+            case ast.Name(id=first):
+                return (first,)
+            case ast.Attribute(value=inner, attr=key):
+                return (*visit(inner), key)
+            case ast.Subscript(value=inner, slice=ast.Constant(value=key)):
+                return (*visit(inner), key)
+            case _:
+                raise ValueError(name)
+
+    try:
+        return visit(ast.parse(name, mode="eval").body)
+    except (SyntaxError, ValueError):
+        return (name,)

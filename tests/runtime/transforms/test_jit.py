@@ -482,12 +482,13 @@ class TestOtherOptions:
     def test_inline_leaves_no_call_in_the_outer_program(self) -> None:
         net = Net()
 
-        def program(inline: bool) -> str:
-            f = nnx.jit(lambda net, x: net(x), inline=inline)
-            return str(jax.make_jaxpr(lambda x: f(net, x))(1.0))
+        def calls(jit: Any, inline: bool) -> int:
+            f = jit(lambda x: net(x), inline=inline)
+            return str(jax.make_jaxpr(f)(1.0)).count("jit[")
 
-        assert "jit[" in program(False)
-        assert "jit[" not in program(True)
+        # When the calls go is up to JAX: early in 0.10, late in 0.12.
+        assert calls(nnx.jit, inline=False) == 1
+        assert calls(nnx.jit, inline=True) == calls(jax.jit, inline=True)
 
     def test_keep_unused(self) -> None:
         def arguments(keep_unused: bool) -> int:

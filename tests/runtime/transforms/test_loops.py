@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nnxkit as nnx
+from nets import count_carried
 from nnx_rules.errors import GraphError, TraceContextError, TransformArgumentError, TransformTypeError
 
 MODES: dict[str, dict[str, bool]] = {"default": {}, "values": {"graph_updates": False}, "tree": {"graph": False}}
@@ -157,7 +158,7 @@ def test_what_no_step_writes_is_a_constant_of_the_loop(mode: dict[str, bool]) ->
 
     for f in (run, run_carried):
         (loop,) = [eqn for eqn in jax.make_jaxpr(f)().eqns if eqn.primitive.name == "scan"]
-        assert loop.params["num_carry"] == 2  # the index, and x
+        assert count_carried(loop) == 2  # the index, and x
 
 
 @pytest.mark.parametrize("name", NAMES)

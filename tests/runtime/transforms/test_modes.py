@@ -10,6 +10,7 @@ import contextlib
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -406,3 +407,39 @@ class TestGradients:
         assert float(gradient.offset) == 2.0
         assert isinstance(gradient.mean, nnx.BatchStat)
         assert gradient.mode == "train"
+
+
+class TestConfiguration:
+    @pytest.fixture(autouse=True)
+    def restored(self) -> Iterator[None]:
+        before = nnx.config.nnx_graph_mode, nnx.config.nnx_graph_updates
+        yield
+        nnx.config.nnx_graph_mode, nnx.config.nnx_graph_updates = before
+
+    def test_it_holds_where_nothing_is_set(self) -> None:
+        nnx.config.update("nnx_graph_mode", False)
+
+        twice = nnx.Param(jnp.zeros(2))
+        assert not nnx.set_graph_mode.current_value()
+        with pytest.raises(GraphError, match="NNX339"):
+            nnx.jit(lambda a, b: None)(twice, twice)
+
+    def test_it_holds_in_every_thread(self) -> None:
+        nnx.config.nnx_graph_updates = False
+        seen: list[bool] = []
+        thread = threading.Thread(target=lambda: seen.append(nnx.set_graph_updates.current_value()))
+        thread.start()
+        thread.join()
+
+        assert seen == [False]
+
+    def test_what_is_set_goes_before_it(self) -> None:
+        nnx.config.update("nnx_graph_mode", False)
+
+        with nnx.set_graph_mode(True):
+            assert nnx.set_graph_mode.current_value()
+        assert not nnx.set_graph_mode.current_value()
+
+    def test_unknown_options(self) -> None:
+        with pytest.raises(AttributeError, match="there is no option 'nnx_graph'; the options are nnx_graph_mode and"):
+            nnx.config.update("nnx_graph", False)

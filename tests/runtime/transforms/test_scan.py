@@ -18,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nnxkit as nnx
+from nets import count_carried
 from nnx_rules.errors import (
     GraphError,
     RngArgumentError,
@@ -359,7 +360,7 @@ def test_what_no_step_writes_is_a_constant_of_the_loop(mode: dict[str, bool]) ->
 
     for f in (captured, carried):
         (loop,) = [eqn for eqn in jax.make_jaxpr(f)(state).eqns if eqn.primitive.name == "scan"]
-        assert loop.params["num_carry"] == 2  # c, and the count of calls
+        assert count_carried(loop) == 2  # c, and the count of calls
         assert len(loop.outvars) == 3
 
 
