@@ -37,6 +37,7 @@ def _findings(source, options):
         if word == "CRASH":
             raise ZeroDivisionError("the stub met CRASH")
         if word == "INTERRUPT":
+            signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
             signal.raise_signal(signal.SIGINT)  # what Ctrl-C does
         if word not in WORDS:
             continue

@@ -114,6 +114,8 @@ SHARING = ("tied", "shared", "twice", "cycle")
 def as_an_argument(case: Case) -> bool:
     """What is captured is treated as an argument that the transform neither maps nor differentiates."""
     program = case.program
+    if isinstance(case.own.error, Interrupted):
+        return case.is_unchanged
     transform = TRANSFORMS[program.transform].neutral or program.transform
     # Only arguments are trees: captures are found one by one.
     mode = "no updates" if program.structure in SHARING and program.mode == "tree" else program.mode
@@ -122,8 +124,7 @@ def as_an_argument(case: Case) -> bool:
     passed = case.variant(captured=False, transform=transform, mode=mode)
     if isinstance(passed.error, TypeError) and "custom_vjp" in transform:
         return case.own.error is None  # what is captured is not differentiated, so it may hold integers
-    interrupted = "interrupt" in program.edits
-    if transform in CARRYING and program.mode != "default" and STRUCTURAL & {*program.edits} and not interrupted:
+    if transform in CARRYING and program.mode != "default" and STRUCTURAL & {*program.edits}:
         return case.own.error is None or case.is_refused  # lost, as everywhere, unless values change their type
     return leaves_alike(case.own, passed) and case.own.notes == passed.notes
 
