@@ -18,6 +18,7 @@ import jax
 
 from nnx_rules.rules import transforms as rules
 from nnxkit._state._order import Path
+from nnxkit._transforms._inputs import replaced
 from nnxkit._transforms._lift import Function, Lift, modes_of
 from nnxkit._transforms._outcome import Outcome
 from nnxkit._transforms._places import (
@@ -54,10 +55,9 @@ class _Branches:
         JAX drops those that go through all branches unchanged.
         """
         (returned,), outcome = self.lift.run(values, number=number, call=_call_branch)
-        leaves = list(values[: self.lift.num_leaves])
-        for place, value in zip(outcome.written, returned, strict=False):
-            leaves[place] = value
-        others = returned[len(outcome.written) :]
+        count = len(outcome.written)
+        leaves = replaced(values[: self.lift.num_leaves], outcome.written, returned[:count])
+        others = returned[count:]
         self.written.update(outcome.written)
         self.bare = self.bare or outcome.bare
         # A single branch is called and not traced, so it may return anything.

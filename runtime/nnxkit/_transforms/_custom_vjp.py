@@ -33,7 +33,7 @@ from nnxkit._state import State
 from nnxkit._state._order import Path
 from nnxkit._transforms._gradients import Wanted
 from nnxkit._transforms._inner import Inner, Modes
-from nnxkit._transforms._inputs import BARE, PYTREE, VARIABLE, Flat, is_object, mark_of, split_path, unflatten
+from nnxkit._transforms._inputs import BARE, PYTREE, VARIABLE, Flat, is_object, mark_of, replaced, split_path, unflatten
 from nnxkit._transforms._joint import Root
 from nnxkit._transforms._lift import Function, Groups, Lift, call_function
 from nnxkit._transforms._outcome import Outcome, Result
@@ -224,10 +224,7 @@ class _Call:
 
     def current(self, values: Sequence[Any]) -> list[Any]:
         """All values, with the traced ones as JAX gives them."""
-        current = list(self.lift.values)
-        for place, value in zip(self.traced, values, strict=True):
-            current[place] = value
-        return current
+        return replaced(self.lift.values, self.traced, values)
 
     def primal(self, values: Sequence[Any]) -> Groups:
         """The function."""

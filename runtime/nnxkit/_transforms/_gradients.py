@@ -29,7 +29,7 @@ from nnxkit._graph._program import program_of
 from nnxkit._state import State
 from nnxkit._state._order import Path
 from nnxkit._transforms._inner import Modes
-from nnxkit._transforms._inputs import BARE, PYTREE, is_object, mark_of
+from nnxkit._transforms._inputs import BARE, PYTREE, is_object, mark_of, replaced
 from nnxkit._transforms._joint import Root
 from nnxkit._transforms._lift import Groups, Lift, call_function
 from nnxkit._transforms._outcome import Outcome
@@ -93,10 +93,12 @@ class Cotangents:
 
     Args:
         lift: the call.
-        gradients: for each value its gradient; ``None`` where there is none.
+        places: the values that have a gradient, by their places among the values of the call.
+        found: their gradients.
     """
 
-    def __init__(self, lift: Lift, gradients: Sequence[Any]) -> None:
+    def __init__(self, lift: Lift, places: Sequence[int], found: Sequence[Any]) -> None:
+        gradients = replaced([None] * len(lift.values), places, found)
         inputs = self.inputs = lift.inputs
         joint = inputs.joint
         self.bare = dict(zip(inputs.flat.numbers(BARE), gradients[lift.num_leaves :], strict=True))
@@ -148,6 +150,19 @@ def _like(leaf: Any, gradient: Any) -> Any:
     return type(leaf).from_metadata(gradient, leaf._var_metadata)
 
 
+def primary(result: Any, has_aux: bool, transform: str) -> Any:
+    """What of a result is differentiated: all of it, or the first of a pair.
+
+    Raises:
+        TransformArgumentError: with ``has_aux``, it is no pair.
+    """
+    if not has_aux:
+        return result
+    if not (isinstance(result, tuple) and len(result) == 2):
+        raise rules.AUX_PAIR.error(transform=transform, given=describe(result))
+    return result[0]
+
+
 def _positions(argnums: Any, transform: str) -> tuple[int | DiffState, ...]:
     """What is to be differentiated, one by one.
 
@@ -191,27 +206,19 @@ class Gradient(Transformed):
             _require_inexact(lift, values, places)
 
         def pure(diff: Sequence[Any]) -> tuple[Any, tuple[Groups, Outcome]]:
-            current = list(values)
-            for place, value in zip(places, diff, strict=True):
-                current[place] = value
             loss: list[Any] = []
 
             def call(f: Callable[..., Any], tree: Any) -> Any:
                 result = call_function(f, tree)
-                if options.has_aux and not (isinstance(result, tuple) and len(result) == 2):
-                    raise rules.AUX_PAIR.error(transform=self.modes.transform, given=describe(result))
-                loss.append(result[0] if options.has_aux else result)
+                loss.append(primary(result, options.has_aux, self.modes.transform))
                 return result
 
-            returned = lift.run(current, call=call)
+            returned = lift.run(replaced(values, places, diff), call=call)
             return loss[0], returned
 
         derivative = jax.grad(pure, has_aux=True, **options.jax)
         gradients, (groups, outcome) = derivative([values[place] for place in places])
-        by_place: list[Any] = [None] * len(values)
-        for place, gradient in zip(places, gradients, strict=True):
-            by_place[place] = gradient
-        cotangents = Cotangents(lift, by_place)
+        cotangents = Cotangents(lift, places, gradients)
         found = tuple(
             cotangents.of_argument((item.argnum if isinstance(item, DiffState) else item) % len(args), prefixes)
             for item in argnums

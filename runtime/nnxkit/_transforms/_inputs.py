@@ -83,6 +83,14 @@ class Flat(NamedTuple):
         return [leaf for leaf, own in zip(self.leaves, self.marks, strict=True) if own == mark]
 
 
+def replaced(values: Sequence[Any], places: Sequence[int], new: Sequence[Any]) -> list[Any]:
+    """A copy of some values with new ones at some places."""
+    copy = list(values)
+    for place, value in zip(places, new, strict=True):
+        copy[place] = value
+    return copy
+
+
 def split_path(path: Path, pytrees: Sequence[int], variables: Sequence[int]) -> tuple[int, Path]:
     """The leaf of the result that a path in its graph begins at, and the rest of the path."""
     first: Any = path[0]

@@ -20,12 +20,11 @@ from typing import Any, NamedTuple, Self
 
 import jax
 
-from nnx_rules.errors import NNXError
 from nnx_rules.rules import transforms as rules
 from nnxkit._facts import describe
 from nnxkit._state._order import Path
 from nnxkit._transforms._inner import ONE_GROUP, Labels, Modes
-from nnxkit._transforms._inputs import Key, is_object
+from nnxkit._transforms._inputs import Key, is_object, replaced
 from nnxkit._transforms._kept import Running, Structures
 from nnxkit._transforms._lift import Groups, Lift, abstract_result
 from nnxkit._transforms._outcome import Outcome, apply
@@ -234,16 +233,15 @@ class _Compiled:
         """What JAX traces."""
         values = list(kept)
         if self.kept is not None:
-            values = [None] * (len(kept) + len(donated))
-            for place, value in zip((*self.kept, *self.donated), (*kept, *donated), strict=True):
-                values[place] = value
+            values = replaced([None] * (len(kept) + len(donated)), (*self.kept, *self.donated), (*kept, *donated))
         return self.run_lifted(_running.calls[-1], values)
 
     def run_lifted(self, lift: Lift, values: Sequence[Any]) -> tuple[Groups, Outcome]:
         """Run the function on the values of a call."""
         groups, outcome = lift.run(values, self.labels, call=call_with_static, always=self.always)
-        for name, value in zip(returned_names(lift.structure, outcome), outcome.values(groups), strict=True):
-            _require_array(lift, name, value)
+        found = _find_no_array(outcome.values(groups))
+        if found is not None:
+            raise _no_array(lift, returned_names(lift.structure, outcome)[found[0]], found[1])
         return groups, outcome
 
     def call(self, lift: Lift) -> Any:
@@ -263,29 +261,26 @@ class _Compiled:
         try:
             return function(kept, donated)
         except TypeError as error:
-            _require_arrays(lift, error)
-            raise
+            found = _find_no_array(lift.inputs.values())
+            if found is None:
+                raise
+            raise _no_array(lift, lift.name_of(found[0]), found[1]) from error
         finally:
             calls.pop()
 
 
-def _require_arrays(lift: Lift, error: TypeError) -> None:
-    """Raise for a value that JAX cannot take, by its name.
-
-    Raises:
-        TransformTypeError: there is one.
-    """
-    try:
-        for place, value in enumerate(lift.inputs.values()):
-            _require_array(lift, lift.name_of(place), value)
-    except NNXError as mistake:
-        raise mistake from error
+def _find_no_array(values: Sequence[Any]) -> tuple[int, Any] | None:
+    """The first leaf that JAX cannot take, with the number of its value."""
+    for number, value in enumerate(values):
+        for leaf in jax.tree.leaves(value):
+            if not _is_array(leaf):
+                return number, leaf
+    return None
 
 
-def _require_array(lift: Lift, name: Path, value: Any) -> None:
-    for leaf in jax.tree.leaves(value):
-        if not _is_array(leaf):
-            raise rules.NOT_AN_ARRAY.error(transform=lift.modes.transform, path=name, given=describe(leaf))
+def _no_array(lift: Lift, path: Path, leaf: Any) -> Exception:
+    error: Exception = rules.NOT_AN_ARRAY.error(transform=lift.modes.transform, path=path, given=describe(leaf))
+    return error
 
 
 def call_with_static(f: Callable[..., Any], tree: tuple[Any, Any]) -> Any:

@@ -25,7 +25,7 @@ from nnxkit._graph._layouts import key_name
 from nnxkit._graph._program import program_of
 from nnxkit._state._order import Path
 from nnxkit._transforms._inner import ONE_GROUP, Labels
-from nnxkit._transforms._inputs import BARE, Flat, Structure, is_object, root_of, unflatten
+from nnxkit._transforms._inputs import BARE, Flat, Structure, is_object, replaced, root_of, unflatten
 from nnxkit._transforms._joint import Joint, Root
 from nnxkit._transforms._lift import Lift
 from nnxkit._transforms._outcome import Outcome
@@ -178,12 +178,9 @@ class Loop:
         groups, outcome = self.lift.run(values, labels, number=number, call=call)
         self._require_unedited(outcome)
         returned = outcome.values(groups)
-        new = list(values)
-        for place, value in zip(outcome.written, returned, strict=False):
-            new[place] = value
-        first = first_loose(outcome)
-        for place, value in zip(self.carried.loose, returned[first:], strict=False):
-            new[place] = value
+        first, loose = first_loose(outcome), self.carried.loose
+        new = replaced(values, outcome.written, returned[: len(outcome.written)])
+        new = replaced(new, loose, returned[first : first + len(loose)])
         for place in self.places:
             if not can_become(values[place], new[place]):
                 raise rules.LOOP_TYPE.error(
@@ -193,7 +190,7 @@ class Loop:
                     other=type_of(new[place]),
                 )
         self.note(outcome)
-        return new, [*returned[len(outcome.written) : first], *returned[first + len(self.carried.loose) :]]
+        return new, [*returned[len(outcome.written) : first], *returned[first + len(loose) :]]
 
     def note(self, outcome: Outcome) -> None:
         """Remember what a step did. Without compilation, steps may do different things."""

@@ -27,7 +27,7 @@ from nnxkit._facts import describe
 from nnxkit._state._order import Path
 from nnxkit._transforms._axes import arguments, mapped_size
 from nnxkit._transforms._inner import Modes
-from nnxkit._transforms._inputs import PYTREE, is_object
+from nnxkit._transforms._inputs import PYTREE, is_object, replaced
 from nnxkit._transforms._kept import Running, Structures
 from nnxkit._transforms._lift import Lift
 from nnxkit._transforms._loop import Carried, Loop, first_loose
@@ -144,9 +144,7 @@ class _Scan:
 
     def step(self, carry: list[Any], elements: list[Any]) -> tuple[list[Any], tuple[list[Any], Outcome]]:
         """What JAX traces: one step over values."""
-        values: list[Any] = [None] * len(self.labels)
-        for place, value in zip((*self.kept, *self.scanned), (*carry, *elements), strict=True):
-            values[place] = value
+        values = replaced([None] * len(self.labels), (*self.kept, *self.scanned), (*carry, *elements))
         new, others = self.loop.step(values, self.call, labels=self.out)
         outcome = self.loop.outcome
         assert outcome is not None
@@ -170,9 +168,9 @@ class _Scan:
             return []
         labels = [self.out.groups[group] for group, _ in outcome.places]
         known, first = len(outcome.written), first_loose(outcome)
-        names = returned_names(self.lift.structure, outcome)
-        for path, label in zip(names[known:first], labels[known:first], strict=True):
+        for number, label in enumerate(labels[known:first], known):
             if not isinstance(label, int):
+                path = returned_names(self.lift.structure, outcome)[number]
                 raise rules.LOOP_STRUCTURE.error(
                     transform=self.lift.modes.transform, path=path, one="missing", other="new"
                 )
@@ -195,9 +193,7 @@ class _Scan:
             _running.calls.pop()
         written = self.written(outcome)
         stacks = [_move(stack, 0, axis) for stack, axis in zip(stacks, self.axes(outcome), strict=True)]
-        after = list(values)
-        for place, value in zip((*self.kept, *written), (*carry, *stacks), strict=False):
-            after[place] = value
+        after = replaced(values, (*self.kept, *written), (*carry, *stacks[: len(written)]))
         self.loop.note(outcome)
         return self.result.join(*self.loop.finish(after, stacks[len(written) :]))
 

@@ -14,7 +14,7 @@ import jax
 
 from nnx_rules.rules import transforms as rules
 from nnxkit._facts import describe
-from nnxkit._transforms._inputs import BARE, is_object
+from nnxkit._transforms._inputs import BARE, is_object, replaced
 from nnxkit._transforms._lift import Groups, Lift
 from nnxkit._transforms._outcome import Outcome
 
@@ -46,10 +46,7 @@ class Dynamic:
 
     def run(self, values: Sequence[Any]) -> tuple[Groups, Outcome]:
         """Run the function, as `Lift.run`."""
-        current = list(self.lift.values)
-        for place, value in zip(self.places, values, strict=True):
-            current[place] = value
-        return self.lift.run(current)
+        return self.lift.run(replaced(self.lift.values, self.places, values))
 
 
 def bare_places(lift: Lift, option: str, argnums: int | Sequence[int]) -> frozenset[int]:

@@ -21,8 +21,8 @@ from nnx_rules.registry import Rule
 from nnx_rules.rules import transforms as rules
 from nnxkit._facts import describe
 from nnxkit._state._order import Path
-from nnxkit._transforms._gradients import NO_REDUCE_AXES, Cotangents
-from nnxkit._transforms._inputs import Inputs
+from nnxkit._transforms._gradients import NO_REDUCE_AXES, Cotangents, primary
+from nnxkit._transforms._inputs import Inputs, replaced
 from nnxkit._transforms._lift import Groups, Lift, call_function
 from nnxkit._transforms._outcome import Outcome
 from nnxkit._transforms._packing import Packing, is_of_type, pack, tangent_type
@@ -51,16 +51,12 @@ class _Differentiable:
 
     def __call__(self, primals: Sequence[Any]) -> tuple[list[Any], tuple[Groups, Outcome]]:
         """What JAX differentiates: returns the values of the result, and everything that the call returns."""
-        current = list(self.lift.values)
-        for place, value in zip(self.places, primals, strict=True):
-            current[place] = value
+        current = replaced(self.lift.values, self.places, primals)
         values: list[Any] = []
 
         def call(f: Callable[..., Any], tree: Any) -> Any:
             result = call_function(f, tree)
-            if self.has_aux and not (isinstance(result, tuple) and len(result) == 2):
-                raise rules.AUX_PAIR.error(transform=self.lift.modes.transform, given=describe(result))
-            self.packing, own = pack(result[0] if self.has_aux else result)
+            self.packing, own = pack(primary(result, self.has_aux, self.lift.modes.transform))
             values.extend(own)
             return result
 
@@ -133,10 +129,7 @@ class Pullback:
         _require_like(rule, transform, self._packing, packing, names, "result")
         _require_types(rule, transform, self._types, values, names)
         (gradients,) = self._backward(values)
-        by_place: list[Any] = [None] * len(lift.values)
-        for place, gradient in zip(call.places, gradients, strict=True):
-            by_place[place] = gradient
-        cotangents = Cotangents(lift, by_place)
+        cotangents = Cotangents(lift, call.places, gradients)
         return tuple(cotangents.of_argument(number, call.prefixes) for number in range(len(lift.inputs.tree[0])))
 
 
