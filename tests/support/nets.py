@@ -36,6 +36,23 @@ class Net(nnx.Module):
         return x * self.weight + self.inner.bias
 
 
+class Wave(nnx.Module):
+    """A scalar model that counts its calls in a BatchStat, for tests of derivatives."""
+
+    def __init__(self, w: Any = 2.0, b: Any = 1.0) -> None:
+        self.w = nnx.Param(jnp.asarray(w, jnp.float32))
+        self.b = nnx.BatchStat(jnp.asarray(b, jnp.float32))
+
+    def __call__(self, x: Any) -> Any:
+        self.b[...] += 1
+        return jnp.sin(self.w * x)
+
+
+def values(node: Any) -> dict[str, float]:
+    """The values of a model with the attributes of `Wave`."""
+    return {"w": float(node.w.get_value()), "b": float(node.b.get_value())}
+
+
 class Traces:
     """Counts how often a function is traced."""
 

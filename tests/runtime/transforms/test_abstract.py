@@ -10,30 +10,10 @@ import jax.numpy as jnp
 import pytest
 
 import nnxkit as nnx
+from modes import MODES, every_mode
+from nets import Wave as Net
+from nets import values
 from nnx_rules.errors import GraphError, TransformArgumentError
-
-MODES: dict[str, dict[str, bool]] = {
-    "default": {},
-    "without updates": {"graph_updates": False},
-    "tree": {"graph": False},
-}
-
-every_mode = pytest.mark.parametrize("mode", MODES.values(), ids=MODES)
-
-
-class Net(nnx.Module):
-    def __init__(self, w: Any = 2.0, b: Any = 1.0) -> None:
-        self.w = nnx.Param(jnp.asarray(w, jnp.float32))
-        self.b = nnx.BatchStat(jnp.asarray(b, jnp.float32))
-
-    def __call__(self, x: Any) -> Any:
-        self.b[...] += 1
-        return jnp.sin(self.w * x)
-
-
-def values(node: Any) -> dict[str, float]:
-    return {"w": float(node.w.get_value()), "b": float(node.b.get_value())}
-
 
 SCALAR = jax.ShapeDtypeStruct((), jnp.float32)
 

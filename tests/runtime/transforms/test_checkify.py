@@ -9,14 +9,8 @@ import pytest
 from jax.experimental import checkify
 
 import nnxkit as nnx
-
-MODES: dict[str, dict[str, bool]] = {
-    "default": {},
-    "without updates": {"graph_updates": False},
-    "tree": {"graph": False},
-}
-
-every_mode = pytest.mark.parametrize("mode", MODES.values(), ids=MODES)
+from modes import every_mode
+from nets import values
 
 
 class Net(nnx.Module):
@@ -27,10 +21,6 @@ class Net(nnx.Module):
     def __call__(self, x: Any) -> Any:
         self.b[...] += 1
         return jnp.sin(self.w * x)
-
-
-def values(node: Any) -> dict[str, float]:
-    return {"w": float(node.w.get_value()), "b": float(node.b.get_value())}
 
 
 def root(m: Any, x: Any) -> Any:

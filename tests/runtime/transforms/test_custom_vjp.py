@@ -10,16 +10,9 @@ import numpy as np
 import pytest
 
 import nnxkit as nnx
+from modes import MODES, every_mode, without_updates
+from nets import values
 from nnx_rules.errors import GraphError, TransformArgumentError, TransformTypeError
-
-MODES: dict[str, dict[str, bool]] = {
-    "default": {},
-    "without updates": {"graph_updates": False},
-    "tree": {"graph": False},
-}
-
-every_mode = pytest.mark.parametrize("mode", MODES.values(), ids=MODES)
-without_updates = pytest.mark.parametrize("mode", [MODES["without updates"], MODES["tree"]])
 
 ONE, THREE = jnp.array(1.0), jnp.array(3.0)
 
@@ -28,10 +21,6 @@ class Net(nnx.Module):
     def __init__(self, w: Any = 2.0, b: Any = 1.0) -> None:
         self.w = nnx.Param(jnp.asarray(w))
         self.b = nnx.BatchStat(jnp.asarray(b))
-
-
-def values(node: Any) -> dict[str, float]:
-    return {"w": float(node.w.get_value()), "b": float(node.b.get_value())}
 
 
 def split(mode: Any, g: Any) -> Any:

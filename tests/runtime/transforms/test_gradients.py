@@ -15,17 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nnxkit as nnx
+from modes import MODES, every_mode, in_graph_mode, without_updates
 from nnx_rules.errors import GraphError, TransformArgumentError, TransformTypeError
-
-MODES: dict[str, dict[str, bool]] = {
-    "default": {},
-    "without updates": {"graph_updates": False},
-    "tree": {"graph": False},
-}
-
-every_mode = pytest.mark.parametrize("mode", MODES.values(), ids=MODES)
-without_updates = pytest.mark.parametrize("mode", [MODES["without updates"], MODES["tree"]])
-in_graph_mode = pytest.mark.parametrize("mode", [MODES["default"], MODES["without updates"]])
 
 TWO, THREE = jnp.array(2.0), jnp.array(3.0)
 

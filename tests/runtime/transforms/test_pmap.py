@@ -11,15 +11,8 @@ import numpy as np
 import pytest
 
 import nnxkit as nnx
+from modes import every_mode
 from nnx_rules.errors import GraphError, RngArgumentError, TransformArgumentError, TransformTypeError
-
-MODES: dict[str, dict[str, bool]] = {
-    "default": {},
-    "without updates": {"graph_updates": False},
-    "tree": {"graph": False},
-}
-
-every_mode = pytest.mark.parametrize("mode", MODES.values(), ids=MODES)
 
 XS = np.arange(4.0, dtype=np.float32)
 

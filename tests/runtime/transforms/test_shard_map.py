@@ -14,15 +14,9 @@ from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 import nnxkit as nnx
+from modes import MODES, every_mode
 from nnx_rules.errors import GraphError, TransformArgumentError, TransformTypeError
 
-MODES: dict[str, dict[str, bool]] = {
-    "default": {},
-    "without updates": {"graph_updates": False},
-    "tree": {"graph": False},
-}
-
-every_mode = pytest.mark.parametrize("mode", MODES.values(), ids=MODES)
 without_updates = pytest.mark.parametrize("mode", [MODES["without updates"], MODES["tree"]], ids=["graph", "tree"])
 
 XS = np.arange(4.0, dtype=np.float32)

@@ -13,17 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nnxkit as nnx
+from modes import MODES, every_mode, in_graph_mode, without_updates
+from nets import values
 from nnx_rules.errors import GraphError, TransformArgumentError, TransformTypeError
-
-MODES: dict[str, dict[str, bool]] = {
-    "default": {},
-    "without updates": {"graph_updates": False},
-    "tree": {"graph": False},
-}
-
-every_mode = pytest.mark.parametrize("mode", MODES.values(), ids=MODES)
-without_updates = pytest.mark.parametrize("mode", [MODES["without updates"], MODES["tree"]])
-in_graph_mode = pytest.mark.parametrize("mode", [MODES["default"], MODES["without updates"]])
 
 ONE, THREE = jnp.array(1.0), jnp.array(3.0)
 
@@ -45,10 +37,6 @@ class Counted(Net):
 
 def times(m: Any, x: Any) -> Any:
     return m.w * x
-
-
-def values(node: Any) -> dict[str, float]:
-    return {"w": float(node.w.get_value()), "b": float(node.b.get_value())}
 
 
 class TestVjp:

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nnxkit as nnx
+from modes import every_mode, without_updates
 from nnx_rules.errors import (
     FilterError,
     GraphError,
@@ -22,15 +23,6 @@ from nnx_rules.errors import (
     TransformArgumentError,
     TransformTypeError,
 )
-
-MODES: dict[str, dict[str, bool]] = {
-    "default": {},
-    "without updates": {"graph_updates": False},
-    "tree": {"graph": False},
-}
-
-every_mode = pytest.mark.parametrize("mode", MODES.values(), ids=MODES)
-without_updates = pytest.mark.parametrize("mode", [MODES["without updates"], MODES["tree"]])
 
 XS = jnp.arange(3.0)
 
