@@ -150,7 +150,7 @@ def raw(nnx: Any, blocks: int, *, writes: bool) -> Contestant:
     def call() -> None:
         leaves[:] = write(leaves)
 
-    return Contestant(call, lambda result: jax.block_until_ready(leaves))
+    return Contestant(call, lambda result: jax.block_until_ready(leaves[0]))
 
 
 def dispatch(nnx: Any, flax_nnx: Any, blocks: int) -> dict[str, dict[str, Contestant]]:

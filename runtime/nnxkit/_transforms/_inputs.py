@@ -13,14 +13,17 @@ Invariants
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
 import jax
+import numpy as np
 
 from nnx_rules.rules import graphs as graph_rules
 from nnxkit._graph._graphdef import GraphDef, NodeRecord
 from nnxkit._graph._layouts import key_name
+from nnxkit._graph._plan import Plan
 from nnxkit._graph._program import Program, program_of
 from nnxkit._graph._traverse import find_duplicates, has_identity
 from nnxkit._pytree import Pytree
@@ -41,8 +44,24 @@ class _Marks(dict[type, int]):
         return mark
 
 
+class _IsLeaf(dict[type, bool]):
+    """Whether values are leaves for sure, by type."""
+
+    def __missing__(self, cls: type) -> bool:
+        known = self[cls] = issubclass(cls, (Pytree, Variable, jax.Array)) or cls in _LEAF_TYPES
+        return known
+
+
+_LEAF_TYPES = frozenset({np.ndarray, bool, int, float, complex})
 _marks = _Marks()
+_is_leaf_type = _IsLeaf().__getitem__
+_mark_of_type = _marks.__getitem__
 _flatten = jax.tree_util.default_registry.flatten
+
+
+@functools.cache
+def _treedef_of_leaves(count: int) -> Any:
+    return _flatten(((0,) * count, {}))[1]
 
 
 def mark_of(value: Any) -> int:
@@ -205,8 +224,12 @@ class Inputs:
     def __init__(self, tree: tuple[Any, Any], *captures: Captures) -> None:
         self.tree = tree
         self.captures = captures
-        self.leaves, self.treedef = _flatten(tree, is_object)
-        self.marks = tuple([_marks[type(leaf)] for leaf in self.leaves])
+        args, kwargs = tree
+        if not kwargs and type(args) is tuple and all(map(_is_leaf_type, map(type, args))):  # most calls
+            self.leaves, self.treedef = list(args), _treedef_of_leaves(len(args))
+        else:
+            self.leaves, self.treedef = _flatten(tree, is_object)
+        self.marks = tuple(map(_mark_of_type, map(type, self.leaves)))
         self._root: Root | None = None
         self._joint: Joint | None = None
 
@@ -232,8 +255,12 @@ class Inputs:
     def joint(self) -> Joint:
         """The joint graph."""
         if self._joint is None:
-            self._joint = Joint(self.root)
+            self._joint = Joint.of(self.root)
         return self._joint
+
+    def recall(self, plans: list[Plan], sharing: Sharing) -> None:
+        """Take the plans of the objects, and what they share, as known."""
+        self._joint = Joint(lambda: self.root, plans, sharing)
 
     def over(self, root: Root) -> Inputs:
         """The same inputs with other objects, in the places of the root's."""
@@ -294,7 +321,7 @@ class Inputs:
             GraphError: an object is reached twice, or a class is not registered with JAX.
         """
         objects = root_of([leaf for leaf in self.leaves if is_object(leaf)])
-        require_tree(self.tree, Joint(objects).graphdef, transform, _name_in_arguments)
+        require_tree(self.tree, Joint.of(objects).graphdef, transform, _name_in_arguments)
 
 
 def require_tree(

@@ -30,6 +30,7 @@ from nnxkit._transforms._lift import Groups, Lift, abstract_result
 from nnxkit._transforms._outcome import Outcome, apply
 from nnxkit._transforms._places import returned_names
 from nnxkit._transforms._prefixes import Prefixes, PrefixLabels, label_inputs
+from nnxkit._transforms._recent import Recent
 from nnxkit._transforms._wrapper import MISSING, Transformed, wrap
 
 
@@ -116,6 +117,7 @@ class Jitted(Transformed):
         self.static = options.static.resolve(f, "static", modes.transform)
         self.donated = options.donated.resolve(f, "donated", modes.transform)
         self.compiled: Structures[_Compiled] = Structures()
+        self.recent: tuple[Recent, _Compiled] | None = None
 
     def __nnx_rewrap__(self, f: Callable[..., Any]) -> Self:
         """The same transform of the same function over other captures, with the same compiled functions."""
@@ -149,7 +151,14 @@ class Jitted(Transformed):
 
     def compiled_for(self, lift: Lift) -> _Compiled:
         """The compiled function for the structure of a call."""
-        return self.compiled.find(lift.inputs.key(), lambda: self.compile(lift))
+        recent = self.recent
+        if recent is not None and recent[0].recognises(lift.inputs):
+            return recent[1]
+        key = lift.inputs.key()
+        compiled = self.compiled.find(key, lambda: self.compile(lift))
+        if not lift.inputs.root.variables and _is_hashable(key):
+            self.recent = Recent(lift.inputs), compiled
+        return compiled
 
     def compile(self, lift: Lift) -> _Compiled:
         """A compiled function for the structure of a call."""
@@ -177,6 +186,7 @@ class Jitted(Transformed):
         """Forget all compiled functions."""
         for compiled in self.compiled:
             compiled.function.clear_cache()
+        self.recent = None
         self.compiled.clear()
 
 
@@ -246,22 +256,24 @@ class _Compiled:
 
     def call(self, lift: Lift) -> Any:
         """Call the function on objects."""
-        groups, outcome = self.stage("__call__", lift)
+        values = lift.inputs.values()
+        groups, outcome = self.on_values(self.function, lift, values)
+        # The old values are held until all are replaced: to free them one by one meanwhile takes longer.
         return apply(lift.inputs, outcome, groups)
 
     def stage(self, method: str, lift: Lift) -> Any:
         """Call a method of ``jax.jit``'s result with the values of a call."""
-        return self.on_values(getattr(self.function, method), lift)
+        return self.on_values(getattr(self.function, method), lift, lift.inputs.values())
 
-    def on_values(self, function: Callable[..., Any], lift: Lift) -> Any:
+    def on_values(self, function: Callable[..., Any], lift: Lift, values: list[Any]) -> Any:
         """Call a function with the values of a call, which is the running one meanwhile."""
-        kept, donated = self.split(lift.inputs.values())
+        kept, donated = self.split(values)
         calls = _running.calls
         calls.append(lift)
         try:
             return function(kept, donated)
         except TypeError as error:
-            found = _find_no_array(lift.inputs.values())
+            found = _find_no_array(values)
             if found is None:
                 raise
             raise _no_array(lift, lift.name_of(found[0]), found[1]) from error
@@ -347,7 +359,7 @@ class Compiled(_Stage):
         lift = self._jitted.lift(args, kwargs)
         if lift.inputs.key() != self._key:
             raise rules.COMPILED_FOR_OTHER_STRUCTURE.error(transform=lift.modes.transform)
-        groups, outcome = self._compiled.on_values(self._stage, lift)
+        groups, outcome = self._compiled.on_values(self._stage, lift, lift.inputs.values())
         return apply(lift.inputs, outcome, groups)
 
 

@@ -24,9 +24,11 @@ from nnxkit._graph._graphdef import NODE, GraphDef, NodeRecord, Record, RefRecor
 from nnxkit._graph._plan import Plan, Slot, Walk, make_plan, plan_of
 from nnxkit._pytree import Pytree
 from nnxkit._state._order import Path
+from nnxkit._trace import current_trace
 from nnxkit._variable import Variable
 
 _raw_value: Callable[[Any], Any] = attrgetter("_raw_value")
+_sources: Callable[[Plan], list[Any]] = attrgetter("sources")
 
 
 class Root(NamedTuple):
@@ -50,24 +52,40 @@ class Joint:
     """The joint graph of some objects.
 
     Args:
-        root: the objects.
+        find_root: returns the objects; asked only where they matter.
+        plans: the plan of each Pytree, and of the list of Variables if there is one.
+        sharing: what the plans have in common, if that is known.
 
     Attributes:
-        plans: the plan of each Pytree, and of the list of Variables if there is one.
+        plans: the plans.
     """
 
-    __slots__ = ("_graphdef", "_paths", "_sharing", "_sources", "_walk", "plans", "root")
+    __slots__ = ("_find_root", "_graphdef", "_paths", "_root", "_sharing", "_sources", "_walk", "plans")
 
-    def __init__(self, root: Root) -> None:
-        pytrees, variables = self.root = root
-        self.plans = [plan_of(node) for node in pytrees]
-        if variables:
-            self.plans.append(make_plan(list(variables)))
-        self._sharing: Sharing | None = None
+    def __init__(self, find_root: Callable[[], Root], plans: list[Plan], sharing: Sharing | None = None) -> None:
+        self.plans = plans
+        self._find_root = find_root
+        self._root: Root | None = None
+        self._sharing = sharing
         self._sources: Sequence[Any] | None = None
         self._walk: Walk | None = None
         self._graphdef: GraphDef[Any] | None = None
         self._paths: tuple[Path, ...] | None = None
+
+    @classmethod
+    def of(cls, root: Root) -> Joint:
+        """The joint graph of some objects."""
+        plans = [plan_of(node) for node in root.pytrees]
+        if root.variables:
+            plans.append(make_plan(list(root.variables)))
+        return cls(lambda: root, plans)
+
+    @property
+    def root(self) -> Root:
+        """The objects."""
+        if self._root is None:
+            self._root = self._find_root()
+        return self._root
 
     def graphdefs(self) -> tuple[GraphDef[Any], ...]:
         """The structures of the plans."""
@@ -139,7 +157,7 @@ class Joint:
     def sources(self) -> Sequence[Any]:
         """The Variable or array reference behind each leaf; ``None`` for bare leaves."""
         if self._sources is None:
-            self._sources = self._joined([plan.sources for plan in self.plans])
+            self._sources = self._joined(list(map(_sources, self.plans)))
         return self._sources
 
     def leaf_keys(self) -> list[Hashable]:
@@ -148,18 +166,18 @@ class Joint:
 
     def values(self) -> list[Any]:
         """The values of the leaves (a new list)."""
-        if all(len(plan.variables) == len(plan.sources) for plan in self.plans):
+        try:
             return list(map(_raw_value, self.sources()))
-        return [
-            leaf._raw_value if isinstance(leaf, Variable) else leaf
-            for leaf in self._joined([plan.leaves() for plan in self.plans])
-        ]
+        except AttributeError:  # not all leaves are Variables
+            leaves = self._joined([plan.leaves() for plan in self.plans])
+            return [leaf._raw_value if isinstance(leaf, Variable) else leaf for leaf in leaves]
 
     def is_of_current_trace(self) -> bool:
         """Whether all Variables belong to the current trace."""
+        current = current_trace().jax_trace
         for plan in self.plans:
             for trace in plan.traces():
-                if not trace.is_current():
+                if trace.jax_trace != current:
                     return False
         return True
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Collection, Sequence
+from operator import attrgetter
 from typing import Any
 
 import jax
@@ -57,6 +58,9 @@ class Function:
         return self._captures
 
 
+_captures = attrgetter("captures")
+
+
 def call_function(f: Callable[..., Any], tree: tuple[Any, Any]) -> Any:
     """Call a function with ``(args, kwargs)``."""
     args, kwargs = tree
@@ -74,7 +78,7 @@ class Lift:
 
     def __init__(self, modes: Modes, tree: tuple[Any, Any], *functions: Function) -> None:
         self.modes = modes
-        self.inputs = Inputs(tree, *[function.captures for function in functions])
+        self.inputs = Inputs(tree, *map(_captures, functions))
 
     @functools.cached_property
     def structure(self) -> Structure:

@@ -128,7 +128,7 @@ class Carried:
 
 
 def _joint(flat: Flat) -> Joint:
-    return Joint(root_of([leaf for leaf in flat.leaves if is_object(leaf)]))
+    return Joint.of(root_of([leaf for leaf in flat.leaves if is_object(leaf)]))
 
 
 class Loop:

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -97,8 +98,8 @@ class Outcome:
         _set(self, "_pick", None if leading else itemgetter(*self.written, self.written[0]))
 
     def targets(self, sources: Sequence[Any]) -> Sequence[Any]:
-        """The written ones of the sources of the input leaves."""
-        return (sources if self._pick is None else self._pick(sources))[: len(self.written)]
+        """The written ones of the sources of the input leaves; then there may be others."""
+        return sources if self._pick is None else self._pick(sources)
 
     def values(self, groups: Sequence[list[Any]]) -> list[Any]:
         """The returned values in order."""
@@ -129,7 +130,7 @@ def apply(inputs: Inputs, outcome: Outcome, groups: Sequence[list[Any]]) -> Any:
         targets = outcome.targets(inputs.joint.sources())
         if not inputs.joint.is_of_current_trace():
             _check_traces(inputs, outcome.written)
-        deque(map(_set_raw_value, targets, values), maxlen=0)
+        deque(map(_set_raw_value, targets, islice(values, count)), maxlen=0)
     return outcome.result.treedef.unflatten(values[count:])
 
 

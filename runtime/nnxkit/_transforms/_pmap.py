@@ -90,10 +90,10 @@ class _CompiledPmap(_Compiled):
             **options.jax,
         )
 
-    def on_values(self, function: Callable[..., Any], lift: Lift) -> Any:
+    def on_values(self, function: Callable[..., Any], lift: Lift, values: list[Any]) -> Any:
         """Call a function with the values of a call, which is the running one meanwhile."""
         try:
-            result = super().on_values(function, lift)
+            result = super().on_values(function, lift, values)
         except (ValueError, IndexError):
             self.explain(lift)
             raise
