@@ -38,7 +38,7 @@ from nnxkit._transforms._joint import Root
 from nnxkit._transforms._lift import Function, Groups, Lift, call_function
 from nnxkit._transforms._outcome import Outcome, Result
 from nnxkit._transforms._packing import Packing, is_of_type, pack, tangent_type
-from nnxkit._transforms._prefixes import DiffState, Prefixes, label_inputs
+from nnxkit._transforms._prefixes import DiffState, Prefixes, label_inputs, require_updates
 from nnxkit._transforms._statics import position
 from nnxkit._transforms._wrapper import MISSING, Transformed, wrap
 from nnxkit._variable import Variable
@@ -184,14 +184,7 @@ class _Call:
             if marks[place] is not DIFFERENTIATED:
                 raise rules.ARGNUM_REPEATED.error(transform=transform, argnum=number)
             if isinstance(item, DiffState):
-                if not self.lift.modes.updates:
-                    raise rules.PREFIX_MODE.error(
-                        option="nondiff_argnums",
-                        transform=transform,
-                        given="a `DiffState`",
-                        mode="a transform without graph updates",
-                        mend="use the default mode, or return `None` or zeros for the rest",
-                    )
+                require_updates("nondiff_argnums", self.lift.modes, "return `None` or zeros for the rest")
                 marks[place] = _Wanted(item.filter)
             else:
                 marks[place] = FIXED

@@ -33,7 +33,7 @@ from nnxkit._transforms._inputs import BARE, PYTREE, is_object, mark_of, replace
 from nnxkit._transforms._joint import Root
 from nnxkit._transforms._lift import Groups, Lift, call_function
 from nnxkit._transforms._outcome import Outcome
-from nnxkit._transforms._prefixes import DiffState, FilterPrefix, Prefixes, label_inputs
+from nnxkit._transforms._prefixes import DiffState, FilterPrefix, Prefixes, label_inputs, require_updates
 from nnxkit._transforms._wrapper import MISSING, Transformed, wrap
 from nnxkit._variable import Variable
 from nnxkit._variable_types import Param
@@ -62,14 +62,8 @@ def differentiated(argnums: Sequence[int | DiffState], args: tuple[Any, ...], mo
     """
     prefixes: list[Any] = [False] * len(args)
     for item in argnums:
-        if isinstance(item, DiffState) and not modes.updates:
-            raise rules.PREFIX_MODE.error(
-                option="argnums",
-                transform=modes.transform,
-                given="a `DiffState`",
-                mode="a transform without graph updates",
-                mend="use the default mode, or split the module and differentiate with respect to a State",
-            )
+        if isinstance(item, DiffState):
+            require_updates("argnums", modes, "split the module and differentiate with respect to a State")
         place = item.argnum if isinstance(item, DiffState) else item
         if not isinstance(place, int):
             raise rules.ARGNUMS_TYPE.error(transform=modes.transform, given=describe(place))

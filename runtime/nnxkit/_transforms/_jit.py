@@ -116,8 +116,8 @@ class Jitted(Transformed):
         super().__init__(f, options, modes)
         self.static = options.static.resolve(f, "static", modes.transform)
         self.donated = options.donated.resolve(f, "donated", modes.transform)
-        self.compiled: Structures[_Compiled] = Structures()
-        self.recent: tuple[Recent, _Compiled] | None = None
+        self.compiled: Structures[CompiledStructure] = Structures()
+        self.recent: tuple[Recent, CompiledStructure] | None = None
 
     def __nnx_rewrap__(self, f: Callable[..., Any]) -> Self:
         """The same transform of the same function over other captures, with the same compiled functions."""
@@ -149,7 +149,7 @@ class Jitted(Transformed):
             )
         return StaticArgument(value)
 
-    def compiled_for(self, lift: Lift) -> _Compiled:
+    def compiled_for(self, lift: Lift) -> CompiledStructure:
         """The compiled function for the structure of a call."""
         recent = self.recent
         if recent is not None and recent[0].recognises(lift.inputs):
@@ -160,9 +160,9 @@ class Jitted(Transformed):
             self.recent = Recent(lift.inputs), compiled
         return compiled
 
-    def compile(self, lift: Lift) -> _Compiled:
+    def compile(self, lift: Lift) -> CompiledStructure:
         """A compiled function for the structure of a call."""
-        return _Compiled(self, lift)
+        return CompiledStructure(self, lift)
 
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """Lower the function for these arguments, as ``jax.jit(f).lower``."""
@@ -190,7 +190,7 @@ class Jitted(Transformed):
         self.compiled.clear()
 
 
-class _Compiled:
+class CompiledStructure:
     """``jax.jit`` of a function over lists of values, for one structure of inputs.
 
     Args:
@@ -322,7 +322,7 @@ def _is_hashable(value: Any) -> bool:
 class _Stage:
     """A stage of compilation over objects; everything else is that of the stage of ``jax.jit``."""
 
-    def __init__(self, jitted: Jitted, key: Key, compiled: _Compiled, stage: Any) -> None:
+    def __init__(self, jitted: Jitted, key: Key, compiled: CompiledStructure, stage: Any) -> None:
         self._jitted = jitted
         self._key = key
         self._compiled = compiled

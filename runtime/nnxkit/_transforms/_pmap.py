@@ -20,7 +20,7 @@ import jax
 
 from nnx_rules.rules import transforms as rules
 from nnxkit._transforms._axes import CAPTURED, arguments, axis_of, mapped_size, returned
-from nnxkit._transforms._jit import Jitted, Selection, _Compiled, call_with_static
+from nnxkit._transforms._jit import CompiledStructure, Jitted, Selection, call_with_static
 from nnxkit._transforms._lift import Groups, Lift
 from nnxkit._transforms._metadata import call_renamed
 from nnxkit._transforms._outcome import Outcome
@@ -53,12 +53,12 @@ class Pmapped(Jitted):
         args, kwargs, _ = arguments(self, "in_axes", self.options.in_axes, args, kwargs)
         return super().lift(args, kwargs)
 
-    def compile(self, lift: Lift) -> _Compiled:
+    def compile(self, lift: Lift) -> CompiledStructure:
         """A compiled function for the structure of a call."""
         return _CompiledPmap(self, lift)
 
 
-class _CompiledPmap(_Compiled):
+class _CompiledPmap(CompiledStructure):
     """``jax.pmap`` of a function over lists of values, for one structure of inputs.
 
     Attributes:

@@ -160,6 +160,27 @@ class DiffState:
         return f"DiffState(argnum={self.argnum!r}, filter={self.filter!r})"
 
 
+def require_updates(option: str, modes: Modes, instead: str) -> None:
+    """Raise unless a `DiffState` has a meaning in a mode.
+
+    Args:
+        option: where it was given.
+        modes: how structure is treated.
+        instead: what to do without one.
+
+    Raises:
+        TransformArgumentError: gradients are not States without graph updates.
+    """
+    if not modes.updates:
+        raise rules.PREFIX_MODE.error(
+            option=option,
+            transform=modes.transform,
+            given="a `DiffState`",
+            mode="a transform without graph updates",
+            mend=f"use the default mode, or {instead}",
+        )
+
+
 def _held(leaf: Any) -> Any:
     return leaf.get_raw_value() if hasattr(leaf, "get_raw_value") else leaf
 
