@@ -27,7 +27,7 @@ SECOND_VENV := .venv-second
 # What pytest gets: `make test ARGS="tests/packaging -x"`.
 ARGS ?= --numprocesses=auto --dist=worksteal
 
-.PHONY: help demo test test-second check format primer bench clean
+.PHONY: help demo test test-second check format primer fuzz bench clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
@@ -59,6 +59,9 @@ format: $(DEV)  ## mend what ruff can mend
 
 primer: $(DEV)  ## lint pinned real packages, compare with the recorded findings
 	$(BIN)/python scripts/primer.py
+
+fuzz: $(DEV)  ## hand the linter 100,000 broken and mutated files
+	$(BIN)/python tests/support/fuzz.py --inputs 100000
 
 bench: $(DEV)  ## measure against flax and a bare interpreter
 	$(BIN)/python -m benchmarks

@@ -1,9 +1,10 @@
 """`make primer`: nnx-lint on pinned packages that nobody here wrote, compared with what was found before.
 
-They are linted twice, at the default settings and with every rule. A finding is known by its file, its rule, the
-function or class around it and the text of its line, so that it survives edits of the analyzer that move nothing. The
-record, `tests/primer/findings.toml`, holds every one of them with a verdict, true or false, and the reason of somebody
-who read the code.
+They are linted twice, at the default settings and with every rule, each against the newest flax that its own metadata
+allows: what held for an older one is no mistake in a package that stays with it. A finding is known by its file, its
+rule, the function or class around it and the text of its line, so that it survives edits of the analyzer that move
+nothing. The record, `tests/primer/findings.toml`, holds every one of them with a verdict, true or false, and the reason
+of somebody who read the code.
 
 Fails, with a report, if a finding is new, has vanished or has no verdict, if a false one stands at the default
 settings, or if the analyzer fails. `--update` writes the record anew and keeps the verdicts; the new findings are then
@@ -13,6 +14,7 @@ without one, and somebody has to read the code. A change of the record belongs i
 import argparse
 import ast
 import json
+import os
 import sys
 import time
 import tomllib
@@ -26,9 +28,11 @@ from fetch import Package, fetch
 from nnx_lint.checking import Checker
 from nnx_lint.diagnostics import Diagnostic
 from nnx_lint.files import discover, import_roots
-from nnx_lint.selection import Options
+from nnx_lint.selection import FileOptions, Options
 from nnx_lint.source import SourceError, SourceFile
-from nnx_rules.registry import Rule
+from nnx_lint.target import requirements
+from nnx_rules.registry import Rule, Version
+from nnx_rules.rules import REGISTRY
 
 MOST = 50
 """How many items of one kind a report shows."""
@@ -36,20 +40,39 @@ MOST = 50
 RECORD = Path(__file__).resolve().parent.parent / "tests" / "primer" / "findings.toml"
 
 PACKAGES = (
+    Package("aetherlm", "0.1.0", "15b352fc3b70631391e460ebcffc6ff101fb2e9e174a492df05955bde89424ce"),
+    Package("avitai-artifex", "0.1.15", "c6ee8dd13a2ab04b16b8678905ca7c6ec12443a3b2e02ec59e85af56cd534710"),
     Package("bijx", "1.3.2", "c8d8f87ccde69e90a9468027763202e9d4e4815f5c2692e218ba97ad3def6731"),
     Package("blaxbird", "0.2.0", "f2f16c0c7b6eff7009bbe3ceb292b398223f11704462d71bfe2beaaf0af7fb03"),
     Package("calibrax", "0.1.1", "31c954986a2e53f699f299409fdd3ce001f0276375b614ed044509a7ea7a1047"),
+    Package("canvit-nnx", "0.2.0", "0a4bd14caab81326197c80ba69b6aa2aa41666c7a40c3aadc4c080e9186e1d05"),
+    Package("dantinox", "0.4.14", "1bca1ed8096013bdfb35b3390beee0f037c8c4e761c0d9ed16dd4a0deb1dbf17"),
     Package("datarax", "0.1.4", "d0d45d9060925a67f531895dd218dd46b35708bf8a6eef4a6cd39985a6d93049"),
     Package("diffbio", "0.1.0", "558d17d6e05b634ce74e3dd079e15afe389d722213b134bb768b9970535edbf7"),
+    Package("diffuse-jax", "0.1.1", "66b151732c88e21f91e98da13ac23d2fb573847faf023400e4290765ea06dd85"),
+    Package("faustax", "0.0.1", "1cb9d8a9078cd643b1eb1e6c6d4ca2f35d2e5611c2ac18ecf167dcaca22e0a1e"),
+    Package("flax-metrics", "0.4.0", "2113ef30bd769e16f7e01cbcb53e6f829b2db9a393e817a586a61c383d4082da"),
+    Package("gensbi", "0.5.1", "978be8efb93f174b7388a2c2ce57f8aa7e0d5a787baa812bf7db0feb69669f69"),
+    Package("google-tunix", "0.1.7", "857b893b8ba71a61cce8cb9de2301218d311f72044de94aa2b826275968033b4"),
     Package("heal-swin-nnx", "0.2.0", "f76e02ec917efd55b15587e6c9ed1242fe6c542d2845e1ab6842103c37a6c04f"),
+    Package("jax2onnx", "0.17.1", "ca4ad1adc58bb9eed8ffd13064fafeec9b81cbc7eeca86ad913f37fcd67b2c49"),
+    Package("jaxnn", "0.2.0", "7cfe3b55bf0fb2b3227532a2e504a90e98627afd2a861c40edf38c80e644734e"),
     Package("jimmy-vision", "0.0.7", "3020df1e422d0985d394dfe4da05aabbb51dee2f43a8fc2ed314b26973364011"),
     Package("jraphx", "0.1.0", "cb4deb7008531b7fcd222746bff31652d92852fd4f7ebe7fdb6f8f4534fb22f9"),
     Package("lpips-nnx", "0.1.0", "dc09f985a0f8969f51ae0d53cb2d53522a4d006e83a049eb4aa7628aa9ba1da4"),
     Package("lynnx", "0.0.1.post1", "4a8e063e49bef883657fc2a013188cfa1b606bc1297a68fe35142f4e3991bb0a"),
     Package("mamba2-jax", "1.1.2", "17d015f0ac6d64c94bbf4be6d90b875eaad643bb78686508572ec0af7bc71721"),
+    Package("mamba3-jax", "1.0.1", "8300c186604d0d6b6fd3e861437e1b14fc4fd57d4c2ab1a54a23ed9cf996e723"),
+    Package("maxtext", "0.2.5", "2fe8e4ffc3a06bd06f94daeaaf5fe3ecee748bb6f661c0f426e07e2ca10c9406"),
+    Package("ml-networks", "0.2.6", "350ee58715c760bb64671aaadf8726d7f8ff6d70aa86cd5c68b742f9cf294139"),
     Package("nnx-lm", "0.0.1a2", "82998986b625e2524e59e027244cf91db92c3053aa841d7c22df9a3fabf4fd5f"),
     Package("nnx-ppo", "0.3.0", "733a3282ce08cd592176895026a2d5e3da988bc8de5bbc9a5061e7595cb222ed"),
+    Package("opifex", "0.2.10", "631e4d2af9ce46b0f0a5ce1b94eb79b00930555bcd8933d2ffb5be26a6a3b608"),
+    Package("qwix", "0.1.8", "0f4686f7f10a1168787fac4fbaf4d9883bcb8f78a01f2ff1cd3834d39f859b12"),
+    Package("rl-blox", "0.5.7", "371bd347db29def468c39bd56377df514bae5152b8e76d893aed89bd32ab665e"),
     Package("substrax", "0.1.22", "2436eb662d5a240e7f859c9a2e8a03f6489fe2b7b91386fe2258ff4303e6c63c"),
+    Package("synecdoche", "0.2.0", "2c747a4cb6d23f2315cb81152673a72af82872e908bb4a2a2ed4be262088cb30"),
+    Package("vitax", "0.0.10", "e5c0d43f291b83d771c0a8eb8a2dccfa4e25321f7eafa50a20a347d69e322b9e"),
     Package("zlynx", "0.1.11", "657585aa97b06fb029d759b7497124d9af78dabbdc46d81b0854861977303ad9"),
 )
 
@@ -149,8 +172,13 @@ def scan(folders: Mapping[str, Path], record: Record) -> Scan:
                 )
     roots = import_roots(sources, map(str, folders.values()))
 
+    versions = {package: flax_of(folder) for package, folder in folders.items()}
+
     def lint(selected: Callable[[Rule], bool]) -> list[Finding]:
-        checker = Checker(Options(selected=selected), roots)
+        severities = {rule.code: rule.severity for rule in REGISTRY if selected(rule)}
+        options = {package: FileOptions(severities, version=version) for package, version in versions.items()}
+        by_path = {path: options[package] for path, package in owners.items()}
+        checker = Checker(Options(FileOptions(severities), by_path), roots, jobs=os.cpu_count() or 1)
         findings = [
             _finding(folders, owners[found.path], sources[found.path], found) for found in checker.check(sources)
         ]
@@ -164,6 +192,16 @@ def scan(folders: Mapping[str, Path], record: Record) -> Scan:
         for finding in set(result.by_default) - set(result.with_all)
     )
     return result
+
+
+def flax_of(folder: Path) -> Version | None:
+    """The newest flax that a package allows; `None` where it says nothing, or has no upper bound."""
+    for metadata in folder.glob("*.dist-info/METADATA"):
+        field = "Requires-Dist:"
+        lines = metadata.read_text(encoding="utf-8").splitlines()
+        allowed = requirements.lines("\n".join(line.removeprefix(field) for line in lines if line.startswith(field)))
+        return allowed.newest if allowed is not None else None
+    return None
 
 
 def _finding(folders: Mapping[str, Path], package: str, source: SourceFile, found: Diagnostic) -> Finding:

@@ -1,24 +1,32 @@
 """One run over some files: read them, ask the engine, drop what comments silence, order the rest.
 
-The engine answers for all files at once, since a class in one explains a finding in another. A crash in it is a bug of
-ours and must not hide what is known about the other files: the files it crashes on are found, named, and left out.
+What the cache knows is not asked again: a unit is checked anew if its file changed, or one that it used, or if another
+one may have got heirs of a class that it asked for. A crash of the engine is a bug of ours and must not hide what is
+known about other files: it is reported, with the file that it happened on.
+
+Nothing of the engine is imported, and no file read, where the cache knows everything.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from nnx_lint.silencing import silence
 from nnx_lint.source import SourceError, SourceFile
-from nnx_lint.suppressions import read_suppressions
+from nnx_lint.sources import Sources
+from nnx_lint.units import Unit, crashed, together
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 
+    from nnx_lint.cache import Cache, Memory
     from nnx_lint.diagnostics import Diagnostic
+    from nnx_lint.engine import Engine
+    from nnx_lint.relevance import Facts
     from nnx_lint.selection import Options
 
-Sources = dict[str, SourceFile]
-"""Files by their path, in the order in which they are reported."""
+BIG = 400_000
+"""Characters of text from which on more than one process is worth its start."""
 
 
 class Checker:
@@ -26,70 +34,162 @@ class Checker:
 
     Attributes:
         problems: what kept files from being checked, one line each; any of them makes the run fail.
+        notes: what else is worth saying of the run, one line each.
+        cache_problem: why the cache could not be written. The answer is the same, so few people want to know.
     """
 
-    def __init__(self, options: Options, roots: Sequence[str]) -> None:
+    def __init__(
+        self,
+        options: Options,
+        roots: Sequence[str],
+        *,
+        cache: str | None = None,
+        jobs: int = 1,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> None:
         self.options = options
         self.roots = roots
         self.problems: list[str] = []
+        self.notes: list[str] = []
+        self.cache_problem: str | None = None
+        self._folder = cache
+        self._jobs = jobs
+        self._progress = progress
 
     def read(self, paths: Iterable[str], read: Callable[[str], SourceFile] = SourceFile.read) -> Sources:
-        """Read files; one that cannot be read, or has no syntax tree, is a problem and left out."""
-        sources: Sources = {}
-        for path in paths:
-            try:
-                source = read(path)
-            except SourceError as error:
-                self.problems.append(str(error))
-                continue
-            problem = source.error
-            if problem is None:
-                sources[path] = source
-            else:
-                self.problems.append(f"{path}:{problem.line}:{problem.column}: syntax error: {problem.message}")
-        return sources
+        """The files of these paths; they are read when somebody looks at them."""
+        return Sources(paths, read)
 
-    def check(self, sources: Sources) -> list[Diagnostic]:
-        """The findings in these files that no comment silences, by file, place and code."""
-        order = {path: index for index, path in enumerate(sources)}
-        found = {diagnostic: None for diagnostic in self._ask(list(sources.values())) if diagnostic.path in order}
-        suppressions = {path: read_suppressions(sources[path]) for path in {finding.path for finding in found}}
-        kept = [finding for finding in found if not suppressions[finding.path].cover(finding, sources[finding.path])]
-        return sorted(kept, key=lambda finding: (order[finding.path], finding.span, finding.rule.code))
+    def check(self, sources: Mapping[str, SourceFile]) -> list[Diagnostic]:
+        """The findings in these files that no comment silences, by file, place and code.
 
-    def _ask(self, files: list[SourceFile]) -> list[Diagnostic]:
-        try:
-            return _engine_check(files, self.roots, self.options)
-        except Exception as error:
-            together = error
-        alone: list[Diagnostic] = []
-        sound: list[SourceFile] = []
-        for file in files:
+        Files that cannot be read are left out of ``sources``.
+        """
+        # The cache is about files as they are on disk, not about texts that somebody has in hand.
+        if self._folder is not None and isinstance(sources, Sources) and sources.on_disk:
+            by_file = self._remembered(sources, self._folder)
+        else:
+            engine = self._engine(sources)
+            engine.preload()
+            units = self._run(sources, sources, engine)
+            by_file, _ = self._silenced(sources, units)
+        return [finding for findings in by_file.values() for finding in findings]
+
+    def _remembered(self, sources: Sources, folder: str) -> dict[str, list[Diagnostic]]:
+        """Check what the cache does not know."""
+        from nnx_lint import cache
+
+        store = cache.Cache(folder, sources, self.roots, self.options)
+        memory = store.read()
+        difference = cache.changes(memory) if memory is not None else None
+        if memory is None or difference is None:
+            return self._remembering(sources, store, None, set())
+        changed, fresh = difference
+        if changed or sources.keys() != memory.units.keys():
+            return self._remembering(sources, store, memory, changed)
+        if fresh:
+            files = {path: record._replace(stat=fresh.get(path, record.stat)) for path, record in memory.files.items()}
+            self.cache_problem = store.write(memory._replace(files=files))
+        return self._silenced(sources, list(memory.units.values()), memory)[0]
+
+    def _remembering(
+        self, sources: Sources, store: Cache, memory: Memory | None, changed: set[str]
+    ) -> dict[str, list[Diagnostic]]:
+        """Check what has changed, or everything, and write the cache."""
+        from nnx_lint.incremental import Watch, outdated, remember, still_known
+
+        watch = Watch(changed if memory is not None else sources)
+        engine = self._engine(sources, still_known(memory, changed) if memory is not None else {})
+        stale = outdated(memory, changed, engine, sources) if memory is not None else set(sources)
+        standing = [memory.units[path] for path in sources if path not in stale] if memory is not None else []
+        if memory is None or memory.knotted:
+            self._readable(sources, list(sources))
+            engine.preload()
+        units = [*standing, *self._run(sources, [path for path in sources if path in stale], engine)]
+        by_file, kept = self._silenced(sources, units, memory, changed)
+        self.cache_problem = store.write(remember(engine, watch, units, memory, changed, kept))
+        return by_file
+
+    def _engine(self, sources: Mapping[str, SourceFile], facts: Mapping[str, Facts] | None = None) -> Engine:
+        from nnx_lint.engine import Engine
+
+        return Engine(sources, self.roots, self.options, facts)
+
+    def _run(self, sources: Mapping[str, SourceFile], paths: Iterable[str], engine: Engine) -> list[Unit]:
+        """The units of some files."""
+        paths = self._readable(sources, paths)
+        cost = {path: len(sources[path].text) * (1 if path in engine.concerned else 0.1) for path in paths}
+        units: list[Unit] = []
+        total = len(paths)
+        for unit in self._units(engine, sorted(paths, key=lambda path: -cost[path]), sum(cost.values())):
+            units.append(unit)
+            if self._progress is not None:
+                self._progress(len(units), total)
+        return units
+
+    def _units(self, engine: Engine, paths: Sequence[str], cost: float) -> Iterator[Unit]:
+        def check(path: str) -> Unit:
             try:
-                alone += _engine_check([file], self.roots, self.options)
-                sound.append(file)
+                return engine.check(path)
             except Exception as error:
-                self._report(f"{file.path}: internal error", error)
-        if len(sound) == len(files):
-            self._report("internal error, files are checked one by one", together)
-            return alone
-        try:
-            return _engine_check(sound, self.roots, self.options)
-        except Exception as error:
-            self._report("internal error, files are checked one by one", error)
-            return alone
+                return crashed(path, error)
 
-    def _report(self, what: str, error: Exception) -> None:
-        place = error.__traceback__
-        while place is not None and place.tb_next is not None:
-            place = place.tb_next
-        where = f" ({place.tb_frame.f_code.co_filename}:{place.tb_lineno})" if place is not None else ""
-        line = f"{what}: {type(error).__name__}: {error}{where}; this is a bug in nnx-lint, please report it"
-        if line not in self.problems:  # a crash repeats with every pass of fixing
-            self.problems.append(line)
+        if self._jobs > 1 and cost >= BIG:
+            from nnx_lint import workers
 
+            if workers.possible():
+                yield from workers.spread(check, paths, self._jobs)
+                return
+        yield from map(check, paths)
 
-def _engine_check(files: Sequence[SourceFile], roots: Sequence[str], options: Options) -> list[Diagnostic]:
-    from nnx_lint.engine import check
+    def _readable(self, sources: Mapping[str, SourceFile], paths: Iterable[str]) -> list[str]:
+        """Those of the files that can be read; the others are a problem, and left out from here on."""
+        readable: list[str] = []
+        for path in list(paths):
+            try:
+                sources[path]
+            except SourceError as error:
+                self._complain(str(error))
+                if isinstance(sources, Sources):
+                    sources.drop(path)
+            else:
+                readable.append(path)
+        return readable
 
-    return check(files, roots=roots, options=options)
+    def _silenced(
+        self,
+        sources: Mapping[str, SourceFile],
+        units: Sequence[Unit],
+        memory: Memory | None = None,
+        changed: Container[str] = (),
+    ) -> tuple[dict[str, list[Diagnostic]], dict[str, list[Diagnostic]]]:
+        """The findings by file that no comment silences, and again those of files where that makes a difference."""
+        by_file = together(units, list(sources))
+        complete = all(unit.complete for unit in units)
+        known: dict[str, list[Diagnostic]] = {}
+        if memory is not None and complete == all(unit.complete for unit in memory.units.values()):
+            known = together(memory.units.values(), list(sources))
+        kept: dict[str, list[Diagnostic]] = {}
+        for path, findings in by_file.items():
+            if memory is not None and path not in changed and path in memory.files and known.get(path) == findings:
+                left = memory.kept.get(path, findings)
+            else:
+                left = silence(sources[path], findings, self.options.for_path(path), complete=complete)
+                left = sorted(left, key=lambda finding: (finding.span, finding.rule.code))
+            if left != findings:
+                kept[path] = left
+        of_path = {unit.path: unit for unit in units}
+        for path in sources:
+            for problem in of_path[path].problems:
+                self._complain(problem)
+            for note in of_path[path].notes:
+                self._note(note)
+        return {**by_file, **kept}, kept
+
+    def _complain(self, problem: str) -> None:
+        if problem not in self.problems:  # every pass of fixing finds it again
+            self.problems.append(problem)
+
+    def _note(self, note: str) -> None:
+        if note not in self.notes:
+            self.notes.append(note)

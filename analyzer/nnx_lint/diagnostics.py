@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from nnx_rules.registry import Rule
+    from nnx_rules.registry import Rule, Severity
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -78,7 +78,10 @@ class Related:
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One finding of ``rule``, at ``span`` of the file ``path``; message and help are filled templates of the rule."""
+    """One finding of ``rule``, at ``span`` of the file ``path``; message and help are filled templates of the rule.
+
+    ``level`` is what the configuration of the file makes of the rule's own severity, if it says anything about it.
+    """
 
     rule: Rule
     path: str
@@ -87,3 +90,9 @@ class Diagnostic:
     help: str = ""
     fix: Fix | None = None
     related: tuple[Related, ...] = ()
+    level: Severity | None = None
+
+    @property
+    def severity(self) -> Severity:
+        """How much the finding matters."""
+        return self.level or self.rule.severity

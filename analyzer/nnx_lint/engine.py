@@ -1,42 +1,157 @@
 """The engine: from files to findings.
 
-Files that cannot concern NNX are left out by their text and by what they import; the rest are executed abstractly,
-and every event goes to the rules.
+The unit of work is one file: its body, the models of its classes and all its functions are executed abstractly, and
+every event goes to the rules. What a unit finds, in its own file or in another one whose code it calls, follows from
+the text of the files that it looked at and from nothing else: not from the other units of the run, their order, or the
+process that they run in (:mod:`~nnx_lint.model.heap` says how). So units can be checked in any number of processes, and
+what they found can be kept.
+
+Files that cannot concern NNX, by their text and by what they import, are only parsed.
 """
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
-from nnx_lint import relevance
+from nnx_lint import relevance, rules
 from nnx_lint.model.interpreter import Interpreter
 from nnx_lint.model.modules import Project
-from nnx_lint.reporting import Findings
+from nnx_lint.reporting import Findings, Judging
+from nnx_lint.source import SourceError, SourceFile
+from nnx_lint.units import Unit, crash_report, parse_report, together
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from nnx_lint.diagnostics import Diagnostic
+    from nnx_lint.relevance import Facts
+    from nnx_lint.reporting import Key
     from nnx_lint.selection import Options
-    from nnx_lint.source import SourceFile
+
+STACK = 12_000
+"""How deep Python calls may nest. Evaluations start inner ones: the default of 1,000 would end many early."""
 
 
-def check(files: Sequence[SourceFile], *, roots: Sequence[str], options: Options) -> list[Diagnostic]:
-    """Check files as one project; findings in order of file and place.
+ENDED_EARLY = (
+    "analysis ended early: the file takes more steps than any file should, and the rest of it was not looked at"
+)
 
-    Args:
-        files: what to check. Files with syntax errors are skipped: they have no tree.
-        roots: the paths that the user named.
-        options: which rules to report, and the library and version that the code runs on.
+
+class Engine:
+    """Checks the files of a project, one by one.
+
+    ``facts`` are those of files that are known from an earlier run; those of others are read off their text.
     """
-    from nnx_lint import rules
 
-    rules.load()
-    project = Project(files)
-    findings = Findings(options, {source.path for source in files})
-    interpreter = Interpreter(project, findings.publish)
-    relevant = relevance.relevant_modules(project)
-    for source, module in project.checked:
-        if id(module) in relevant and source.tree is not None:
-            interpreter.check(module)
-    return sorted(findings.found.values(), key=lambda item: (item.path, item.span.start, item.span.end, item.rule.code))
+    def __init__(
+        self,
+        sources: Mapping[str, SourceFile],
+        roots: Iterable[str],
+        options: Options,
+        facts: Mapping[str, Facts] | None = None,
+    ) -> None:
+        rules.load()
+        self.project = Project(sources, roots)
+        self.judging = Judging(options)
+        self.project.listen = self._listener
+        self.facts: dict[str, Facts] = dict(facts or {})
+        self._sources = sources
+        self._listed: set[str] = set()
+        self.concerned = relevance.concerned(sources, self._facts, self.project.layout, self.project.shown)
+        self.project.bases = _files_by_base(sources, self.facts)
+        sys.setrecursionlimit(max(sys.getrecursionlimit(), STACK))
+
+    def _listener(self) -> Findings:
+        return Findings(self.judging)
+
+    def _facts(self, path: str) -> Facts | None:
+        if path not in self.facts:
+            try:
+                source = self._sources[path] if path in self._sources else SourceFile.read(path)
+            except SourceError:
+                return None
+            self.facts[path] = relevance.facts_of(source.text)
+        return self.facts[path]
+
+    def preload(self) -> None:
+        """Execute the bodies of all modules, in the order of their paths.
+
+        Where modules import each other, what one sees of another depends on which came first.
+        """
+        silent = Interpreter(self.project, self._listener())
+        for path in sorted(self.concerned.intersection(self._sources)):
+            module = self.project.module(path)
+            if module is not None:
+                silent.load(module)
+
+    def check(self, path: str) -> Unit:
+        """Check one file."""
+        if path not in self.concerned:
+            return parse_report(self._sources[path])
+        module = self.project.module(path)
+        assert module is not None
+        unit = Interpreter(self.project, self._listener(), module)
+        unit.check(module)
+        own = [*unit.adopted, unit]
+        found: dict[Key, Diagnostic] = {}
+        for evaluation in own:
+            assert isinstance(evaluation.listener, Findings)
+            for key, finding in evaluation.listener.found.items():
+                found.setdefault(key, finding)
+        everything = _closure(unit)
+        failures = [each.failure for each in everything if each.failure is not None]
+        report = parse_report(module.source)
+        early = any(evaluation.ended_early for evaluation in own)
+        return report._replace(
+            findings=tuple(found.values()),
+            problems=(*report.problems, *(crash_report(path, failure) for failure in failures[:1])),
+            notes=(*report.notes, *([f"{path}: {ENDED_EARLY}"] if early else ())),
+            complete=report.complete and not early and not failures,
+            crashed=bool(failures),
+            used=tuple(
+                sorted(
+                    {
+                        each.module.source.path
+                        for each in everything
+                        if each.module is not None and not each.module.namespace
+                    }
+                )
+            ),
+            folders=self._new_folders(),
+            heirs=tuple(sorted({name for each in everything for name in each.heirs})),
+        )
+
+    def _new_folders(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        listed = self.project.layout.listed
+        new = [(folder, tuple(listed[folder])) for folder in listed.keys() - self._listed]
+        self._listed.update(listed)
+        return tuple(new)
+
+
+def _closure(unit: Interpreter) -> list[Interpreter]:
+    """All evaluations that one looked at, directly or not."""
+    seen = {unit: None}
+    for each in (todo := [unit]):
+        for used in each.used:
+            if used not in seen:
+                seen[used] = None
+                todo.append(used)
+    return todo
+
+
+def _files_by_base(paths: Iterable[str], facts: Mapping[str, Facts]) -> dict[str, list[str]]:
+    files: dict[str, list[str]] = {}
+    for path in paths:
+        for name in facts[path].bases if path in facts else ():
+            files.setdefault(name, []).append(path)
+    return files
+
+
+def check(files: Sequence[SourceFile], *, roots: Iterable[str], options: Options) -> list[Diagnostic]:
+    """Check files as one project, in this process; findings in order of file and place."""
+    sources = {source.path: source for source in files}
+    engine = Engine(sources, roots, options)
+    engine.preload()
+    by_file = together([engine.check(path) for path in sources], list(sources))
+    return [finding for findings in by_file.values() for finding in findings]

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from nnx_lint.diagnostics import Applicability, Edit, Fix
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Sequence
+    from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 
     from nnx_lint.diagnostics import Diagnostic
     from nnx_lint.source import SourceFile
@@ -114,12 +114,13 @@ class Outcome:
 
 
 def fix_all(
-    sources: dict[str, SourceFile],
-    check: Callable[[dict[str, SourceFile]], list[Diagnostic]],
+    sources: Mapping[str, SourceFile],
+    check: Callable[[Mapping[str, SourceFile]], list[Diagnostic]],
     allowed: Container[Applicability] = SAFE,
 ) -> Outcome:
     """Check and fix until there is nothing left to fix; nothing is written to disk."""
-    outcome = Outcome(dict(sources), check(sources))
+    found = check(sources)
+    outcome = Outcome(dict(sources), found)  # checking leaves out what cannot be read
     given_up: set[str] = set()
     for _ in range(MAX_PASSES):
         by_path: dict[str, list[Diagnostic]] = {}
@@ -145,11 +146,11 @@ def _fix_once(outcome: Outcome, path: str, diagnostics: Sequence[Diagnostic]) ->
     source = outcome.sources[path]
     try:
         text, applied = apply(source, (diagnostic.fix for diagnostic in diagnostics if diagnostic.fix))
+        after = source.with_text(text)
     except ValueError as error:
         return str(error)
     if text == source.text:
         return "a fix changes nothing"
-    after = source.with_text(text)
     if after.error is not None:
         codes = ", ".join(sorted({diagnostic.rule.code for diagnostic in diagnostics if diagnostic.fix in applied}))
         return f"the fixes for {codes} do not parse ({after.error.message})"

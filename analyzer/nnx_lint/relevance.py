@@ -1,18 +1,19 @@
 """Which files can concern NNX at all: those that name it, and those that import a file of the project that does.
 
 Invariants: no file is parsed to find out; import statements are read off the text, and one too many only costs time.
-Every file is looked at once, whatever the imports look like.
+What is looked at are the :class:`Facts` of a file, which follow from its text alone, so that they can be kept; those of
+files that are imported but not checked are read when they are needed.
 """
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from nnx_lint.model.modules import Module, Project
+    from nnx_lint.model.layout import Layout, Place
 
 MARKS = ("nnx", "flax")
 
@@ -22,50 +23,82 @@ _IMPORT = re.compile(
     re.MULTILINE,
 )
 _NAME = re.compile(r"([\w.]+)(?:\s+as\s+\w+)?")
+_CLASS = re.compile(r"^[ \t]*class[ \t]+\w+\s*(?:\[[^\n]*?\]\s*)?\(([^()]*(?:\([^()]*\)[^()]*)*)\)\s*:", re.MULTILINE)
+_LAST_NAME = re.compile(r"(\w+)\s*(?=[\[,(=]|$)")
+
+Import = tuple[int, str, "Sequence[str]"]
+"""The number of dots, the dotted name, and for ``from`` statements the names that are imported."""
 
 
-def relevant_modules(project: Project) -> set[int]:
-    """The ids of the modules that mention NNX, or import one that does, directly or not."""
-    importers: dict[int, list[Module]] = {}
-    marked: list[Module] = []
-    todo = [module for _, module in project.checked]
-    seen = {id(module) for module in todo}
+class Facts(NamedTuple):
+    """What the text of a file says, as far as other files are concerned.
+
+    ``marked`` says that it names NNX; if it does not, ``imports`` are what it imports. ``bases`` are the last names of
+    the bases of its classes.
+    """
+
+    marked: bool
+    imports: Sequence[Import]
+    bases: Sequence[str]
+
+
+def facts_of(text: str) -> Facts:
+    """Read the facts off the text of a file."""
+    marked = any(mark in text for mark in MARKS)
+    bases = {name for match in _CLASS.finditer(text) for name in _LAST_NAME.findall(match[1])}
+    return Facts(marked, () if marked else tuple(_imports(text)), sorted(bases))
+
+
+def _imports(text: str) -> Iterator[Import]:
+    for statement in _IMPORT.finditer(text):
+        if statement["modules"] is not None:
+            yield from ((0, name, ()) for name in _NAME.findall(statement["modules"]))
+        else:
+            yield len(statement["dots"]), statement["base"], tuple(_NAME.findall(statement["names"]))
+
+
+def concerned(
+    paths: Iterable[str], facts: Callable[[str], Facts | None], layout: Layout, shown: Callable[[str], str]
+) -> set[str]:
+    """The files of these that name NNX, or import one that does, directly or not.
+
+    ``facts`` gives the facts of any file, or ``None`` if it cannot be read; ``shown`` the path by which it is known.
+    """
+    importers: dict[str, list[str]] = {}
+    marked: list[str] = []
+    todo = list(paths)
+    seen = set(todo)
     while todo:
-        module = todo.pop()
-        if any(mark in module.source.text for mark in MARKS):
-            marked.append(module)
+        path = todo.pop()
+        known = facts(path)
+        if known is None:
             continue
-        for target in imported(project, module):
-            importers.setdefault(id(target), []).append(module)
-            if id(target) not in seen:
-                seen.add(id(target))
+        if known.marked:
+            marked.append(path)
+            continue
+        for target in map(shown, _imported(known, path, layout)):
+            importers.setdefault(target, []).append(path)
+            if target not in seen:
+                seen.add(target)
                 todo.append(target)
-    relevant = {id(module) for module in marked}
+    relevant = set(marked)
     while marked:
-        for importer in importers.get(id(marked.pop()), ()):
-            if id(importer) not in relevant:
-                relevant.add(id(importer))
+        for importer in importers.get(marked.pop(), ()):
+            if importer not in relevant:
+                relevant.add(importer)
                 marked.append(importer)
     return relevant
 
 
-def imported(project: Project, module: Module) -> Iterator[Module]:
-    """The modules of the project that a module imports."""
-    for name in imported_names(module):
-        target = project.find(name, module)
-        if target is not None and target is not module:
-            yield target
+def _imported(facts: Facts, path: str, layout: Layout) -> Iterator[str]:
+    """The files that the import statements of a file may mean."""
+    for level, base, names in facts.imports:
+        origin = layout.relative(level, base or None, path) if level else layout.absolute(base, path)
+        for place in (origin, *(_below(origin, name, layout) for name in names)):
+            if place is not None and not place.namespace:
+                yield place.path
 
 
-def imported_names(module: Module) -> set[str]:
-    """The dotted names that the import statements of a module may mean."""
-    names: set[str] = set()
-    for statement in _IMPORT.finditer(module.source.text):
-        if statement["modules"] is not None:
-            names.update(_NAME.findall(statement["modules"]))
-            continue
-        base = module.resolve_relative(len(statement["dots"]), statement["base"] or None)
-        if base is not None:
-            names.add(base)
-            names.update(f"{base}.{name}" for name in _NAME.findall(statement["names"]))
-    return names
+def _below(origin: Place | None, name: str, layout: Layout) -> Place | None:
+    folder = origin.folder if origin is not None else None
+    return layout.below(folder, name) if folder is not None else None

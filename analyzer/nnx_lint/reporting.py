@@ -4,14 +4,13 @@ A rule module decorates its functions with :func:`judges`; the engine hands ever
 its type, with a :class:`Reporter` for the rule. A rule module declares nothing else: code, name, message and versions
 are in :mod:`nnx_rules.rules`.
 
-Invariants: a finding is reported once for each rule and place, however often the interpreter passes; findings in
-files that were not asked for, of rules that are not selected, or of rules that do not hold for the library in use are
-dropped here and nowhere else.
+Invariants: a finding is reported once for each rule and place, however often the interpreter passes; findings of rules
+that are not selected in the file, or do not hold for the library in use, are dropped here and nowhere else.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from nnx_lint.diagnostics import Diagnostic, Related
 
@@ -27,57 +26,96 @@ if TYPE_CHECKING:
 
 E = TypeVar("E", bound="Event")
 
-JUDGES: dict[type, list[tuple[Rule, Callable[[Event, Reporter], None]]]] = {}
+
+class Registered(NamedTuple):
+    """A judge: the rule, the function, and which of the events concern it (``None``: all)."""
+
+    rule: Rule
+    function: Callable[[Any, Reporter], None]
+    when: Callable[[Any], bool] | None
+
+
+JUDGES: dict[type, list[Registered]] = {}
 """The functions of all rules by the type of event that they judge."""
 
 
-def judges(rule: Rule, *kinds: type[E]) -> Callable[[Callable[[E, Reporter], None]], Callable[[E, Reporter], None]]:
-    """Register a function as the judge of a rule for these types of events."""
+def judges(
+    rule: Rule, *kinds: type[E], when: Callable[[E], bool] | None = None
+) -> Callable[[Callable[[E, Reporter], None]], Callable[[E, Reporter], None]]:
+    """Register a function as the judge of a rule for these types of events.
+
+    ``when`` says which of them can concern it at all; it is asked once for all judges that have the same one.
+    """
 
     def register(function: Callable[[E, Reporter], None]) -> Callable[[E, Reporter], None]:
         for kind in kinds:
-            JUDGES.setdefault(kind, []).append((rule, function))  # type: ignore[arg-type]
+            JUDGES.setdefault(kind, []).append(Registered(rule, function, when))
         return function
 
     return register
 
 
-class Findings:
-    """Collects what the rules report."""
+Key = tuple[str, str, int, int]
+"""What tells findings apart: the code of the rule, the path, and the span."""
 
-    def __init__(self, options: Options, checked: set[str]) -> None:
+
+Judges = list[tuple["Callable[[Any], bool] | None", "list[tuple[Callable[[Any, Reporter], None], Reporter]]"]]
+
+
+class Judging:
+    """The judges of the rules that are asked for anywhere, and the findings that they report to at present."""
+
+    def __init__(self, options: Options) -> None:
         self.options = options
-        self.checked = checked
-        self.found: dict[tuple[str, str, int, int], Diagnostic] = {}
-        reporters = {id(rule): Reporter(rule, self) for judged in JUDGES.values() for rule, _ in judged}
-        self._judges = {
-            kind: [(function, reporters[id(rule)]) for rule, function in judged if options.selected(rule)]
-            for kind, judged in JUDGES.items()
-        }
+        self.found: dict[Key, Diagnostic] = {}
+        asked = [options.default, *options.by_path.values()]
+        codes = frozenset(code for each in asked for code in each.severities)
+        reporters = {judge.rule.code: Reporter(judge.rule, self) for judged in JUDGES.values() for judge in judged}
+        self.judges: dict[type, Judges] = {}
+        for kind, judged in JUDGES.items():
+            groups: dict[Callable[[Any], bool] | None, list[tuple[Callable[[Any, Reporter], None], Reporter]]] = {}
+            for judge in judged:
+                if judge.rule.code in codes:
+                    groups.setdefault(judge.when, []).append((judge.function, reporters[judge.rule.code]))
+            self.judges[kind] = list(groups.items())
 
-    def publish(self, event: Event) -> None:
+    def wants(self, rule: Rule, module: Module) -> bool:
+        """Whether a rule is asked for in the file of a module, and holds for the library that it uses."""
+        options = self.options.for_path(module.source.path)
+        library = options.library or module.provider or "flax"
+        return options.selected(rule) and rule.versions.holds(library, options.version)
+
+
+class Findings:
+    """Listens to one evaluation, and collects what the rules report of it."""
+
+    def __init__(self, judging: Judging) -> None:
+        self.judging = judging
+        self.found: dict[Key, Diagnostic] = {}
+
+    def __call__(self, event: Event) -> None:
         """Hand an event to the rules that judge its type.
 
         A value may hold itself; a rule that gets lost in one says nothing.
         """
-        for function, reporter in self._judges.get(type(event), ()):
-            try:
-                function(event, reporter)
-            except RecursionError:
-                continue
-
-    def applies(self, rule: Rule, provider: str | None) -> bool:
-        """Whether a rule holds for the library that a module uses."""
-        library = self.options.library or provider or "flax"
-        return rule.versions.holds(library, self.options.version)
+        judging = self.judging
+        outer, judging.found = judging.found, self.found  # a judge may ask for something that starts an evaluation
+        for when, judges in judging.judges.get(type(event), ()):
+            if when is None or when(event):
+                for function, reporter in judges:
+                    try:
+                        function(event, reporter)
+                    except RecursionError:
+                        continue
+        judging.found = outer
 
 
 class Reporter:
     """Reports findings of one rule."""
 
-    def __init__(self, rule: Rule, findings: Findings) -> None:
+    def __init__(self, rule: Rule, judging: Judging) -> None:
         self.rule = rule
-        self.findings = findings
+        self.judging = judging
 
     def __call__(
         self,
@@ -90,23 +128,25 @@ class Reporter:
     ) -> None:
         """Report a finding at a node of a module; ``slots`` fill the templates of message and help.
 
-        A fix that is costly to make may be given as a function; it runs only if the finding is kept.
+        A fix that is costly to make may be given as a function; it runs only if the finding is kept. A broken file is
+        not fixed: what cannot be read might be what the fix would disturb.
         """
         source = module.source
-        if source.path not in self.findings.checked or not self.findings.applies(self.rule, module.provider):
+        if not self.judging.wants(self.rule, module):
             return
         span = source.span(node)
         key = (self.rule.code, source.path, span.start, span.end)
-        if key in self.findings.found:
+        if key in self.judging.found:
             return
-        self.findings.found[key] = Diagnostic(
+        self.judging.found[key] = Diagnostic(
             rule=self.rule,
             path=source.path,
             span=span,
             message=self.rule.message_for(**slots),
             help=self.rule.help_for(**slots),
-            fix=fix() if callable(fix) else fix,
+            fix=None if source.error else fix() if callable(fix) else fix,
             related=related,
+            level=self.judging.options.for_path(source.path).severity(self.rule),
         )
 
 

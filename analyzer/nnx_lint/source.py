@@ -6,20 +6,26 @@ count rows and columns from one, in characters. The conversions live here and no
 nothing for them.
 
 Invariants: lines end where Python's tokenizer ends them (``\n``, ``\r\n``, ``\r``, and not at the form feeds and
-Unicode separators that ``str.splitlines`` also splits at); a file that can be decoded always gives a ``SourceFile``,
-and what stops it from being parsed is in ``error``, never raised; encoding the unchanged text gives back the bytes
+Unicode separators that ``str.splitlines`` also splits at); a file that is a text at all gives a ``SourceFile`` with a
+syntax tree, and what is wrong with it is in ``errors``, never raised; encoding the unchanged text gives back the bytes
 that were read.
 """
 
 from __future__ import annotations
 
 import ast
-import warnings
 from bisect import bisect_right
-from dataclasses import dataclass
 from itertools import accumulate
+from typing import TYPE_CHECKING, NamedTuple
 
 from nnx_lint.diagnostics import Span
+from nnx_lint.syntax import Parsed, parse
+from nnx_lint.syntax import SyntaxProblem as SyntaxProblem
+
+if TYPE_CHECKING:
+    from tokenize import TokenInfo
+
+NOTEBOOK = ".ipynb"
 
 BOM = "\ufeff"
 BOM_BYTES = b"\xef\xbb\xbf"
@@ -34,13 +40,15 @@ class SourceError(Exception):
         self.reason = reason
 
 
-@dataclass(frozen=True, slots=True)
-class SyntaxProblem:
-    """Why a file has no syntax tree; line and column count from one, the column in characters."""
+class Position(NamedTuple):
+    """Where people find a place: the number of the notebook's cell, if it is in one, and row and column in it."""
 
-    line: int
+    cell: int | None
+    row: int
     column: int
-    message: str
+
+    def __str__(self) -> str:
+        return f"{'' if self.cell is None else f'cell {self.cell}:'}{self.row}:{self.column}"
 
 
 class SourceFile:
@@ -52,7 +60,7 @@ class SourceFile:
         encoding: the codec that gives back the file's bytes (``utf-8-sig`` where it began with a byte order mark).
     """
 
-    __slots__ = ("_ascii", "_error", "_line_starts", "_parsed", "_tree", "encoding", "path", "text")
+    __slots__ = ("_ascii", "_line_starts", "_misnamed", "_parsed", "encoding", "path", "text")
 
     def __init__(self, path: str, text: str, encoding: str) -> None:
         self.path = path
@@ -60,9 +68,8 @@ class SourceFile:
         self.encoding = encoding
         self._ascii = text.isascii()
         self._line_starts: list[int] | None = None
-        self._parsed = False
-        self._tree: ast.Module | None = None
-        self._error: SyntaxProblem | None = None
+        self._parsed: Parsed | None = None
+        self._misnamed = ""  # what is wrong with the encoding that the file names
 
     def __repr__(self) -> str:
         return f"SourceFile({self.path!r}, {len(self.text)} characters)"
@@ -72,7 +79,7 @@ class SourceFile:
         """Read a file from disk.
 
         Raises:
-            SourceError: it cannot be opened or decoded, or holds null bytes.
+            SourceError: it cannot be opened, or is no text.
         """
         try:
             with open(path, "rb") as file:
@@ -85,22 +92,26 @@ class SourceFile:
     def from_bytes(cls, data: bytes, path: str = "<stdin>") -> SourceFile:
         """Decode as Python does: a byte order mark or a PEP 263 comment names the encoding, else UTF-8.
 
+        Bytes that do not decode become lone surrogates, which are syntax errors wherever they stand.
+
         Raises:
-            SourceError: the encoding is unknown, the bytes do not decode, or there is a null byte.
+            SourceError: it is no text.
         """
-        encoding = _detect_encoding(data, path)
+        if path.endswith(NOTEBOOK):
+            from nnx_lint.notebooks import Notebook
+
+            return Notebook.from_json(data, path)
+        encoding, misnamed = _detect_encoding(data)
         try:
-            text = data.decode(encoding)
-        except UnicodeDecodeError as error:
-            line = data.count(b"\n", 0, error.start) + 1
-            reason = f"is not valid {encoding}: byte 0x{data[error.start]:02x} on line {line}"
-            raise SourceError(path, reason) from None
-        except (UnicodeError, LookupError) as error:
-            raise SourceError(path, f"cannot be decoded as {encoding}: {error}") from None
-        if "\0" in text:
-            line = text.count("\n", 0, text.index("\0")) + 1
-            raise SourceError(path, f"is not a text file: null byte on line {line}")
-        return cls(path, text, encoding)
+            text = data.decode(encoding, "surrogateescape")
+        except (UnicodeError, LookupError) as error:  # `hex`, or one that cannot leave bytes as they are
+            encoding, misnamed = "utf-8", str(error)
+            text = data.decode(encoding, "surrogateescape")
+        if "\0" in text or not (text.isascii() or _encodes(text)):
+            _require_text(text, path)
+        source = cls(path, text, encoding)
+        source._misnamed = misnamed
+        return source
 
     @classmethod
     def from_text(cls, text: str, path: str = "<stdin>") -> SourceFile:
@@ -120,45 +131,44 @@ class SourceFile:
             SourceError: the text has a character that the encoding lacks.
         """
         try:
-            return self.text.encode(self.encoding)
+            return self.text.encode(self.encoding, "surrogateescape")
         except UnicodeError as error:
             raise SourceError(self.path, f"cannot be encoded as {self.encoding}: {error}") from None
 
     # The syntax tree, parsed when it is first asked for.
 
     @property
-    def tree(self) -> ast.Module | None:
-        """The syntax tree, or ``None`` where the text does not parse."""
-        if not self._parsed:
-            self._parse()
-        return self._tree
+    def tree(self) -> ast.Module:
+        """The syntax tree; what does not parse is a :class:`~nnx_lint.syntax.Blank` in it."""
+        return self.parsed.tree
+
+    @property
+    def errors(self) -> tuple[SyntaxProblem, ...]:
+        """What does not parse, in order."""
+        return self.parsed.errors
 
     @property
     def error(self) -> SyntaxProblem | None:
-        """Why there is no syntax tree, or ``None``."""
-        if not self._parsed:
-            self._parse()
-        return self._error
+        """The first of the errors, or ``None``."""
+        return self.errors[0] if self.errors else None
 
-    def _parse(self) -> None:
-        self._parsed = True
-        try:
-            with warnings.catch_warnings():
-                # The checked code's own `\d` in a plain string, or `x is 1`, is not ours to print.
-                warnings.simplefilter("ignore")
-                self._tree = ast.parse(self.text)
-        except SyntaxError as error:
-            self._error = self._problem(error)
-        except (RecursionError, MemoryError):
-            self._error = SyntaxProblem(1, 1, "too deeply nested to be parsed")
-        except ValueError as error:  # null bytes and lone surrogates
-            self._error = SyntaxProblem(1, 1, str(error))
+    @property
+    def notes(self) -> tuple[SyntaxProblem, ...]:
+        """What is not seen in full although nothing is wrong with it, such as the syntax of a newer Python."""
+        return self.parsed.notes
 
-    def _problem(self, error: SyntaxError) -> SyntaxProblem:
-        # CPython places some errors on line 0 or after the end of the file.
-        line = min(max(error.lineno or 1, 1), self.line_count)
-        column = max(error.offset or 1, 1) if error.lineno == line else 1
-        return SyntaxProblem(line, column, error.msg)
+    @property
+    def parsed(self) -> Parsed:
+        """The tree with errors and notes."""
+        if self._parsed is None:
+            self._parsed = self._parse()
+            if self._misnamed:
+                error = SyntaxProblem(1, 1, f"the encoding that is named is of no use: {self._misnamed}")
+                self._parsed = self._parsed._replace(errors=(error, *self._parsed.errors))
+        return self._parsed
+
+    def _parse(self) -> Parsed:
+        return parse(self.text)
 
     # Positions.
 
@@ -216,6 +226,14 @@ class SourceFile:
         row = bisect_right(starts, offset)
         return row, offset - starts[row - 1] + 1
 
+    def position(self, offset: int) -> Position:
+        """The place of an offset as people are told it."""
+        return Position(None, *self.location(offset))
+
+    def shown(self, problem: SyntaxProblem) -> str:
+        """The place of a problem as people are told it: ``3:14``, in a notebook ``cell 2:3:14``."""
+        return str(self.position(self.line_start(problem.line) + problem.column - 1))
+
     # Text.
 
     def segment(self, place: Span | ast.AST) -> str:
@@ -232,6 +250,23 @@ class SourceFile:
         starts = self._starts
         lines = [self.text[start:end] for start, end in zip(starts, (*starts[1:], len(self.text)), strict=True)]
         return lines if lines[-1] else lines[:-1]
+
+    def program_lines(self) -> list[str]:
+        r"""The lines as a tokenizer may read them: each ends in ``\n``, and what is no Python is replaced."""
+        return [self.line_text(line) + "\n" for line in range(1, self.line_count + 1)]
+
+    def tokens(self) -> list[TokenInfo]:
+        """The tokens, with positions in characters; of a broken file those of the part that is sound."""
+        import tokenize
+
+        try:
+            return list(tokenize.generate_tokens(iter(self.program_lines()).__next__))
+        except (tokenize.TokenError, SyntaxError, ValueError, SystemError):  # the last two for what is no character
+            lines = iter([line.rstrip("\r\n") + "\n" for line in self.parsed.lines])
+        try:
+            return list(tokenize.generate_tokens(lines.__next__))
+        except (tokenize.TokenError, SyntaxError):
+            return []
 
     def line_text(self, line: int) -> str:
         """A line (from one) without its newline."""
@@ -274,14 +309,30 @@ def _find_line_starts(text: str) -> list[int]:
     return starts
 
 
-def _detect_encoding(data: bytes, path: str) -> str:
+def _encodes(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _require_text(text: str, path: str) -> None:
+    """Some characters that no text has are errors in a text; many of them are no text."""
+    bad = sum(character == "\0" or "\ud800" <= character <= "\udfff" for character in text)
+    if bad * 10 > len(text):
+        raise SourceError(path, "is not a text file")
+
+
+def _detect_encoding(data: bytes) -> tuple[str, str]:
+    """The encoding to read a file in, and what is wrong with the one that it names."""
+    default = "utf-8-sig" if data.startswith(BOM_BYTES) else "utf-8"
     head = b"\n".join(data.split(b"\n", 2)[:2]).splitlines()[:2]
     if not any(b"coding" in line for line in head):
-        return "utf-8-sig" if data.startswith(BOM_BYTES) else "utf-8"
+        return default, ""
     import tokenize
 
     try:
-        encoding, _ = tokenize.detect_encoding(iter([line + b"\n" for line in head]).__next__)
+        return tokenize.detect_encoding(iter([line + b"\n" for line in head]).__next__)[0], ""
     except SyntaxError as error:
-        raise SourceError(path, f"cannot be decoded: {error.msg}") from None
-    return encoding
+        return default, error.msg

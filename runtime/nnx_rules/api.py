@@ -117,7 +117,9 @@ class LibraryClass:
         stateful_when: constructor or call keywords with the value that makes the call change state in any case.
         stateful_with: constructor keywords that must be given, and not with one of these values, for the call to change
             state (``dropout_rate=0.1``).
+        pure_with: call keywords that make the call pure if they are given at all (``initial_carry=carry``).
         methods: effect of methods by name, besides ``__call__``.
+        drawing: methods that draw from the ``rngs`` they are given, with the position of that argument.
         init: names of the positional constructor parameters.
     """
 
@@ -129,7 +131,9 @@ class LibraryClass:
     pure_when: tuple[tuple[str, object], ...] = ()
     stateful_when: tuple[tuple[str, object], ...] = ()
     stateful_with: tuple[tuple[str, tuple[object, ...]], ...] = ()
+    pure_with: tuple[str, ...] = ()
     methods: tuple[tuple[str, Effect], ...] = ()
+    drawing: tuple[tuple[str, int], ...] = ()
     init: tuple[str, ...] = ()
 
 
@@ -226,9 +230,10 @@ _CLASSES = (
         pure_when=(("deterministic", True),),
         stateful_when=(("decode", True),),
         stateful_with=(("dropout_rate", (0, 0.0)),),
+        methods=(("init_cache", Effect.WRITES_STATE),),
         init=("num_heads", "in_features", "qkv_features", "out_features"),
     ),
-    LibraryClass("nnx.RNNCellBase"),
+    LibraryClass("nnx.RNNCellBase", drawing=(("initialize_carry", 1),)),
     LibraryClass("nnx.LSTMCell", base="nnx.RNNCellBase", members=_LSTM, init=("in_features", "hidden_features")),
     LibraryClass(
         "nnx.OptimizedLSTMCell",
@@ -238,8 +243,22 @@ _CLASSES = (
     ),
     LibraryClass("nnx.GRUCell", base="nnx.RNNCellBase", members=_GATES, init=("in_features", "hidden_features")),
     LibraryClass("nnx.SimpleCell", base="nnx.RNNCellBase", members=_GATES, init=("in_features", "hidden_features")),
-    LibraryClass("nnx.RNN", members=(_HELD_STREAM,), more=True, init=("cell",)),
-    LibraryClass("nnx.Bidirectional", members=(_HELD_STREAM,), more=True, init=("forward_rnn", "backward_rnn")),
+    LibraryClass(
+        "nnx.RNN",
+        members=(_HELD_STREAM,),
+        more=True,
+        call=Effect.DRAWS,
+        pure_with=("initial_carry",),
+        init=("cell",),
+    ),
+    LibraryClass(
+        "nnx.Bidirectional",
+        members=(_HELD_STREAM,),
+        more=True,
+        call=Effect.DRAWS,
+        pure_with=("initial_carry",),
+        init=("forward_rnn", "backward_rnn"),
+    ),
     LibraryClass("nnx.LoRA", members=_LORA, more=True, init=("in_features", "lora_rank", "out_features")),
     LibraryClass(
         "nnx.LoRALinear",
@@ -363,6 +382,11 @@ FILTER_FUNCTIONS: dict[str, FilterFunction] = {
 
 FILTER_MAPPINGS: frozenset[str] = frozenset({"nnx.StateAxes", "nnx.StateSharding"})
 """Classes whose argument maps filters to values."""
+
+ATTRIBUTE_FUNCTIONS: frozenset[str] = frozenset(
+    {"nnx.data", "nnx.static", "nnx.Data", "nnx.Static", "nnx.dataclass", "nnx.is_data", "nnx.register_data_type"}
+)
+"""What says whether attributes are data or static."""
 
 INPLACE_FUNCTIONS: frozenset[str] = frozenset(
     {"nnx.update", "nnx.reseed", "nnx.set_metadata", "nnx.split_rngs", "nnx.fork_rngs", "nnx.restore_rngs"}

@@ -10,7 +10,6 @@ and its test.
 
 from __future__ import annotations
 
-import difflib
 import enum
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -42,6 +41,7 @@ class Fixable(enum.Enum):
 class Family(enum.Enum):
     """The families of rules; the value is the first digit of the code."""
 
+    COMMENTS = 0
     ATTRIBUTES = 1
     TRACES = 2
     FILTERS = 3
@@ -170,6 +170,8 @@ class Registry:
 
     def nearest(self, key: str) -> str | None:
         """The known code or name that looks most like ``key``, for error messages."""
+        import difflib
+
         close = difflib.get_close_matches(key, self._by_key, n=1, cutoff=0.6)
         return close[0] if close else None
 

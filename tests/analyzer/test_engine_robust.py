@@ -20,7 +20,7 @@ from nnx_lint.source import SourceError, SourceFile
 from repository import ROOT
 from rule_pages import FLAX, PageError, read_page
 
-EVERY_RULE = Options(selected=lambda rule: True)
+EVERY_RULE = Options.everywhere(selected=lambda rule: True)
 
 HEAD = "import functools\nimport jax\nimport jax.numpy as jnp\nfrom flax import nnx\n\n"
 FIRST = """
@@ -266,7 +266,7 @@ LARGE = {
 @pytest.mark.parametrize("name", DEEP)
 def test_depth(name: str) -> None:
     text = HEAD + FIRST + DEEP[name] + "\n" + LAST
-    if SourceFile.from_text(text).tree is None:
+    if SourceFile.from_text(text).error is not None:
         pytest.skip("this Python cannot parse it")
 
     assert "First.first" in attributes(check(text))
@@ -351,7 +351,7 @@ def test_files_with_nothing_in_them(text: str) -> None:
     assert check(text) == []
 
 
-def test_a_file_without_a_tree_is_left_out() -> None:
+def test_a_broken_file_hides_nothing_in_others() -> None:
     found = check(
         HEAD + LAST, "from flax import nnx\nclass (", "\ud800 nnx", names=["last.py", "broken.py", "surrogate.py"]
     )
@@ -389,12 +389,12 @@ def check_mutation(seed: int, by_tree: bool, times: int) -> None:
     mutate = mutated_tree if by_tree else mutated_tokens
     text = mutate(chance.choice(CORPUS), CORPUS, chance, times)
     source = SourceFile.from_text(text, "program.py")
-    if source.tree is None:
-        return
     engine.check([source], roots=["."], options=EVERY_RULE)
     checker = Checker(EVERY_RULE, roots=["."])
     outcome = fix_all({"program.py": source}, checker.check, SAFE_AND_UNSAFE)
-    assert outcome.problems == checker.problems == [], text
+    assert outcome.problems == [], text
+    assert all("syntax error" in problem for problem in checker.problems), text
+    assert bool(checker.problems) == bool(source.errors), text
 
 
 mutations = given(seed=st.integers(0, 2**64), by_tree=st.booleans(), times=st.integers(1, 8))

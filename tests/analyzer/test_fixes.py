@@ -110,7 +110,7 @@ class TestTogether:
 def run(text, allowed=SAFE):
     """Fix some text with the stub engine."""
     sources = {"a.py": SourceFile.from_text(text, "a.py")}
-    checker = Checker(Options(selected=lambda rule: rule.default), ())
+    checker = Checker(Options.everywhere(selected=lambda rule: rule.default), ())
     outcome = fix_all(sources, checker.check, allowed)
     return outcome.sources["a.py"].text, outcome
 

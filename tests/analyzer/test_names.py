@@ -13,7 +13,7 @@ from nnx_lint.selection import Options
 from nnx_lint.source import SourceFile
 from nnx_rules.rules import attributes as rules
 
-OPTIONS = Options(selected=lambda rule: rule is rules.DATA_IN_STATIC_ATTRIBUTE)
+OPTIONS = Options.everywhere(selected=lambda rule: rule is rules.DATA_IN_STATIC_ATTRIBUTE)
 
 
 def lint(folder, **files):

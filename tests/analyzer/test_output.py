@@ -11,22 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nnx_lint.diagnostics import Applicability, Diagnostic, Edit, Fix, Related, Span
-from nnx_lint.output import Report, render
+from nnx_lint.output import Report, render, statistics
 from nnx_lint.output.frames import cells
+from nnx_lint.output.terminal import wants_colour
 from nnx_lint.source import SourceFile
+from nnx_rules.registry import Severity
 from nnx_rules.rules import REGISTRY
-
-RULE = REGISTRY.get("NNX101")
-
-
-def finding(source, part, *, fix=None, related=(), help=""):
-    start = source.text.index(part)
-    return Diagnostic(RULE, source.path, Span(start, start + len(part)), "it is wrong", help, fix, related)
+from reports import RULE, Cells, Stream, finding, printed
 
 
 def show(source, part, *, format="full", colour=False, **parts):
-    report = Report([finding(source, part, **parts)], {source.path: source}, colour)
-    return "".join(render(report, format))
+    return printed(format, [finding(source, part, **parts)], source, colour=colour)
 
 
 def dedent(text):
@@ -144,6 +139,52 @@ class TestFull:
 
         """)
 
+    def test_a_fix_shows_the_lines_that_it_changes_only(self):
+        source = SourceFile.from_text("a = 1\nbad\nb = 2\n", "a.py")
+        text = show(source, "bad", fix=Fix("Mend", (Edit(Span(5, 9), ""),)))
+        assert text[text.index("fix:") :] == dedent("""
+            fix: Mend (apply with --fix)
+              |
+            2 | - bad
+              |
+
+        """)
+
+    def test_what_is_no_error_says_so(self):
+        source = SourceFile.from_text("bad\n", "a.py")
+        first = show(source, "bad", level=Severity.WARNING).splitlines()[0]
+        assert first == "NNX101 [data-in-static-attribute] warning: it is wrong"
+        assert "\033[1;36mNNX101" in show(source, "bad", level=Severity.INFO, colour=True)
+
+    def test_a_frame_in_a_notebook_stays_in_its_cell(self):
+        source = Cells("n.ipynb", "a\nb\nc\nd\nx = bad\nf\ng\n", "utf-8")
+        edits = (Edit(Span(0, 0), "import b\n"), Edit(Span(12, 15), "good"))
+        related = (Related("n.ipynb", Span(0, 1), "here"),)
+        assert show(source, "bad", fix=Fix("Mend", edits), related=related) == dedent("""
+            NNX101 [data-in-static-attribute] it is wrong
+             --> n.ipynb:cell 2:2:5
+              |
+            1 | d
+            2 | x = bad
+              |     ^^^
+            3 | f
+              |
+            note: here
+             --> n.ipynb:cell 1:1:1
+              |
+            1 | a
+              | -
+              |
+            fix: Mend (apply with --fix)
+              |
+            1 | + import b
+              | cell 2
+            2 | - x = bad
+            2 | + x = good
+              |
+
+        """)
+
     def test_colours_only_add_to_the_text(self):
         source = SourceFile.from_text("x = [\n  bad]\n", "a.py")
         fix = Fix("Mend", (Edit(Span(8, 11), "good"),), Applicability.DISPLAY)
@@ -172,9 +213,93 @@ def test_cells_have_one_start_for_each_character_and_never_go_back(text):
     assert all(unicodedata.category(character) != "Cc" for character in shown)
 
 
-def test_concise_is_one_line_for_each_finding():
-    source = SourceFile.from_text("é = bad\n", "a.py")
-    assert show(source, "bad", format="concise") == "a.py:1:5: NNX101 [data-in-static-attribute] it is wrong\n"
+class TestConcise:
+    def test_is_one_line_for_each_finding(self):
+        source = SourceFile.from_text("é = bad\n", "a.py")
+        assert show(source, "bad", format="concise") == "a.py:1:5: NNX101 [data-in-static-attribute] it is wrong\n"
+
+    def test_what_is_no_error_says_so(self):
+        source = SourceFile.from_text("bad\n", "a.py")
+        text = show(source, "bad", format="concise", level=Severity.INFO)
+        assert text == "a.py:1:1: NNX101 [data-in-static-attribute] info: it is wrong\n"
+
+    def test_a_notebook_names_its_cell(self):
+        source = Cells("n.ipynb", "a\nb\nc\nbad\n", "utf-8")
+        assert show(source, "bad", format="concise").startswith("n.ipynb:cell 2:1:1: NNX101")
+
+
+def test_grouped_has_the_findings_under_their_file():
+    one = SourceFile.from_text("bad\n" * 10 + "  worse\n", "a.py")
+    other = Cells("n.ipynb", "a\nb\nc\nbad\n", "utf-8")
+    found = [finding(one, "bad"), finding(one, "worse", level=Severity.WARNING), finding(other, "bad")]
+    assert printed("grouped", found, one, other) == dedent("""
+        a.py:
+           1:1 NNX101 [data-in-static-attribute] it is wrong
+          11:3 NNX101 [data-in-static-attribute] warning: it is wrong
+
+        n.ipynb:
+          cell 2:1:1 NNX101 [data-in-static-attribute] it is wrong
+
+    """)
+
+
+class TestStatistics:
+    SOURCE = SourceFile.from_text("bad\nbad\n", "a.py")
+
+    def report(self, colour=False):
+        mend = (Edit(Span(0, 3), "good"),)
+        found = [
+            finding(self.SOURCE, "bad"),
+            *(Diagnostic(REGISTRY.get("NNX102"), "a.py", Span(0, 3), "m", fix=Fix("Mend", mend)) for _ in range(10)),
+            Diagnostic(REGISTRY.get("NNX104"), "a.py", Span(0, 3), "m", fix=Fix("Mend", mend, Applicability.UNSAFE)),
+        ]
+        return Report(found, {"a.py": self.SOURCE}, colour)
+
+    def test_the_most_frequent_rule_comes_first(self):
+        assert "".join(statistics.render(self.report(), "full")) == (
+            f"10  NNX102  [*]  {REGISTRY.get('NNX102').name}\n"
+            f" 1  NNX101  [ ]  {REGISTRY.get('NNX101').name}\n"
+            f" 1  NNX104  [-]  {REGISTRY.get('NNX104').name}\n"
+        )
+
+    def test_as_json(self):
+        first, *rest = json.loads("".join(statistics.render(self.report(), "json")))
+        assert first == {
+            "code": "NNX102",
+            "name": REGISTRY.get("NNX102").name,
+            "count": 10,
+            "fixable": True,
+            "fixable_count": 10,
+        }
+        assert [entry["fixable"] for entry in rest] == [False, False]
+
+    def test_nothing_found_is_nothing(self):
+        empty = Report([], {}, colour=False)
+        assert "".join(statistics.render(empty, "concise")) == ""
+        assert json.loads("".join(statistics.render(empty, "json"))) == []
+
+
+class TestColour:
+    @pytest.mark.parametrize(
+        ("environment", "terminal", "wanted"),
+        [
+            ({}, True, True),
+            ({}, False, False),
+            ({"TERM": "dumb"}, True, False),
+            ({"TERM": "dumb", "FORCE_COLOR": "1"}, True, True),
+            ({"NO_COLOR": "1"}, True, False),
+            ({"NO_COLOR": ""}, True, True),
+            ({"FORCE_COLOR": "1"}, False, True),
+            ({"FORCE_COLOR": ""}, False, False),
+            ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, True, False),
+        ],
+    )
+    def test_is_decided_by_the_environment_and_the_stream(self, monkeypatch, environment, terminal, wanted):
+        for name in ("NO_COLOR", "FORCE_COLOR", "TERM"):
+            monkeypatch.delenv(name, raising=False)
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value)
+        assert wants_colour(Stream(terminal)) is wanted
 
 
 class TestJson:
@@ -185,7 +310,7 @@ class TestJson:
             show(source, "bad", format="json", fix=fix, related=(Related("a.py", Span(0, 1), "here"),), help="h")
         )
         here = str(Path.cwd() / "a.py")
-        place = {"location": {"row": 2, "column": 5}, "end_location": {"row": 2, "column": 8}}
+        place = {"cell": None, "location": {"row": 2, "column": 5}, "end_location": {"row": 2, "column": 8}}
         assert entry == {
             "code": "NNX101",
             "name": "data-in-static-attribute",
@@ -194,10 +319,12 @@ class TestJson:
             "help": "h",
             "filename": here,
             **place,
+            "noqa_row": 2,
             "fix": {"applicability": "safe", "message": "Mend it", "edits": [{"content": "good", **place}]},
             "related": [
                 {
                     "filename": here,
+                    "cell": None,
                     "location": {"row": 1, "column": 1},
                     "end_location": {"row": 1, "column": 2},
                     "message": "here",

@@ -12,7 +12,7 @@ from nnx_lint.selection import Options
 from nnx_lint.source import SourceFile
 
 PROGRAMS = Path(__file__).parent / "programs"
-DEFAULTS = Options(selected=lambda rule: rule.default)
+DEFAULTS = Options.everywhere(selected=lambda rule: rule.default)
 
 
 def findings(source: SourceFile) -> dict[int, list[str]]:

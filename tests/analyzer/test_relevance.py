@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from nnx_lint.model.modules import Project
-from nnx_lint.relevance import relevant_modules
-from nnx_lint.source import SourceFile
+from nnx_lint.engine import Engine
+from nnx_lint.model.layout import Layout
+from nnx_lint.selection import Options
+from nnx_lint.sources import Sources
 
 LAYERS = "from flax import nnx\n"
 
@@ -16,9 +17,9 @@ def relevant(folder, files):
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    project = Project([SourceFile.read(str(folder / name)) for name in files])
-    chosen = relevant_modules(project)
-    return {module.name for _, module in project.checked if id(module) in chosen}
+    sources = Sources([str(folder / name) for name in files])
+    engine = Engine(sources, [], Options.everywhere(lambda rule: True))
+    return {engine.project.layout.name_of(path)[0] for path in engine.concerned & sources.keys()}
 
 
 @pytest.mark.parametrize(
@@ -63,12 +64,12 @@ def test_a_large_knot_of_imports_is_looked_at_once(tmp_path, monkeypatch):
     names = [f"m{i}" for i in range(60)]
     everything = "".join(f"import {name}\n" for name in names)
     looked_up = []
-    find = Project.find
+    absolute = Layout.absolute
 
     def counted(self, name, importer):
         looked_up.append(name)
-        return find(self, name, importer)
+        return absolute(self, name, importer)
 
-    monkeypatch.setattr(Project, "find", counted)
+    monkeypatch.setattr(Layout, "absolute", counted)
     assert relevant(tmp_path, {f"{name}.py": everything for name in names}) == set()
     assert len(looked_up) == 60 * 60

@@ -29,7 +29,7 @@ class Files:
         return str(path)
 
     def checker(self) -> Checker:
-        selected = Options(selected=lambda rule: rule.default and rule.code < "NNX150", version=self.version)
+        selected = Options.everywhere(selected=lambda rule: rule.default and rule.code < "NNX150", version=self.version)
         return Checker(selected, roots=[])
 
     def sources(self) -> dict[str, SourceFile]:

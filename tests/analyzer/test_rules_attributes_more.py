@@ -23,7 +23,7 @@ def codes(program: str) -> list[tuple[str, int]]:
     """The findings of these rules, by code and line of the program."""
     source = SourceFile.from_text(HEAD + textwrap.dedent(program).lstrip("\n"), "program.py")
     assert source.error is None
-    found = check([source], roots=[], options=Options(selected=lambda rule: rule.code in CODES))
+    found = check([source], roots=[], options=Options.everywhere(selected=lambda rule: rule.code in CODES))
     return [(item.rule.code, source.location(item.span.start)[0] - HEAD.count("\n")) for item in found]
 
 

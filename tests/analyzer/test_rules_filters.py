@@ -39,7 +39,7 @@ net = Net(nnx.Rngs(0))
 
 
 def options(library=None, version=None):
-    return Options(lambda rule: rule.family is Family.FILTERS and rule.code < "NNX330", library, version)
+    return Options.everywhere(lambda rule: rule.family is Family.FILTERS and rule.code < "NNX330", library, version)
 
 
 def check(sources, library=None, version=None):

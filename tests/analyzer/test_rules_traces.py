@@ -6,55 +6,11 @@ A program marks each line that a trace rule is to report by `# NNX201`, the code
 from __future__ import annotations
 
 import re
-import textwrap
 
 import pytest
 
-from nnx_lint import engine
-from nnx_lint.selection import Options
-from nnx_lint.source import SourceFile
+from marked import PREAMBLE, expect, findings, program
 from nnx_rules.transforms import TRANSFORMS, Form
-
-PREAMBLE = """\
-import functools
-import jax
-import jax.numpy as jnp
-import optax
-from flax import nnx
-"""
-MARK = re.compile(r"# ((?:NNX\d\d\d ?)+)$")
-
-
-def findings(folder, files, *, library=None, version=None, rules=("NNX2",)):
-    """All findings of the trace rules, as diagnostics, with the sources by path."""
-    sources = {}
-    for name, text in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-        sources[str(path)] = SourceFile.read(str(path))
-    options = Options(lambda rule: rule.code.startswith(rules), library, version)
-    return engine.check(list(sources.values()), roots=[str(folder)], options=options), sources
-
-
-def expect(folder, files, **how):
-    """The findings are exactly those that the marks in the files say."""
-    found, sources = findings(folder, files, **how)
-    reported = {(item.path, sources[item.path].location(item.span.start)[0], item.rule.code) for item in found}
-    marked = {
-        (path, row, code)
-        for path, source in sources.items()
-        for row, line in enumerate(source.text.splitlines(), 1)
-        if (mark := MARK.search(line))
-        for code in mark.group(1).split()
-    }
-    assert reported == marked
-    return found
-
-
-def program(text):
-    return {"program.py": PREAMBLE + textwrap.dedent(text)}
-
 
 # -- every way to apply a transform ------------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ import pytest
 
 from repository import ROOT, repository_files
 
-DOCUMENTS = ("README.md", "CONTRIBUTING.md", "docs/README.md")
+DOCUMENTS = ("README.md", "CONTRIBUTING.md", "docs/README.md", "docs/linter.md", "docs/configuration.md")
 
 # Where a machine's own folders show: a home, a workplace, a scratch environment, an interpreter manager, a mirror.
 # The brackets keep these patterns from matching themselves.

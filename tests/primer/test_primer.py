@@ -52,7 +52,7 @@ def run(primer, record, tmp_path, monkeypatch) -> Callable[..., int]:
 
     def run_primer(*arguments: str, **files: str) -> int:
         folder.mkdir(exist_ok=True)
-        for path in folder.iterdir():
+        for path in folder.glob("*.py"):
             path.unlink()
         for name, text in files.items():
             (folder / f"{name}.py").write_text(text, encoding="utf-8")
@@ -85,6 +85,16 @@ def test_a_finding_is_new_then_without_a_verdict_then_accepted(run, record, caps
     assert run(model=MODEL) == 0
 
 
+def test_a_package_is_held_against_the_newest_flax_that_it_allows(run, tmp_path) -> None:
+    metadata = tmp_path / "package" / "made_up-1.0.dist-info" / "METADATA"
+    metadata.parent.mkdir(parents=True)
+    metadata.write_text("Name: made-up\nRequires-Dist: jax\nRequires-Dist: flax<0.12\n", encoding="utf-8")
+    assert run(model=MODEL) == 0
+
+    metadata.write_text("Name: made-up\nRequires-Dist: flax>=0.10\n", encoding="utf-8")
+    assert run(model=MODEL) == 1
+
+
 def test_a_finding_that_vanishes(run, record, capsys) -> None:
     run("--update", model=MODEL)
     judge(record, "true")
@@ -115,9 +125,9 @@ def test_a_false_finding_of_a_rule_that_is_off_by_default_is_accepted(primer) ->
 
 
 def test_a_crash(run, capsys, monkeypatch) -> None:
-    from nnx_lint import checking
+    from nnx_lint.engine import Engine
 
-    monkeypatch.setattr(checking, "_engine_check", lambda *arguments: [][0])
+    monkeypatch.setattr(Engine, "check", lambda *arguments: [][0])
 
     assert run(model=CLEAN) == 1
     assert re.search(r"the analyzer fails: \d\n  .*model\.py: internal error: IndexError", capsys.readouterr().out)

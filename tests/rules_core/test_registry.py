@@ -25,7 +25,7 @@ def example_error() -> NNXError:
 def test_codes_and_names_are_well_formed_and_sorted():
     assert [rule.code for rule in ALL] == sorted(rule.code for rule in ALL)
     for rule in ALL:
-        assert re.fullmatch(r"NNX[1-9]\d\d", rule.code), rule.code
+        assert re.fullmatch(r"NNX[0-9]\d\d", rule.code), rule.code
         assert re.fullmatch(r"[a-z]+(-[a-z]+)*", rule.name), rule.name
         assert rule.family in Family
         assert rule.summary.endswith("."), rule.code

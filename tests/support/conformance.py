@@ -20,7 +20,7 @@ from nnx_lint.selection import Options
 from nnx_lint.source import SourceFile
 from nnx_rules import errors
 from nnx_rules.errors import NNXError
-from nnx_rules.registry import Fixable, Rule
+from nnx_rules.registry import Family, Fixable, Rule
 from nnx_rules.rules import REGISTRY
 from rule_pages import FLAX, NNXKIT, SECTIONS, Block, Mark, Page
 
@@ -65,10 +65,9 @@ def page_problems(page: Page) -> Problems:
 def lint_problems(block: Block, library: str) -> Problems:
     """A bad program has the marked findings and no others; the others are clean."""
     if block.role == "bad":
-        chosen = {block.page.stem, *(mark.rule for mark in block.marks)}
-        return _against_marks(block, _lint(block.source(library), lambda rule: rule.name in chosen))
-    only = {block.page.stem} if block.role == "fixed" else set[str]()
-    found = _lint(block.source(library), lambda rule: rule.name in only or (rule.default and not only))
+        chosen = _chosen(block, *(mark.rule for mark in block.marks))
+        return _against_marks(block, _lint(block.source(library), chosen))
+    found = _lint(block.source(library), _chosen(block) if block.role == "fixed" else _is_default)
     return [f"should be clean, but: {finding}" for finding in _shown(block, library, found)]
 
 
@@ -76,7 +75,7 @@ def fix_problems(block: Block, library: str) -> Problems:
     """A fixed program is what fixing makes of the bad one, and there is nothing left to fix in it."""
     assert block.before is not None
     allowed = SAFE_AND_UNSAFE if "unsafe" in block.flags else SAFE
-    checker = _checker(lambda rule: rule.name == block.page.stem)
+    checker = _checker(_chosen(block))
     once = fix_all(_sources(block.before.source(library)), checker.check, allowed)
     problems = [*once.problems, *checker.problems]
     text = once.sources[FILE].text
@@ -86,6 +85,18 @@ def fix_problems(block: Block, library: str) -> Problems:
     if twice.sources[FILE].text != text:
         problems.append(f"fixing it again changes it again:\n{twice.sources[FILE].text}")
     return problems
+
+
+def _chosen(block: Block, *names: str) -> Callable[[Rule], bool]:
+    """The rules that a block is about: that of its page, and some by name; comments are about all other rules."""
+    rule = REGISTRY.get(block.page.stem)
+    if rule is not None and rule.family is Family.COMMENTS:
+        return _is_default
+    return lambda rule: rule.name in (block.page.stem, *names)
+
+
+def _is_default(rule: Rule) -> bool:
+    return rule.default
 
 
 def _against_marks(block: Block, found: list[tuple[int, Diagnostic]]) -> Problems:
@@ -130,7 +141,7 @@ def _lint(text: str, selected: Callable[[Rule], bool]) -> list[tuple[int, Diagno
 
 
 def _checker(selected: Callable[[Rule], bool]) -> Checker:
-    return Checker(Options(selected=selected), roots=[])
+    return Checker(Options.everywhere(selected=selected), roots=[])
 
 
 def _sources(text: str) -> dict[str, SourceFile]:

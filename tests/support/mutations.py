@@ -91,6 +91,6 @@ def _tokens(program: str) -> list[str]:
                 gap = text[row - 1][column:start_column] if row == start_row else text[start_row - 1][:start_column]
                 words.append(gap + token.string)
                 row, column = row_end, column_end
-    except (tokenize.TokenError, SyntaxError):
+    except (tokenize.TokenError, SyntaxError, ValueError, SystemError):  # the last two for what is no character
         pass
     return words or [program or "\n"]

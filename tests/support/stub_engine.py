@@ -6,8 +6,10 @@ Each word stands for one rule and one kind of fix, so a test says what it needs 
 import re
 import signal
 import sys
+from types import SimpleNamespace
 
 from nnx_lint.diagnostics import Applicability, Diagnostic, Edit, Fix, Related, Span
+from nnx_lint.units import parse_report
 from nnx_rules.rules import REGISTRY
 
 SAFE, UNSAFE, DISPLAY = Applicability.SAFE, Applicability.UNSAFE, Applicability.DISPLAY
@@ -31,6 +33,24 @@ def check(files, *, roots, options):
     return [finding for source in files for finding in _findings(source, options)]
 
 
+class Engine:
+    """What `nnx_lint.checking` sees of the engine."""
+
+    def __init__(self, sources, roots, options, facts=None):
+        self.sources, self.roots, self.options = sources, roots, options
+        self.facts = dict(facts or {})
+        self.concerned = set(sources)
+        self.project = SimpleNamespace(layout=SimpleNamespace(listed={}), knotted=False)
+
+    def preload(self):
+        pass
+
+    def check(self, path):
+        source = self.sources[path]
+        found = check([source], roots=self.roots, options=self.options)
+        return parse_report(source)._replace(findings=tuple(found))
+
+
 def _findings(source, options):
     for match in re.finditer(r"\b[A-Z]+\b", source.text):
         word = match.group()
@@ -47,7 +67,7 @@ def _findings(source, options):
         fix = None if mend is None else Fix(f"Write `{mend}`", (Edit(span, mend),), applicability)
         first = source.text.find("FIRST")
         related = () if first < 0 else (Related(source.path, Span(first, first + 5), "`FIRST` stands here"),)
-        if options.selected(rule):
+        if options.for_path(source.path).selected(rule):
             yield Diagnostic(rule, source.path, span, f"`{word}` is wrong", f"do not write `{word}`", fix, related)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from nnx_lint.model.frames import Frame
 from nnx_lint.model.values import (
     NONE,
     UNKNOWN,
@@ -21,6 +22,7 @@ from nnx_lint.model.values import (
     Ext,
     Other,
     Seq,
+    TypeVal,
     UnionTypeVal,
     Value,
     join,
@@ -28,7 +30,6 @@ from nnx_lint.model.values import (
 from nnx_rules.attributes import Status
 
 if TYPE_CHECKING:
-    from nnx_lint.model.frames import Frame
     from nnx_lint.model.interpreter import Interpreter
 
 ARRAYS = frozenset(
@@ -93,17 +94,20 @@ def value_of(interp: Interpreter, frame: Frame, node: ast.expr, depth: int = 0) 
         return join(value_of(interp, frame, node.left, depth + 1), value_of(interp, frame, node.right, depth + 1))
     if isinstance(node, ast.Subscript):
         return _subscripted(interp, frame, node, depth)
-    return plain_value(interp, frame, resolve(interp, frame, node))
+    return plain_value(interp, frame, resolve(interp, frame, node), depth)
 
 
-def plain_value(interp: Interpreter, frame: Frame, head: Value) -> Value:
+def plain_value(interp: Interpreter, frame: Frame, head: Value, depth: int = 0) -> Value:
     """A value of a type without parameters."""
+    if isinstance(head, TypeVal):
+        inner = Frame(head.module, head.env, level=frame.level)
+        return value_of(interp, inner, head.node, depth + 1)
     if isinstance(head, ClassVal):
         return interp.instance(head.cls, frame.level)
     if isinstance(head, (AliasVal,)):
         return interp.instance(head.origin.cls, frame.level)
     if isinstance(head, UnionTypeVal):
-        return join(*(plain_value(interp, frame, member) for member in head.members))
+        return join(*(plain_value(interp, frame, member, depth) for member in head.members))
     if isinstance(head, Const) and head.value is None:
         return NONE
     if isinstance(head, Ext):
@@ -123,6 +127,8 @@ def _subscripted(interp: Interpreter, frame: Frame, node: ast.Subscript, depth: 
     parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
     if isinstance(head, ClassVal):
         return interp.instance(head.cls, frame.level)
+    if isinstance(head, TypeVal):
+        return plain_value(interp, frame, head, depth)
     if not isinstance(head, Ext) or not parts:
         return UNKNOWN
     name = head.name
@@ -143,6 +149,27 @@ def _subscripted(interp: Interpreter, frame: Frame, node: ast.Subscript, depth: 
         inner = value_of(interp, frame, parts[0], depth + 1)
         return inner if isinstance(inner, Array) else UNKNOWN
     return UNKNOWN
+
+
+TYPES = ARRAYS | PLAIN | CALLABLES | SEQUENCES.keys() | DICTS | {"builtins.object"}
+"""Names of types of libraries."""
+
+FORMS = SEQUENCES.keys() | DICTS | CALLABLES | WRAPPERS | {"typing.Optional", "typing.Union", "typing.Literal"}
+"""Names that a subscript makes a type of."""
+
+
+def is_form(value: Value) -> bool:
+    """Whether a subscript of the value is a type."""
+    if isinstance(value, TypeVal):
+        return True
+    return isinstance(value, Ext) and (value.name in FORMS or value.name.startswith("jaxtyping."))
+
+
+def is_type(value: Value) -> bool:
+    """Whether a value can stand in a union of types, ``None`` left out."""
+    if isinstance(value, Ext):
+        return value.name in TYPES
+    return isinstance(value, (ClassVal, AliasVal, UnionTypeVal, TypeVal))
 
 
 def is_ellipsis(node: ast.expr) -> bool:
@@ -172,8 +199,11 @@ def declared_name(frame: Frame, node: ast.expr) -> str:
     return canonical(".".join([found[1].name, *parts])) if found is not None and isinstance(found[1], Ext) else ""
 
 
-def is_class_variable(interp: Interpreter, frame: Frame, node: ast.expr) -> bool:
-    """Whether an annotation says ``ClassVar``."""
+SPECIAL_FORMS = frozenset({"typing.ClassVar", "dataclasses.InitVar", "dataclasses.KW_ONLY"})
+
+
+def special_form(interp: Interpreter, frame: Frame, node: ast.expr) -> str | None:
+    """What an annotation in a class body says other than a type: ``ClassVar``, ``InitVar``, ``KW_ONLY``."""
     node = parse_string(node)
     head = resolve(interp, frame, node.value if isinstance(node, ast.Subscript) else node)
-    return isinstance(head, Ext) and head.name == "typing.ClassVar"
+    return head.name if isinstance(head, Ext) and head.name in SPECIAL_FORMS else None

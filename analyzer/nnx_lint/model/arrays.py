@@ -1,259 +1,218 @@
-"""Which library functions return arrays.
+"""Arrays: which library functions, methods and operators return them.
 
-Invariants: a function is listed as array-valued only where its result certainly is an array (or a list of arrays) for
-all arguments; numpy functions that return scalars for scalars are not.
+What jax says of its own functions is in :mod:`nnx_lint.model.tables.jax_results`; what is known of numpy, optax and the
+functions that NNX adds is written here.
+
+Invariants: a result is called an array only where it certainly is one for these arguments; an overload is chosen only
+where every earlier one is excluded by an argument that is known. An element of a numpy array may be a numpy scalar,
+which is no data for NNX, so it stays unknown, and so do functions of numpy that return scalars for scalars.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nnx_lint.model.callables import BoundMethod
-from nnx_lint.model.values import (
-    UNKNOWN,
-    Array,
-    Other,
-    Seq,
-    Value,
-)
+from nnx_lint.model.callables import LibraryFunction
+from nnx_lint.model.crossing import refresh
+from nnx_lint.model.tables.jax_results import METHODS, OVERLOADS, PROPERTIES, RESULTS
+from nnx_lint.model.values import NUMBER, SHAPE, UNKNOWN, Array, ArrayAttr, Const, HostArray, Obj, Other, Seq, Value
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from nnx_lint.model.calls import Arguments
 
-JNP_PLAIN = frozenset(
-    {
-        "shape",
-        "ndim",
-        "size",
-        "dtype",
-        "finfo",
-        "iinfo",
-        "issubdtype",
-        "isdtype",
-        "result_type",
-        "promote_types",
-        "can_cast",
-    }
-    | {
-        "broadcast_shapes",
-        "iscomplexobj",
-        "isrealobj",
-        "isscalar",
-        "array_equal",
-        "array_equiv",
-        "allclose",
-        "get_printoptions",
-    }
-    | {
-        "set_printoptions",
-        "printoptions",
-        "array_repr",
-        "array_str",
-        "einsum_path",
-        "save",
-        "savez",
-        "load",
-        "vectorize",
-    }
-    | {
-        "ufunc",
-        "frompyfunc",
-        "apply_along_axis",
-        "apply_over_axes",
-        "piecewise",
-        "poly1d",
-        "iterable",
-        "from_dlpack",
-        "__version__",
-    }
-)
-"""Functions of ``jax.numpy`` whose result is no array, or not certainly one."""
 
-JNP_LISTS = frozenset(
-    {
-        "split",
-        "array_split",
-        "hsplit",
-        "vsplit",
-        "dsplit",
-        "meshgrid",
-        "broadcast_arrays",
-        "atleast_1d",
-        "nonzero",
-        "where",
-    }
-)
-"""Functions of ``jax.numpy`` that (may) return a list or tuple of arrays."""
+# -- kinds -------------------------------------------------------------------------------------------------------------
+
+
+def _same(args: Arguments, level: int) -> Value:
+    value = args.get(0)
+    return refresh(value, level) if value is not None else UNKNOWN
+
+
+KINDS: dict[str, Callable[[Arguments, int], Value]] = {
+    "array": lambda args, level: Array(level),
+    "ufunc": lambda args, level: Array(level),
+    "plain": lambda args, level: Other("a plain value"),
+    "shape": lambda args, level: SHAPE,
+    "list": lambda args, level: Seq("list", [Array(level)], level, exact=False),
+    "tuple": lambda args, level: Seq("tuple", [Array(level)], level, exact=False),
+    "initializer": lambda args, level: LibraryFunction("array"),
+    "same": _same,
+}
+"""What a kind of the tables stands for."""
+
+
+def value_of_kind(kind: str | None, args: Arguments, level: int) -> Value:
+    """A value of a kind of the tables; several kinds with commas between them are a tuple of these."""
+    if kind is None:
+        return UNKNOWN
+    if "," in kind:
+        return Seq("tuple", [KINDS[item](args, level) for item in kind.split(",")], level)
+    return KINDS[kind](args, level)
+
+
+# -- functions ---------------------------------------------------------------------------------------------------------
 
 NUMPY_ARRAYS = frozenset(
-    {
+    [
+        "arange",
         "array",
         "asarray",
-        "zeros",
-        "ones",
-        "empty",
-        "full",
-        "arange",
-        "linspace",
-        "eye",
-        "identity",
-        "zeros_like",
-        "ones_like",
-        "full_like",
-    }
-    | {
-        "empty_like",
-        "stack",
+        "ascontiguousarray",
         "concatenate",
-        "hstack",
-        "vstack",
-        "tile",
-        "repeat",
-        "logspace",
-        "geomspace",
         "diag",
+        "empty",
+        "empty_like",
+        "eye",
+        "frombuffer",
+        "fromiter",
+        "full",
+        "full_like",
+        "geomspace",
+        "hstack",
+        "identity",
+        "linspace",
+        "loadtxt",
+        "logspace",
+        "ones",
+        "ones_like",
+        "random.rand",
+        "random.randn",
+        "repeat",
+        "reshape",
+        "stack",
+        "tile",
+        "transpose",
         "tri",
         "tril",
         "triu",
-    }
-    | {"reshape", "transpose", "ascontiguousarray", "frombuffer", "loadtxt", "fromiter", "random.randn", "random.rand"}
+        "vstack",
+        "zeros",
+        "zeros_like",
+    ]
 )
-"""Functions of numpy that always return an ``ndarray``."""
+"""Functions of numpy that return an ``ndarray`` for all that people give them."""
 
-RANDOM_PLAIN = frozenset({"key_impl", "clone_impl"})
-
-LAX_ARRAYS = frozenset(
-    {
-        "add",
-        "sub",
-        "mul",
-        "div",
-        "dot",
-        "dot_general",
-        "conv",
-        "conv_general_dilated",
-        "exp",
-        "log",
-        "tanh",
-        "rsqrt",
-        "sqrt",
-        "stop_gradient",
-    }
-    | {
-        "dynamic_slice",
-        "dynamic_update_slice",
-        "dynamic_index_in_dim",
-        "reshape",
-        "transpose",
-        "broadcast",
-        "convert_element_type",
-    }
-    | {
-        "select",
-        "iota",
-        "cumsum",
-        "cumlogsumexp",
-        "reduce_window",
-        "erf",
-        "lgamma",
-        "clamp",
-        "expand_dims",
-        "squeeze",
-        "concatenate",
-    }
+NNX_ARRAYS = frozenset(
+    ["avg_pool", "dot_product_attention", "make_attention_mask", "make_causal_mask", "max_pool", "min_pool"]
 )
-"""Functions of ``jax.lax`` that always return one array (``stop_gradient`` only of one)."""
+"""Functions of NNX, besides those of ``jax.nn``, that return an array."""
 
-NN_PLAIN = frozenset({"initializers"})
+NNX_INITIALIZERS = frozenset({"ones_init", "zeros_init"})
+"""Functions of ``nnx.initializers``, besides those of jax, that return an initializer."""
+
+OPTAX_FUNCTIONS = frozenset(
+    {"apply_updates", "global_norm", "softmax_cross_entropy", "l2_loss", "incremental_update", "tree"}
+)
+"""Names of optax that do not make a gradient transformation or a schedule."""
 
 
 def array_call(name: str, args: Arguments, level: int) -> Value:
     """The result of calling a library function of this canonical name."""
     head, _, rest = name.partition(".")
     if head == "jax":
-        return _jax(rest, args, level)
+        return value_of_kind(result_kind(name, args), args, level)
     if head == "numpy":
-        return Array(level) if rest in NUMPY_ARRAYS else UNKNOWN
+        return HostArray(level) if rest in NUMPY_ARRAYS else UNKNOWN
     if head == "optax":
         # Gradient transformations and schedules are namedtuples of functions and plain functions.
         return Other("an optax transformation") if "." not in rest and rest not in OPTAX_FUNCTIONS else UNKNOWN
-    if name.startswith("nnx.initializers."):
-        return BoundMethod(Array(level), "initializer")
-    if head == "nnx" and rest in NNX_ARRAYS:
-        return Array(level)
+    if head == "nnx":
+        if rest.removeprefix("initializers.") in NNX_INITIALIZERS:
+            return LibraryFunction("array")
+        kind = "array" if rest in NNX_ARRAYS else result_kind(f"jax.nn.{rest}", args)
+        return value_of_kind(kind, args, level)
     return UNKNOWN
 
 
-OPTAX_FUNCTIONS = frozenset(
-    {"apply_updates", "global_norm", "softmax_cross_entropy", "l2_loss", "incremental_update", "tree"}
-)
-NNX_ARRAYS = frozenset(
-    {
-        "relu",
-        "gelu",
-        "silu",
-        "swish",
-        "sigmoid",
-        "tanh",
-        "softmax",
-        "log_softmax",
-        "elu",
-        "selu",
-        "celu",
-        "leaky_relu",
-        "softplus",
-        "relu6",
-    }
-    | {
-        "hard_tanh",
-        "hard_sigmoid",
-        "hard_silu",
-        "hard_swish",
-        "soft_sign",
-        "log_sigmoid",
-        "one_hot",
-        "standardize",
-        "glu",
-        "logsumexp",
-    }
-    | {"avg_pool", "max_pool", "min_pool", "make_causal_mask", "make_attention_mask", "dot_product_attention"}
-)
+def is_array_function(name: str) -> bool:
+    """Whether a library function of this canonical name is a plain function that computes an array."""
+    head, _, rest = name.partition(".")
+    if head == "nnx":
+        return rest in NNX_ARRAYS or is_array_function(f"jax.nn.{rest}")
+    return RESULTS.get(name) == "array" or name in OVERLOADS
 
 
-def _jax(rest: str, args: Arguments, level: int) -> Value:
-    package, _, function = rest.partition(".")
-    if package == "numpy":
-        return _jnp(function, args, level)
-    if package == "random":
-        return Array(level) if function and function not in RANDOM_PLAIN else UNKNOWN
-    if package == "nn":
-        if function.startswith("initializers."):
-            return BoundMethod(Array(level), "initializer")
-        return Array(level) if function and "." not in function else UNKNOWN
-    if package == "lax":
-        first = args.get(0)
-        if function == "stop_gradient" and not isinstance(first, Array):
-            return first if first is not None else UNKNOWN
-        return Array(level) if function in LAX_ARRAYS else UNKNOWN
-    if rest in {"device_put", "block_until_ready", "device_get"}:
-        return args.get(0) or UNKNOWN
-    return UNKNOWN
+def result_kind(name: str, args: Arguments) -> str | None:
+    """The kind of result of a function of jax, as its signature says; ``None`` where that is not certain."""
+    kind = RESULTS.get(name)
+    if kind is not None:
+        return kind
+    if name in OVERLOADS:
+        return _chosen(name, args)
+    function, _, method = name.rpartition(".")
+    return "array" if RESULTS.get(function) == "ufunc" and method in UFUNC_METHODS else None
 
 
-def _jnp(function: str, args: Arguments, level: int) -> Value:
-    if function in JNP_PLAIN or not function:
-        return Other("a plain value") if function in {"shape", "ndim", "size", "dtype", "finfo", "iinfo"} else UNKNOWN
-    if function in JNP_LISTS:
-        if function == "where" and len(args.positional) >= 3:
-            return Array(level)
-        return (
-            Seq("list", [Array(level)], level, exact=False)
-            if function in {"split", "array_split", "meshgrid"}
-            else UNKNOWN
-        )
-    package, _, name = function.partition(".")
-    if name and package not in {"linalg", "fft"}:
-        return UNKNOWN
-    if package == "linalg" and name in {"svd", "qr", "eigh", "eig", "slogdet", "lstsq"}:
-        return Seq("tuple", [Array(level)], level, exact=False)
-    return Array(level)
+UFUNC_METHODS = frozenset({"accumulate", "at", "outer", "reduce", "reduceat"})
+
+
+def _chosen(name: str, args: Arguments) -> str | None:
+    """The kind of the overload that these arguments choose."""
+    possible: set[str | None] = set()
+    for positional, conditions, kind in OVERLOADS[name]:
+        fits = _fits(positional, conditions, args)
+        if fits is not False:
+            possible.add(kind)
+        if fits:
+            break
+    return possible.pop() if len(possible) == 1 else None
+
+
+def _fits(positional: int | None, conditions: tuple[tuple[int, str, object], ...], args: Arguments) -> bool | None:
+    """Whether arguments fit a signature; ``None`` where that is not known."""
+    if args.starred:
+        return None
+    if positional is not None and len(args.positional) > positional:
+        return False
+    verdicts = [_holds(args.get(position if position >= 0 else len(args.positional), name), wanted)
+                for position, name, wanted in conditions]  # fmt: skip
+    return False if False in verdicts else None if None in verdicts else True
+
+
+def _holds(given: Value | None, wanted: object) -> bool | None:
+    """Whether an argument is what a signature asks for; one that is not given has a default that is."""
+    if wanted == "required":
+        return given is not None
+    if given is None:
+        return True
+    if isinstance(wanted, tuple):
+        return given.value in wanted if isinstance(given, Const) else None
+    if isinstance(given, Seq):
+        return wanted == "sequence"
+    certain = isinstance(given, Array) or (isinstance(given, Const) and isinstance(given.value, (int, float)))
+    return wanted == "array" if certain or (isinstance(given, Obj) and given.cls.is_variable) else None
+
+
+# -- arrays ------------------------------------------------------------------------------------------------------------
+
+HOST_METHODS = frozenset({"astype", "copy", "flatten", "ravel", "reshape", "squeeze", "swapaxes", "transpose"})
+"""Methods of a numpy array that return a numpy array."""
+
+UPDATES = frozenset(["add", "apply", "divide", "get", "max", "min", "mul", "multiply", "power", "set", "subtract"])
+"""Methods of ``array.at[...]``."""
+
+
+def array_attribute(array: Array, name: str, level: int) -> Value:
+    """An attribute of an array; methods and ``.at`` are values of their own."""
+    kind = PROPERTIES.get(name)
+    if kind == "array" and isinstance(array, HostArray):
+        return array
+    if kind is not None:
+        return Array(level) if kind == "array" else SHAPE if kind == "shape" else Other("a plain value")
+    if name in {"sharding", "device", "devices"}:
+        return Other("a plain value") if name != "devices" else UNKNOWN
+    return ArrayAttr(array.level, name, host=isinstance(array, HostArray))
+
+
+def call_array_method(method: ArrayAttr, args: Arguments, level: int) -> Value:
+    """The result of a method of an array, or of ``array.at[...]``."""
+    if method.owner == "at":
+        return Array(level) if method.name in UPDATES else UNKNOWN
+    if method.name == "item":
+        return NUMBER
+    if method.host:
+        return HostArray(level) if method.name in HOST_METHODS else UNKNOWN
+    return value_of_kind(METHODS.get(method.name), args, level)

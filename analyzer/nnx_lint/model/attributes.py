@@ -11,6 +11,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from nnx_lint.model import events
+from nnx_lint.model.arrays import array_attribute
 from nnx_lint.model.callables import (
     BoundMethod,
     FuncVal,
@@ -19,6 +20,9 @@ from nnx_lint.model.callables import (
     TransformVal,
 )
 from nnx_lint.model.classes import UserClass
+from nnx_lint.model.crossing import refresh
+from nnx_lint.model.heap import touch
+from nnx_lint.model.strings import HOLE, fits, text_in
 from nnx_lint.model.values import (
     UNKNOWN,
     Array,
@@ -52,9 +56,6 @@ if TYPE_CHECKING:
     from nnx_lint.model.frames import Frame
     from nnx_lint.model.interpreter import Interpreter
 
-ARRAY_FACTS = frozenset({"shape", "ndim", "size", "dtype", "itemsize", "nbytes", "sharding", "device", "weak_type"})
-"""Attributes of an array that are no arrays."""
-
 
 # -- reading
 # -------------------------------------------------------------------------------------------------------------------
@@ -72,11 +73,15 @@ def get_attribute(interp: Interpreter, frame: Frame, value: Value, name: str, no
 
         return library_value(f"{value.name}.{name}", frame.module)
     if isinstance(value, ModuleVal):
-        return value.module.env.names.get(name, UNKNOWN)
+        from nnx_lint.model.imports import module_attribute
+
+        return module_attribute(interp, value.module, name)
     if isinstance(value, Obj):
         return object_attribute(interp, frame, value, name, node)
-    if isinstance(value, (Array, ArrayAttr)):
-        return Other("a plain value") if name in ARRAY_FACTS else ArrayAttr(value.level)
+    if isinstance(value, Array):
+        return array_attribute(value, name, value.level)
+    if isinstance(value, ArrayAttr):
+        return ArrayAttr(value.level, name, owner=value.name)
     if isinstance(value, Seq):
         interp.publish(events.Used(frame, node, value, name))
     if isinstance(value, (Seq, DictVal, StateVal, NamespaceVal)):
@@ -89,6 +94,8 @@ def get_attribute(interp: Interpreter, frame: Frame, value: Value, name: str, no
         return BoundMethod(value, name)
     if isinstance(value, VersionVal):
         return value
+    if isinstance(value, FuncVal) and value.is_property and name in {"getter", "setter", "deleter"}:
+        return BoundMethod(value, name)
     if isinstance(value, Const) and isinstance(value.value, (str, bytes)):
         return BoundMethod(value, name)
     return UNKNOWN
@@ -117,6 +124,8 @@ def object_attribute(interp: Interpreter, frame: Frame, obj: Obj, name: str, nod
         return attr.value
     if name == "__dict__":
         return namespace(obj)
+    if name == "__class__":
+        return ClassVal(obj.cls)
     cls = obj.cls
     if isinstance(cls, UserClass):
         found = cls.find(name)
@@ -124,18 +133,37 @@ def object_attribute(interp: Interpreter, frame: Frame, obj: Obj, name: str, nod
             return bind_method(interp, frame, obj, name, found[1], node)
         value = cls.class_attribute(name)
         if value is not None:
-            return value
+            return class_level(obj, cls, name, value)
+    computed = [attr.value for key, attr in computed_names(obj) if fits(name, key)]
+    if computed:
+        return join(*computed)
     if cls.is_variable:
         return variable_attribute(obj, name)
-    if cls.library is not None and (name == "__call__" or not name.startswith("__")):
+    if cls.library is not None and (name in {"__call__", "__setattr__"} or not name.startswith("__")):
         from nnx_lint.model.library import library_member
 
         return library_member(obj, name)
     return UNKNOWN
 
 
+def class_level(obj: Obj, cls: UserClass, name: str, value: Value) -> Value:
+    """What an instance has of a value in the body of its class, where nothing is known to have been assigned.
+
+    Of an instance that only an annotation vouches for it may be another one; and what something unknown made of an
+    annotated name, or what it is in a class below, is anybody's guess.
+    """
+    if (cls.remade or cls.is_open) and any(
+        name in item.fields for item in cls.ancestors if isinstance(item, UserClass)
+    ):
+        return UNKNOWN
+    if not obj.assumed or not isinstance(value, Const):
+        return value
+    return UNKNOWN if value.value is None else Other(value.describe())
+
+
 def namespace(obj: Obj) -> Value:
     """The dict of the attributes of an instance. Who takes it may fill it with all that ``__init__`` would set."""
+    touch(obj)
     obj.bare = False
     return NamespaceVal(obj)
 
@@ -147,15 +175,12 @@ def bind_method(interp: Interpreter, frame: Frame, obj: Obj, name: str, func: Va
             return func
         if "classmethod" in func.decorators:
             return BoundMethod(ClassVal(obj.cls), name, func)
-        if not PROPERTIES.isdisjoint(func.decorators):
+        if func.is_property:
             return interp.call_function(frame, func, [], {}, node, receiver=obj)
         return BoundMethod(obj, name, func)
     if isinstance(func, Transformed):
         return BoundMethod(obj, name, func)
     return UNKNOWN
-
-
-PROPERTIES = frozenset({"property", "functools.cached_property", "abc.abstractproperty"})
 
 
 def attribute_of(obj: Obj, name: str) -> Attr | None:
@@ -169,8 +194,7 @@ def attribute_of(obj: Obj, name: str) -> Attr | None:
     original = attribute_of(template, name)
     if original is None:
         return None
-    from nnx_lint.model.interpreter import refresh
-
+    touch(obj)
     attr = Attr(refresh(original.value, obj.level), original.declared)
     if obj.assumed and isinstance(attr.value, Obj):
         attr.value.assumed = True
@@ -185,10 +209,27 @@ def attribute_of(obj: Obj, name: str) -> Attr | None:
     return attr
 
 
+ANY_NAME = HOLE
+"""The name of the attributes of which nothing is known, not even the name."""
+
+
+def computed_names(obj: Obj) -> list[tuple[str, Attr]]:
+    """The attributes of an instance whose names are known in part (:mod:`~nnx_lint.model.strings`)."""
+    names = (name for name in attribute_names(obj) if HOLE in name)
+    return [(name, attr) for name in names if (attr := attribute_of(obj, name)) is not None]
+
+
+def forget_names(obj: Obj) -> None:
+    """Note that an instance got attributes of unknown names."""
+    touch(obj)
+    obj.attrs[ANY_NAME] = Attr(UNKNOWN, Status.UNKNOWN)
+
+
 def set_training(value: Value, mode: bool | None) -> None:
     """Switch the layers in a value to training, to evaluation, or to a mode that is not known."""
     for option in options(value):
         if isinstance(option, Obj) and option.training is not mode:
+            touch(option)
             option.training = mode
             for attr in option.attrs.values():
                 set_training(attr.value, mode)
@@ -200,6 +241,7 @@ def set_training(value: Value, mode: bool | None) -> None:
 def _set_leaf_level(value: Value, level: int, *, params: bool) -> None:
     for option in options(value):
         if isinstance(option, Obj):
+            touch(option)
             if option.cls.is_variable and (params or not option.cls.derives_from("nnx.Param")):
                 option.level = level
             option.leaf_level = level
@@ -226,7 +268,7 @@ def variable_attribute(obj: Obj, name: str) -> Value:
         return BoundMethod(obj, name)
     held = variable_value(obj)
     if isinstance(held, Array):
-        return Other("a plain value") if name in ARRAY_FACTS else ArrayAttr(obj.level)
+        return array_attribute(held, name, obj.level)
     return UNKNOWN
 
 
@@ -258,19 +300,29 @@ def set_attribute(
         if isinstance(obj, UnionVal):
             mutate(interp, frame, obj, text, f"setting `.{name}`", "write", node)
         if isinstance(obj, ClassVal) and isinstance(obj.cls, UserClass):
-            obj.cls.attributes[name] = (value, node)
+            runs = not frame.doubtful and (frame.func is None or frame.caller is not None)
+            obj.cls.change(name, value if runs else UNKNOWN, node if frame.module is obj.cls.module else obj.cls.node)
         return
     if obj.cls.is_variable:
         if name in {"value", "raw_value"}:
             mutate(interp, frame, obj, text, f"`.{name} =`", "write", node)
         return
+    setter = setter_of(obj, name)
+    if setter is not None:
+        interp.call_function(frame, setter, [value], {}, node, receiver=obj)
+        return
     if obj is not frame.initializing:
         mutate(interp, frame, obj, text, f"setting `.{name}`", "write", node)
+    touch(obj)
     attr = attribute_of(obj, name)
     if attr is None:
         declared = obj.cls.declared_status(name) if isinstance(obj.cls, UserClass) else None
+        if declared is None and may_be_set(obj, name):
+            declared = Status.UNKNOWN
         attr = obj.attrs[name] = Attr(UNKNOWN, declared)
     before, current = current_status(attr, frame.branches)
+    if HOLE in name and before is not None:
+        before, current = None, Status.UNKNOWN  # it need not be the same attribute
     verdict: Verdict | None = None
     checked = isinstance(obj.cls, UserClass) and obj.cls.checked
     # Where mocks are at work, an attribute that the class itself does not know may be set on one of them.
@@ -291,7 +343,25 @@ def set_attribute(
     attr.assignments.append(assignment)
     attr.value = held(attr, plain, before, frame)
     if isinstance(plain, (Seq, DictVal)) and plain.owner is None:
+        touch(plain)
         plain.owner = (obj, name)
+
+
+def setter_of(obj: Obj, name: str) -> FuncVal | None:
+    """The function that takes assignments to an attribute which is a property."""
+    found = obj.cls.find(name) if isinstance(obj.cls, UserClass) else None
+    return found[1].setter if found is not None and isinstance(found[1], FuncVal) else None
+
+
+def may_be_set(obj: Obj, name: str) -> bool:
+    """Whether an attribute that nothing assigns by this name may have been assigned by a computed one.
+
+    A name of which nothing is known is taken to be another one: who hands options on by name rarely means what the
+    class assigns itself.
+    """
+    if HOLE in name:
+        return any(fits(key, name) for key in attribute_names(obj))
+    return any(fits(name, key) for key, _ in computed_names(obj) if key != ANY_NAME)
 
 
 def current_status(attr: Attr, branches: tuple[tuple[int, int], ...]) -> tuple[Assignment | None, Status | None]:
@@ -312,7 +382,7 @@ def stored(obj: Obj, name: str) -> bool:
         return True
     found = obj.cls.find(name)
     if found is not None:
-        return isinstance(found[1], FuncVal) and PROPERTIES.isdisjoint(found[1].decorators)
+        return isinstance(found[1], FuncVal) and not found[1].is_property
     value = obj.cls.class_attribute(name)
     return not isinstance(value, (Obj, Unknown)) or (isinstance(value, Obj) and value.cls.tracked)
 
@@ -348,10 +418,12 @@ def set_item(
     elif isinstance(target, NamespaceVal):
         bypass(interp, frame, target.of, key, value, node)
     elif isinstance(target, DictVal):
+        touch(target)
         target.items.append((key, value))
         target.exact = target.exact and not frame.branches
         fill(interp, frame, target, value, "`[...] =`", node, text, add=False)
     elif isinstance(target, Seq):
+        touch(target)
         target.sure.clear()
         fill(interp, frame, target, value, "`[...] =`", node, text)
         target.exact = False
@@ -359,16 +431,21 @@ def set_item(
 
 def bypass(interp: Interpreter, frame: Frame, obj: Obj, key: Value, value: Value, node: ast.AST) -> None:
     """Write an attribute without ``__setattr__`` of its class, which leaves its status as it is."""
+    touch(obj)
     obj.bare = False
-    if isinstance(key, Const) and isinstance(key.value, str):
-        if obj is frame.initializing and attribute_of(obj, key.value) is None:
-            attr = obj.attrs[key.value] = Attr(untagged(value))
-            attr.assignments.append(Assignment(attr.value, Status.UNKNOWN, frame.module, node, None, frame.branches))
-        interp.publish(events.AttributeBypassed(frame, node, obj, key.value, value))
+    name = text_in(key)
+    if name is None:
+        forget_names(obj)
+        return
+    if obj is frame.initializing and attribute_of(obj, name) is None:
+        attr = obj.attrs[name] = Attr(untagged(value))
+        attr.assignments.append(Assignment(attr.value, Status.UNKNOWN, frame.module, node, None, frame.branches))
+    interp.publish(events.AttributeBypassed(frame, node, obj, name, value))
 
 
 def _set_element(frame: Frame, container: Obj, key: Value, value: Value, node: ast.AST) -> None:
     """Note ``container[key] = value`` on an ``nnx.List`` or ``nnx.Dict``."""
+    touch(container)
     if isinstance(key, Const) and isinstance(key.value, str):
         attr = container.attrs.setdefault(key.value, Attr(value))
         attr.value = value
@@ -381,6 +458,7 @@ def _forget_places(container: Obj, *added: Value) -> None:
     """Elements of an ``nnx.List`` are replaced or removed: what is where is not known any more."""
     attr = attribute_of(container, "[]")
     if attr is not None and isinstance(attr.value, Seq):
+        touch(attr.value)
         attr.value.items.extend(added)
         attr.value.exact = False
         attr.value.sure.clear()
@@ -398,6 +476,7 @@ def fill(
     add: bool = True,
 ) -> None:
     """Put a value into a plain container."""
+    touch(container)
     container.fills.append(Fill(frame.module, node, value))
     interp.publish(events.ContainerFilled(frame, node, container, value, action))
     if container.level < frame.level:
@@ -408,6 +487,7 @@ def fill(
 
 def added(interp: Interpreter, frame: Frame, container: Seq, value: Value, *, at_end: bool) -> None:
     """Note an element that is put into a sequence: its place is known if it goes to the end, and on every path."""
+    touch(container)
     container.items.append(value)
     if at_end and not frame.doubtful and all(node in interp.loops for node, _ in frame.branches):
         container.sure.append(value)
@@ -421,6 +501,7 @@ def delete_attribute(interp: Interpreter, frame: Frame, target: Value, text: str
         mutate(interp, frame, obj, text, f"`del .{name}`", "untracked", node)
         attr = attribute_of(obj, name)
         if attr is not None:
+            touch(obj)
             attr.assignments.clear()
             attr.value = UNKNOWN
 
@@ -432,6 +513,7 @@ def delete_item(interp: Interpreter, frame: Frame, container: Value, text: str, 
         mutate(interp, frame, target, text, "`del [...]`", "untracked", node)
         _forget_places(target)
     elif isinstance(target, (Seq, DictVal)):
+        touch(target)
         target.exact = False
         target.shrunk = True
 
@@ -450,4 +532,5 @@ def mutate(
     known = [option for option in options(present(target)) if isinstance(option, (Obj, StateVal))]
     if known and len(known) == len(options(present(target))):
         latest = max(known, key=lambda option: option.level)
+        interp.effects.changed(frame, latest, action, effect, state)
         interp.publish(events.Mutated(frame, node, latest, text, action, effect, state))

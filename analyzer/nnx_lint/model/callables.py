@@ -17,14 +17,22 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from nnx_lint.model.classes import ClassBase
+    from nnx_lint.model.modes import Modes
     from nnx_lint.model.modules import Module
     from nnx_rules.transforms import Transform
 
 
-class FuncVal(Value):
-    """A function of the project: ``def``, ``async def`` or ``lambda``, with the scope that it closes over."""
+PROPERTIES = frozenset({"property", "functools.cached_property", "abc.abstractproperty"})
 
-    __slots__ = ("cls", "decorators", "defaults", "env", "module", "node")
+
+class FuncVal(Value):
+    """A function of the project: ``def``, ``async def`` or ``lambda``, with the scope that it closes over.
+
+    ``wraps`` is the function that a decorator of the project put it in place of; one that is a property of its class
+    may have a ``setter``.
+    """
+
+    __slots__ = ("cls", "decorators", "defaults", "env", "module", "node", "setter", "wraps")
     kind = Kind.OTHER
 
     def __init__(
@@ -40,6 +48,33 @@ class FuncVal(Value):
         self.cls = cls
         self.defaults: dict[str, Value] = {}
         self.decorators: tuple[str, ...] = ()
+        self.setter: FuncVal | None = None
+        self.wraps: Value | None = None
+
+    def as_property(self, setter: FuncVal | None) -> FuncVal:
+        """The property that this function gets, and another one sets."""
+        made = FuncVal(self.node, self.module, self.env, self.cls)
+        made.defaults = self.defaults
+        made.decorators = self.decorators if self.is_property else (*self.decorators, "property")
+        made.setter = setter
+        return made
+
+    @property
+    def is_property(self) -> bool:
+        return not PROPERTIES.isdisjoint(self.decorators)
+
+    @property
+    def key(self) -> object:
+        """What tells the function from others: its syntax, and for a wrapper also which function it wraps."""
+        return id(self.node) if self.wraps is None else (id(self.node), id(self.env))
+
+    @property
+    def wrapped(self) -> FuncVal:
+        """The function that its author wrote, inside of all wrappers."""
+        func = self
+        while isinstance(func.wraps, FuncVal) and func.wraps is not self:
+            func = func.wraps
+        return func
 
     @property
     def name(self) -> str:
@@ -53,15 +88,40 @@ class BoundMethod(Value):
     """A method of an object; ``func`` is ``None`` for methods of library classes."""
 
     __slots__ = ("func", "name", "receiver")
-    kind = Kind.OTHER
 
     def __init__(self, receiver: Value, name: str, func: Value | None = None) -> None:
         self.receiver = receiver
         self.name = name
         self.func = func
 
+    @property
+    def kind(self) -> Kind:  # type: ignore[override]
+        return Kind.OTHER if self.func is not None else Kind.UNKNOWN  # it may be an attribute that no table lists
+
     def describe(self) -> str:
         return f"the bound method `{self.name}`"
+
+
+class LibraryFunction(Value):
+    """A function that a library made: an initializer. ``result`` is the kind of what it returns."""
+
+    __slots__ = ("result",)
+    kind = Kind.OTHER
+
+    def __init__(self, result: str) -> None:
+        self.result = result
+
+    def describe(self) -> str:
+        return "a function of the library"
+
+
+class ContextVal(Value):
+    """A context manager that a function of the project made by yielding once; ``entered`` is what it yields."""
+
+    __slots__ = ("entered",)
+
+    def __init__(self, entered: Value) -> None:
+        self.entered = entered
 
 
 class SuperVal(Value):
@@ -87,7 +147,7 @@ class SuperVal(Value):
                     return None
             elif isinstance(item, LibClass):
                 return BoundMethod(self.receiver, name)
-        return None
+        return BoundMethod(self.receiver, name) if name == "__new__" else None
 
 
 class PartialVal(Value):
@@ -107,14 +167,17 @@ class PartialVal(Value):
 
 class TransformVal(Value):
     """A transform that has its options but not yet its function: ``nnx.jit(static_argnums=0)``, ``partial(jax.jit,
-    ...)``.
+    ...)``. ``modes`` are those of NNX that it runs in.
     """
 
-    __slots__ = ("keywords", "module", "node", "row", "text")
+    __slots__ = ("keywords", "modes", "module", "node", "row", "text")
     kind = Kind.OTHER
 
-    def __init__(self, row: Transform, text: str, keywords: dict[str, Value], node: ast.AST, module: Module) -> None:
+    def __init__(
+        self, row: Transform, text: str, keywords: dict[str, Value], node: ast.AST, module: Module, modes: Modes
+    ) -> None:
         self.module = module
+        self.modes = modes
         self.row = row
         self.text = text
         self.keywords = keywords
@@ -124,13 +187,12 @@ class TransformVal(Value):
 class Transformed(Value):
     """A function under a transform of wrapper form."""
 
-    __slots__ = ("applied", "func", "ran")
+    __slots__ = ("applied", "func")
     kind = Kind.OTHER
 
     def __init__(self, applied: TransformVal, func: Value) -> None:
         self.applied = applied
         self.func = func
-        self.ran = False
 
     def describe(self) -> str:
         return f"a function under `{self.applied.text}`"

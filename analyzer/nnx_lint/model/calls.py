@@ -5,18 +5,23 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from nnx_lint.model import attributes, events
+from nnx_lint.model import attributes, events, modes
+from nnx_lint.model.arrays import call_array_method, value_of_kind
 from nnx_lint.model.callables import (
     BoundMethod,
     FuncVal,
+    LibraryFunction,
     PartialVal,
     SuperVal,
     Transformed,
     TransformVal,
 )
-from nnx_lint.model.classes import LibClass, UserClass, method_of
-from nnx_lint.model.construct import instance_of
+from nnx_lint.model.classes import UserClass
+from nnx_lint.model.construct import instantiate
+from nnx_lint.model.crossing import refresh
 from nnx_lint.model.expressions import element_of, evaluate, text_of
+from nnx_lint.model.frames import Frame
+from nnx_lint.model.heap import touch
 from nnx_lint.model.python import bare
 from nnx_lint.model.values import (
     UNKNOWN,
@@ -24,7 +29,6 @@ from nnx_lint.model.values import (
     AliasVal,
     Array,
     ArrayAttr,
-    Attr,
     ClassVal,
     Const,
     DictVal,
@@ -42,7 +46,6 @@ from nnx_lint.model.values import (
 from nnx_rules import transforms
 
 if TYPE_CHECKING:
-    from nnx_lint.model.frames import Frame
     from nnx_lint.model.interpreter import Interpreter
 
 
@@ -89,7 +92,8 @@ def call(interp: Interpreter, frame: Frame, node: ast.Call) -> Value:
     if isinstance(node.func, ast.Attribute):
         owner = evaluate(interp, frame, node.func.value)
         callee = attributes.get_attribute(interp, frame, owner, node.func.attr, node.func)
-        if isinstance(owner, Obj):
+        if isinstance(owner, Obj) and owner.bare:
+            touch(owner)
             owner.bare = False  # any of its methods may initialize it
     else:
         callee = evaluate(interp, frame, node.func)
@@ -98,7 +102,8 @@ def call(interp: Interpreter, frame: Frame, node: ast.Call) -> Value:
     if isinstance(callee, Ext) and callee.name == "builtins.super":
         return super_object(interp, frame)
     result = invoke(interp, frame, callee, args, node, name)
-    interp.publish(events.Called(frame, node, callee, name, args.positional, args.keywords, result, args.nodes, owner))
+    given = (args.positional, args.keywords, result, args.nodes)
+    interp.publish(events.Called(frame, node, callee, name, *given, interp.modes, owner))
     if isinstance(callee, Ext):
         from nnx_lint.model.library import AFTERWARDS
 
@@ -145,16 +150,20 @@ def invoke(interp: Interpreter, frame: Frame, callee: Value, args: Arguments, no
     if isinstance(callee, UnionVal):
         if len({option.level for option in callee.options if isinstance(option, Obj)}) > 1:
             return UNKNOWN  # objects of different traces: which of them is called decides what that means
-        return join(*(invoke(interp, frame, option, args, node, name) for option in callee.options))
+        # What a call of the one does may be nothing that a call of the other does.
+        kinds = {option.cls if isinstance(option, Obj) else option for option in callee.options}
+        inner = frame if len(kinds) == 1 else doubtful(frame, node)
+        return join(*(invoke(interp, inner, option, args, node, name) for option in callee.options))
     if isinstance(callee, FuncVal):
-        return interp.call_function(frame, callee, args.positional, args.keywords, node)
+        receiver, rest = unbound_receiver(callee, args.positional)
+        return interp.call_function(frame, callee, rest, args.keywords, node, receiver=receiver)
     if isinstance(callee, (ClassVal, AliasVal)):
         cls = callee.cls if isinstance(callee, ClassVal) else callee.origin.cls
         return instantiate(interp, frame, cls, args, node)
     if isinstance(callee, BoundMethod):
         return call_method(interp, frame, callee, args, node, name)
     if isinstance(callee, Transformed):
-        callee.ran = True
+        interp.ran.add(callee)
         return call_transformed(interp, frame, callee, args, node)
     if isinstance(callee, TransformVal):
         func_node = args.nodes[0] if args.nodes else node
@@ -171,15 +180,44 @@ def invoke(interp: Interpreter, frame: Frame, callee: Value, args: Arguments, no
     if isinstance(callee, Obj):
         return call_object(interp, frame, callee, args, node, name)
     if isinstance(callee, ArrayAttr):
-        return Array(frame.level)
+        return call_array_method(callee, args, frame.level)
+    if isinstance(callee, LibraryFunction):
+        return value_of_kind(callee.result, args, frame.level)
     for value in (*args.positional, *args.keywords.values()):  # who knows what an unknown function does to them
         if isinstance(value, Obj):
+            touch(value)
             value.bare = False
             if value.training:
                 attributes.set_training(value, None)
         elif isinstance(value, ClassVal) and isinstance(value.cls, UserClass):
+            touch(value.cls)
             value.cls.registered_container = True
     return UNKNOWN
+
+
+def unbound_receiver(func: FuncVal, args: list[Value | None]) -> tuple[Value | None, list[Value | None]]:
+    """The ``self`` of a method that is called through its class, ``Base.__init__(self, ...)``, and the rest."""
+    first = args[0] if args and func.cls is not None and "staticmethod" not in func.decorators else None
+    if isinstance(first, Obj) and func.cls in first.cls.ancestors:
+        return first, args[1:]
+    return None, args
+
+
+def doubtful(frame: Frame, node: ast.AST) -> Frame:
+    """A frame for what a call may do, but need not."""
+    inner = Frame(
+        frame.module,
+        frame.env,
+        func=frame.func,
+        caller=frame,
+        call=node,
+        level=frame.level,
+        scope=frame.scope,
+        cls=frame.cls,
+        receiver=frame.receiver,
+    )
+    inner.doubts = 1
+    return inner
 
 
 # -- objects
@@ -196,74 +234,6 @@ def super_object(interp: Interpreter, frame: Frame) -> Value:
     if not isinstance(receiver, Obj) or frame.cls not in receiver.cls.ancestors:
         return UNKNOWN
     return SuperVal(receiver, frame.cls)
-
-
-def instantiate(interp: Interpreter, frame: Frame, cls: object, args: Arguments, node: ast.AST) -> Value:
-    """Create an instance of a class."""
-    if isinstance(cls, LibClass):
-        from nnx_lint.model.members import construct_library
-
-        return construct_library(interp, frame, cls, args, node)
-    if not isinstance(cls, UserClass):
-        return UNKNOWN
-    if not cls.is_pytree and not cls.is_variable and cls.is_open:
-        return UNKNOWN
-    obj = instance_of(interp, cls, frame.level)
-    obj.node = node
-    obj.origin = (frame.module, node)
-    obj.args = bound_arguments(cls, args)
-    if cls.is_variable:
-        obj.args = {"value": args.get(0, "value") or UNKNOWN}
-        return obj
-    _substitute(interp, obj, args)
-    initializer = method_of(cls, "__init__")
-    if frame.scope and initializer is not None:
-        interp.construct_under(frame, instance_of(interp, cls, frame.level), initializer[1], args)
-    return obj
-
-
-def bound_arguments(cls: UserClass, args: Arguments) -> dict[str, Value] | None:
-    """Constructor arguments by parameter name."""
-    if args.starred:
-        return None
-    found = method_of(cls, "__init__")
-    if found is not None:
-        parameters = [item.arg for item in [*found[1].node.args.posonlyargs, *found[1].node.args.args][1:]]
-    else:
-        parameters = [field.name for field in cls.all_fields() if not field.keyword_only]
-    bound = {name: value for name, value in zip(parameters, args.positional, strict=False) if value is not None}
-    return {**bound, **args.keywords}
-
-
-def _substitute(interp: Interpreter, obj: Obj, args: Arguments) -> None:
-    """Give attributes that ``__init__`` takes unchanged from a parameter the value of the argument."""
-    cls = obj.cls
-    if not isinstance(cls, UserClass) or not obj.args:
-        return
-    found = method_of(cls, "__init__")
-    if found is None:
-        for name, value in obj.args.items():
-            if name in cls.fields:
-                obj.attrs[name] = _given(obj, name, value)
-        return
-    for statement in getattr(found[1].node, "body", ()):
-        if (
-            isinstance(statement, ast.Assign)
-            and len(statement.targets) == 1
-            and isinstance(target := statement.targets[0], ast.Attribute)
-            and isinstance(target.value, ast.Name)
-            and target.value.id == "self"
-            and isinstance(statement.value, ast.Name)
-            and statement.value.id in obj.args
-        ):
-            obj.attrs[target.attr] = _given(obj, target.attr, obj.args[statement.value.id])
-
-
-def _given(obj: Obj, name: str, value: Value) -> Attr:
-    known = attributes.attribute_of(obj, name)
-    attr = Attr(attributes.untagged(value), known.declared if known is not None else None)
-    attr.assignments = list(known.assignments) if known is not None else []
-    return attr
 
 
 def call_object(interp: Interpreter, frame: Frame, obj: Obj, args: Arguments, node: ast.AST, name: str) -> Value:
@@ -286,7 +256,7 @@ def call_method(
     if isinstance(method.func, FuncVal):
         return interp.call_function(frame, method.func, args.positional, args.keywords, node, receiver=receiver)
     if isinstance(method.func, Transformed):
-        method.func.ran = True
+        interp.ran.add(method.func)
         return call_transformed(interp, frame, method.func, args, node, receiver=receiver)
     if isinstance(receiver, NamespaceVal):
         return namespace_method(interp, frame, receiver, method.name, args, node)
@@ -303,7 +273,10 @@ def namespace_method(
     """Call a method of the dict of an object's attributes."""
     if method == "update":
         given = args.get(0)
-        added = list(given.items) if isinstance(given, DictVal) and given.exact else []
+        known = isinstance(given, DictVal) and given.exact
+        added = list(given.items) if isinstance(given, DictVal) and known else []
+        if (given is not None and not known) or args.starred:
+            attributes.forget_names(namespace.of)
         for key, value in [*added, *((Const(key), value) for key, value in args.keywords.items() if key != "**")]:
             attributes.bypass(interp, frame, namespace.of, key, value, node)
     return UNKNOWN
@@ -324,6 +297,7 @@ def container_method(
         value = args.get(ADDING[method])
         if value is not None:
             if isinstance(container, DictVal):
+                touch(container)
                 container.exact = container.exact and not frame.branches
                 container.items.append((args.get(0) or UNKNOWN, value))
             attributes.fill(interp, frame, container, value, f"`.{method}(...)`", node, text)
@@ -331,6 +305,7 @@ def container_method(
     if method in {"extend", "update"}:
         other = args.get(0)
         if isinstance(container, DictVal):
+            touch(container)
             container.exact = container.exact and not frame.branches
             added = other.items if isinstance(other, DictVal) else [(UNKNOWN, UNKNOWN)] if args.positional else []
             added = [*added, *((Const(key), value) for key, value in args.keywords.items())]
@@ -348,6 +323,7 @@ def container_method(
             held = {"values": values, "keys": keys, "items": pairs}[method]
             return Seq("dict view", held, container.level, exact=False)
         if method in {"get", "pop"}:
+            touch(container)
             container.shrunk = container.shrunk or method == "pop"
             found = [value for key, value in container.items if isinstance(key, Const) and key is args.get(0)]
             return join(*(found or values), args.get(1) or UNKNOWN) if values else UNKNOWN
@@ -356,10 +332,12 @@ def container_method(
             return Seq(container.type, container.items, frame.level, exact=container.exact)
         return DictVal(container.items, frame.level, exact=container.exact)
     if method in {"pop", "popleft", "popitem", "clear", "remove", "discard"}:
+        touch(container)
         container.exact = False
         container.shrunk = True
         return element_of(container, frame.level)
     if method in {"sort", "reverse"}:
+        touch(container)
         container.exact = False
     return Other("a plain value") if method in {"index", "count"} else UNKNOWN
 
@@ -373,17 +351,25 @@ def apply_decorator(interp: Interpreter, frame: Frame, callee: Value, value: Val
     if isinstance(callee, Ext):
         row = transforms.find(callee.name)
         if row is not None and row.form is transforms.Form.WRAPPER:
-            applied = TransformVal(row, text_of(node), {}, node, frame.module)
+            applied = TransformVal(
+                row, text_of(node), {}, node, frame.module, modes.of_transform(callee.name, {}, interp.modes)
+            )
             return apply_transform(interp, frame, applied, value, node, node, "decorator")
     if isinstance(callee, PartialVal) and isinstance(callee.func, Ext):
         row = transforms.find(callee.func.name)
         if row is not None and row.form is transforms.Form.WRAPPER:
             inner = node.args[0] if isinstance(node, ast.Call) and node.args else node
-            applied = TransformVal(row, text_of(inner), callee.keywords, node, frame.module)
+            configured = modes.of_transform(callee.func.name, callee.keywords, interp.modes)
+            applied = TransformVal(row, text_of(inner), callee.keywords, node, frame.module, configured)
             return apply_transform(interp, frame, applied, value, node, node, "decorator")
     if isinstance(callee, TransformVal):
         return apply_transform(interp, frame, callee, value, node, node, "decorator")
-    return UNKNOWN
+    if not isinstance(callee, (FuncVal, PartialVal)):
+        return UNKNOWN
+    result = invoke(interp, frame, callee, Arguments(node, [value], {}, []), node, text_of(node))
+    if isinstance(result, FuncVal) and result is not value and result.wraps is None:
+        result.wraps = value
+    return result
 
 
 def apply_transform(
@@ -421,8 +407,6 @@ def call_transformed(
 
 
 def _returned(interp: Interpreter, frame: Frame, result: Value, args: Arguments) -> Value:
-    from nnx_lint.model.interpreter import refresh
-
     return refresh(result, frame.level)
 
 
@@ -452,12 +436,19 @@ RESULTS = {
 
 
 def call_now(
-    interp: Interpreter, frame: Frame, row: transforms.Transform, args: Arguments, node: ast.AST, text: str
+    interp: Interpreter,
+    frame: Frame,
+    row: transforms.Transform,
+    name: str,
+    args: Arguments,
+    node: ast.AST,
+    text: str,
 ) -> Value:
-    """A transform of call form: run its functions with the operands."""
+    """A transform of call form, by this canonical name: run its functions with the operands."""
     if row.host:
         return UNKNOWN
-    applied = TransformVal(row, text, args.keywords, node, frame.module)
+    configured = modes.of_transform(name, args.keywords, interp.modes)
+    applied = TransformVal(row, text, args.keywords, node, frame.module, configured)
     operands = args.positional[row.operands :]
     result: Value = UNKNOWN
     for argument in row.functions:

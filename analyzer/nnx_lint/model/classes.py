@@ -10,11 +10,16 @@ import ast
 import functools
 from typing import TYPE_CHECKING
 
+from nnx_lint.model import heap
 from nnx_rules import api
 from nnx_rules.attributes import Declaration, Status, is_checked
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from nnx_lint.model.callables import FuncVal
+    from nnx_lint.model.fields import Field
+    from nnx_lint.model.interpreter import Interpreter
     from nnx_lint.model.modules import Env, Module
     from nnx_lint.model.values import (
         Obj,
@@ -34,16 +39,23 @@ class ClassBase:
 
     @functools.cached_property
     def ancestors(self) -> tuple[ClassBase, ...]:
-        """The class and all its bases, nearest first (depth first, duplicates at their last place, as in the MRO of
-        simple hierarchies).
-        """
-        order: list[ClassBase] = [self]
-        for base in self.bases:
-            for item in base.ancestors:
-                if item in order:
-                    order.remove(item)
-                order.append(item)
-        return tuple(order)
+        """The class and all its bases in the order in which Python looks through them."""
+        lines = [list(base.ancestors) for base in self.bases]
+        return (self, *_linearized([*lines, list(self.bases)]))
+
+    @property
+    def remade(self) -> bool:
+        """Whether something that is not known had its hands on the class: what an instance is to JAX is not known."""
+        return False
+
+    @property
+    def may_be_extended(self) -> bool:
+        """Whether what an annotation calls an instance may be one of a class that has other bases too."""
+        return False
+
+    def all_fields(self) -> list[Field]:
+        """The fields of a dataclass or a named tuple, bases first."""
+        return []
 
     def derives_from(self, name: str) -> bool:
         """Whether a library class of this canonical name is among the ancestors."""
@@ -71,6 +83,17 @@ class ClassBase:
     def tracked(self) -> bool:
         """Whether instances refuse to be changed from another trace level."""
         return self.is_variable or self.is_pytree
+
+
+def _linearized(lines: list[list[ClassBase]]) -> list[ClassBase]:
+    """Merge the orders of the bases so that each is kept (C3); where Python finds none, the first line goes first."""
+    order: list[ClassBase] = []
+    while lines := [line for line in lines if line]:
+        heads = (line[0] for line in lines)
+        head = next((item for item in heads if not any(item in line[1:] for line in lines)), lines[0][0])
+        order.append(head)
+        lines = [[item for item in line if item is not head] for line in lines]
+    return order
 
 
 def is_subtype(left: ClassBase, right: ClassBase) -> bool:
@@ -106,40 +129,26 @@ def library_class(canonical: str) -> LibClass | None:
     return LibClass(canonical, (parent,) if parent else (), spec)
 
 
-class Field:
-    """A dataclass field, or an annotation in a class body."""
-
-    __slots__ = ("annotation", "has_default", "keyword_only", "name", "node", "value")
-
-    def __init__(self, name: str, annotation: ast.expr, node: ast.AnnAssign, value: Value | None) -> None:
-        self.name = name
-        self.annotation = annotation
-        self.node = node
-        self.value = value
-        self.has_default = value is not None
-        self.keyword_only = False
-
-
 class UserClass(ClassBase):
     """A class that the project defines.
 
     ``methods`` are the functions of its body, ``attributes`` its other class-level values, ``fields`` its annotated
     names, ``declared`` the statuses that the body and the bases give to attributes, ``decorators`` the canonical
-    names of its decorators where they resolve.
+    names of its decorators where they resolve. ``made_dataclass`` says that a call has made it a dataclass, or a base
+    that does so with all classes below it (``made_by_base``); ``replaced_init`` that something unknown was put in the
+    place of its constructor; ``structural`` that it is a protocol, which others satisfy without being below it.
     """
 
     def __init__(
         self, node: ast.ClassDef, module: Module, bases: tuple[ClassBase, ...], unresolved: bool, env: Env
     ) -> None:
+        self.born = heap.current
         self.name = node.name
         self.node = node
         self.module = module
         self.bases = bases
         self.unresolved_base = unresolved
         self.env = env
-        for ancestor in self.ancestors[1:]:
-            if isinstance(ancestor, UserClass):
-                ancestor.subclasses.append(self)
         self.methods: dict[str, Value] = {}
         self.attributes: dict[str, tuple[Value, ast.AST]] = {}
         self.fields: dict[str, Field] = {}
@@ -147,34 +156,74 @@ class UserClass(ClassBase):
         self.conflicts: tuple[tuple[str, Status, Declaration], ...] = ()
         self.decorators: dict[str, ast.expr] = {}
         self.unknown_decorators = False
+        self.made_dataclass = False
+        self.made_by_base = False
+        self.replaced_init = False
+        self.structural = False
         self.pytree_keyword: bool | None = None
         self.dynamic = False
-        self.subclasses: list[UserClass] = []
         self.model: Obj | None = None
-        self.modelling = False
+        self.modelled: Interpreter | None = None
 
     def __repr__(self) -> str:
         return f"{self.module.name}.{self.name}"
 
-    @functools.cached_property
+    @property
+    def may_be_extended(self) -> bool:
+        return self.structural or any(len(node.bases) > 1 for node in self.module.project.heirs(self.name))
+
+    def saved(self) -> Callable[[], None]:
+        return heap.restorer(
+            self,
+            methods=dict(self.methods),
+            attributes=dict(self.attributes),
+            registered_container=self.registered_container,
+            registered_data=self.registered_data,
+            dynamic=self.dynamic,
+            made_dataclass=self.made_dataclass,
+            replaced_init=self.replaced_init,
+        )
+
+    @property
     def checked(self) -> bool:
         """Whether the attributes of instances are checked for data/static."""
         if not self.is_pytree or self.opaque:
             return False
         return is_checked(self.pytree_keyword, default=not self.derives_from("nnx.Object"))
 
-    @functools.cached_property
+    @property
     def opaque(self) -> bool:
-        """Whether attributes do not work as usual: ``__setattr__`` overridden, a metaclass, class built dynamically."""
+        """Whether attributes do not work as usual: access overridden, a metaclass, a class built dynamically."""
         return any(
-            isinstance(item, UserClass) and (item.dynamic or "__setattr__" in item.methods) for item in self.ancestors
+            isinstance(item, UserClass) and (item.dynamic or not ACCESS.isdisjoint(item.methods))
+            for item in self.ancestors
         )
+
+    @property
+    def remade(self) -> bool:
+        return any(isinstance(item, UserClass) and (item.dynamic or item.unknown_decorators) for item in self.ancestors)
+
+    def change(self, name: str, value: Value, node: ast.AST) -> None:
+        """Set an attribute of the class from outside of its body."""
+        from nnx_lint.model.callables import FuncVal, Transformed
+        from nnx_lint.model.values import Unknown
+
+        heap.touch(self)
+        self.replaced_init = self.replaced_init or name == "__init__"
+        self.methods.pop(name, None)
+        self.attributes.pop(name, None)
+        if isinstance(value, (FuncVal, Transformed, Unknown)) or name in SPECIAL:
+            self.methods[name] = value
+        else:
+            self.attributes[name] = (value, node)
 
     def find(self, name: str) -> tuple[ClassBase, Value] | None:
         """The method ``name`` with the class that defines it, looked up over the ancestors of the project."""
         for item in self.ancestors:
             if isinstance(item, UserClass) and name in item.methods:
                 return item, item.methods[name]
+            if isinstance(item, UserClass) and name in item.attributes:
+                return None
         return None
 
     def class_attribute(self, name: str) -> Value | None:
@@ -182,6 +231,8 @@ class UserClass(ClassBase):
         for item in self.ancestors:
             if isinstance(item, UserClass) and name in item.attributes:
                 return item.attributes[name][0]
+            if isinstance(item, UserClass) and name in item.methods:
+                return None
         return None
 
     def declared_status(self, name: str) -> Status | None:
@@ -194,25 +245,55 @@ class UserClass(ClassBase):
     @functools.cached_property
     def is_dataclass(self) -> bool:
         """Whether a dataclass decorator makes its ``__init__``."""
-        return any(
-            isinstance(item, UserClass) and not item.decorators.keys().isdisjoint(DATACLASS_DECORATORS)
-            for item in self.ancestors
-        )
+        return any(isinstance(item, UserClass) and item.own_dataclass for item in self.ancestors)
 
     @property
     def own_dataclass(self) -> bool:
-        return not self.decorators.keys().isdisjoint(DATACLASS_DECORATORS)
+        return self.made_dataclass or not self.decorators.keys().isdisjoint(DATACLASS_DECORATORS)
+
+    def option(self, name: str) -> bool | None:
+        """A literal option of the dataclass decorator of this very class; ``None`` where there is none."""
+        for decorator in self.decorators.values():
+            for keyword in decorator.keywords if isinstance(decorator, ast.Call) else ():
+                if keyword.arg == name and isinstance(keyword.value, ast.Constant):
+                    return bool(keyword.value.value)
+        return None
+
+    @property
+    def has_fields(self) -> bool:
+        """Whether annotated names of this very class are parameters of a constructor that nobody wrote."""
+        return self.named_tuple or self.own_dataclass or not self.decorators.keys().isdisjoint(FIELD_DECORATORS)
+
+    @functools.cached_property
+    def generated_init(self) -> bool:
+        """Whether the constructor is one that a dataclass or a named tuple generates."""
+        for item in self.ancestors:
+            if isinstance(item, UserClass) and "__init__" in item.methods:
+                return False
+            if isinstance(item, UserClass) and item.has_fields and item.option("init") is not False:
+                return True
+        return False
 
     def all_fields(self) -> list[Field]:
-        """The dataclass fields, bases first."""
+        """The fields of a dataclass or a named tuple, bases first."""
         fields: dict[str, Field] = {}
         for item in reversed(self.ancestors):
-            if isinstance(item, UserClass) and (item.own_dataclass or item.named_tuple):
+            if isinstance(item, UserClass) and item.has_fields:
                 fields.update(item.fields)
         return list(fields.values())
 
 
+SPECIAL = frozenset({"__init__", "__setattr__", "__getattribute__", "__new__", "__call__"})
+"""Methods that Python looks up in the class, whatever they are."""
+
+ACCESS = frozenset({"__setattr__", "__getattribute__"})
+"""Methods that stand between an attribute and the instance."""
+
 DATACLASS_DECORATORS = frozenset({"nnx.dataclass", "dataclasses.dataclass"})
+
+
+FIELD_DECORATORS = frozenset({"flax.struct.dataclass", "chex.dataclass"})
+"""Other decorators that turn annotated names into parameters of the constructor."""
 
 
 def method_of(cls: ClassBase, name: str) -> tuple[ClassBase, FuncVal] | None:

@@ -5,6 +5,16 @@ Rules subscribe to the event types that they judge. The interpreter has no opini
 
 Every event has ``node``, the syntax it is about, and ``frame``, the function (or module body) being executed, from
 which a rule reads the module, the trace scopes and the branches taken.
+
+What a rule may ask of an event:
+
+* values (:mod:`~nnx_lint.model.values`): what something is; a rule looks at them and never changes one;
+* ``frame.crossed``, ``frame.certain_within`` and ``frame.place_within``: which running transform captures objects of a
+  level, whether the present statement runs whenever its function does, and where in that function to report;
+* ``modes`` and those of a transform (:mod:`~nnx_lint.model.modes`): how NNX handles objects there;
+* :func:`~nnx_lint.model.expressions.text_of`: how the program names something.
+
+An event is published as often as the interpreter passes its place, with what is known then.
 """
 
 from __future__ import annotations
@@ -18,6 +28,7 @@ if TYPE_CHECKING:
     from nnx_lint.model.callables import Transformed, TransformVal
     from nnx_lint.model.classes import UserClass
     from nnx_lint.model.frames import Frame
+    from nnx_lint.model.modes import Modes
     from nnx_lint.model.values import (
         Assignment,
         Attr,
@@ -119,7 +130,7 @@ class OuterNameSet(Event):
 class Called(Event):
     """A call of something known: ``callee`` is the resolved value, ``args`` the positional values (``None`` where
     starred), ``keywords`` by name; ``nodes`` are the expressions of ``args``. ``owner`` is what the callee is an
-    attribute of, where it is one.
+    attribute of, where it is one. ``modes`` are the configured ones at the call.
     """
 
     callee: Value
@@ -128,6 +139,7 @@ class Called(Event):
     keywords: dict[str, Value]
     result: Value
     nodes: list[ast.expr]
+    modes: Modes
     owner: Value | None = None
 
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from nnx_lint.model import attributes, events
+from nnx_lint.model import attributes, events, strings
+from nnx_lint.model.annotations import is_form, is_type
 from nnx_lint.model.callables import FuncVal
 from nnx_lint.model.modules import Env
+from nnx_lint.model.narrowing import narrow
 from nnx_lint.model.values import (
     NONE,
     NUMBER,
+    SHAPE,
     STRING,
     UNKNOWN,
     AliasVal,
@@ -20,11 +23,13 @@ from nnx_lint.model.values import (
     Const,
     DictVal,
     Ext,
+    HostArray,
     Obj,
     Other,
     Seq,
     StateVal,
     TagVal,
+    TypeVal,
     UnionTypeVal,
     UnionVal,
     Unknown,
@@ -45,7 +50,7 @@ if TYPE_CHECKING:
 
 def evaluate(interp: Interpreter, frame: Frame, node: ast.expr) -> Value:
     """The value of an expression."""
-    handler = HANDLERS.get(type(node))
+    handler = interp.evaluators.get(type(node))
     return handler(interp, frame, node) if handler is not None else UNKNOWN
 
 
@@ -175,10 +180,15 @@ def _dict(interp: Interpreter, frame: Frame, node: ast.Dict) -> Value:
 
 
 def _joined(interp: Interpreter, frame: Frame, node: ast.JoinedStr) -> Value:
-    for part in node.values:
-        if isinstance(part, ast.FormattedValue):
-            evaluate(interp, frame, part.value)
-    return STRING
+    return strings.combined(_part(interp, frame, part) for part in node.values)
+
+
+def _part(interp: Interpreter, frame: Frame, node: ast.expr) -> str | None:
+    """The text of a part of an f-string, where it is known."""
+    if not isinstance(node, ast.FormattedValue):
+        return strings.text_in(evaluate(interp, frame, node))
+    value = evaluate(interp, frame, node.value)
+    return strings.text_in(value) if node.conversion == -1 and node.format_spec is None else None
 
 
 # -- comprehensions
@@ -248,7 +258,8 @@ def is_array_like(value: Value) -> bool:
 def binary(left: Value, right: Value, level: int) -> Value:
     """The value of an arithmetic operation."""
     if is_array_like(left) or is_array_like(right):
-        return Array(level)
+        on_host = all(isinstance(value, HostArray) or value.kind is Const.kind for value in (left, right))
+        return HostArray(level) if on_host else Array(level)
     if left.kind is right.kind is Const.kind and not isinstance(left, (ClassVal, FuncVal)):
         return Other("a plain value")
     return UNKNOWN
@@ -260,12 +271,22 @@ def _binop(interp: Interpreter, frame: Frame, node: ast.BinOp) -> Value:
     for value in (left, right):
         if isinstance(value, TagVal):
             interp.publish(events.Used(frame, node, value, "an operator"))
+    return operation(frame, node, left, right)
+
+
+def operation(frame: Frame, node: ast.BinOp, left: Value, right: Value) -> Value:
+    """The value of an operator between two values."""
     if isinstance(node.op, ast.BitOr) and all(
         isinstance(item, (ClassVal, UnionTypeVal, AliasVal)) for item in (left, right)
     ):
         return UnionTypeVal((left, right))
+    if isinstance(node.op, ast.BitOr) and _is_union_of_types(left, right):
+        return TypeVal(node, frame.module, frame.env)
     if isinstance(left, Seq) and isinstance(right, Seq) and isinstance(node.op, ast.Add) and left.type == right.type:
         return Seq(left.type, [*left.items, *right.items], frame.level, exact=left.exact and right.exact, node=node)
+    text = strings.joined(left, node.op, right)
+    if text is not None:
+        return text
     for sequence, count in ((left, right), (right, left)):
         if isinstance(sequence, Seq) and isinstance(node.op, ast.Mult):
             times = count.value if isinstance(count, Const) and isinstance(count.value, int) else None
@@ -277,6 +298,11 @@ def _binop(interp: Interpreter, frame: Frame, node: ast.BinOp) -> Value:
     return binary(left, right, frame.level)
 
 
+def _is_union_of_types(left: Value, right: Value) -> bool:
+    sides = [side for side in (left, right) if not (isinstance(side, Const) and side.value is None)]
+    return bool(sides) and all(is_type(side) for side in sides)
+
+
 def _unary(interp: Interpreter, frame: Frame, node: ast.UnaryOp) -> Value:
     value = evaluate(interp, frame, node.operand)
     if isinstance(node.op, ast.Not):
@@ -284,15 +310,25 @@ def _unary(interp: Interpreter, frame: Frame, node: ast.UnaryOp) -> Value:
         return Other("a bool") if known is None else Const(not known)
     if isinstance(node.op, ast.USub) and isinstance(value, Const) and isinstance(value.value, (int, float)):
         return Const(-value.value)
-    return Array(frame.level) if is_array_like(value) else value if isinstance(value, Other) else UNKNOWN
+    if is_array_like(value):
+        return value if isinstance(value, HostArray) else Array(frame.level)
+    return value if isinstance(value, Other) else UNKNOWN
 
 
 def _boolop(interp: Interpreter, frame: Frame, node: ast.BoolOp) -> Value:
-    first = evaluate(interp, frame, node.values[0])
-    frame.doubts += 1
-    rest = [evaluate(interp, frame, value) for value in node.values[1:]]
-    frame.doubts -= 1
-    return join(first, *rest)
+    # `or` ends at the first true operand, `and` at the first false one: only such values of it are results.
+    ends = isinstance(node.op, ast.Or)
+    results: list[Value] = []
+    doubts = frame.doubts
+    for operand in node.values:
+        value = evaluate(interp, frame, operand)
+        last = operand is node.values[-1]
+        results += [option for option in options(value) if last or truth(option) is not (not ends)]
+        if truth(value) is ends:
+            break
+        frame.doubts = doubts + 1
+    frame.doubts = doubts
+    return join(*results)
 
 
 def _compare(interp: Interpreter, frame: Frame, node: ast.Compare) -> Value:
@@ -349,7 +385,7 @@ def _ifexp(interp: Interpreter, frame: Frame, node: ast.IfExp) -> Value:
 
 def _lambda(interp: Interpreter, frame: Frame, node: ast.Lambda) -> Value:
     func = FuncVal(node, frame.module, frame.env)
-    from nnx_lint.model.construct import bind_defaults
+    from nnx_lint.model.definitions import bind_defaults
 
     bind_defaults(interp, frame, func)
     interp.defined(func, frame)
@@ -363,10 +399,11 @@ def _named(interp: Interpreter, frame: Frame, node: ast.NamedExpr) -> Value:
 
 
 def _yield(interp: Interpreter, frame: Frame, node: ast.Yield | ast.YieldFrom | ast.Await) -> Value:
-    if node.value is not None:
-        evaluate(interp, frame, node.value)
-    if not isinstance(node, ast.Await):
-        frame.yields = True
+    value = evaluate(interp, frame, node.value) if node.value is not None else NONE
+    if isinstance(node, ast.Yield):
+        frame.yielded.append(value)
+    elif isinstance(node, ast.YieldFrom):
+        frame.yielded.append(element_of(value, frame.level))
     return UNKNOWN
 
 
@@ -386,7 +423,9 @@ def _subscript(interp: Interpreter, frame: Frame, node: ast.Subscript) -> Value:
     if isinstance(value, Ext) and value.name == "typing.Union":
         members = tuple(key.items) if isinstance(key, Seq) else ()
         known = all(isinstance(member, (ClassVal, UnionTypeVal, AliasVal)) for member in members)
-        return UnionTypeVal(members) if members and known else UNKNOWN
+        return UnionTypeVal(members) if members and known else TypeVal(node, frame.module, frame.env)
+    if is_form(value):
+        return TypeVal(node, frame.module, frame.env)
     named = isinstance(key, Const) and isinstance(key.value, str)
     if isinstance(value, TagVal) or (isinstance(value, Seq) and named):
         interp.publish(events.Used(frame, node, value, "an index"))
@@ -397,8 +436,13 @@ def item(value: Value, key: Value | None, level: int) -> Value:
     """The value of ``value[key]``; ``None`` as key is a slice."""
     if isinstance(value, UnionVal):
         return join(*(item(option, key, level) for option in value.options))
+    value = value.as_tuple() if isinstance(value, Obj) else value
+    if isinstance(value, HostArray):
+        return HostArray(level) if key is None else UNKNOWN
     if isinstance(value, Array):
         return Array(level)
+    if value is SHAPE:
+        return SHAPE if key is None else NUMBER
     if isinstance(value, (ArrayAttr, VersionVal)):
         return value
     if isinstance(value, Seq):
@@ -454,7 +498,7 @@ def element_of(value: Value, level: int) -> Value:
     if isinstance(value, DictVal):
         return join(*(key for key, _ in value.items)) if value.items else UNKNOWN
     if isinstance(value, Array):
-        return Array(level)
+        return UNKNOWN if isinstance(value, HostArray) else Array(level)
     if isinstance(value, StateVal):
         return STRING
     if isinstance(value, Obj):
@@ -463,7 +507,7 @@ def element_of(value: Value, level: int) -> Value:
             return element_of(held, level) if held is not None else UNKNOWN
         if value.cls.is_variable:
             return Array(level)
-    if isinstance(value, Other) and value is NUMBER:
+    if value is NUMBER or value is SHAPE:
         return NUMBER
     return UNKNOWN
 
@@ -482,7 +526,7 @@ def _call(interp: Interpreter, frame: Frame, node: ast.Call) -> Value:
     return call(interp, frame, node)
 
 
-# -- annotations and narrowing
+# -- annotations
 # -------------------------------------------------------------------------------------------------
 
 
@@ -491,66 +535,6 @@ def annotation_value(interp: Interpreter, frame: Frame, node: ast.expr) -> Value
     from nnx_lint.model.annotations import value_of
 
     return value_of(interp, frame, node)
-
-
-def narrow(interp: Interpreter, frame: Frame, test: ast.expr, positive: bool) -> None:
-    """Take what a condition says of a name into the scope of an arm."""
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        narrow(interp, frame, test.operand, not positive)
-    elif isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And if positive else ast.Or):
-        for value in test.values:
-            narrow(interp, frame, value, positive)
-    elif isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.left, ast.Name):
-        _narrow_none(frame, test, positive)
-    elif (
-        isinstance(test, ast.Call)
-        and isinstance(test.func, ast.Name)
-        and test.func.id == "isinstance"
-        and len(test.args) == 2
-    ):
-        _narrow_instance(interp, frame, test, positive)
-    elif isinstance(test, ast.Name) and positive:
-        found = frame.env.names.get(test.id)
-        if found is not None:
-            frame.env.names[test.id] = present(found)
-
-
-def _narrow_none(frame: Frame, test: ast.Compare, positive: bool) -> None:
-    comparator = test.comparators[0]
-    if not (isinstance(comparator, ast.Constant) and comparator.value is None and isinstance(test.left, ast.Name)):
-        return
-    is_none = isinstance(test.ops[0], ast.Is) is positive
-    found = frame.env.lookup(test.left.id)
-    if found is None or not isinstance(test.ops[0], (ast.Is, ast.IsNot)):
-        return
-    frame.env.names[test.left.id] = NONE if is_none else present(found[1])
-
-
-def _narrow_instance(interp: Interpreter, frame: Frame, test: ast.Call, positive: bool) -> None:
-    subject = test.args[0]
-    if not isinstance(subject, ast.Name):
-        return
-    found = frame.env.lookup(subject.id)
-    wanted = evaluate(interp, frame, test.args[1])
-    if found is None or not isinstance(wanted, ClassVal):
-        return
-    current = found[1]
-    if positive:
-        fitting = [
-            option for option in options(current) if isinstance(option, Obj) and wanted.cls in option.cls.ancestors
-        ]
-        if fitting:
-            frame.env.names[subject.id] = join(*fitting)
-        elif isinstance(current, Unknown):
-            # The object came from somewhere: which level it belongs to is not known, so nothing that depends on it is
-            # claimed.
-            frame.env.names[subject.id] = UNKNOWN
-    elif isinstance(current, UnionVal):
-        rest = [
-            option for option in current.options if not (isinstance(option, Obj) and wanted.cls in option.cls.ancestors)
-        ]
-        if rest:
-            frame.env.names[subject.id] = join(*rest)
 
 
 HANDLERS: dict[type[ast.expr], Callable[..., Value]] = {

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from nnx_lint.model.callables import FuncVal, TransformVal
     from nnx_lint.model.classes import ClassBase
+    from nnx_lint.model.effects import Summary
     from nnx_lint.model.modules import Env, Module
     from nnx_lint.model.values import (
         Obj,
@@ -50,12 +51,15 @@ class Frame:
 
     ``doubts`` counts the reasons why the present statement may not run although the function does (a condition that is
     not known, an early return); ``exits`` the returns, breaks and continues seen so far.
+    ``for_checkers`` says that the present statement is for type checkers only.
     ``branches`` are the arms of ``if``, ``try`` and the like that lead to the present statement, outermost first, as
     (node id, arm) pairs. ``call`` is the call expression in the caller that made this frame, ``None`` for entries;
-    ``scope`` is the innermost trace scope.
+    ``scope`` is the innermost trace scope. ``summary`` is that of a function that runs on its own, ``given`` what its
+    parameters were bound to.
     """
 
     __slots__ = (
+        "abroad",
         "branches",
         "call",
         "caller",
@@ -64,14 +68,17 @@ class Frame:
         "doubts",
         "env",
         "exits",
+        "for_checkers",
         "func",
+        "given",
         "initializing",
         "level",
         "module",
         "receiver",
         "results",
         "scope",
-        "yields",
+        "summary",
+        "yielded",
     )
 
     def __init__(
@@ -96,13 +103,22 @@ class Frame:
         self.scope = scope
         self.cls = cls
         self.receiver = receiver
+        self.abroad: int = caller.abroad if caller is not None else 0
         self.depth: int = caller.depth + 1 if caller is not None else 0
         self.branches: tuple[tuple[int, int], ...] = caller.branches if caller is not None else ()
         self.results: list[Value] = []
+        self.summary: Summary | None = None
+        self.given: dict[str, Value] = {}
         self.doubts = 0
+        self.for_checkers = False
         self.exits = 0
-        self.yields = False
+        self.yielded: list[Value] = []
         self.initializing: Obj | None = caller.initializing if caller is not None else None
+
+    def bind(self, name: str, value: Value) -> None:
+        """Bind a name in the scope of the frame, or in that of the module where it is declared ``global``."""
+        scope = self.module.env if name in self.env.globals else self.env
+        scope.names[name] = value
 
     @property
     def name(self) -> str:

@@ -2,8 +2,10 @@
 
 A module body runs once, in order. Then every function that was defined runs once on its own (an *entry*: parameters
 are what their annotations say, ``self`` is an instance of the class), so that all code is seen; functions that are
-called with known arguments also run at the call, to a bounded depth. Loops run once, with the names that they assign
-unknown at the start; the arms of a branch run one after the other on copies of the scope, which are joined after it.
+called with known arguments also run at the call, to a bounded depth and a bounded number of times; beyond that their
+summary stands in for them (:mod:`~nnx_lint.model.effects`). The body of a loop runs once, and what it leaves is kept
+where another round would leave the same kind; the arms of a branch run one after the other on copies of the scope,
+narrowed by the condition (:mod:`~nnx_lint.model.narrowing`), which are joined after it.
 
 Invariants: the interpreter never raises on any syntax tree; it stops silently when its budget of steps is spent; it
 reports nothing itself but publishes :mod:`~nnx_lint.model.events`.
@@ -13,18 +15,20 @@ from __future__ import annotations
 
 import ast
 import contextlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from nnx_lint.model import expressions, statements
-from nnx_lint.model.callables import BoundMethod, FuncVal, PartialVal, Transformed
+from nnx_lint.model import expressions, imports, modes, statements, tracing
+from nnx_lint.model.callables import BoundMethod, ContextVal, FuncVal, PartialVal, Transformed
 from nnx_lint.model.classes import LibClass, UserClass, library_class
+from nnx_lint.model.definitions import is_declaration
+from nnx_lint.model.effects import Effects
 from nnx_lint.model.events import Mutated
 from nnx_lint.model.frames import Frame, TraceScope
+from nnx_lint.model.heap import Evaluation, touch
 from nnx_lint.model.modules import Env
 from nnx_lint.model.values import (
     NONE,
     UNKNOWN,
-    Array,
     ClassVal,
     Const,
     DictVal,
@@ -52,8 +56,22 @@ MAX_DEPTH = 7
 STEPS_PER_MODULE = 120_000
 """How many statements one module may execute, calls included."""
 
+MAX_DEPTH_ON_HOST = 1
+"""How deep calls are followed outside of traces and constructors, within the module; summaries say the rest."""
+
+MAX_ABROAD_IN_CONSTRUCTION = 1
+"""How deep a constructor's calls into other modules are followed, besides those of the object's own methods."""
+
+MAX_ABROAD_WITH_FUNCTIONS = 2
+"""The same for calls that hand over functions."""
+
+CALLABLES = (FuncVal, BoundMethod, PartialVal, Transformed)
+
 MAX_RUNS = 12
 """How often one function body is executed for calls, besides its own entry."""
+
+MAX_ENTERED = 8
+"""How many functions are run on their own inside of each other, because one asks for the summary of the next."""
 
 MAX_RUNS_IN_CONSTRUCTION = 60
 """The same for calls that a constructor makes: what helper functions return to it is what the object is made of."""
@@ -67,23 +85,45 @@ class Budget(Exception):
 
 
 class Interpreter:
-    """Executes the modules of a project and publishes what happens."""
+    """One evaluation: of a module's body, of the model of a class, or of all functions of a module.
 
-    def __init__(self, project: Project, publish: Callable[[Event], None]) -> None:
+    An evaluation that needs another one starts it, once; it has a budget of its own, publishes for itself, and undoes
+    what it changes elsewhere (:mod:`~nnx_lint.model.heap`). ``module`` is the one that is evaluated, or that has the
+    class; ``used`` are the other evaluations that this one looked at, ``heirs`` the names whose heirs it asked for.
+    """
+
+    evaluators: ClassVar[dict[type[ast.expr], Callable[..., Value]]] = expressions.HANDLERS
+    executors: ClassVar[dict[type[ast.stmt], Callable[..., bool]]] = statements.HANDLERS
+    library: ClassVar[dict[str, Callable[..., Value]]] = {}
+    """What library functions do here, by canonical name, before the tables of the library are asked."""
+
+    def __init__(self, project: Project, listener: Callable[[Event], None], module: Module | None = None) -> None:
         self.project = project
-        self.publish: Callable[[Event], None] = publish
+        self.listener = listener
+        self.publish: Callable[[Event], None] = listener
+        self.module = module
+        self.used: set[Interpreter] = set()
+        self.heirs: set[str] = set()
+        self.failure: Exception | None = None
+        self.partial: Interpreter | None = None
+        self.provisional: list[UserClass] = []
+        self.provisional_functions: list[object] = []
+        self.ended_early = False
+        self.heap = Evaluation()
         self.steps = 0
-        self.runs: dict[int, int] = {}
-        self.pending: dict[int, list[tuple[FuncVal, Frame]]] = {}
-        self.classes: dict[int, list[UserClass]] = {}
+        self.runs: dict[object, int] = {}
+        self.functions: list[tuple[FuncVal, Frame]] = []
+        self.classes: list[UserClass] = []
+        self.transforms: list[tuple[Transformed, Frame]] = []
+        self.ran: set[Transformed] = set()
         self.entered: set[int] = set()
-        self.modelled: set[int] = set()
+        self.adopted: dict[Interpreter, None] = {}
         self.streams: dict[int, set[str]] = {}
-        self.current: Module | None = None
-        self.finished: set[int] = set()
+        self.configured = self.modes = modes.at_entry(module)
+        self.effects = Effects()
+        self.entering = 0
         self.loops: set[int] = set()
         self.loop_facts: dict[int, tuple[set[str], bool]] = {}
-        self.transforms: dict[int, list[tuple[Transformed, Frame]]] = {}
 
     # -- modules
     # ---------------------------------------------------------------------------------------------------------------
@@ -92,65 +132,120 @@ class Interpreter:
         """Execute the body of a module, once. A module that is being executed (an import cycle) is left as far as it
         is.
         """
-        if module.state != "new" or module.source.tree is None:
-            return
-        module.state = "running"
-        frame = Frame(module, module.env)
-        with contextlib.suppress(Budget, RecursionError):
-            self.block(frame, module.source.tree.body)
-        module.state = "done"
+        if module.body is None:
+            module.body = inner = type(self)(self.project, self.project.listen(), module)
+            module.born = inner.heap
+            with inner.evaluating():
+                inner.block(Frame(module, module.env), module.source.tree.body)
+                imports.import_postponed(inner, module)
+            imports.settle(module)
+            module.complete = True
+        self.used.add(module.body)
+
+    def model(self, cls: UserClass) -> Obj:
+        """The model of a class: an instance on which the constructor ran, once.
+
+        A class that is being modelled (a recursive structure) is left as far as it is; models that came out of that are
+        made again when they are asked for on their own, so that it does not matter which of them came first.
+        """
+        from nnx_lint.model.construct import build_model
+
+        if cls.model is None:
+            inner = cls.modelled = Interpreter(self.project, self.project.listen(), cls.module)
+            if self.publish is _ignore and cls.born is self.heap:
+                inner.publish = _ignore  # code that is meant to fail makes the class, and the only instance
+            with inner.evaluating():
+                model = cls.model = Obj(cls, 0)
+                if cls.node in self.project.modelling:
+                    cls.dynamic = True  # a constructor defines its own class anew, and would do so without end
+                else:
+                    self.project.modelling.add(cls.node)
+                    try:
+                        build_model(inner, cls, model)
+                    finally:
+                        self.project.modelling.discard(cls.node)
+            if inner.partial is not None:
+                inner.partial.provisional.append(cls)
+        else:
+            model = cls.model
+            self.project.note_partial(cls.modelled)
+        if cls.modelled is not None:
+            self.used.add(cls.modelled)
+            if cls.module is self.module:
+                self.adopt(cls.modelled)
+        return model
+
+    @contextlib.contextmanager
+    def evaluating(self) -> Generator[None, None, None]:
+        """Evaluate in here, until the end or until the budget is spent. A crash ends it too, and is noted."""
+        running = self.project.running
+        depth = len(running)
+        running.append(self)
+        with self.heap:
+            try:
+                yield
+            except (Budget, RecursionError):
+                self.ended_early = True
+            except Exception as error:
+                self.failure = error
+        del running[depth:]
+        for cls in self.provisional:
+            cls.model = cls.modelled = None
+        self.provisional.clear()
+        for key in self.provisional_functions:
+            self.project.functions.pop(key, None)
+        self.provisional_functions.clear()
+
+    def adopt(self, other: Interpreter) -> None:
+        """See to what another evaluation of the same module has defined, and take over what it has seen."""
+        if other is not self and other not in self.adopted:
+            self.adopted.update({**other.adopted, other: None})
+            self.functions += other.functions
+            self.classes += other.classes
+            self.transforms += other.transforms
+            self.entered |= other.entered
+            self.ran |= other.ran
 
     def check(self, module: Module) -> None:
         """Execute a module and every function in it."""
-        self.steps = 0
-        self.current = module
+        self.module = module
+        self.configured = self.modes = modes.at_entry(module)
         self.load(module)
-        try:
-            self.run_pending(module)
-        except (Budget, RecursionError):
-            self.pending.pop(id(module), None)
-            self.classes.pop(id(module), None)
-            self.transforms.pop(id(module), None)
-        self.finished.add(id(module))
+        if module.body is not None:
+            self.adopt(module.body)
+        with self.evaluating():
+            self.run_pending()
 
-    def run_pending(self, module: Module) -> None:
+    def run_pending(self) -> None:
         """Run the entries of all functions that the module defines, transformed ones under their transform."""
-        from nnx_lint.model.construct import model_of
-
-        functions = self.pending.setdefault(id(module), [])
-        classes = self.classes.setdefault(id(module), [])
-        transforms = self.transforms.setdefault(id(module), [])
-        while classes or functions or transforms:
-            if classes:
-                model_of(self, classes.pop(0))
+        while self.classes or self.functions or self.transforms:
+            if self.classes:
+                self.model(self.classes.pop(0))
             # Functions first: one may call a transformed function with arguments that are known, or in a mode.
-            elif functions:
-                func, frame = functions.pop(0)
+            elif self.functions:
+                func, frame = self.functions.pop(0)
                 if id(func.node) not in self.entered:
                     self.enter(func, frame)
             else:
-                transformed, frame = transforms.pop(0)
-                if not transformed.ran:
+                transformed, frame = self.transforms.pop(0)
+                if transformed not in self.ran:
                     self.enter_transformed(transformed, frame)
 
     def defined(self, func: FuncVal, frame: Frame) -> None:
         """Note that a function was defined, so that its body is seen even if nobody calls it."""
-        self.pending.setdefault(id(func.module), []).append((func, frame))
+        if func.module is self.module:
+            self.functions.append((func, frame))
 
     def defined_class(self, cls: UserClass) -> None:
         """Note that an NNX class was defined, so that its model is built even if nobody makes an instance."""
-        if id(cls.node) not in self.entered:  # a constructor can define the class anew, and without end
+        # A constructor can define the class anew, and without end.
+        if cls.module is self.module and id(cls.node) not in self.entered:
             self.entered.add(id(cls.node))
-            self.classes.setdefault(id(cls.module), []).append(cls)
+            self.classes.append(cls)
 
     def transformed(self, transformed: Transformed, frame: Frame) -> None:
         """Note that a function was transformed, so that its body is seen under the transform in any case."""
-        caller = frame
-        while caller.caller is not None:
-            caller = caller.caller
-        # The module that called for it sees to it, unless nothing more of that module will run.
-        module = self.current if self.current is not None and id(caller.module) in self.finished else caller.module
-        self.transforms.setdefault(id(module), []).append((transformed, frame))
+        self.transforms.append((transformed, frame))
 
     # -- functions
     # -------------------------------------------------------------------------------------------------------------
@@ -158,22 +253,26 @@ class Interpreter:
     def enter(self, func: FuncVal, frame: Frame) -> None:
         """Run a function on its own: parameters are what their annotations and defaults say."""
         self.entered.add(id(func.node))
+        self.modes = self.configured
         env = Env("function", func.env, func)  # type: ignore[arg-type]
         # Defined under a transform, but not seen to be called: it may as well run on the host, outside of every trace.
         entry = Frame(func.module, env, func=func, level=frame.level, cls=func.cls)
         receiver = self.receiver_of(func)
         self.bind_entry(entry, func, receiver)
-        self.body(entry, func)
+        self.effects.begin(entry, func)
+        self.effects.end(entry, self.body(entry, func))
 
     def enter_transformed(self, transformed: Transformed, frame: Frame) -> None:
         """Run a transformed function that nobody called, with fresh arguments of the inner level."""
-        transformed.ran = True
+        self.ran.add(transformed)
+        self.modes = self.configured
         func = transformed.func
         receiver = self.receiver_of(func) if isinstance(func, FuncVal) else None
         self.run_under(frame, transformed.applied, func, [], {}, None, receiver=receiver)
 
     def receiver_of(self, func: FuncVal) -> Value | None:
         """What ``self`` (or ``cls``) is in a method run on its own."""
+        func = func.wrapped
         if func.cls is None or isinstance(func.node, ast.Lambda):
             return None
         if "staticmethod" in func.decorators:
@@ -222,8 +321,10 @@ class Interpreter:
         if parameter.annotation is not None:
             annotated = expressions.annotation_value(self, frame, parameter.annotation)
             return annotated if default is None else join(annotated, default)
-        if default is None and self.takes_streams(func, parameter.arg, frame):
-            return self.instance(RNGS, frame.level)
+        optional = isinstance(default, Const) and default.value is None
+        if (default is None or optional) and self.takes_streams(func, parameter.arg, frame):
+            streams = self.instance(RNGS, frame.level)
+            return join(streams, NONE) if optional else streams
         return ParameterVal(parameter.arg, default is None)
 
     def takes_streams(self, func: FuncVal, name: str, frame: Frame) -> bool:
@@ -246,9 +347,15 @@ class Interpreter:
             value = expressions.evaluate(self, frame, node.body)
             statements.returned(self, frame, node.body, value)
             return value
+        if is_declaration(func):
+            return expressions.annotation_value(self, frame, node.returns) if node.returns is not None else UNKNOWN
         ended = self.block(frame, node.body)
-        if frame.yields or isinstance(node, ast.AsyncFunctionDef):
+        if isinstance(node, ast.AsyncFunctionDef):
             return UNKNOWN
+        if "contextlib.contextmanager" in func.decorators:
+            return ContextVal(join(*frame.yielded) if frame.yielded else UNKNOWN)
+        if frame.yielded:
+            return Seq("generator", frame.yielded, frame.level, exact=False)
         if not ended:
             frame.results.append(NONE)
         return join(*frame.results) if frame.results else UNKNOWN
@@ -264,24 +371,17 @@ class Interpreter:
         receiver: Value | None = None,
         level: int | None = None,
         scope: TraceScope | None = None,
-        fresh_unknown: bool = False,
     ) -> Value:
         """Run a function with arguments. ``None`` in ``args`` is a starred argument: the parameters from there on are
         unknown.
         """
-        runs = self.runs.get(id(func.node), 0)
+        runs = self.runs.get(func.key, 0)
         # A constructor runs once for each class, with the methods that it calls: all that it assigns must be seen.
         constructing = receiver is not None and receiver is frame.initializing
         limited = runs >= (MAX_RUNS_IN_CONSTRUCTION if frame.initializing is not None else MAX_RUNS)
-        if frame.depth >= MAX_DEPTH or (limited and scope is None and not constructing) or self.active(frame, func):
-            if constructing and isinstance(receiver, Obj):
-                receiver.assumed = True
-            return UNKNOWN
-        self.runs[id(func.node)] = runs + 1
-        env = Env("function", func.env, func)  # type: ignore[arg-type]
         inner = Frame(
             func.module,
-            env,
+            Env("function", func.env, func),  # type: ignore[arg-type]
             func=func,
             caller=frame,
             call=node,
@@ -290,13 +390,83 @@ class Interpreter:
             cls=func.cls,
             receiver=receiver,
         )
+        abroad = func.module is not self.module
+        if abroad and not inner.scope and not constructing:
+            inner.abroad += 1
+        given = [receiver, *args] if receiver is not None else list(args)
+        if inner.scope or constructing:
+            far = False
+        elif frame.initializing is not None:
+            far = inner.abroad > MAX_ABROAD_IN_CONSTRUCTION
+        elif any(isinstance(value, CALLABLES) for value in (*args, *keywords.values())):
+            far = inner.abroad > MAX_ABROAD_WITH_FUNCTIONS  # it may apply a transform to what it is given
+        else:
+            far = abroad or frame.depth >= MAX_DEPTH_ON_HOST
+        limited = (limited and scope is None and not constructing) or far
+        if frame.depth >= MAX_DEPTH or limited or self.active(frame, func):
+            if constructing and isinstance(receiver, Obj):
+                touch(receiver)
+                receiver.assumed = True
+            return self.summarised(inner, func, given, keywords) if scope is None else UNKNOWN
+        self.runs[func.key] = runs + 1
         if scope is not None:
             scope.frame = inner
-        self.bind(inner, func, [receiver, *args] if receiver is not None else list(args), keywords)
-        value = self.body(inner, func)
-        if frame.env.kind == "function" and inner.yields:
+        elif frame.scope and frame.scope[-1].frame is frame and is_wrapper_of(frame.func, func):
+            frame.scope[-1].frame = inner  # a wrapper stands for what it wraps
+        self.bind(inner, func, given, keywords)
+        return self.body(inner, func)
+
+    def summarised(self, frame: Frame, func: FuncVal, args: list[Value | None], keywords: dict[str, Value]) -> Value:
+        """A call of a function whose body is not executed for it, in the frame in which it would have been."""
+        names = (parameter.arg for parameter in (*func.node.args.posonlyargs, *func.node.args.args))
+        given = dict(zip(names, (value if value is not None else UNKNOWN for value in args), strict=False)) | keywords
+        self.enter_now(frame, func)
+        effects = self.effects if self.effects.of(func) is not None else self.alone(func)
+        if effects is None or effects.of(func) is None:
+            self.effects.called(frame, func, given)
             return UNKNOWN
-        return value
+        return effects.apply(self, frame, func, given)
+
+    def alone(self, func: FuncVal) -> Effects | None:
+        """What a function does that runs on its own, once for the whole project; ``None`` if it is a closure.
+
+        Its module sees to what is to be said of it.
+        """
+        scope = func.env
+        if isinstance(scope, Env) and scope.kind == "class":
+            scope = scope.parent
+        if not isinstance(scope, Env) or scope.kind != "module":
+            return None
+        functions = self.project.functions
+        inner = functions.get(func.key)
+        if inner is None:
+            inner = functions[func.key] = Interpreter(self.project, _ignore, func.module)
+            with inner.evaluating():
+                inner.enter(func, Frame(func.module, func.module.env))
+            if inner.partial is not None:
+                inner.partial.provisional_functions.append(func.key)
+        else:
+            self.project.note_partial(inner)
+        self.used.add(inner)
+        return inner.effects
+
+    def enter_now(self, frame: Frame, func: FuncVal) -> None:
+        """Run a function on its own before its turn, because its summary is asked for."""
+        if id(func.node) in self.entered or self.entering == MAX_ENTERED or self.active(frame.caller, func):
+            return
+        found = next((where for each, where in self.functions if each.node is func.node), None)
+        if found is not None:
+            configured = self.modes
+            self.entering += 1
+            self.enter(func, found)
+            self.entering -= 1
+            self.modes = configured
+
+    def constructed(self, obj: Obj) -> Obj:
+        """An instance of a project class that a call of the class has just made: what is known of it is its class, and
+        what its parameters hand to attributes.
+        """
+        return obj
 
     def construct_under(self, frame: Frame, obj: Obj, func: FuncVal, args: Arguments) -> None:
         """Run a constructor for what it does to captured arguments; all else is known from the model of the class."""
@@ -315,11 +485,11 @@ class Interpreter:
         finally:
             self.publish = publish
 
-    def active(self, frame: Frame, func: FuncVal) -> bool:
+    def active(self, frame: Frame | None, func: FuncVal) -> bool:
         """Whether the function is being executed already (recursion)."""
-        current: Frame | None = frame
+        current = frame
         while current is not None:
-            if current.func is not None and current.func.node is func.node:
+            if current.func is not None and current.func.key == func.key:
                 return True
             current = current.caller
         return False
@@ -334,7 +504,7 @@ class Interpreter:
         for position, parameter in enumerate(parameters):
             given = certain[position] if position < len(certain) else keywords.get(parameter.arg)
             if given is None:
-                given = self.missing(frame, func, parameter, starred)
+                given = self.missing(frame, func, parameter, starred or "**" in keywords)
             elif isinstance(given, Unknown) and parameter.annotation is not None:
                 given = expressions.annotation_value(self, frame, parameter.annotation)
             names[parameter.arg] = given
@@ -356,13 +526,10 @@ class Interpreter:
     # ------------------------------------------------------------------------------------------------------------
 
     @contextlib.contextmanager
-    def failing(self, module: Module) -> Generator[None, None, None]:
+    def failing(self) -> Generator[None, None, None]:
         """Code that is meant to fail runs in here: nothing of it is published, nor what it defines seen on its own."""
         publish = self.publish
-        queues: tuple[list[Any], ...] = (
-            self.pending.setdefault(id(module), []),
-            self.transforms.setdefault(id(module), []),
-        )
+        queues: tuple[list[Any], ...] = (self.functions, self.transforms)
         lengths = [len(queue) for queue in queues]
         self.publish = _ignore
         try:
@@ -383,88 +550,10 @@ class Interpreter:
         *,
         receiver: Value | None = None,
     ) -> Value:
-        """Run a function value under a transform: at the next trace level, with arguments of that level.
-
-        What a bound method, an instance, a partial or a static argument brings along is captured and keeps its level;
-        ``receiver`` is the ``self`` of a decorated method, which is an argument like any other.
+        """Run a function value under a transform; ``receiver`` is the ``self`` of a decorated method, an argument like
+        any other.
         """
-        held: list[tuple[Value, str]] = []
-        bound: list[Value | None] = []
-        named: dict[str, Value] = {}
-        instance: Value | None = None
-        while not isinstance(func, FuncVal):
-            if isinstance(func, Transformed) and not applied.row.level:
-                func.ran = True
-                return self.run_under(
-                    frame, func.applied, func.func, [*bound, *args], {**named, **keywords}, node, receiver=receiver
-                )
-            if isinstance(func, Transformed):
-                func.ran = True  # the outer transform decides what is captured; the inner one adds a level of its own
-                func = func.func
-            elif isinstance(func, PartialVal):
-                bound = [*func.args, *bound]
-                named = {**func.keywords, **named}
-                held.extend((value, "partial") for value in (*func.args, *func.keywords.values()))
-                func = func.func
-            elif isinstance(func, BoundMethod) and func.func is not None:
-                instance = func.receiver
-                held.append((instance, "bound"))
-                func = func.func
-            elif isinstance(func, Obj) and isinstance(func.cls, UserClass) and func.cls.find("__call__"):
-                instance = func
-                held.append((instance, "transformed"))
-                func = func.cls.find("__call__")[1]  # type: ignore[index]
-            elif isinstance(func, (Obj, BoundMethod)):
-                return self.run_native(frame, applied, func, [*bound, *args], {**named, **keywords}, held)
-            else:
-                return UNKNOWN
-        self.entered.add(id(func.node))
-        if not applied.row.level:
-            first = instance if instance is not None else receiver
-            return self.call_function(frame, func, [*bound, *args], {**named, **keywords}, node, receiver=first)
-        level = frame.level + 1
-        shift = 0 if receiver is None else 1
-        kept = kept_positions(applied, func, len(args) + shift)
-        if receiver is not None and 0 not in kept:
-            receiver = refresh(receiver, level)
-        fresh = [
-            value if value is None or position + shift in kept else refresh(value, level)
-            for position, value in enumerate(args)
-        ]
-        fresh_named = {name: refresh(value, level) for name, value in keywords.items()}
-        scope = TraceScope(applied, level, tuple(held))
-        first = instance if instance is not None else receiver
-        return self.call_function(
-            frame, func, [*bound, *fresh], {**named, **fresh_named}, node, receiver=first, level=level, scope=scope
-        )
-
-    def run_native(
-        self,
-        frame: Frame,
-        applied: TransformVal,
-        func: Obj | BoundMethod,
-        args: list[Value | None],
-        keywords: dict[str, Value],
-        held: list[tuple[Value, str]],
-    ) -> Value:
-        """Run a library object, or a method of one, under a transform."""
-        from nnx_lint.model.calls import Arguments, invoke
-
-        if not applied.row.level:
-            return UNKNOWN
-        receiver, how = (func, "transformed") if isinstance(func, Obj) else (func.receiver, "bound")
-        scope = TraceScope(applied, frame.level + 1, (*held, (receiver, how)))
-        inner = Frame(
-            frame.module,
-            Env("function", frame.env),
-            caller=frame,
-            call=applied.node,
-            level=scope.level,
-            scope=(*frame.scope, scope),
-        )
-        scope.frame = inner
-        name = f"it.{func.name}" if isinstance(func, BoundMethod) else "it"
-        return invoke(self, inner, func, Arguments(applied.node, args, keywords, []), applied.node, name)
+        return tracing.run_under(self, frame, applied, func, args, keywords, node, receiver)
 
     # -- statements
     # ------------------------------------------------------------------------------------------------------------
@@ -475,7 +564,7 @@ class Interpreter:
             self.steps += 1
             if self.steps > STEPS_PER_MODULE:
                 raise Budget
-            handler = statements.HANDLERS.get(type(statement))
+            handler = self.executors.get(type(statement))
             if handler is not None and handler(self, frame, statement):
                 return True
         return False
@@ -490,71 +579,10 @@ class Interpreter:
         return obj
 
 
+def is_wrapper_of(wrapper: FuncVal | None, func: FuncVal) -> bool:
+    """Whether a decorator put a function in place of another."""
+    return wrapper is not None and isinstance(wrapper.wraps, FuncVal) and wrapper.wraps.node is func.node
+
+
 def _ignore(event: Event) -> None:
     """Publish nothing."""
-
-
-def kept_positions(applied: TransformVal, func: FuncVal, count: int) -> set[int]:
-    """Positions of arguments that a transform hands to the function as they are, so that these count as captured.
-
-    ``jax.grad`` and its like do so with arguments that they do not differentiate, others with static ones.
-    """
-    from nnx_lint.model.library import literal_positions
-    from nnx_rules.transforms import Arguments
-
-    everything = set(range(count))
-    if applied.row.arguments is Arguments.SHARED:
-        argnums = literal_positions(applied.keywords.get("argnums"), default=(0,))
-        return everything.difference(argnums) if argnums is not None and min(argnums, default=0) >= 0 else set()
-    parameters = [item.arg for item in (*func.node.args.posonlyargs, *func.node.args.args)]
-    kept: set[int] = set()
-    for option in applied.row.static_options:
-        value = applied.keywords.get(option)
-        if option.endswith("names"):
-            names = value.items if isinstance(value, Seq) else [value]
-            kept.update(
-                parameters.index(item.value)
-                for item in names
-                if isinstance(item, Const) and isinstance(item.value, str) and item.value in parameters
-            )
-        else:
-            kept.update(literal_positions(value, default=()) or ())
-    return kept
-
-
-def refresh(value: Value, level: int) -> Value:
-    """The value as it arrives on the other side of a transform: the same, but created at ``level``."""
-    return _refresh(value, level, {})
-
-
-def _refresh(value: Value, level: int, seen: dict[int, Value]) -> Value:
-    if id(value) in seen:
-        return seen[id(value)]
-    from nnx_lint.model.values import StateVal, UnionVal
-
-    if isinstance(value, Array):
-        return Array(level)
-    if isinstance(value, Obj):
-        copy = Obj(value.cls, level, value.args, value.node)
-        copy.assumed = value.assumed
-        copy.training = value.training
-        copy.origin = value.origin
-        copy.template = value
-        seen[id(value)] = copy
-        return copy
-    if isinstance(value, Seq):
-        fresh = Seq(value.type, (), level, exact=value.exact, node=value.node)
-        seen[id(value)] = fresh
-        fresh.items = [_refresh(item, level, seen) for item in value.items]
-        fresh.sure = [_refresh(item, level, seen) for item in value.sure]
-        return fresh
-    if isinstance(value, DictVal):
-        table = DictVal((), level, exact=value.exact, node=value.node)
-        seen[id(value)] = table
-        table.items = [(key, _refresh(item, level, seen)) for key, item in value.items]
-        return table
-    if isinstance(value, StateVal):
-        return StateVal(value.of, level, value.wanted)
-    if isinstance(value, UnionVal):
-        return join(*(_refresh(option, level, seen) for option in value.options))
-    return value

@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 from nnx_lint.model.attributes import attribute_names, attribute_of
 from nnx_lint.model.callables import FuncVal
 from nnx_lint.model.classes import ClassBase, LibClass, UserClass
+from nnx_lint.model.heap import touch
 from nnx_lint.model.members import is_settled
+from nnx_lint.model.strings import HOLE
 from nnx_lint.model.values import (
     UNKNOWN,
     Array,
@@ -157,6 +159,10 @@ class _Collector:
             held = attr.value
             if name == "[]":
                 self.sequence(held, path, obj)
+            elif HOLE in name:
+                self.found.complete = False  # attributes with computed names: who knows how many
+                if self.is_certain(attr) and not _is_static(attr):
+                    self.visit(held, (*path, UNKNOWN_PART), obj)
             elif self.is_certain(attr):
                 if not _is_static(attr):
                     self.visit(held, (*path, name), obj)
@@ -239,6 +245,7 @@ def forget_variables(value: Value, kinds: Sequence[ClassBase] | None, seen: set[
         if not held.cls.is_variable:
             forget_variables(held, kinds, seen)
         elif related:
+            touch(value)
             attr.value = UNKNOWN
 
 

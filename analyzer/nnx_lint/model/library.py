@@ -5,13 +5,18 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from nnx_lint.model import attributes, events, python
+from nnx_lint.model import attributes, events, modes, python
 from nnx_lint.model.arrays import array_call
-from nnx_lint.model.callables import BoundMethod, PartialVal, TransformVal
+from nnx_lint.model.callables import BoundMethod, FuncVal, PartialVal, TransformVal
 from nnx_lint.model.classes import LibClass, UserClass, library_class
+from nnx_lint.model.crossing import refresh
 from nnx_lint.model.expressions import element_of, text_of
+from nnx_lint.model.heap import touch
 from nnx_lint.model.leaves import forget_variables
+from nnx_lint.model.members import fill_container
+from nnx_lint.model.strings import formatted
 from nnx_lint.model.values import (
+    NONE,
     STRING,
     UNKNOWN,
     Array,
@@ -41,24 +46,24 @@ if TYPE_CHECKING:
     Handler = Callable[[Interpreter, Frame, Arguments, ast.AST, str], Value]
 
 
-def literal_positions(value: Value | None, default: tuple[int, ...]) -> tuple[int, ...] | None:
-    """Argument numbers written as a literal int or tuple of ints; ``None`` if they are not known."""
-    if value is None:
-        return default
-    if isinstance(value, Const) and isinstance(value.value, int):
-        return (value.value,)
-    if isinstance(value, Seq) and value.exact and all(isinstance(item, Const) for item in value.items):
-        return tuple(item.value for item in value.items if isinstance(item, Const) and isinstance(item.value, int))
-    return None
-
-
 # -- instances of library classes
 # ----------------------------------------------------------------------------------------------
 
 
 def library_member(obj: Obj, name: str) -> Value:
-    """An attribute of an instance of a library class (or of a project class below one) that has not been assigned."""
-    return BoundMethod(obj, name) if obj.cls.library is not None else UNKNOWN
+    """An attribute of an instance of a library class (or of a project class below one) that has not been assigned.
+
+    On a project class it may be an attribute that is set from outside, unless it is known to be a method.
+    """
+    specs = [item.spec for item in obj.cls.ancestors if isinstance(item, LibClass) and item.spec is not None]
+    if any(member.path == (name,) for spec in specs for member in spec.members or ()):
+        return UNKNOWN  # the options that decide whether it is there are not known
+    known = isinstance(obj.cls, LibClass) or name in {"__call__", "__setattr__"} or effect_of(obj, name) is not None
+    return BoundMethod(obj, name) if known or obj.cls.library in OPEN_FACES else UNKNOWN
+
+
+OPEN_FACES = frozenset(library_class(name) for name in ("nnx.Rngs", "nnx.RngStream", "nnx.List", "nnx.Dict"))
+"""Classes whose instances have methods of any name, or whose methods are known elsewhere."""
 
 
 def effect_of(obj: Obj, method: str) -> api.Effect | None:
@@ -75,12 +80,22 @@ def effect_of(obj: Obj, method: str) -> api.Effect | None:
     return None
 
 
+def drawn_from(obj: Obj, method: str, args: Arguments) -> Obj | None:
+    """The random streams among the arguments that a method of a library object draws from."""
+    for item in obj.cls.ancestors:
+        position = dict(item.spec.drawing).get(method) if isinstance(item, LibClass) and item.spec is not None else None
+        if position is not None:
+            given = args.get(position, "rngs")
+            return given if isinstance(given, Obj) and given.cls.derives_from("nnx.Rngs") else None
+    return None
+
+
 def certainly_stateful(obj: Obj, args: Arguments) -> bool:
     """Whether calling a layer certainly updates its state: none of the options that switch it off may be in force."""
     library = obj.cls.library
     if library is None or library.spec is None:
         return False
-    if obj.args is None or "**" in args.keywords:
+    if obj.args is None or "**" in args.keywords or not args.keywords.keys().isdisjoint(library.spec.pure_with):
         return False
     for name, value in library.spec.stateful_when:
         given = args.keywords.get(name, obj.args.get(name))
@@ -149,7 +164,13 @@ def _keyword_text(node: ast.AST, name: str) -> str:
     return next((text_of(item.value) for item in keywords if item.arg == name), name)
 
 
-STATE_OF = {"BatchNorm": "BatchStat", "Dropout": "RngCount", "SpectralNorm": "BatchStat"}
+STATE_OF = {
+    "BatchNorm": "BatchStat",
+    "Bidirectional": "RngCount",
+    "Dropout": "RngCount",
+    "RNN": "RngCount",
+    "SpectralNorm": "BatchStat",
+}
 ARRAY_LAYERS = frozenset(
     {
         "Linear",
@@ -176,16 +197,21 @@ def call_library_method(
         return UNKNOWN
     if isinstance(receiver, StateVal) and method.name in {"split", "filter"}:
         return shared_out(receiver, args.positional, frame)
+    if isinstance(receiver, Const) and isinstance(receiver.value, str):
+        if method.name == "format":
+            return formatted(receiver.value)
+        return STRING if method.name in {"join", "lower", "upper", "strip"} else UNKNOWN
     if not isinstance(receiver, Obj):
-        return (
-            STRING
-            if isinstance(receiver, Const) and method.name in {"join", "format", "lower", "upper", "strip"}
-            else UNKNOWN
-        )
+        return UNKNOWN
     if method.name == "__call__":
         return call_library_object(interp, frame, receiver, args, node, name)
     if method.name == "__new__":
         return receiver
+    if method.name == "__setattr__":
+        return python.set_by_name(interp, frame, receiver, name.rpartition(".")[0] or name, args, node)
+    if method.name == "__init__":
+        fill_container(frame, receiver, args)
+        return NONE
     text = name.rpartition(".")[0] or name
     if receiver.cls.is_variable:
         if method.name in api.VARIABLE_WRITES:
@@ -207,6 +233,9 @@ def call_library_method(
     if receiver.cls.derives_from("nnx.Dict") and method.name in {"update", "pop", "clear", "setdefault"}:
         attributes.mutate(interp, frame, receiver, text, f"`.{method.name}(...)`", "write", node)
         return UNKNOWN
+    if (source := drawn_from(receiver, method.name, args)) is not None:
+        where = args.node_of(args.positional.index(source) if source in args.positional else -1, "rngs")
+        attributes.mutate(interp, frame, source, text_of(where or node), f"`{name}(...)`", "draw", node, "RngCount")
     effect = effect_of(receiver, method.name)
     if effect is api.Effect.SETS_ATTRIBUTES:
         attributes.set_training(receiver, _mode_after(method.name, args))
@@ -255,6 +284,7 @@ def _list_method(interp: Interpreter, frame: Frame, receiver: Obj, method: str, 
         value = element_of(given, frame.level) if method == "extend" else attributes.untagged(given)
         attributes.added(interp, frame, held, value, at_end=method == "append")
     else:
+        touch(held)
         held.exact = False
         held.sure.clear()
     return element_of(held, frame.level) if method == "pop" else UNKNOWN
@@ -276,12 +306,15 @@ def _draw(interp: Interpreter, frame: Frame, rngs: Obj, method: str, node: ast.A
 def call_library(interp: Interpreter, frame: Frame, callee: Ext, args: Arguments, node: ast.AST, name: str) -> Value:
     """Call a library function by its canonical name."""
     canonical = callee.name
-    handler = HANDLERS.get(canonical)
+    handler = interp.library.get(canonical) or HANDLERS.get(canonical)
     if handler is not None:
         return handler(interp, frame, args, node, name)
     row = transforms.find(canonical)
     if row is not None:
-        return _transform(interp, frame, row, args, node, name)
+        return _transform(interp, frame, row, canonical, args, node, name)
+    if canonical in modes.SETTERS:
+        interp.modes = modes.changed(interp.modes, canonical, args.get(0))
+        return UNKNOWN
     if canonical in api.INPLACE_FUNCTIONS:
         target = args.get(0)
         where = args.node_of(0)
@@ -307,16 +340,23 @@ class FilterVal(Value):
 
 
 def _transform(
-    interp: Interpreter, frame: Frame, row: transforms.Transform, args: Arguments, node: ast.AST, name: str
+    interp: Interpreter,
+    frame: Frame,
+    row: transforms.Transform,
+    canonical: str,
+    args: Arguments,
+    node: ast.AST,
+    name: str,
 ) -> Value:
     from nnx_lint.model.calls import apply_transform, call_now
 
     if row.form is transforms.Form.CALL:
-        return call_now(interp, frame, row, args, node, name)
+        return call_now(interp, frame, row, canonical, args, node, name)
     argument = row.functions[0]
     func = args.get(argument.position, argument.keyword)
     options = {key: value for key, value in args.keywords.items() if key != argument.keyword}
-    applied = TransformVal(row, name, options, node, frame.module)
+    configured = modes.of_transform(canonical, args.keywords, interp.modes)
+    applied = TransformVal(row, name, options, node, frame.module, configured)
     if func is None:
         return applied if not args.positional else UNKNOWN
     where = args.node_of(argument.position, argument.keyword) or node
@@ -351,6 +391,17 @@ def _partial(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, 
         return UNKNOWN
     rest = [value for value in args.positional[1:] if value is not None]
     return PartialVal(func, rest, args.keywords)
+
+
+def _wraps(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
+    return PartialVal(Ext("functools.update_wrapper"), [], {"wrapped": args.get(0, "wrapped") or UNKNOWN})
+
+
+def _update_wrapper(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
+    wrapper = args.get(0, "wrapper") or UNKNOWN
+    if isinstance(wrapper, FuncVal):
+        wrapper.wraps = args.get(1, "wrapped")
+    return wrapper
 
 
 def _split(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
@@ -417,8 +468,6 @@ def _merge(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, na
     of = present(graphdef.of)
     if not isinstance(of, Obj):
         return UNKNOWN
-    from nnx_lint.model.interpreter import refresh
-
     merged = refresh(of, frame.level)
     if isinstance(merged, Obj):
         merged.origin = (frame.module, node)
@@ -443,8 +492,6 @@ def _merged_level(frame: Frame, args: Arguments) -> tuple[int | None, bool]:
 
 
 def _same(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
-    from nnx_lint.model.interpreter import refresh
-
     value = args.get(0)
     return refresh(value, frame.level) if isinstance(value, (Obj, StateVal)) else UNKNOWN
 
@@ -463,13 +510,29 @@ def _register(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST,
     """``jax.tree_util.register_*(Class, ...)``: instances are containers from here on."""
     cls = args.get(0)
     if isinstance(cls, ClassVal) and isinstance(cls.cls, UserClass):
+        touch(cls.cls)
         cls.cls.registered_container = True
     return cls if cls is not None else UNKNOWN
+
+
+def _dataclass(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
+    """A dataclass decorator that is called on a class."""
+    cls = args.get(0)
+    if isinstance(cls, ClassVal) and isinstance(cls.cls, UserClass):
+        touch(cls.cls)
+        cls.cls.made_dataclass = True
+    return cls if cls is not None else UNKNOWN
+
+
+def _dataclass_container(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
+    _dataclass(interp, frame, args, node, name)
+    return _register(interp, frame, args, node, name)
 
 
 def _register_data(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
     cls = args.get(0)
     if isinstance(cls, ClassVal) and isinstance(cls.cls, UserClass):
+        touch(cls.cls)
         cls.cls.registered_data = True
     return cls if cls is not None else UNKNOWN
 
@@ -480,6 +543,8 @@ HANDLERS: dict[str, Handler] = {
     "nnx.static": _tag(Tag.STATIC),
     "dataclasses.field": _field,
     "functools.partial": _partial,
+    "functools.wraps": _wraps,
+    "functools.update_wrapper": _update_wrapper,
     "jax.tree_util.Partial": _partial,
     "nnx.split": _split,
     "nnx.state": _state,
@@ -499,4 +564,6 @@ HANDLERS: dict[str, Handler] = {
     "jax.tree_util.register_dataclass": _register,
     "jax.tree_util.register_static": _register,
     "nnx.register_data_type": _register_data,
+    **dict.fromkeys(("nnx.dataclass", "dataclasses.dataclass"), _dataclass),
+    **dict.fromkeys(("flax.struct.dataclass", "chex.dataclass"), _dataclass_container),
 }

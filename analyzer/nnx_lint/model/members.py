@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from nnx_lint.model import attributes
 from nnx_lint.model.classes import LibClass, library_class
 from nnx_lint.model.expressions import element_of, text_of
+from nnx_lint.model.heap import touch
 from nnx_lint.model.values import NONE, UNKNOWN, Array, Attr, Const, DictVal, Obj, ParameterVal, Seq, Value
 
 if TYPE_CHECKING:
@@ -105,6 +106,17 @@ CONSTRUCTORS: dict[str, Callable[[Frame, Obj, Arguments], None]] = {
 }
 
 
+def fill_container(frame: Frame, obj: Obj, args: Arguments) -> None:
+    """Give an instance of a project class below a container of the library the elements it is made with."""
+    library = obj.cls.library
+    if library is not None and library.canonical in CONTAINERS:
+        touch(obj)
+        CONSTRUCTORS[library.canonical](frame, obj, args)
+
+
+CONTAINERS = frozenset({"nnx.List", "nnx.Dict", "nnx.Sequential"})
+
+
 def library_instance(obj: Obj, args: dict[str, Value] | None) -> None:
     """Give an instance of a library class what it holds for these constructor arguments."""
     cls = obj.cls
@@ -164,7 +176,7 @@ def _is_given(args: dict[str, Value] | None, name: str) -> bool | None:
     if isinstance(value, Const):
         return bool(value.value)
     # A parameter without a default is given something by every caller; what switches a member off is a literal.
-    certain = isinstance(value, Obj) or (isinstance(value, ParameterVal) and value.required and name == "rngs")
+    certain = isinstance(value, (Obj, Seq)) or (isinstance(value, ParameterVal) and value.required and name == "rngs")
     return True if certain else None
 
 

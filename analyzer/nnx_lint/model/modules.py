@@ -3,21 +3,26 @@
 A *project* is the files that were asked for, plus those they import, as far as these lie in the same source trees. A
 module knows its dotted name, its file, and its global names once it has been executed abstractly.
 
-Invariants: a file is read once; a module outside the source trees of the files is a library and never read; executing
-a module never imports anything.
+Invariants: a file is read once, and is one module whatever names lead to it; a module outside the source trees of the
+files (:mod:`~nnx_lint.model.layout`) is a library and never read; executing a module never imports anything.
 """
 
 from __future__ import annotations
 
+import ast
 import os
 from typing import TYPE_CHECKING
 
+from nnx_lint.model import heap
+from nnx_lint.model.layout import Layout, Place
 from nnx_lint.source import SourceError, SourceFile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from nnx_lint.model.callables import FuncVal
+    from nnx_lint.model.events import Event
+    from nnx_lint.model.interpreter import Interpreter
     from nnx_lint.model.values import (
         Value,
     )
@@ -29,15 +34,19 @@ class Env:
     ``func`` is the function whose scope it is.
     """
 
-    __slots__ = ("func", "globals", "kind", "names", "nonlocals", "parent")
+    __slots__ = ("born", "func", "globals", "kind", "names", "nonlocals", "parent")
 
     def __init__(self, kind: str, parent: Env | None = None, func: FuncVal | None = None) -> None:
+        self.born = heap.current
         self.kind = kind
         self.parent = parent
         self.func = func
         self.names: dict[str, Value] = {}
         self.globals: set[str] = set()
         self.nonlocals: set[str] = set()
+
+    def saved(self) -> Callable[[], None]:
+        return heap.restorer(self, names=dict(self.names))
 
     def lookup(self, name: str) -> tuple[Env, Value] | None:
         """The value of a name and the scope that holds it."""
@@ -52,97 +61,142 @@ class Env:
 
 
 class Module:
-    """A module of the project."""
+    """A module of the project.
 
-    def __init__(self, name: str, source: SourceFile, package: bool) -> None:
+    ``package`` says that it has modules of its own, ``namespace`` that it is but a folder of them, ``stub`` that the
+    file only says what the module has, not what it does. ``awaited`` are names that others import from it while it is
+    still being executed: the name, and the scope and the name that it is bound to there; ``postponed`` are its own
+    imports that are for type checkers only. ``body`` is the evaluation of
+    its statements, once somebody asked for it; it is ``complete`` when that has ended.
+    """
+
+    def __init__(self, project: Project, name: str, source: SourceFile, package: bool) -> None:
+        self.project = project
         self.name = name
         self.source = source
         self.package = package
         self.env = Env("module")
-        self.state = "new"
+        self.stub = False
+        self.namespace = False
+        self.awaited: list[tuple[str, Env, str]] = []
+        self.postponed: list[ast.Import | ast.ImportFrom] = []
+        self.body: Interpreter | None = None
+        self.complete = False
+        self.born: object = None
         self.provider: str | None = None
         self.mocks = False
 
-    def resolve_relative(self, level: int, target: str | None) -> str | None:
-        """The absolute name of ``from ..target import``; ``None`` if it leaves the tree."""
-        if level == 0:
-            return target
-        parts = self.name.split(".")
-        drop = level - 1 if self.package else level
-        if drop > len(parts):
-            return None
-        base = parts[: len(parts) - drop] if drop else parts
-        return ".".join([*base, target] if target else base) or None
-
-
-def module_name(path: str) -> tuple[str, str]:
-    """The dotted name of a file and the source root it is relative to: the nearest folder above that is no package."""
-    path = os.path.abspath(path)
-    folder, filename = os.path.split(path)
-    stem = filename.removesuffix(".py").removesuffix(".pyi")
-    parts = [] if stem == "__init__" else [stem]
-    while os.path.isfile(os.path.join(folder, "__init__.py")):
-        folder, name = os.path.split(folder)
-        parts.insert(0, name)
-        if not name:
-            break
-    return ".".join(parts) or stem, folder
-
-
-INSTALLED = frozenset({"site-packages", "dist-packages"})
-"""Folders in which other distributions lie beside the checked one; those are libraries."""
+    def saved(self) -> Callable[[], None]:
+        return heap.restorer(self, provider=self.provider, mocks=self.mocks)
 
 
 class Project:
-    """All modules that an analysis can see."""
+    """All modules that an analysis can see.
 
-    def __init__(self, files: Iterable[SourceFile]) -> None:
-        self._by_name: dict[tuple[str, str], Module | None] = {}
-        self.checked: list[tuple[SourceFile, Module]] = []
-        self._roots: dict[str, None] = {}
-        for source in files:
-            name, root = module_name(source.path)
-            self._roots.setdefault(root)
-            module = Module(name, source, os.path.basename(source.path) == "__init__.py")
-            self._by_name.setdefault((root, name), module)
-            self.checked.append((source, module))
-        self._packages = {module.name.partition(".")[0] for _, module in self.checked}
-        self._root_of = {id(module): module_name(source.path)[1] for source, module in self.checked}
+    ``roots`` are the paths that the user named: no source tree reaches above them. ``listen`` makes the listener of a
+    new evaluation; ``running`` are the evaluations that go on, outermost first, ``modelling`` the classes whose models
+    are being made, ``bases`` the files to check by the last names of the bases of their classes.
+    """
 
-    def root_of(self, module: Module) -> str:
-        return self._root_of.get(id(module), "")
+    def __init__(self, sources: Mapping[str, SourceFile], roots: Iterable[str] = ()) -> None:
+        self.listen: Callable[[], Callable[[Event], None]] = lambda: _ignore
+        self.running: list[Interpreter] = []
+        self.modelling: set[ast.ClassDef] = set()
+        self.functions: dict[object, Interpreter] = {}
+        self.knotted = False
+        self.bases: Mapping[str, Sequence[str]] = {}
+        self.layout = Layout(sources, roots)
+        self._sources = sources
+        self._shown: dict[str, str] = {}
+        for path in sources:
+            self._shown.setdefault(os.path.abspath(path), path)
+        self._by_path: dict[str, Module | None] = {}
+        self._heirs: dict[str, tuple[frozenset[str], list[ast.ClassDef]]] = {}
+
+    def shown(self, path: str) -> str:
+        """The path by which a file is known to people: the one that was given, if it is among those to check."""
+        return self._shown.get(path, path)
+
+    def module(self, path: str) -> Module | None:
+        """The module of one of the files to check; ``None`` if it cannot be read."""
+        path = os.path.abspath(path)
+        name = os.path.basename(path)
+        return self._load(Place(path, name.startswith("__init__."), name.endswith(".pyi")), "")
 
     def find(self, name: str, importer: Module) -> Module | None:
         """The project's module of this dotted name, as ``importer`` sees it; ``None`` for libraries."""
-        own = self.root_of(importer)
-        for root in (own, *(root for root in self._roots if root != own)):
-            module = self._load(root, name)
-            if module is not None:
-                return module
-        return None
+        return self._load(self.layout.absolute(name, importer.source.path), name)
 
-    def _load(self, root: str, name: str) -> Module | None:
-        if os.path.basename(root) in INSTALLED and name.partition(".")[0] not in self._packages:
+    def relative(self, level: int, name: str | None, importer: Module) -> Module | None:
+        """The module that ``from ..name import`` names in ``importer``."""
+        return self._load(self.layout.relative(level, name, importer.source.path), name or importer.name)
+
+    def submodule(self, package: Module, name: str) -> Module | None:
+        """The module of this name in a package."""
+        if not package.package:
             return None
-        key = (root, name)
-        if key not in self._by_name:
-            self._by_name[key] = self._read(root, name)
-        return self._by_name[key]
+        folder = package.source.path if package.namespace else os.path.dirname(os.path.abspath(package.source.path))
+        return self._load(self.layout.below(folder, name), f"{package.name}.{name}")
 
-    def _read(self, root: str, name: str) -> Module | None:
-        base = os.path.join(root, *name.split("."))
-        for path, package in ((base + ".py", False), (os.path.join(base, "__init__.py"), True)):
-            if os.path.isfile(path):
-                try:
-                    source = SourceFile.read(path)
-                except (SourceError, OSError):
-                    return None
-                module = Module(name, source, package)
-                self._root_of[id(module)] = root
-                return module
-        return None
+    def heirs(self, name: str) -> list[ast.ClassDef]:
+        """The classes of the files to check that have a base of this name, or one below such a class.
 
-    def is_package(self, name: str, importer: Module) -> bool:
-        """Whether a folder of this dotted name exists (a namespace package)."""
-        base = os.path.join(self.root_of(importer), *name.split("."))
-        return os.path.isdir(base)
+        They are found by their text: which modules have been executed by now must not matter.
+        """
+        if name not in self._heirs:
+            names, found = [name], list[ast.ClassDef]()
+            for each in names:
+                for path in self.bases.get(each, ()):
+                    for node in _classes(self.module(path)):
+                        if node not in found and any(_last_name(base) == each for base in node.bases):
+                            found.append(node)
+                            names += [node.name] if node.name not in names else []
+            self._heirs[name] = frozenset(names), found
+        names_asked, heirs = self._heirs[name]
+        if self.running:
+            self.running[-1].heirs |= names_asked
+        return heirs
+
+    def note_partial(self, inner: Interpreter | None) -> None:
+        """Note that all that was started within an evaluation which goes on has seen a part of its result."""
+        if inner in self.running:
+            outer = self.running.index(inner)
+            for affected in self.running[outer + 1 :]:
+                if affected.partial is None or self.running.index(affected.partial) > outer:
+                    affected.partial = inner
+
+    def _load(self, place: Place | None, name: str) -> Module | None:
+        if place is None:
+            return None
+        if place.path not in self._by_path:
+            self._by_path[place.path] = self._read(place, name)
+        return self._by_path[place.path]
+
+    def _read(self, place: Place, name: str) -> Module | None:
+        if place.namespace:
+            module = Module(self, name, SourceFile.from_text("", place.path), True)
+            module.namespace = True
+            return module
+        shown = self.shown(place.path)
+        try:
+            source = self._sources[shown] if shown in self._sources else SourceFile.read(place.path)
+        except (SourceError, OSError):
+            return None
+        module = Module(self, self.layout.name_of(place.path)[0], source, place.package)
+        module.stub = place.stub
+        return module
+
+
+def _classes(module: Module | None) -> Iterator[ast.ClassDef]:
+    if module is not None:
+        yield from (node for node in ast.walk(module.source.tree) if isinstance(node, ast.ClassDef))
+
+
+def _last_name(base: ast.expr) -> str | None:
+    while isinstance(base, (ast.Subscript, ast.Call)):
+        base = base.value if isinstance(base, ast.Subscript) else base.func
+    return base.attr if isinstance(base, ast.Attribute) else base.id if isinstance(base, ast.Name) else None
+
+
+def _ignore(event: Event) -> None:
+    """Listen to nothing."""

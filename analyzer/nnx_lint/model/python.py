@@ -5,11 +5,28 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from nnx_lint.model import attributes
-from nnx_lint.model.classes import library_class
+from nnx_lint.model import attributes, imports
+from nnx_lint.model.callables import FuncVal
 from nnx_lint.model.construct import instance_of
-from nnx_lint.model.expressions import element_of, text_of
-from nnx_lint.model.values import NUMBER, UNKNOWN, ClassVal, Const, DictVal, Ext, Obj, Other, Seq, Value, present
+from nnx_lint.model.definitions import named_tuple
+from nnx_lint.model.expressions import annotation_value, element_of, text_of
+from nnx_lint.model.shims import provided
+from nnx_lint.model.strings import text_in
+from nnx_lint.model.values import (
+    NONE,
+    NUMBER,
+    UNKNOWN,
+    ClassVal,
+    Const,
+    DictVal,
+    Obj,
+    Other,
+    Seq,
+    Unknown,
+    Value,
+    options,
+    present,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -93,33 +110,93 @@ def _plain(what: str) -> Handler:
 
 
 def _hasattr(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
-    target, key = args.get(0), args.get(1)
-    if isinstance(target, Ext) and target.name == "nnx" and isinstance(key, Const):
-        known = f"nnx.{key.value}"
-        if library_class(known) is not None or known in {"nnx.data", "nnx.static"}:
-            return Const(True)
-    return Other("a bool")
+    return Const(True) if provided(args.get(0) or UNKNOWN, args.get(1)) is not None else Other("a bool")
 
 
 def _getattr(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
     target, key = args.get(0), args.get(1)
-    if target is None or not isinstance(key, Const) or not isinstance(key.value, str):
+    wanted = text_in(key) if key is not None else None
+    if target is None or wanted is None:
         return UNKNOWN
     if len(args.positional) > 2 and not isinstance(present(target), Obj):
+        return provided(target, key) or UNKNOWN
+    return attributes.get_attribute(interp, frame, target, wanted, node)
+
+
+def _import_module(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
+    target, package = args.get(0, "name"), args.get(1, "package")
+    if not isinstance(target, Const) or not isinstance(target.value, str):
         return UNKNOWN
-    return attributes.get_attribute(interp, frame, target, key.value, node)
+    relative = target.value.lstrip(".")
+    level = len(target.value) - len(relative)
+    if not level:
+        return imports.module_value(interp, frame.module, relative)
+    if isinstance(package, Const) and isinstance(package.value, str):
+        return imports.below_package(interp, frame.module, package.value, level, relative)
+    where = args.node_of(1, "package")
+    own = isinstance(where, ast.Name) and (
+        where.id == "__package__" or (where.id == "__name__" and frame.module.package)
+    )
+    return imports.relative_value(interp, frame.module, level, relative) if own else UNKNOWN
 
 
 def _setattr(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
-    target, key, value = args.get(0), args.get(1), args.get(2)
-    where = args.node_of(0)
-    if target is None or value is None or where is None:
+    target, where = args.get(0), args.node_of(0)
+    if target is None or where is None or args.get(2) is None:
         return UNKNOWN
-    if isinstance(key, Const) and isinstance(key.value, str):
-        attributes.set_attribute(interp, frame, target, text_of(where), key.value, value, args.node_of(2), node)
-    elif isinstance(target, Obj) and target is not frame.initializing:
-        attributes.mutate(interp, frame, target, text_of(where), "`setattr(...)`", "write", node)
-    return UNKNOWN
+    return set_by_name(interp, frame, target, text_of(where), args, node, first=1)
+
+
+def set_by_name(
+    interp: Interpreter, frame: Frame, target: Value, text: str, args: Arguments, node: ast.AST, *, first: int = 0
+) -> Value:
+    """Set an attribute whose name is an argument, at the position ``first``, to the value of the next argument."""
+    key, value = args.get(first), args.get(first + 1) or UNKNOWN
+    names = [text_in(option) for option in options(key)] if key is not None else [None]
+    branches = frame.branches
+    for position, wanted in enumerate(names):
+        if len(names) > 1:
+            frame.branches = (*branches, (id(node), position))  # each of them in some round of a loop
+        if wanted is not None:
+            attributes.set_attribute(interp, frame, target, text, wanted, value, args.node_of(first + 1), node)
+        elif isinstance(target, Obj):
+            attributes.forget_names(target)
+            if target is not frame.initializing:
+                attributes.mutate(interp, frame, target, text, "`setattr(...)`", "write", node)
+    frame.branches = branches
+    return NONE
+
+
+def _type(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
+    value = present(args.get(0) or UNKNOWN)
+    return ClassVal(value.cls) if isinstance(value, Obj) and len(args.positional) == 1 else UNKNOWN
+
+
+def _property(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
+    getter, setter = args.get(0, "fget"), args.get(1, "fset")
+    if not isinstance(getter, FuncVal) or not (setter is None or isinstance(setter, FuncVal)):
+        return UNKNOWN
+    return getter.as_property(setter)
+
+
+def _named_tuple(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
+    title, fields = args.get(0, "typename"), args.get(1, "field_names") or args.get(1, "fields")
+    if not isinstance(node, ast.Call) or not isinstance(title, Const) or fields is None:
+        return UNKNOWN
+    if isinstance(fields, Const) and isinstance(fields.value, str):
+        return named_tuple(frame, str(title.value), fields.value.replace(",", " ").split(), node)
+    items = fields.items if isinstance(fields, Seq) and fields.exact else [UNKNOWN]
+    pairs = [item.items[0] if isinstance(item, Seq) and item.items else item for item in items]
+    names = [item.value for item in pairs if isinstance(item, Const) and isinstance(item.value, str)]
+    return named_tuple(frame, str(title.value), names, node) if len(names) == len(items) else UNKNOWN
+
+
+def _cast(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
+    """A value that a type is asserted of: the value, or where it is not known what the type says."""
+    value, where = args.get(1, "val"), args.node_of(0, "typ")
+    if value is None or where is None or not isinstance(value, Unknown):
+        return value or UNKNOWN
+    return annotation_value(interp, frame, where)
 
 
 def _vars(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
@@ -174,7 +251,13 @@ HANDLERS: dict[str, Handler] = {
     "builtins.hash": _plain("an int"),
     "builtins.getattr": _getattr,
     "builtins.setattr": _setattr,
+    "builtins.type": _type,
+    "builtins.property": _property,
     "builtins.vars": _vars,
+    "typing.cast": _cast,
+    "collections.namedtuple": _named_tuple,
+    "typing.NamedTuple": _named_tuple,
+    "importlib.import_module": _import_module,
     "builtins.object.__setattr__": _object_setattr,
     "builtins.object.__new__": _object_new,
 }

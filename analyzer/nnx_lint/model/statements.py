@@ -5,21 +5,26 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from nnx_lint.model import attributes, construct, events, expressions, imports
-from nnx_lint.model.callables import FuncVal
+from nnx_lint.model import attributes, blanks, definitions, events, expressions, imports, narrowing, shims
+from nnx_lint.model.callables import ContextVal, FuncVal
 from nnx_lint.model.expressions import evaluate
+from nnx_lint.model.heap import touch
 from nnx_lint.model.values import (
     NONE,
     UNKNOWN,
+    Array,
     DictVal,
     Ext,
     Obj,
     Seq,
+    StateVal,
+    TypeVal,
     Unknown,
     Value,
     join,
     present,
 )
+from nnx_lint.syntax import Blank
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -42,6 +47,7 @@ def assign(
             interp.publish(events.OuterNameSet(frame, node, target.id, value, value_node))
         if target.id in scope.globals:
             scope = frame.module.env
+            touch(scope)
         scope.names[target.id] = value
     elif isinstance(target, ast.Attribute):
         obj = evaluate(interp, frame, target.value)
@@ -71,6 +77,7 @@ def unpack(
     if value_node is not None:
         count = None if starred is not None else len(target.elts)
         interp.publish(events.Unpacked(frame, node, value, value_node, count, target))
+    value = value.as_tuple() if isinstance(value, Obj) else value
     parts: list[Value]
     nodes: list[ast.expr | None] = [None] * len(target.elts)
     if isinstance(value, Seq) and value.exact and starred is None and len(value.items) == len(target.elts):
@@ -160,8 +167,13 @@ def _end(interp: Interpreter, frame: Frame, node: ast.stmt) -> bool:
 
 def _if(interp: Interpreter, frame: Frame, node: ast.If) -> bool:
     test = evaluate(interp, frame, node.test)
+    for_checkers = shims.for_checkers(_tested(interp, frame, node.test), node.test)
+    if for_checkers is not None:
+        arms = (lambda: interp.block(frame, node.body), lambda: interp.block(frame, node.orelse))
+        shims.both_arms(frame, *(arms if for_checkers else reversed(arms)))
+        return False
     known = expressions.truth(test)
-    if known is not None and not _version_test(node.test):
+    if known is not None:
         return interp.block(frame, node.body if known else node.orelse)
     return branch(
         interp,
@@ -176,13 +188,15 @@ def _if(interp: Interpreter, frame: Frame, node: ast.If) -> bool:
 
 
 def _arm(interp: Interpreter, frame: Frame, test: ast.expr, positive: bool, body: list[ast.stmt]) -> bool:
-    expressions.narrow(interp, frame, test, positive)
+    narrowing.narrow(interp, frame, test, positive)
     return interp.block(frame, body)
 
 
-def _version_test(test: ast.expr) -> bool:
-    # `if sys.version_info >= ...` and `if TYPE_CHECKING`: both arms define names, so both must be seen.
-    return isinstance(test, ast.Name) and test.id == "TYPE_CHECKING"
+def _tested(interp: Interpreter, frame: Frame, test: ast.expr) -> Value:
+    """The value that a condition asks for, negated or not."""
+    while isinstance(test, ast.UnaryOp):
+        test = test.operand
+    return evaluate(interp, frame, test) if isinstance(test, (ast.Name, ast.Attribute)) else UNKNOWN
 
 
 def branch(
@@ -224,27 +238,49 @@ def _merge(scopes: list[dict[str, Value]]) -> dict[str, Value]:
 
 
 def _loop(interp: Interpreter, frame: Frame, node: ast.stmt, body: list[ast.stmt], bind: Callable[[], None]) -> None:
-    """Run a loop body once; names that it assigns are unknown at its start, because an earlier round may have set
-    them.
+    """Run a loop body once.
+
+    Of the names that it assigns, objects and arrays are at its start what they are in the first round; other values may
+    be those of an earlier round, so they are unknown. Afterwards a name is what it was before the loop or what the body
+    left, if that is of the same kind, so that a further round would leave the same.
     """
-    names = frame.env.names
     facts = interp.loop_facts.get(id(node))
     if facts is None:
         facts = interp.loop_facts[id(node)] = (assigned_names(body), contains_return(body))
     assigned, returns = facts
-    for name in assigned:
-        if name in names and not isinstance(names[name], (Seq, DictVal, FuncVal)):
-            names[name] = join(names[name], UNKNOWN)
+    started: dict[str, Value] = {}
 
     def once() -> bool:
+        names = frame.env.names
+        for name in assigned & names.keys():
+            if isinstance(names[name], STEADY):
+                started[name] = names[name]
+            else:
+                names[name] = UNKNOWN
         bind()
         interp.block(frame, body)
+        for name, value in started.items():
+            if not _alike(value, frame.env.names.get(name, UNKNOWN)):
+                frame.env.names[name] = UNKNOWN
         return False
 
     exits = frame.exits
     interp.loops.add(id(node))
     branch(interp, frame, node, [once, lambda: False], (0, 0))
     frame.doubts -= 1 if frame.exits > exits and not returns else 0
+
+
+STEADY = (Array, Obj, StateVal, Seq, DictVal, FuncVal)
+"""Values that a loop starts with."""
+
+
+def _alike(before: Value, after: Value) -> bool:
+    """Whether what a round of a loop leaves is of the kind that it started with."""
+    if isinstance(before, Array):
+        return isinstance(after, Array) and before.level == after.level
+    if isinstance(before, Obj):
+        return isinstance(after, Obj) and before.cls is after.cls and before.level == after.level
+    return before is after or (type(before) is type(after) and isinstance(before, (Seq, DictVal)))
 
 
 def contains_return(body: Iterable[ast.stmt]) -> bool:
@@ -284,26 +320,54 @@ def _for(interp: Interpreter, frame: Frame, node: ast.For | ast.AsyncFor) -> boo
 
 
 def _while(interp: Interpreter, frame: Frame, node: ast.While) -> bool:
-    _loop(interp, frame, node, node.body, lambda: _ignore(evaluate(interp, frame, node.test)))
-    return False
+    def begin() -> None:
+        evaluate(interp, frame, node.test)
+        narrowing.narrow(interp, frame, node.test, True)
 
-
-def _ignore(_: object) -> None:
-    return None
+    _loop(interp, frame, node, node.body, begin)
+    return interp.block(frame, node.orelse) if node.orelse else False
 
 
 def _with(interp: Interpreter, frame: Frame, node: ast.With | ast.AsyncWith) -> bool:
+    configured = interp.modes
+    ended = _managed(interp, frame, node)
+    interp.modes = configured
+    return ended
+
+
+def _managed(interp: Interpreter, frame: Frame, node: ast.With | ast.AsyncWith) -> bool:
     for item in node.items:
         value = evaluate(interp, frame, item.context_expr)
+        entered = _entered(interp, frame, value, item.context_expr)
         if item.optional_vars is not None:
-            known = isinstance(value, Obj) and (value.cls.tracked or value.cls.derives_from("nnx.SplitContext"))
-            entered = value if known else UNKNOWN
             assign(interp, frame, item.optional_vars, entered, None, node)
     if any(_expects_error(interp, frame, item.context_expr) for item in node.items):
-        with interp.failing(frame.module):
+        with interp.failing():
             interp.block(frame, node.body)
         return False
+    if any(_alters_library(interp, frame, item.context_expr) for item in node.items):
+        with interp.failing():
+            return interp.block(frame, node.body)
     return interp.block(frame, node.body)
+
+
+def _entered(interp: Interpreter, frame: Frame, value: Value, node: ast.expr) -> Value:
+    """What a context manager gives to its block."""
+    from nnx_lint.model.calls import Arguments, invoke
+
+    if isinstance(value, ContextVal):
+        # All of its function has run, also what it does after the block: it may have switched modes there and back.
+        given = [*node.args, *(keyword.value for keyword in node.keywords)] if isinstance(node, ast.Call) else []
+        for argument in given:
+            if isinstance(argument, (ast.Name, ast.Attribute)):
+                attributes.set_training(evaluate(interp, frame, argument), None)
+        return value.entered
+    if not isinstance(value, Obj):
+        return UNKNOWN
+    if value.cls.tracked or value.cls.derives_from("nnx.SplitContext"):
+        return value
+    enter = attributes.get_attribute(interp, frame, value, "__enter__", node)
+    return invoke(interp, frame, enter, Arguments(node, [], {}, []), node, expressions.text_of(node))
 
 
 def _expects_error(interp: Interpreter, frame: Frame, node: ast.expr) -> bool:
@@ -316,6 +380,31 @@ def _expects_error(interp: Interpreter, frame: Frame, node: ast.expr) -> bool:
     return isinstance(callee, Ext) and callee.name == "pytest.raises"
 
 
+_ALTERING = frozenset(
+    {"jax.disable_jit", *(f"unittest.mock.patch{kind}" for kind in ("", ".object", ".dict", ".multiple"))}
+)
+"""Context managers under which nothing is traced, or parts of a library are replaced."""
+
+
+def _alters_library(interp: Interpreter, frame: Frame, node: ast.expr) -> bool:
+    """Whether under a context manager the library may do something else than it does: what is found there says nothing.
+
+    A manager of the project may patch it where it sets attributes by name, or enters what somebody else made.
+    """
+    if not isinstance(node, ast.Call):
+        return False
+    callee = evaluate(interp, frame, node.func)
+    if isinstance(callee, FuncVal):
+        functions = (part.func for part in ast.walk(callee.node) if isinstance(part, ast.Call))
+        return any(
+            function.attr == "enter_context"
+            if isinstance(function, ast.Attribute)
+            else isinstance(function, ast.Name) and function.id == "setattr"
+            for function in functions
+        )
+    return isinstance(callee, Ext) and callee.name in _ALTERING
+
+
 def _try(interp: Interpreter, frame: Frame, node: ast.Try | ast.TryStar) -> bool:
     def handler(item: ast.ExceptHandler) -> Callable[[], bool]:
         def run() -> bool:
@@ -326,36 +415,36 @@ def _try(interp: Interpreter, frame: Frame, node: ast.Try | ast.TryStar) -> bool
         return run
 
     arms: list[Callable[[], bool | None]] = [lambda: interp.block(frame, node.body) or interp.block(frame, node.orelse)]
-    handlers = [item for item in node.handlers if not _is_shim(frame, node, item)]
+    handlers = [item for item in node.handlers if not shims.stands_in(frame, node, item)]
     arms.extend(handler(item) for item in handlers)
     ended = branch(interp, frame, node, arms, (0, *(1 for _ in handlers)))
     return interp.block(frame, node.finalbody) or ended
 
 
-def _is_shim(frame: Frame, node: ast.Try | ast.TryStar, handler: ast.ExceptHandler) -> bool:
-    """Whether a handler only runs on a version of NNX that lacks a name which the body uses."""
-    if not (isinstance(handler.type, ast.Name) and handler.type.id == "AttributeError"):
-        return False
-    names = (part.value for item in node.body for part in ast.walk(item) if isinstance(part, ast.Attribute))
-    owners = (frame.env.lookup(name.id) for name in names if isinstance(name, ast.Name))
-    return any(found is not None and isinstance(found[1], Ext) and found[1].name == "nnx" for found in owners)
-
-
 def _match(interp: Interpreter, frame: Frame, node: ast.Match) -> bool:
-    evaluate(interp, frame, node.subject)
+    subject = evaluate(interp, frame, node.subject)
 
     def case(item: ast.match_case) -> Callable[[], bool]:
         def run() -> bool:
-            for part in ast.walk(item.pattern):
-                name = getattr(part, "name", None) or getattr(part, "rest", None)
-                if isinstance(name, str):
-                    frame.env.names[name] = UNKNOWN
+            taken = narrowing.match(interp, frame, item.pattern, subject)
+            if isinstance(node.subject, ast.Name):
+                frame.env.names[node.subject.id] = taken
+            if item.guard is not None:
+                evaluate(interp, frame, item.guard)
+                narrowing.narrow(interp, frame, item.guard, True)
             return interp.block(frame, item.body)
 
         return run
 
-    arms: list[Callable[[], bool | None]] = [*(case(item) for item in node.cases), lambda: False]
+    arms: list[Callable[[], bool | None]] = [case(item) for item in node.cases]
+    if not any(_takes_all(item) for item in node.cases):
+        arms.append(lambda: False)
     return branch(interp, frame, node, arms, (1,) * len(arms))
+
+
+def _takes_all(case: ast.match_case) -> bool:
+    """Whether the case is a bare name or ``_``, so that nothing goes past it."""
+    return case.guard is None and isinstance(case.pattern, ast.MatchAs) and case.pattern.pattern is None
 
 
 def _delete(interp: Interpreter, frame: Frame, node: ast.Delete) -> bool:
@@ -383,24 +472,32 @@ def _nonlocal(interp: Interpreter, frame: Frame, node: ast.Nonlocal) -> bool:
     for name in node.names:
         found = frame.env.parent.lookup(name) if frame.env.parent is not None else None
         if found is not None:
+            touch(found[0])
             found[0].names[name] = UNKNOWN
     return False
 
 
 def _function(interp: Interpreter, frame: Frame, node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    value = construct.define_function(interp, frame, node)
-    frame.env.names[node.name] = value
+    frame.bind(node.name, definitions.define_function(interp, frame, node))
     return False
 
 
 def _class(interp: Interpreter, frame: Frame, node: ast.ClassDef) -> bool:
-    frame.env.names[node.name] = construct.define_class(interp, frame, node)
+    frame.bind(node.name, definitions.define_class(interp, frame, node))
+    return False
+
+
+def _type_alias(interp: Interpreter, frame: Frame, node: ast.AST) -> bool:
+    """``type Name[T] = ...``, which interpreters before 3.12 do not have."""
+    name, value = getattr(node, "name", None), getattr(node, "value", None)
+    if isinstance(name, ast.Name) and isinstance(value, ast.expr):
+        frame.bind(name.id, TypeVal(value, frame.module, definitions.type_scope(frame, node)))
     return False
 
 
 def _assert(interp: Interpreter, frame: Frame, node: ast.Assert) -> bool:
     evaluate(interp, frame, node.test)
-    expressions.narrow(interp, frame, node.test, True)
+    narrowing.narrow(interp, frame, node.test, True)
     return False
 
 
@@ -436,4 +533,7 @@ HANDLERS: dict[type[ast.stmt], Callable[..., bool]] = {
     ast.Assert: _assert,
     ast.Import: _import,
     ast.ImportFrom: _import,
+    Blank: blanks.execute,
 }
+if (type_alias := getattr(ast, "TypeAlias", None)) is not None:
+    HANDLERS[type_alias] = _type_alias

@@ -13,14 +13,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from nnx_lint.model import heap
 from nnx_rules.attributes import DATA_KINDS, Kind, Status, Tag, ValueFacts
 
 if TYPE_CHECKING:
     import ast
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from nnx_lint.model.classes import ClassBase
-    from nnx_lint.model.modules import Module
+    from nnx_lint.model.modules import Env, Module
     from nnx_rules.registry import Rule
 
 MAX_NESTING = 8
@@ -92,6 +93,7 @@ class Other(Value):
 
 
 NUMBER = Other("a number")
+SHAPE = Other("a tuple of numbers")
 STRING = Other("a string")
 
 
@@ -125,13 +127,22 @@ class Array(Value):
         return "an array"
 
 
+class HostArray(Array):
+    """A numpy array. Its elements, and what is computed from it, may be numpy scalars, which are no data."""
+
+    __slots__ = ()
+
+
 class ArrayAttr(Value):
-    """A method of an array, or its ``.at`` helper: calling it gives an array."""
+    """A method of an array (``host``: of a numpy array), its ``.at``, or a method of that (``owner`` is "at")."""
 
-    __slots__ = ("level",)
+    __slots__ = ("host", "level", "name", "owner")
 
-    def __init__(self, level: int) -> None:
+    def __init__(self, level: int, name: str, *, host: bool = False, owner: str = "") -> None:
         self.level = level
+        self.name = name
+        self.host = host
+        self.owner = owner
 
 
 class Ext(Value):
@@ -181,6 +192,18 @@ class AliasVal(Value):
 
     def __init__(self, origin: ClassVal) -> None:
         self.origin = origin
+
+
+class TypeVal(Value):
+    """A type that is written as an expression, an alias that annotations name: ``Float[Array, "n"] | None``."""
+
+    __slots__ = ("env", "module", "node")
+    kind = Kind.OTHER
+
+    def __init__(self, node: ast.expr, module: Module, env: Env) -> None:
+        self.node = node
+        self.module = module
+        self.env = env
 
 
 class UnionTypeVal(Value):
@@ -261,6 +284,7 @@ class Obj(Value):
         "assumed",
         "attrs",
         "bare",
+        "born",
         "cls",
         "constructing",
         "leaf_level",
@@ -275,6 +299,7 @@ class Obj(Value):
     def __init__(
         self, cls: ClassBase, level: int, args: dict[str, Value] | None = None, node: ast.AST | None = None
     ) -> None:
+        self.born = heap.current
         self.cls = cls
         self.level = level
         self.args = args
@@ -289,6 +314,30 @@ class Obj(Value):
         self.leaf_params = True
         self.origin: tuple[Module, ast.AST] | None = None
 
+    def saved(self) -> Callable[[], None]:
+        attrs = {name: (attr, attr.value, attr.declared, list(attr.assignments)) for name, attr in self.attrs.items()}
+        restore = heap.restorer(
+            self,
+            level=self.level,
+            args=self.args,
+            bare=self.bare,
+            constructing=self.constructing,
+            assumed=self.assumed,
+            template=self.template,
+            training=self.training,
+            leaf_level=self.leaf_level,
+            leaf_params=self.leaf_params,
+            origin=self.origin,
+        )
+
+        def restore_attributes() -> None:
+            restore()
+            self.attrs = {name: attr for name, (attr, *_) in attrs.items()}
+            for attr, value, declared, assignments in attrs.values():
+                attr.value, attr.declared, attr.assignments = value, declared, assignments
+
+        return restore_attributes
+
     @property
     def kind(self) -> Kind:  # type: ignore[override]
         if self.cls.is_variable:
@@ -297,12 +346,22 @@ class Obj(Value):
             return Kind.PYTREE
         if self.cls.registered_data:
             return Kind.REGISTERED
-        return Kind.UNKNOWN if self.cls.is_open or self.cls.registered_container else Kind.OTHER
+        # Where only an annotation vouches for it, it may be of a class below, which can be a Module.
+        extended = self.assumed and self.cls.may_be_extended
+        unknown = self.cls.is_open or self.cls.registered_container or self.cls.remade or extended
+        return Kind.UNKNOWN if unknown else Kind.OTHER
 
     def facts(self, depth: int = MAX_NESTING) -> ValueFacts:
         if self.cls.named_tuple and self.args and depth:
             return _container_facts(list(self.args.values()), False, depth)
         return ValueFacts(self.kind)
+
+    def as_tuple(self) -> Value:
+        """The elements of a named tuple, where all of them are known; other objects are no tuples."""
+        names = [field.name for field in self.cls.all_fields()] if self.cls.named_tuple else []
+        if not names or self.args is None or not all(name in self.args for name in names):
+            return self
+        return Seq("tuple", [self.args[name] for name in names], self.level)
 
     def describe(self) -> str:
         name = self.cls.name
@@ -326,7 +385,7 @@ class Seq(Value):
     runs at all.
     """
 
-    __slots__ = ("exact", "fills", "items", "level", "node", "owner", "shrunk", "sure", "type")
+    __slots__ = ("born", "exact", "fills", "items", "level", "node", "owner", "shrunk", "sure", "type")
 
     OPAQUE = frozenset({"set", "frozenset", "deque", "generator", "dict view", "map"})
 
@@ -339,6 +398,7 @@ class Seq(Value):
         exact: bool = True,
         node: ast.AST | None = None,
     ) -> None:
+        self.born = heap.current
         self.type = type
         self.items = list(items)
         self.level = level
@@ -348,6 +408,17 @@ class Seq(Value):
         self.fills: list[Fill] = []
         self.shrunk = False
         self.owner: tuple[Obj, str] | None = None
+
+    def saved(self) -> Callable[[], None]:
+        return heap.restorer(
+            self,
+            items=list(self.items),
+            exact=self.exact,
+            sure=list(self.sure),
+            fills=list(self.fills),
+            shrunk=self.shrunk,
+            owner=self.owner,
+        )
 
     @property
     def opaque(self) -> bool:
@@ -371,7 +442,7 @@ class Seq(Value):
 class DictVal(Value):
     """A dict. ``items`` are the entries that it may hold, keys as values; the rest is as for :class:`Seq`."""
 
-    __slots__ = ("exact", "fills", "items", "level", "node", "owner", "shrunk")
+    __slots__ = ("born", "exact", "fills", "items", "level", "node", "owner", "shrunk")
     kind = Kind.CONTAINER
 
     def __init__(
@@ -382,6 +453,7 @@ class DictVal(Value):
         exact: bool = True,
         node: ast.AST | None = None,
     ) -> None:
+        self.born = heap.current
         self.items = list(items)
         self.level = level
         self.exact = exact
@@ -389,6 +461,16 @@ class DictVal(Value):
         self.fills: list[Fill] = []
         self.shrunk = False
         self.owner: tuple[Obj, str] | None = None
+
+    def saved(self) -> Callable[[], None]:
+        return heap.restorer(
+            self,
+            items=list(self.items),
+            exact=self.exact,
+            fills=list(self.fills),
+            shrunk=self.shrunk,
+            owner=self.owner,
+        )
 
     def facts(self, depth: int = MAX_NESTING) -> ValueFacts:
         return _container_facts([value for _, value in self.items], self.shrunk, depth)

@@ -1,15 +1,15 @@
 """Source frames: a few lines of a file with the text of a span marked, as compilers draw them.
 
 Rows and columns here are those of a terminal: a tab is drawn as four spaces, an East Asian wide character takes two
-cells, a combining one none. Characters that would act on the terminal instead of being shown are replaced, so that
-checking a file from a stranger cannot move the cursor or reverse the text.
+cells, a combining one none. A frame in a notebook stays within its cell, and counts rows there.
 """
 
 from __future__ import annotations
 
-import unicodedata
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from nnx_lint.output.places import glyph
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,7 +25,6 @@ LONGEST = 7
 """A span of more lines than this is shortened to its beginning and its end."""
 
 _TAB = "    "
-_BIDIRECTIONAL = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
 def cells(text: str) -> tuple[str, list[int]]:
@@ -39,22 +38,10 @@ def cells(text: str) -> tuple[str, list[int]]:
     shown: list[str] = []
     starts = [0]
     for character in text:
-        glyph, width = _cell(character)
-        shown.append(glyph)
+        drawn, width = (_TAB, len(_TAB)) if character == "\t" else glyph(character)
+        shown.append(drawn)
         starts.append(starts[-1] + width)
     return "".join(shown), starts
-
-
-def _cell(character: str) -> tuple[str, int]:
-    if character == "\t":
-        return _TAB, len(_TAB)
-    if character < " ":
-        return chr(0x2400 + ord(character)), 1  # the control pictures, such as ␛
-    if "\x7f" <= character <= "\x9f" or character in _BIDIRECTIONAL or character in "\u2028\u2029":
-        return "\ufffd", 1
-    if unicodedata.category(character) in ("Mn", "Me", "Cf"):
-        return character, 0
-    return character, 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,16 +61,17 @@ class Frame:
         (first, _), (last, _) = source.location(self.span.start), source.location(last_offset)
         yield self._row("", "")
         for line in self._context(range(max(first - self.context, 1), first)):
-            yield self._row(line, ("  " if last > first else "") + cells(source.line_text(line))[0])
+            yield self._numbered(line, ("  " if last > first else "") + cells(source.line_text(line))[0])
         yield from self._single(first) if first == last else self._several(first, last)
         after = self._context(range(min(last + self.context, source.line_count), last, -1))
         for line in reversed(after):
-            yield self._row(line, ("  " if last > first else "") + cells(source.line_text(line))[0])
+            yield self._numbered(line, ("  " if last > first else "") + cells(source.line_text(line))[0])
         yield self._row("", "")
 
     def _context(self, lines: range) -> list[int]:
-        """These lines without the blank ones at the outer end, which comes first."""
-        numbers = list(lines)
+        """Those of these lines in the same cell, without the blank ones at the outer end, which comes first."""
+        cell = self.source.position(self.span.start).cell
+        numbers = [line for line in lines if self.source.position(self.source.line_start(line)).cell == cell]
         while numbers and not self.source.line_text(numbers[0]).strip():
             numbers.pop(0)
         return numbers
@@ -91,17 +79,17 @@ class Frame:
     def _single(self, line: int) -> Iterator[str]:
         text, starts = cells(self.source.line_text(line))
         begin, end = self._columns(line, starts)
-        yield self._row(line, text)
+        yield self._numbered(line, text)
         yield self._row("", " " * begin + self._paint(self.mark * max(end - begin, 1)))
 
     def _several(self, first: int, last: int) -> Iterator[str]:
         head, starts = cells(self.source.line_text(first))
         begin, _ = self._columns(first, starts)
         if head[:begin].strip():
-            yield self._row(first, f"  {head}")
+            yield self._numbered(first, f"  {head}")
             yield self._row("", " " + self._paint("_" * (begin + 1) + self.mark))
         else:
-            yield self._row(first, f"{self._paint('/')} {head}")
+            yield self._numbered(first, f"{self._paint('/')} {head}")
         bar = self._paint("|")
         shortened = last - first + 1 > LONGEST
         for line in range(first + 1, last + 1):
@@ -109,7 +97,7 @@ class Frame:
                 if line == first + 3:
                     yield self._row("...", bar)
                 continue
-            yield self._row(line, f"{bar} {cells(self.source.line_text(line))[0]}".rstrip())
+            yield self._numbered(line, f"{bar} {cells(self.source.line_text(line))[0]}".rstrip())
         _, starts = cells(self.source.line_text(last))
         _, end = self._columns(last, starts)
         yield self._row("", self._paint("|" + "_" * max(end, 1) + self.mark))
@@ -122,6 +110,9 @@ class Frame:
 
     def _paint(self, text: str) -> str:
         return self.report.paint(self.style, text)
+
+    def _numbered(self, line: int, text: str) -> str:
+        return self._row(self.source.position(self.source.line_start(line)).row, text)
 
     def _row(self, number: int | str, text: str) -> str:
         return row(self.report, self.gutter, number, "|", text)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from nnx_lint.diagnostics import Applicability, Edit, Span
 from nnx_lint.fixes import edited
 from nnx_lint.output.frames import Frame, cells, row
+from nnx_lint.output.places import place, shown
+from nnx_lint.source import SourceFile
+from nnx_rules.registry import Severity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from nnx_lint.diagnostics import Diagnostic, Fix
     from nnx_lint.output import Report
-    from nnx_lint.source import SourceFile
+    from nnx_lint.source import Position
 
 _HOW_TO_APPLY = {
     Applicability.SAFE: "apply with --fix",
@@ -30,61 +33,76 @@ def render(report: Report) -> Iterator[str]:
 
 def _finding(diagnostic: Diagnostic, report: Report) -> Iterator[str]:
     rule, source = diagnostic.rule, report.sources[diagnostic.path]
-    style = rule.severity.value
+    style = diagnostic.severity.value
     code = report.paint(style, f"{rule.code} [{rule.name}]")
-    yield f"{code} {report.paint('strong', diagnostic.message)}\n"
+    level = "" if diagnostic.severity is Severity.ERROR else report.paint(style, f"{style}: ")
+    yield f"{code} {level}{report.paint('strong', shown(diagnostic.message))}\n"
 
-    related = [(place, report.source(place.path)) for place in diagnostic.related]
-    places = [(source, diagnostic.span), *((file, place.span) for place, file in related if file is not None)]
-    gutter = len(str(max(file.location(span.end)[0] for file, span in places) + 2))
+    related = [(other, report.source(other.path)) for other in diagnostic.related]
+    places = [(source, diagnostic.span), *((file, other.span) for other, file in related if file is not None)]
+    gutter = len(str(max(file.position(span.end).row for file, span in places) + 2))
     yield _arrow(report, gutter, diagnostic.path, source, diagnostic.span)
     yield from Frame(report, source, diagnostic.span, "^", style, gutter)
-    for place, file in related:
-        yield f"{report.paint('note', 'note:')} {place.message}\n"
-        yield _arrow(report, gutter, place.path, file, place.span)
+    for other, file in related:
+        yield f"{report.paint('note', 'note:')} {shown(other.message)}\n"
+        yield _arrow(report, gutter, other.path, file, other.span)
         if file is not None:
-            yield from Frame(report, file, place.span, "-", "note", gutter, context=0)
+            yield from Frame(report, file, other.span, "-", "note", gutter, context=0)
     for line in diagnostic.help.splitlines():
-        yield f"{report.paint('note', 'help:')} {line}\n"
+        yield f"{report.paint('note', 'help:')} {shown(line)}\n"
     if diagnostic.fix is not None:
         yield from _fix(report, gutter, source, diagnostic.fix)
 
 
 def _arrow(report: Report, gutter: int, path: str, source: SourceFile | None, span: Span) -> str:
     arrow = report.paint("dim", " " * gutter + "-->")
-    if source is None:
-        return f"{arrow} {path}\n"
-    line, column = source.location(span.start)
-    return f"{arrow} {path}:{line}:{column}\n"
+    return f"{arrow} {shown(path) if source is None else f'{shown(path)}:{place(source, span.start)}'}\n"
 
 
 def _fix(report: Report, gutter: int, source: SourceFile, fix: Fix) -> Iterator[str]:
     yield f"{report.paint('note', 'fix:')} {fix.title} ({_HOW_TO_APPLY[fix.applicability]})\n"
     yield row(report, gutter, "", "|", "")
-    shift = 0  # how many lines the changes so far have added
-    for first, old, new in _changes(source, fix):
-        for number, line in enumerate(old, first):
+    cell, shift = source.position(0).cell, 0  # how many lines the changes so far have added to the cell
+    for change in _changes(source, fix):
+        if change.start.cell != cell:
+            cell, shift = change.start.cell, 0
+            yield row(report, gutter, "", "|", report.paint("dim", f"cell {cell}"))
+        for number, line in enumerate(change.old, change.start.row):
             yield row(report, gutter, number, "|", report.paint("removed", f"- {cells(line)[0]}"))
-        for number, line in enumerate(new, first + shift):
+        for number, line in enumerate(change.new, change.start.row + shift):
             yield row(report, gutter, number, "|", report.paint("added", f"+ {cells(line)[0]}"))
-        shift += len(new) - len(old)
+        shift += len(change.new) - len(change.old)
     yield row(report, gutter, "", "|", "")
 
 
-def _changes(source: SourceFile, fix: Fix) -> Iterator[tuple[int, list[str], list[str]]]:
-    """The line number, the old lines and the new lines of every place that a fix changes."""
+class _Change(NamedTuple):
+    """Lines that a fix puts in the place of others, which began at ``start``."""
+
+    start: Position
+    old: list[str]
+    new: list[str]
+
+
+def _changes(source: SourceFile, fix: Fix) -> Iterator[_Change]:
+    """Every place that a fix changes."""
     for edits in _by_lines(source, fix):
         first, last = source.location(edits[0].span.start)[0], source.location(edits[-1].span.end)[0]
         start = source.line_start(first)
-        before = source.with_text("".join(source.lines()[first - 1 : last]))
+        before = SourceFile(source.path, "".join(source.lines()[first - 1 : last]), source.encoding)
         moved = [Edit(Span(edit.span.start - start, edit.span.end - start), edit.text) for edit in edits]
         old, new = before.lines(), before.with_text(edited(before, moved)).lines()
-        while old and new and old[0] == new[0]:
-            first += 1
-            del old[0], new[0]
+        same = 0
+        while same < min(len(old), len(new)) and old[same] == new[same]:
+            same += 1
+        del old[:same], new[:same]
         while old and new and old[-1] == new[-1]:
             del old[-1], new[-1]
-        yield first, [line.rstrip("\r\n") for line in old], [line.rstrip("\r\n") for line in new]
+        position = source.position(start)
+        yield _Change(
+            position._replace(row=position.row + same),
+            [line.rstrip("\r\n") for line in old],
+            [line.rstrip("\r\n") for line in new],
+        )
 
 
 def _by_lines(source: SourceFile, fix: Fix) -> list[list[Edit]]:

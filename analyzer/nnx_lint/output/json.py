@@ -1,15 +1,17 @@
 """A JSON array in the shape of ruff's, so that tools which read that one can read this one.
 
-Every object has ruff's keys (``code, name, message, filename, location, end_location, fix, url``) and three of ours:
-``severity``, ``help`` and ``related``. Rows and columns count from one, columns in characters; file names are absolute.
-``url`` is null: the page of a rule is what ``nnx-lint rule CODE`` prints.
+Every object has ruff's keys and two of ours, ``help`` and ``related``; every place says its ``cell``, the number of a
+notebook's cell within which rows count. File names are absolute. ``noqa_row`` is the row at whose end a comment would
+silence the finding. ``url`` is null: the page of a rule is what ``nnx-lint rule CODE`` prints.
 """
 
 from __future__ import annotations
 
 import json
-import os.path
 from typing import TYPE_CHECKING
+
+from nnx_lint.comments import Layout
+from nnx_lint.output.places import absolute
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,27 +24,37 @@ if TYPE_CHECKING:
 def render(report: Report) -> Iterator[str]:
     """Yield the array, one finding after the other."""
     separator = "[\n"
-    for diagnostic in report.diagnostics:
-        text = json.dumps(_finding(diagnostic, report), indent=2, ensure_ascii=False)
+    for finding in objects(report):
+        text = json.dumps(finding, indent=2, ensure_ascii=False)
         yield separator + "  " + text.replace("\n", "\n  ")
         separator = ",\n"
     yield "[]\n" if separator == "[\n" else "\n]\n"
 
 
-def _finding(diagnostic: Diagnostic, report: Report) -> dict[str, object]:
-    source = report.sources[diagnostic.path]
+def objects(report: Report) -> Iterator[dict[str, object]]:
+    """Yield every finding as the object that stands for it."""
+    for path, diagnostics in report.by_file().items():
+        source = report.sources[path]
+        layout = Layout.read(source)
+        for diagnostic in diagnostics:
+            yield _finding(diagnostic, source, layout, report)
+
+
+def _finding(diagnostic: Diagnostic, source: SourceFile, layout: Layout, report: Report) -> dict[str, object]:
+    row, _ = source.location(diagnostic.span.start)
     return {
         "code": diagnostic.rule.code,
         "name": diagnostic.rule.name,
-        "severity": diagnostic.rule.severity.value,
+        "severity": diagnostic.severity.value,
         "message": diagnostic.message,
         "help": diagnostic.help,
-        "filename": _filename(diagnostic.path),
+        "filename": absolute(diagnostic.path),
         **_range(source, diagnostic.span),
+        "noqa_row": source.position(source.line_start(layout.room(row))).row,
         "fix": _fix(source, diagnostic.fix) if diagnostic.fix else None,
         "related": [
             {
-                "filename": _filename(related.path),
+                "filename": absolute(related.path),
                 **_range(report.source(related.path), related.span),
                 "message": related.message,
             }
@@ -62,14 +74,14 @@ def _fix(source: SourceFile, fix: Fix) -> dict[str, object]:
 
 def _range(source: SourceFile | None, span: Span) -> dict[str, object]:
     if source is None:
-        return {"location": None, "end_location": None}
-    return {"location": _location(source, span.start), "end_location": _location(source, span.end)}
+        return {"cell": None, "location": None, "end_location": None}
+    return {
+        "cell": source.position(span.start).cell,
+        "location": _location(source, span.start),
+        "end_location": _location(source, span.end),
+    }
 
 
 def _location(source: SourceFile, offset: int) -> dict[str, int]:
-    row, column = source.location(offset)
-    return {"row": row, "column": column}
-
-
-def _filename(path: str) -> str:
-    return path if path.startswith("<") else os.path.abspath(path)
+    position = source.position(offset)
+    return {"row": position.row, "column": position.column}

@@ -7,10 +7,20 @@ name, ``path`` an attribute or leaf as it is reached in Python, ``value`` a desc
 """
 
 from nnx_rules.registry import Registry
-from nnx_rules.rules import attributes, dataclasses, filters, graphs, modules, rngs, traces, transforms
+from nnx_rules.rules import (
+    attributes,
+    comments,
+    dataclasses,
+    filters,
+    graphs,
+    modules,
+    rngs,
+    traces,
+    transforms,
+)
 
 REGISTRY = Registry()
 
-for _family in (attributes, dataclasses, traces, filters, graphs, transforms, rngs, modules):
+for _family in (comments, attributes, dataclasses, traces, filters, graphs, transforms, rngs, modules):
     for _rule in _family.RULES:
         REGISTRY.add(_rule)

@@ -171,6 +171,7 @@ NON_PYTREE_INTO_JAX = Rule(
     summary="An object whose class is no JAX pytree is given to a transform or tree function of `jax`.",
     message="`{cls}` is no JAX pytree, so `{function}` {harm}",
     help="use the `nnx` counterpart, or make the class a Pytree",
+    versions=Versions(flax_since=(0, 12)),
 )
 OBJECT_PYTREE_TRUE = Rule(
     code="NNX117",
@@ -178,6 +179,7 @@ OBJECT_PYTREE_TRUE = Rule(
     summary="A subclass of `nnx.Object` asks to be a pytree.",
     message="`{cls}` derives from `nnx.Object`, which is no pytree, and says `pytree=True`",
     help="derive from `nnx.Pytree`",
+    versions=Versions(flax_since=(0, 12)),
     exception=ClassDefinitionError,
     fix=Fixable.SAFE,
 )

@@ -51,6 +51,7 @@ STATIC_METADATA_TYPE = Rule(
     summary='The metadata entry `"static"` of a dataclass field is not a bool.',
     message='the metadata entry "static" of `{cls}.{path}` is {value}, not a bool',
     help="write `True` for static or `False` for data",
+    versions=Versions(flax_since=(0, 12)),
     exception=ClassDefinitionError,
 )
 MISSING_ANNOTATION = Rule(
@@ -76,6 +77,7 @@ STRUCT_DATACLASS = Rule(
     summary="A Pytree class is registered with JAX a second time.",
     message="`{cls}` is a Pytree and thus known to JAX; `{decorator}` registers it again",
     help="use `@nnx.dataclass`",
+    versions=Versions(flax_since=(0, 11)),
     fix=Fixable.SAFE,
 )
 FIELDS_WITHOUT_DATACLASS = Rule(

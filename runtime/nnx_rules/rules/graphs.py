@@ -1,7 +1,7 @@
 """NNX33 to NNX35: merge, update, state, contexts, sharing."""
 
 from nnx_rules.errors import ContextError, GraphError, StateArgumentError, StateMismatchError
-from nnx_rules.registry import Rule
+from nnx_rules.registry import Rule, Versions
 
 MERGE_MISSING_STATE = Rule(
     code="NNX331",
@@ -113,6 +113,7 @@ MERGE_DUPLICATE_LEAF = Rule(
     summary="Two of the States given to `nnx.merge` hold the same leaf.",
     message="two of the States given hold {leaves}",
     help="pass States whose filters exclude each other, or join them first: `nnx.merge_state(first, second)`",
+    versions=Versions(flax_since=(0, 11)),
     exception=StateMismatchError,
 )
 MERGE_GRAPHDEFS = Rule(

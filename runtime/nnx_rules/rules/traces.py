@@ -35,7 +35,7 @@ CAPTURED_INTO_TRANSFORM = Rule(
     summary="A captured object is an argument of an `nnx` transform that runs inside another trace.",
     message="`{name}` is captured by a function under `{outer}`, and `{transform}` writes its arguments back",
     help="pass `{name}` as an argument of the outer function",
-    versions=Versions(nnxkit=False),
+    versions=Versions(flax_since=(0, 12), nnxkit=False),
 )
 JAX_OVER_NNX = Rule(
     code="NNX205",
@@ -43,7 +43,7 @@ JAX_OVER_NNX = Rule(
     summary="A `jax` transform runs over a function that calls an `nnx`-transformed function on a captured module.",
     message="`{name}` is captured by a function under `{outer}`, and `{transform}` writes its arguments back",
     help="pass `{name}` as an argument, for instance `{outer}(f, in_axes=(None, 0))(module, x)`",
-    versions=Versions(nnxkit=False),
+    versions=Versions(flax_since=(0, 11), nnxkit=False),
 )
 NONDIFF_ARGUMENT_MUTATED = Rule(
     code="NNX206",
@@ -54,6 +54,7 @@ NONDIFF_ARGUMENT_MUTATED = Rule(
     ),
     message="`{name}` is changed under `{transform}`, but it belongs to the caller: {where}",
     help="make a copy inside: `nnx.merge(..., copy=True)` or `nnx.clone(...)`",
+    versions=Versions(flax_since=(0, 11)),
     fix=Fixable.SAFE,
 )
 UNTRACKED_MUTATION = Rule(
@@ -120,7 +121,7 @@ CAPTURED_RETURNED = Rule(
     summary="A function under an `nnx` transform returns an object that it captured.",
     message="`{name}` is captured by a function under `{transform}`, which cannot return it",
     help="pass `{name}` as an argument",
-    versions=Versions(nnxkit=False),
+    versions=Versions(flax_since=(0, 11), nnxkit=False),
 )
 CAPTURED_REBOUND = Rule(
     code="NNX216",

@@ -1,7 +1,7 @@
 """NNX4: transforms and what they take and give: prefixes, aliasing, carries, bound methods."""
 
 from nnx_rules.errors import GraphError, TransformArgumentError, TransformTypeError
-from nnx_rules.registry import Rule
+from nnx_rules.registry import Rule, Versions
 
 RETURNED_INPUT = Rule(
     code="NNX401",
@@ -17,6 +17,7 @@ INCONSISTENT_ALIASING = Rule(
     summary="An object that is reached by two paths gets two different prefixes.",
     message="`{path}` and `{other_path}` are the same object, with different prefixes under `{transform}`: {prefixes}",
     help="give both the same prefix, or pass a copy: `nnx.clone(...)`",
+    versions=Versions(flax_since=(0, 10)),
     exception=GraphError,
 )
 PREFIX_MISMATCH = Rule(
@@ -144,6 +145,7 @@ AXIS_NAME = Rule(
         "{found}"
     ),
     help="name the same axis in `out_sharding` and in `transform_metadata`",
+    versions=Versions(flax_since=(0, 12)),
     exception=TransformArgumentError,
 )
 AXES_TYPE = Rule(

@@ -7,10 +7,14 @@ another one holds; only data that a finished object is given this way is certain
 
 from __future__ import annotations
 
+import ast
+import functools
+
 from nnx_lint.model.attributes import attribute_of
 from nnx_lint.model.classes import UserClass
 from nnx_lint.model.events import AttributeBypassed, AttributeSet
 from nnx_lint.model.frames import Frame
+from nnx_lint.model.strings import HOLE
 from nnx_lint.reporting import Reporter, judges
 from nnx_rules.attributes import Status
 from nnx_rules.rules import attributes as rules
@@ -21,11 +25,41 @@ def status_bypass(event: AttributeBypassed, report: Reporter) -> None:
     obj, frame = event.obj, event.frame
     if not isinstance(obj.cls, UserClass) or not obj.cls.checked or not event.value.facts().is_data:
         return
+    if HOLE in event.name:
+        return
     attr = attribute_of(obj, event.name)
     recorded = attr is not None and (attr.declared is Status.DATA or bool(attr.assignments))
     if recorded or (obj.assumed and frame.module.mocks) or event.name.startswith("_pytree__") or _rebuilds(frame):
         return
-    report(frame.module, event.node, cls=obj.cls.name, path=event.name, value=event.value.describe())
+    if event.name not in taken_back(frame.module.source.tree):
+        report(frame.module, event.node, cls=obj.cls.name, path=event.name, value=event.value.describe())
+
+
+@functools.lru_cache(maxsize=64)
+def taken_back(tree: ast.Module) -> frozenset[str]:
+    """Attributes that a file also sets to ``None``, or deletes, past the class: there they only hand a value on.
+
+    What is put into an object and taken out again in one call is not meant to be data.
+    """
+    found: set[str] = set()
+    for call in ast.walk(tree):
+        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+            continue
+        literals = [item.value if isinstance(item, ast.Constant) else ... for item in call.args]
+        match call.func.attr, literals:
+            case ("__setattr__", [_, str(name), None]) | ("__delattr__", [_, str(name)]):
+                found.add(name)
+            case ("pop", [str(name), *_]) if _is_namespace(call.func.value):
+                found.add(name)
+            case _:
+                pass
+    return frozenset(found)
+
+
+def _is_namespace(node: ast.expr) -> bool:
+    return (isinstance(node, ast.Attribute) and node.attr == "__dict__") or (
+        isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "vars"
+    )
 
 
 def _rebuilds(frame: Frame) -> bool:

@@ -131,7 +131,9 @@ def data_in_opaque_container(event: AttributeSet, report: Reporter) -> None:
     value = event.value
     if event.verdict is None or event.verdict.broken is not None or not isinstance(value, Seq) or not value.opaque:
         return
-    if not _checked(event.obj) or not any(item.facts().is_data for item in value.items):
+    # A generator of arrays makes them when it is asked: a stream of batches, no parameters.
+    made_later = value.type == "generator" and all(item.kind is Kind.ARRAY for item in value.items)
+    if not _checked(event.obj) or made_later or not any(item.facts().is_data for item in value.items):
         return
     node = event.value_node
     report(

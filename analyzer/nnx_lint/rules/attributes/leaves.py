@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nnx_lint.diagnostics import Fix
-from nnx_lint.model.arrays import NNX_ARRAYS
+from nnx_lint.model.arrays import is_array_function
 from nnx_lint.model.callables import BoundMethod, FuncVal
 from nnx_lint.model.classes import UserClass
 from nnx_lint.model.events import AttributeSet, Constructed
@@ -36,8 +36,7 @@ def is_foreign(value: Value) -> bool:
     if isinstance(value, Seq):
         return value.opaque
     if isinstance(value, Ext):
-        head, _, name = value.name.rpartition(".")
-        return head in {"nnx", "jax.nn"} and name in NNX_ARRAYS
+        return value.name.startswith(("nnx.", "jax.nn.")) and is_array_function(value.name)
     return isinstance(value, (FuncVal, ClassVal)) or (isinstance(value, BoundMethod) and value.func is not None)
 
 

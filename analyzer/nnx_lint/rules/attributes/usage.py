@@ -29,17 +29,17 @@ def is_handed_over(cls: ClassBase, name: str) -> bool:
 
     Then the status that its first assignment gave it need not last.
     """
-    return any(name in _handed_over(item.node) for item in _family(cls))
+    return any(name in _handed_over(node) for node in _family(cls))
 
 
 def is_used_plainly(cls: ClassBase, name: str) -> bool:
     """Whether the code relies on the attribute being a plain list or dict: ``+``, ``==``, ``sort``, ``isinstance``."""
-    return any(name in _used_plainly(item.node) for item in _family(cls))
+    return any(name in _used_plainly(node) for node in _family(cls))
 
 
-def _family(cls: ClassBase) -> list[UserClass]:
-    below = cls.subclasses if isinstance(cls, UserClass) else []
-    return [*(item for item in cls.ancestors if isinstance(item, UserClass)), *below]
+def _family(cls: ClassBase) -> list[ast.ClassDef]:
+    below = cls.module.project.heirs(cls.name) if isinstance(cls, UserClass) else []
+    return [*(item.node for item in cls.ancestors if isinstance(item, UserClass)), *below]
 
 
 def _names(nodes: Callable[[ast.AST], Iterator[ast.expr]]) -> Callable[[ast.ClassDef], frozenset[str]]:

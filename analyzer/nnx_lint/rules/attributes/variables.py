@@ -25,6 +25,8 @@ def variable_overwritten(event: AttributeSet, report: Reporter) -> None:
         return
     if event.value_node is not None and _reads(event.value_node, event.name):
         return
+    if event.frame.initializing is event.obj and event.before and event.before.branches != event.frame.branches:
+        return  # a constructor that replaces it under a condition chooses what the attribute is to be
     report(
         event.frame.module,
         event.node,

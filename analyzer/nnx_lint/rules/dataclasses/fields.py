@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from nnx_lint.diagnostics import Applicability, Fix
 from nnx_lint.model.classes import UserClass
-from nnx_lint.model.construct import metadata_entry
 from nnx_lint.model.events import ClassDefined, Constructed
+from nnx_lint.model.fields import Field, metadata_entry
 from nnx_lint.model.values import Array, Const, DictVal, FieldVal, Obj, Seq, TagVal, UnionVal, Value
 from nnx_lint.reporting import Reporter, judges
 from nnx_lint.rules.edits import insert, replace
@@ -17,7 +17,6 @@ from nnx_rules.attributes import Status, decide
 from nnx_rules.rules import attributes, dataclasses
 
 if TYPE_CHECKING:
-    from nnx_lint.model.classes import Field
     from nnx_lint.model.modules import Module
 
 
@@ -190,11 +189,11 @@ def _as_factory(cls: UserClass, field: Field, value: Value, node: ast.expr) -> F
 @judges(dataclasses.FIELD_ORDER, ClassDefined)
 def field_order(event: ClassDefined, report: Reporter) -> None:
     cls = event.cls
-    if not cls.is_pytree or not cls.own_dataclass or cls.is_open or _keyword_only(cls):
+    if not cls.is_pytree or not cls.own_dataclass or cls.is_open or _order_is_open(cls):
         return
     earlier: Field | None = None
     for field in cls.all_fields():
-        if field.keyword_only or _left_out(field):
+        if field.keyword_only or field.init is not True:
             continue
         if field.has_default:
             earlier = earlier or field
@@ -211,25 +210,14 @@ def field_order(event: ClassDefined, report: Reporter) -> None:
             return
 
 
-def _keyword_only(cls: UserClass) -> bool:
-    """Whether keyword-only fields come in by other means than the field specifiers, so that the order is not known."""
-    for item in cls.ancestors:
-        if not isinstance(item, UserClass):
-            continue
-        if any("KW_ONLY" in ast.dump(field.annotation) for field in item.fields.values()):
-            return True
-        for decorator in item.decorators.values():
-            if isinstance(decorator, ast.Call) and any(
-                option.arg in {"kw_only", "init", None} for option in decorator.keywords
-            ):
-                return True
-    return False
-
-
-def _left_out(field: Field) -> bool:
-    """Whether the generated ``__init__`` does not take the field."""
-    init = field.value.keywords.get("init") if isinstance(field.value, (TagVal, FieldVal)) else None
-    return init is not None
+def _order_is_open(cls: UserClass) -> bool:
+    """Whether a decorator decides on parameters in a way that is not read here."""
+    return any(
+        isinstance(decorator, ast.Call) and any(option.arg in {"init", None} for option in decorator.keywords)
+        for item in cls.ancestors
+        if isinstance(item, UserClass)
+        for decorator in item.decorators.values()
+    )
 
 
 def _as_keyword_only(cls: UserClass, field: Field) -> Fix | None:

@@ -21,7 +21,7 @@ from nnx_lint.model.values import (
     Value,
 )
 from nnx_lint.reporting import Reporter, judges
-from nnx_lint.rules.filters.reading import filter_lists, library_name
+from nnx_lint.rules.filters.reading import calls_library, filter_lists, gives_filters, library_name
 from nnx_rules.rules import filters as rules
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 # -- Not -------------------------------------------------------------------------------------------------------------
 
 
-@judges(rules.NOT_ARITY, Called)
+@judges(rules.NOT_ARITY, Called, when=calls_library)
 def not_filter_arity(event: Called, report: Reporter) -> None:
     if library_name(event.callee) != "nnx.Not" or None in event.args or "**" in event.keywords:
         return
@@ -53,7 +53,7 @@ def _one_tuple(event: Called) -> Fix | None:
 # -- PathContains ----------------------------------------------------------------------------------------------------
 
 
-@judges(rules.PATH_NEVER_MATCHES, Called)
+@judges(rules.PATH_NEVER_MATCHES, Called, when=calls_library)
 def path_never_matches(event: Called, report: Reporter) -> None:
     if library_name(event.callee) != "nnx.PathContains" or not event.args or not event.nodes:
         return
@@ -93,7 +93,7 @@ def components(key: str) -> list[str | int] | None:
 
 def _is_key(module: Module, text: str) -> bool:
     """Whether the module has a dict with such a key, which may become the name of an attribute."""
-    dicts = (node for node in ast.walk(module.source.tree or ast.Module([], [])) if isinstance(node, ast.Dict))
+    dicts = (node for node in ast.walk(module.source.tree) if isinstance(node, ast.Dict))
     return any(isinstance(key, ast.Constant) and key.value == text for node in dicts for key in node.keys)
 
 
@@ -108,7 +108,7 @@ def _by_components(event: Called, name: str, text: str) -> Fix | None:
 # -- mappings --------------------------------------------------------------------------------------------------------
 
 
-@judges(rules.UNHASHABLE_FILTER_KEY, Called)
+@judges(rules.UNHASHABLE_FILTER_KEY, Called, when=gives_filters)
 def unhashable_filter_key(event: Called, report: Reporter) -> None:
     for found in filter_lists(event):
         if found.spec is not None:
@@ -130,7 +130,7 @@ def _tuple(module: Module, node: ast.expr) -> Fix | None:
 # -- DiffState -------------------------------------------------------------------------------------------------------
 
 
-@judges(rules.DIFFSTATE_ARGUMENTS, Called)
+@judges(rules.DIFFSTATE_ARGUMENTS, Called, when=calls_library)
 def diffstate_arguments(event: Called, report: Reporter) -> None:
     if library_name(event.callee) != "nnx.DiffState" or None in event.args or "**" in event.keywords:
         return
@@ -175,7 +175,7 @@ def _is_number(value: Value) -> bool:
 # -- pop -------------------------------------------------------------------------------------------------------------
 
 
-@judges(rules.POP_WITHOUT_FILTER, Called)
+@judges(rules.POP_WITHOUT_FILTER, Called, when=calls_library)
 def pop_without_filter(event: Called, report: Reporter) -> None:
     alone = len(event.args) == 1 and None not in event.args and not event.keywords
     if alone and library_name(event.callee) == "nnx.pop":

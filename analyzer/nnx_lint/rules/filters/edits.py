@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 def statement_of(module: Module, call: ast.AST) -> ast.stmt | None:
     """The statement that consists of this call, or assigns nothing but its result."""
-    if module.source.tree is None:
-        return None
     for node in ast.walk(module.source.tree):
         if isinstance(node, (ast.Expr, ast.Assign)) and node.value is call:
             return node
@@ -81,14 +79,7 @@ def _reorder_mapping(found: FilterList, order: Sequence[int], title: str) -> Fix
 def add_rest(found: FilterList) -> Fix | None:
     """Add ``...`` as the last filter, a name for its State, and that name to every merge of the graphdef."""
     call, tree, source = found.node, found.module.source.tree, found.module.source
-    if (
-        found.open
-        or found.passed_on
-        or found.spec is None
-        or tree is None
-        or not isinstance(call, ast.Call)
-        or not call.args
-    ):
+    if found.open or found.passed_on or found.spec is None or not isinstance(call, ast.Call) or not call.args:
         return None
     statement = statement_of(found.module, call)
     edits = [insertion(source.span(call.args[-1]).end, ", ...")]

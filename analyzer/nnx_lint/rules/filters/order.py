@@ -13,7 +13,7 @@ from nnx_lint.model.values import Const
 from nnx_lint.reporting import Reporter, judges
 from nnx_lint.rules.filters.edits import reorder
 from nnx_lint.rules.filters.expressions import is_subtype, known_types
-from nnx_lint.rules.filters.reading import FilterList, Given, filter_lists, single_filters
+from nnx_lint.rules.filters.reading import FilterList, Given, filter_lists, gives_filters, single_filters
 from nnx_rules import _filter_logic as logic
 from nnx_rules import filters as nnx_filters
 from nnx_rules.rules import filters as rules
@@ -53,7 +53,7 @@ def better_order(found: FilterList) -> tuple[int, ...] | None:
     return (*(place for place in order if place not in everything), *everything)
 
 
-@judges(rules.UNREACHABLE_FILTER, Called)
+@judges(rules.UNREACHABLE_FILTER, Called, when=gives_filters)
 def unreachable_filter(event: Called, report: Reporter) -> None:
     for found in filter_lists(event):
         for finding in unreachable(found):
@@ -61,7 +61,7 @@ def unreachable_filter(event: Called, report: Reporter) -> None:
                 _report(found, finding, report, fixable=True)
 
 
-@judges(rules.DUPLICATE_FILTER, Called)
+@judges(rules.DUPLICATE_FILTER, Called, when=gives_filters)
 def duplicate_filter(event: Called, report: Reporter) -> None:
     for found in filter_lists(event):
         for finding in unreachable(found):
@@ -86,7 +86,7 @@ def _report(found: FilterList, finding: logic.Unreachable, report: Reporter, *, 
     )
 
 
-@judges(rules.ELLIPSIS_NOT_LAST, Called)
+@judges(rules.ELLIPSIS_NOT_LAST, Called, when=gives_filters)
 def ellipsis_not_last(event: Called, report: Reporter) -> None:
     for found in filter_lists(event):
         place = misplaced_everything(found)
@@ -107,7 +107,7 @@ def _everything_last(found: FilterList) -> Fix | None:
     return reorder(found, order)
 
 
-@judges(rules.CONTRADICTORY_FILTER, Called)
+@judges(rules.CONTRADICTORY_FILTER, Called, when=gives_filters)
 def contradictory_filter(event: Called, report: Reporter) -> None:
     for single in single_filters(event):
         given = single.given

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
 from nnx_lint.model.callables import BoundMethod, PartialVal
+from nnx_lint.model.classes import LibClass
 from nnx_lint.model.library import FilterVal
 from nnx_lint.model.values import (
     ClassVal,
@@ -140,6 +141,11 @@ def library_name(callee: Value) -> str | None:
     if isinstance(callee, ClassVal):
         return getattr(callee.cls, "canonical", None)
     return None
+
+
+def calls_library(event: Called) -> bool:
+    """Whether a function or class of a library is called."""
+    return isinstance(event.callee, (Ext, ClassVal))
 
 
 def _once(read: Callable[[Called], list[R]]) -> Callable[[Called], list[R]]:
@@ -273,8 +279,7 @@ def _mapping(event: Called) -> FilterList | None:
 
 
 def _same_module(module: Module, node: ast.AST) -> bool:
-    tree = module.source.tree
-    return tree is not None and any(item is node for item in ast.walk(tree))
+    return any(item is node for item in ast.walk(module.source.tree))
 
 
 MAPPING_FUNCTIONS: dict[str, int] = {**dict.fromkeys(api.FILTER_MAPPINGS, 0), "nnx.prefix": 1}
@@ -380,3 +385,21 @@ def _keyword_node(call: ast.AST, keyword: str | None) -> ast.expr | None:
     if not isinstance(call, ast.Call):
         return None
     return next((item.value for item in call.keywords if item.arg == keyword), None)
+
+
+def gives_filters(event: Called) -> bool:
+    """Whether a call gives filters at all."""
+    callee = event.callee
+    if isinstance(callee, PartialVal):
+        callee = callee.func
+    if isinstance(callee, Ext):
+        possible = callee.name.startswith("nnx.")
+    elif isinstance(callee, ClassVal):
+        possible = isinstance(callee.cls, LibClass)
+    else:
+        possible = isinstance(callee, BoundMethod) and callee.func is None and callee.name in FILTERING_METHODS
+    return possible and bool(single_filters(event) or filter_lists(event))
+
+
+FILTERING_METHODS = frozenset({"filter", "set_attributes", "split"})
+"""Names of methods of library objects that take filters."""

@@ -26,7 +26,7 @@ from nnx_lint.model.values import (
 )
 from nnx_lint.reporting import Reporter, judges
 from nnx_lint.rules.filters.expressions import External, is_literal, type_name
-from nnx_lint.rules.filters.reading import Given, single_filters
+from nnx_lint.rules.filters.reading import Given, gives_filters, single_filters
 from nnx_rules import api
 from nnx_rules.filters import Misuse, OfType
 from nnx_rules.rules import filters as rules
@@ -67,7 +67,7 @@ def _names(union: UnionTypeVal) -> list[str]:
     return names
 
 
-@judges(rules.INVALID_FILTER, Called)
+@judges(rules.INVALID_FILTER, Called, when=gives_filters)
 def invalid_filter(event: Called, report: Reporter) -> None:
     for single in single_filters(event):
         for part in single.given.parts():
@@ -133,7 +133,7 @@ _VALID: dict[type[ast.expr], Callable[[Given], str | None]] = {
 # -- types that are no types of leaves -------------------------------------------------------------------------------
 
 
-@judges(rules.MODULE_TYPE_FILTER, Called)
+@judges(rules.MODULE_TYPE_FILTER, Called, when=gives_filters)
 def module_type_filter(event: Called, report: Reporter) -> None:
     for single in single_filters(event):
         if not single.leaves:
@@ -160,7 +160,7 @@ def _kind(cls: object) -> str:
 # -- callables -------------------------------------------------------------------------------------------------------
 
 
-@judges(rules.PREDICATE_ARITY, Called)
+@judges(rules.PREDICATE_ARITY, Called, when=gives_filters)
 def filter_predicate_arity(event: Called, report: Reporter) -> None:
     for single in single_filters(event):
         for part in single.given.parts():

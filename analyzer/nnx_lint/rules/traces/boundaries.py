@@ -7,14 +7,14 @@ outer trace even where nothing is changed. ``nnx.eval_shape`` and the decorators
 from __future__ import annotations
 
 import ast
-import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from nnx_lint.model.attributes import attribute_names, attribute_of
 from nnx_lint.model.callables import BoundMethod, FuncVal, PartialVal, Transformed
 from nnx_lint.model.classes import UserClass
 from nnx_lint.model.events import Called, Returned, TransformApplied
 from nnx_lint.model.expressions import text_of
+from nnx_lint.model.modes import of_transform
 from nnx_lint.model.values import (
     DictVal,
     Ext,
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from nnx_lint.model.frames import TraceScope
+    from nnx_lint.model.modes import Modes
 
 
 # -- arguments ---------------------------------------------------------------------------------------------------------
@@ -47,16 +48,18 @@ def captured_argument(event: Called, report: Reporter) -> None:
     called = transform_of(event)
     if called is None:
         return
-    row, text, operands = called
+    row, text, modes, given = called
     if not row.name.startswith("nnx.") or row.arguments is not Arguments.KEPT or not row.flax_default:
         return
-    for value, node in operands:
+    if not modes.writes_back:
+        return
+    for value, node in given:
         for obj in objects_in(value):
             scope = frame.crossed(obj.level)
             if scope is None or scope.frame is None or not frame.certain_within(scope) or not holds_variables(obj):
                 continue
             rule = rules.JAX_OVER_NNX if scope.row.name.startswith("jax.") else rules.CAPTURED_INTO_TRANSFORM
-            if rule is not report.rule or MODES.search(frame.module.source.text):
+            if rule is not report.rule:
                 continue
             module, place = frame.place_within(scope, event.node)
             name = text_of(node) if node is not None else f"a {obj.cls.name}"
@@ -67,36 +70,47 @@ def captured_argument(event: Called, report: Reporter) -> None:
             report(module, place, related=where, name=name, outer=scope.text, transform=text)
 
 
-MODES = re.compile(r"\b(set_graph_mode|set_graph_updates|nnx_graph_\w+|graph(_updates)?\s*=\s*False)\b")
-"""Signs that transforms run in the modes in which they write back only what has changed."""
+class Running(NamedTuple):
+    """A transform that a call runs: as written, in which modes, with the operands and their expressions."""
+
+    row: transforms.Transform
+    text: str
+    modes: Modes
+    operands: list[tuple[Value, ast.expr | None]]
 
 
-def transform_of(event: Called) -> tuple[transforms.Transform, str, list[tuple[Value, ast.expr | None]]] | None:
-    """The transform that a call runs, as written, with the operands and their expressions."""
-    node = event.node
-    if not isinstance(node, ast.Call):
-        return None
-    nodes = [*node.args] if len(node.args) == len(event.args) else [None] * len(event.args)
-    given = [(value, where) for value, where in zip(event.args, nodes, strict=True) if value is not None]
-    named = {keyword.arg: keyword.value for keyword in node.keywords if keyword.arg is not None}
-    given += [(value, named.get(name)) for name, value in event.keywords.items()]
-    callee = event.callee
+def transform_of(event: Called) -> Running | None:
+    """The transform that a call runs."""
+    node, callee = event.node, event.callee
+    first: tuple[Value, ast.expr | None] | None = None
     if isinstance(callee, BoundMethod) and isinstance(callee.func, Transformed):
-        receiver = node.func.value if isinstance(node.func, ast.Attribute) else None
-        given = [(callee.receiver, receiver), *given]
+        receiver = node.func.value if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else None
+        first = (callee.receiver, receiver)
         callee = callee.func
-    if isinstance(callee, Obj) and isinstance(callee.cls, UserClass):
+    elif isinstance(callee, Obj) and isinstance(callee.cls, UserClass):
         found = callee.cls.find("__call__")
         if found is not None and isinstance(found[1], Transformed):
-            given = [(callee, node.func), *given]
+            first = (callee, node.func if isinstance(node, ast.Call) else None)
             callee = found[1]
     if isinstance(callee, Transformed):
-        return callee.applied.row, callee.applied.text, given
-    if isinstance(callee, Ext):
-        row = transforms.find(callee.name)
-        if row is not None and row.form is Form.CALL:
-            return row, event.name, given[row.operands :]
-    return None
+        applied = callee.applied
+        return Running(applied.row, applied.text, applied.modes, [*([first] if first else []), *operands(event)])
+    row = transforms.find(callee.name) if isinstance(callee, Ext) else None
+    if not isinstance(callee, Ext) or row is None or row.form is not Form.CALL:
+        return None
+    modes = of_transform(callee.name, event.keywords, event.modes)
+    return Running(row, event.name, modes, operands(event)[row.operands :])
+
+
+def operands(event: Called) -> list[tuple[Value, ast.expr | None]]:
+    """The arguments of a call with their expressions."""
+    if not isinstance(event.node, ast.Call):
+        return []
+    written = event.node.args
+    nodes = [*written] if len(written) == len(event.args) else [None] * len(event.args)
+    given = [(value, where) for value, where in zip(event.args, nodes, strict=True) if value is not None]
+    named = {keyword.arg: keyword.value for keyword in event.node.keywords if keyword.arg is not None}
+    return [*given, *((value, named.get(name)) for name, value in event.keywords.items())]
 
 
 def objects_in(value: Value, depth: int = 3) -> Iterator[Obj]:
@@ -159,7 +173,7 @@ RETURNING = frozenset({"nnx.jit", "nnx.vmap", "nnx.pmap", "nnx.scan", "nnx.shard
 @judges(rules.CAPTURED_RETURNED, Returned)
 def captured_returned(event: Returned, report: Reporter) -> None:
     scope = running(event)
-    if scope is None or scope.row.name not in RETURNING or MODES.search(event.frame.module.source.text):
+    if scope is None or scope.row.name not in RETURNING:
         return
     value = event.node.value if isinstance(event.node, ast.Return) else event.node
     for obj in objects_in(event.value):

@@ -10,9 +10,9 @@ import ast
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from nnx_lint.model.crossing import kept_positions
 from nnx_lint.model.events import AttributeSet, ContainerFilled, Mutated, OuterNameSet
 from nnx_lint.model.expressions import text_of
-from nnx_lint.model.interpreter import kept_positions
 from nnx_lint.model.values import ClassVal, Ext, Obj, Value
 from nnx_lint.reporting import Reporter, judges
 from nnx_lint.rules.traces.captures import capture_of, level_of, value_at

@@ -12,9 +12,8 @@ from nnx_lint.diagnostics import Edit, Fix
 from nnx_lint.model.attributes import attribute_of
 from nnx_lint.model.callables import BoundMethod, FuncVal, Transformed
 from nnx_lint.model.classes import UserClass
+from nnx_lint.model.crossing import kept_positions, literal_positions
 from nnx_lint.model.events import ClassDefined, Constructed
-from nnx_lint.model.interpreter import kept_positions
-from nnx_lint.model.library import literal_positions
 from nnx_lint.model.modules import Env
 from nnx_lint.model.values import (
     Const,
@@ -181,8 +180,7 @@ def may_not_be_argument(cls: UserClass) -> bool:
 
 def in_other_hands(cls: UserClass) -> bool:
     """Whether the module derives from the class, or hands it to a call that may register it with JAX."""
-    tree = cls.module.source.tree
-    for node in ast.walk(tree) if tree is not None else ():
+    for node in ast.walk(cls.module.source.tree):
         given: list[ast.expr] = []
         if isinstance(node, ast.ClassDef):
             given = node.bases

@@ -1,0 +1,285 @@
+"""Definitions: what ``def`` and ``class`` statements bind, decorators included.
+
+Invariants: a decorator that is not known makes a function unknown, but its body is still seen on its own; a class keeps
+what its body says whatever decorates it, and notes that something unknown may have changed what its instances are to
+JAX.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from nnx_lint.model import annotations as annotated
+from nnx_lint.model import events
+from nnx_lint.model.callables import BoundMethod, FuncVal, Transformed
+from nnx_lint.model.classes import ClassBase, UserClass, method_of
+from nnx_lint.model.fields import Field, specified_status
+from nnx_lint.model.frames import Frame
+from nnx_lint.model.modules import Env
+from nnx_lint.model.values import UNKNOWN, AliasVal, ClassVal, Const, Ext, FieldVal, TagVal, Value
+from nnx_rules.attributes import Declaration, declare
+
+if TYPE_CHECKING:
+    from nnx_lint.model.interpreter import Interpreter
+
+# -- functions
+# -----------------------------------------------------------------------------------------------------------------
+
+
+def define_function(interp: Interpreter, frame: Frame, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Value:
+    """Execute a ``def``: defaults and decorators now, the body later."""
+    owner = frame.cls if frame.env.kind == "class" else None
+    func = FuncVal(node, frame.module, type_scope(frame, node), owner)
+    bind_defaults(interp, frame, func)
+    interp.defined(func, frame)
+    return decorate(interp, frame, func, node)
+
+
+def is_declaration(func: FuncVal) -> bool:
+    """Whether a function only says what it takes and returns: in a stub, a protocol, an abstract class."""
+    node = func.node
+    if isinstance(node, ast.Lambda):
+        return False
+    body = node.body[1:] if ast.get_docstring(node, clean=False) is not None else node.body
+    if not body or isinstance(body[0], ast.Pass):
+        return not ABSTRACT.isdisjoint(func.decorators)
+    return len(body) == 1 and isinstance(body[0], ast.Expr) and annotated.is_ellipsis(body[0].value)
+
+
+ABSTRACT = frozenset({"abc.abstractmethod", "abc.abstractproperty"})
+
+
+def type_scope(frame: Frame, node: ast.AST) -> Env:
+    """The scope in which a definition stands: that of its own type parameters, if it has any."""
+    parameters = getattr(node, "type_params", ())
+    if not parameters:
+        return frame.env
+    scope = Env("types", frame.env)
+    scope.names.update((item.name, UNKNOWN) for item in parameters)
+    return scope
+
+
+def bind_defaults(interp: Interpreter, frame: Frame, func: FuncVal) -> None:
+    """Evaluate the defaults of parameters."""
+    from nnx_lint.model.expressions import evaluate
+
+    arguments = func.node.args
+    parameters = [*arguments.posonlyargs, *arguments.args]
+    for parameter, default in zip(
+        parameters[len(parameters) - len(arguments.defaults) :], arguments.defaults, strict=True
+    ):
+        func.defaults[parameter.arg] = evaluate(interp, frame, default)
+    for parameter, keyword_default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
+        if keyword_default is not None:
+            func.defaults[parameter.arg] = evaluate(interp, frame, keyword_default)
+
+
+KNOWN_DECORATORS = frozenset(
+    {"property", "staticmethod", "classmethod", "functools.cached_property", "functools.cache", "functools.lru_cache"}
+    | {"abc.abstractmethod", "abc.abstractproperty", "contextlib.contextmanager", "contextlib.asynccontextmanager"}
+    | {"typing.override", "typing.overload", "typing.final"}
+)
+"""Decorators, with arguments or without, that leave the function what it is, but for what they are looked up for."""
+
+TRANSPARENT = frozenset(
+    {"jax.named_call", "jax.named_scope", "jax.default_matmul_precision", "jax.profiler.annotate_function"}
+    | {"typing.no_type_check", "warnings.deprecated"}
+)
+"""Decorators that change nothing that matters here, with or without arguments."""
+
+TRANSPARENT_PACKAGES = frozenset({"beartype", "jaxtyping", "typeguard"})
+"""Packages whose decorators are of that kind."""
+
+
+def decorate(interp: Interpreter, frame: Frame, func: FuncVal, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Value:
+    """Apply decorators, innermost first; those of the project are executed. One that is not known makes the function
+    unknown, but its body is still seen on its own.
+    """
+    from nnx_lint.model.calls import apply_decorator
+    from nnx_lint.model.expressions import evaluate
+
+    value: Value = func
+    names: list[str] = []
+    for decorator in reversed(node.decorator_list):
+        head = evaluate(interp, frame, decorator.func if isinstance(decorator, ast.Call) else decorator)
+        name = head.name.removeprefix("builtins.") if isinstance(head, Ext) else ""
+        if name in TRANSPARENT or name.partition(".")[0] in TRANSPARENT_PACKAGES:
+            continue
+        if name in KNOWN_DECORATORS:
+            names.append(name)
+            func.decorators = tuple(names)
+            continue
+        callee = evaluate(interp, frame, decorator) if isinstance(decorator, ast.Call) else head
+        if isinstance(callee, BoundMethod) and isinstance(callee.receiver, FuncVal):
+            value = callee.receiver.as_property(func if callee.name == "setter" else callee.receiver.setter)
+        else:
+            value = apply_decorator(interp, frame, callee, value, decorator)
+    for changed in (func, value):
+        if isinstance(changed, FuncVal) and not changed.is_property:
+            changed.decorators = tuple(names)
+    return value
+
+
+# -- classes
+# -------------------------------------------------------------------------------------------------------------------
+
+
+def define_class(interp: Interpreter, frame: Frame, node: ast.ClassDef) -> Value:
+    """Execute a class statement."""
+    outer, frame.env = frame.env, type_scope(frame, node)
+    try:
+        cls = _class_with_bases(interp, frame, node)
+    finally:
+        frame.env = outer
+    body = Frame(frame.module, cls.env, caller=None, level=frame.level, scope=frame.scope, cls=cls)
+    own = decorators(interp, frame, cls, node)
+    interp.block(body, node.body)
+    collect_body(interp, body, cls, node)
+    hook = next((found for base in cls.ancestors[1:] if (found := method_of(base, "__init_subclass__"))), None)
+    if hook is not None:
+        interp.call_function(frame, hook[1], [], {}, node, receiver=ClassVal(cls))
+    for decorator, where in reversed(own):
+        result = interp.call_function(frame, decorator, [ClassVal(cls)], {}, where)
+        cls.unknown_decorators |= not (isinstance(result, ClassVal) and result.cls is cls)
+    if cls.is_pytree:
+        interp.defined_class(cls)
+    interp.publish(events.ClassDefined(frame, node, cls))
+    return ClassVal(cls)
+
+
+def _class_with_bases(interp: Interpreter, frame: Frame, node: ast.ClassDef) -> UserClass:
+    from nnx_lint.model.expressions import evaluate
+
+    bases: list[ClassBase] = []
+    forms: set[str] = set()
+    unresolved = frame.module.stub  # what the class really does is written elsewhere
+    for base in node.bases:
+        value = evaluate(interp, frame, base.value if isinstance(base, ast.Starred) else base)
+        value = value.origin if isinstance(value, AliasVal) else value
+        head = evaluate(interp, frame, base.value) if isinstance(base, ast.Subscript) else value
+        if isinstance(value, ClassVal):
+            bases.append(value.cls)
+        elif isinstance(head, Ext) and head.name in HARMLESS_BASES | FIELD_BASES:
+            forms.add(head.name)
+        else:
+            unresolved = True
+    cls = UserClass(node, frame.module, tuple(bases), unresolved, Env("class", frame.env))
+    cls.structural = "typing.Protocol" in forms
+    cls.named_tuple = "typing.NamedTuple" in forms or any(base.named_tuple for base in bases)
+    cls.made_dataclass = not FIELD_BASES.isdisjoint(forms) or any(
+        isinstance(base, UserClass) and base.made_by_base for base in bases
+    )
+    cls.made_by_base = cls.made_dataclass
+    cls.registered_container = cls.named_tuple or cls.made_by_base
+    takes_keywords = any(method_of(base, "__init_subclass__") for base in bases)
+    for keyword in node.keywords:
+        held = evaluate(interp, frame, keyword.value)
+        if keyword.arg == "pytree" and isinstance(held, Const):
+            cls.pytree_keyword = bool(held.value)
+        elif keyword.arg == "metaclass":
+            cls.dynamic |= not (isinstance(held, Ext) and held.name == "abc.ABCMeta")
+        elif keyword.arg in {"pytree", None} or not takes_keywords:
+            cls.dynamic = True
+    return cls
+
+
+def named_tuple(frame: Frame, name: str, names: list[str], call: ast.Call) -> ClassVal:
+    """The class that ``namedtuple("Name", ...)`` makes: that of a class statement with these fields."""
+    node = ast.copy_location(ast.ClassDef(name, [], [], [], []), call)
+    cls = UserClass(node, frame.module, (), False, Env("class", frame.env))
+    cls.registered_container = cls.named_tuple = True
+    for item in names:
+        annotation = ast.copy_location(ast.Constant(...), call)
+        target = ast.copy_location(ast.Name(item, ast.Store()), call)
+        statement = ast.copy_location(ast.AnnAssign(target, annotation, None, 1), call)
+        cls.fields[item] = Field(item, annotation, statement, None)
+    return ClassVal(cls)
+
+
+HARMLESS_BASES = frozenset({"typing.Generic", "typing.Protocol", "abc.ABC", "builtins.object", "typing.NamedTuple"})
+"""Bases that add nothing to what we track."""
+
+FIELD_BASES = frozenset({"flax.struct.PyTreeNode"})
+"""Bases that make each class below them a dataclass and a JAX container."""
+
+REGISTERING = frozenset(
+    {
+        "flax.struct.dataclass",
+        "jax.tree_util.register_pytree_node_class",
+        "jax.tree_util.register_dataclass",
+        "jax.tree_util.register_pytree_with_keys_class",
+        "jax.tree_util.register_static",
+        "chex.dataclass",
+    }
+)
+"""Decorators that make a class a JAX container."""
+
+
+def decorators(interp: Interpreter, frame: Frame, cls: UserClass, node: ast.ClassDef) -> list[tuple[FuncVal, ast.expr]]:
+    """Note what decorates a class. Gives the decorators of the project, which are called when the body has run."""
+    from nnx_lint.model.expressions import evaluate
+
+    own: list[tuple[FuncVal, ast.expr]] = []
+    for decorator in node.decorator_list:
+        value = evaluate(interp, frame, decorator.func if isinstance(decorator, ast.Call) else decorator)
+        if isinstance(decorator, ast.Call) and not isinstance(value, Ext):
+            value = evaluate(interp, frame, decorator)
+        if isinstance(value, Ext):
+            name = value.name
+            if name == "functools.partial" and isinstance(decorator, ast.Call) and decorator.args:
+                inner = evaluate(interp, frame, decorator.args[0])
+                name = inner.name if isinstance(inner, Ext) else name
+            cls.decorators[name] = decorator
+            cls.registered_container = cls.registered_container or name in REGISTERING
+            cls.registered_data = cls.registered_data or name == "nnx.register_data_type"
+        elif isinstance(value, FuncVal):
+            own.append((value, decorator))
+        else:
+            cls.unknown_decorators = True
+    return own
+
+
+def collect_body(interp: Interpreter, body: Frame, cls: UserClass, node: ast.ClassDef) -> None:
+    """Sort the names of a class body into methods, fields and class-level values."""
+    assigned: dict[str, ast.AST] = {}
+    own: list[Declaration] = []
+    keyword_only = cls.option("kw_only") is True
+    for statement in node.body:
+        if isinstance(statement, ast.Assign):
+            assigned.update((target.id, statement) for target in statement.targets if isinstance(target, ast.Name))
+        elif isinstance(statement, ast.ClassDef):
+            assigned[statement.name] = statement
+        elif isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+            name = statement.target.id
+            if statement.value is not None:
+                assigned[name] = statement
+            kind = annotated.special_form(interp, body, statement.annotation)
+            if kind == "dataclasses.KW_ONLY":
+                keyword_only = True
+            if kind in {"typing.ClassVar", "dataclasses.KW_ONLY"}:
+                continue
+            value = body.env.names.get(name) if statement.value is not None else None
+            field = cls.fields[name] = Field(name, statement.annotation, statement, value)
+            field.init_only = kind == "dataclasses.InitVar"
+            field.keyword_only = keyword_only
+            status = annotated.declared_status(interp, body, statement.annotation)
+            if status is not None:
+                own.append(Declaration(name, status, "annotation"))
+            if isinstance(value, (TagVal, FieldVal)):
+                field.specify(value.keywords)
+    for name, value in body.env.names.items():
+        if name in cls.fields or isinstance(value, ClassVal):
+            if name in assigned:
+                cls.attributes[name] = (value, assigned[name])
+        elif isinstance(value, (FuncVal, Transformed)) or name not in assigned:
+            cls.methods[name] = value
+        else:
+            cls.attributes[name] = (value, assigned[name])
+    for name, (value, _) in cls.attributes.items():
+        status = specified_status(value)
+        if status is not None:
+            own.append(Declaration(name, status, "field"))
+    inherited = [item.declared for item in cls.ancestors[1:] if isinstance(item, UserClass)]
+    declared = declare(inherited, own)
+    cls.declared, cls.conflicts = dict(declared.statuses), declared.conflicts

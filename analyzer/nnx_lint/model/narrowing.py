@@ -1,0 +1,231 @@
+"""What a condition, or the pattern of a case, says of a value.
+
+Invariants: an option of a value is dropped only where it certainly does not fit; where nothing that is known fits, the
+value is unknown, since it came from somewhere that was not seen. Only names are narrowed: an attribute can change in
+between.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from nnx_lint.model.callables import BoundMethod, FuncVal, LibraryFunction, PartialVal, Transformed
+from nnx_lint.model.classes import LibClass, UserClass
+from nnx_lint.model.values import (
+    NONE,
+    UNKNOWN,
+    AliasVal,
+    Array,
+    ClassVal,
+    Const,
+    DictVal,
+    Ext,
+    HostArray,
+    Obj,
+    Seq,
+    UnionTypeVal,
+    Unknown,
+    Value,
+    join,
+    options,
+    present,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from nnx_lint.model.frames import Frame
+    from nnx_lint.model.interpreter import Interpreter
+
+# -- types -------------------------------------------------------------------------------------------------------------
+
+LITERALS: dict[str, tuple[type, ...]] = {
+    "builtins.bool": (bool,),
+    "builtins.bytes": (bytes,),
+    "builtins.complex": (complex,),
+    "builtins.float": (float,),
+    "builtins.int": (int, bool),
+    "builtins.str": (str,),
+}
+"""Built-in types with the types of their literals."""
+
+CONTAINERS = frozenset({"builtins.list", "builtins.tuple", "builtins.set", "builtins.frozenset", "builtins.dict"})
+ARRAYS = frozenset({"jax.Array", "jax.numpy.ndarray"})
+HOST_ARRAYS = frozenset({"numpy.ndarray"})
+
+
+def fits(value: Value, wanted: Value) -> bool | None:
+    """Whether a value is an instance of a type, or of one of a tuple of types; ``None`` where that is not known."""
+    if isinstance(wanted, Seq):
+        return _any(fits(value, item) for item in wanted.items) if wanted.exact else None
+    if isinstance(wanted, UnionTypeVal):
+        return _any(fits(value, item) for item in wanted.members)
+    if isinstance(wanted, AliasVal):
+        wanted = wanted.origin
+    if isinstance(value, Unknown):
+        return None
+    if isinstance(wanted, ClassVal):
+        return _fits_class(value, wanted)
+    return _fits_library(value, wanted.name) if isinstance(wanted, Ext) else None
+
+
+def _any(verdicts: object) -> bool | None:
+    found = set(verdicts)  # type: ignore[call-overload]
+    return True if True in found else None if None in found else False
+
+
+def _fits_class(value: Value, wanted: ClassVal) -> bool | None:
+    if isinstance(value, (Const, Seq, DictVal, Array, FuncVal, PartialVal, BoundMethod, Transformed, LibraryFunction)):
+        return False
+    if not isinstance(value, Obj):
+        return None
+    if wanted.cls in value.cls.ancestors:
+        return True
+    # What an annotation says may be an instance of a subclass.
+    return None if value.cls.is_open or value.assumed else False
+
+
+def _fits_library(value: Value, name: str) -> bool | None:
+    if isinstance(value, Obj):
+        closed = isinstance(value.cls, LibClass) or (isinstance(value.cls, UserClass) and not value.cls.is_open)
+        return False if closed and value.cls.is_pytree and (name in LITERALS or name in CONTAINERS) else None
+    if name in LITERALS:
+        if isinstance(value, Const):
+            return isinstance(value.value, LITERALS[name])
+        return False if isinstance(value, (Seq, DictVal, Array, FuncVal)) else None
+    if name in CONTAINERS:
+        if isinstance(value, Seq):
+            return f"builtins.{value.type}" == name if value.type in {"list", "tuple", "set", "frozenset"} else None
+        if isinstance(value, DictVal):
+            return None if name == "builtins.dict" else False
+        return False if isinstance(value, (Const, Array, FuncVal)) else None
+    if name in ARRAYS or name in HOST_ARRAYS:
+        if isinstance(value, Array):
+            return True if isinstance(value, HostArray) is (name in HOST_ARRAYS) else None
+        return False if isinstance(value, (Const, Seq, DictVal, FuncVal)) else None
+    return None
+
+
+def is_instance(value: Value, wanted: Value) -> bool | None:
+    """The result of ``isinstance``; for what only an annotation vouches for it is not known."""
+    if any(isinstance(option, Obj) and option.assumed for option in options(value)):
+        return None
+    verdicts = {fits(option, wanted) for option in options(value)}
+    return verdicts.pop() if len(verdicts) == 1 else None
+
+
+def restrict(value: Value, keep: Callable[[Value], bool]) -> Value:
+    """The value without the options that are not to be kept."""
+    rest = [option for option in options(value) if keep(option)]
+    return join(*rest) if rest else UNKNOWN
+
+
+# -- conditions --------------------------------------------------------------------------------------------------------
+
+
+def narrow(interp: Interpreter, frame: Frame, test: ast.expr, positive: bool) -> None:
+    """Take what a condition says of a name into the scope of an arm."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        narrow(interp, frame, test.operand, not positive)
+    elif isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And if positive else ast.Or):
+        for value in test.values:
+            narrow(interp, frame, value, positive)
+    elif isinstance(test, ast.Compare) and len(test.ops) == 1:
+        _narrow_none(frame, test, positive)
+    elif isinstance(test, ast.Call) and isinstance(test.func, ast.Name) and len(test.args) == 2:
+        if test.func.id == "isinstance":
+            _narrow_instance(interp, frame, test, positive)
+    elif positive:
+        _replace(frame, test, present)
+
+
+def _replace(frame: Frame, node: ast.expr, change: Callable[[Value], Value]) -> None:
+    """Change what a name stands for, or the target of an assignment expression."""
+    name = node.target.id if isinstance(node, ast.NamedExpr) else node.id if isinstance(node, ast.Name) else None
+    found = frame.env.lookup(name) if name is not None else None
+    if name is not None and found is not None:
+        frame.env.names[name] = change(found[1])
+
+
+def _narrow_none(frame: Frame, test: ast.Compare, positive: bool) -> None:
+    comparator = test.comparators[0]
+    if not (isinstance(comparator, ast.Constant) and comparator.value is None):
+        return
+    same = isinstance(test.ops[0], (ast.Is, ast.Eq))
+    if same or isinstance(test.ops[0], (ast.IsNot, ast.NotEq)):
+        _replace(frame, test.left, (lambda value: NONE) if same is positive else present)
+
+
+def _narrow_instance(interp: Interpreter, frame: Frame, test: ast.Call, positive: bool) -> None:
+    from nnx_lint.model.expressions import evaluate
+
+    wanted = evaluate(interp, frame, test.args[1])
+    _replace(frame, test.args[0], lambda value: _instances(value, wanted) if positive else _others(value, wanted))
+
+
+def _instances(value: Value, wanted: Value) -> Value:
+    # An object that only an annotation knows came from somewhere: which trace level it belongs to is not known, so what
+    # another annotation or nothing at all says of it is not replaced by the type that is asked for.
+    return restrict(value, lambda option: fits(option, wanted) is not False)
+
+
+def _others(value: Value, wanted: Value) -> Value:
+    return restrict(value, lambda option: fits(option, wanted) is not True)
+
+
+# -- patterns ----------------------------------------------------------------------------------------------------------
+
+
+def match(interp: Interpreter, frame: Frame, pattern: ast.pattern, value: Value) -> Value:
+    """What a value is where a pattern takes it; names in the pattern are bound."""
+    if isinstance(pattern, ast.MatchAs):
+        taken = match(interp, frame, pattern.pattern, value) if pattern.pattern is not None else value
+        if pattern.name is not None:
+            frame.env.names[pattern.name] = taken
+        return taken
+    if isinstance(pattern, ast.MatchClass):
+        return _match_class(interp, frame, pattern, value)
+    if isinstance(pattern, ast.MatchSingleton) and pattern.value is None:
+        return NONE
+    if isinstance(pattern, ast.MatchOr):
+        names = dict(frame.env.names)
+        taken = join(*(match(interp, frame, item, value) for item in pattern.patterns))
+        for name in frame.env.names.keys() - names.keys() | {
+            name for name in names if frame.env.names.get(name) is not names[name]
+        }:
+            frame.env.names[name] = UNKNOWN
+        return taken
+    _bind_parts(interp, frame, pattern, value)
+    return value
+
+
+def _match_class(interp: Interpreter, frame: Frame, pattern: ast.MatchClass, value: Value) -> Value:
+    from nnx_lint.model.attributes import get_attribute
+    from nnx_lint.model.expressions import evaluate
+
+    taken = _instances(value, evaluate(interp, frame, pattern.cls))
+    for part in pattern.patterns:
+        match(interp, frame, part, UNKNOWN)
+    for name, part in zip(pattern.kwd_attrs, pattern.kwd_patterns, strict=True):
+        match(interp, frame, part, get_attribute(interp, frame, taken, name, pattern))
+    return taken
+
+
+def _bind_parts(interp: Interpreter, frame: Frame, pattern: ast.pattern, value: Value) -> None:
+    from nnx_lint.model.expressions import element_of
+
+    if isinstance(pattern, ast.MatchSequence):
+        count = len(pattern.patterns)
+        elements = [element_of(value, frame.level)] * count
+        starred = any(isinstance(part, ast.MatchStar) for part in pattern.patterns)
+        if isinstance(value, Seq) and value.exact and len(value.items) == count and not starred:
+            elements = value.items
+        for part, element in zip(pattern.patterns, elements, strict=True):
+            match(interp, frame, part, element)
+    elif isinstance(pattern, ast.MatchMapping):
+        for part in pattern.patterns:
+            match(interp, frame, part, UNKNOWN)
+    name = getattr(pattern, "rest", None) or (pattern.name if isinstance(pattern, ast.MatchStar) else None)
+    if isinstance(name, str):
+        frame.env.names[name] = UNKNOWN

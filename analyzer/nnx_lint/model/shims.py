@@ -1,0 +1,98 @@
+"""Code for several versions at once, and for type checkers: which of two ways counts.
+
+A program that supports an old NNX asks for a name before it uses it: ``hasattr(nnx, "List")``, ``getattr(nnx, "List",
+list)``, ``try: ... except AttributeError:``. One that is costly to import has one arm for type checkers and another for
+the run. Both mean a name that is known well, and a stand-in that says less.
+
+Invariants: a name that NNX is known to have is there, so its stand-in is not looked at; of ``TYPE_CHECKING`` both arms
+are seen, and what the checkers' arm says of a name counts wherever it says anything.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from nnx_lint.model.imports import NNX_NAMES, canonical, library_value
+from nnx_lint.model.values import Const, Ext, Unknown, Value
+from nnx_rules import api
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from nnx_lint.model.frames import Frame
+
+KNOWN = frozenset(f"nnx.{name}" for name in NNX_NAMES) | api.ATTRIBUTE_FUNCTIONS
+
+# -- names that may be missing
+# -------------------------------------------------------------------------------------------------
+
+
+def provided(target: Value, name: Value | None) -> Value | None:
+    """The value of ``target.name`` where the target is NNX and certainly has the name."""
+    if isinstance(target, Ext) and isinstance(name, Const) and canonical(f"{target.name}.{name.value}") in KNOWN:
+        return library_value(f"{target.name}.{name.value}")
+    return None
+
+
+MISSING = {"AttributeError": "attribute", "ImportError": "import", "ModuleNotFoundError": "import"}
+"""The exceptions that tell a missing name, and what asks for it."""
+
+
+def stands_in(frame: Frame, node: ast.Try | ast.TryStar, handler: ast.ExceptHandler) -> bool:
+    """Whether a handler only runs where NNX lacks a name that the body uses, and which NNX is known to have."""
+    types = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    caught = {MISSING.get(item.id) if isinstance(item, ast.Name) else None for item in types}
+    if None in caught:
+        return False
+    asked = set(_imported(node.body)) if "import" in caught else set[str]()
+    if "attribute" in caught:
+        asked.update(_attributes(frame, node.body))
+    return bool(asked) and all(name in KNOWN or name == "nnx" for name in asked)
+
+
+def _imported(body: Iterable[ast.stmt]) -> Iterator[str]:
+    for item in body:
+        if isinstance(item, ast.ImportFrom):
+            yield from (canonical(f"{item.module}.{alias.name}") for alias in item.names)
+        elif isinstance(item, ast.Import):
+            yield from (canonical(alias.name) for alias in item.names)
+
+
+def _attributes(frame: Frame, body: Iterable[ast.stmt]) -> Iterator[str]:
+    for item in body:
+        for part in ast.walk(item):
+            if isinstance(part, ast.Attribute) and isinstance(part.value, ast.Name):
+                found = frame.env.lookup(part.value.id)
+                if found is not None and isinstance(found[1], Ext) and found[1].name == "nnx":
+                    yield canonical(f"nnx.{part.attr}")
+
+
+# -- arms for type checkers
+# ----------------------------------------------------------------------------------------------------
+
+
+def for_checkers(test: Value, node: ast.expr) -> bool | None:
+    """Whether a condition holds for type checkers only, or (``False``) for everything else; ``None`` for others."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        inner = for_checkers(test, node.operand)
+        return None if inner is None else not inner
+    spelled = isinstance(node, ast.Name) and node.id == "TYPE_CHECKING"  # as in `TYPE_CHECKING = False`
+    return True if spelled or (isinstance(test, Ext) and test.name == "typing.TYPE_CHECKING") else None
+
+
+def both_arms(frame: Frame, checked: Callable[[], object], run: Callable[[], object]) -> None:
+    """Execute the arm for type checkers and the other one; a name is what the former says, if it says anything."""
+    before = frame.env.names
+    frame.env.names = dict(before)
+    run()
+    real = frame.env.names
+    frame.env.names = dict(before)
+    frame.for_checkers = True
+    checked()
+    frame.for_checkers = False
+    names = frame.env.names
+    for name, value in real.items():
+        said = names.get(name)
+        if said is None or isinstance(said, Unknown) or said is before.get(name):
+            names[name] = value

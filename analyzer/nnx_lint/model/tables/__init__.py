@@ -1,0 +1,1 @@
+"""Facts about libraries that are generated from the libraries' own annotations."""

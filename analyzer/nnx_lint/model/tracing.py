@@ -1,0 +1,133 @@
+"""Functions under a transform: at the next trace level, with arguments that arrive as new objects of that level.
+
+What a bound method, an instance, a partial or a static argument brings along is captured and keeps its level.
+
+Invariants: a function runs once for each transform that it is given to and each call of the result; the scope of the
+outermost transform decides what is captured, an inner one adds a level of its own.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nnx_lint.model.callables import BoundMethod, FuncVal, PartialVal, Transformed
+from nnx_lint.model.classes import UserClass
+from nnx_lint.model.crossing import kept_positions, refresh
+from nnx_lint.model.frames import Frame, TraceScope
+from nnx_lint.model.modules import Env
+from nnx_lint.model.values import UNKNOWN, AliasVal, ClassVal, Obj, Value
+
+if TYPE_CHECKING:
+    import ast
+    from collections.abc import Sequence
+
+    from nnx_lint.model.callables import TransformVal
+    from nnx_lint.model.interpreter import Interpreter
+
+
+def run_under(
+    interp: Interpreter,
+    frame: Frame,
+    applied: TransformVal,
+    func: Value,
+    args: Sequence[Value | None],
+    keywords: dict[str, Value],
+    node: ast.AST | None,
+    receiver: Value | None,
+) -> Value:
+    """Run a function value under a transform: at the next trace level, with arguments of that level."""
+    held: list[tuple[Value, str]] = []
+    bound: list[Value | None] = []
+    named: dict[str, Value] = {}
+    instance: Value | None = None
+    while not isinstance(func, FuncVal):
+        if isinstance(func, Transformed) and not applied.row.level:
+            interp.ran.add(func)
+            return interp.run_under(
+                frame, func.applied, func.func, [*bound, *args], {**named, **keywords}, node, receiver=receiver
+            )
+        if isinstance(func, Transformed):
+            # The outer transform decides what is captured; the inner one adds a level of its own.
+            interp.ran.add(func)
+            func = func.func
+        elif isinstance(func, (ClassVal, AliasVal)):
+            return construct_mapped(interp, frame, applied, func, [*bound, *args], {**named, **keywords})
+        elif isinstance(func, PartialVal):
+            bound = [*func.args, *bound]
+            named = {**func.keywords, **named}
+            held.extend((value, "partial") for value in (*func.args, *func.keywords.values()))
+            func = func.func
+        elif isinstance(func, BoundMethod) and func.func is not None:
+            instance = func.receiver
+            held.append((instance, "bound"))
+            func = func.func
+        elif isinstance(func, Obj) and isinstance(func.cls, UserClass) and func.cls.find("__call__"):
+            instance = func
+            held.append((instance, "transformed"))
+            func = func.cls.find("__call__")[1]  # type: ignore[index]
+        elif isinstance(func, (Obj, BoundMethod)):
+            return run_native(interp, frame, applied, func, [*bound, *args], {**named, **keywords}, held)
+        else:
+            return UNKNOWN
+    interp.entered.add(id(func.node))
+    if not applied.row.level:
+        first = instance if instance is not None else receiver
+        return interp.call_function(frame, func, [*bound, *args], {**named, **keywords}, node, receiver=first)
+    level = frame.level + 1
+    shift = 0 if receiver is None else 1
+    kept = kept_positions(applied, func, len(args) + shift)
+    if receiver is not None and 0 not in kept:
+        receiver = refresh(receiver, level)
+    fresh = [
+        value if value is None or position + shift in kept else refresh(value, level)
+        for position, value in enumerate(args)
+    ]
+    fresh_named = {name: refresh(value, level) for name, value in keywords.items()}
+    scope = TraceScope(applied, level, tuple(held))
+    first = instance if instance is not None else receiver
+    return interp.call_function(
+        frame, func, [*bound, *fresh], {**named, **fresh_named}, node, receiver=first, level=level, scope=scope
+    )
+
+
+def construct_mapped(
+    interp: Interpreter,
+    frame: Frame,
+    applied: TransformVal,
+    cls: ClassVal | AliasVal,
+    args: list[Value | None],
+    keywords: dict[str, Value],
+) -> Value:
+    """The instance that a class under a transform makes, ``nnx.vmap(Block)(keys)``."""
+    from nnx_lint.model.calls import Arguments, invoke
+
+    return invoke(interp, frame, cls, Arguments(applied.node, args, keywords, []), applied.node, applied.text)
+
+
+def run_native(
+    interp: Interpreter,
+    frame: Frame,
+    applied: TransformVal,
+    func: Obj | BoundMethod,
+    args: list[Value | None],
+    keywords: dict[str, Value],
+    held: list[tuple[Value, str]],
+) -> Value:
+    """Run a library object, or a method of one, under a transform."""
+    from nnx_lint.model.calls import Arguments, invoke
+
+    if not applied.row.level:
+        return UNKNOWN
+    receiver, how = (func, "transformed") if isinstance(func, Obj) else (func.receiver, "bound")
+    scope = TraceScope(applied, frame.level + 1, (*held, (receiver, how)))
+    inner = Frame(
+        frame.module,
+        Env("function", frame.env),
+        caller=frame,
+        call=applied.node,
+        level=scope.level,
+        scope=(*frame.scope, scope),
+    )
+    scope.frame = inner
+    name = f"it.{func.name}" if isinstance(func, BoundMethod) else "it"
+    return invoke(interp, inner, func, Arguments(applied.node, args, keywords, []), applied.node, name)

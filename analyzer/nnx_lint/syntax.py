@@ -1,0 +1,87 @@
+"""Syntax trees of texts, broken ones too.
+
+A sound text costs one ``ast.parse``; one that does not parse goes to :mod:`~nnx_lint.syntax_recovery`, which blanks
+what is broken so that the rest still answers. In the tree a :class:`Blank` stands where something was left out.
+
+Invariants: nothing is raised, and there is always a tree; every part of the text that is not in the tree is covered by
+a blank and by an error, or by a note.
+"""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+MAX_SIZE = 4_000_000
+"""Characters of a text that is parsed: what is longer was written by a program, for a program."""
+
+TOO_DEEP = "too deeply nested to be parsed"
+
+
+@dataclass(frozen=True, slots=True)
+class SyntaxProblem:
+    """What is wrong at a place of a text; line and column count from one, the column in characters."""
+
+    line: int
+    column: int
+    message: str
+
+
+class Blank(ast.stmt):
+    """A statement, or several, of which only the names are known: the text does not parse.
+
+    Attributes:
+        targets: the names that it may bind.
+        uses: one call of nothing known, with all names and attributes that the text mentions as its arguments.
+        returns: whether it may leave the function, or make it a generator.
+        method: the name of the function that it defines, where it defines nothing else.
+    """
+
+    _fields = ("targets", "uses")
+    _attributes: ClassVar = ("lineno", "col_offset", "end_lineno", "end_col_offset")
+    targets: list[ast.Name]
+    uses: list[ast.expr]
+    returns: bool
+    method: str | None
+    lineno: int
+    col_offset: int
+    end_lineno: int | None
+    end_col_offset: int | None
+
+
+class Parsed(NamedTuple):
+    """A tree, what is wrong with the text, what is noteworthy about it, and the lines that were parsed in its place."""
+
+    tree: ast.Module
+    errors: tuple[SyntaxProblem, ...] = ()
+    notes: tuple[SyntaxProblem, ...] = ()
+    lines: tuple[str, ...] = ()
+
+
+def parse(text: str) -> Parsed:
+    """Parse a text."""
+    outcome = attempt(text) if len(text) <= MAX_SIZE else None
+    return Parsed(outcome) if isinstance(outcome, ast.Module) else _recovered(text)
+
+
+def _recovered(text: str) -> Parsed:
+    from nnx_lint.syntax_recovery import recover, split_lines
+
+    return recover(split_lines(text), text)
+
+
+def attempt(text: str) -> ast.Module | SyntaxProblem:
+    """Parse a text; a problem instead of an exception."""
+    try:
+        with warnings.catch_warnings():
+            # The checked code's own `\d` in a plain string, or `x is 1`, is not ours to print.
+            warnings.simplefilter("ignore")
+            return ast.parse(text)
+    except SyntaxError as error:
+        return SyntaxProblem(max(error.lineno or 1, 1), max(error.offset or 1, 1), error.msg)
+    except (RecursionError, MemoryError):
+        return SyntaxProblem(1, 1, TOO_DEEP)
+    except ValueError as error:  # null bytes and lone surrogates
+        return SyntaxProblem(1, 1, str(error))

@@ -1,0 +1,181 @@
+"""What the files of a project say about the flax that it needs, or has.
+
+Locks name a release; requirements name a range. Every reader takes the text of a file and gives what it says of flax,
+or ``None`` if it does not speak of it. Nothing is imported or run: a ``setup.py`` is searched for strings that are
+requirements, and a lock, which can have megabytes, for its entry of flax. A file that is broken says nothing: it is not
+ours to complain.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING, cast
+
+from nnx_lint.target.versions import Range, allowed, merged, release
+from nnx_lint.toml import parsed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from nnx_rules.registry import Version
+
+NAME = "flax"
+
+# Patterns are compiled where they are used, and kept by `re`: most runs need few of them.
+_REQUIREMENT = rf"(?i:\s*{NAME}\s*(?:\[[^\]]*\])?\s*(\(.*\)|[=<>!~^@;#\\].*|--.*|)\s*$)"
+_AFTER_SPECIFIERS = r"[;#@\\]|\s--|\)"
+_LOCKED = rf"""(?m:^name\s*=\s*["']{NAME}["']\s*\n(?:(?!\[\[)[^\n]*\n)*?version\s*=\s*["']([^"']+)["'])"""
+_STRING = r"""(["'])((?:(?!\1)[^\\\n])*)\1"""
+
+
+def requirement(text: str) -> Range | None:
+    """What one line says, such as ``flax[all]>=0.10,<0.12; python_version > "3.10"``."""
+    found = re.match(_REQUIREMENT, text)
+    return None if found is None else allowed(re.split(_AFTER_SPECIFIERS, found[1])[0].lstrip("("))
+
+
+def locked(text: str) -> Version | None:
+    """The release that a lock file in TOML names; of several, for several platforms, the newest."""
+    found = [version for each in re.finditer(_LOCKED, text) if (version := release(each[1]))]
+    return max(found, default=None)
+
+
+def _first(*groups: Iterable[str]) -> Range | None:
+    """What the first group of lines says that speaks of flax."""
+    for group in groups:
+        ranges = [found for line in group if (found := requirement(line)) is not None]
+        if ranges:
+            return merged(ranges)
+    return None
+
+
+def pyproject(text: str) -> Range | None:
+    """The dependencies in a ``pyproject.toml``; extras and groups only where the project itself needs no flax."""
+    try:
+        document = parsed(text)
+    except ValueError:
+        return None
+    lines: dict[bool, list[str]] = {True: [], False: []}
+    for keys, line in _dependencies(document, ()):
+        lines[keys in _OWN].append(line)
+    return _first(lines[True], lines[False])
+
+
+_OWN = frozenset(
+    {
+        ("project", "dependencies"),
+        ("tool", "poetry", "dependencies"),
+        ("tool", "pixi", "dependencies"),
+        ("tool", "pixi", "pypi-dependencies"),
+    }
+)
+
+
+def _dependencies(value: object, keys: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Every requirement in a document, as one line, with the keys that lead to it.
+
+    They stand in lists (``["flax>=0.12"]``) or in tables by name (``flax = "^0.12"``, ``flax = {version = "^0.12"}``),
+    below a key that speaks of dependencies.
+    """
+    about = any("dependenc" in key for key in keys)
+    if isinstance(value, list):
+        for item in cast("list[object]", value):
+            if about and isinstance(item, str):
+                yield keys, item
+    elif isinstance(value, dict):
+        for key, item in cast("Mapping[str, object]", value).items():
+            if about and key.lower() == NAME and (specifiers := _specifiers(item)) is not None:
+                yield keys, f"{NAME} ({specifiers})"
+            else:
+                yield from _dependencies(item, (*keys, key))
+
+
+def _specifiers(value: object) -> str | None:
+    """The specifiers of an entry in a table by name; a list of entries, for several platforms, are alternatives."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, dict):
+        return str(cast("Mapping[str, object]", value).get("version", "*"))
+    if isinstance(value, list):
+        return "||".join(filter(None, map(_specifiers, cast("list[object]", value))))
+    return None
+
+
+def lines(text: str) -> Range | None:
+    """A file with one requirement on a line: requirements, constraints, the lists of a ``setup.cfg``."""
+    return _first(re.sub(r"^\s*[\w.-]+\s*=(?!=)\s*", "", line).strip() for line in text.splitlines())
+
+
+def strings(text: str) -> Range | None:
+    """A Python file whose strings are requirements: ``setup.py``."""
+    return _first(found[2] for found in re.finditer(_STRING, text))
+
+
+_LOCKS = ("uv.lock", "poetry.lock", "pdm.lock", "pylock.toml")
+_REQUIRING: tuple[tuple[str, Callable[[str], Range | None]], ...] = (
+    ("pyproject.toml", pyproject),
+    ("setup.cfg", lines),
+    ("setup.py", strings),
+    ("requirements.txt", lines),
+    ("requirements.in", lines),
+)
+
+
+def _is_further(name: str) -> bool:
+    """Whether a file is one of those that some projects have besides ``requirements.txt``."""
+    return name.startswith(("requirements", "constraints")) and name.endswith((".txt", ".in"))
+
+
+def lock_of(folder: str, names: frozenset[str]) -> tuple[Version, str] | None:
+    """The release that a lock in a folder names, and the path of the lock; ``names`` are the entries of the folder."""
+    for name in _LOCKS:
+        if name in names and (version := locked(_text(os.path.join(folder, name)))) is not None:
+            return version, os.path.join(folder, name)
+    return None
+
+
+def range_of(folder: str, names: frozenset[str]) -> tuple[Range, str] | None:
+    """What the project in a folder requires, and the path of the file that says so."""
+    files = [(name, read) for name, read in _REQUIRING if name in names]
+    files += [(name, lines) for name in sorted(filter(_is_further, names))]
+    if "requirements" in names:
+        below = sorted(_entries(os.path.join(folder, "requirements")))
+        files += [(os.path.join("requirements", name), lines) for name in below if name.endswith((".txt", ".in"))]
+    for name, read in files:
+        path = os.path.join(folder, name)
+        if (found := read(_text(path))) is not None:
+            return found, path
+    return None
+
+
+def installed_in(environment: str) -> tuple[Version, str] | None:
+    """The release of flax that a virtual environment holds, from its metadata, and the path of these."""
+    library = os.path.join(environment, "lib")
+    folders = [os.path.join(library, name, "site-packages") for name in sorted(_entries(library))]
+    for folder in [*folders, os.path.join(environment, "Lib", "site-packages")]:
+        for name in _entries(folder):
+            if name.lower().startswith(f"{NAME}-") and name.endswith(".dist-info"):
+                path = os.path.join(folder, name, "METADATA")
+                found = re.search(r"^Version:\s*(\S+)", _text(path), re.MULTILINE)
+                version = release(found[1]) if found else None
+                if version is not None:
+                    return version, path
+    return None
+
+
+def _entries(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []
+
+
+def _text(path: str) -> str:
+    """The text of a file, if it speaks of flax at all."""
+    try:
+        with open(path, "rb") as file:
+            data = file.read()
+    except OSError:
+        return ""
+    return data.decode(errors="replace") if NAME.encode() in data.lower() else ""

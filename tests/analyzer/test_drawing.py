@@ -1,0 +1,636 @@
+"""``nnx-lint graph``: the structure that it reads, the formats, and what it says when it cannot draw."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from html.parser import HTMLParser
+from textwrap import dedent, indent
+
+import pytest
+
+from nnx_lint.drawing import FORMATS, draw, run
+from nnx_lint.drawing.concrete import MAX_SAME
+from nnx_lint.drawing.structure import Kind, Node, Place, path_text
+from nnx_lint.drawing.targets import DrawingError, Target, parse
+from nnx_rules.attributes import Status
+from repository import ROOT
+
+MODEL = """\
+import jax
+import jax.numpy as jnp
+from flax import nnx
+
+
+class Mlp(nnx.Module):
+    def __init__(self, dim, hidden, *, rngs, bias=True):
+        self.dim = dim
+        self.up = nnx.Linear(dim, hidden, use_bias=bias, rngs=rngs)
+        self.down = nnx.Linear(hidden, dim, use_bias=bias, rngs=rngs)
+        self.act = nnx.relu
+
+
+class Model(nnx.Module):
+    def __init__(self, vocab: int, dim: int = 8, depth: int = 3, *, rngs: nnx.Rngs):
+        self.embed = nnx.Embed(vocab, dim, rngs=rngs)
+        self.blocks = nnx.List([Mlp(dim, 4 * dim, rngs=rngs) for _ in range(depth)])
+        self.position = nnx.Param(jnp.zeros((16, dim), jnp.bfloat16))
+        self.head = self.embed
+        self.norm = nnx.BatchNorm(dim, rngs=rngs) if depth > 1 else None
+        self.plain = [nnx.Linear(3, 4, rngs=rngs)]
+
+
+model = Model(100, rngs=nnx.Rngs(0))
+"""
+
+
+@pytest.fixture
+def drawn(tmp_path):
+    """Draws a class of a program."""
+
+    def draw_program(program: str, name: str, call: str = "", **options: object) -> Node:
+        path = tmp_path / "program.py"
+        path.write_text(program, encoding="utf-8")
+        return draw(str(path), name, call, **options)
+
+    return draw_program
+
+
+@pytest.fixture
+def model(tmp_path, monkeypatch):
+    """The file of the program above, in the current folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("NO_COLOR", "1")
+    (tmp_path / "model.py").write_text(MODEL, encoding="utf-8")
+    return "model.py"
+
+
+def at(root: Node, path: str) -> Node:
+    """The node at a path as it is written in Python."""
+    return next(node for node in root.walk() if path_text(node.path) == path)
+
+
+def forms(root: Node) -> dict[str, tuple[object, str | None]]:
+    """Shape and dtype of every Variable by its path."""
+    return {
+        path_text(node.path): (node.form.shape, node.form.dtype) for node in root.walk() if node.kind is Kind.VARIABLE
+    }
+
+
+# -- structure
+
+
+def test_arguments_of_a_call_arrive_at_the_layers_that_they_are_meant_for(drawn):
+    root = drawn(MODEL, "Model", "(100)")
+
+    assert at(root, "embed.embedding").form.shape == (100, 8)
+    assert at(root, "blocks[0].up.kernel").form.shape == (8, 32)
+    assert at(root, "blocks[0].down.bias").form.shape == (8,)
+    assert (at(root, "position").form.shape, at(root, "position").form.dtype) == ((16, 8), "bfloat16")
+
+
+def test_what_the_caller_decides_stays_a_name(drawn):
+    root = drawn(MODEL, "Model")
+
+    assert at(root, "embed.embedding").form.shape == ("vocab", "dim")
+    assert at(root, "blocks").children[0].count is None
+    assert root.total is None
+
+
+def test_equal_elements_are_one_node_and_all_of_them_are_counted(drawn):
+    blocks = at(drawn(MODEL, "Model", "(100)"), "blocks")
+
+    assert [(block.name, block.count) for block in blocks.children] == [("[0…2]", 3)]
+    assert blocks.total.parameters == 3 * (8 * 32 + 32 + 32 * 8 + 8)
+
+
+def test_only_equal_neighbours_are_one_node(drawn):
+    program = """\
+from flax import nnx
+class A(nnx.Module):
+    def __init__(self, *, rngs):
+        self.layers = nnx.List([nnx.Linear(2, size, rngs=rngs) for size in (3, 3, 4, 3, 3, 3)])
+"""
+    layers = at(drawn(program, "A"), "layers")
+
+    assert [(layer.name, layer.count) for layer in layers.children] == [("[0…1]", 2), ("[2]", 1), ("[3…5]", 3)]
+    assert layers.total.parameters == 5 * 9 + 12
+
+
+def test_an_object_that_is_shared_is_drawn_once_and_counted_once(drawn):
+    root = drawn(MODEL, "Model", "(100)")
+    head = at(root, "head")
+
+    assert (head.kind, path_text(head.target), head.recursive) == (Kind.REFERENCE, "embed", False)
+    assert root.total.parameters == 100 * 8 + 3 * 552 + 16 * 8 + 2 * 8
+    assert root.total.bytes == 4 * (root.total.parameters - 128) + 2 * 128
+
+
+def test_parameters_in_a_static_attribute_do_not_count(drawn):
+    root = drawn(MODEL, "Model", "(100)")
+
+    assert at(root, "plain").total.parameters == 16
+    assert root.total.parameters == sum(node.total.parameters for node in root.children if node.name != "plain")
+
+
+def test_attributes_say_whether_they_are_data(drawn):
+    root = drawn(MODEL, "Mlp")
+
+    assert at(root, "up").status is Status.DATA
+    assert at(root, "act").status is Status.STATIC
+    assert at(root, "dim").status is Status.UNKNOWN
+
+
+def test_an_assignment_that_breaks_a_rule_says_so(drawn):
+    assert at(drawn(MODEL, "Model"), "plain").rule == "NNX101"
+
+
+def test_a_variable_that_depends_on_an_unknown_option_may_be_there(drawn):
+    root = drawn(MODEL, "Mlp")
+
+    assert at(root, "up.bias").optional == "maybe"
+    assert at(root, "up.kernel").optional == ""
+
+
+def test_conditions_on_literals_are_decided_and_others_leave_a_doubt(drawn):
+    assert at(drawn(MODEL, "Model", "(100)"), "norm").optional == ""
+    assert at(drawn(MODEL, "Model"), "norm").optional == "or None"
+    assert at(drawn(MODEL, "Model", "(100, depth=1)"), "norm").type == "None"
+
+
+def test_a_name_for_an_instance_is_drawn_with_its_arguments(drawn):
+    assert at(drawn(MODEL, "model"), "embed.embedding").form.shape == (100, 8)
+
+
+def test_places_are_those_of_the_source(drawn):
+    root = drawn(MODEL, "Model")
+
+    assert MODEL.splitlines()[root.defined.line - 1] == "class Model(nnx.Module):"
+    assert "self.head = self.embed" in MODEL.splitlines()[at(root, "head").assigned.line - 1]
+
+
+TREE = """\
+from flax import nnx
+class Tree(nnx.Module):
+    def __init__(self, depth, *, rngs):
+        if depth > 0:
+            self.left = Tree(depth - 1, rngs=rngs)
+        self.leaf = nnx.Linear(depth, 2, rngs=rngs)
+"""
+
+
+def test_a_class_inside_of_itself_is_a_reference(drawn):
+    left = at(drawn(TREE, "Tree"), "left")
+
+    assert (left.kind, left.recursive, left.target, left.optional) == (Kind.REFERENCE, True, (), "maybe")
+
+
+def test_a_recursion_over_literals_unfolds(drawn):
+    root = drawn(TREE, "Tree", "(2)")
+
+    assert forms(root)["left.left.leaf.kernel"] == ((0, 2), "float32")
+    assert "left.left.left" not in {path_text(node.path) for node in root.walk()}
+
+
+def test_a_recursion_without_end_ends(drawn):
+    program = TREE.replace("if depth > 0", "if depth != -1")
+    assert max(len(node.path) for node in drawn(program, "Tree", "(5)").walk()) <= MAX_SAME + 2
+
+
+def test_an_annotation_leaves_open_what_is_below(drawn):
+    program = """\
+from flax import nnx
+class A(nnx.Module):
+    def __init__(self, body: nnx.Module, rngs: nnx.Rngs):
+        self.body = body
+        self.rngs = rngs
+"""
+    root = drawn(program, "A")
+
+    assert "known by an annotation" in at(root, "body").note
+    assert root.total is None
+
+
+def test_random_streams_hold_no_parameters(drawn):
+    program = """\
+from flax import nnx
+class A(nnx.Module):
+    def __init__(self, rngs: nnx.Rngs):
+        self.rngs = rngs
+        self.layer = nnx.Linear(2, 3, rngs=rngs)
+"""
+    assert drawn(program, "A").total.parameters == 9
+
+
+def test_what_a_map_makes_has_no_shape(drawn):
+    program = """\
+from flax import nnx
+class Stack(nnx.Module):
+    def __init__(self, *, rngs: nnx.Rngs):
+        @nnx.vmap(in_axes=0, out_axes=0)
+        def create(rngs):
+            return nnx.Linear(2, 3, rngs=rngs)
+        self.layers = create(rngs.fork(split=4))
+"""
+    root = drawn(program, "Stack")
+
+    assert forms(root)["layers.kernel"] == (None, "float32")
+    assert "map" in at(root, "layers").note
+    assert root.total is None
+
+
+def test_modules_of_other_files_are_followed(tmp_path):
+    package = tmp_path / "package"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "layers.py").write_text(MODEL, encoding="utf-8")
+    (package / "net.py").write_text(
+        "from flax import nnx\nfrom .layers import Mlp\n"
+        "class Net(nnx.Module):\n    def __init__(self, *, rngs):\n        self.mlp = Mlp(2, 3, rngs=rngs)\n"
+    )
+    root = draw(str(package / "net.py"), "Net")
+
+    assert at(root, "mlp.up.kernel").form.shape == (2, 3)
+    assert at(root, "mlp").defined.path.endswith("layers.py")
+
+
+CONSTRUCTORS = {
+    "a loop that sets attributes by name": (
+        """
+        for i in range(3):
+            setattr(self, f"layer{i}", nnx.Linear(i, 2, rngs=rngs))
+        """,
+        {"layer2.kernel": (2, 2)},
+    ),
+    "sizes in pairs": (
+        """
+        sizes = (4, 5, 6)
+        self.layers = nnx.List([nnx.Linear(a, b, rngs=rngs) for a, b in zip(sizes[:-1], sizes[1:])])
+        """,
+        {"layers[0].kernel": (4, 5), "layers[1].kernel": (5, 6)},
+    ),
+    "a loop that goes on": (
+        """
+        self.layers = nnx.List()
+        for i, size in enumerate([3, 4, 5]):
+            if i == 0:
+                continue
+            self.layers.append(nnx.Linear(size, i, rngs=rngs))
+            if size > 3:
+                break
+        """,
+        {"layers[0].kernel": (4, 1)},
+    ),
+    "a sequence of starred layers": (
+        "self.seq = nnx.Sequential(*[nnx.Linear(2, 2 + i, rngs=rngs) for i in range(2)])",
+        {"seq.layers[1].bias": (3,)},
+    ),
+    "a dict of layers": (
+        "self.heads = nnx.Dict({'a': nnx.Linear(1, 2, rngs=rngs)})",
+        {"heads.a.kernel": (1, 2)},
+    ),
+    "arithmetic": (
+        """
+        size = max(2, 3) * len([1, 1])
+        size += 1
+        self.layer = nnx.Linear(size, size // 2, rngs=rngs)
+        """,
+        {"layer.kernel": (7, 3)},
+    ),
+    "a scaled array": (
+        "self.w = nnx.Param(jax.random.normal(rngs.params(), (3, 4)) * 0.02)",
+        {"w": (3, 4)},
+    ),
+    "an initializer": (
+        "self.w = nnx.Param(nnx.initializers.lecun_normal()(rngs.params(), (3, 4)))",
+        {"w": (3, 4)},
+    ),
+    "a size that may be a pair": (
+        """
+        k = 3
+        k = (k, k) if isinstance(k, int) else k
+        self.conv = nnx.Conv(3, 8, k, rngs=rngs)
+        """,
+        {"conv.kernel": (3, 3, 3, 8)},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CONSTRUCTORS)
+def test_constructors_are_executed(drawn, name):
+    body, shapes = CONSTRUCTORS[name]
+    head = "import jax\nfrom flax import nnx\nclass A(nnx.Module):\n    def __init__(self, *, rngs):\n"
+    found = forms(drawn(head + indent(dedent(body), " " * 8), "A"))
+
+    assert {path: found[path][0] for path in shapes} == shapes
+
+
+def test_an_unknown_condition_in_a_loop_leaves_the_number_open(drawn):
+    program = """\
+from flax import nnx
+class A(nnx.Module):
+    def __init__(self, flag, *, rngs):
+        self.layers = nnx.List()
+        for i in range(3):
+            if flag:
+                self.layers.append(nnx.Linear(2, 2, rngs=rngs))
+"""
+    assert {child.count for child in at(drawn(program, "A"), "layers").children} == {None}
+
+
+def test_the_depth_can_be_limited(drawn):
+    root = drawn(MODEL, "Model", "(100)", depth=1)
+
+    assert at(root, "embed").folded
+    assert at(root, "embed").children == []
+    assert not root.folded
+    assert root.total == drawn(MODEL, "Model", "(100)").total
+
+
+def test_a_budget_ends_what_unfolds_without_end(drawn):
+    program = """\
+from flax import nnx
+class A(nnx.Module):
+    def __init__(self, *, rngs):
+        self.layers = nnx.List()
+        for a in range(250):
+            for b in range(250):
+                for c in range(250):
+                    self.layers.append(nnx.Linear(a, b, rngs=rngs))
+"""
+    root = drawn(program, "A")
+
+    assert "not followed to the end" in root.note or root.children
+    assert root.total is None
+
+
+# -- targets
+
+
+@pytest.mark.parametrize(
+    ("word", "target"),
+    [
+        ("a.py", Target("a.py")),
+        ("a.py:A", Target("a.py", "A")),
+        ("a.py:A.B", Target("a.py", "A.B")),
+        ("a.py:A(1, b='x:y')", Target("a.py", "A", "(1, b='x:y')")),
+        (r"C:\models\a.py:A", Target(r"C:\models\a.py", "A")),
+        (r"C:\models\a.py", Target(r"C:\models\a.py")),
+        ("package.module:A", Target("package.module", "A")),
+    ],
+)
+def test_targets(word, target):
+    assert parse(word) == target
+
+
+def test_classes_inside_of_classes_and_functions_are_found(drawn):
+    program = """\
+from flax import nnx
+class Outer(nnx.Module):
+    class Inner(nnx.Module):
+        def __init__(self): self.x = 1
+def make():
+    class Hidden(nnx.Module):
+        def __init__(self): self.y = 2
+    return Hidden()
+"""
+    assert at(drawn(program, "Outer.Inner"), "x").type == "1"
+    assert at(drawn(program, "make.Hidden"), "y").type == "2"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "nothing to draw"),
+        (["modle.py:Model"], "modle.py: no such file; did you mean model.py?"),
+        ([".:Model"], ". is a folder; name a file in it"),
+        (["model.py:Modle"], "there is no class Modle in model.py; did you mean Model?"),
+        (["model.py:Zebra"], "there is no class Zebra in model.py; its Modules are Mlp, Model"),
+        (["model.py:jax"], "there is no class jax in model.py"),
+        (["model.py:Model("], "no such file"),
+        (["model.py:Model(1 2)"], "(1 2) is no list of arguments"),
+        (["model.py:Model", "--format", "sgv"], "there is no format 'sgv'; did you mean svg?"),
+        (["model.py:Model", "--fromat=svg"], "unknown option --fromat; did you mean --format?"),
+        (["model.py:Model", "--depth", "two"], "--depth takes a number, not 'two'"),
+        (["model.py:Model", "--output"], "--output needs a value"),
+        (["model.py:Model", "model.py:Mlp"], "one FILE:Class can be drawn at a time"),
+        (["model.py", "--format", "svg"], "name a class, as in model.py:Class; the Modules of the file: Mlp, Model"),
+        (["model.py:Model", "-o", "missing/x.svg"], "missing/x.svg: cannot be written"),
+    ],
+)
+def test_what_cannot_be_drawn_is_said_and_fails(model, capsys, words, message):
+    assert run(words) == 2
+
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert output.err.startswith("error: ")
+    assert message in output.err
+
+
+def test_a_class_that_is_no_module_is_an_error(tmp_path):
+    path = tmp_path / "plain.py"
+    path.write_text("import unknown\nclass A: pass\nclass B(unknown.C): pass\n")
+
+    with pytest.raises(DrawingError, match=r"A in .* is not a Module: it does not derive from nnx\.Module"):
+        draw(str(path), "A")
+    with pytest.raises(DrawingError, match=r"B in .* is not a Module: a base class of it is not known"):
+        draw(str(path), "B")
+
+
+def test_a_dotted_module_name_is_found_below_the_folder_and_below_src(tmp_path, monkeypatch, capsys):
+    (tmp_path / "src" / "package").mkdir(parents=True)
+    (tmp_path / "src" / "package" / "nets.py").write_text(MODEL, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+
+    assert run(["package.nets:Mlp"]) == 0
+    assert capsys.readouterr().out.startswith("Mlp\n")
+
+
+def test_a_file_with_errors_is_drawn_as_far_as_it_can_be_read(model, tmp_path, capsys):
+    with (tmp_path / model).open("a", encoding="utf-8") as file:
+        file.write("def broken(:\n")
+
+    assert run([f"{model}:Mlp(2, 4)"]) == 0
+    output = capsys.readouterr()
+    assert output.out == TEXT
+    assert output.err.startswith("warning: drawn as far as the file can be read: model.py:25:12: ")
+
+
+def test_classes_of_a_notebook_are_found_in_its_cells(tmp_path, capsys):
+    cells = [["%time\n", "from flax import nnx"], ["class A(nnx.Module):\n", "    def __init__(self): self.x = 1"]]
+    notebook = {
+        "cells": [{"cell_type": "code", "metadata": {}, "outputs": [], "source": cell} for cell in cells],
+        "metadata": {"language_info": {"name": "python"}},
+        "nbformat": 4,
+        "nbformat_minor": 5,
+    }
+    path = tmp_path / "notebook.ipynb"
+    path.write_text(json.dumps(notebook), encoding="utf-8")
+
+    assert run([str(path)]) == 0
+    assert capsys.readouterr().out == f"A  nnx.Module  {path}:cell 2:1\n"
+    assert at(draw(str(path), "A"), "x").assigned == Place(str(path), 2, 2)
+
+
+def test_without_a_class_the_modules_of_the_file_are_listed(model, capsys):
+    assert run([model]) == 0
+    assert capsys.readouterr().out == ("Mlp    nnx.Module  model.py:6\nModel  nnx.Module  model.py:14\n")
+    assert run([model, "--format", "json"]) == 0
+    assert [item["name"] for item in json.loads(capsys.readouterr().out)["modules"]] == ["Mlp", "Model"]
+
+
+# -- formats
+
+TEXT = """\
+Mlp  22 parameters, 88 B
+├─ dim = 2  static
+├─ up: Linear(dim, hidden, use_bias=bias)  12 parameters, 48 B
+│  ├─ kernel: Param  (2, 4) float32
+│  └─ bias: Param  (4,) float32
+├─ down: Linear(hidden, dim, use_bias=bias)  10 parameters, 40 B
+│  ├─ kernel: Param  (4, 2) float32
+│  └─ bias: Param  (2,) float32
+└─ act = nnx.relu  static
+"""
+
+MERMAID = """\
+flowchart LR
+    n0["<b>Model</b><hr/>embed: Embed · embedding (vocab, dim) float32<br/>position: Param · (16, dim) bfloat16\
+<br/>head: Embed → embed<br/>norm: BatchNorm(dim) · or None<br/>plain: list · 16 parameters, 64 B · NNX101"]
+    n0 -- "blocks[…] × ?" --> n1
+    n1["<b>Mlp</b><hr/>dim: dim · static<br/>up: Linear · kernel (dim, hidden), bias (hidden,) float32\
+<br/>down: Linear · kernel (hidden, dim), bias (dim,) float32<br/>act: nnx.relu · static"]
+"""
+
+
+def test_the_text_tree(model, capsys):
+    assert run([f"{model}:Mlp(2, 4)"]) == 0
+    assert capsys.readouterr().out == TEXT
+
+
+def test_colours_are_only_for_terminals_that_want_them(model, capsys, monkeypatch):
+    monkeypatch.delenv("NO_COLOR")
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert run([f"{model}:Mlp(2, 4)"]) == 0
+    coloured = capsys.readouterr().out
+
+    assert "\x1b[" in coloured
+    assert re.sub(r"\x1b\[[\d;]*m", "", coloured) == TEXT
+
+
+def test_a_terminal_without_unicode_gets_ascii(model):
+    command = [sys.executable, "-m", "nnx_lint", "graph", f"{model}:Model(9)"]
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii", "NO_COLOR": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
+    ran = subprocess.run(command, env=environment, capture_output=True, check=True)
+    text = ran.stdout.decode("ascii")
+
+    assert "|- blocks: List" in text
+    assert "`- [0...2]: Mlp(dim, 4 * dim) x 3" in text
+    assert "|- head: Embed -> embed" in text
+
+
+def test_the_mermaid_flowchart(model, capsys):
+    assert run([f"{model}:Model", "--format=mermaid"]) == 0
+    assert capsys.readouterr().out == MERMAID
+
+
+def test_json_has_all_facts(model, capsys):
+    assert run([f"{model}:Model(100)", "--format", "json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+
+    assert answer["version"] == 1
+    embed, blocks, _, head, *_ = answer["root"]["children"]
+    assert embed["children"][0]["shape"] == [100, 8]
+    assert blocks["children"][0]["count"] == 3
+    assert (head["kind"], head["target"]) == ("reference", ["embed"])
+    assert embed["assigned"] == {"path": "model.py", "line": 16}
+
+
+def test_the_svg_is_a_drawing_with_a_box_for_each_module(model, tmp_path):
+    assert run([f"{model}:Model(100)", "--output", "model.svg"]) == 0
+    root = ET.parse(tmp_path / "model.svg").getroot()
+    names = {"svg": "http://www.w3.org/2000/svg"}
+
+    boxes = root.findall(".//svg:rect[@class='box']", names)
+    texts = ["".join(text.itertext()) for text in root.findall(".//svg:text", names)]
+    assert len(boxes) == 2
+    assert len(root.findall(".//svg:path[@class='arrow']", names)) == 1
+    assert "List of Mlp × 3" in texts
+    width, height = float(root.get("width")), float(root.get("height"))
+    for box in boxes:
+        assert float(box.get("x")) + float(box.get("width")) <= width
+        assert float(box.get("y")) + float(box.get("height")) <= height
+
+
+class _Page(HTMLParser):
+    """Checks that elements nest, and notes what a page would load."""
+
+    VOID = frozenset({"meta", "input", "br"})
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.loads: list[str] = []
+        self.text = ""
+
+    def handle_starttag(self, tag, attrs):
+        self.loads += [value for name, value in attrs if name in {"src", "href"}]
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        pass
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def test_the_page_needs_nothing_else(model, tmp_path):
+    assert run([f"{model}:Model(100)", "-o", "model.html"]) == 0
+    page = _Page()
+    page.feed((tmp_path / "model.html").read_text(encoding="utf-8"))
+
+    assert page.open == []
+    assert page.loads == []
+    assert "(100, 8) float32" in page.text
+
+
+@pytest.mark.parametrize("name", sorted(FORMATS))
+def test_texts_of_a_program_are_escaped(name, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "odd.py").write_text(
+        "from flax import nnx\nclass A(nnx.Module):\n    def __init__(self, rngs):\n"
+        "        self.x = '<script>alert(1)</script> & \"quotes\"'\n"
+    )
+    assert run(["odd.py:A", "--format", name]) == 0
+    output = capsys.readouterr().out
+
+    if name == "svg":
+        assert "<script>" in "".join(ET.fromstring(output.encode()).itertext())
+    if name in {"svg", "html", "mermaid"}:
+        assert "<script>alert" not in output
+
+
+def test_an_output_file_is_replaced_as_a_whole(model, tmp_path):
+    (tmp_path / "model.txt").write_text("before")
+    assert run([f"{model}:Mlp(2, 4)", "--output", "model.txt"]) == 0
+
+    assert (tmp_path / "model.txt").read_text(encoding="utf-8") == TEXT
+    assert sorted(item.name for item in tmp_path.iterdir()) == ["model.py", "model.txt"]
+
+
+def test_help_names_every_format(capsys):
+    assert run(["--help"]) == 0
+    output = capsys.readouterr().out
+    assert all(name in output for name in FORMATS)
+
+
+@pytest.mark.parametrize("name", ["layers_in_lists.py:Decoder", "misplaced_tags.py"])
+def test_the_examples_can_be_drawn(name, capsys):
+    assert run([str(ROOT / "examples" / "mistakes" / name)]) == 0
+    assert capsys.readouterr().out
