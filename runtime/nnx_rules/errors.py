@@ -178,6 +178,26 @@ class LayerArgumentError(NNXError, ValueError):
     """A layer is called without something that it needs, or with something that it does not take."""
 
 
+class LayerShapeError(NNXError, TypeError, ValueError):
+    """A layer got an array of a shape that it was not made for. JAX raises one or the other for it."""
+
+
+class OptimizerArgumentError(NNXError, TypeError):
+    """An optimizer is made or updated with other arguments than it takes."""
+
+
+class GradientsMismatchError(NNXError, ValueError):
+    """Gradients have another structure or shape than what is optimized."""
+
+
+class MetricArgumentError(NNXError, ValueError):
+    """A metric gets an argument that it has no meaning for."""
+
+
+class MetricCallError(NNXError, TypeError):
+    """A metric is updated without the argument that it measures."""
+
+
 class VariableError(NNXError, ValueError):
     """A Variable is asked for something that its type, metadata or registration does not allow."""
 

@@ -29,6 +29,7 @@ from nnx_rules.rules import modules as rules
 from nnxkit._epoch import touch
 from nnxkit._facts import facts_of, register_kind
 from nnxkit._repr import represent_variable
+from nnxkit._sharding import partition_spec, place
 from nnxkit._trace import TraceState, mutation_error
 from nnxkit._variable_defaults import VarDefaults, current_defaults
 from nnxkit._variable_ops import VariableOperators
@@ -100,28 +101,9 @@ def _hooks(metadata: Mapping[str, Any], name: str) -> tuple[Any, ...]:
     return hooks if isinstance(hooks, tuple) else (hooks,) if callable(hooks) else tuple(hooks)
 
 
-_partition_spec: Callable[..., Any] = jax.sharding.PartitionSpec
-_with_sharding_constraint: Callable[..., Any] = jax.lax.with_sharding_constraint
-_reshard: Callable[..., Any] = jax.sharding.reshard
-
-
-def _shard(cls: type, value: Any, metadata: Mapping[str, Any]) -> Any:
-    """Place a new value as its ``out_sharding`` says, on the mesh of its metadata or of the context."""
-    spec = _partition_spec(*metadata["out_sharding"])
-    mesh = metadata.get("mesh")
-    if mesh is None:
-        mesh = jax.sharding.get_abstract_mesh()
-        if mesh.empty:
-            raise rules.SHARDING_WITHOUT_MESH.error(cls=cls.__name__, sharding=spec)
-    sharding = jax.sharding.NamedSharding(mesh, spec)
-    # On explicit axes a sharding is part of the type: a constraint would only assert it there.
-    explicit = jax.sharding.AxisType.Explicit in mesh.axis_types
-    return _reshard(value, sharding) if explicit else _with_sharding_constraint(value, sharding)
-
-
 def _names_like(names: Any, changed: Iterable[Any]) -> Any:
     """Changed names of axes, as the container that they were in."""
-    return _partition_spec(*changed) if isinstance(names, jax.sharding.PartitionSpec) else tuple(changed)
+    return partition_spec(*changed) if isinstance(names, jax.sharding.PartitionSpec) else tuple(changed)
 
 
 def _is_node(value: Any) -> bool:
@@ -185,6 +167,8 @@ class Variable(VariableOperators, Generic[A]):
             metadata = {**value.as_metadata(), **metadata}
         defaults = current_defaults()
         given = {"hijax": hijax, "ref": ref, "eager_sharding": eager_sharding}
+        if metadata:  # of an initializer with metadata
+            given = {name: metadata.get(name) if flag is None else flag for name, flag in given.items()}
         if changes := {name: bool(flag) for name, flag in given.items() if flag is not None}:
             defaults = defaults._replace(**changes)
         full = _required_metadata(defaults)
@@ -198,7 +182,7 @@ class Variable(VariableOperators, Generic[A]):
         if metadata:
             raw_value = self.create_value(raw_value)
             if full["eager_sharding"] and full.get("out_sharding") is not None:
-                raw_value = _shard(type(self), raw_value, full)
+                raw_value = place(type(self), raw_value, full)
         if full["ref"] and not isinstance(raw_value, jax.Ref):
             raw_value = jax.new_ref(raw_value)
         set_slot(self, "_raw_value", raw_value)

@@ -8,6 +8,8 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
+import optax
 import pytest
 
 import nnxkit
@@ -17,7 +19,8 @@ flax_nnx = pytest.importorskip("flax.nnx")
 
 DOCUMENT = (ROOT / "docs" / "differences.md").read_text(encoding="utf-8")
 SECTIONS = (
-    *("Attributes and classes", "Containers", "Variables", "Modules", "Graph functions", "Transforms", "Filters"),
+    *("Attributes and classes", "Containers", "Variables", "Modules", "Graph functions", "Transforms"),
+    *("Layers and training", "Filters"),
     *("State", "Contexts", "Random numbers", "Printing", "Errors"),
 )
 RELIED_ON = (
@@ -273,6 +276,75 @@ def _(nnx: Any) -> Any:
 @entry("`to_refs`")
 def _(nnx: Any) -> Any:
     return hasattr(nnx, "to_refs")
+
+
+X = jnp.arange(24.0).reshape(2, 3, 4)
+
+
+def _numbers(x: Any) -> Any:
+    return np.asarray(x).round(3).tolist()
+
+
+@entry("Arguments are checked when a layer is made")
+def _(nnx: Any) -> Any:
+    nnx.Conv(3, 8, (3,), feature_group_count=2, rngs=nnx.Rngs(0))
+
+
+@entry("`Einsum(None, ...)`")
+def _(nnx: Any) -> Any:
+    return nnx.Einsum(None, (4, 5), rngs=nnx.Rngs(0))(X, "bij,jk->bik").shape
+
+
+@entry("`LinearGeneral` takes its axes in any order")
+def _(nnx: Any) -> Any:
+    return nnx.LinearGeneral((4, 3), 5, axis=(-1, 1), rngs=nnx.Rngs(0))(X).shape
+
+
+@entry("`GroupNorm(reduction_axes=...)`")
+def _(nnx: Any) -> Any:
+    return _numbers(nnx.GroupNorm(4, 2, reduction_axes=2, rngs=nnx.Rngs(0))(jnp.sin(X)))
+
+
+@entry("Recurrent kernels in half precision")
+def _(nnx: Any) -> Any:
+    return nnx.GRUCell(3, 4, param_dtype=jnp.bfloat16, rngs=nnx.Rngs(0)).dense_h.kernel.dtype
+
+
+@entry("`PReLU` of integers")
+def _(nnx: Any) -> Any:
+    return _numbers(nnx.PReLU(0.5)(jnp.array([-2, 3])))
+
+
+@entry("`WeightNorm(scale_init=...)`")
+def _(nnx: Any) -> Any:
+    rngs = nnx.Rngs(0)
+    return len(nnx.WeightNorm(nnx.Linear(2, 3, rngs=rngs), scale_init=nnx.initializers.normal(), rngs=rngs).scales)
+
+
+@entry("`optimizer.update(grads, model)`")
+def _(nnx: Any) -> Any:
+    model = nnx.Linear(2, 3, rngs=nnx.Rngs(0))
+    grads = jax.tree.map(jnp.ones_like, nnx.state(model, nnx.Param))
+    nnx.Optimizer(model, optax.sgd(0.1), wrt=nnx.Param).update(grads, model)
+    return "no error"
+
+
+@entry("`Accuracy` takes labels of any integer type.")
+def _(nnx: Any) -> Any:
+    accuracy = nnx.metrics.Accuracy()
+    accuracy.update(logits=jnp.eye(3), labels=jnp.array([0, 1, 2], jnp.int8))
+    return float(accuracy.compute())
+
+
+@entry("`MultiMetric` refuses names of its methods")
+def _(nnx: Any) -> Any:
+    nnx.MultiMetric(update=nnx.metrics.Average())
+    return "no error"
+
+
+@entry("`as_abstract` and `abstract_with_sharding` are abstract")
+def _(nnx: Any) -> Any:
+    return type(nnx.as_abstract(nnx.state(nnx.Linear(2, 3, rngs=nnx.Rngs(0))))["bias"].get_raw_value()).__name__
 
 
 @pytest.mark.parametrize("words", [*ENTRIES, *RELIED_ON])

@@ -41,7 +41,7 @@ class TestLinear:
             nnx.Linear(2, 3, dtype=jnp.int32, rngs=nnx.Rngs(0))(jnp.ones(2))
 
     def test_wrong_input(self) -> None:
-        with pytest.raises(TypeError, match="dot_general"):
+        with pytest.raises(TypeError, match="`Linear` takes `inputs` of shape"):
             nnx.Linear(2, 3, rngs=nnx.Rngs(0))(jnp.ones(4))
         with pytest.raises(TypeError, match="rngs"):
             nnx.Linear(2, 3)  # type: ignore[call-arg]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import jax
@@ -11,7 +12,7 @@ import optax
 import pytest
 
 import nnxkit as nnx
-from nnx_rules.errors import TraceContextError
+from nnx_rules.errors import GradientsMismatchError, OptimizerArgumentError, TraceContextError
 
 
 def loss(model: Any, x: Any) -> Any:
@@ -68,21 +69,6 @@ def test_only_what_wrt_takes() -> None:
     assert model.b[...].tolist() == [0, 0]
 
 
-def test_wrt_is_needed() -> None:
-    with pytest.raises(TypeError, match="wrt"):
-        nnx.Optimizer(nnx.Dict(), optax.sgd(1.0))  # type: ignore[call-arg]
-
-
-def test_wrong_gradients_change_nothing() -> None:
-    model = nnx.Linear(2, 3, rngs=nnx.Rngs(0))
-    optimizer = nnx.Optimizer(model, optax.adam(0.1), wrt=nnx.Param)
-    before = model.kernel[...]
-    with pytest.raises(ValueError, match=r"kernel|structure|arity|keys"):
-        optimizer.update(model, nnx.State({"kernel": jnp.ones((2, 3))}))
-    assert model.kernel[...] is before
-    assert optimizer.step == 0
-
-
 def test_captured() -> None:
     model = nnx.Linear(2, 3, rngs=nnx.Rngs(0))
     optimizer = nnx.Optimizer(model, optax.sgd(0.1), wrt=nnx.Param)
@@ -133,3 +119,84 @@ def test_same_as_flax(tx: Any) -> None:
     assert our_paths == their_paths
     for left, right in zip(ours, theirs, strict=True):
         np.testing.assert_array_equal(left, right)
+
+
+class TestArguments:
+    def test_without_wrt(self) -> None:
+        with pytest.raises(OptimizerArgumentError, match="`Optimizer` got no `wrt`") as error:
+            nnx.Optimizer(nnx.Linear(2, 3, rngs=nnx.Rngs(0)), optax.sgd(0.1))
+        assert "nnx.ModelAndOptimizer" in str(error.value)
+
+    def test_arguments_of_update(self) -> None:
+        model = nnx.Linear(2, 3, rngs=nnx.Rngs(0))
+        optimizer = nnx.Optimizer(model, optax.sgd(0.1), wrt=nnx.Param)
+        grads = jax.tree.map(jnp.ones_like, nnx.state(model, nnx.Param))
+        with pytest.raises(OptimizerArgumentError, match=r"`Optimizer.update` got one argument"):
+            optimizer.update(grads)
+        with pytest.raises(OptimizerArgumentError, match=r"got a State first and a Linear second"):
+            optimizer.update(grads, model)
+        assert int(optimizer.step[...]) == 0
+
+    @pytest.mark.parametrize(
+        ("grads", "message"),
+        [
+            ({"bias": jnp.ones(3)}, "have no `kernel`, which the optimizer was made for"),
+            (
+                {"bias": jnp.ones(3), "kernel": jnp.ones((3, 2))},
+                r"that of `kernel` has shape \(3, 2\), and the parameter",
+            ),
+            (
+                {"bias": jnp.ones(3), "kernel": jnp.ones((2, 3)), "scale": jnp.ones(3)},
+                "have `scale`, which the optimizer does not optimize",
+            ),
+        ],
+    )
+    def test_gradients_of_something_else(self, grads: dict[str, Any], message: str) -> None:
+        model = nnx.Linear(2, 3, rngs=nnx.Rngs(0))
+        optimizer = nnx.Optimizer(model, optax.adam(0.1), wrt=nnx.Param)
+        before = model.kernel[...]
+        with pytest.raises(GradientsMismatchError, match=message):
+            optimizer.update(model, nnx.State(grads))
+        assert int(optimizer.step[...]) == 0
+        assert model.kernel[...] is before
+
+
+class TestTrainState:
+    def test_steps_as_optax_does(self) -> None:
+        graphdef, params = nnx.split(nnx.Linear(2, 3, rngs=nnx.Rngs(0)))
+        tx = optax.adam(0.1)
+        train_state = nnx.TrainState.create(graphdef, params=params, tx=tx)
+        x = jnp.ones((4, 2))
+
+        @jax.jit
+        def step(train_state: Any) -> Any:
+            def loss(params: Any) -> Any:
+                y, _ = train_state.apply(params)(x)
+                return jnp.mean(y**2)
+
+            return train_state.apply_gradients(jax.grad(loss)(train_state.params))
+
+        expected, opt_state = params, tx.init(params)
+        for _ in range(3):
+            train_state = step(train_state)
+            grads = jax.grad(lambda params: jnp.mean(nnx.merge(graphdef, params)(x) ** 2))(expected)
+            updates, opt_state = tx.update(grads, opt_state, expected)
+            expected = optax.apply_updates(expected, updates)
+        assert int(train_state.step) == 3
+        jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-5), train_state.params, expected)
+
+    def test_subclasses_add_fields(self) -> None:
+        class State(nnx.TrainState[Any]):
+            counts: nnx.State
+            name: str = dataclasses.field(default="a", metadata={"pytree_node": False})
+
+        graphdef, params, counts = nnx.split(nnx.BatchNorm(2, rngs=nnx.Rngs(0)), nnx.Param, ...)
+        state = State.create(graphdef, params=params, tx=optax.sgd(0.1), counts=counts, step=5)
+        assert len(jax.tree.leaves(state)) == 5
+        assert jax.tree.map(lambda leaf: leaf, state).name == "a"
+        moved = state.apply_gradients(params, name="b")
+        assert (int(moved.step), moved.name, state.name) == (6, "b", "a")
+        y, _ = moved.apply("params", "counts")(jnp.ones((4, 2)))
+        assert y.shape == (4, 2)
+        with pytest.raises(dataclasses.FrozenInstanceError, match="step"):
+            state.step = 3

@@ -16,11 +16,12 @@ from nnx_rules.rules import (
     modules,
     rngs,
     traces,
+    training,
     transforms,
 )
 
 REGISTRY = Registry()
 
-for _family in (comments, attributes, dataclasses, traces, filters, graphs, transforms, rngs, modules):
+for _family in (comments, attributes, dataclasses, traces, filters, graphs, transforms, rngs, modules, training):
     for _rule in _family.RULES:
         REGISTRY.add(_rule)

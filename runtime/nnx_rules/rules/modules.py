@@ -1,6 +1,13 @@
 """NNX6 and NNX8: sown values, modes, Variables and layers, as far as the runtime core raises them."""
 
-from nnx_rules.errors import LayerArgumentError, SowError, UnknownAttributeError, VariableAttributeError, VariableError
+from nnx_rules.errors import (
+    LayerArgumentError,
+    LayerShapeError,
+    SowError,
+    UnknownAttributeError,
+    VariableAttributeError,
+    VariableError,
+)
 from nnx_rules.registry import Rule
 
 SOW_ON_ATTRIBUTE = Rule(
@@ -73,6 +80,31 @@ LAYER_WITHOUT_RNGS = Rule(
     summary="A layer that draws random numbers is called and has no random stream.",
     message="`{cls}` draws random numbers when it is called, and has no stream",
     help="pass `rngs=` to the constructor or to the call, or make it deterministic: `model.eval()`",
+    exception=LayerArgumentError,
+)
+
+LAYER_ARGUMENTS = Rule(
+    code="NNX809",
+    name="layer-arguments",
+    summary="A layer is made from arguments that do not go together.",
+    message="`{cls}`: {problem}",
+    help="{mend}",
+    exception=LayerArgumentError,
+)
+LAYER_INPUT_SHAPE = Rule(
+    code="NNX810",
+    name="layer-input-shape",
+    summary="A layer is called with an array of another shape than it was made for.",
+    message="`{layer}` takes `{argument}` of shape {expected}, and got {given}",
+    help="make the layer for this size, or bring the array to that shape",
+    exception=LayerShapeError,
+)
+LAYER_INPUT_DTYPE = Rule(
+    code="NNX811",
+    name="layer-input-dtype",
+    summary="A layer is called with an array of a dtype that it has no meaning for.",
+    message="`{layer}` takes `{argument}` of {expected}, and got {given}",
+    help="cast the array first: `x.astype(...)`",
     exception=LayerArgumentError,
 )
 

@@ -1,25 +1,24 @@
-"""Linear layers."""
+"""Linear layers: products of the input and one kernel."""
 
 from __future__ import annotations
 
-from types import MappingProxyType
+import math
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
 
-from nnxkit._annotations import data
+from nnx_rules.rules import modules as rules
 from nnxkit._module import Module
-from nnxkit._variable_types import Param
 from nnxkit.nn import initializers
+from nnxkit.nn._parameters import NO_METADATA, add_bias, as_tuple, param, require_shape, require_size, sharded, value_of
 from nnxkit.nn.dtypes import promote_dtype
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from nnxkit._rngs import Rngs
+    from nnxkit._variable_types import Param
 
-_NO_METADATA: Mapping[str, Any] = MappingProxyType({})
 _default_kernel_init = initializers.lecun_normal()
 
 
@@ -65,13 +64,13 @@ class Linear(Module):
         promote_dtype: Callable[..., Any] = promote_dtype,
         preferred_element_type: Any = None,
         rngs: Rngs,
-        kernel_metadata: Mapping[str, Any] = _NO_METADATA,
-        bias_metadata: Mapping[str, Any] = _NO_METADATA,
+        kernel_metadata: Mapping[str, Any] = NO_METADATA,
+        bias_metadata: Mapping[str, Any] = NO_METADATA,
     ) -> None:
-        self.kernel = Param(kernel_init(rngs.params(), (in_features, out_features), param_dtype), **kernel_metadata)
-        self.bias: Param[Any] | None = data(None)
-        if use_bias:
-            self.bias = Param(bias_init(rngs.params(), (out_features,), param_dtype), **bias_metadata)
+        self.kernel: Param[Any] = param(kernel_init, rngs, (in_features, out_features), param_dtype, kernel_metadata)
+        self.bias: Param[Any] | None = param(
+            bias_init, rngs, (out_features,), param_dtype, bias_metadata, when=use_bias
+        )
         self.in_features = in_features
         self.out_features = out_features
         self.use_bias = use_bias
@@ -85,14 +84,272 @@ class Linear(Module):
     def __call__(self, inputs: Any, out_sharding: Any = None) -> jax.Array:
         """Apply the layer to an array of shape ``(..., in_features)``; the result has shape ``(..., out_features)``.
 
+        Args:
+            inputs: the array.
+            out_sharding: sharding of the result, where the mesh has explicit axes.
+
         Raises:
-            TypeError: the last axis of the input has another size.
+            LayerShapeError: the last axis of the input has another size.
         """
-        bias = None if self.bias is None else self.bias.get_value()
-        inputs, kernel, bias = self.promote_dtype((inputs, self.kernel.get_value(), bias), dtype=self.dtype)
-        options: dict[str, Any] = {} if out_sharding is None else {"out_sharding": out_sharding}
-        if self.preferred_element_type is not None:
-            options["preferred_element_type"] = self.preferred_element_type
-        contract = (((inputs.ndim - 1,), (0,)), ((), ()))
-        y: jax.Array = self.dot_general(inputs, kernel, contract, precision=self.precision, **options)
-        return y if bias is None else y + jnp.reshape(bias, (1,) * (y.ndim - 1) + (-1,))
+        inputs, kernel, bias = self.promote_dtype(
+            (inputs, self.kernel.get_value(), value_of(self.bias)), dtype=self.dtype
+        )
+        require_size(self, "inputs", inputs, self.in_features)
+        y: jax.Array = self.dot_general(
+            inputs,
+            kernel,
+            (((inputs.ndim - 1,), (0,)), ((), ())),
+            precision=self.precision,
+            **sharded(out_sharding, preferred_element_type=self.preferred_element_type),
+        )
+        return y if bias is None else add_bias(y, bias)
+
+
+class LinearGeneral(Module):
+    """A product over any axes: :class:`Linear` with several input and output axes.
+
+    Variables: ``kernel`` ``Param`` of the shape of the batch axes, the input axes, the output axes; ``bias``
+    ``Param`` of
+        the shape of the batch axes and the output axes, or ``None``.
+
+    Args:
+        in_features: sizes of the input axes that are contracted.
+        out_features: sizes of the new axes, which come last.
+        axis: the input axes that are contracted.
+        batch_axis: leading axes along which the kernel differs, with their sizes.
+        use_bias: whether there is a bias.
+        dtype: dtype to compute in; by default what input and parameters promote to.
+        param_dtype: dtype of the parameters.
+        kernel_init: initializer of the kernel; it sees one input and one output axis.
+        bias_init: initializer of the bias; it sees one axis.
+        precision: precision of the product, as ``jax.lax.dot_general`` takes it.
+        promote_dtype: brings input and parameters to one dtype.
+        dot_general: the product; ``jax.lax.dot_general`` by default.
+        dot_general_cls: returns the product, if ``dot_general`` is not given.
+        preferred_element_type: dtype in which the product accumulates.
+        rngs: the stream ``params`` gives the keys.
+        kernel_metadata: metadata of the kernel.
+        bias_metadata: metadata of the bias.
+
+    Raises:
+        LayerArgumentError: not as many sizes as axes.
+
+    >>> import jax.numpy as jnp, nnxkit as nnx
+    >>> nnx.LinearGeneral((2, 3), (4, 5), axis=(1, -1), rngs=nnx.Rngs(0))(jnp.ones((8, 2, 3))).shape
+    (8, 4, 5)
+    """
+
+    def __init__(
+        self,
+        in_features: int | Sequence[int],
+        out_features: int | Sequence[int],
+        *,
+        axis: int | Sequence[int] = -1,
+        batch_axis: Mapping[int, int] = NO_METADATA,  # type: ignore[assignment] # empty
+        use_bias: bool = True,
+        dtype: Any = None,
+        param_dtype: Any = jnp.float32,
+        kernel_init: Callable[..., Any] = _default_kernel_init,
+        bias_init: Callable[..., Any] = initializers.zeros,
+        precision: Any = None,
+        promote_dtype: Callable[..., Any] = promote_dtype,
+        dot_general: Callable[..., Any] | None = None,
+        dot_general_cls: Callable[[], Callable[..., Any]] | None = None,
+        preferred_element_type: Any = None,
+        rngs: Rngs,
+        kernel_metadata: Mapping[str, Any] = NO_METADATA,
+        bias_metadata: Mapping[str, Any] = NO_METADATA,
+    ) -> None:
+        self.in_features = as_tuple(in_features)
+        self.out_features = as_tuple(out_features)
+        self.axis = as_tuple(axis)
+        self.batch_axis = tuple(batch_axis.items())
+        if len(self.in_features) != len(self.axis):
+            raise rules.LAYER_ARGUMENTS.error(
+                cls=type(self).__name__,
+                problem=f"in_features={self.in_features} and axis={self.axis} have different lengths",
+                mend="give one size for each axis",
+            )
+        batch = tuple(size for _, size in self.batch_axis)
+        rows, columns, batches = math.prod(self.in_features), math.prod(self.out_features), math.prod(batch)
+
+        def init_kernel(key: Any, shape: Sequence[int], dtype: Any) -> Any:
+            return jnp.reshape(kernel_init(key, (batches * rows, columns), dtype), shape)
+
+        def init_bias(key: Any, shape: Sequence[int], dtype: Any) -> Any:
+            return jnp.reshape(bias_init(key, (batches * columns,), dtype), shape)
+
+        shape = (*batch, *self.in_features, *self.out_features)
+        self.kernel: Param[Any] = param(init_kernel, rngs, shape, param_dtype, kernel_metadata)
+        self.bias: Param[Any] | None = param(
+            init_bias, rngs, (*batch, *self.out_features), param_dtype, bias_metadata, when=use_bias
+        )
+        self.use_bias = use_bias
+        self.dtype = dtype
+        self.param_dtype = param_dtype
+        self.precision = precision
+        self.promote_dtype = promote_dtype
+        self.dot_general = dot_general
+        self.dot_general_cls = dot_general_cls
+        self.preferred_element_type = preferred_element_type
+
+    def __call__(self, inputs: Any, out_sharding: Any = None) -> jax.Array:
+        """Apply the layer: the axes ``axis`` of the input are replaced by new ones at the end.
+
+        Args:
+            inputs: the array.
+            out_sharding: sharding of the result, where the mesh has explicit axes.
+
+        Raises:
+            LayerShapeError: an axis of the input has another size than the layer was made for, or there is no such
+                axis.
+        """
+        inputs, kernel, bias = self.promote_dtype(
+            (inputs, self.kernel.get_value(), value_of(self.bias)), dtype=self.dtype
+        )
+        for axis, size in (*zip(self.axis, self.in_features, strict=True), *self.batch_axis):
+            require_size(self, "inputs", inputs, size, axis)
+        contracted = tuple(axis % inputs.ndim for axis in self.axis)
+        batched = tuple(axis % inputs.ndim for axis, _ in self.batch_axis)
+        count = len(batched)
+        require_shape(self, "inputs", inputs, f"with the leading axes {batched}", holds=batched == tuple(range(count)))
+        product = self.dot_general
+        if product is None:
+            product = jax.lax.dot_general if self.dot_general_cls is None else self.dot_general_cls()
+        y: jax.Array = product(
+            inputs,
+            kernel,
+            ((contracted, tuple(range(count, count + len(contracted)))), (batched, tuple(range(count)))),
+            precision=self.precision,
+            **sharded(out_sharding, preferred_element_type=self.preferred_element_type),
+        )
+        if bias is None:
+            return y
+        # Between the batch axes and the new ones lie the axes of the input that were left alone.
+        alone = (1,) * (y.ndim - bias.ndim)
+        result: jax.Array = add_bias(y, jnp.reshape(bias, (*bias.shape[:count], *alone, *bias.shape[count:])))
+        return result
+
+
+class Einsum(Module):
+    """``jnp.einsum`` of the input and a kernel, and a bias.
+
+    Variables: ``kernel`` ``Param`` of shape ``kernel_shape``, ``bias`` ``Param`` of shape ``bias_shape`` or ``None``.
+
+    Args:
+        einsum_str: the equation with two operands, the input and the kernel; a call may give another.
+        kernel_shape: shape of the kernel.
+        bias_shape: shape of the bias, whose axes are those of the kernel that are in the result, in their order there;
+            without it there is none.
+        dtype: dtype to compute in; by default what input and parameters promote to.
+        param_dtype: dtype of the parameters.
+        precision: precision of the product.
+        kernel_init: initializer of the kernel.
+        bias_init: initializer of the bias.
+        promote_dtype: brings input and parameters to one dtype.
+        einsum_op: computes the equation.
+        preferred_element_type: dtype in which the product accumulates.
+        rngs: the stream ``params`` gives the keys.
+        kernel_metadata: metadata of the kernel.
+        bias_metadata: metadata of the bias.
+
+    Raises:
+        LayerArgumentError: the equation has no ``->``, or not two operands.
+
+    >>> import jax.numpy as jnp, nnxkit as nnx
+    >>> layer = nnx.Einsum("nta,hab->nthb", (8, 2, 4), (8, 4), rngs=nnx.Rngs(0))
+    >>> layer(jnp.ones((16, 11, 2))).shape
+    (16, 11, 8, 4)
+    """
+
+    def __init__(
+        self,
+        einsum_str: str | None,
+        kernel_shape: Sequence[int],
+        bias_shape: Sequence[int] | None = None,
+        *,
+        dtype: Any = None,
+        param_dtype: Any = jnp.float32,
+        precision: Any = None,
+        kernel_init: Callable[..., Any] = _default_kernel_init,
+        bias_init: Callable[..., Any] = initializers.zeros,
+        promote_dtype: Callable[..., Any] = promote_dtype,
+        einsum_op: Callable[..., Any] = jnp.einsum,
+        preferred_element_type: Any = None,
+        rngs: Rngs,
+        kernel_metadata: Mapping[str, Any] = NO_METADATA,
+        bias_metadata: Mapping[str, Any] = NO_METADATA,
+    ) -> None:
+        if einsum_str is not None:
+            einsum_str = self._parsed(einsum_str)
+        self.kernel: Param[Any] = param(kernel_init, rngs, kernel_shape, param_dtype, kernel_metadata)
+        self.bias: Param[Any] | None = param(
+            bias_init, rngs, bias_shape or (), param_dtype, bias_metadata, when=bias_shape is not None
+        )
+        self.einsum_str = einsum_str
+        self.kernel_shape = tuple(kernel_shape)
+        self.bias_shape = None if bias_shape is None else tuple(bias_shape)
+        self.dtype = dtype
+        self.param_dtype = param_dtype
+        self.precision = precision
+        self.promote_dtype = promote_dtype
+        self.einsum_op = einsum_op
+        self.preferred_element_type = preferred_element_type
+
+    def __call__(self, inputs: Any, einsum_str: str | None = None, out_sharding: Any = None) -> jax.Array:
+        """Apply the layer.
+
+        Args:
+            inputs: the first operand.
+            einsum_str: an equation to use instead of the layer's.
+            out_sharding: sharding of the result, where the mesh has explicit axes.
+
+        Raises:
+            LayerArgumentError: there is no equation, or a wrong one.
+            LayerShapeError: the input does not have as many axes as the equation says.
+        """
+        given = self.einsum_str if einsum_str is None else einsum_str
+        if given is None:
+            raise rules.LAYER_ARGUMENTS.error(
+                cls=type(self).__name__,
+                problem="it has no equation",
+                mend="pass `einsum_str` to the constructor or to the call",
+            )
+        equation = self._parsed(given)
+        inputs, kernel, bias = self.promote_dtype(
+            (inputs, self.kernel.get_value(), value_of(self.bias)), dtype=self.dtype
+        )
+        left, right, axes = equation.replace("->", ",").split(",")
+        if "..." not in left:
+            require_shape(self, "inputs", inputs, f"`{left}` of `{equation}`", holds=inputs.ndim == len(left))
+        y: jax.Array = self.einsum_op(
+            equation,
+            inputs,
+            kernel,
+            precision=self.precision,
+            **sharded(out_sharding, preferred_element_type=self.preferred_element_type),
+        )
+        if bias is None:
+            return y
+        # The axes of the result that are the kernel's have its sizes, the others are broadcast over.
+        sizes = dict(zip(right, kernel.shape, strict=False))
+        named = [sizes.get(axis, 1) for axis in axes.replace("...", "")]
+        place = axes.index("...") if "..." in axes else 0
+        named[place:place] = [1] * (y.ndim - len(named))
+        result: jax.Array = add_bias(y, jnp.reshape(bias, named))
+        return result
+
+    def _parsed(self, einsum_str: str) -> str:
+        """An equation without white space.
+
+        Raises:
+            LayerArgumentError: it has no ``->``, or not two operands.
+        """
+        equation = "".join(einsum_str.split())
+        if "->" not in equation or equation.count(",") != 1:
+            raise rules.LAYER_ARGUMENTS.error(
+                cls=type(self).__name__,
+                problem=f"`einsum_str` {einsum_str!r} is not an equation of two operands with `->`",
+                mend="write the input, the kernel and the result out: `...i,ij->...j`",
+            )
+        return equation

@@ -1,93 +1,35 @@
-"""Normalization layers."""
+"""Normalization layers: each element minus a mean, divided by a deviation, then scaled and shifted by features.
+
+They differ in which elements the statistics go over: the batch (`BatchNorm`, which keeps a running average of them),
+the features of one element of the batch (`LayerNorm`; `RMSNorm` without the mean), groups of features and all places
+(`GroupNorm`), or all places of one feature (`InstanceNorm`).
+"""
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
+import math
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
 
 from nnx_rules.rules import modules as rules
-from nnxkit._annotations import data
 from nnxkit._module import Module
-from nnxkit._variable_types import BatchStat, Param
+from nnxkit._variable_types import BatchStat
 from nnxkit.nn import initializers
+from nnxkit.nn._parameters import NO_METADATA, param, require_shape, value_of
+from nnxkit.nn._statistics import as_axes, compute_statistics, normalize
 from nnxkit.nn.dtypes import promote_dtype
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from nnxkit._rngs import Rngs
-
-_NO_METADATA: Mapping[str, Any] = MappingProxyType({})
-
-
-_pmean: Callable[..., jax.Array] = jax.lax.pmean
+    from nnxkit._variable_types import Param
 
 
-def _axes(axes: int | Sequence[int], ndim: int) -> tuple[int, ...]:
-    """Axes as sorted non-negative numbers."""
-    return tuple(sorted(axis % ndim for axis in ((axes,) if isinstance(axes, int) else axes)))
-
-
-def compute_statistics(
-    x: jax.Array,
-    axes: tuple[int, ...],
-    *,
-    axis_name: str | None = None,
-    axis_index_groups: Any = None,
-    use_fast_variance: bool = True,
-    mask: jax.Array | None = None,
-) -> tuple[jax.Array, jax.Array]:
-    """Mean and variance of ``x`` over ``axes`` and, if it is given, over the mapped axis ``axis_name``; at least in
-    float32.
-
-    ``use_fast_variance`` computes ``E[x^2] - E[x]^2`` (one pass, and one reduction over devices), otherwise ``E[(x
-    - E[x])^2]``.
-    """
-    x = jnp.asarray(x, jnp.promote_types(jnp.float32, x.dtype))
-
-    def mean_of(*values: jax.Array) -> list[jax.Array]:
-        means = [jnp.mean(value, axes, where=mask) for value in values]
-        if axis_name is None:
-            return means
-        return list(_pmean(jnp.stack(means), axis_name, axis_index_groups=axis_index_groups))
-
-    def square(value: jax.Array) -> jax.Array:
-        return (jnp.abs(value) ** 2) if jnp.iscomplexobj(value) else jnp.square(value)
-
-    if use_fast_variance:
-        mean, mean_of_square = mean_of(x, square(x))
-        return mean, jnp.maximum(0.0, mean_of_square - square(mean))
-    (mean,) = mean_of(x)
-    (variance,) = mean_of(square(x - jnp.expand_dims(mean, axes)))
-    return mean, variance
-
-
-# Traced once for each shape: JAX keeps what it derives from a jitted function, and under a gradient that is most of the
-# work of tracing a layer.
-@functools.partial(jax.jit, static_argnames="features", inline=True)
-def normalize(
-    x: jax.Array,
-    mean: jax.Array,
-    var: jax.Array,
-    scale: jax.Array | None,
-    bias: jax.Array | None,
-    features: tuple[int, ...],
-    epsilon: float,
-) -> jax.Array:
-    """``(x - mean) / sqrt(var + epsilon) * scale + bias``, all but ``x`` going along the axes ``features``."""
-    shape = tuple(x.shape[axis] if axis in features else 1 for axis in range(x.ndim))
-    factor = jax.lax.rsqrt(var.reshape(shape) + epsilon)
-    if scale is not None:
-        factor *= scale.reshape(shape)
-    y = (x - mean.reshape(shape)) * factor
-    if bias is not None:
-        y += bias.reshape(shape)
-    return jnp.asarray(y, x.dtype)
+def _require_features(layer: Module, x: jax.Array, features: tuple[int, ...], expected: int) -> None:
+    given = math.prod(x.shape[axis] for axis in features if axis < x.ndim)
+    require_shape(layer, "x", x, f"with {expected} features along {features}", holds=given == expected)
 
 
 class BatchNorm(Module):
@@ -110,7 +52,7 @@ class BatchNorm(Module):
         scale_init: initializer of the scale.
         axis_name: name of a mapped axis over which the statistics go, too.
         axis_index_groups: groups of devices along that axis.
-        use_fast_variance: see :func:`compute_statistics`.
+        use_fast_variance: compute the variance as ``E[x^2] - E[x]^2``, in one pass.
         promote_dtype: brings input and parameters to one dtype.
         rngs: the stream ``params`` gives the keys.
         bias_metadata: metadata of the shift.
@@ -136,18 +78,14 @@ class BatchNorm(Module):
         use_fast_variance: bool = True,
         promote_dtype: Callable[..., Any] = promote_dtype,
         rngs: Rngs,
-        bias_metadata: Mapping[str, Any] = _NO_METADATA,
-        scale_metadata: Mapping[str, Any] = _NO_METADATA,
+        bias_metadata: Mapping[str, Any] = NO_METADATA,
+        scale_metadata: Mapping[str, Any] = NO_METADATA,
     ) -> None:
         shape = (num_features,)
         self.mean = BatchStat(jnp.zeros(shape, jnp.float32))
         self.var = BatchStat(jnp.ones(shape, jnp.float32))
-        self.scale: Param[Any] | None = data(None)
-        if use_scale:
-            self.scale = Param(scale_init(rngs.params(), shape, param_dtype), **scale_metadata)
-        self.bias: Param[Any] | None = data(None)
-        if use_bias:
-            self.bias = Param(bias_init(rngs.params(), shape, param_dtype), **bias_metadata)
+        self.scale: Param[Any] | None = param(scale_init, rngs, shape, param_dtype, scale_metadata, when=use_scale)
+        self.bias: Param[Any] | None = param(bias_init, rngs, shape, param_dtype, bias_metadata, when=use_bias)
         self.num_features = num_features
         self.use_running_average = use_running_average
         self.axis = axis
@@ -175,24 +113,27 @@ class BatchNorm(Module):
             use_running_average = self.use_running_average
         if use_running_average is None:
             raise rules.LAYER_MODE_UNDECIDED.error(cls=type(self).__name__, name="use_running_average")
-        scale, bias = (None if parameter is None else parameter.get_value() for parameter in (self.scale, self.bias))
+        scale, bias = value_of(self.scale), value_of(self.bias)
         stored = (self.mean.get_value(), self.var.get_value())
         x, *_ = self.promote_dtype((x, *stored, scale, bias), dtype=self.dtype)
-        features = _axes(self.axis, x.ndim)
-        reduced = tuple(axis for axis in range(x.ndim) if axis not in features)
+        features = as_axes(self.axis, x.ndim)
+        _require_features(self, x, features, self.num_features)
+        mean: jax.Array | None
         if use_running_average:
-            mean, var = stored
+            shape = tuple(x.shape[axis] if axis in features else 1 for axis in range(x.ndim))
+            mean, var = (jnp.reshape(value, shape) for value in stored)
         else:
             mean, var = compute_statistics(
                 x,
-                reduced,
+                tuple(axis for axis in range(x.ndim) if axis not in features),
                 axis_name=self.axis_name,
                 axis_index_groups=self.axis_index_groups,
                 use_fast_variance=self.use_fast_variance,
                 mask=mask,
             )
             for variable, new in ((self.mean, mean), (self.var, var)):
-                variable[...] = self.momentum * variable.get_value() + (1 - self.momentum) * new
+                old = variable.get_value()
+                variable[...] = self.momentum * old + (1 - self.momentum) * jnp.reshape(jnp.asarray(new), old.shape)
         y: jax.Array = normalize(x, mean, var, scale, bias, features, self.epsilon)
         return y
 
@@ -204,3 +145,390 @@ class BatchNorm(Module):
         """
         if use_running_average is not None:
             self.use_running_average = use_running_average
+
+
+class LayerNorm(Module):
+    """Normalize each element of the batch over its features, then scale and shift each feature.
+
+    Source: Ba, Kiros, Hinton, "Layer Normalization", 2016.
+
+    Variables: ``scale`` and ``bias`` ``Param`` of shape ``(num_features,)``, or ``None``.
+
+    Args:
+        num_features: number of elements along the feature axes.
+        epsilon: added to the variance.
+        dtype: dtype of the result; by default what input and parameters promote to.
+        param_dtype: dtype of the parameters.
+        use_bias: whether there is a shift.
+        use_scale: whether there is a scale.
+        bias_init: initializer of the shift.
+        scale_init: initializer of the scale.
+        reduction_axes: the axes that the statistics go over.
+        feature_axes: the axes that scale and shift go along.
+        axis_name: name of a mapped axis over which the statistics go, too.
+        axis_index_groups: groups of devices along that axis.
+        use_fast_variance: compute the variance as ``E[x^2] - E[x]^2``, in one pass.
+        promote_dtype: brings input and parameters to one dtype.
+        rngs: the stream ``params`` gives the keys.
+        bias_metadata: metadata of the shift.
+        scale_metadata: metadata of the scale.
+    """
+
+    def __init__(
+        self,
+        num_features: int,
+        *,
+        epsilon: float = 1e-6,
+        dtype: Any = None,
+        param_dtype: Any = jnp.float32,
+        use_bias: bool = True,
+        use_scale: bool = True,
+        bias_init: Callable[..., Any] = initializers.zeros,
+        scale_init: Callable[..., Any] = initializers.ones,
+        reduction_axes: int | Sequence[int] = -1,
+        feature_axes: int | Sequence[int] = -1,
+        axis_name: str | None = None,
+        axis_index_groups: Any = None,
+        use_fast_variance: bool = True,
+        promote_dtype: Callable[..., Any] = promote_dtype,
+        rngs: Rngs,
+        bias_metadata: Mapping[str, Any] = NO_METADATA,
+        scale_metadata: Mapping[str, Any] = NO_METADATA,
+    ) -> None:
+        shape = (num_features,)
+        self.scale: Param[Any] | None = param(scale_init, rngs, shape, param_dtype, scale_metadata, when=use_scale)
+        self.bias: Param[Any] | None = param(bias_init, rngs, shape, param_dtype, bias_metadata, when=use_bias)
+        self.num_features = num_features
+        self.epsilon = epsilon
+        self.dtype = dtype
+        self.param_dtype = param_dtype
+        self.use_bias = use_bias
+        self.use_scale = use_scale
+        self.reduction_axes = reduction_axes
+        self.feature_axes = feature_axes
+        self.axis_name = axis_name
+        self.axis_index_groups = axis_index_groups
+        self.use_fast_variance = use_fast_variance
+        self.promote_dtype = promote_dtype
+
+    def __call__(self, x: Any, *, mask: jax.Array | None = None) -> jax.Array:
+        """Normalize an array; the result has the same shape.
+
+        Args:
+            x: the array.
+            mask: which elements count for the statistics; broadcast against ``x``.
+
+        Raises:
+            LayerShapeError: the feature axes have another size.
+        """
+        scale, bias = value_of(self.scale), value_of(self.bias)
+        x, *_ = self.promote_dtype((x, scale, bias), dtype=self.dtype)
+        features = as_axes(self.feature_axes, x.ndim)
+        _require_features(self, x, features, self.num_features)
+        mean, var = compute_statistics(
+            x,
+            as_axes(self.reduction_axes, x.ndim),
+            axis_name=self.axis_name,
+            axis_index_groups=self.axis_index_groups,
+            use_fast_variance=self.use_fast_variance,
+            mask=mask,
+        )
+        y: jax.Array = normalize(x, mean, var, scale, bias, features, self.epsilon)
+        return y
+
+
+class RMSNorm(Module):
+    """Divide each element of the batch by the root of its mean square, then scale each feature.
+
+    Source: Zhang, Sennrich, "Root Mean Square Layer Normalization", 2019.
+
+    Variables: ``scale`` ``Param`` of shape ``(num_features,)``, or ``None``.
+
+    Args:
+        num_features: number of elements along the feature axes.
+        epsilon: added to the mean square.
+        dtype: dtype of the result; by default what input and parameters promote to.
+        param_dtype: dtype of the parameters.
+        use_scale: whether there is a scale.
+        scale_init: initializer of the scale.
+        reduction_axes: the axes that the mean goes over.
+        feature_axes: the axes that the scale goes along.
+        axis_name: name of a mapped axis over which the mean goes, too.
+        axis_index_groups: groups of devices along that axis.
+        use_fast_variance: of no effect: there is no mean to take off.
+        promote_dtype: brings input and parameters to one dtype.
+        rngs: the stream ``params`` gives the keys.
+        scale_metadata: metadata of the scale.
+    """
+
+    def __init__(
+        self,
+        num_features: int,
+        *,
+        epsilon: float = 1e-6,
+        dtype: Any = None,
+        param_dtype: Any = jnp.float32,
+        use_scale: bool = True,
+        scale_init: Callable[..., Any] = initializers.ones,
+        reduction_axes: int | Sequence[int] = -1,
+        feature_axes: int | Sequence[int] = -1,
+        axis_name: str | None = None,
+        axis_index_groups: Any = None,
+        use_fast_variance: bool = True,
+        promote_dtype: Callable[..., Any] = promote_dtype,
+        rngs: Rngs,
+        scale_metadata: Mapping[str, Any] = NO_METADATA,
+    ) -> None:
+        self.scale: Param[Any] | None = param(
+            scale_init, rngs, (num_features,), param_dtype, scale_metadata, when=use_scale
+        )
+        self.num_features = num_features
+        self.epsilon = epsilon
+        self.dtype = dtype
+        self.param_dtype = param_dtype
+        self.use_scale = use_scale
+        self.reduction_axes = reduction_axes
+        self.feature_axes = feature_axes
+        self.axis_name = axis_name
+        self.axis_index_groups = axis_index_groups
+        self.use_fast_variance = use_fast_variance
+        self.promote_dtype = promote_dtype
+
+    def __call__(self, x: Any, mask: jax.Array | None = None) -> jax.Array:
+        """Normalize an array; the result has the same shape.
+
+        Args:
+            x: the array.
+            mask: which elements count for the mean; broadcast against ``x``.
+
+        Raises:
+            LayerShapeError: the feature axes have another size.
+        """
+        scale = value_of(self.scale)
+        x, *_ = self.promote_dtype((x, scale), dtype=self.dtype)
+        features = as_axes(self.feature_axes, x.ndim)
+        _require_features(self, x, features, self.num_features)
+        _, mean_square = compute_statistics(
+            x,
+            as_axes(self.reduction_axes, x.ndim),
+            axis_name=self.axis_name,
+            axis_index_groups=self.axis_index_groups,
+            use_mean=False,
+            mask=mask,
+        )
+        y: jax.Array = normalize(x, None, mean_square, scale, None, features, self.epsilon)
+        return y
+
+
+class GroupNorm(Module):
+    """Normalize groups of neighbouring features over all places, then scale and shift each feature.
+
+    Source: Wu, He, "Group Normalization", 2018.
+
+    Variables: ``scale`` and ``bias`` ``Param`` of shape ``(num_features,)``, or ``None``.
+
+    Args:
+        num_features: size of the last axis.
+        num_groups: how many groups; ``None`` if ``group_size`` is given.
+        group_size: how many features a group has; ``None`` if ``num_groups`` is given.
+        epsilon: added to the variance.
+        dtype: dtype of the result; by default what input and parameters promote to.
+        param_dtype: dtype of the parameters.
+        use_bias: whether there is a shift.
+        use_scale: whether there is a scale.
+        bias_init: initializer of the shift.
+        scale_init: initializer of the scale.
+        reduction_axes: the axes that the statistics go over, the last one by groups; by default all but the first.
+        axis_name: name of a mapped axis over which the statistics go, too.
+        axis_index_groups: groups of devices along that axis.
+        use_fast_variance: compute the variance as ``E[x^2] - E[x]^2``, in one pass.
+        promote_dtype: brings input and parameters to one dtype.
+        rngs: the stream ``params`` gives the keys.
+        bias_metadata: metadata of the shift.
+        scale_metadata: metadata of the scale.
+
+    Raises:
+        LayerArgumentError: not exactly one of ``num_groups`` and ``group_size`` is given, or the features cannot be
+            divided so.
+    """
+
+    def __init__(
+        self,
+        num_features: int,
+        num_groups: int | None = 32,
+        group_size: int | None = None,
+        *,
+        epsilon: float = 1e-6,
+        dtype: Any = None,
+        param_dtype: Any = jnp.float32,
+        use_bias: bool = True,
+        use_scale: bool = True,
+        bias_init: Callable[..., Any] = initializers.zeros,
+        scale_init: Callable[..., Any] = initializers.ones,
+        reduction_axes: int | Sequence[int] | None = None,
+        axis_name: str | None = None,
+        axis_index_groups: Any = None,
+        use_fast_variance: bool = True,
+        promote_dtype: Callable[..., Any] = promote_dtype,
+        rngs: Rngs,
+        bias_metadata: Mapping[str, Any] = NO_METADATA,
+        scale_metadata: Mapping[str, Any] = NO_METADATA,
+    ) -> None:
+        parts = num_groups or group_size
+        if not parts or (num_groups and group_size):
+            raise rules.LAYER_ARGUMENTS.error(
+                cls=type(self).__name__,
+                problem=f"num_groups={num_groups} and group_size={group_size}, and exactly one has to be given",
+                mend="pass `num_groups=None` with `group_size=`",
+            )
+        if num_features % parts:
+            what = "groups" if num_groups else "features a group"
+            raise rules.LAYER_ARGUMENTS.error(
+                cls=type(self).__name__,
+                problem=f"{num_features} features cannot be divided: {parts} {what}",
+                mend="pass `num_groups` or `group_size` that divides the features",
+            )
+        shape = (num_features,)
+        self.feature_axis = -1
+        self.num_features = num_features
+        self.num_groups = num_groups or num_features // parts
+        self.group_size = num_features // self.num_groups
+        self.scale: Param[Any] | None = param(scale_init, rngs, shape, param_dtype, scale_metadata, when=use_scale)
+        self.bias: Param[Any] | None = param(bias_init, rngs, shape, param_dtype, bias_metadata, when=use_bias)
+        self.epsilon = epsilon
+        self.dtype = dtype
+        self.param_dtype = param_dtype
+        self.use_bias = use_bias
+        self.use_scale = use_scale
+        self.reduction_axes = reduction_axes
+        self.axis_name = axis_name
+        self.axis_index_groups = axis_index_groups
+        self.use_fast_variance = use_fast_variance
+        self.promote_dtype = promote_dtype
+
+    def __call__(self, x: Any, *, mask: jax.Array | None = None) -> jax.Array:
+        """Normalize an array of shape ``(batch, ..., num_features)``; the result has the same shape.
+
+        Args:
+            x: the array.
+            mask: which elements count for the statistics; broadcast against ``x``.
+
+        Raises:
+            LayerShapeError: the last axis has another size.
+        """
+        scale, bias = value_of(self.scale), value_of(self.bias)
+        x, *_ = self.promote_dtype((x, scale, bias), dtype=self.dtype)
+        last = x.ndim - 1
+        _require_features(self, x, (last,), self.num_features)
+        groups = (self.num_groups, self.group_size)
+        given = range(1, x.ndim) if self.reduction_axes is None else as_axes(self.reduction_axes, x.ndim)
+        mean, var = compute_statistics(
+            jnp.reshape(x, (*x.shape[:-1], *groups)),
+            (*[axis for axis in given if axis != last], last + 1),
+            axis_name=self.axis_name,
+            axis_index_groups=self.axis_index_groups,
+            use_fast_variance=self.use_fast_variance,
+            mask=None if mask is None else jnp.reshape(jnp.broadcast_to(mask, x.shape), (*x.shape[:-1], *groups)),
+        )
+        mean, var = (_of_features(value, self.group_size) for value in (mean, var))
+        y: jax.Array = normalize(x, mean, var, scale, bias, (last,), self.epsilon)
+        return y
+
+
+def _of_features(statistics: Any, group_size: int) -> jax.Array:
+    """Statistics of groups for each feature."""
+    return jnp.repeat(jnp.squeeze(statistics, -1), group_size, axis=-1)
+
+
+class InstanceNorm(Module):
+    """Normalize each feature of each element of the batch over all places, then scale and shift each feature.
+
+    Source: Ulyanov, Vedaldi, Lempitsky, "Instance Normalization", 2016.
+
+    Variables: ``scale`` and ``bias`` ``Param`` of shape ``(num_features,)``, or ``None``.
+
+    Args:
+        num_features: number of elements along the feature axes.
+        epsilon: added to the variance.
+        dtype: dtype of the result; by default what input and parameters promote to.
+        param_dtype: dtype of the parameters.
+        use_bias: whether there is a shift.
+        use_scale: whether there is a scale.
+        bias_init: initializer of the shift.
+        scale_init: initializer of the scale.
+        feature_axes: the axes that scale and shift go along; the statistics go over all others but the first.
+        axis_name: name of a mapped axis over which the statistics go, too.
+        axis_index_groups: groups of devices along that axis.
+        use_fast_variance: compute the variance as ``E[x^2] - E[x]^2``, in one pass.
+        promote_dtype: brings input and parameters to one dtype.
+        rngs: the stream ``params`` gives the keys.
+        bias_metadata: metadata of the shift.
+        scale_metadata: metadata of the scale.
+    """
+
+    def __init__(
+        self,
+        num_features: int,
+        *,
+        epsilon: float = 1e-6,
+        dtype: Any = None,
+        param_dtype: Any = jnp.float32,
+        use_bias: bool = True,
+        use_scale: bool = True,
+        bias_init: Callable[..., Any] = initializers.zeros,
+        scale_init: Callable[..., Any] = initializers.ones,
+        feature_axes: int | Sequence[int] = -1,
+        axis_name: str | None = None,
+        axis_index_groups: Any = None,
+        use_fast_variance: bool = True,
+        promote_dtype: Callable[..., Any] = promote_dtype,
+        rngs: Rngs,
+        bias_metadata: Mapping[str, Any] = NO_METADATA,
+        scale_metadata: Mapping[str, Any] = NO_METADATA,
+    ) -> None:
+        shape = (num_features,)
+        self.scale: Param[Any] | None = param(scale_init, rngs, shape, param_dtype, scale_metadata, when=use_scale)
+        self.bias: Param[Any] | None = param(bias_init, rngs, shape, param_dtype, bias_metadata, when=use_bias)
+        self.num_features = num_features
+        self.epsilon = epsilon
+        self.dtype = dtype
+        self.param_dtype = param_dtype
+        self.use_bias = use_bias
+        self.use_scale = use_scale
+        self.feature_axes = feature_axes
+        self.axis_name = axis_name
+        self.axis_index_groups = axis_index_groups
+        self.use_fast_variance = use_fast_variance
+        self.promote_dtype = promote_dtype
+
+    def __call__(self, x: Any, *, mask: jax.Array | None = None) -> jax.Array:
+        """Normalize an array whose first axis is the batch; the result has the same shape.
+
+        Args:
+            x: the array.
+            mask: which elements count for the statistics; broadcast against ``x``.
+
+        Raises:
+            LayerShapeError: the feature axes have another size.
+            LayerArgumentError: the first axis is a feature axis.
+        """
+        scale, bias = value_of(self.scale), value_of(self.bias)
+        x, *_ = self.promote_dtype((x, scale, bias), dtype=self.dtype)
+        features = as_axes(self.feature_axes, x.ndim)
+        if 0 in features:
+            raise rules.LAYER_ARGUMENTS.error(
+                cls=type(self).__name__,
+                problem="the first axis is the batch, and `feature_axes` names it",
+                mend="add a batch axis to the input, or name other axes",
+            )
+        _require_features(self, x, features, self.num_features)
+        mean, var = compute_statistics(
+            x,
+            tuple(axis for axis in range(1, x.ndim) if axis not in features),
+            axis_name=self.axis_name,
+            axis_index_groups=self.axis_index_groups,
+            use_fast_variance=self.use_fast_variance,
+            mask=mask,
+        )
+        y: jax.Array = normalize(x, mean, var, scale, bias, features, self.epsilon)
+        return y

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import jax
 import jax.numpy as jnp
@@ -11,6 +11,7 @@ from nnx_rules.rules import modules as rules
 from nnxkit._annotations import data
 from nnxkit._module import Module
 from nnxkit._rngs import Rngs, RngStream
+from nnxkit.nn._streams import next_key, stream_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,9 +45,7 @@ class Dropout(Module):
         self.broadcast_dims = broadcast_dims
         self.deterministic = deterministic
         self.rng_collection = rng_collection
-        if not isinstance(rngs, Rngs | RngStream | None):
-            raise TypeError(f"rngs must be Rngs, an RngStream or None, not {type(rngs).__name__}")
-        stream: RngStream | None = getattr(rngs, rng_collection) if isinstance(rngs, Rngs) else rngs
+        stream = stream_of(rngs, rng_collection)
         self.rngs: RngStream | None = data(None if stream is None else stream.fork())
 
     def __call__(
@@ -70,17 +69,11 @@ class Dropout(Module):
         for axis in self.broadcast_dims:
             shape[axis] = 1
         keep = 1.0 - self.rate
-        mask = jnp.broadcast_to(jax.random.bernoulli(self._key(rngs), p=keep, shape=tuple(shape)), inputs.shape)
+        mask = jnp.broadcast_to(
+            jax.random.bernoulli(next_key(self, self.rng_collection, rngs, self.rngs), p=keep, shape=tuple(shape)),
+            inputs.shape,
+        )
         return jnp.where(mask, inputs / keep, jnp.zeros_like(inputs))
-
-    def _key(self, rngs: Any) -> jax.Array:
-        source = self.rngs if rngs is None else rngs
-        if source is None:
-            raise rules.LAYER_WITHOUT_RNGS.error(cls=type(self).__name__)
-        if isinstance(source, Rngs):
-            source = getattr(source, self.rng_collection)
-        key: jax.Array = source() if isinstance(source, RngStream) else source
-        return key
 
     def set_view(self, deterministic: bool | None = None) -> None:
         """Set the mode of the layer.

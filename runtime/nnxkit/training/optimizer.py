@@ -7,14 +7,19 @@ and writes only when nothing failed.
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import jax
 import jax.numpy as jnp
 import optax  # type: ignore[import-untyped, import-not-found, unused-ignore]
 
+from nnx_rules.errors import format_path
+from nnx_rules.rules import training as rules
 from nnxkit._annotations import data, static
 from nnxkit._graph import as_pure, state, update
+from nnxkit._graph._layouts import key_name
 from nnxkit._pytree import Pytree
 from nnxkit._state import State
 from nnxkit._variable import Variable
@@ -24,6 +29,7 @@ if TYPE_CHECKING:
     from nnx_rules.filters import Filter
 
 A = TypeVar("A")
+MISSING: Any = dataclasses.MISSING
 
 
 class OptState(Variable[A]):
@@ -63,6 +69,33 @@ def _as_state(leaf: Any) -> OptState[Any]:
     return OptArray(leaf)
 
 
+def _require_gradients(params: Any, grads: Any) -> None:
+    """Raise unless gradients fit to what they are of. Costs a comparison of structures."""
+    structures: list[Any] = [jax.tree.structure(tree) for tree in (params, grads)]
+    if structures[0] == structures[1] and all(map(_have_one_shape, jax.tree.leaves(params), jax.tree.leaves(grads))):
+        return
+    own, given = (dict(_named(tree)) for tree in (params, grads))
+    for name, leaf in own.items():
+        if name not in given:
+            raise rules.GRADIENTS_MISMATCH.error(problem=f"have no `{name}`, which the optimizer was made for")
+        if not _have_one_shape(leaf, given[name]):
+            shapes = f"has shape {jnp.shape(given[name])}, and the parameter {jnp.shape(leaf)}"
+            raise rules.GRADIENTS_MISMATCH.error(problem=f"do not fit: that of `{name}` {shapes}")
+    for name in given:
+        if name not in own:
+            raise rules.GRADIENTS_MISMATCH.error(problem=f"have `{name}`, which the optimizer does not optimize")
+    # Other containers around the same leaves, such as dictionaries instead of a State, are for optax to judge.
+
+
+def _have_one_shape(param: Any, gradient: Any) -> bool:
+    return jnp.shape(param) == jnp.shape(gradient)
+
+
+def _named(tree: Any) -> Iterator[tuple[str, Any]]:
+    for path, leaf in jax.tree_util.tree_flatten_with_path(tree)[0]:
+        yield format_path(tuple(key_name(entry) for entry in path)), leaf
+
+
 class Optimizer(Pytree):
     """An optax optimizer for the Variables of a model that the filter ``wrt`` takes.
 
@@ -71,6 +104,9 @@ class Optimizer(Pytree):
         tx: the optax transformation.
         wrt: filter for the Variables to optimize.
         graph: graph or tree mode for looking at the model; ``None`` for the configured one.
+
+    Raises:
+        OptimizerArgumentError: ``wrt`` is not given.
 
     >>> import jax, optax, nnxkit as nnx
     >>> model = nnx.Dict(w=nnx.Param(jax.numpy.array(1.0)))
@@ -81,7 +117,11 @@ class Optimizer(Pytree):
     (0.8999999761581421, 1)
     """
 
-    def __init__(self, model: Any, tx: optax.GradientTransformation, *, wrt: Filter, graph: bool | None = None) -> None:
+    def __init__(
+        self, model: Any, tx: optax.GradientTransformation, *, wrt: Filter = MISSING, graph: bool | None = None
+    ) -> None:
+        if wrt is MISSING:
+            raise rules.OPTIMIZER_WITHOUT_WRT.error(cls=type(self).__name__)
         self.graph = graph
         self.step = OptState(jnp.array(0, dtype=jnp.uint32))
         self.tx = static(tx)
@@ -89,7 +129,7 @@ class Optimizer(Pytree):
         self.opt_state = data(jax.tree.map(_own, opt_state, is_leaf=_is_state))
         self.wrt = static(wrt)
 
-    def update(self, model: Any, grads: Any, /, **kwargs: Any) -> Any:
+    def update(self, model: Any, grads: Any = MISSING, /, **kwargs: Any) -> Any:
         """Update the Variables of ``model`` and the state of the optimizer, in place.
 
         Args:
@@ -101,10 +141,24 @@ class Optimizer(Pytree):
             The updates that were added to the Variables, as optax returned them.
 
         Raises:
-            ValueError: ``grads`` has another structure.
+            OptimizerArgumentError: ``grads`` is missing, or stands where the model belongs.
+            GradientsMismatchError: ``grads`` has another structure, or an array another shape.
             TraceContextError: model or optimizer belong to another trace level.
         """
+        if grads is MISSING:
+            raise rules.OPTIMIZER_UPDATE_ARGUMENTS.error(
+                cls=type(self).__name__,
+                problem="got one argument, and takes the model and its gradients",
+                mend="call `optimizer.update(model, grads)`; only `nnx.ModelAndOptimizer` keeps its model",
+            )
+        if isinstance(model, State) and isinstance(grads, Pytree):
+            raise rules.OPTIMIZER_UPDATE_ARGUMENTS.error(
+                cls=type(self).__name__,
+                problem=f"got a State first and a {type(grads).__name__} second, and takes the model first",
+                mend="call `optimizer.update(model, grads)`",
+            )
         params = as_pure(state(model, self.wrt, graph=self.graph))
+        _require_gradients(params, as_pure(grads))
         updates, opt_state = self.tx.update(as_pure(grads), as_pure(self.opt_state), params, **kwargs)
         new_params = optax.apply_updates(params, updates)
         new_leaves = jax.tree.leaves(opt_state)
@@ -116,7 +170,13 @@ class Optimizer(Pytree):
 
 
 class ModelAndOptimizer(Optimizer):
-    """An optimizer that keeps the model that it was made for: the form of old code."""
+    """An optimizer that keeps the model that it was made for: the form of old code.
+
+    Args:
+        model: the model.
+        tx: the optax transformation.
+        wrt: filter for the Variables to optimize.
+    """
 
     def __init__(self, model: Any, tx: optax.GradientTransformation, *, wrt: Filter = Param) -> None:
         super().__init__(model, tx, wrt=wrt)
