@@ -5,10 +5,11 @@ Code that was written for these modes and must keep them uses the names of this 
 
 from functools import partial as _partial
 
-from nnxkit import _graph, _module, _rng_scopes, _rngs, _transforms, _views
+from nnxkit import _graph, _module, _rng_scopes, _rngs, _transforms, _views, spmd
 
 clone = _partial(_graph.clone, graph=True)
 flatten = _partial(_graph.flatten, graph=True)
+get_abstract_model = _partial(spmd.get_abstract_model, graph=True)
 graphdef = _partial(_graph.graphdef, graph=True)
 iter_children = _partial(_graph.iter_children, graph=True)
 iter_graph = _partial(_graph.iter_graph, graph=True)

@@ -141,9 +141,8 @@ class WeightNorm(Module):
 
     Source: Salimans, Kingma, "Weight Normalization", 2016.
 
-    Variables: those of the layer. ``scales`` has for each normalized parameter, by its path, an array of the shape of
-    the
-        feature axes; it is no Variable, so ``nnx.Param`` does not take it.
+    Variables: those of the layer, and ``scales``: for each normalized one, by its path, a ``Param`` of the shape of the
+        feature axes.
 
     Args:
         layer_instance: the layer.
@@ -185,7 +184,7 @@ class WeightNorm(Module):
         if use_scale:
             for path, variable in self._normalized():
                 shape = tuple(variable.shape[axis] for axis in self._features(variable.ndim))
-                scales[path] = scale_init(rngs.params(), shape, param_dtype)
+                scales[path] = Param(scale_init(rngs.params(), shape, param_dtype))
         self.scales = data(scales)
 
     def __call__(self, x: Any, *args: Any, **kwargs: Any) -> Any:
@@ -197,7 +196,7 @@ class WeightNorm(Module):
             squares = jnp.sum(jnp.square(value), axis=others, keepdims=True)
             value = value * jax.lax.rsqrt(squares + self.epsilon)
             if self.use_scale:
-                value, scale = self.promote_dtype((value, self.scales[path]), dtype=self.dtype)
+                value, scale = self.promote_dtype((value, self.scales[path].get_value()), dtype=self.dtype)
                 value = value * jnp.reshape(scale, [n if axis in features else 1 for axis, n in enumerate(value.shape)])
             variable.set_value(jnp.asarray(value, self.dtype))
         return self.layer_instance(x, *args, **kwargs)  # type: ignore[operator]

@@ -8,11 +8,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from flax import nnx as flax_nnx
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nnxkit as nnx
-from layer_peers import EXACT, HALF, arrays, assert_same_layer
+from layer_peers import EXACT, HALF, arrays, assert_same_layer, assert_same_values
 from nnx_rules.errors import LayerArgumentError, LayerShapeError
 
 X = arrays((2, 6, 4))[0] * 3 + 1
@@ -96,10 +97,21 @@ def test_spectral_norm_bounds_the_singular_values() -> None:
     "options", [{}, {"feature_axes": None}, {"feature_axes": (0, -1)}, {"use_scale": False}], ids=str
 )
 def test_weight_norm(layer: str, options: dict[str, Any]) -> None:
-    assert_same_layer(
-        lambda n, rngs: n.WeightNorm(LAYERS[layer](n, rngs), rngs=rngs, **options),
-        lambda _, layer: layer(X),
-    )
+    """The scales are ``Param``s, which in flax depends on the version."""
+    results = []
+    for library in (nnx, flax_nnx):
+        made = library.WeightNorm(LAYERS[layer](library, library.Rngs(0)), rngs=library.Rngs(1), **options)
+        results.append((made(X), made.layer_instance.kernel[...]))
+    assert_same_values("weight norm", results[0], results[1], **EXACT)
+
+
+def test_weight_norm_trains_its_scales() -> None:
+    layer = nnx.WeightNorm(nnx.Linear(4, 3, rngs=nnx.Rngs(0)), rngs=nnx.Rngs(1))
+    gradients = nnx.grad(lambda layer: layer(X).sum())(layer)
+    assert gradients["scales"]["kernel",].shape == (3,)
+    layer.scales["kernel",][...] = jnp.array([1.0, 2.0, 3.0])
+    layer(X)
+    np.testing.assert_allclose(jnp.linalg.norm(layer.layer_instance.kernel[...], axis=0), [1, 2, 3], rtol=1e-5)
 
 
 class TestErrors:
