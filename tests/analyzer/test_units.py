@@ -147,6 +147,7 @@ def test_a_second_check_in_the_same_process_gives_the_same(paths):
     assert [engine.check(path).findings for path in paths] == [unit.findings for unit in first]
 
 
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning", "ignore:os.fork:RuntimeWarning")
 @pytest.mark.parametrize("jobs", [2, 3, 9])
 def test_any_number_of_processes_gives_the_same(paths, jobs, monkeypatch):
     alone = Checker(EVERY_RULE, [])

@@ -22,6 +22,8 @@ def plain(path):
 pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork"),
     pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning"),
+    # jax, which another test of this process may have loaded, warns of it, too.
+    pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning"),
 ]
 
 

@@ -145,10 +145,6 @@ class TestArguments:
                 {"bias": jnp.ones(3), "kernel": jnp.ones((3, 2))},
                 r"that of `kernel` has shape \(3, 2\), and the parameter",
             ),
-            (
-                {"bias": jnp.ones(3), "kernel": jnp.ones((2, 3)), "scale": jnp.ones(3)},
-                "have `scale`, which the optimizer does not optimize",
-            ),
         ],
     )
     def test_gradients_of_something_else(self, grads: dict[str, Any], message: str) -> None:
@@ -159,6 +155,15 @@ class TestArguments:
             optimizer.update(model, nnx.State(grads))
         assert int(optimizer.step[...]) == 0
         assert model.kernel[...] is before
+
+
+def test_gradients_of_more_than_is_trained() -> None:
+    model = nnx.LoRALinear(2, 3, lora_rank=1, b_initializer=nnx.initializers.ones, rngs=nnx.Rngs(0))
+    optimizer = nnx.Optimizer(model, optax.adam(0.1), wrt=nnx.LoRAParam)
+    kernel, lora = model.kernel[...], model.lora.lora_a[...]
+    optimizer.update(model, nnx.grad(lambda model: model(jnp.ones(2)).sum())(model))
+    np.testing.assert_array_equal(model.kernel[...], kernel)
+    assert not np.allclose(model.lora.lora_a[...], lora)
 
 
 class TestTrainState:

@@ -69,11 +69,16 @@ def _as_state(leaf: Any) -> OptState[Any]:
     return OptArray(leaf)
 
 
-def _require_gradients(params: Any, grads: Any) -> None:
-    """Raise unless gradients fit to what they are of. Costs a comparison of structures."""
+def _gradients_for(params: Any, grads: Any) -> Any:
+    """Gradients of these parameters. Those of others are left out: a part of a model may be trained with gradients of
+    all of it. Costs a comparison of structures where they are the same.
+
+    Raises:
+        GradientsMismatchError: one is missing, or has another shape.
+    """
     structures: list[Any] = [jax.tree.structure(tree) for tree in (params, grads)]
     if structures[0] == structures[1] and all(map(_have_one_shape, jax.tree.leaves(params), jax.tree.leaves(grads))):
-        return
+        return grads
     own, given = (dict(_named(tree)) for tree in (params, grads))
     for name, leaf in own.items():
         if name not in given:
@@ -81,10 +86,7 @@ def _require_gradients(params: Any, grads: Any) -> None:
         if not _have_one_shape(leaf, given[name]):
             shapes = f"has shape {jnp.shape(given[name])}, and the parameter {jnp.shape(leaf)}"
             raise rules.GRADIENTS_MISMATCH.error(problem=f"do not fit: that of `{name}` {shapes}")
-    for name in given:
-        if name not in own:
-            raise rules.GRADIENTS_MISMATCH.error(problem=f"have `{name}`, which the optimizer does not optimize")
-    # Other containers around the same leaves, such as dictionaries instead of a State, are for optax to judge.
+    return jax.tree.unflatten(structures[0], [given[name] for name in own])
 
 
 def _have_one_shape(param: Any, gradient: Any) -> bool:
@@ -134,7 +136,7 @@ class Optimizer(Pytree):
 
         Args:
             model: the model that the optimizer was made for.
-            grads: gradients with the structure of ``nnx.state(model, wrt)``.
+            grads: gradients of ``nnx.state(model, wrt)``; those of other Variables are ignored.
             **kwargs: further arguments of ``tx.update``.
 
         Returns:
@@ -142,7 +144,7 @@ class Optimizer(Pytree):
 
         Raises:
             OptimizerArgumentError: ``grads`` is missing, or stands where the model belongs.
-            GradientsMismatchError: ``grads`` has another structure, or an array another shape.
+            GradientsMismatchError: ``grads`` lacks one, or an array has another shape.
             TraceContextError: model or optimizer belong to another trace level.
         """
         if grads is MISSING:
@@ -158,8 +160,8 @@ class Optimizer(Pytree):
                 mend="call `optimizer.update(model, grads)`",
             )
         params = as_pure(state(model, self.wrt, graph=self.graph))
-        _require_gradients(params, as_pure(grads))
-        updates, opt_state = self.tx.update(as_pure(grads), as_pure(self.opt_state), params, **kwargs)
+        gradients = _gradients_for(params, as_pure(grads))
+        updates, opt_state = self.tx.update(gradients, as_pure(self.opt_state), params, **kwargs)
         new_params = optax.apply_updates(params, updates)
         new_leaves = jax.tree.leaves(opt_state)
         update(model, new_params)
