@@ -101,7 +101,10 @@ class Notebook(SourceFile):
         cells = list(self._cells)
         changed: list[tuple[int, int, str]] = []
         for index, (cell, new) in enumerate(zip(self._cells, texts, strict=True)):
-            cells[index] = cell._replace(text=new if cell.text.endswith("\n") else new.removesuffix("\n"))
+            # The last newline is only shown, unless the cell has one; or has one now, before it.
+            shown = new.removesuffix("\n")
+            keeps = cell.text.endswith("\n") or shown.endswith("\n")
+            cells[index] = cell._replace(text=new if keeps else shown)
             if cells[index] != cell:
                 changed.append((*places[cell.keys], cells[index].text))
         for start, end, source in sorted(changed, reverse=True):

@@ -232,6 +232,14 @@ class TestWriting:
 sources = st.text(alphabet="a\nb =\"'\\/é𝒳\t\r\u2028%!", max_size=20)
 
 
+def test_newlines_at_the_end_of_a_cell() -> None:
+    source = notebook(code(""))
+    for text in ("\n\n", "a\n\n\n", "\n", "a\n"):
+        source = source.with_text(text)
+        assert source.text == text
+        assert SourceFile.from_bytes(source.to_bytes(), "a.ipynb").text == text
+
+
 @given(st.lists(st.tuples(sources, st.booleans()), max_size=4), st.data(), st.booleans(), st.sampled_from([None, 1]))
 def test_any_text_can_be_written_back(
     cells: list[tuple[str, bool]], data: st.DataObject, ascii_only: bool, indent: int | None
