@@ -506,35 +506,27 @@ def _with_attributes(interp: Interpreter, frame: Frame, args: Arguments, node: a
     return shown
 
 
-def _register(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
-    """``jax.tree_util.register_*(Class, ...)``: instances are containers from here on."""
-    cls = args.get(0)
-    if isinstance(cls, ClassVal) and isinstance(cls.cls, UserClass):
-        touch(cls.cls)
-        cls.cls.registered_container = True
-    return cls if cls is not None else UNKNOWN
+def _noting(mark: str) -> Handler:
+    """What notes something of the class that it is called with, and returns the class."""
+
+    def note(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
+        cls = args.get(0)
+        if isinstance(cls, ClassVal) and isinstance(cls.cls, UserClass):
+            touch(cls.cls)
+            setattr(cls.cls, mark, True)
+        return cls if cls is not None else UNKNOWN
+
+    return note
 
 
-def _dataclass(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
-    """A dataclass decorator that is called on a class."""
-    cls = args.get(0)
-    if isinstance(cls, ClassVal) and isinstance(cls.cls, UserClass):
-        touch(cls.cls)
-        cls.cls.made_dataclass = True
-    return cls if cls is not None else UNKNOWN
+_register = _noting("registered_container")
+_dataclass = _noting("made_dataclass")
+_register_data = _noting("registered_data")
 
 
 def _dataclass_container(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
     _dataclass(interp, frame, args, node, name)
     return _register(interp, frame, args, node, name)
-
-
-def _register_data(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
-    cls = args.get(0)
-    if isinstance(cls, ClassVal) and isinstance(cls.cls, UserClass):
-        touch(cls.cls)
-        cls.cls.registered_data = True
-    return cls if cls is not None else UNKNOWN
 
 
 HANDLERS: dict[str, Handler] = {

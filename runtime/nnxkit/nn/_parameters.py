@@ -54,9 +54,8 @@ def as_tuple(value: Any) -> tuple[Any, ...]:
     return tuple(value) if isinstance(value, Iterable) else (value,)
 
 
-def sharded(out_sharding: Any, **options: Any) -> dict[str, Any]:
+def given_options(**options: Any) -> dict[str, Any]:
     """Options of an operation, without those that are ``None``: not every replacement for it takes them."""
-    options["out_sharding"] = out_sharding
     return {name: value for name, value in options.items() if value is not None}
 
 
@@ -69,6 +68,20 @@ def add_bias(y: jax.Array, bias: jax.Array) -> jax.Array:
 
 
 # Checks
+
+
+def require_divisible(layer: Module, name: str, number: int, by_name: str, by: int) -> None:
+    """Raise unless one argument of a constructor can be divided by another.
+
+    Raises:
+        LayerArgumentError: it cannot.
+    """
+    if not by or number % by:
+        raise rules.LAYER_ARGUMENTS.error(
+            cls=type(layer).__name__,
+            problem=f"{name}={number} cannot be divided by {by_name}={by}",
+            mend="choose sizes that can",
+        )
 
 
 def require_size(layer: Module, argument: str, x: Any, size: int, axis: int = -1) -> None:

@@ -25,7 +25,7 @@ from nnxkit._module import Module
 from nnxkit._rngs import Rngs, RngStream
 from nnxkit._variable_types import Cache, Intermediate
 from nnxkit.nn import initializers
-from nnxkit.nn._parameters import NO_METADATA, require_shape, require_size
+from nnxkit.nn._parameters import NO_METADATA, require_divisible, require_shape, require_size
 from nnxkit.nn._streams import next_key, stream_of
 from nnxkit.nn.dtypes import promote_dtype
 from nnxkit.nn.linear import LinearGeneral
@@ -236,8 +236,8 @@ class MultiHeadAttention(Module):
         self.out_features = in_features if out_features is None else out_features
         self.num_kv_heads = num_heads if num_kv_heads is None else num_kv_heads
         self.in_kv_features = in_features if in_kv_features is None else in_kv_features
-        self._require_divisible("qkv_features", self.qkv_features, "num_heads", num_heads)
-        self._require_divisible("num_heads", num_heads, "num_kv_heads", self.num_kv_heads)
+        require_divisible(self, "qkv_features", self.qkv_features, "num_heads", num_heads)
+        require_divisible(self, "num_heads", num_heads, "num_kv_heads", self.num_kv_heads)
         self.head_dim = self.qkv_features // num_heads
         self.dtype = dtype
         self.param_dtype = param_dtype
@@ -314,14 +314,6 @@ class MultiHeadAttention(Module):
         self.cached_key: Cache[Any] | None = data(None)
         self.cached_value: Cache[Any] | None = data(None)
         self.cache_index: Cache[Any] | None = data(None)
-
-    def _require_divisible(self, name: str, number: int, by_name: str, by: int) -> None:
-        if not by or number % by:
-            raise rules.LAYER_ARGUMENTS.error(
-                cls=type(self).__name__,
-                problem=f"{name}={number} cannot be divided by {by_name}={by}",
-                mend="choose sizes that can",
-            )
 
     def __call__(
         self,

@@ -18,7 +18,16 @@ import jax.numpy as jnp
 from nnx_rules.rules import modules as rules
 from nnxkit._module import Module
 from nnxkit.nn import initializers
-from nnxkit.nn._parameters import NO_METADATA, add_bias, as_tuple, param, require_shape, sharded, value_of
+from nnxkit.nn._parameters import (
+    NO_METADATA,
+    add_bias,
+    as_tuple,
+    given_options,
+    param,
+    require_divisible,
+    require_shape,
+    value_of,
+)
 from nnxkit.nn.dtypes import promote_dtype
 
 if TYPE_CHECKING:
@@ -76,8 +85,7 @@ class Conv(Module):
     """A convolution with as many spatial axes as ``kernel_size`` has numbers.
 
     Variables: ``kernel`` ``Param`` of shape ``(*kernel_size, in_features // feature_group_count, out_features)``,
-    ``bias``
-        ``Param`` of shape ``(out_features,)`` or ``None``.
+        ``bias`` ``Param`` of shape ``(out_features,)`` or ``None``.
 
     Args:
         in_features: size of the last axis of the input.
@@ -138,12 +146,7 @@ class Conv(Module):
         bias_metadata: Mapping[str, Any] = NO_METADATA,
     ) -> None:
         for name, features in (("in_features", in_features), ("out_features", out_features)):
-            if features % feature_group_count:
-                raise rules.LAYER_ARGUMENTS.error(
-                    cls=type(self).__name__,
-                    problem=f"{name}={features} cannot be divided by feature_group_count={feature_group_count}",
-                    mend="choose sizes that can",
-                )
+            require_divisible(self, name, features, "feature_group_count", feature_group_count)
         self.kernel_size = as_tuple(kernel_size)
         self.kernel_shape = (*self.kernel_size, in_features // feature_group_count, out_features)
         self.kernel: Param[Any] = param(kernel_init, rngs, self.kernel_shape, param_dtype, kernel_metadata)
@@ -200,7 +203,7 @@ class Conv(Module):
             dimension_numbers=_channels_last(count),
             feature_group_count=self.feature_group_count,
             precision=self.precision,
-            **sharded(out_sharding, preferred_element_type=self.preferred_element_type),
+            **given_options(out_sharding=out_sharding, preferred_element_type=self.preferred_element_type),
         )
         return batched.restore(y if bias is None else add_bias(y, bias))
 

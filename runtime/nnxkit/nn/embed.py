@@ -10,7 +10,7 @@ import jax.numpy as jnp
 
 from nnxkit._module import Module
 from nnxkit.nn import initializers
-from nnxkit.nn._parameters import NO_METADATA, param, require_integers, require_size, sharded
+from nnxkit.nn._parameters import NO_METADATA, given_options, param, require_integers, require_size
 from nnxkit.nn.dtypes import promote_dtype
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class Embed(Module):
         if self.num_embeddings == 1:  # no gather; XLA partitions that badly
             return jnp.broadcast_to(table, (*inputs.shape, self.features))
         if out_sharding is not None:
-            rows: jax.Array = table.at[inputs].get(**sharded(out_sharding))
+            rows: jax.Array = table.at[inputs].get(**given_options(out_sharding=out_sharding))
             return rows
         return jnp.take(table, inputs, axis=0)
 
@@ -96,4 +96,4 @@ class Embed(Module):
         """
         query, table = self.promote_dtype((query, self.embedding.get_value()), dtype=self.dtype)
         require_size(self, "query", query, self.features)
-        return jnp.dot(query, table.T, **sharded(out_sharding))
+        return jnp.dot(query, table.T, **given_options(out_sharding=out_sharding))

@@ -12,7 +12,16 @@ import jax.numpy as jnp
 from nnx_rules.rules import modules as rules
 from nnxkit._module import Module
 from nnxkit.nn import initializers
-from nnxkit.nn._parameters import NO_METADATA, add_bias, as_tuple, param, require_shape, require_size, sharded, value_of
+from nnxkit.nn._parameters import (
+    NO_METADATA,
+    add_bias,
+    as_tuple,
+    given_options,
+    param,
+    require_shape,
+    require_size,
+    value_of,
+)
 from nnxkit.nn.dtypes import promote_dtype
 
 if TYPE_CHECKING:
@@ -100,7 +109,7 @@ class Linear(Module):
             kernel,
             (((inputs.ndim - 1,), (0,)), ((), ())),
             precision=self.precision,
-            **sharded(out_sharding, preferred_element_type=self.preferred_element_type),
+            **given_options(out_sharding=out_sharding, preferred_element_type=self.preferred_element_type),
         )
         return y if bias is None else add_bias(y, bias)
 
@@ -108,9 +117,8 @@ class Linear(Module):
 class LinearGeneral(Module):
     """A product over any axes: :class:`Linear` with several input and output axes.
 
-    Variables: ``kernel`` ``Param`` of the shape of the batch axes, the input axes, the output axes; ``bias``
-    ``Param`` of
-        the shape of the batch axes and the output axes, or ``None``.
+    Variables: ``kernel`` ``Param`` of the shape of the batch axes, the input axes, the output axes; ``bias`` ``Param``
+        of the shape of the batch axes and the output axes, or ``None``.
 
     Args:
         in_features: sizes of the input axes that are contracted.
@@ -221,7 +229,7 @@ class LinearGeneral(Module):
             kernel,
             ((contracted, tuple(range(count, count + len(contracted)))), (batched, tuple(range(count)))),
             precision=self.precision,
-            **sharded(out_sharding, preferred_element_type=self.preferred_element_type),
+            **given_options(out_sharding=out_sharding, preferred_element_type=self.preferred_element_type),
         )
         if bias is None:
             return y
@@ -327,7 +335,7 @@ class Einsum(Module):
             inputs,
             kernel,
             precision=self.precision,
-            **sharded(out_sharding, preferred_element_type=self.preferred_element_type),
+            **given_options(out_sharding=out_sharding, preferred_element_type=self.preferred_element_type),
         )
         if bias is None:
             return y

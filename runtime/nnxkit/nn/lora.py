@@ -29,8 +29,7 @@ class LoRA(Module):
     """``x @ lora_a @ lora_b``, added to what a base module returns, if there is one.
 
     Variables: ``lora_a`` of shape ``(in_features, lora_rank)`` and ``lora_b`` of shape ``(lora_rank, out_features)``,
-    of
-        type ``lora_param_type``.
+        of type ``lora_param_type``.
 
     Args:
         in_features: size of the last axis of the input.

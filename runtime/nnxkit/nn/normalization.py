@@ -27,12 +27,32 @@ if TYPE_CHECKING:
     from nnxkit._variable_types import Param
 
 
-def _require_features(layer: Module, x: jax.Array, features: tuple[int, ...], expected: int) -> None:
-    given = math.prod(x.shape[axis] for axis in features if axis < x.ndim)
-    require_shape(layer, "x", x, f"with {expected} features along {features}", holds=given == expected)
+class _Norm(Module):
+    """What normalization layers have in common."""
+
+    axis_name: str | None
+    axis_index_groups: Any
+    use_fast_variance: bool
+
+    def _require_features(self, x: jax.Array, features: tuple[int, ...], expected: int) -> None:
+        given = math.prod(x.shape[axis] for axis in features if axis < x.ndim)
+        require_shape(self, "x", x, f"with {expected} features along {features}", holds=given == expected)
+
+    def _statistics(
+        self, x: jax.Array, axes: tuple[int, ...], mask: jax.Array | None, *, use_mean: bool = True
+    ) -> tuple[jax.Array | None, jax.Array]:
+        return compute_statistics(
+            x,
+            axes,
+            axis_name=self.axis_name,
+            axis_index_groups=self.axis_index_groups,
+            use_mean=use_mean,
+            use_fast_variance=self.use_fast_variance,
+            mask=mask,
+        )
 
 
-class BatchNorm(Module):
+class BatchNorm(_Norm):
     """Normalize over the batch, then scale and shift each feature.
 
     Variables: ``mean`` and ``var`` ``BatchStat``, ``scale`` and ``bias`` ``Param`` or ``None``, all of shape
@@ -117,20 +137,13 @@ class BatchNorm(Module):
         stored = (self.mean.get_value(), self.var.get_value())
         x, *_ = self.promote_dtype((x, *stored, scale, bias), dtype=self.dtype)
         features = as_axes(self.axis, x.ndim)
-        _require_features(self, x, features, self.num_features)
+        self._require_features(x, features, self.num_features)
         mean: jax.Array | None
         if use_running_average:
             shape = tuple(x.shape[axis] if axis in features else 1 for axis in range(x.ndim))
             mean, var = (jnp.reshape(value, shape) for value in stored)
         else:
-            mean, var = compute_statistics(
-                x,
-                tuple(axis for axis in range(x.ndim) if axis not in features),
-                axis_name=self.axis_name,
-                axis_index_groups=self.axis_index_groups,
-                use_fast_variance=self.use_fast_variance,
-                mask=mask,
-            )
+            mean, var = self._statistics(x, tuple(axis for axis in range(x.ndim) if axis not in features), mask)
             for variable, new in ((self.mean, mean), (self.var, var)):
                 old = variable.get_value()
                 variable[...] = self.momentum * old + (1 - self.momentum) * jnp.reshape(jnp.asarray(new), old.shape)
@@ -147,7 +160,7 @@ class BatchNorm(Module):
             self.use_running_average = use_running_average
 
 
-class LayerNorm(Module):
+class LayerNorm(_Norm):
     """Normalize each element of the batch over its features, then scale and shift each feature.
 
     Source: Ba, Kiros, Hinton, "Layer Normalization", 2016.
@@ -224,20 +237,13 @@ class LayerNorm(Module):
         scale, bias = value_of(self.scale), value_of(self.bias)
         x, *_ = self.promote_dtype((x, scale, bias), dtype=self.dtype)
         features = as_axes(self.feature_axes, x.ndim)
-        _require_features(self, x, features, self.num_features)
-        mean, var = compute_statistics(
-            x,
-            as_axes(self.reduction_axes, x.ndim),
-            axis_name=self.axis_name,
-            axis_index_groups=self.axis_index_groups,
-            use_fast_variance=self.use_fast_variance,
-            mask=mask,
-        )
+        self._require_features(x, features, self.num_features)
+        mean, var = self._statistics(x, as_axes(self.reduction_axes, x.ndim), mask)
         y: jax.Array = normalize(x, mean, var, scale, bias, features, self.epsilon)
         return y
 
 
-class RMSNorm(Module):
+class RMSNorm(_Norm):
     """Divide each element of the batch by the root of its mean square, then scale each feature.
 
     Source: Zhang, Sennrich, "Root Mean Square Layer Normalization", 2019.
@@ -307,20 +313,13 @@ class RMSNorm(Module):
         scale = value_of(self.scale)
         x, *_ = self.promote_dtype((x, scale), dtype=self.dtype)
         features = as_axes(self.feature_axes, x.ndim)
-        _require_features(self, x, features, self.num_features)
-        _, mean_square = compute_statistics(
-            x,
-            as_axes(self.reduction_axes, x.ndim),
-            axis_name=self.axis_name,
-            axis_index_groups=self.axis_index_groups,
-            use_mean=False,
-            mask=mask,
-        )
+        self._require_features(x, features, self.num_features)
+        _, mean_square = self._statistics(x, as_axes(self.reduction_axes, x.ndim), mask, use_mean=False)
         y: jax.Array = normalize(x, None, mean_square, scale, None, features, self.epsilon)
         return y
 
 
-class GroupNorm(Module):
+class GroupNorm(_Norm):
     """Normalize groups of neighbouring features over all places, then scale and shift each feature.
 
     Source: Wu, He, "Group Normalization", 2018.
@@ -419,16 +418,13 @@ class GroupNorm(Module):
         scale, bias = value_of(self.scale), value_of(self.bias)
         x, *_ = self.promote_dtype((x, scale, bias), dtype=self.dtype)
         last = x.ndim - 1
-        _require_features(self, x, (last,), self.num_features)
+        self._require_features(x, (last,), self.num_features)
         groups = (self.num_groups, self.group_size)
         given = range(1, x.ndim) if self.reduction_axes is None else as_axes(self.reduction_axes, x.ndim)
-        mean, var = compute_statistics(
+        mean, var = self._statistics(
             jnp.reshape(x, (*x.shape[:-1], *groups)),
             (*[axis for axis in given if axis != last], last + 1),
-            axis_name=self.axis_name,
-            axis_index_groups=self.axis_index_groups,
-            use_fast_variance=self.use_fast_variance,
-            mask=None if mask is None else jnp.reshape(jnp.broadcast_to(mask, x.shape), (*x.shape[:-1], *groups)),
+            None if mask is None else jnp.reshape(jnp.broadcast_to(mask, x.shape), (*x.shape[:-1], *groups)),
         )
         mean, var = (_of_features(value, self.group_size) for value in (mean, var))
         y: jax.Array = normalize(x, mean, var, scale, bias, (last,), self.epsilon)
@@ -440,7 +436,7 @@ def _of_features(statistics: Any, group_size: int) -> jax.Array:
     return jnp.repeat(jnp.squeeze(statistics, -1), group_size, axis=-1)
 
 
-class InstanceNorm(Module):
+class InstanceNorm(_Norm):
     """Normalize each feature of each element of the batch over all places, then scale and shift each feature.
 
     Source: Ulyanov, Vedaldi, Lempitsky, "Instance Normalization", 2016.
@@ -521,14 +517,7 @@ class InstanceNorm(Module):
                 problem="the first axis is the batch, and `feature_axes` names it",
                 mend="add a batch axis to the input, or name other axes",
             )
-        _require_features(self, x, features, self.num_features)
-        mean, var = compute_statistics(
-            x,
-            tuple(axis for axis in range(1, x.ndim) if axis not in features),
-            axis_name=self.axis_name,
-            axis_index_groups=self.axis_index_groups,
-            use_fast_variance=self.use_fast_variance,
-            mask=mask,
-        )
+        self._require_features(x, features, self.num_features)
+        mean, var = self._statistics(x, tuple(axis for axis in range(1, x.ndim) if axis not in features), mask)
         y: jax.Array = normalize(x, mean, var, scale, bias, features, self.epsilon)
         return y

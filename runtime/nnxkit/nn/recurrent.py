@@ -73,21 +73,43 @@ class _Cell(RNNCellBase):
         stream = stream_of(rngs, "carry") if keep_rngs else None
         self.rngs = data(None if stream is None else stream.fork())
 
-    def _carry(self, input_shape: tuple[int, ...], rngs: Any, carry_init: Any) -> jax.Array:
+    def initialize_carry(self, input_shape: tuple[int, ...], rngs: Any = None, carry_init: Any = None) -> Any:
+        """The first carry for inputs of this shape.
+
+        Args:
+            input_shape: shape of the inputs of one step.
+            rngs: random numbers; by default the cell's own.
+            carry_init: an initializer to use instead of the cell's.
+
+        Raises:
+            LayerArgumentError: there are no random numbers.
+        """
         init = carry_init or self.carry_init or initializers.zeros
         shape = (*input_shape[:-1], self.hidden_features)
         return jnp.asarray(init(next_key(self, "carry", rngs, self.rngs), shape, self.param_dtype))
 
 
-class LSTMCell(_Cell):
+class _MemoryCell(_Cell):
+    """A cell whose carry is a pair: memory and output."""
+
+    def initialize_carry(self, input_shape: tuple[int, ...], rngs: Any = None, carry_init: Any = None) -> Any:
+        """The first carry for inputs of this shape: two arrays; see :class:`LSTMCell`.
+
+        Raises:
+            LayerArgumentError: there are no random numbers.
+        """
+        one = super().initialize_carry
+        return one(input_shape, rngs, carry_init), one(input_shape, rngs, carry_init)
+
+
+class LSTMCell(_MemoryCell):
     """Long short-term memory, with a linear layer for each gate and each of input and carry.
 
     Source: Hochreiter, Schmidhuber, "Long Short-Term Memory", 1997. With gates i, f, o and candidate g:
     ``c' = f * c + i * g`` and ``h' = o * tanh(c')``; the carry is ``(c, h)`` and the output ``h'``.
 
-    Variables: the layers ``ii``, ``if_``, ``ig``, ``io`` of the input, without bias, and ``hi``, ``hf``, ``hg``,
-    ``ho`` of
-        the carry.
+    Variables: the layers ``ii``, ``if_``, ``ig``, ``io`` of the input, without bias, and ``hi``, ``hf``, ``hg``, ``ho``
+        of the carry.
 
     Args:
         in_features: size of the last axis of the input.
@@ -177,26 +199,12 @@ class LSTMCell(_Cell):
         h = o * self.activation_fn(c)
         return (c, h), h
 
-    def initialize_carry(self, input_shape: tuple[int, ...], rngs: Any = None, carry_init: Any = None) -> Any:
-        """The first carry for inputs of this shape.
 
-        Args:
-            input_shape: shape of the inputs of one step.
-            rngs: random numbers; by default the cell's own.
-            carry_init: an initializer to use instead of the cell's.
-
-        Raises:
-            LayerArgumentError: there are no random numbers.
-        """
-        return tuple([self._carry(input_shape, rngs, carry_init) for _ in range(2)])
-
-
-class OptimizedLSTMCell(_Cell):
+class OptimizedLSTMCell(_MemoryCell):
     """:class:`LSTMCell` with the kernels of all gates put together.
 
-    Variables: the layers ``dense_i`` of the input, without bias, and ``dense_h`` of the carry, with the gates i, f,
-    g, o one
-        after the other.
+    Variables: the layers ``dense_i`` of the input, without bias, and ``dense_h`` of the carry, with the gates i, f, g,
+        o one after the other.
 
     Args:
         in_features: size of the last axis of the input.
@@ -279,10 +287,6 @@ class OptimizedLSTMCell(_Cell):
         h = self.gate_fn(o) * self.activation_fn(c)
         return (c, h), h
 
-    def initialize_carry(self, input_shape: tuple[int, ...], rngs: Any = None, carry_init: Any = None) -> Any:
-        """The first carry for inputs of this shape; see :meth:`LSTMCell.initialize_carry`."""
-        return tuple([self._carry(input_shape, rngs, carry_init) for _ in range(2)])
-
 
 class GRUCell(_Cell):
     """A gated recurrent unit.
@@ -291,8 +295,7 @@ class GRUCell(_Cell):
     gates r, z, ``n = tanh(W x + b + r * (U h))`` and ``h' = (1 - z) * n + z * h``.
 
     Variables: the layers ``dense_i`` of the input and ``dense_h`` of the carry, without bias, with r, z, n one after
-    the
-        other.
+        the other.
 
     Args:
         in_features: size of the last axis of the input.
@@ -375,10 +378,6 @@ class GRUCell(_Cell):
         n = self.activation_fn(xn + r * hn)
         h = (1.0 - z) * n + z * carry
         return h, h
-
-    def initialize_carry(self, input_shape: tuple[int, ...], rngs: Any = None, carry_init: Any = None) -> Any:
-        """The first carry for inputs of this shape; see :meth:`LSTMCell.initialize_carry`."""
-        return self._carry(input_shape, rngs, carry_init)
 
 
 class SimpleCell(_Cell):
@@ -466,7 +465,3 @@ class SimpleCell(_Cell):
         h = self.dense_i(inputs) + self.dense_h(carry)
         h = self.activation_fn(h + carry if self.residual else h)
         return h, h
-
-    def initialize_carry(self, input_shape: tuple[int, ...], rngs: Any = None, carry_init: Any = None) -> Any:
-        """The first carry for inputs of this shape; see :meth:`LSTMCell.initialize_carry`."""
-        return self._carry(input_shape, rngs, carry_init)

@@ -43,8 +43,8 @@ class SpectralNorm(Module):
     Source: Miyato, Kataoka, Koyama, Yoshida, "Spectral Normalization for Generative Adversarial Networks", 2018.
 
     Variables: those of the layer, and in ``batch_stats``, for each ``Param`` of two and more axes by its path,
-        ``(*path, "u")`` ``BatchStat`` of shape ``(1, last axis)``, the estimate of the singular vector, and
-        ``(*path, "sigma")`` ``BatchStat``, the last estimate of the singular value.
+        ``(*path, "u")`` ``BatchStat`` of shape ``(1, last axis)``, the estimate of the singular vector, and ``(*path,
+        "sigma")`` ``BatchStat``, the last estimate of the singular value.
 
     Args:
         layer_instance: the layer; its last axis counts as output, all others together as input.
