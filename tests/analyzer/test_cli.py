@@ -29,29 +29,6 @@ def _surroundings(monkeypatch, tmp_path):
         monkeypatch.delenv(name, raising=False)
 
 
-@pytest.fixture
-def lint(capsys):
-    """Run the command line: exit code, standard output, standard error."""
-
-    def run(*words):
-        code = main(words)
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run
-
-
-@pytest.fixture
-def write(tmp_path):
-    def write(name, text):
-        path = tmp_path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(text if isinstance(text, bytes) else text.encode())
-        return path
-
-    return write
-
-
 def concise(lint, *words):
     """The findings as (path, code)."""
     _, out, _ = lint(*words, "--output-format", "concise", "-q")

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 import stub_engine
-from nnx_lint.cli import COMMANDS, UsageError, main
+from nnx_lint.cli import COMMANDS, UsageError
 from nnx_lint.cli.arguments import parse
 from nnx_lint.config.registry import BY_NAME, LINE, OPTIONS
 
@@ -21,29 +21,6 @@ def _surroundings(monkeypatch, tmp_path):
     (tmp_path / ".git").mkdir()
     for name in ("NO_COLOR", "FORCE_COLOR", "VIRTUAL_ENV", "CONDA_PREFIX"):
         monkeypatch.delenv(name, raising=False)
-
-
-@pytest.fixture
-def lint(capsys):
-    """Run the command line: exit code, standard output, standard error."""
-
-    def run(*words):
-        code = main(words)
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run
-
-
-@pytest.fixture
-def write(tmp_path):
-    def write(name, text=""):
-        path = tmp_path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-        return path
-
-    return write
 
 
 @pytest.fixture

@@ -27,14 +27,9 @@ def _here(monkeypatch, tmp_path):
 
 
 @pytest.fixture
-def write(tmp_path):
-    def write(name, text=""):
-        path = tmp_path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-        return str(path)
-
-    return write
+def write(write):
+    """As for all tests, with the path as the text that configuration uses."""
+    return lambda name, text="": str(write(name, text))
 
 
 @pytest.fixture

@@ -20,16 +20,6 @@ def _here(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
 
 
-@pytest.fixture
-def write(tmp_path):
-    def write(name, text=""):
-        path = tmp_path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-
-    return write
-
-
 def found(*paths, **flags):
     values = {name.replace("_", "-"): value for name, value in flags.items()}
     return discover(paths or ["."], Configuration(Document(None, ".", values))).files

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hostile import page_programs
 from mutations import mutated_tokens, mutated_tree
 from nnx_lint import engine
 from nnx_lint.checking import Checker
@@ -18,7 +19,6 @@ from nnx_lint.model import interpreter
 from nnx_lint.selection import Options
 from nnx_lint.source import SourceError, SourceFile
 from repository import ROOT
-from rule_pages import FLAX, PageError, read_page
 
 EVERY_RULE = Options.everywhere(selected=lambda rule: True)
 
@@ -371,13 +371,8 @@ def test_a_file_that_vanishes_is_a_problem_of_reading(tmp_path) -> None:
 
 def corpus() -> list[str]:
     """The programs of the rule pages, on flax, and the examples."""
-    programs = [path.read_text(encoding="utf-8") for path in sorted((ROOT / "examples").rglob("*.py"))]
-    for path in sorted((ROOT / "tests" / "rules").glob("*.md")):
-        try:
-            programs += (block.source(FLAX) for block in read_page(path).blocks)
-        except PageError:
-            continue
-    return programs
+    examples = [path.read_text(encoding="utf-8") for path in sorted((ROOT / "examples").rglob("*.py"))]
+    return [*examples, *page_programs()]
 
 
 CORPUS = corpus()

@@ -15,16 +15,6 @@ from nnx_rules.registry import Versions
 SINCE, BEFORE = Versions(flax_since=(0, 12)), Versions(flax_before=(0, 12))
 
 
-@pytest.fixture
-def write(tmp_path):
-    def write(name, text=""):
-        path = tmp_path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-
-    return write
-
-
 @pytest.fixture(autouse=True)
 def _no_environment(monkeypatch):
     monkeypatch.delenv("VIRTUAL_ENV", raising=False)

@@ -2,9 +2,6 @@
 thread.
 """
 
-import threading
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import jax
@@ -12,26 +9,15 @@ import jax.numpy as jnp
 import pytest
 
 import nnxkit as nnx
+from threads import THREADS, together
 
-THREADS, ROUNDS = 4, 50
+ROUNDS = 50
 
 
 class Net(nnx.Module):
     def __init__(self, seed: int) -> None:
         self.blocks = nnx.List([nnx.Linear(2, 2, rngs=nnx.Rngs(seed)) for _ in range(3)])
         self.training = True
-
-
-def together(work: Callable[[int], Any]) -> list[Any]:
-    """The results of all threads, which begin at the same moment."""
-    barrier = threading.Barrier(THREADS)
-
-    def run(number: int) -> Any:
-        barrier.wait()
-        return work(number)
-
-    with ThreadPoolExecutor(THREADS) as pool:
-        return list(pool.map(run, range(THREADS)))
 
 
 def test_all_threads_read_one_model() -> None:

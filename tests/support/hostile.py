@@ -59,7 +59,12 @@ def corpus(*, large: bool = False) -> list[str]:
     paths = sorted((ROOT / "tests" / "analyzer" / "programs").rglob("*.py"))
     if large:
         paths += sorted((ROOT / "analyzer" / "nnx_lint").rglob("*.py"))
-    programs = [path.read_text(encoding="utf-8") for path in paths]
+    return [*(path.read_text(encoding="utf-8") for path in paths), *page_programs()]
+
+
+def page_programs() -> list[str]:
+    """The programs of the rule pages, on flax."""
+    programs: list[str] = []
     for path in sorted((ROOT / "tests" / "rules").glob("*.md")):
         try:
             programs += (block.source(FLAX) for block in read_page(path).blocks)

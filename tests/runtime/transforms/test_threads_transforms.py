@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import jax
@@ -14,20 +13,9 @@ import pytest
 import nnxkit as nnx
 from nets import ALL_MODES, Modes, Net, tracers, value
 from nnx_rules.errors import GraphError
+from threads import THREADS, together
 
-THREADS, ROUNDS = 4, 20
-
-
-def together(work: Callable[[int], Any]) -> list[Any]:
-    """The results of all threads, which begin at the same moment."""
-    barrier = threading.Barrier(THREADS)
-
-    def run(number: int) -> Any:
-        barrier.wait()
-        return work(number)
-
-    with ThreadPoolExecutor(THREADS) as pool:
-        return list(pool.map(run, range(THREADS)))
+ROUNDS = 20
 
 
 @pytest.mark.parametrize("modes", ALL_MODES)
