@@ -30,6 +30,7 @@ def _section(option: Option) -> str:
         f"default: `{literal(option.default)}`" if option.default is not None else f"default: {option.unset}",
     ]
     facts += ["command line: " + ", ".join(f"`{flag}`" for flag in option.flags)] if option.flags else []
+    facts += [f"editor: `{option.setting}`"] if option.setting else []
     facts += [] if FILE in option.places else ["not in a configuration file"]
     return f"\n#### `{option.name}`\n\n{text}\n\n{'; '.join(facts)}.\n"
 

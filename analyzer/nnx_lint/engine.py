@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from nnx_lint.diagnostics import Diagnostic
+    from nnx_lint.model.modules import Module
     from nnx_lint.relevance import Facts
     from nnx_lint.reporting import Key
     from nnx_lint.selection import Options
@@ -58,9 +59,14 @@ class Engine:
         self.facts: dict[str, Facts] = dict(facts or {})
         self._sources = sources
         self._listed: set[str] = set()
-        self.concerned = relevance.concerned(sources, self._facts, self.project.layout, self.project.shown)
-        self.project.bases = _files_by_base(sources, self.facts)
+        self.concerned: set[str] = set()
+        self._relate()
         sys.setrecursionlimit(max(sys.getrecursionlimit(), STACK))
+
+    def _relate(self) -> None:
+        """See which files concern NNX, and which have heirs of which classes."""
+        self.concerned = relevance.concerned(self._sources, self._facts, self.project.layout, self.project.shown)
+        self.project.bases = _files_by_base(self._sources, self.facts)
 
     def _listener(self) -> Findings:
         return Findings(self.judging)
@@ -73,6 +79,28 @@ class Engine:
                 return None
             self.facts[path] = relevance.facts_of(source.text)
         return self.facts[path]
+
+    def change(self, paths: Iterable[str]) -> tuple[set[str], set[str]]:
+        """Say that some files have other texts now. Files that came or went take a new engine.
+
+        Returns the (absolute) paths of all modules that are void, and the names of bases whose heirs may be others now:
+        units that used one of those modules, or asked for one of these heirs, are to be made again.
+        """
+        paths = list(paths)
+        before = [self.facts.pop(path, None) for path in paths]
+        after = [self._facts(path) for path in paths]
+        bases: set[str] = set()
+        if before != after:
+            for facts in (*before, *after):
+                bases.update(facts.bases if facts is not None else ())
+            self._relate()
+        return self.project.forget(paths, bases), bases
+
+    def give_up(self) -> None:
+        """Forget what was being evaluated when an analysis was given up."""
+        running = [each.module for each in self.project.running if each.module is not None]
+        self.project.running.clear()
+        self.project.forget([module.source.path for module in running])
 
     def preload(self) -> None:
         """Execute the bodies of all modules, in the order of their paths.
@@ -91,8 +119,19 @@ class Engine:
             return parse_report(self._sources[path])
         module = self.project.module(path)
         assert module is not None
-        unit = Interpreter(self.project, self._listener(), module)
+        return self.report(self.evaluate(module))
+
+    def evaluate(self, module: Module) -> Interpreter:
+        """Execute all of a module, and publish what there is to say of it."""
+        unit = Interpreter(self.project, self.project.listen(), module)
         unit.check(module)
+        return unit
+
+    def report(self, unit: Interpreter) -> Unit:
+        """What the evaluation of a module gave."""
+        module = unit.module
+        assert module is not None
+        path = module.source.path
         own = [*unit.adopted, unit]
         found: dict[Key, Diagnostic] = {}
         for evaluation in own:

@@ -64,6 +64,17 @@ class Notebook(SourceFile):
         self._starts_of_cells = tuple(accumulate((len(text) + len(SEPARATOR) for text in texts[:-1]), initial=0))
 
     @classmethod
+    def from_cells(cls, texts: Sequence[str], path: str) -> Notebook:
+        """The program of code cells that somebody has in hand, such as an editor; it has no bytes."""
+        cells = [Cell(number, (), text) for number, text in enumerate(texts, 1)]
+        return cls(path, "", "utf-8", cells, PYTHON)
+
+    @property
+    def starts(self) -> Sequence[int]:
+        """Where in the text the code cells begin."""
+        return self._starts_of_cells
+
+    @classmethod
     def from_json(cls, data: bytes, path: str) -> Notebook:
         """Read the bytes of a notebook.
 
@@ -96,6 +107,8 @@ class Notebook(SourceFile):
         texts = text.split(SEPARATOR) if self._cells else []
         if len(texts) != len(self._cells):
             raise ValueError("the number of cells changed")
+        if not self._raw:
+            return self.from_cells(texts, self.path)
         places = _places(self._raw)
         raw = self._raw
         cells = list(self._cells)

@@ -23,22 +23,26 @@ PAGE_FOLDERS = (
 )
 
 
+def location(rule: Rule) -> str | None:
+    """The file of the page of a rule; ``None`` if it has none."""
+    paths = (os.path.normpath(os.path.join(folder, f"{rule.name}.md")) for folder in PAGE_FOLDERS)
+    return next((path for path in paths if os.path.isfile(path)), None)
+
+
 def page(rule: Rule) -> str:
     """The page of a rule, as Markdown."""
-    for folder in PAGE_FOLDERS:
-        try:
-            with open(os.path.join(folder, f"{rule.name}.md"), encoding="utf-8") as file:
-                return file.read()
-        except FileNotFoundError:
-            continue
-    return _summary(rule)
+    path = location(rule)
+    if path is None:
+        return _summary(rule)
+    with open(path, encoding="utf-8") as file:
+        return file.read()
 
 
 def _summary(rule: Rule) -> str:
     facts = {
         "Code": rule.code,
         "Severity": rule.severity.value,
-        "Reported by default": "yes" if rule.default else "no",
+        "Reported by default": by_default(rule),
         "Fix": rule.fix.value,
         "Former names": ", ".join(rule.aliases),
         "Raised by nnxkit as": f"`{rule.exception.__name__}`" if rule.exception else "",
@@ -51,12 +55,16 @@ def _summary(rule: Rule) -> str:
     return "\n".join(lines) + "\n"
 
 
+def by_default(rule: Rule) -> str:
+    """Whether a rule is on if nobody says anything about it."""
+    return "yes" if rule.default else "with a target" if rule.migration else "no"
+
+
 def rule_list(rules: Iterable[Rule]) -> str:
     """One line for each rule: code, name, whether it is on by default, its kind of fix, and what it finds."""
     rows = [("code", "name", "default", "fix", "finds")]
     rows += (
-        (rule.code, rule.name, "yes" if rule.default else "no", rule.fix.value.replace("none", "-"), rule.summary)
-        for rule in rules
+        (rule.code, rule.name, by_default(rule), rule.fix.value.replace("none", "-"), rule.summary) for rule in rules
     )
     widths = [max(len(row[column]) for row in rows) for column in range(4)]
     lines = (

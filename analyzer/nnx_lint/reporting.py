@@ -13,18 +13,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from nnx_lint.diagnostics import Diagnostic, Related
+from nnx_lint.model.events import Called
 
 if TYPE_CHECKING:
     import ast
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from nnx_lint.diagnostics import Fix
     from nnx_lint.model.events import Event
     from nnx_lint.model.modules import Module
     from nnx_lint.selection import Options
-    from nnx_rules.registry import Rule
+    from nnx_rules.registry import Rule, Version
 
 E = TypeVar("E", bound="Event")
+M = TypeVar("M")
 
 
 class Registered(NamedTuple):
@@ -37,6 +39,9 @@ class Registered(NamedTuple):
 
 JUDGES: dict[type, list[Registered]] = {}
 """The functions of all rules by the type of event that they judge."""
+
+CALL_JUDGES: dict[str, list[Registered]] = {}
+"""The functions of rules about calls of certain things, by the subject of the event."""
 
 
 def judges(
@@ -55,6 +60,20 @@ def judges(
     return register
 
 
+C = TypeVar("C", bound="Callable[[Called, Reporter], None]")
+
+
+def judges_calls(rule: Rule, *subjects: str) -> Callable[[C], C]:
+    """Register a function as the judge of a rule for calls of certain things (see ``Called.subject``)."""
+
+    def register(function: C) -> C:
+        for subject in subjects:
+            CALL_JUDGES.setdefault(subject, []).append(Registered(rule, function, None))
+        return function
+
+    return register
+
+
 Key = tuple[str, str, int, int]
 """What tells findings apart: the code of the rule, the path, and the span."""
 
@@ -68,9 +87,11 @@ class Judging:
     def __init__(self, options: Options) -> None:
         self.options = options
         self.found: dict[Key, Diagnostic] = {}
+        self.memory: dict[type, Any] = {}
         asked = [options.default, *options.by_path.values()]
         codes = frozenset(code for each in asked for code in each.severities)
-        reporters = {judge.rule.code: Reporter(judge.rule, self) for judged in JUDGES.values() for judge in judged}
+        registered = (judge for table in (JUDGES, CALL_JUDGES) for judged in table.values() for judge in judged)
+        reporters = {judge.rule.code: Reporter(judge.rule, self) for judge in registered}
         self.judges: dict[type, Judges] = {}
         for kind, judged in JUDGES.items():
             groups: dict[Callable[[Any], bool] | None, list[tuple[Callable[[Any, Reporter], None], Reporter]]] = {}
@@ -78,12 +99,27 @@ class Judging:
                 if judge.rule.code in codes:
                     groups.setdefault(judge.when, []).append((judge.function, reporters[judge.rule.code]))
             self.judges[kind] = list(groups.items())
+        self.call_judges = {
+            subject: [(judge.function, reporters[judge.rule.code]) for judge in judged if judge.rule.code in codes]
+            for subject, judged in CALL_JUDGES.items()
+        }
+
+    def judging(self, event: Event) -> Iterator[tuple[Callable[[Any, Reporter], None], Reporter]]:
+        """The functions that judge an event, each with what it reports to."""
+        for when, judges in self.judges.get(type(event), ()):
+            if when is None or when(event):
+                yield from judges
+        if isinstance(event, Called):
+            yield from self.call_judges.get(event.subject or "", ())
 
     def wants(self, rule: Rule, module: Module) -> bool:
         """Whether a rule is asked for in the file of a module, and holds for the library that it uses."""
+        return self.options.for_path(module.source.path).selected(rule) and rule.versions.holds(*self.runs_on(module))
+
+    def runs_on(self, module: Module) -> tuple[str, Version | None]:
+        """The library that a module uses, and the version of it (``None``: the newest)."""
         options = self.options.for_path(module.source.path)
-        library = options.library or module.provider or "flax"
-        return options.selected(rule) and rule.versions.holds(library, options.version)
+        return options.library or module.provider or "flax", options.version
 
 
 class Findings:
@@ -92,6 +128,7 @@ class Findings:
     def __init__(self, judging: Judging) -> None:
         self.judging = judging
         self.found: dict[Key, Diagnostic] = {}
+        self.memory: dict[type, Any] = {}
 
     def __call__(self, event: Event) -> None:
         """Hand an event to the rules that judge its type.
@@ -99,15 +136,15 @@ class Findings:
         A value may hold itself; a rule that gets lost in one says nothing.
         """
         judging = self.judging
-        outer, judging.found = judging.found, self.found  # a judge may ask for something that starts an evaluation
-        for when, judges in judging.judges.get(type(event), ()):
-            if when is None or when(event):
-                for function, reporter in judges:
-                    try:
-                        function(event, reporter)
-                    except RecursionError:
-                        continue
-        judging.found = outer
+        # A judge may ask for something that starts an evaluation.
+        outer = judging.found, judging.memory
+        judging.found, judging.memory = self.found, self.memory
+        for function, reporter in judging.judging(event):
+            try:
+                function(event, reporter)
+            except RecursionError:
+                continue
+        judging.found, judging.memory = outer
 
 
 class Reporter:
@@ -116,6 +153,18 @@ class Reporter:
     def __init__(self, rule: Rule, judging: Judging) -> None:
         self.rule = rule
         self.judging = judging
+
+    def memory(self, kind: type[M]) -> M:
+        """What judges have noted of this kind in the present evaluation; made when first asked for."""
+        noted = self.judging.memory
+        if kind not in noted:
+            noted[kind] = kind()
+        found: M = noted[kind]
+        return found
+
+    def runs_on(self, module: Module) -> tuple[str, Version | None]:
+        """The library that a module uses, and the version of it (``None``: the newest)."""
+        return self.judging.runs_on(module)
 
     def __call__(
         self,

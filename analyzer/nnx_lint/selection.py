@@ -128,13 +128,17 @@ class Layer(NamedTuple):
         return self.levels[max(given, key=_specificity)] if given else None
 
 
-def severities(layers: Sequence[Layer], rules: Iterable[Rule]) -> dict[str, Severity]:
-    """The rules that are on after all layers, by code, with their severity."""
+def severities(layers: Sequence[Layer], rules: Iterable[Rule], *, migrating: bool = False) -> dict[str, Severity]:
+    """The rules that are on after all layers, by code, with their severity.
+
+    ``migrating`` says that somebody names the version that the code is to run on: what is deprecated there is of
+    interest then.
+    """
     from nnx_rules.registry import Severity
 
     found: dict[str, Severity] = {}
     for rule in rules:
-        on, severity = rule.default, rule.severity
+        on, severity = rule.default or (migrating and rule.migration), rule.severity
         for layer in layers:
             on = layer.decide(rule, on)
             level = layer.level(rule)

@@ -310,9 +310,15 @@ _CLASSES = (
         base="nnx.Pytree",
         methods=(("update", Effect.WRITES_STATE), ("reset", Effect.WRITES_STATE)),
     ),
-    LibraryClass("nnx.metrics.Average", base="nnx.metrics.Metric", members=_metric("total", "count")),
-    LibraryClass("nnx.metrics.Accuracy", base="nnx.metrics.Average", members=_metric("total", "count")),
-    LibraryClass("nnx.metrics.Welford", base="nnx.metrics.Metric", members=_metric("count", "mean", "m2")),
+    LibraryClass(
+        "nnx.metrics.Average", base="nnx.metrics.Metric", members=_metric("total", "count"), init=("argname",)
+    ),
+    LibraryClass(
+        "nnx.metrics.Accuracy", base="nnx.metrics.Average", members=_metric("total", "count"), init=("threshold",)
+    ),
+    LibraryClass(
+        "nnx.metrics.Welford", base="nnx.metrics.Metric", members=_metric("count", "mean", "m2"), init=("argname",)
+    ),
     LibraryClass("nnx.metrics.MultiMetric", base="nnx.metrics.Metric"),
     LibraryClass("nnx.bridge.ToNNX"),
     LibraryClass("nnx.SplitContext", base=""),

@@ -2,12 +2,13 @@
 
 Every error that the runtime raises for a rule is an :class:`NNXError`. It is also a ``ValueError``, ``TypeError``,
 ``AttributeError`` or ``KeyError`` where NNX code already catches one of these, so existing ``except`` clauses keep
-working. The text is made from the fields, in a fixed order: what is wrong, then the rule, where, and the mend.
+working. The text is made from the fields, in a fixed order: what is wrong, then the rule, where, the mend, and
+what flax.nnx says.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,6 +51,7 @@ class NNXError(Exception):
         other_path: the second path of a conflict (aliases, duplicates), or ``None``.
         first_assigned: file and line where the attribute got its status, or ``None``.
         help: the mend, in one or more lines.
+        in_flax: key words of what flax.nnx raises there.
     """
 
     def __init__(
@@ -62,6 +64,7 @@ class NNXError(Exception):
         other_path: Path | None = None,
         first_assigned: Place | None = None,
         help: str = "",
+        in_flax: str = "",
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -71,6 +74,7 @@ class NNXError(Exception):
         self.other_path = other_path
         self.first_assigned = first_assigned
         self.help = help
+        self.in_flax = in_flax
 
     @property
     def code(self) -> str | None:
@@ -84,12 +88,16 @@ class NNXError(Exception):
         if self.first_assigned is not None:
             lines.append("  first assigned: {}:{}".format(*self.first_assigned))
         lines.extend(f"  help: {line}" for line in self.help.splitlines())
+        if self.in_flax:
+            lines.append(f"  in flax: {self.in_flax}")
         return "\n".join(lines)
 
     def __reduce__(self) -> tuple[object, ...]:
         # Exceptions cross process boundaries (pytest-xdist, multiprocessing): keyword fields must survive pickling.
-        fields = {name: getattr(self, name) for name in ("rule", "cls", "path", "other_path", "first_assigned", "help")}
-        return (_rebuild, (type(self), self.message, fields))
+        return (_rebuild, (type(self), self.message, {name: getattr(self, name) for name in _FIELDS}))
+
+
+_FIELDS = ("rule", "cls", "path", "other_path", "first_assigned", "help", "in_flax")
 
 
 def _rebuild(kind: type[NNXError], message: str, fields: dict[str, object]) -> NNXError:
@@ -204,3 +212,50 @@ class VariableError(NNXError, ValueError):
 
 class VariableAttributeError(NNXError, AttributeError):
     """An attribute of a Variable is set or deleted that only the metadata functions may change."""
+
+
+class LeafMismatch(NamedTuple):
+    """One leaf in which a checkpoint and a model differ.
+
+    Attributes:
+        path: path of the leaf in the model; ``None`` if the model has no such leaf.
+        name: name of the leaf in the checkpoint; the one that was looked for if the checkpoint lacks it.
+        kind: ``"missing"`` in the checkpoint, ``"unknown"`` to the model, or of another ``"shape"`` or ``"dtype"``.
+        expected: shape or dtype of the model, as the checkpoint would have it.
+        given: shape or dtype of the checkpoint.
+    """
+
+    path: Path | None
+    name: str
+    kind: str
+    expected: object = None
+    given: object = None
+
+
+class CheckpointMismatchError(NNXError, ValueError):
+    """A checkpoint does not fit the model that it is restored into.
+
+    Attributes:
+        mismatches: all differences, in the order of the model, and after them what the model does not know.
+    """
+
+    mismatches: tuple[LeafMismatch, ...] = ()
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (*super().__reduce__(), {"mismatches": self.mismatches})
+
+
+class CheckpointNotFoundError(NNXError, FileNotFoundError):
+    """There is no checkpoint at a path, or none of a step."""
+
+
+class CheckpointFormatError(NNXError, ValueError):
+    """What lies at a path is no checkpoint, or not a whole one."""
+
+
+class CheckpointExistsError(NNXError, FileExistsError):
+    """A checkpoint would replace another one."""
+
+
+class CheckpointArgumentError(NNXError, ValueError):
+    """A checkpoint function gets an argument that it has no meaning for."""

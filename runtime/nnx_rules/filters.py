@@ -38,7 +38,7 @@ import reprlib
 import types
 import typing as t
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from dataclasses import FrozenInstanceError, dataclass
 
 from nnx_rules.errors import FilterTypeError
 from nnx_rules.rules.filters import INVALID_FILTER, NOT_ARITY
@@ -82,13 +82,18 @@ class HasTag(t.Protocol):
 
 
 class Expr:
-    """Base of all filter expressions: a predicate ``(path, value) -> bool``."""
+    """Base of all filter expressions: a predicate ``(path, value) -> bool``. Expressions do not change."""
 
     def __call__(self, path: PathParts, value: t.Any) -> bool:
         raise NotImplementedError
 
+    def __setattr__(self, name: str, value: object) -> None:
+        if name != "__doc__":  # programs name a combination of filters, and document it
+            raise FrozenInstanceError(f"cannot assign to field {name!r}")
+        object.__setattr__(self, name, value)
 
-@dataclass(frozen=True, init=False, repr=False)
+
+@dataclass(unsafe_hash=True, init=False, repr=False)
 class Everything(Expr):
     """Takes every leaf; the literals ``...`` and ``True``. Arguments are accepted and ignored."""
 
@@ -102,7 +107,7 @@ class Everything(Expr):
         return "Everything()"
 
 
-@dataclass(frozen=True, init=False, repr=False)
+@dataclass(unsafe_hash=True, init=False, repr=False)
 class Nothing(Expr):
     """Takes no leaf; the literals ``None`` and ``False``. Arguments are accepted and ignored."""
 
@@ -207,7 +212,7 @@ class PathIn(Expr):
         return f"PathIn({', '.join(sorted(map(repr, self.paths)))})"
 
 
-@dataclass(frozen=True, init=False, repr=False)
+@dataclass(unsafe_hash=True, init=False, repr=False)
 class Any(Expr):
     """Takes what at least one of ``filters`` takes; ``Any()`` takes nothing.
 
@@ -227,7 +232,7 @@ class Any(Expr):
         return f"Any({', '.join(map(repr, self.predicates))})"
 
 
-@dataclass(frozen=True, init=False, repr=False)
+@dataclass(unsafe_hash=True, init=False, repr=False)
 class All(Expr):
     """Takes what every one of ``filters`` takes; ``All()`` takes everything.
 
@@ -247,7 +252,7 @@ class All(Expr):
         return f"All({', '.join(map(repr, self.predicates))})"
 
 
-@dataclass(frozen=True, init=False, repr=False)
+@dataclass(unsafe_hash=True, init=False, repr=False)
 class Not(Expr):
     """Takes what the one given filter does not take.
 

@@ -86,7 +86,10 @@ class Rule:
     """One mistake that NNX code can make.
 
     ``message`` and ``help`` are ``str.format`` templates over the slots that the reporter passes. ``error`` is the
-    exception that the nnxkit runtime raises, or ``None`` where the mistake is silent at run time.
+    exception that the nnxkit runtime raises, or ``None`` where the mistake is silent at run time. ``in_flax`` is what
+    flax.nnx raises there, in its key words: the error ends with them, for code that matches on them and for people who
+    search for them. ``default`` says whether it is on, and ``migration`` that it is on where somebody names the version
+    to move to.
     """
 
     code: str
@@ -96,8 +99,10 @@ class Rule:
     help: str = ""
     severity: Severity = Severity.ERROR
     exception: type[NNXError] | None = None
+    in_flax: str = ""
     fix: Fixable = Fixable.NONE
     default: bool = True
+    migration: bool = False
     versions: Versions = field(default=Versions())
     aliases: tuple[str, ...] = ()
 
@@ -142,6 +147,7 @@ class Rule:
             other_path=other_path,
             first_assigned=first_assigned,
             help=self.help_for(**slots),
+            in_flax=self.in_flax.format(**slots),
         )
 
     def __reduce__(self) -> tuple[object, ...]:

@@ -81,6 +81,18 @@ class Transform:
     binds: bool = False
     flax_default: bool = True
 
+    @property
+    def keeps_shapes(self) -> bool:
+        """Whether arrays have the same shapes inside as outside."""
+        return self.name in SHAPE_KEEPING
+
+
+SHAPE_KEEPING = frozenset(
+    f"{library}.{name}"
+    for library in ("jax", "nnx")
+    for name in ("jit", "grad", "value_and_grad", "checkpoint", "remat", "jit_partial", "cached_partial", "named_call")
+)
+"""The transforms that neither map over axes nor split arrays."""
 
 _STATIC = ("static_argnums", "static_argnames")
 

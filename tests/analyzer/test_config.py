@@ -54,7 +54,7 @@ class TestTheTableOfOptions:
         assert option.kind.name
         assert (option.default is None) == bool(option.unset)
         assert option.kind.metavar or isinstance(option.kind, Switch) or LINE not in option.places
-        assert bool(option.off) == (option.default is True)
+        assert bool(option.off) == (option.default is True and LINE in option.places)
 
     def test_names_and_flags_are_unique(self):
         flags = [flag for option in OPTIONS for flag in option.flags]

@@ -152,7 +152,7 @@ CHANGES = {
     "rngs()": "NNX203",
     "rngs.params()": "NNX203",
     "rngs.normal((2,))": "NNX203",
-    "rngs.fork()": "NNX203",
+    "child = rngs.fork()": "NNX203",
     "nnx.Linear(2, 2, rngs=rngs)": "NNX203",
     "Net(rngs)": "NNX203",
     "Net(rngs=rngs)": "NNX203",

@@ -49,8 +49,8 @@ PROGRAMS = {
         print(a.sum())  # array
         print(a.at[0].set(1))  # array
         print(a.at[0].get())  # array
-        print(a.shape)  # shape
-        print(a.shape[0])  # number
+        print(a.shape)  # tuple(2, 3)
+        print(a.shape[0])  # 2
         print(a.item())  # number
         print(a.nonzero())  # tuple[array]
         print(a.tolist())  # ?

@@ -18,6 +18,7 @@ from nnx_lint.diagnostics import Diagnostic
 from nnx_lint.fixes import SAFE, SAFE_AND_UNSAFE, fix_all, is_fixable
 from nnx_lint.selection import Options
 from nnx_lint.source import SourceFile
+from nnx_lint.target import parse
 from nnx_rules import errors
 from nnx_rules.errors import NNXError
 from nnx_rules.registry import Family, Fixable, Rule
@@ -66,8 +67,8 @@ def lint_problems(block: Block, library: str) -> Problems:
     """A bad program has the marked findings and no others; the others are clean."""
     if block.role == "bad":
         chosen = _chosen(block, *(mark.rule for mark in block.marks))
-        return _against_marks(block, _lint(block.source(library), chosen))
-    found = _lint(block.source(library), _chosen(block) if block.role == "fixed" else _is_default)
+        return _against_marks(block, _lint(block, library, chosen))
+    found = _lint(block, library, _chosen(block) if block.role == "fixed" else _is_default)
     return [f"should be clean, but: {finding}" for finding in _shown(block, library, found)]
 
 
@@ -75,7 +76,7 @@ def fix_problems(block: Block, library: str) -> Problems:
     """A fixed program is what fixing makes of the bad one, and there is nothing left to fix in it."""
     assert block.before is not None
     allowed = SAFE_AND_UNSAFE if "unsafe" in block.flags else SAFE
-    checker = _checker(_chosen(block))
+    checker = _checker(_chosen(block), block)
     once = fix_all(_sources(block.before.source(library)), checker.check, allowed)
     problems = [*once.problems, *checker.problems]
     text = once.sources[FILE].text
@@ -130,18 +131,20 @@ def _shown(block: Block, library: str, found: Iterable[tuple[int, Diagnostic]]) 
     return [f"{_describe(block, line, finding)} (on {library})" for line, finding in found]
 
 
-def _lint(text: str, selected: Callable[[Rule], bool]) -> list[tuple[int, Diagnostic]]:
+def _lint(block: Block, library: str, selected: Callable[[Rule], bool]) -> list[tuple[int, Diagnostic]]:
     """The findings in a program, with the lines on which they begin."""
-    checker = _checker(selected)
-    sources = _sources(text)
+    checker = _checker(selected, block)
+    sources = _sources(block.source(library))
     assert sources[FILE].error is None, sources[FILE].error
     found = checker.check(sources)
     assert not checker.problems, checker.problems
     return [(sources[FILE].location(finding.span.start)[0], finding) for finding in found]
 
 
-def _checker(selected: Callable[[Rule], bool]) -> Checker:
-    return Checker(Options.everywhere(selected=selected), roots=[])
+def _checker(selected: Callable[[Rule], bool], block: Block) -> Checker:
+    target = parse(block.settings["target"]) if "target" in block.settings else None
+    library, version = (target.library, target.version) if target is not None else (None, None)
+    return Checker(Options.everywhere(selected=selected, library=library, version=version), roots=[])
 
 
 def _sources(text: str) -> dict[str, SourceFile]:
@@ -196,7 +199,7 @@ def _about_error(block: Block, library: str, name: str, error: BaseException | N
 def _from_one_template(block: Block, library: str, rule: Rule, raised: str) -> Problems:
     """The traceback and the finding are the same sentence."""
     pattern = _pattern(rule.message)
-    linted = [finding.message for _, finding in _lint(block.source(library), lambda other: other is rule)]
+    linted = [finding.message for _, finding in _lint(block, library, lambda other: other is rule)]
     return [f"is not of the rule's template: {text}" for text in (raised, *linted) if not pattern.fullmatch(text)]
 
 

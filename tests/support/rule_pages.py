@@ -13,8 +13,9 @@ what happens when it runs:
     ```python good                                     no default rule marks it, and it runs
 
 and `on=flax` or `on=nnxkit` (one library only), `warns=DeprecationWarning` (that warning and no other), `norun` (linted
-only). A bad program marks its lines, `# error: [rule-name] "part of the message"`, several times on one if need be.
-Programs import `nnxkit`; the same program on flax differs in that import and in nothing else.
+only), and `target=flax-0.12.3` (linted as with that `--target`). A bad program marks its lines,
+`# error: [rule-name] "part of the message"`, several times on one if need be. Programs import `nnxkit`; the
+same program on flax differs in that import and in nothing else.
 
 Invariants: a block's text is without marks, and has as many lines as the block on the page, so line numbers agree; a
 page that cannot be understood is a `PageError` that names the line, never a block that is silently left out.
@@ -35,6 +36,7 @@ FLAGS = frozenset({"norun", "silent", "unsafe", "unseen"})
 SETTINGS = frozenset(prefix + key for prefix in ("", "flax-", "nnxkit-") for key in ("raises", "warns")) | {
     "on",
     "rule",
+    "target",
 }
 
 _FENCE = re.compile(r"^(`{3,})(.*)$")
@@ -92,8 +94,8 @@ class Block:
         return self.settings.get(f"{library}-{key}", self.settings.get(key))
 
     def source(self, library: str) -> str:
-        """The program for a library."""
-        return self.text if library == NNXKIT else _IMPORT.sub(_flax_import, self.text)
+        """The program for a library; one with a target is what it is."""
+        return self.text if library == NNXKIT or "target" in self.settings else _IMPORT.sub(_flax_import, self.text)
 
 
 @dataclass(frozen=True)
@@ -173,7 +175,7 @@ def _block(path: Path, line: int, info: str, code: str, before: list[Block]) -> 
         if not before or before[-1].role == "good":
             raise PageError(f"{path}:{line}: a fixed program follows the bad program that it comes from")
         origin = before[-1].before or before[-1]
-        settings = {key: value for key, value in origin.settings.items() if key == "on"} | settings
+        settings = {key: value for key, value in origin.settings.items() if key in ("on", "target")} | settings
         flags |= origin.flags & {"norun"}
     _agree(path, line, role, flags, settings, marks)
     if settings.get("on") != FLAX and not _IMPORT.search(text):

@@ -38,8 +38,9 @@ def explained(option: Option) -> str:
     facts = {
         "Type": option.kind.name,
         "Default": literal(option.default) if option.default is not None else option.unset,
-        "Given in": " and ".join(option.places),
+        "Given in": ", ".join(option.places),
         "Flags": " ".join(option.flags),
+        "Setting": option.setting,
         "Settled": "once for a run, by the configuration of the current folder"
         if option.per_run
         else "for each file, by the nearest configuration",

@@ -116,7 +116,7 @@ def setting(text: str, folder: str) -> Document:
             continue
     if table is None or not value.strip():
         raise ConfigError(f"--config {text}: is neither a file nor a setting KEY=VALUE")
-    return Document(None, folder, _checked(table, lambda _: f"--config {text}"))
+    return Document(None, folder, checked(table, lambda _: f"--config {text}"))
 
 
 def check_document(document: Document) -> None:
@@ -151,7 +151,7 @@ def _read(path: str, by: str, folder: str) -> Document:
         line = _line(data.decode(), (*prefix, *keys))
         return shown(path) + (f":{line}" if line else "")
 
-    return Document(path, folder, _checked(table, where))
+    return Document(path, folder, checked(table, where))
 
 
 def _bytes(path: str, by: str) -> bytes:
@@ -182,7 +182,12 @@ def _table(whole: Table, keys: Keys) -> Table | None:
     return cast("Table", table) if isinstance(table, dict) else None
 
 
-def _checked(table: Table, where: Callable[[Keys], str]) -> Table:
+def checked(table: Table, where: Callable[[Keys], str]) -> Table:
+    """The values of a table of options; ``where`` names the place of a key.
+
+    Raises:
+        ConfigError: an option is unknown, or its value is wrong.
+    """
     known = [name for name, option in BY_NAME.items() if FILE in option.places]
     values: dict[str, object] = {}
     for name, value in table.items():

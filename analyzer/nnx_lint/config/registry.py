@@ -15,8 +15,9 @@ from typing import NamedTuple
 from nnx_lint.config.kinds import Choice, Count, Kind, Levels, PerFile, Switch, Text, Words
 from nnx_lint.selection import OFF
 
-FILE, LINE = "configuration file", "command line"
+FILE, LINE, EDITOR = "configuration file", "command line", "editor"
 BOTH = (FILE, LINE)
+EVERYWHERE = (FILE, LINE, EDITOR)
 
 LEVELS = ("error", "warning", "info", OFF)
 
@@ -34,6 +35,8 @@ class Option(NamedTuple):
         unset: what happens then, in words, where the default is ``None``.
         short: a flag of one letter, which sets a switch to what it is not by default.
         off: of a switch that is on by default, what switching it off does; the help shows that flag.
+        places: where it can be given. A value from an editor's settings counts as one from the command line: it wins
+            over configuration files.
         per_run: whether one run has one value, from the configuration of the folder that it runs in; the others are
             settled for each file, by the configuration nearest to it.
     """
@@ -64,6 +67,14 @@ class Option(NamedTuple):
         return [*flags, f"--no-{self.name}"] if isinstance(self.kind, Switch) else flags
 
     @property
+    def setting(self) -> str:
+        """How the settings of an editor spell it: in camel case, below ``nnx``; empty if they cannot have it."""
+        if EDITOR not in self.places:
+            return ""
+        first, *more = self.name.split("-")
+        return "nnx." + first + "".join(map(str.capitalize, more))
+
+    @property
     def flag(self) -> str:
         """The flag that the help shows: of a switch, the one that changes the default."""
         return f"--no-{self.name}" if self.default is True else f"--{self.name}"
@@ -81,7 +92,7 @@ def _target(text: str) -> object:
     return parse(text)
 
 
-RULES, TARGET, FILES, FIXES, KNOWN, OUTPUT, RUN = (
+RULES, TARGET, FILES, FIXES, KNOWN, OUTPUT, RUN, EDITORS = (
     "which rules",
     "what the code runs on",
     "which files",
@@ -89,6 +100,7 @@ RULES, TARGET, FILES, FIXES, KNOWN, OUTPUT, RUN = (
     "known findings",
     "output",
     "run",
+    "editors",
 )
 _SELECTORS = Words("rules", "RULES")
 _PATTERNS = Words("patterns", "PATTERNS")
@@ -104,6 +116,7 @@ OPTIONS: tuple[Option, ...] = (
         "A rule is named by its code (NNX101), a prefix of codes (NNX1), its name (data-in-static-attribute), or ALL. "
         "The more specific of select and ignore wins, whatever the order; on a draw, ignore wins. The command line "
         "wins over the file, and a file over the one that it extends.",
+        places=EVERYWHERE,
         unset="the rules that `nnx-lint rules` marks as default",
     ),
     Option(
@@ -112,8 +125,16 @@ OPTIONS: tuple[Option, ...] = (
         _SELECTORS,
         (),
         "report these rules too\nAs select, but adds to what is selected instead of replacing it.",
+        places=EVERYWHERE,
     ),
-    Option("ignore", RULES, _SELECTORS, (), "leave these rules out; the more specific of select and ignore wins"),
+    Option(
+        "ignore",
+        RULES,
+        _SELECTORS,
+        (),
+        "leave these rules out; the more specific of select and ignore wins",
+        places=EVERYWHERE,
+    ),
     Option(
         "rules",
         RULES,
@@ -122,7 +143,7 @@ OPTIONS: tuple[Option, ...] = (
         "the level of rules: error, warning, info or off\n"
         "A table from rules, named as in select, to levels. A level other than off also selects the rule. The most "
         "specific entry wins. Editors and reports show the level; whatever it is, a finding makes the exit code 1.",
-        places=(FILE,),
+        places=(FILE, EDITOR),
     ),
     Option(
         "per-file-ignores",
@@ -131,6 +152,7 @@ OPTIONS: tuple[Option, ...] = (
         {},
         "leave rules out in some files\n"
         f"A table from patterns to lists of rules. {_PATTERN_DOC} A pattern that starts with ! means all other files.",
+        places=EVERYWHERE,
     ),
     Option(
         "extend-per-file-ignores",
@@ -138,6 +160,7 @@ OPTIONS: tuple[Option, ...] = (
         PerFile(),
         {},
         "leave rules out in some more files\nAs per-file-ignores, but adds to it instead of replacing it.",
+        places=EVERYWHERE,
     ),
     Option(
         "target",
@@ -151,7 +174,9 @@ OPTIONS: tuple[Option, ...] = (
         None,
         "the library that the code runs on, such as flax-0.12\n"
         "Rules hold for some versions of flax, or for nnxkit, only. flax-0.12 stands for the newest 0.12, flax-0.12.3 "
-        "for that release. Nothing is imported or run to find the version.",
+        "for that release. Nothing is imported or run to find the version. What is deprecated there is reported where "
+        "a target is named, and mended by `--fix`.",
+        places=EVERYWHERE,
         unset="the version that lock files, requirements or the installed distribution of the project name, else the "
         "newest; code that imports nnxkit is checked as such",
     ),
@@ -163,6 +188,7 @@ OPTIONS: tuple[Option, ...] = (
         "folders that absolute imports start from\n"
         "Besides these, imports start from the folder above every package that is checked, and from every folder that "
         "is named. Relative to the folder of the configuration file.",
+        places=EVERYWHERE,
     ),
     Option(
         "exclude",
@@ -171,6 +197,7 @@ OPTIONS: tuple[Option, ...] = (
         EXCLUDED,
         f"leave out these files and folders\n{_PATTERN_DOC} A path that is named on the command line is checked "
         "nevertheless, unless force-exclude is set.",
+        places=EVERYWHERE,
     ),
     Option(
         "extend-exclude",
@@ -178,6 +205,7 @@ OPTIONS: tuple[Option, ...] = (
         _PATTERNS,
         (),
         "leave out these too\nAs exclude, but adds to it instead of replacing it.",
+        places=EVERYWHERE,
     ),
     Option(
         "force-exclude",
@@ -193,6 +221,7 @@ OPTIONS: tuple[Option, ...] = (
         True,
         "leave out what .gitignore excludes\n"
         "As git does: .gitignore files from the root of the repository down to the file, and .git/info/exclude.",
+        places=EVERYWHERE,
         off="check what .gitignore excludes, too",
     ),
     Option("fix", FIXES, Switch(), False, "apply safe fixes, and report what is left", per_run=True),
@@ -373,7 +402,7 @@ OPTIONS: tuple[Option, ...] = (
         "read this file instead of the nearest one; or set one option\n"
         '`--config \'per-file-ignores."tests/*" = ["NNX1"]\'` sets an option as a line of nnx-lint.toml does; it wins '
         "over every file. Paths are then relative to the current folder.",
-        places=(LINE,),
+        places=(LINE, EDITOR),
         per_run=True,
     ),
     Option(
@@ -395,6 +424,65 @@ OPTIONS: tuple[Option, ...] = (
         "extend- options always add. Relative to the folder of the configuration file.",
         places=(FILE,),
         unset="nothing is inherited: only the nearest configuration file is read",
+    ),
+    Option(
+        "diagnostic-mode",
+        EDITORS,
+        Choice("MODE", lambda: ("workspace", "open-files")),
+        "workspace",
+        "which files findings are reported of\n"
+        "workspace: of all files of the workspace, which are looked through in the background; open-files: of those "
+        "that are open.",
+        places=(EDITOR,),
+    ),
+    Option("enable", EDITORS, Switch(), True, "report findings, also while a file is being edited", places=(EDITOR,)),
+    Option(
+        "hint-status",
+        EDITORS,
+        Switch(),
+        True,
+        "show beside an assignment to an attribute whether it is data or static",
+        places=(EDITOR,),
+    ),
+    Option(
+        "hint-filters",
+        EDITORS,
+        Switch(),
+        True,
+        "show beside the targets of split, state and pop which filter they belong to",
+        places=(EDITOR,),
+    ),
+    Option(
+        "hint-captures",
+        EDITORS,
+        Switch(),
+        True,
+        "show beside a transform which objects its function closes over",
+        places=(EDITOR,),
+    ),
+    Option(
+        "hint-shapes",
+        EDITORS,
+        Switch(),
+        True,
+        "show beside a layer the shapes of its parameters, where the sizes are literal",
+        places=(EDITOR,),
+    ),
+    Option(
+        "code-lens",
+        EDITORS,
+        Switch(),
+        True,
+        "show above a Module how many parameters it has, where the sizes are literal",
+        places=(EDITOR,),
+    ),
+    Option(
+        "semantic-tokens",
+        EDITORS,
+        Switch(),
+        True,
+        "colour attributes by data and static, in themes that know semantic tokens",
+        places=(EDITOR,),
     ),
 )
 

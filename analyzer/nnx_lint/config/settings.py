@@ -89,7 +89,7 @@ class Settings:
         for document in reversed(self.documents):
             if option in document.values:
                 return document.values[option], document.folder
-        return BY_NAME[option].default, os.path.dirname(self.path) if self.path else os.getcwd()
+        return BY_NAME[option].default, os.path.dirname(self.path) if self.path else self.documents[-1].folder
 
     def excludes(self, path: str, is_folder: bool) -> bool:
         """Whether ``exclude`` or ``extend-exclude`` leave out an entry of a folder that is walked; the last says so."""
@@ -131,7 +131,8 @@ class Settings:
         from nnx_rules.rules import REGISTRY
 
         if self._severities is None:
-            self._severities = severities([document.layer() for document in self.documents], REGISTRY)
+            layers = [document.layer() for document in self.documents]
+            self._severities = severities(layers, REGISTRY, migrating=self.get("target") is not None)
         dropped = {rule.code for rule in REGISTRY if any(matches(selector, rule) for selector in ignored)}
         return {code: level for code, level in self._severities.items() if code not in dropped}
 

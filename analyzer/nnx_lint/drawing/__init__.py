@@ -106,10 +106,15 @@ def draw(path: str, name: str, call: str = "", *, depth: int | None = None) -> N
     """
     from nnx_lint.drawing.targets import Program, Target
 
-    return _structure(Program(path), Target(path, name, call), depth)
+    return structure_of(Program(path), Target(path, name, call), depth)
 
 
-def _structure(program: Program, target: Target, depth: int | None) -> Node:
+def structure_of(program: Program, target: Target, depth: int | None) -> Node:
+    """The structure that a target names in a program.
+
+    Raises:
+        DrawingError: there is no such Module in it.
+    """
     from nnx_lint.drawing.reading import Reader
     from nnx_lint.drawing.structure import finish, prune
 
@@ -127,7 +132,7 @@ def _write(request: _Request) -> str:
     colour = to_terminal and _wants_colour()
     program = Program(path)
     if target.name:
-        root = _structure(program, target, request.depth)
+        root = structure_of(program, target, request.depth)
         drawing = Drawing(request.target, root, (), colour, unicode)
     else:
         drawing = Drawing(request.target, None, program.listed(), colour, unicode)

@@ -26,7 +26,7 @@ from nnx_lint.model.values import ClassVal, Obj
 from nnx_lint.source import SourceError, SourceFile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from nnx_lint.drawing.structure import Place
     from nnx_lint.model.events import Event
@@ -93,15 +93,22 @@ def _neighbour(name: str) -> str:
 
 
 class Program:
-    """A module that was executed abstractly, and the classes that it defines, wherever in it."""
+    """A module that was executed abstractly, and the classes that it defines, wherever in it.
 
-    def __init__(self, path: str) -> None:
+    ``sources`` are files whose texts differ from those on disk; ``pause`` is called between functions, and may raise.
+    """
+
+    def __init__(
+        self, path: str, sources: Mapping[str, SourceFile] | None = None, pause: Callable[[], None] | None = None
+    ) -> None:
+        known = dict(sources or {})
         try:
-            source = SourceFile.read(path)
+            source = known[path] if path in known else SourceFile.read(path)
         except SourceError as error:
             raise DrawingError(str(error)) from None
         self.source = source
-        project = Project({path: source})
+        project = Project({**known, path: source})
+        project.pause = pause or project.pause
         module = project.module(path)
         assert module is not None
         self.module: Module = module

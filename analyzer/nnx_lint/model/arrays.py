@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from nnx_lint.model.callables import LibraryFunction
 from nnx_lint.model.crossing import refresh
+from nnx_lint.model.forms import of_method, shape_value
 from nnx_lint.model.tables.jax_results import METHODS, OVERLOADS, PROPERTIES, RESULTS
 from nnx_lint.model.values import NUMBER, SHAPE, UNKNOWN, Array, ArrayAttr, Const, HostArray, Obj, Other, Seq, Value
 
@@ -103,10 +104,31 @@ NNX_ARRAYS = frozenset(
 NNX_INITIALIZERS = frozenset({"ones_init", "zeros_init"})
 """Functions of ``nnx.initializers``, besides those of jax, that return an initializer."""
 
-OPTAX_FUNCTIONS = frozenset(
-    {"apply_updates", "global_norm", "softmax_cross_entropy", "l2_loss", "incremental_update", "tree"}
-)
+OPTAX_FUNCTIONS = frozenset({"apply_updates", "global_norm", "incremental_update", "tree"})
 """Names of optax that do not make a gradient transformation or a schedule."""
+
+
+OPTAX_LOSSES = frozenset(
+    {
+        "convex_kl_divergence",
+        "cosine_distance",
+        "cosine_similarity",
+        "ctc_loss",
+        "hinge_loss",
+        "huber_loss",
+        "kl_divergence",
+        "l2_loss",
+        "log_cosh",
+        "safe_softmax_cross_entropy",
+        "sigmoid_binary_cross_entropy",
+        "sigmoid_focal_loss",
+        "smooth_labels",
+        "softmax_cross_entropy",
+        "softmax_cross_entropy_with_integer_labels",
+        "squared_error",
+    }
+)
+"""Functions of optax that return an array."""
 
 
 def array_call(name: str, args: Arguments, level: int) -> Value:
@@ -116,6 +138,8 @@ def array_call(name: str, args: Arguments, level: int) -> Value:
         return value_of_kind(result_kind(name, args), args, level)
     if head == "numpy":
         return HostArray(level) if rest in NUMPY_ARRAYS else UNKNOWN
+    if head == "optax" and rest.removeprefix("losses.") in OPTAX_LOSSES:
+        return Array(level)
     if head == "optax":
         # Gradient transformations and schedules are namedtuples of functions and plain functions.
         return Other("an optax transformation") if "." not in rest and rest not in OPTAX_FUNCTIONS else UNKNOWN
@@ -198,13 +222,15 @@ UPDATES = frozenset(["add", "apply", "divide", "get", "max", "min", "mul", "mult
 def array_attribute(array: Array, name: str, level: int) -> Value:
     """An attribute of an array; methods and ``.at`` are values of their own."""
     kind = PROPERTIES.get(name)
+    if kind == "shape":
+        return shape_value(array, level)
     if kind == "array" and isinstance(array, HostArray):
         return array
     if kind is not None:
-        return Array(level) if kind == "array" else SHAPE if kind == "shape" else Other("a plain value")
+        return Array(level) if kind == "array" else Other("a plain value")
     if name in {"sharding", "device", "devices"}:
         return Other("a plain value") if name != "devices" else UNKNOWN
-    return ArrayAttr(array.level, name, host=isinstance(array, HostArray))
+    return ArrayAttr(array.level, name, host=isinstance(array, HostArray), array=array)
 
 
 def call_array_method(method: ArrayAttr, args: Arguments, level: int) -> Value:
@@ -215,4 +241,7 @@ def call_array_method(method: ArrayAttr, args: Arguments, level: int) -> Value:
         return NUMBER
     if method.host:
         return HostArray(level) if method.name in HOST_METHODS else UNKNOWN
-    return value_of_kind(METHODS.get(method.name), args, level)
+    result = value_of_kind(METHODS.get(method.name), args, level)
+    if method.array is not None and isinstance(result, Array):
+        result.form = of_method(method.array, method.name, args)
+    return result

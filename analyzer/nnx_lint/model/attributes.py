@@ -21,6 +21,7 @@ from nnx_lint.model.callables import (
 )
 from nnx_lint.model.classes import UserClass
 from nnx_lint.model.crossing import refresh
+from nnx_lint.model.forms import bind
 from nnx_lint.model.heap import touch
 from nnx_lint.model.strings import HOLE, fits, text_in
 from nnx_lint.model.values import (
@@ -71,18 +72,23 @@ def get_attribute(interp: Interpreter, frame: Frame, value: Value, name: str, no
     if isinstance(value, Ext):
         from nnx_lint.model.imports import library_value
 
-        return library_value(f"{value.name}.{name}", frame.module)
+        found = library_value(f"{value.name}.{name}", frame.module)
+        if value.name == "nnx":
+            interp.publish(events.LibraryName(frame, node, f"nnx.{name}", name))
+        return found
     if isinstance(value, ModuleVal):
         from nnx_lint.model.imports import module_attribute
 
         return module_attribute(interp, value.module, name)
     if isinstance(value, Obj):
+        if name in WATCHED:
+            interp.publish(events.Used(frame, node, value, name))
         return object_attribute(interp, frame, value, name, node)
     if isinstance(value, Array):
         return array_attribute(value, name, value.level)
     if isinstance(value, ArrayAttr):
         return ArrayAttr(value.level, name, owner=value.name)
-    if isinstance(value, Seq):
+    if isinstance(value, (Seq, StateVal)):
         interp.publish(events.Used(frame, node, value, name))
     if isinstance(value, (Seq, DictVal, StateVal, NamespaceVal)):
         return BoundMethod(value, name)
@@ -99,6 +105,10 @@ def get_attribute(interp: Interpreter, frame: Frame, value: Value, name: str, no
     if isinstance(value, Const) and isinstance(value.value, (str, bytes)):
         return BoundMethod(value, name)
     return UNKNOWN
+
+
+WATCHED = frozenset({"model", "raw_value", "value"})
+"""Attributes of library objects whose reading is told to the rules."""
 
 
 def class_attribute(value: ClassVal, name: str) -> Value:
@@ -179,7 +189,9 @@ def bind_method(interp: Interpreter, frame: Frame, obj: Obj, name: str, func: Va
             return interp.call_function(frame, func, [], {}, node, receiver=obj)
         return BoundMethod(obj, name, func)
     if isinstance(func, Transformed):
-        return BoundMethod(obj, name, func)
+        inner = func.func
+        static = isinstance(inner, FuncVal) and "staticmethod" in inner.decorators
+        return func if static else BoundMethod(obj, name, func)
     return UNKNOWN
 
 
@@ -196,6 +208,7 @@ def attribute_of(obj: Obj, name: str) -> Attr | None:
         return None
     touch(obj)
     attr = Attr(refresh(original.value, obj.level), original.declared)
+    bind(attr.value, obj)
     if obj.assumed and isinstance(attr.value, Obj):
         attr.value.assumed = True
     if obj.training is not True:
@@ -276,8 +289,16 @@ def variable_value(obj: Obj) -> Value:
     """What a Variable holds."""
     held = (obj.args or {}).get("value")
     if isinstance(held, Array):
-        return Array(obj.level)
+        return Array(obj.level, held.form)
     return held if held is not None else UNKNOWN
+
+
+def forget_form(obj: Obj) -> None:
+    """Note that a Variable got another value, of any shape and dtype."""
+    held = variable_value(obj)
+    if isinstance(held, Array) and held.form is not None:
+        touch(obj)
+        obj.args = {**(obj.args or {}), "value": Array(obj.level)}
 
 
 # -- writing
@@ -305,7 +326,10 @@ def set_attribute(
         return
     if obj.cls.is_variable:
         if name in {"value", "raw_value"}:
+            forget_form(obj)
             mutate(interp, frame, obj, text, f"`.{name} =`", "write", node)
+        else:
+            interp.publish(events.VariableAttributeSet(frame, node, obj, name, "set"))
         return
     setter = setter_of(obj, name)
     if setter is not None:
@@ -411,6 +435,7 @@ def set_item(
     if isinstance(target, Obj):
         if target.cls.is_variable:
             effect = "untracked" if isinstance(variable_value(target), (DictVal, Seq)) else "write"
+            interp.publish(events.VariableWritten(frame, node, target, text, key, value))
             mutate(interp, frame, target, text, "`[...] =`", effect, node)
         elif target.cls.derives_from("nnx.List") or target.cls.derives_from("nnx.Dict"):
             mutate(interp, frame, target, text, "`[...] =`", "write", node)
@@ -498,6 +523,8 @@ def delete_attribute(interp: Interpreter, frame: Frame, target: Value, text: str
     """Execute ``del target.name``: the status is forgotten."""
     obj = present(target)
     if isinstance(obj, Obj):
+        if obj.cls.is_variable:
+            interp.publish(events.VariableAttributeSet(frame, node, obj, name, "deleted"))
         mutate(interp, frame, obj, text, f"`del .{name}`", "untracked", node)
         attr = attribute_of(obj, name)
         if attr is not None:
@@ -533,4 +560,7 @@ def mutate(
     if known and len(known) == len(options(present(target))):
         latest = max(known, key=lambda option: option.level)
         interp.effects.changed(frame, latest, action, effect, state)
-        interp.publish(events.Mutated(frame, node, latest, text, action, effect, state))
+        event = events.Mutated(frame, node, latest, text, action, effect, state)
+        for scope in frame.scope:
+            scope.changes.append(event)
+        interp.publish(event)

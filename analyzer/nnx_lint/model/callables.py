@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from nnx_lint.model.classes import ClassBase
+    from nnx_lint.model.frames import Frame
     from nnx_lint.model.modes import Modes
     from nnx_lint.model.modules import Module
     from nnx_rules.transforms import Transform
@@ -167,16 +168,17 @@ class PartialVal(Value):
 
 class TransformVal(Value):
     """A transform that has its options but not yet its function: ``nnx.jit(static_argnums=0)``, ``partial(jax.jit,
-    ...)``. ``modes`` are those of NNX that it runs in.
+    ...)``. ``modes`` are those of NNX that it runs in, ``branches`` the arms that lead to the place that makes it.
     """
 
-    __slots__ = ("keywords", "modes", "module", "node", "row", "text")
+    __slots__ = ("branches", "keywords", "modes", "module", "node", "row", "text")
     kind = Kind.OTHER
 
     def __init__(
-        self, row: Transform, text: str, keywords: dict[str, Value], node: ast.AST, module: Module, modes: Modes
+        self, row: Transform, text: str, keywords: dict[str, Value], node: ast.AST, frame: Frame, modes: Modes
     ) -> None:
-        self.module = module
+        self.module: Module = frame.module
+        self.branches = frame.branches
         self.modes = modes
         self.row = row
         self.text = text

@@ -16,7 +16,7 @@ from nnx_lint.model.callables import (
     Transformed,
     TransformVal,
 )
-from nnx_lint.model.classes import UserClass
+from nnx_lint.model.classes import UserClass, library_class
 from nnx_lint.model.construct import instantiate
 from nnx_lint.model.crossing import refresh
 from nnx_lint.model.expressions import element_of, evaluate, text_of
@@ -33,17 +33,21 @@ from nnx_lint.model.values import (
     Const,
     DictVal,
     Ext,
+    GradientVal,
     NamespaceVal,
     Obj,
     Other,
     Seq,
+    StateVal,
     UnionVal,
+    Unknown,
     Value,
     VersionVal,
     join,
     present,
 )
 from nnx_rules import transforms
+from nnx_rules.shapes import Form
 
 if TYPE_CHECKING:
     from nnx_lint.model.interpreter import Interpreter
@@ -183,6 +187,7 @@ def invoke(interp: Interpreter, frame: Frame, callee: Value, args: Arguments, no
         return call_array_method(callee, args, frame.level)
     if isinstance(callee, LibraryFunction):
         return value_of_kind(callee.result, args, frame.level)
+    interp.modes = interp.modes._replace(mesh=None)  # it may have set one
     for value in (*args.positional, *args.keywords.values()):  # who knows what an unknown function does to them
         if isinstance(value, Obj):
             touch(value)
@@ -352,7 +357,7 @@ def apply_decorator(interp: Interpreter, frame: Frame, callee: Value, value: Val
         row = transforms.find(callee.name)
         if row is not None and row.form is transforms.Form.WRAPPER:
             applied = TransformVal(
-                row, text_of(node), {}, node, frame.module, modes.of_transform(callee.name, {}, interp.modes)
+                row, text_of(node), {}, node, frame, modes.of_transform(callee.name, {}, interp.modes)
             )
             return apply_transform(interp, frame, applied, value, node, node, "decorator")
     if isinstance(callee, PartialVal) and isinstance(callee.func, Ext):
@@ -360,7 +365,7 @@ def apply_decorator(interp: Interpreter, frame: Frame, callee: Value, value: Val
         if row is not None and row.form is transforms.Form.WRAPPER:
             inner = node.args[0] if isinstance(node, ast.Call) and node.args else node
             configured = modes.of_transform(callee.func.name, callee.keywords, interp.modes)
-            applied = TransformVal(row, text_of(inner), callee.keywords, node, frame.module, configured)
+            applied = TransformVal(row, text_of(inner), callee.keywords, node, frame, configured)
             return apply_transform(interp, frame, applied, value, node, node, "decorator")
     if isinstance(callee, TransformVal):
         return apply_transform(interp, frame, callee, value, node, node, "decorator")
@@ -403,19 +408,53 @@ def call_transformed(
     """Call a function under a transform of wrapper form."""
     applied, func = transformed.applied, transformed.func
     result = interp.run_under(frame, applied, func, args.positional, args.keywords, node, receiver=receiver)
-    return RESULTS.get(applied.row.name, _returned)(interp, frame, result, args)
+    return RESULTS.get(applied.row.name, _returned)(frame, applied, result, args)
 
 
-def _returned(interp: Interpreter, frame: Frame, result: Value, args: Arguments) -> Value:
-    return refresh(result, frame.level)
+def _returned(frame: Frame, applied: TransformVal, result: Value, args: Arguments) -> Value:
+    return refresh(result, frame.level, mapped=not applied.row.keeps_shapes)
 
 
-def _gradient(interp: Interpreter, frame: Frame, result: Value, args: Arguments) -> Value:
+def _unknown(frame: Frame, applied: TransformVal, result: Value, args: Arguments) -> Value:
     return UNKNOWN
 
 
-def _value_and_gradient(interp: Interpreter, frame: Frame, result: Value, args: Arguments) -> Value:
-    return Seq("tuple", [_returned(interp, frame, result, args), UNKNOWN], frame.level)
+def _gradient(frame: Frame, applied: TransformVal, result: Value, args: Arguments) -> Value:
+    """The gradients that ``nnx.grad`` computes: a State of what it differentiates."""
+    aux = applied.keywords.get("has_aux")
+    if aux is not None and not isinstance(aux, Const):
+        return UNKNOWN
+    gradients = _gradients(frame, applied, args)
+    if not (aux is not None and aux.value):
+        return gradients
+    auxiliary = result.items[1] if isinstance(result, Seq) and result.exact and len(result.items) == 2 else UNKNOWN
+    return Seq("tuple", [gradients, refresh(auxiliary, frame.level)], frame.level)
+
+
+def _value_and_gradient(frame: Frame, applied: TransformVal, result: Value, args: Arguments) -> Value:
+    value = _returned(frame, applied, result, args)
+    if "has_aux" not in applied.keywords and isinstance(value, (Array, Unknown)):
+        value = Array(frame.level, Form(()))  # what is differentiated is a number
+    return Seq("tuple", [value, _gradients(frame, applied, args)], frame.level)
+
+
+def _gradients(frame: Frame, applied: TransformVal, args: Arguments) -> Value:
+    from nnx_lint.model.library import FilterVal
+
+    argnums: Value = applied.keywords.get("argnums", Const(0))
+    wanted: Value | None = None
+    if isinstance(argnums, FilterVal):
+        chosen = argnums.args
+        argnums, wanted = chosen.get(0, "argnum") or UNKNOWN, chosen.get(1, "filter")
+    position = argnums.value if isinstance(argnums, Const) else None
+    model = args.get(position) if isinstance(position, int) and not isinstance(position, bool) else None
+    param = library_class("nnx.Param")
+    if model is None or param is None:
+        return UNKNOWN
+    known = applied.row.name in {"nnx.grad", "nnx.value_and_grad"} and applied.modes.writes_back
+    if not known or not isinstance(model, Obj) or not model.cls.is_pytree:
+        return GradientVal(model)
+    return StateVal(model, frame.level, wanted or ClassVal(param))
 
 
 RESULTS = {
@@ -423,14 +462,14 @@ RESULTS = {
     "nnx.grad": _gradient,
     "jax.value_and_grad": _value_and_gradient,
     "nnx.value_and_grad": _value_and_gradient,
-    "jax.jacfwd": _gradient,
-    "jax.jacrev": _gradient,
-    "jax.hessian": _gradient,
-    "jax.make_jaxpr": _gradient,
-    "nnx.make_jaxpr": _gradient,
-    "nnx.scan": _gradient,
-    "nnx.checkify": _gradient,
-    "jax.experimental.checkify.checkify": _gradient,
+    "jax.jacfwd": _unknown,
+    "jax.jacrev": _unknown,
+    "jax.hessian": _unknown,
+    "jax.make_jaxpr": _unknown,
+    "nnx.make_jaxpr": _unknown,
+    "nnx.scan": _unknown,
+    "nnx.checkify": _unknown,
+    "jax.experimental.checkify.checkify": _unknown,
 }
 """What a call of a transformed function returns, where it is not what the function returns."""
 
@@ -448,7 +487,7 @@ def call_now(
     if row.host:
         return UNKNOWN
     configured = modes.of_transform(name, args.keywords, interp.modes)
-    applied = TransformVal(row, text, args.keywords, node, frame.module, configured)
+    applied = TransformVal(row, text, args.keywords, node, frame, configured)
     operands = args.positional[row.operands :]
     result: Value = UNKNOWN
     for argument in row.functions:

@@ -51,37 +51,44 @@ def kept_positions(applied: TransformVal, func: FuncVal, count: int) -> set[int]
     return kept
 
 
-def refresh(value: Value, level: int) -> Value:
-    """The value as it arrives on the other side of a transform: the same, but created at ``level``."""
-    return _refresh(value, level, {})
+def refresh(value: Value, level: int, *, mapped: bool = False) -> Value:
+    """The value as it arrives on the other side of a transform: the same, but created at ``level``.
+
+    What is ``mapped`` gains or loses axes on the way: the shapes of arrays are not known on the other side.
+    """
+    return _refresh(value, level, {}, mapped)
 
 
-def _refresh(value: Value, level: int, seen: dict[int, Value]) -> Value:
+def _refresh(value: Value, level: int, seen: dict[int, Value], mapped: bool) -> Value:
     if id(value) in seen:
         return seen[id(value)]
     if isinstance(value, Array):
-        return type(value)(level)
+        array = type(value)(level)
+        if not mapped:
+            array.form, array.maker = value.form, value.maker
+        return array
     if isinstance(value, Obj):
         copy = Obj(value.cls, level, value.args, value.node)
         copy.assumed = value.assumed
         copy.training = value.training
         copy.origin = value.origin
+        copy.binds = value.binds
         copy.template = value
         seen[id(value)] = copy
         return copy
     if isinstance(value, Seq):
         fresh = Seq(value.type, (), level, exact=value.exact, node=value.node)
         seen[id(value)] = fresh
-        fresh.items = [_refresh(item, level, seen) for item in value.items]
-        fresh.sure = [_refresh(item, level, seen) for item in value.sure]
+        fresh.items = [_refresh(item, level, seen, mapped) for item in value.items]
+        fresh.sure = [_refresh(item, level, seen, mapped) for item in value.sure]
         return fresh
     if isinstance(value, DictVal):
         table = DictVal((), level, exact=value.exact, node=value.node)
         seen[id(value)] = table
-        table.items = [(key, _refresh(item, level, seen)) for key, item in value.items]
+        table.items = [(key, _refresh(item, level, seen, mapped)) for key, item in value.items]
         return table
     if isinstance(value, StateVal):
         return StateVal(value.of, level, value.wanted)
     if isinstance(value, UnionVal):
-        return join(*(_refresh(option, level, seen) for option in value.options))
+        return join(*(_refresh(option, level, seen, mapped) for option in value.options))
     return value

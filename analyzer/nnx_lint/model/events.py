@@ -19,21 +19,22 @@ An event is published as often as the interpreter passes its place, with what is
 
 from __future__ import annotations
 
+import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import ast
+from nnx_lint.model.callables import BoundMethod, PartialVal, Transformed
+from nnx_lint.model.values import ArrayAttr, ClassVal, Ext, Obj, Unknown
 
-    from nnx_lint.model.callables import Transformed, TransformVal
+if TYPE_CHECKING:
+    from nnx_lint.model.callables import TransformVal
     from nnx_lint.model.classes import UserClass
-    from nnx_lint.model.frames import Frame
+    from nnx_lint.model.frames import Frame, TraceScope
     from nnx_lint.model.modes import Modes
     from nnx_lint.model.values import (
         Assignment,
         Attr,
         DictVal,
-        Obj,
         Seq,
         TagVal,
         Value,
@@ -142,6 +143,48 @@ class Called(Event):
     modes: Modes
     owner: Value | None = None
 
+    @property
+    def subject(self) -> str | None:
+        """What is called, as one key: the canonical name of a library function or class (``nnx.Rngs``), ``class`` for
+        one of the project, a dot and the name of a method (``.train``), known or not, ``()`` for an instance.
+        """
+        func = self.node.func if isinstance(self.node, ast.Call) else None
+        if isinstance(self.callee, Unknown):
+            return f".{func.attr}" if isinstance(func, ast.Attribute) else None
+        return _subject(self.callee)
+
+
+def _subject(callee: Value) -> str | None:
+    if isinstance(callee, Ext):
+        return callee.name.replace("nnx.compat.", "nnx.", 1)
+    if isinstance(callee, ClassVal):
+        return getattr(callee.cls, "canonical", "class")
+    if isinstance(callee, BoundMethod):
+        return f".{callee.name}"
+    if isinstance(callee, PartialVal):
+        return _subject(callee.func)
+    if isinstance(callee, Transformed):
+        return "transformed"
+    if isinstance(callee, ArrayAttr):
+        return f"{callee.owner}[]" if callee.owner else f".{callee.name}"
+    return "()" if isinstance(callee, Obj) else None
+
+
+@dataclass(slots=True)
+class Imported(Event):
+    """An import statement names a package that provides NNX, or something in it."""
+
+
+@dataclass(slots=True)
+class LibraryName(Event):
+    """A name of NNX is read from its namespace, or imported: ``nnx.Linear``, ``from flax.nnx import Linear``.
+
+    ``name`` is the canonical one, ``written`` the last part as it stands in the program.
+    """
+
+    name: str
+    written: str
+
 
 @dataclass(slots=True)
 class Unpacked(Event):
@@ -175,6 +218,38 @@ class TransformApplied(Event):
 
 
 @dataclass(slots=True)
+class Ran(Event):
+    """A function has run under a transform to its end, with this result; ``node`` is the call, where there is one.
+
+    ``args`` are the positional arguments as the caller gave them. What the function names and changes is in ``scope``,
+    what its parameters were bound to in the frame of that.
+    """
+
+    scope: TraceScope
+    args: list[Value | None]
+    result: Value
+
+
+@dataclass(slots=True)
+class VariableWritten(Event):
+    """``variable[key] = value``; ``key`` is ``None`` for a slice. ``name`` is what the program calls the Variable."""
+
+    target: Obj
+    name: str
+    key: Value
+    value: Value
+
+
+@dataclass(slots=True)
+class VariableAttributeSet(Event):
+    """``variable.name = value``, for another name than that of the value; ``action`` is ``set`` or ``deleted``."""
+
+    target: Obj
+    name: str
+    action: str
+
+
+@dataclass(slots=True)
 class Returned(Event):
     """A function returned a value."""
 
@@ -182,8 +257,21 @@ class Returned(Event):
 
 
 @dataclass(slots=True)
+class ContainerUsed(Event):
+    """An ``nnx.List`` or ``nnx.Dict`` is an operand: ``operator`` is the type of the syntax, ``other`` the index or the
+    other operand.
+    """
+
+    container: Obj
+    other: Value
+    operator: type[ast.AST]
+
+
+@dataclass(slots=True)
 class Used(Event):
-    """A value is used as an operand, or an attribute of it is read."""
+    """A value is used as an operand, or an attribute of it is read: ``what`` is the name of the attribute, or one of
+    ``an operator``, ``an index``, ``a comparison``, ``a condition``, ``a key``.
+    """
 
     value: Value
     what: str

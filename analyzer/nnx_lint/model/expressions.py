@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from nnx_lint.model import attributes, events, strings
 from nnx_lint.model.annotations import is_form, is_type
 from nnx_lint.model.callables import FuncVal
+from nnx_lint.model.forms import of_operator
 from nnx_lint.model.modules import Env
 from nnx_lint.model.narrowing import narrow
 from nnx_lint.model.values import (
@@ -71,9 +72,19 @@ def text_of(node: ast.AST) -> str:
 # --------------------------------------------------------------------------------------------------------
 
 
+def _note_capture(frame: Frame, node: ast.expr, value: Value) -> None:
+    """Let the transform that captures an object know that its function names it."""
+    if isinstance(value, Obj) and value.level < frame.level and value.cls.tracked:
+        scope = frame.crossed(value.level)
+        if scope is not None:
+            scope.reads.append((frame, node, value))
+
+
 def _name(interp: Interpreter, frame: Frame, node: ast.Name) -> Value:
     found = frame.env.lookup(node.id)
     if found is not None:
+        if frame.scope:
+            _note_capture(frame, node, found[1])
         return found[1]
     return Ext(f"builtins.{node.id}") if node.id in BUILTINS else UNKNOWN
 
@@ -160,6 +171,8 @@ def _tuple(interp: Interpreter, frame: Frame, node: ast.Tuple) -> Value:
 
 def _set(interp: Interpreter, frame: Frame, node: ast.Set) -> Value:
     values, exact = _elements(interp, frame, node.elts)
+    for element, value in zip(node.elts, values, strict=False):
+        _use(interp, frame, element, value, "a key")
     return Seq("set", values, frame.level, exact=exact, node=node)
 
 
@@ -169,7 +182,7 @@ def _dict(interp: Interpreter, frame: Frame, node: ast.Dict) -> Value:
     for key, value in zip(node.keys, node.values, strict=True):
         held = evaluate(interp, frame, value)
         if key is not None:
-            items.append((evaluate(interp, frame, key), held))
+            items.append((_use(interp, frame, key, evaluate(interp, frame, key), "a key"), held))
         elif isinstance(held, DictVal):
             items.extend(held.items)
             exact = exact and held.exact
@@ -271,6 +284,7 @@ def _binop(interp: Interpreter, frame: Frame, node: ast.BinOp) -> Value:
     for value in (left, right):
         if isinstance(value, TagVal):
             interp.publish(events.Used(frame, node, value, "an operator"))
+    _container(interp, frame, node, left, right, type(node.op))
     return operation(frame, node, left, right)
 
 
@@ -295,7 +309,15 @@ def operation(frame: Frame, node: ast.BinOp, left: Value, right: Value) -> Value
             return Seq(sequence.type, sequence.items, frame.level, exact=False, node=node)
     if isinstance(left, DictVal) and isinstance(right, DictVal) and isinstance(node.op, ast.BitOr):
         return DictVal([*left.items, *right.items], frame.level, exact=left.exact and right.exact, node=node)
-    return binary(left, right, frame.level)
+    return computed(left, node.op, right, frame.level)
+
+
+def computed(left: Value, op: ast.operator, right: Value, level: int) -> Value:
+    """The value of an arithmetic operator, with the form of an array."""
+    value = binary(left, right, level)
+    if isinstance(value, Array):
+        value.form = of_operator(op, left, right)
+    return value
 
 
 def _is_union_of_types(left: Value, right: Value) -> bool:
@@ -303,8 +325,31 @@ def _is_union_of_types(left: Value, right: Value) -> bool:
     return bool(sides) and all(is_type(side) for side in sides)
 
 
+def _use(interp: Interpreter, frame: Frame, node: ast.expr, value: Value, what: str) -> Value:
+    """Tell the rules of a use of a Variable as something that it may not be."""
+    if isinstance(value, Obj) and value.cls.is_variable:
+        interp.publish(events.Used(frame, node, value, what))
+    return value
+
+
+def _container(
+    interp: Interpreter, frame: Frame, node: ast.expr, left: Value, right: Value, how: type[ast.AST]
+) -> None:
+    """Tell the rules of an operation on a container of the library."""
+    for value, other in ((left, right), (right, left)):
+        if isinstance(value, Obj) and (value.cls.derives_from("nnx.List") or value.cls.derives_from("nnx.Dict")):
+            interp.publish(events.ContainerUsed(frame, node, value, other, how))
+            return
+
+
+def condition(interp: Interpreter, frame: Frame, node: ast.expr) -> Value:
+    """The value of an expression whose truth is asked for."""
+    return _use(interp, frame, node, evaluate(interp, frame, node), "a condition")
+
+
 def _unary(interp: Interpreter, frame: Frame, node: ast.UnaryOp) -> Value:
-    value = evaluate(interp, frame, node.operand)
+    asked = isinstance(node.op, ast.Not)
+    value = condition(interp, frame, node.operand) if asked else evaluate(interp, frame, node.operand)
     if isinstance(node.op, ast.Not):
         known = truth(value)
         return Other("a bool") if known is None else Const(not known)
@@ -321,8 +366,8 @@ def _boolop(interp: Interpreter, frame: Frame, node: ast.BoolOp) -> Value:
     results: list[Value] = []
     doubts = frame.doubts
     for operand in node.values:
-        value = evaluate(interp, frame, operand)
         last = operand is node.values[-1]
+        value = evaluate(interp, frame, operand) if last else condition(interp, frame, operand)
         results += [option for option in options(value) if last or truth(option) is not (not ends)]
         if truth(value) is ends:
             break
@@ -334,6 +379,11 @@ def _boolop(interp: Interpreter, frame: Frame, node: ast.BoolOp) -> Value:
 def _compare(interp: Interpreter, frame: Frame, node: ast.Compare) -> Value:
     left = evaluate(interp, frame, node.left)
     rights = [evaluate(interp, frame, item) for item in node.comparators]
+    if len(rights) == 1 and not isinstance(node.ops[0], (ast.Is, ast.IsNot, ast.In, ast.NotIn, ast.Eq)):
+        _use(interp, frame, node.left, left, "a comparison")
+        _use(interp, frame, node.comparators[0], rights[0], "a comparison")
+    if len(rights) == 1:
+        _container(interp, frame, node, left, rights[0], type(node.ops[0]))
     if len(rights) == 1 and isinstance(node.ops[0], (ast.Is, ast.IsNot)):
         return _identity(left, rights[0], isinstance(node.ops[0], ast.Is))
     if isinstance(node.ops[0], (ast.In, ast.NotIn)):
@@ -368,7 +418,7 @@ def truth(value: Value) -> bool | None:
 
 
 def _ifexp(interp: Interpreter, frame: Frame, node: ast.IfExp) -> Value:
-    known = truth(evaluate(interp, frame, node.test))
+    known = truth(condition(interp, frame, node.test))
     if known is not None:
         return evaluate(interp, frame, node.body if known else node.orelse)
     before = dict(frame.env.names)
@@ -412,7 +462,11 @@ def _yield(interp: Interpreter, frame: Frame, node: ast.Yield | ast.YieldFrom | 
 
 
 def _attribute(interp: Interpreter, frame: Frame, node: ast.Attribute) -> Value:
-    return attributes.get_attribute(interp, frame, evaluate(interp, frame, node.value), node.attr, node)
+    owner = evaluate(interp, frame, node.value)
+    value = attributes.get_attribute(interp, frame, owner, node.attr, node)
+    if frame.scope and not (isinstance(owner, Obj) and owner.cls.tracked):
+        _note_capture(frame, node, value)
+    return value
 
 
 def _subscript(interp: Interpreter, frame: Frame, node: ast.Subscript) -> Value:
@@ -427,8 +481,12 @@ def _subscript(interp: Interpreter, frame: Frame, node: ast.Subscript) -> Value:
     if is_form(value):
         return TypeVal(node, frame.module, frame.env)
     named = isinstance(key, Const) and isinstance(key.value, str)
-    if isinstance(value, TagVal) or (isinstance(value, Seq) and named):
+    if isinstance(value, TagVal) or (isinstance(value, Seq) and (named or value.type == "FlatState")):
         interp.publish(events.Used(frame, node, value, "an index"))
+    if isinstance(key, Const) and key.value is ...:
+        _use(interp, frame, node, value, "an index")
+    if key is not None:
+        _container(interp, frame, node, value, UNKNOWN if isinstance(key, Obj) else key, ast.Subscript)
     return item(value, key, frame.level)
 
 

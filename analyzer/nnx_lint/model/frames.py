@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from nnx_lint.model.callables import FuncVal, TransformVal
     from nnx_lint.model.classes import ClassBase
     from nnx_lint.model.effects import Summary
+    from nnx_lint.model.events import Mutated
     from nnx_lint.model.modules import Env, Module
     from nnx_lint.model.values import (
         Obj,
@@ -17,20 +18,28 @@ if TYPE_CHECKING:
     from nnx_rules.transforms import Transform
 
 
+ROUND = -1
+"""The arm of a loop that is its body: what stands in it may follow what comes after it."""
+
+
 class TraceScope:
     """A transform that is running: objects of a lower level than ``level`` are captured by its function.
 
     ``held`` are captured objects that the function brings along without naming them in a scope, each with how: the
     instance that is itself ``transformed``, that of a ``bound`` method, an argument of a ``partial``.
+    ``reads`` are captured objects that the function names, each with the frame and the expression, ``changes`` what it
+    changes.
     """
 
-    __slots__ = ("applied", "frame", "held", "level")
+    __slots__ = ("applied", "changes", "frame", "held", "level", "reads")
 
     def __init__(self, applied: TransformVal, level: int, held: tuple[tuple[Value, str], ...] = ()) -> None:
         self.applied = applied
         self.level = level
         self.held = held
         self.frame: Frame | None = None
+        self.reads: list[tuple[Frame, ast.expr, Obj]] = []
+        self.changes: list[Mutated] = []
 
     @property
     def row(self) -> Transform:
@@ -52,10 +61,11 @@ class Frame:
     ``doubts`` counts the reasons why the present statement may not run although the function does (a condition that is
     not known, an early return); ``exits`` the returns, breaks and continues seen so far.
     ``for_checkers`` says that the present statement is for type checkers only.
+    ``discards`` is the expression of the present statement, where that is an expression.
     ``branches`` are the arms of ``if``, ``try`` and the like that lead to the present statement, outermost first, as
     (node id, arm) pairs. ``call`` is the call expression in the caller that made this frame, ``None`` for entries;
     ``scope`` is the innermost trace scope. ``summary`` is that of a function that runs on its own, ``given`` what its
-    parameters were bound to.
+    parameters were bound to, of one under a transform too.
     """
 
     __slots__ = (
@@ -65,6 +75,7 @@ class Frame:
         "caller",
         "cls",
         "depth",
+        "discards",
         "doubts",
         "env",
         "exits",
@@ -112,6 +123,7 @@ class Frame:
         self.doubts = 0
         self.for_checkers = False
         self.exits = 0
+        self.discards: ast.expr | None = None
         self.yielded: list[Value] = []
         self.initializing: Obj | None = caller.initializing if caller is not None else None
 

@@ -11,6 +11,7 @@ import ast
 import functools
 from typing import TYPE_CHECKING
 
+from nnx_lint.model import events
 from nnx_lint.model.classes import library_class
 from nnx_lint.model.frames import Frame
 from nnx_lint.model.heap import touch
@@ -104,6 +105,8 @@ VERSIONS = frozenset({"flax.__version__", "jax.__version__", "jax.__version_info
 
 def execute(interp: Interpreter, frame: Frame, node: ast.Import | ast.ImportFrom) -> None:
     """Bind the names of an import statement."""
+    if any(name.partition(".")[0] in PROVIDING for name in _imported(node)):
+        interp.publish(events.Imported(frame, node))
     if frame.for_checkers and frame.env is frame.module.env and _names_project(interp, frame.module, node):
         frame.module.postponed.append(node)
         for alias in node.names:
@@ -113,6 +116,13 @@ def execute(interp: Interpreter, frame: Frame, node: ast.Import | ast.ImportFrom
             _import(interp, frame, alias)
     else:
         _import_from(interp, frame, node)
+
+
+def _imported(node: ast.Import | ast.ImportFrom) -> list[str]:
+    """The modules that an import statement names."""
+    if isinstance(node, ast.ImportFrom):
+        return [node.module] if node.module and not node.level else []
+    return [alias.name for alias in node.names]
 
 
 def _names_project(interp: Interpreter, importer: Module, node: ast.Import | ast.ImportFrom) -> bool:
@@ -218,6 +228,8 @@ def _member(
 ) -> Value:
     """What ``from origin import attribute as name`` binds."""
     if origin is None:
+        if not node.level and canonical(node.module or "", frame.module) == "nnx":
+            interp.publish(events.LibraryName(frame, node, f"nnx.{attribute}", attribute))
         return UNKNOWN if node.level else library_value(f"{node.module}.{attribute}", frame.module)
     interp.load(origin)
     value = module_attribute(interp, origin, attribute)

@@ -29,10 +29,13 @@ from nnx_lint.model.modules import Env
 from nnx_lint.model.values import (
     NONE,
     UNKNOWN,
+    Array,
     ClassVal,
     Const,
     DictVal,
     Obj,
+    Other,
+    ParameterNumber,
     ParameterVal,
     Seq,
     Unknown,
@@ -58,6 +61,9 @@ STEPS_PER_MODULE = 120_000
 
 MAX_DEPTH_ON_HOST = 1
 """How deep calls are followed outside of traces and constructors, within the module; summaries say the rest."""
+
+MAX_DEPTH_WITH_SHAPES = 4
+"""The same for calls that hand over arrays of which something is known: they go through the layers of a model."""
 
 MAX_ABROAD_IN_CONSTRUCTION = 1
 """How deep a constructor's calls into other modules are followed, besides those of the object's own methods."""
@@ -134,8 +140,10 @@ class Interpreter:
         """
         if module.body is None:
             module.body = inner = type(self)(self.project, self.project.listen(), module)
+            self.project.evaluations.append(inner)
             module.born = inner.heap
             with inner.evaluating():
+                inner.modes = inner.modes._replace(mesh=modes.NO_MESH)
                 inner.block(Frame(module, module.env), module.source.tree.body)
                 imports.import_postponed(inner, module)
             imports.settle(module)
@@ -152,6 +160,7 @@ class Interpreter:
 
         if cls.model is None:
             inner = cls.modelled = Interpreter(self.project, self.project.listen(), cls.module)
+            self.project.evaluations.append(inner)
             if self.publish is _ignore and cls.born is self.heap:
                 inner.publish = _ignore  # code that is meant to fail makes the class, and the only instance
             with inner.evaluating():
@@ -219,6 +228,7 @@ class Interpreter:
     def run_pending(self) -> None:
         """Run the entries of all functions that the module defines, transformed ones under their transform."""
         while self.classes or self.functions or self.transforms:
+            self.project.pause()
             if self.classes:
                 self.model(self.classes.pop(0))
             # Functions first: one may call a transformed function with arguments that are known, or in a mode.
@@ -320,6 +330,8 @@ class Interpreter:
             return default
         if parameter.annotation is not None:
             annotated = expressions.annotation_value(self, frame, parameter.annotation)
+            if type(annotated) is Other:
+                annotated = ParameterNumber(parameter.arg)
             return annotated if default is None else join(annotated, default)
         optional = isinstance(default, Const) and default.value is None
         if (default is None or optional) and self.takes_streams(func, parameter.arg, frame):
@@ -401,7 +413,8 @@ class Interpreter:
         elif any(isinstance(value, CALLABLES) for value in (*args, *keywords.values())):
             far = inner.abroad > MAX_ABROAD_WITH_FUNCTIONS  # it may apply a transform to what it is given
         else:
-            far = abroad or frame.depth >= MAX_DEPTH_ON_HOST
+            shaped = any(isinstance(value, Array) and value.form is not None for value in args)
+            far = frame.depth >= MAX_DEPTH_WITH_SHAPES if shaped else abroad or frame.depth >= MAX_DEPTH_ON_HOST
         limited = (limited and scope is None and not constructing) or far
         if frame.depth >= MAX_DEPTH or limited or self.active(frame, func):
             if constructing and isinstance(receiver, Obj):
@@ -414,10 +427,13 @@ class Interpreter:
         elif frame.scope and frame.scope[-1].frame is frame and is_wrapper_of(frame.func, func):
             frame.scope[-1].frame = inner  # a wrapper stands for what it wraps
         self.bind(inner, func, given, keywords)
+        if inner.scope and inner.scope[-1].frame is inner:
+            inner.given = dict(inner.env.names)
         return self.body(inner, func)
 
     def summarised(self, frame: Frame, func: FuncVal, args: list[Value | None], keywords: dict[str, Value]) -> Value:
         """A call of a function whose body is not executed for it, in the frame in which it would have been."""
+        self.modes = self.modes._replace(mesh=None)  # it may set one
         names = (parameter.arg for parameter in (*func.node.args.posonlyargs, *func.node.args.args))
         given = dict(zip(names, (value if value is not None else UNKNOWN for value in args), strict=False)) | keywords
         self.enter_now(frame, func)
@@ -441,6 +457,7 @@ class Interpreter:
         inner = functions.get(func.key)
         if inner is None:
             inner = functions[func.key] = Interpreter(self.project, _ignore, func.module)
+            self.project.evaluations.append(inner)
             with inner.evaluating():
                 inner.enter(func, Frame(func.module, func.module.env))
             if inner.partial is not None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from nnx_lint.model import attributes, events, modes, python
+from nnx_lint.model import attributes, events, forms, modes, python
 from nnx_lint.model.arrays import array_call
 from nnx_lint.model.callables import BoundMethod, FuncVal, PartialVal, TransformVal
 from nnx_lint.model.classes import LibClass, UserClass, library_class
 from nnx_lint.model.crossing import refresh
 from nnx_lint.model.expressions import element_of, text_of
 from nnx_lint.model.heap import touch
+from nnx_lint.model.imports import LIBRARIES
 from nnx_lint.model.leaves import forget_variables
 from nnx_lint.model.members import fill_container
 from nnx_lint.model.strings import formatted
@@ -22,6 +23,7 @@ from nnx_lint.model.values import (
     Array,
     ClassVal,
     Const,
+    DictVal,
     Ext,
     FieldVal,
     GraphDefVal,
@@ -34,6 +36,7 @@ from nnx_lint.model.values import (
 )
 from nnx_rules import api, transforms
 from nnx_rules.attributes import Tag
+from nnx_rules.versions import MODULE_METHODS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -59,6 +62,7 @@ def library_member(obj: Obj, name: str) -> Value:
     if any(member.path == (name,) for spec in specs for member in spec.members or ()):
         return UNKNOWN  # the options that decide whether it is there are not known
     known = isinstance(obj.cls, LibClass) or name in {"__call__", "__setattr__"} or effect_of(obj, name) is not None
+    known = known or (name in MODULE_METHODS and obj.cls.derives_from("nnx.Module"))
     return BoundMethod(obj, name) if known or obj.cls.library in OPEN_FACES else UNKNOWN
 
 
@@ -153,10 +157,14 @@ def call_library_object(
             held = library_elements(layers.value)
             for item in held.items if held is not None else ():
                 invoke(interp, frame, item, args, node, name)
-        return UNKNOWN
     if obj.cls.is_variable:
         return UNKNOWN
-    return Array(frame.level) if library.spec is not None and library.name in ARRAY_LAYERS else UNKNOWN
+    form = forms.result(obj, args.get(0)) if not args.starred else None
+    if form is None and (library.spec is None or library.name not in ARRAY_LAYERS):
+        return UNKNOWN
+    result = Array(frame.level, form)
+    result.maker = (name, frame.module, node)
+    return result
 
 
 def _keyword_text(node: ast.AST, name: str) -> str:
@@ -215,6 +223,7 @@ def call_library_method(
     text = name.rpartition(".")[0] or name
     if receiver.cls.is_variable:
         if method.name in api.VARIABLE_WRITES:
+            attributes.forget_form(receiver)
             attributes.mutate(interp, frame, receiver, text, f"`.{method.name}(...)`", "write", node)
             return UNKNOWN
         return attributes.variable_value(receiver) if method.name == "get_value" else UNKNOWN
@@ -312,6 +321,11 @@ def call_library(interp: Interpreter, frame: Frame, callee: Ext, args: Arguments
     row = transforms.find(canonical)
     if row is not None:
         return _transform(interp, frame, row, canonical, args, node, name)
+    if canonical in modes.MESHES:
+        return modes.mesh(args.get(modes.MESHES[canonical], "axis_names")) or UNKNOWN
+    if canonical in modes.MESH_SETTERS or canonical in modes.MESH_CHANGERS:
+        interp.modes = modes.with_mesh(interp.modes, args.get(0) if canonical in modes.MESH_SETTERS else None)
+        return UNKNOWN
     if canonical in modes.SETTERS:
         interp.modes = modes.changed(interp.modes, canonical, args.get(0))
         return UNKNOWN
@@ -323,7 +337,9 @@ def call_library(interp: Interpreter, frame: Frame, callee: Ext, args: Arguments
         return UNKNOWN
     if canonical in api.FILTER_CLASSES or canonical in api.FILTER_MAPPINGS:
         return FilterVal(canonical, args, frame.module, node)
-    return array_call(canonical, args, frame.level)
+    if canonical.partition(".")[0] not in LIBRARIES | {"nnx"}:
+        interp.modes = interp.modes._replace(mesh=None)  # who knows what it sets
+    return forms.with_form(canonical, args, array_call(canonical, args, frame.level))
 
 
 class FilterVal(Value):
@@ -356,7 +372,7 @@ def _transform(
     func = args.get(argument.position, argument.keyword)
     options = {key: value for key, value in args.keywords.items() if key != argument.keyword}
     configured = modes.of_transform(canonical, args.keywords, interp.modes)
-    applied = TransformVal(row, name, options, node, frame.module, configured)
+    applied = TransformVal(row, name, options, node, frame, configured)
     if func is None:
         return applied if not args.positional else UNKNOWN
     where = args.node_of(argument.position, argument.keyword) or node
@@ -426,6 +442,39 @@ def shared_out(of: Value, filters: Sequence[Value | None], frame: Frame) -> Valu
     return states[0] if len(states) == 1 else Seq("tuple", states, frame.level)
 
 
+def _diff_state(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
+    return FilterVal("nnx.DiffState", args, frame.module, node)
+
+
+class ShardedInit(Value):
+    """An initializer that gives its Variable a sharding."""
+
+    __slots__ = ("sharding",)
+    kind = Const.kind
+
+    def __init__(self, sharding: Value) -> None:
+        self.sharding = sharding
+
+
+def _with_partitioning(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
+    sharding = args.get(1, "sharding")
+    own = sharding is None or not args.keywords.keys() <= {"initializer", "sharding"}
+    return UNKNOWN if sharding is None or own else ShardedInit(sharding)
+
+
+def _prefix(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
+    return FilterVal("nnx.prefix", args, frame.module, node)
+
+
+def _flat_state(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
+    return Seq("FlatState", [UNKNOWN], frame.level, exact=False, node=node)
+
+
+def _written_state(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
+    given = args.get(0)
+    return StateVal(given, frame.level) if isinstance(given, DictVal) else UNKNOWN
+
+
 def _states(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
     """Functions that share out a State; what else they are given is not known to be one."""
     return _state(interp, frame, args, node, name) if isinstance(args.get(0), StateVal) else UNKNOWN
@@ -466,12 +515,14 @@ def _merge(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, na
     if not isinstance(graphdef, GraphDefVal):
         return UNKNOWN
     of = present(graphdef.of)
-    if not isinstance(of, Obj):
+    several = isinstance(of, Seq) and of.exact and all(isinstance(item, Obj) for item in of.items)
+    if not isinstance(of, Obj) and not several:
         return UNKNOWN
     merged = refresh(of, frame.level)
-    if isinstance(merged, Obj):
-        merged.origin = (frame.module, node)
-        merged.leaf_level, merged.leaf_params = _merged_level(frame, args)
+    for item in merged.items if isinstance(merged, Seq) else [merged]:
+        if isinstance(item, Obj):
+            item.origin = (frame.module, node)
+            item.leaf_level, item.leaf_params = _merged_level(frame, args)
     return merged
 
 
@@ -531,6 +582,11 @@ def _dataclass_container(interp: Interpreter, frame: Frame, args: Arguments, nod
 
 HANDLERS: dict[str, Handler] = {
     **python.HANDLERS,
+    "nnx.DiffState": _diff_state,
+    "nnx.prefix": _prefix,
+    "nnx.to_flat_state": _flat_state,
+    "nnx.State": _written_state,
+    "nnx.with_partitioning": _with_partitioning,
     "nnx.data": _tag(Tag.DATA),
     "nnx.static": _tag(Tag.STATIC),
     "dataclasses.field": _field,

@@ -14,20 +14,24 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from nnx_lint.model.values import Const
+from nnx_lint.model.values import Const, Seq, Value
+from nnx_rules.attributes import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from nnx_lint.model.modules import Module
-    from nnx_lint.model.values import Value
 
 
 class Modes(NamedTuple):
-    """The modes of a transform, or the configured ones."""
+    """The modes of a transform, or the configured ones.
+
+    ``mesh`` are the names of the axes of the mesh that is set, ``()`` for none; it is ``None`` where that is not known.
+    """
 
     graph: bool | None
     updates: bool | None
+    mesh: tuple[str, ...] | None = None
 
     @property
     def writes_back(self) -> bool:
@@ -39,6 +43,8 @@ CONFIGURED = Modes(graph=True, updates=True)
 """What NNX does if nobody says otherwise."""
 
 UNSETTLED = Modes(graph=None, updates=None)
+
+NO_MESH: tuple[str, ...] = ()
 
 SETTERS = {"nnx.set_graph_mode": "graph", "nnx.set_graph_updates": "updates"}
 """The functions that change the configuration, with what they change."""
@@ -55,7 +61,8 @@ def at_entry(module: Module | None) -> Modes:
 
 def changed(configured: Modes, setter: str, value: Value | None) -> Modes:
     """The configuration after a call of one of the setters."""
-    return configured._replace(**{SETTERS[setter]: _flag(value)})
+    flag = _flag(value)
+    return configured._replace(graph=flag) if SETTERS[setter] == "graph" else configured._replace(updates=flag)
 
 
 def of_transform(name: str, keywords: Mapping[str, Value], configured: Modes) -> Modes:
@@ -64,10 +71,45 @@ def of_transform(name: str, keywords: Mapping[str, Value], configured: Modes) ->
         return CONFIGURED
     if "**" in keywords:
         return UNSETTLED
-    return Modes(*(_chosen(keywords.get(option), default) for option, default in zip(OPTIONS, configured, strict=True)))
+    return configured._replace(
+        graph=_chosen(keywords.get("graph"), configured.graph),
+        updates=_chosen(keywords.get("graph_updates"), configured.updates),
+    )
 
 
-OPTIONS = ("graph", "graph_updates")
+class MeshVal(Value):
+    """A mesh of devices, by the names of its axes."""
+
+    __slots__ = ("axes",)
+    kind = Kind.OTHER
+
+    def __init__(self, axes: tuple[str, ...]) -> None:
+        self.axes = axes
+
+
+MESHES = {"jax.make_mesh": 1, "jax.sharding.Mesh": 1}
+"""What makes a mesh, with the position of the names of its axes."""
+
+MESH_SETTERS = frozenset({"jax.set_mesh", "jax.sharding.set_mesh", "jax.sharding.use_mesh"})
+"""What sets the mesh, for a block or from there on."""
+
+MESH_CHANGERS = frozenset({"nnx.use_eager_sharding", "nnx.logical_axis_rules", "nnx.spmd.logical_axis_rules"})
+"""What else decides what a sharding means."""
+
+
+def mesh(names: Value | None) -> MeshVal | None:
+    """The mesh with these names of axes, where all of them are literals."""
+    if isinstance(names, Const) and isinstance(names.value, str):
+        return MeshVal((names.value,))
+    if not isinstance(names, Seq) or not names.exact:
+        return None
+    axes = [item.value for item in names.items if isinstance(item, Const) and isinstance(item.value, str)]
+    return MeshVal(tuple(axes)) if len(axes) == len(names.items) else None
+
+
+def with_mesh(configured: Modes, given: Value | None) -> Modes:
+    """The configuration after a mesh was set."""
+    return configured._replace(mesh=given.axes if isinstance(given, MeshVal) else None)
 
 
 def _chosen(given: Value | None, configured: bool | None) -> bool | None:

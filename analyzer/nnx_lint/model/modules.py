@@ -18,7 +18,7 @@ from nnx_lint.model.layout import Layout, Place
 from nnx_lint.source import SourceError, SourceFile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 
     from nnx_lint.model.callables import FuncVal
     from nnx_lint.model.events import Event
@@ -95,7 +95,8 @@ class Project:
 
     ``roots`` are the paths that the user named: no source tree reaches above them. ``listen`` makes the listener of a
     new evaluation; ``running`` are the evaluations that go on, outermost first, ``modelling`` the classes whose models
-    are being made, ``bases`` the files to check by the last names of the bases of their classes.
+    are being made, ``bases`` the files to check by the last names of the bases of their classes, ``evaluations`` all
+    that modules hold on to. ``pause`` is called between functions, by a raise of which an analysis is given up.
     """
 
     def __init__(self, sources: Mapping[str, SourceFile], roots: Iterable[str] = ()) -> None:
@@ -103,6 +104,8 @@ class Project:
         self.running: list[Interpreter] = []
         self.modelling: set[ast.ClassDef] = set()
         self.functions: dict[object, Interpreter] = {}
+        self.evaluations: list[Interpreter] = []
+        self.pause: Callable[[], None] = _go_on
         self.knotted = False
         self.bases: Mapping[str, Sequence[str]] = {}
         self.layout = Layout(sources, roots)
@@ -157,6 +160,28 @@ class Project:
             self.running[-1].heirs |= names_asked
         return heirs
 
+    def forget(self, paths: Iterable[str], bases: Set[str] = frozenset()) -> set[str]:
+        """Forget some modules and all that follows from them; returns the paths of the modules that are gone.
+
+        ``bases`` are names of classes whose heirs may be others now. A module goes if any of its evaluations looked at
+        one that goes, so what stays holds nothing of what is gone.
+        """
+        gone = {id(module) for path in paths if (module := self._by_path.get(os.path.abspath(path))) is not None}
+        if bases:
+            self._heirs.clear()
+            gone.update(id(each.module) for each in self.evaluations if not bases.isdisjoint(each.heirs))
+        left = self.evaluations
+        while doomed := [each for each in left if any(id(used.module) in gone for used in each.used)]:
+            gone.update(id(each.module) for each in doomed)
+            left = [each for each in left if id(each.module) not in gone]
+        names = {path for path, module in self._by_path.items() if id(module) in gone}
+        unread = {path for path, module in self._by_path.items() if module is None}
+        for path in names | unread:
+            del self._by_path[path]
+        self.evaluations = [each for each in self.evaluations if id(each.module) not in gone]
+        self.functions = {key: each for key, each in self.functions.items() if id(each.module) not in gone}
+        return names
+
     def note_partial(self, inner: Interpreter | None) -> None:
         """Note that all that was started within an evaluation which goes on has seen a part of its result."""
         if inner in self.running:
@@ -196,6 +221,10 @@ def _last_name(base: ast.expr) -> str | None:
     while isinstance(base, (ast.Subscript, ast.Call)):
         base = base.value if isinstance(base, ast.Subscript) else base.func
     return base.attr if isinstance(base, ast.Attribute) else base.id if isinstance(base, ast.Name) else None
+
+
+def _go_on() -> None:
+    """Never give up."""
 
 
 def _ignore(event: Event) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from nnx_lint.model import attributes, blanks, definitions, events, expressions, imports, narrowing, shims
 from nnx_lint.model.callables import ContextVal, FuncVal
 from nnx_lint.model.expressions import evaluate
+from nnx_lint.model.frames import ROUND
 from nnx_lint.model.heap import touch
 from nnx_lint.model.values import (
     NONE,
@@ -22,6 +23,7 @@ from nnx_lint.model.values import (
     Unknown,
     Value,
     join,
+    options,
     present,
 )
 from nnx_lint.syntax import Blank
@@ -131,12 +133,13 @@ def _aug_assign(interp: Interpreter, frame: Frame, node: ast.AugAssign) -> bool:
     if isinstance(held, Obj) and held.cls.derives_from("nnx.List"):
         attributes.mutate(interp, frame, held, expressions.text_of(node.target), "`+=`", "write", node)
         return False
-    value = expressions.binary(current, operand, frame.level)
+    value = expressions.computed(current, node.op, operand, frame.level)
     assign(interp, frame, node.target, value, None, node)
     return False
 
 
 def _expr(interp: Interpreter, frame: Frame, node: ast.Expr) -> bool:
+    frame.discards = node.value
     evaluate(interp, frame, node.value)
     return False
 
@@ -166,7 +169,7 @@ def _end(interp: Interpreter, frame: Frame, node: ast.stmt) -> bool:
 
 
 def _if(interp: Interpreter, frame: Frame, node: ast.If) -> bool:
-    test = evaluate(interp, frame, node.test)
+    test = expressions.condition(interp, frame, node.test)
     for_checkers = shims.for_checkers(_tested(interp, frame, node.test), node.test)
     if for_checkers is not None:
         arms = (lambda: interp.block(frame, node.body), lambda: interp.block(frame, node.orelse))
@@ -251,10 +254,13 @@ def _loop(interp: Interpreter, frame: Frame, node: ast.stmt, body: list[ast.stmt
     started: dict[str, Value] = {}
 
     def once() -> bool:
+        frame.branches = (*frame.branches[:-1], (id(node), ROUND))
         names = frame.env.names
         for name in assigned & names.keys():
-            if isinstance(names[name], STEADY):
-                started[name] = names[name]
+            if isinstance(value := names[name], STEADY):
+                started[name] = value
+                if isinstance(value, Array) and value.form is not None:
+                    names[name] = type(value)(value.level)  # a later round may start with another shape
             else:
                 names[name] = UNKNOWN
         bind()
@@ -280,6 +286,11 @@ def _alike(before: Value, after: Value) -> bool:
         return isinstance(after, Array) and before.level == after.level
     if isinstance(before, Obj):
         return isinstance(after, Obj) and before.cls is after.cls and before.level == after.level
+    if isinstance(before, StateVal):
+        return all(
+            isinstance(option, StateVal) and before.of is option.of and before.level == option.level
+            for option in options(after)
+        )
     return before is after or (type(before) is type(after) and isinstance(before, (Seq, DictVal)))
 
 
@@ -321,7 +332,7 @@ def _for(interp: Interpreter, frame: Frame, node: ast.For | ast.AsyncFor) -> boo
 
 def _while(interp: Interpreter, frame: Frame, node: ast.While) -> bool:
     def begin() -> None:
-        evaluate(interp, frame, node.test)
+        expressions.condition(interp, frame, node.test)
         narrowing.narrow(interp, frame, node.test, True)
 
     _loop(interp, frame, node, node.body, begin)
@@ -337,8 +348,11 @@ def _with(interp: Interpreter, frame: Frame, node: ast.With | ast.AsyncWith) -> 
 
 def _managed(interp: Interpreter, frame: Frame, node: ast.With | ast.AsyncWith) -> bool:
     for item in node.items:
+        configured = interp.modes
         value = evaluate(interp, frame, item.context_expr)
         entered = _entered(interp, frame, value, item.context_expr)
+        if isinstance(value, (ContextVal, Obj, Unknown)) and interp.modes is configured:
+            interp.modes = interp.modes._replace(mesh=None)  # it may set one
         if item.optional_vars is not None:
             assign(interp, frame, item.optional_vars, entered, None, node)
     if any(_expects_error(interp, frame, item.context_expr) for item in node.items):
@@ -496,7 +510,7 @@ def _type_alias(interp: Interpreter, frame: Frame, node: ast.AST) -> bool:
 
 
 def _assert(interp: Interpreter, frame: Frame, node: ast.Assert) -> bool:
-    evaluate(interp, frame, node.test)
+    expressions.condition(interp, frame, node.test)
     narrowing.narrow(interp, frame, node.test, True)
     return False
 

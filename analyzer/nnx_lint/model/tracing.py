@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from nnx_lint.model.callables import BoundMethod, FuncVal, PartialVal, Transformed
 from nnx_lint.model.classes import UserClass
 from nnx_lint.model.crossing import kept_positions, refresh
+from nnx_lint.model.events import Ran
 from nnx_lint.model.frames import Frame, TraceScope
 from nnx_lint.model.modules import Env
 from nnx_lint.model.values import UNKNOWN, AliasVal, ClassVal, Obj, Value
@@ -76,18 +77,22 @@ def run_under(
     level = frame.level + 1
     shift = 0 if receiver is None else 1
     kept = kept_positions(applied, func, len(args) + shift)
+    mapped = not applied.row.keeps_shapes
     if receiver is not None and 0 not in kept:
         receiver = refresh(receiver, level)
     fresh = [
-        value if value is None or position + shift in kept else refresh(value, level)
+        value if value is None or position + shift in kept else refresh(value, level, mapped=mapped)
         for position, value in enumerate(args)
     ]
-    fresh_named = {name: refresh(value, level) for name, value in keywords.items()}
+    fresh_named = {name: refresh(value, level, mapped=mapped) for name, value in keywords.items()}
     scope = TraceScope(applied, level, tuple(held))
     first = instance if instance is not None else receiver
-    return interp.call_function(
+    result = interp.call_function(
         frame, func, [*bound, *fresh], {**named, **fresh_named}, node, receiver=first, level=level, scope=scope
     )
+    if scope.frame is not None:
+        interp.publish(Ran(frame, node or applied.node, scope, [*bound, *args], result))
+    return result
 
 
 def construct_mapped(
@@ -130,4 +135,6 @@ def run_native(
     )
     scope.frame = inner
     name = f"it.{func.name}" if isinstance(func, BoundMethod) else "it"
-    return invoke(interp, inner, func, Arguments(applied.node, args, keywords, []), applied.node, name)
+    result = invoke(interp, inner, func, Arguments(applied.node, args, keywords, []), applied.node, name)
+    interp.publish(Ran(frame, applied.node, scope, args, result))
+    return result

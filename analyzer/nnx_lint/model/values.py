@@ -18,11 +18,12 @@ from nnx_rules.attributes import DATA_KINDS, Kind, Status, Tag, ValueFacts
 
 if TYPE_CHECKING:
     import ast
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from nnx_lint.model.classes import ClassBase
     from nnx_lint.model.modules import Env, Module
     from nnx_rules.registry import Rule
+    from nnx_rules.shapes import Form
 
 MAX_NESTING = 8
 """How deep containers are looked into: a list may hold itself, and the same list many times over."""
@@ -63,6 +64,15 @@ class ParameterVal(Unknown):
         self.required = required
 
 
+class GradientVal(Unknown):
+    """What a derivative of a function is with respect to a value of which nothing is known."""
+
+    __slots__ = ("of",)
+
+    def __init__(self, of: Value) -> None:
+        self.of = of
+
+
 class Const(Value):
     """A literal: number, string, bool, ``None``, ``...``."""
 
@@ -92,6 +102,16 @@ class Other(Value):
         return self.what
 
 
+class ParameterNumber(Other):
+    """A number or another plain value that a caller gives for the parameter of this name."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        super().__init__("a plain value")
+        self.name = name
+
+
 NUMBER = Other("a number")
 SHAPE = Other("a tuple of numbers")
 STRING = Other("a string")
@@ -115,13 +135,19 @@ def is_version(value: Value) -> bool:
 
 
 class Array(Value):
-    """A jax or numpy array, a tracer or a PRNG key."""
+    """A jax or numpy array, a tracer or a PRNG key.
 
-    __slots__ = ("level",)
+    ``form`` is what is known of its shape and dtype, ``maker`` the layer that computed it: how the program names that,
+    and where.
+    """
+
+    __slots__ = ("form", "level", "maker")
     kind = Kind.ARRAY
 
-    def __init__(self, level: int = 0) -> None:
+    def __init__(self, level: int = 0, form: Form | None = None) -> None:
         self.level = level
+        self.form = form
+        self.maker: tuple[str, Module, ast.AST] | None = None
 
     def describe(self) -> str:
         return "an array"
@@ -136,9 +162,12 @@ class HostArray(Array):
 class ArrayAttr(Value):
     """A method of an array (``host``: of a numpy array), its ``.at``, or a method of that (``owner`` is "at")."""
 
-    __slots__ = ("host", "level", "name", "owner")
+    __slots__ = ("array", "host", "level", "name", "owner")
 
-    def __init__(self, level: int, name: str, *, host: bool = False, owner: str = "") -> None:
+    def __init__(
+        self, level: int, name: str, *, host: bool = False, owner: str = "", array: Array | None = None
+    ) -> None:
+        self.array = array
         self.level = level
         self.name = name
         self.host = host
@@ -276,7 +305,8 @@ class Obj(Value):
     annotation vouches for it: a test may pass a mock there. ``training`` is the mode of its layers: as they were
     constructed (``True``), switched to evaluation (``False``), or not known. ``leaf_level`` is the level of its
     Variables where it differs from the object's own (after a merge without a copy), that of its Params only with
-    ``leaf_params``; ``origin`` the place that made it. ``bare`` says that only ``__new__`` has run.
+    ``leaf_params``; ``origin`` the place that made it. ``bare`` says that only ``__new__`` has run. ``binds`` are the
+    arguments, by parameter, of the constructor that made it: among ``args`` may be such parameters.
     """
 
     __slots__ = (
@@ -284,6 +314,7 @@ class Obj(Value):
         "assumed",
         "attrs",
         "bare",
+        "binds",
         "born",
         "cls",
         "constructing",
@@ -306,6 +337,7 @@ class Obj(Value):
         self.node = node
         self.attrs: dict[str, Attr] = {}
         self.bare = False
+        self.binds: Mapping[str, Value] | None = None
         self.constructing = False
         self.assumed = False
         self.template: Obj | None = None
@@ -581,8 +613,15 @@ def join(*values: Value) -> Value:
         for option in value.options if isinstance(value, UnionVal) else (value,):
             if isinstance(option, Unknown):
                 return UNKNOWN
-            if not any(same(option, known) for known in options):
+            known = next((known for known in options if same(option, known)), None)
+            if known is None:
                 options.append(option)
+            elif isinstance(known, Array) and isinstance(option, Array) and known.form != option.form:
+                options[options.index(known)] = type(known)(known.level)  # either of two arrays: neither form is sure
+            elif isinstance(known, ParameterNumber) and not (
+                isinstance(option, ParameterNumber) and option.name == known.name
+            ):
+                options[options.index(known)] = Other("a plain value")
             if len(options) > MAX_UNION:
                 return UNKNOWN
     if len(options) == 1:
@@ -595,7 +634,8 @@ def same(left: Value, right: Value) -> bool:
     if left is right:
         return True
     if type(left) is not type(right):
-        return False
+        plain = isinstance(left, Other) and isinstance(right, Other)
+        return plain and (isinstance(left, ParameterNumber) or isinstance(right, ParameterNumber))
     if isinstance(left, Const) and isinstance(right, Const):
         return type(left.value) is type(right.value) and left.value == right.value
     if isinstance(left, Ext) and isinstance(right, Ext):

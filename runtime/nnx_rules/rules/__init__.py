@@ -9,19 +9,46 @@ name, ``path`` an attribute or leaf as it is reached in Python, ``value`` a desc
 from nnx_rules.registry import Registry
 from nnx_rules.rules import (
     attributes,
+    autodiff,
+    checkpoints,
     comments,
+    construction,
+    costs,
     dataclasses,
     filters,
     graphs,
+    intermediates,
     modules,
     rngs,
     traces,
     training,
     transforms,
+    updates,
+    variables,
+    versions,
 )
 
 REGISTRY = Registry()
 
-for _family in (comments, attributes, dataclasses, traces, filters, graphs, transforms, rngs, modules, training):
+for _family in (
+    comments,
+    attributes,
+    dataclasses,
+    traces,
+    updates,
+    filters,
+    graphs,
+    transforms,
+    autodiff,
+    rngs,
+    training,
+    checkpoints,
+    intermediates,
+    modules,
+    construction,
+    variables,
+    costs,
+    versions,
+):
     for _rule in _family.RULES:
         REGISTRY.add(_rule)

@@ -19,6 +19,7 @@ DATA_IN_STATIC_ATTRIBUTE = Rule(
     message="`{cls}.{path}` is static, but its value, {value}, holds data",
     help="use `nnx.List(...)` for a list or `nnx.Dict(...)` for a dict, or wrap the value in `nnx.data(...)`",
     exception=AttributeStatusError,
+    in_flax="Found data on value of type ...",
     fix=Fixable.SAFE,
     versions=_CHECKED,
 )
@@ -29,6 +30,7 @@ DATA_MARKED_STATIC = Rule(
     message="`{cls}.{path}` is marked static, but its value, {value}, is or holds data",
     help="remove the static mark, or use `nnx.data(...)`",
     exception=AttributeStatusError,
+    in_flax="Found data in value of type ...; Found unexpected data on value of type ...",
     fix=Fixable.SAFE,
     versions=_CHECKED,
 )
@@ -49,6 +51,7 @@ STATIC_CONTAINER_FILLED = Rule(
     message="`{cls}.{path}` is static, but data was put into it, and it is now {value}",
     help="start from `nnx.List()` or `nnx.Dict()`, or wrap the container in `nnx.data(...)` where it is assigned",
     exception=AttributeStatusError,
+    in_flax="Found unexpected data on value of type ...",
     fix=Fixable.SAFE,
     versions=_CHECKED,
 )

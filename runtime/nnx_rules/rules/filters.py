@@ -19,6 +19,7 @@ ELLIPSIS_NOT_LAST = Rule(
     message="`{filter}` matches everything, so it can only be the last filter; here it is filter {position}",
     help="move it to the end",
     exception=FilterError,
+    in_flax="`...` or `True` can only be used as the last filters",
     fix=Fixable.SAFE,
 )
 DUPLICATE_FILTER = Rule(
@@ -37,6 +38,7 @@ NON_EXHAUSTIVE_SPLIT = Rule(
     message="no filter takes {leaves}",
     help="add a filter for it, or `...` for the rest",
     exception=FilterError,
+    in_flax="Non-exhaustive filters, got a non-empty remainder",
     fix=Fixable.SAFE,
 )
 NON_EXHAUSTIVE_PREFIX = Rule(
@@ -46,6 +48,7 @@ NON_EXHAUSTIVE_PREFIX = Rule(
     message="no filter of this mapping takes {leaves}",
     help="add `...: None` for the rest",
     exception=FilterError,
+    in_flax="No filter matched",
     fix=Fixable.SAFE,
 )
 INVALID_FILTER = Rule(

@@ -1,7 +1,7 @@
 """NNX33 to NNX35: merge, update, state, contexts, sharing."""
 
 from nnx_rules.errors import ContextError, GraphError, StateArgumentError, StateMismatchError
-from nnx_rules.registry import Rule, Versions
+from nnx_rules.registry import Fixable, Rule, Severity, Versions
 
 MERGE_MISSING_STATE = Rule(
     code="NNX331",
@@ -10,6 +10,7 @@ MERGE_MISSING_STATE = Rule(
     message="the States given do not hold {leaves}",
     help="pass every State that `nnx.split` returned",
     exception=StateMismatchError,
+    in_flax="Incorrect number of leaves",
 )
 MERGE_UNKNOWN_PATH = Rule(
     code="NNX332",
@@ -34,6 +35,8 @@ MERGE_ARGUMENTS = Rule(
     message="`nnx.merge` got {given}",
     help="write `nnx.merge(graphdef, state, ...)`",
     exception=StateArgumentError,
+    fix=Fixable.SAFE,
+    in_flax="merge() missing 1 required positional argument: 'state'",
 )
 UPDATE_UNKNOWN_PATH = Rule(
     code="NNX335",
@@ -74,6 +77,7 @@ DUPLICATE_NODE = Rule(
     message="`{path}` and `{other_path}` are the same {value}, which a tree cannot express",
     help="use graph mode, or make the reference unique",
     exception=GraphError,
+    in_flax="does not support shared references; Duplicate {type} found at paths",
 )
 NOT_A_NODE = Rule(
     code="NNX340",
@@ -106,6 +110,7 @@ DUPLICATE_REFERENCE = Rule(
     message="the same object is found at {paths}",
     help="copy one of them, or pass `allow_duplicates=True` where it is offered",
     exception=GraphError,
+    in_flax="Found duplicate at path",
 )
 MERGE_DUPLICATE_LEAF = Rule(
     code="NNX344",
@@ -123,6 +128,7 @@ MERGE_GRAPHDEFS = Rule(
     message="the GraphStates given have different graphdefs",
     help="pass the parts of one `nnx.unpack`",
     exception=StateMismatchError,
+    in_flax="GraphDef must be the same",
 )
 MERGE_LEAF_COUNT = Rule(
     code="NNX346",
@@ -147,6 +153,7 @@ TREE_MODE_OBJECT = Rule(
     message="`{function}` got a `{cls}` in tree mode, and that class is no JAX pytree",
     help="derive the class from `nnx.Pytree`, or use graph mode",
     exception=GraphError,
+    in_flax="pytree=False; Found at path ...",
 )
 RECURSIVE_CONTAINER = Rule(
     code="NNX349",
@@ -155,6 +162,78 @@ RECURSIVE_CONTAINER = Rule(
     message="`{path}` is the {value} at `{other_path}` itself, and only Pytrees may be part of a cycle",
     help="use `nnx.List` or `nnx.Dict`, whose identity is kept",
     exception=GraphError,
+)
+
+REPEATED_MODULE = Rule(
+    code="NNX350",
+    name="repeated-module",
+    summary="A list of layers is made by repeating one layer.",
+    message="all elements are the same {value}: one layer with one set of parameters, several times",
+    help="make a layer for each: `[Layer(...) for _ in range(n)]`",
+    fix=Fixable.UNSAFE,
+)
+SHARED_UNDER_JAX = Rule(
+    code="NNX351",
+    name="shared-object-under-jax",
+    summary="An object that holds something twice is an argument of a `jax` transform, which makes two of it.",
+    message="`{name}{path}` and `{name}{other_path}` are the same {value}; `{transform}` takes them for two: {harm}",
+    help="use the transform of `nnx`, which keeps references",
+)
+REFERENCE_CYCLE = Rule(
+    code="NNX354",
+    name="reference-cycle",
+    summary="A module holds itself, directly or through a part of it.",
+    message="`{cls}{path}` leads back to the object itself: no function of JAX can take it as a pytree",
+    help="derive it from `nnx.Object`, or define it with `pytree=False`",
+    severity=Severity.WARNING,
+    default=False,
+)
+FOREIGN_STATE = Rule(
+    code="NNX355",
+    name="foreign-state",
+    summary="`nnx.merge` gets a graphdef and a State of objects of different classes.",
+    message="the graphdef is that of {one}, and the State that of {other}",
+    help="pass the State of the same split",
+)
+STRING_INDICES = Rule(
+    code="NNX356",
+    name="string-indices",
+    summary="A State has strings in the place of the indices of a list.",
+    message="`{name}` has integers for the elements of its list, and gets strings",
+    help="convert them: `nnx.restore_int_paths(...)`",
+)
+FLAT_STATE_AS_DICT = Rule(
+    code="NNX357",
+    name="flat-state-as-dict",
+    summary="A flat State is used like a dict; it is a sequence of pairs.",
+    message="a flat State is a sequence of (path, value), and has no {what}",
+    help="make a dict of it: `dict(flat)`",
+    versions=Versions(flax_since=(0, 10, 4)),
+    fix=Fixable.SAFE,
+)
+STATE_KEY_SHADOWED = Rule(
+    code="NNX358",
+    name="state-key-shadowed",
+    summary="An entry of a State has the name of a method of States, and is read as an attribute.",
+    message="`{name}` is the method of the State, and not its entry",
+    help='write `["{key}"]`',
+    severity=Severity.WARNING,
+    fix=Fixable.UNSAFE,
+)
+CALL_PAIR = Rule(
+    code="NNX359",
+    name="call-pair",
+    summary="`nnx.call` gets a graphdef and a State as two arguments.",
+    message="`{name}` takes a pair (graphdef, state), and gets {count} arguments",
+    help="write `{name}((graphdef, state))`",
+    fix=Fixable.SAFE,
+)
+SHARED_BUFFERS = Rule(
+    code="NNX360",
+    name="shared-buffers-donated",
+    summary="An object and a copy of it, which share their arrays, are donated together.",
+    message="`{name}` and `{other}` share their arrays, as `nnx.clone` copies Variables only, and both are donated",
+    help="copy the arrays too: `nnx.clone(..., arrays=True)`",
 )
 
 RULES = tuple(value for value in list(globals().values()) if isinstance(value, Rule))

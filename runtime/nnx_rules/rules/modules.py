@@ -8,7 +8,7 @@ from nnx_rules.errors import (
     VariableAttributeError,
     VariableError,
 )
-from nnx_rules.registry import Rule
+from nnx_rules.registry import Fixable, Rule, Versions
 
 SOW_ON_ATTRIBUTE = Rule(
     code="NNX601",
@@ -17,6 +17,8 @@ SOW_ON_ATTRIBUTE = Rule(
     message="`{cls}.{path}` is {value}, so no `{variable}` can be sown into it",
     help="sow under another name",
     exception=SowError,
+    in_flax="Expected ... to be a Variable, got ...; to be of type ...",
+    fix=Fixable.UNSAFE,
 )
 UNKNOWN_MODE_ATTRIBUTE = Rule(
     code="NNX801",
@@ -25,6 +27,9 @@ UNKNOWN_MODE_ATTRIBUTE = Rule(
     message="no module in `{cls}` has the attribute {names}",
     help="{mend}",
     exception=UnknownAttributeError,
+    fix=Fixable.SAFE,
+    in_flax="Could not find at least one instance of the following attributes: {quoted}; "
+    "Unused keys found in nnx.view: {quoted}",
 )
 VARIABLE_TYPE_MISMATCH = Rule(
     code="NNX802",
@@ -41,6 +46,7 @@ VARIABLE_METADATA_ATTRIBUTE = Rule(
     message="`{name}` of a `{cls}` cannot be {action} like an attribute",
     help="use `set_metadata`, `del_metadata`, or `variable[...] = value` for the value",
     exception=VariableAttributeError,
+    versions=Versions(flax_since=(0, 12)),
 )
 VARIABLE_REQUIRED_METADATA = Rule(
     code="NNX804",
@@ -65,6 +71,16 @@ SHARDING_WITHOUT_MESH = Rule(
     message="a `{cls}` with out_sharding={sharding} is sharded when it is created, and there is no mesh",
     help="create it inside `with jax.set_mesh(mesh):`, pass `mesh=`, or pass `eager_sharding=False`",
     exception=VariableError,
+    versions=Versions(flax_since=(0, 12)),
+)
+SHARDING_UNKNOWN_AXIS = Rule(
+    code="NNX823",
+    name="sharding-unknown-axis",
+    summary="A Variable is sharded over an axis that the mesh does not have.",
+    message="a `{cls}` is sharded over the axis `{axis}`, and the mesh has {axes}",
+    help="{mend}",
+    fix=Fixable.SAFE,
+    versions=Versions(flax_since=(0, 12)),
 )
 LAYER_MODE_UNDECIDED = Rule(
     code="NNX807",
@@ -81,6 +97,7 @@ LAYER_WITHOUT_RNGS = Rule(
     message="`{cls}` draws random numbers when it is called, and has no stream",
     help="pass `rngs=` to the constructor or to the call, or make it deterministic: `model.eval()`",
     exception=LayerArgumentError,
+    in_flax="`deterministic` is False, but no `rngs` argument was provided",
 )
 
 LAYER_ARGUMENTS = Rule(

@@ -1,7 +1,7 @@
 """NNX5: randomness."""
 
 from nnx_rules.errors import RngArgumentError, RngStreamError, RngStreamKeyError
-from nnx_rules.registry import Rule, Versions
+from nnx_rules.registry import Fixable, Rule, Severity, Versions
 
 MISSING_STREAM = Rule(
     code="NNX501",
@@ -10,6 +10,8 @@ MISSING_STREAM = Rule(
     message="there is no random stream `{name}` and no default stream; the streams are {streams}",
     help="make it: `nnx.Rngs(0)` for a default stream, or `nnx.Rngs({name}=0)`",
     exception=RngStreamError,
+    in_flax="No RngStream named '{name}'",
+    fix=Fixable.UNSAFE,
 )
 MISSING_STREAM_ITEM = Rule(
     code="NNX502",
@@ -42,6 +44,7 @@ WITH_RNGS_CONFLICT = Rule(
     message="the stream `{path}` is taken by filters of {arguments}",
     help="let one of them exclude it; `...` leaves precedence to the others",
     exception=RngArgumentError,
+    in_flax="matched by multiple rules",
 )
 RESEED_POLICY = Rule(
     code="NNX506",
@@ -70,6 +73,159 @@ CAPTURED_RNGS_UNDER_MAP = Rule(
     "if the same numbers are meant, pass it with axis `None`",
     exception=RngArgumentError,
     versions=Versions(flax=False),
+)
+
+STREAM_TYPO = Rule(
+    code="NNX513",
+    name="rng-stream-typo",
+    summary="A random stream is asked for by a name that looks like a slip, and the default stream answers.",
+    message="there is no random stream `{name}`, so the default one is used; `{near}` looks like what is meant",
+    help="write `{near}`, or declare the stream: `nnx.Rngs(..., {name}=seed)`",
+    severity=Severity.WARNING,
+    fix=Fixable.UNSAFE,
+)
+RNGS_AS_KEY = Rule(
+    code="NNX514",
+    name="rngs-as-key",
+    summary="Random streams are passed where JAX needs a random key.",
+    message="`{name}` is {value}, and `{function}` needs a key",
+    help="call it to draw a key: `{name}()`",
+    fix=Fixable.SAFE,
+)
+SEED_AS_RNGS = Rule(
+    code="NNX515",
+    name="seed-as-rngs",
+    summary="A layer gets a seed, a key or nothing where it needs `nnx.Rngs`.",
+    message="`{cls}` needs `nnx.Rngs` as its `{parameter}`, and gets {value}",
+    help="pass random streams: `{mend}`",
+    fix=Fixable.SAFE,
+)
+MISSING_RNGS = Rule(
+    code="NNX516",
+    name="missing-rngs",
+    summary="A layer is made without the random streams that its constructor requires.",
+    message="`{cls}` is made without `{parameter}`, which it needs to initialize its parameters",
+    help="pass it: `{parameter}={mend}`",
+    fix=Fixable.SAFE,
+)
+POSITIONAL_RNGS = Rule(
+    code="NNX517",
+    name="positional-rngs",
+    summary="Random streams are passed by position to a layer that takes them by keyword only.",
+    message="`{cls}` takes `rngs` by keyword only, and `{value}` is argument {number}{taken}",
+    help="write `rngs={value}`",
+    fix=Fixable.SAFE,
+)
+SAME_SEED = Rule(
+    code="NNX518",
+    name="same-seed-rngs",
+    summary="Layers of one model are made from random streams with one seed.",
+    message="`{path}` is made from `{seed}`, {other}: they start with the same numbers",
+    help="make one `nnx.Rngs` and pass it to all layers",
+    severity=Severity.WARNING,
+)
+KEY_REUSED = Rule(
+    code="NNX519",
+    name="random-key-reused",
+    summary="A key that was drawn from a random stream is used twice, which gives the same numbers twice.",
+    message="the key `{name}` is used a second time here: the numbers are those of the first use",
+    help="draw another key from the stream, or split this one: `jax.random.split({name})`",
+    severity=Severity.WARNING,
+)
+SPLIT_INSIDE_MAP = Rule(
+    code="NNX520",
+    name="split-rngs-inside-map",
+    summary="`nnx.split_rngs` is applied under `nnx.vmap`, so that the streams are split inside of the map.",
+    message="`{outer}` maps over streams that `{inner}` splits only inside of it",
+    help="put `{inner}` on top of `{outer}`",
+    fix=Fixable.SAFE,
+)
+IDENTICAL_MEMBERS = Rule(
+    code="NNX521",
+    name="identical-members",
+    summary="Modules are made under a map that gives the same random streams to each of them.",
+    message="`{transform}` with `in_axes=None` gives the same streams to every member: all {cls} have equal parameters",
+    help="give each a stream of its own: `nnx.vmap(create)(rngs.split(n))`",
+)
+SHARED_NUMBERS = Rule(
+    code="NNX522",
+    name="shared-random-numbers",
+    summary="A module that draws random numbers is called under a map that does not map over its streams.",
+    message="under `{transform}` every element draws the same numbers from `{path}`, whose axis is `None`",
+    help="split its streams: `nnx.split_rngs(splits=n)` outside, and `nnx.StateAxes({{nnx.RngState: 0, ...: None}})`",
+    severity=Severity.WARNING,
+)
+NOT_ADVANCED = Rule(
+    code="NNX523",
+    name="rngs-not-advanced",
+    summary="A function under a JAX transform draws from random streams that it gets as an argument.",
+    message="`{transform}` drops what `{function}` does to `{path}`: the next call draws the same numbers",
+    help="use `{mend}`, or return the object and keep it",
+)
+RNGS_DEFAULT = Rule(
+    code="NNX524",
+    name="rngs-default-argument",
+    summary="`nnx.Rngs` is the default of a parameter: made once, and shared by all calls.",
+    message="the default of `{parameter}` is made once, when the module is imported, and all calls draw from it",
+    help="require the argument, or default to `None` and make the streams inside of the function",
+    severity=Severity.WARNING,
+)
+FORK_ARGUMENTS = Rule(
+    code="NNX525",
+    name="fork-arguments",
+    summary="`fork` of random streams gets the argument `splits`, which it does not have.",
+    message="`fork` takes no `splits`",
+    help="use `{mend}`",
+    fix=Fixable.SAFE,
+)
+STREAM_NEXT = Rule(
+    code="NNX526",
+    name="stream-next",
+    summary="`next` is called on a random stream, which has no such method.",
+    message="a random stream has no method `next`",
+    help="call the stream itself: `{mend}`",
+    fix=Fixable.SAFE,
+)
+RESEED_UNKNOWN = Rule(
+    code="NNX527",
+    name="reseed-unknown-stream",
+    summary="`nnx.reseed` names a stream that nothing in the object has, and does nothing.",
+    message="no stream of `{path}` is called `{name}`, so nothing is reseeded; its streams are called {streams}",
+    help="name one that it has; what is made from a default stream is called `default`",
+    severity=Severity.WARNING,
+)
+SPLIT_ARGUMENTS = Rule(
+    code="NNX528",
+    name="split-rngs-arguments",
+    summary="`nnx.split_rngs` gets arguments that do not go together.",
+    message="`nnx.split_rngs` {problem}",
+    help="{mend}",
+)
+SAME_SEED_OBJECTS = Rule(
+    code="NNX529",
+    name="same-seed-objects",
+    summary="Two objects of one class are made from random streams with one seed.",
+    message="`{path}` is made from `{seed}`, as is the one on line {other}: they start with the same numbers",
+    help="make one `nnx.Rngs` and pass it to both, unless a copy is meant",
+    severity=Severity.INFO,
+    default=False,
+)
+STREAM_KEY_READ = Rule(
+    code="NNX530",
+    name="stream-key-read",
+    summary="The key that a random stream was made with is used as if it were drawn from the stream.",
+    message="`{name}` is the key that the stream was made with: each use of it gives the same numbers",
+    help="call the stream to draw a new key: `{mend}`",
+    severity=Severity.WARNING,
+)
+
+FIXED_SEED = Rule(
+    code="NNX531",
+    name="fixed-seed-in-call",
+    summary="A module makes random streams from a literal seed in its forward pass: the same numbers in each call.",
+    message="`{path}` makes `{seed}` anew each time it runs: every call draws the same numbers",
+    help="make the streams once, in `__init__`, or take them as an argument",
+    severity=Severity.WARNING,
 )
 
 RULES = tuple(value for value in list(globals().values()) if isinstance(value, Rule))

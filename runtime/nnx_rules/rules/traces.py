@@ -14,6 +14,7 @@ CAPTURED_MUTATION = Rule(
     message="Cannot mutate `{name}` from a different trace level: {where}",
     help="pass `{name}` as an argument, and return it from a `jax` transform or use the `nnx` one",
     exception=TraceContextError,
+    in_flax="Cannot mutate {name} from a different trace level; Cannot mutate '{name}' from different trace level",
 )
 CAPTURED_STATEFUL_CALL = Rule(
     code="NNX202",

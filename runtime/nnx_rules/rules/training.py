@@ -6,7 +6,7 @@ from nnx_rules.errors import (
     MetricCallError,
     OptimizerArgumentError,
 )
-from nnx_rules.registry import Rule
+from nnx_rules.registry import Fixable, Rule, Versions
 
 OPTIMIZER_WITHOUT_WRT = Rule(
     code="NNX610",
@@ -15,6 +15,8 @@ OPTIMIZER_WITHOUT_WRT = Rule(
     message="`{cls}` got no `wrt`: which Variables of the model it optimizes",
     help="pass `wrt=nnx.Param`; code that calls `update(grads)` wants `nnx.ModelAndOptimizer`",
     exception=OptimizerArgumentError,
+    fix=Fixable.SAFE,
+    versions=Versions(flax_since=(0, 11)),
 )
 OPTIMIZER_UPDATE_ARGUMENTS = Rule(
     code="NNX611",
@@ -23,6 +25,8 @@ OPTIMIZER_UPDATE_ARGUMENTS = Rule(
     message="`{cls}.update` {problem}",
     help="{mend}",
     exception=OptimizerArgumentError,
+    fix=Fixable.SAFE,
+    versions=Versions(flax_since=(0, 11)),
 )
 GRADIENTS_MISMATCH = Rule(
     code="NNX612",
@@ -31,6 +35,7 @@ GRADIENTS_MISMATCH = Rule(
     message="the gradients {problem}",
     help="differentiate with respect to what the optimizer was made for: `nnx.grad(f, argnums=nnx.DiffState(0, wrt))`",
     exception=GradientsMismatchError,
+    fix=Fixable.SAFE,
 )
 METRIC_MISSING_ARGUMENT = Rule(
     code="NNX613",
@@ -39,6 +44,7 @@ METRIC_MISSING_ARGUMENT = Rule(
     message="`{cls}.update` needs `{name}=`, and got {given}",
     help="pass it by this name, or make the metric with another: `{cls}(argname=...)`",
     exception=MetricCallError,
+    fix=Fixable.SAFE,
 )
 METRIC_ARGUMENT = Rule(
     code="NNX614",
@@ -47,6 +53,51 @@ METRIC_ARGUMENT = Rule(
     message="`{cls}`: {problem}",
     help="{mend}",
     exception=MetricArgumentError,
+)
+OPTIMIZER_MODEL_ATTRIBUTE = Rule(
+    code="NNX615",
+    name="optimizer-model-attribute",
+    summary="The model is asked of an optimizer that does not keep it.",
+    message="`{cls}` keeps no model, so it has no `.model`",
+    help="use the model itself; `nnx.ModelAndOptimizer` is the one that keeps it",
+    versions=Versions(flax_since=(0, 11)),
+)
+OPTIMIZER_WITHOUT_VARIABLES = Rule(
+    code="NNX616",
+    name="optimizer-without-variables",
+    summary="The filter of an optimizer takes no Variable of the model, so that training changes nothing.",
+    message="no Variable of `{model}` is taken by wrt={wrt}: each update counts a step and changes nothing",
+    help="the Variables of the model are of type {types}: pass a filter that takes those to be trained",
+)
+OPTIMIZER_OLDER_THAN_MODEL = Rule(
+    code="NNX617",
+    name="optimizer-older-than-model",
+    summary="A model got parameters after its optimizer was made.",
+    message="`{path}` was set after the optimizer had been made, and the optimizer has no state for its parameters",
+    help="change the model first and make the optimizer afterwards",
+)
+OPTIMIZER_TRANSFORMATION = Rule(
+    code="NNX618",
+    name="optimizer-transformation",
+    summary="An optimizer gets something else than an optax transformation, or something else than a model.",
+    message="`{cls}` {problem}",
+    help="{mend}",
+    fix=Fixable.UNSAFE,
+)
+METRIC_CONTRACT = Rule(
+    code="NNX619",
+    name="metric-contract",
+    summary="A metric class lacks a method that the base class only declares, or calls the declaration.",
+    message="`{cls}` {problem}",
+    help="{mend}",
+)
+EMA_OF_OTHER_VALUES = Rule(
+    code="NNX620",
+    name="ema-of-other-values",
+    summary="An average is kept of a model that holds arrays outside of Variables, or random streams.",
+    message="`nnx.EMA` averages Variables of floats, and `{path}` is {value}",
+    help="pass `only=nnx.Param`",
+    fix=Fixable.SAFE,
 )
 
 RULES = tuple(value for value in list(globals().values()) if isinstance(value, Rule))

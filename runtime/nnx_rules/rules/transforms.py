@@ -1,7 +1,7 @@
 """NNX4: transforms and what they take and give: prefixes, aliasing, carries, bound methods."""
 
 from nnx_rules.errors import GraphError, TransformArgumentError, TransformTypeError
-from nnx_rules.registry import Rule, Versions
+from nnx_rules.registry import Fixable, Rule, Severity, Versions
 
 RETURNED_INPUT = Rule(
     code="NNX401",
@@ -10,6 +10,7 @@ RETURNED_INPUT = Rule(
     message="the function under `{transform}` returns `{other_path}`, a `{value}` of its inputs, as `{path}`",
     help="return its value, or a copy: `nnx.clone(...)`\nor use the default mode, `graph=True, graph_updates=True`",
     exception=GraphError,
+    in_flax="does not support Variable aliasing; Duplicate {value}; Cannot return captured Variable",
 )
 INCONSISTENT_ALIASING = Rule(
     code="NNX402",
@@ -19,6 +20,7 @@ INCONSISTENT_ALIASING = Rule(
     help="give both the same prefix, or pass a copy: `nnx.clone(...)`",
     versions=Versions(flax_since=(0, 10)),
     exception=GraphError,
+    in_flax="Inconsistent aliasing detected. The following nodes have different prefixes; Duplicate ...",
 )
 PREFIX_MISMATCH = Rule(
     code="NNX404",
@@ -211,6 +213,8 @@ LOOP_OBJECT = Rule(
     message="a step of `{transform}` returns another `{value}` as `{path}` than it was given",
     help="write into what was given, and return that: `variable[...] = value`",
     exception=TransformArgumentError,
+    in_flax="Carry references must be the same between iterations; "
+    "scan Variable identity must be preserved across iterations",
 )
 LOOP_STRUCTURE = Rule(
     code="NNX433",
@@ -260,6 +264,7 @@ SCAN_AXES = Rule(
     message="`{option}` of `{transform}` is {given}: {problem}",
     help="{mend}",
     exception=TransformArgumentError,
+    in_flax="{flax}",
 )
 SCAN_LENGTH = Rule(
     code="NNX439",
@@ -358,6 +363,83 @@ CACHED_STRUCTURE = Rule(
     message="the function edits the structure of `{path}`, which `{transform}` keeps",
     help="write to Variables only, or pass the object at each call: `nnx.jit` is as fast",
     exception=GraphError,
+)
+
+TRANSFORM_OPERANDS = Rule(
+    code="NNX403",
+    name="transform-operands",
+    summary="A transform that wraps a function is called with the arguments of the function.",
+    message="`{transform}` takes a function and options, and returns a function: it gets {count} positional arguments",
+    help="call what it returns: `{transform}(f)(...)`",
+    fix=Fixable.SAFE,
+)
+BRANCHES_IN_SEQUENCE = Rule(
+    code="NNX406",
+    name="branches-not-in-sequence",
+    summary="The branches of `nnx.switch` are given as arguments of their own.",
+    message="`{transform}` takes its branches in one sequence, and gets {given} as its second argument",
+    help="put them into a list: `{transform}(index, [f, g], ...)`",
+    fix=Fixable.SAFE,
+)
+AXES_IN_LIST = Rule(
+    code="NNX417",
+    name="axes-in-list",
+    summary="The axes of the arguments are given in a list, which flax takes for another structure than the arguments.",
+    message="`{option}` of `{transform}` is a list, and the arguments are a tuple",
+    help="write a tuple",
+    versions=Versions(nnxkit=False),
+    fix=Fixable.SAFE,
+)
+MODULE_MAPPED = Rule(
+    code="NNX418",
+    name="module-mapped",
+    summary="A module that was made once is mapped over, as if its parameters had an axis for the elements.",
+    message="`{transform}` maps over axis {axis} of all Variables of `{name}`, which was made once and has no axis for "
+    "the elements",
+    help="pass it whole: `in_axes={axes}`",
+    fix=Fixable.UNSAFE,
+)
+KEYWORD_ONLY = Rule(
+    code="NNX419",
+    name="keyword-only-parameter",
+    summary="A function with keyword-only parameters is under a transform of flax that passes everything by position.",
+    message="`{name}` has the keyword-only {parameters}, and `{transform}` passes all arguments by position",
+    help="transform a function without them: `{transform}(lambda f, x: f(x))`",
+    versions=Versions(nnxkit=False),
+)
+MODE_RESTRICTED = Rule(
+    code="NNX450",
+    name="mode-restricted-transform",
+    summary="A transform is used in a mode that flax does not have it in.",
+    message="`{transform}` does not work {mode} in flax",
+    help="{mend}",
+    versions=Versions(flax_since=(0, 12), nnxkit=False),
+    fix=Fixable.SAFE,
+)
+PARTIAL_ARRAY = Rule(
+    code="NNX451",
+    name="cached-bare-array",
+    summary="An object that `nnx.cached_partial` keeps holds a bare array.",
+    message="`{name}` holds the bare array `{path}`, and `{transform}` of flax keeps objects with Variables only",
+    help="wrap it: `nnx.Variable(...)`",
+    versions=Versions(nnxkit=False),
+)
+PARTIAL_STALE = Rule(
+    code="NNX452",
+    name="cached-partial-stale",
+    summary="An object is changed after `nnx.cached_partial` has taken it over, and the partial does not see that.",
+    message="`{name}` is kept by `{transform}` as it was: {action} after that is not seen, only new values of its "
+    "Variables are",
+    help="change it before, or pass it at each call: `nnx.jit` is as fast",
+    severity=Severity.WARNING,
+)
+PARTIAL_VARIABLE = Rule(
+    code="NNX453",
+    name="jit-partial-variable",
+    summary="A function under `nnx.jit_partial` is called with a Variable or a module.",
+    message="`{name}` holds Variables, and what `{transform}` returns takes these with its first arguments only",
+    help="give it to `{transform}`, or use `nnx.jit`",
+    versions=Versions(nnxkit=False),
 )
 
 RULES = tuple(value for value in list(globals().values()) if isinstance(value, Rule))

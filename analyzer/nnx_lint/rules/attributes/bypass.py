@@ -8,7 +8,7 @@ another one holds; only data that a finished object is given this way is certain
 from __future__ import annotations
 
 import ast
-import functools
+import weakref
 
 from nnx_lint.model.attributes import attribute_of
 from nnx_lint.model.classes import UserClass
@@ -35,12 +35,14 @@ def status_bypass(event: AttributeBypassed, report: Reporter) -> None:
         report(frame.module, event.node, cls=obj.cls.name, path=event.name, value=event.value.describe())
 
 
-@functools.lru_cache(maxsize=64)
 def taken_back(tree: ast.Module) -> frozenset[str]:
     """Attributes that a file also sets to ``None``, or deletes, past the class: there they only hand a value on.
 
     What is put into an object and taken out again in one call is not meant to be data.
     """
+    known = _TAKEN_BACK.get(tree)
+    if known is not None:
+        return known
     found: set[str] = set()
     for call in ast.walk(tree):
         if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
@@ -53,7 +55,11 @@ def taken_back(tree: ast.Module) -> frozenset[str]:
                 found.add(name)
             case _:
                 pass
-    return frozenset(found)
+    _TAKEN_BACK[tree] = frozenset(found)
+    return _TAKEN_BACK[tree]
+
+
+_TAKEN_BACK: weakref.WeakKeyDictionary[ast.Module, frozenset[str]] = weakref.WeakKeyDictionary()
 
 
 def _is_namespace(node: ast.expr) -> bool:

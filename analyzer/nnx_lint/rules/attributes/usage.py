@@ -7,7 +7,7 @@ attribute of the same name on another object counts too.
 from __future__ import annotations
 
 import ast
-import functools
+import weakref
 from typing import TYPE_CHECKING
 
 from nnx_lint.model.classes import UserClass
@@ -44,11 +44,13 @@ def _family(cls: ClassBase) -> list[ast.ClassDef]:
 
 def _names(nodes: Callable[[ast.AST], Iterator[ast.expr]]) -> Callable[[ast.ClassDef], frozenset[str]]:
     """The names of the attributes among the expressions that a class body uses in some way."""
+    known: weakref.WeakKeyDictionary[ast.ClassDef, frozenset[str]] = weakref.WeakKeyDictionary()
 
-    @functools.lru_cache(maxsize=4096)
     def find(node: ast.ClassDef) -> frozenset[str]:
-        found = (item for part in ast.walk(node) for item in nodes(part))
-        return frozenset(item.attr for item in found if isinstance(item, ast.Attribute))
+        if node not in known:
+            found = (item for part in ast.walk(node) for item in nodes(part))
+            known[node] = frozenset(item.attr for item in found if isinstance(item, ast.Attribute))
+        return known[node]
 
     return find
 

@@ -1,0 +1,387 @@
+"""The engine of one workspace folder, kept up to date with what is being typed.
+
+An edit is only noted. When somebody asks, what it makes void is forgotten, that is the module of the file and all
+modules that looked at it, and only what the question needs is executed anew. Files that nobody edits are read when a
+module imports them; all files of the folder are known once a walk has told which there are (:meth:`Analysis.found`),
+and until then only the edited ones are.
+
+Invariants: what :meth:`Analysis.findings` says of a file is what a run over the same texts says, whatever was edited in
+between; an analysis that was given up (:class:`Cancelled`) leaves nothing behind; a configuration that cannot be used
+is a problem to show, and the defaults hold in its place.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+from typing import TYPE_CHECKING, NamedTuple
+
+from nnx_lint.config.reading import ConfigError
+from nnx_lint.config.settings import Configuration
+from nnx_lint.engine import Engine
+from nnx_lint.files import import_roots
+from nnx_lint.fixes import SAFE, SAFE_AND_UNSAFE
+from nnx_lint.ide.actions import fixing
+from nnx_lint.ide.completion import Runs
+from nnx_lint.ide.notes import Notes, Noting
+from nnx_lint.ide.structure import Structures
+from nnx_lint.ide.texts import Texts
+from nnx_lint.ide.views import Views
+from nnx_lint.selection import Options, SelectionError
+from nnx_lint.silencing import silence
+from nnx_lint.units import Unit, crashed, parse_report, together
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Container, Iterable, Mapping, Sequence, Set
+
+    from nnx_lint.baseline import Baseline
+    from nnx_lint.diagnostics import Applicability, Diagnostic, Edit
+    from nnx_lint.ide.settings import Settings
+    from nnx_lint.relevance import Facts
+    from nnx_lint.selection import FileOptions
+    from nnx_lint.source import SourceFile
+
+
+class Cancelled(BaseException):  # the interpreter takes every Exception for a bug of its own
+    """Somebody does not want the answer any more; raise it in ``Analysis.pause``."""
+
+
+class Checked(NamedTuple):
+    """A file that was checked, with the text that it had."""
+
+    source: SourceFile
+    unit: Unit
+    notes: Notes
+
+
+class Closed(NamedTuple):
+    """A file that is not being edited, as a scan saw it.
+
+    ``findings`` are what is to be shown of it, ``elsewhere`` its findings in other files; the rest is as in
+    :class:`~nnx_lint.units.Unit`.
+    """
+
+    findings: tuple[Diagnostic, ...]
+    used: tuple[str, ...]
+    heirs: tuple[str, ...]
+    elsewhere: tuple[Diagnostic, ...]
+
+
+class Analysis:
+    """What is known of the files of one folder (an absolute path); ``None`` is for files that lie in none.
+
+    Attributes:
+        problems: what is wrong with settings and configuration, one line each.
+        outdated: the files that are not being edited, and which a scan has to look at again.
+        pause: is called now and then during long work, which it ends by raising :class:`Cancelled`.
+    """
+
+    def __init__(self, folder: str | None, settings: Settings) -> None:
+        self.folder = folder
+        self.problems: list[str] = []
+        self.pause: Callable[[], None] = _go_on
+        self._texts = Texts()
+        self._checked: dict[str, Checked] = {}
+        self._edited: dict[str, None] = {}
+        self._views: dict[str, tuple[Checked, Views]] = {}
+        self._notes: dict[str, Notes] = {}
+        self._facts: dict[str, Facts] = {}
+        self._closed: dict[str, Closed] = {}
+        self.outdated: set[str] = set()
+        self.structures = Structures(self._texts.edited, lambda: self.pause())
+        self.configure(settings)
+
+    # -- what holds
+
+    def configure(self, settings: Settings) -> None:
+        """Read the configuration, anew if it was read before."""
+        self.settings = settings
+        self.problems = []
+        here = self.folder or os.getcwd()
+        try:
+            self._configuration = Configuration(settings.flags(here))
+            self._configuration.at(here)
+        except (ConfigError, SelectionError) as error:
+            self._misconfigured(error)
+        self._baselines: dict[str, Baseline | None] = {}
+        self.reset()
+
+    def _misconfigured(self, error: Exception) -> None:
+        if str(error) not in self.problems:
+            self.problems.append(str(error))
+        self._configuration = Configuration.isolated()
+
+    def reset(self) -> None:
+        """Forget everything that was read: files came or went, or the configuration changed."""
+        self._outdate(set(self._edited), None)
+        self._engine: Engine | None = None
+        self._views.clear()
+        self._checked.clear()
+        self._edited.clear()
+        gc.collect()  # before another engine takes as much room as the last one did
+
+    def options_for(self, path: str) -> FileOptions:
+        """What is asked for in a file."""
+        try:
+            return self._configuration.options_for(path)
+        except ConfigError as error:
+            self._misconfigured(error)
+            return self._configuration.options_for(path)
+
+    def applicable(self, path: str) -> Container[Applicability]:
+        """The fixes that all of a file may get at once."""
+        self.options_for(path)
+        return SAFE_AND_UNSAFE if self._configuration.at(os.path.dirname(path)).switch("unsafe-fixes") else SAFE
+
+    def excluded(self, path: str) -> bool:
+        """Whether the configuration leaves a file out."""
+        try:
+            settings = self._configuration.at(os.path.dirname(path))
+            is_folder = False
+            while path != self.folder and path != os.path.dirname(path):
+                if settings.excludes(path, is_folder):
+                    return True
+                path, is_folder = os.path.dirname(path), True
+            return False
+        except ConfigError as error:
+            self._misconfigured(error)
+            return False
+
+    @property
+    def configuration(self) -> Configuration:
+        """The configuration that holds here."""
+        return self._configuration
+
+    @property
+    def configuration_files(self) -> list[str]:
+        """The configuration files that hold here."""
+        return self._configuration.files()
+
+    # -- what is there
+
+    @property
+    def edited(self) -> Mapping[str, SourceFile]:
+        """The files that are being edited."""
+        return self._texts.edited
+
+    def edit(self, source: SourceFile) -> None:
+        """Take a new text of a file, which may not have been known before."""
+        known = source.path in self._texts
+        self._texts.edit(source)
+        self._changed(source.path, known)
+
+    def close(self, path: str) -> None:
+        """See a file as it is on disk from now on."""
+        self._texts.close(path)
+        self._checked.pop(path, None)
+        self._views.pop(path, None)
+        self._notes.pop(path, None)
+        if self._closed:
+            self.outdated.add(path)
+        self._changed(path, path in self._texts)
+
+    def touched(self, path: str) -> None:
+        """A file was written by somebody else; what is being edited is not concerned."""
+        if path not in self._texts.edited:
+            self._changed(path, path in self._texts)
+
+    def found(self, paths: Iterable[str], facts: Mapping[str, Facts] | None = None) -> bool:
+        """Say which files the folder has, and what is known of them; whether that was news."""
+        facts = dict(facts or {})
+        news = self._texts.found(paths) or facts != self._facts
+        self._closed = {path: closed for path, closed in self._closed.items() if path in self._texts}
+        if news:
+            self._facts = facts
+            self.reset()
+        return news
+
+    def _changed(self, path: str, known: bool) -> None:
+        if known:
+            self._edited[path] = None
+        else:
+            self.reset()
+
+    # -- what follows
+
+    @property
+    def engine(self) -> Engine:
+        """The engine, after what was edited."""
+        if self._engine is None:
+            self._outdate(set(self._edited), None)
+            self._engine = self._new_engine()
+        elif self._edited:
+            self._forget(self._engine, self._edited)
+        self._edited.clear()
+        self._engine.project.pause = self.pause
+        return self._engine
+
+    def _new_engine(self) -> Engine:
+        options = {path: self.options_for(path) for path in self._texts.edited}
+        named = [self.folder] if self.folder is not None else []
+        roots = import_roots(self._texts, [*named, *self._configuration.sources()])
+        facts = {path: known for path, known in self._facts.items() if path not in self._texts.edited}
+        engine = Engine(self._texts, roots, Options(self.options_for(self._outside), options), facts)
+        engine.project.listen = lambda: Noting(engine.judging, self._texts.edited)
+        return engine
+
+    @property
+    def _outside(self) -> str:
+        return os.path.join(self.folder or os.getcwd(), "_.py")
+
+    def _forget(self, engine: Engine, paths: Iterable[str]) -> None:
+        concerned = engine.concerned
+        void, bases = engine.change(paths)
+        void = void.union(paths)
+        for path, checked in list(self._checked.items()):
+            unit = checked.unit
+            if (
+                path in void
+                or not void.isdisjoint(unit.used)
+                or not bases.isdisjoint(unit.heirs)
+                or (path in concerned) != (path in engine.concerned)
+            ):
+                del self._checked[path]
+        self._outdate(void, bases)
+
+    def _outdate(self, void: Set[str], bases: Set[str] | None) -> None:
+        """Note what scans have to look at again after some files changed, and classes of some ``bases``, or of any."""
+        if not void:
+            return
+        for path, closed in self._closed.items():
+            heirs = bool(closed.heirs) if bases is None else not bases.isdisjoint(closed.heirs)
+            if path in void or not void.isdisjoint(closed.used) or heirs:
+                self.outdated.add(path)
+
+    def settle(self) -> None:
+        """See what the edits since the last question make void."""
+        if self._edited:
+            self.engine  # noqa: B018
+
+    def check(self, path: str) -> Checked:
+        """Check a file that is being edited, unless what is known of it stands.
+
+        Raises:
+            Cancelled: ``pause`` said so.
+        """
+        engine = self.engine
+        if path not in self._checked:
+            try:
+                self._checked[path] = self._check(engine, path)
+                self._notes[path] = self._checked[path].notes
+            except Cancelled:
+                engine.give_up()
+                raise
+            except Exception as error:
+                self._checked[path] = Checked(self._texts[path], crashed(path, error), Notes())
+        return self._checked[path]
+
+    def _check(self, engine: Engine, path: str) -> Checked:
+        source = self._texts[path]
+        module = engine.project.module(path) if path in engine.concerned else None
+        if module is None:
+            return Checked(source, parse_report(source), Notes())
+        evaluation = engine.evaluate(module)
+        notes = Notes.of([*evaluation.adopted, evaluation], path)
+        return Checked(source, engine.report(evaluation), notes)
+
+    def views(self, path: str) -> Views | None:
+        """What is known of the objects in a file that is being edited; ``None`` if it does not concern NNX.
+
+        Raises:
+            Cancelled: ``pause`` said so.
+        """
+        checked = self.check(path)
+        if path not in self._views or self._views[path][0] is not checked:
+            project = self.engine.project
+            module = project.module(path) if path in self.engine.concerned else None
+            self._views.pop(path, None)
+            if module is None:
+                return None
+            self._views[path] = checked, Views(project, module, checked.notes)
+        return self._views[path][1]
+
+    def last_notes(self, path: str) -> Notes:
+        """The notes on a file as it was checked last: good enough while it is being typed."""
+        return self._notes.get(path) or Notes()
+
+    def runs(self, path: str) -> Runs:
+        """What the code of a file runs on."""
+        module = self.engine.project.module(path) if path in self.engine.concerned else None
+        return Runs(*self.engine.judging.runs_on(module)) if module is not None else Runs()
+
+    def findings(self, path: str) -> list[Diagnostic]:
+        """The findings in a file that is being edited which neither a comment nor the baseline knows of.
+
+        Raises:
+            Cancelled: ``pause`` said so.
+        """
+        if not self.settings.switch("enable") or self.excluded(path):
+            return []
+        source, unit, _ = self.check(path)
+        units = [each.unit for each in self._checked.values()]
+        scanned = {path: closed for path, closed in self._closed.items() if path not in self._texts.edited}
+        units += [Unit(path, closed.elsewhere) for path, closed in scanned.items() if closed.elsewhere]
+        found = together(units, sorted({path, *self._checked, *scanned}))[path]
+        left = silence(source, found, self.options_for(path), complete=unit.complete)
+        baseline = self._baseline(path)
+        if baseline is not None and left:
+            left = baseline.compare(left, {path: source}).new
+        return sorted(left, key=lambda finding: (finding.span, finding.rule.code))
+
+    # -- files that are not being edited
+
+    def scanned(self, path: str, closed: Closed) -> None:
+        """Take what a scan found out about a file."""
+        self._closed[path] = closed
+
+    def forget_closed(self) -> None:
+        """Forget what scans have found."""
+        self._closed.clear()
+        self.outdated.clear()
+
+    def closed(self) -> Mapping[str, Sequence[Diagnostic]]:
+        """The findings in the files that are not being edited, as far as a scan has seen them."""
+        return {path: each.findings for path, each in self._closed.items() if path not in self._texts.edited}
+
+    def as_closed(self, path: str) -> Closed | None:
+        """What there is to say of a file that was checked; ``None`` if that was not possible."""
+        if path not in self._checked:
+            return None
+        unit = self._checked[path].unit
+        elsewhere = tuple(each for each in unit.findings if each.path != path)
+        return Closed(tuple(self.findings(path)), unit.used, unit.heirs, elsewhere)
+
+    def fixes(self, path: str, allowed: Container[Applicability], code: str | None = None) -> list[Edit]:
+        """The edits that fix a file that is being edited, all of it or one rule.
+
+        Raises:
+            Cancelled: ``pause`` said so.
+        """
+        before = self._texts[path]
+
+        def check(source: SourceFile) -> list[Diagnostic]:
+            self.edit(source)
+            return self.findings(path)
+
+        try:
+            return fixing(before, check, allowed, code)
+        finally:
+            self.edit(before)
+
+    def _baseline(self, path: str) -> Baseline | None:
+        from nnx_lint.baseline import Baseline, BaselineError
+
+        location = self._configuration.at(os.path.dirname(path)).location("baseline")
+        if location is None:
+            return None
+        if location not in self._baselines:
+            try:
+                self._baselines[location] = Baseline.read(location)
+            except BaselineError as error:
+                self.problems.append(str(error))
+                self._baselines[location] = None
+        return self._baselines[location]
+
+
+def _go_on() -> None:
+    """Never give up."""

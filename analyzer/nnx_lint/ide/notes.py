@@ -1,0 +1,297 @@
+"""What is written down while a file is checked, for the questions that an editor asks afterwards.
+
+The interpreter publishes what a program does, and what it knew then is undone or joined with other things later. So
+the listener of an evaluation keeps, besides the findings, the few facts that editors show, reduced to plain values at
+once. Only files that are being edited are written down.
+
+Invariants: a note has spans of the text that was checked; what is known in one pass over a place and not in another is
+left out, unless it is the same in both.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from nnx_lint.diagnostics import Span
+from nnx_lint.drawing.reading import Reader
+from nnx_lint.drawing.structure import Kind as Drawn
+from nnx_lint.drawing.structure import path_text
+from nnx_lint.model import events
+from nnx_lint.model.classes import LibClass, UserClass
+from nnx_lint.model.values import Obj
+from nnx_lint.reporting import Findings
+from nnx_lint.rules.filters.coverage import leaves_of
+from nnx_lint.rules.filters.coverage import path_text as leaf_text
+from nnx_lint.rules.filters.edits import statement_of, unpacked_names
+from nnx_lint.rules.filters.expressions import describe, is_subtype, type_name
+from nnx_lint.rules.filters.reading import filter_lists, gives_filters, single_filters
+from nnx_rules import _filter_logic as logic
+from nnx_rules.attributes import Kind, Status
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Container, Iterable
+
+    from nnx_lint.model.interpreter import Interpreter
+    from nnx_lint.model.values import Value
+    from nnx_lint.reporting import Judging
+    from nnx_lint.rules.filters.reading import FilterList, Given
+    from nnx_lint.source import SourceFile
+    from nnx_rules.transforms import Transform
+
+
+class Assigned(NamedTuple):
+    """``self.name = value``: the span of the name, and of the statement; what the attribute is after it, and why.
+
+    ``tagged`` says that the value is marked, ``kept`` that the attribute had a status before; ``shapes`` are those of
+    the parameters of a layer that is assigned, where they are known.
+    """
+
+    name_span: Span
+    span: Span
+    cls: str
+    name: str
+    status: Status
+    kind: Kind
+    value: str
+    tagged: bool
+    kept: bool
+    shapes: tuple[str, ...] = ()
+
+
+class Filter(NamedTuple):
+    """A filter that is written somewhere: what it takes, in words, and which leaves of the object, if it is known.
+
+    ``taken`` are paths with their types; ``complete`` says that the object certainly has no other leaves.
+    """
+
+    span: Span
+    text: str
+    meaning: str
+    owner: str
+    taken: tuple[str, ...] = ()
+    complete: bool = False
+
+
+class Target(NamedTuple):
+    """A name that gets what a filter takes: the span of the name, and the filter in the words of the program."""
+
+    span: Span
+    filter: str
+
+
+class Applied(NamedTuple):
+    """A transform of a function: the span of the transform, its row of the table, and whether it lifts captures."""
+
+    span: Span
+    transform: Transform
+    lifts: bool
+
+
+class Captured(NamedTuple):
+    """What a function under a transform closes over: the span of the transform, the name and class of the object."""
+
+    span: Span
+    name: str
+    cls: str
+    changed: bool
+
+
+class Notes:
+    """The notes on one file, each in the order of the text."""
+
+    def __init__(self) -> None:
+        self.classes: dict[ast.AST, UserClass] = {}
+        self.assigned: list[Assigned] = []
+        self.filters: list[Filter] = []
+        self.targets: list[Target] = []
+        self.applied: list[Applied] = []
+        self.captured: list[Captured] = []
+
+    @classmethod
+    def of(cls, evaluations: Iterable[Interpreter], path: str) -> Notes:
+        """The notes on a file that its evaluations took."""
+        notes = cls()
+        taken: list[Any] = []
+        for evaluation in evaluations:
+            if isinstance(evaluation.listener, Noting):
+                notes.classes.update(evaluation.listener.classes)
+                taken += [note for where, note in evaluation.listener.taken if where == path]
+        for name, kind in (
+            ("assigned", Assigned),
+            ("filters", Filter),
+            ("targets", Target),
+            ("applied", Applied),
+            ("captured", Captured),
+        ):
+            own = dict.fromkeys(note for note in taken if isinstance(note, kind))
+            setattr(notes, name, sorted(own, key=lambda note: (note[0].start, note[0].end)))
+        notes.classes = {node: each for node, each in notes.classes.items() if each.module.source.path == path}
+        return notes
+
+    def statuses(self) -> dict[Span, set[Status]]:
+        """The statuses that the assignments of every place lead to, by the span of the attribute's name."""
+        found: dict[Span, set[Status]] = {}
+        for note in self.assigned:
+            found.setdefault(note.name_span, set()).add(note.status)
+        return found
+
+
+class Noting(Findings):
+    """Listens to one evaluation for the rules, and takes notes on the files that are being edited."""
+
+    def __init__(self, judging: Judging, edited: Container[str]) -> None:
+        super().__init__(judging)
+        self._edited = edited
+        self.classes: dict[ast.AST, UserClass] = {}
+        self.taken: dict[tuple[str, Any], None] = {}
+
+    def __call__(self, event: events.Event) -> None:
+        """Hand an event to the rules, and note what it says."""
+        super().__call__(event)
+        take = _TAKERS.get(type(event))
+        if take is not None and event.frame.module.source.path in self._edited:
+            take(self, event)
+
+    def note(self, source: SourceFile, note: object) -> None:
+        """Keep a note on a file."""
+        if source.path in self._edited:
+            self.taken[source.path, note] = None
+
+
+def _class(noting: Noting, event: events.ClassDefined) -> None:
+    noting.classes[event.cls.node] = event.cls
+
+
+def _assignment(noting: Noting, event: events.AttributeSet) -> None:
+    verdict, node = event.verdict, event.node
+    if verdict is None:
+        return
+    target = _target(node, event.name)
+    if target is None:
+        return
+    source = event.frame.module.source
+    end = source.span(target).end
+    facts = event.value.facts()
+    noting.note(
+        source,
+        Assigned(
+            Span(end - len(event.name), end),
+            source.span(node),
+            event.obj.cls.name,
+            event.name,
+            verdict.status,
+            facts.kind,
+            event.value.describe(),
+            facts.tag is not None,
+            event.before is not None or event.attr.declared is not None,
+            _shapes(event.value),
+        ),
+    )
+
+
+def _shapes(value: Value) -> tuple[str, ...]:
+    """The shapes of a Variable, or of the parameters of a layer of the library, where all sizes are known."""
+    if not isinstance(value, Obj) or not isinstance(value.cls, LibClass) or not value.args:
+        return ()
+    found: list[str] = []
+    for node in Reader().root(value).walk():
+        shape = node.form.shape
+        if node.kind is not Drawn.VARIABLE or not (node.parameter or value.cls.is_variable):
+            continue
+        if shape is None or not all(isinstance(size, int) for size in shape):
+            return ()
+        found.append(f"{path_text(node.path)} {shape}".strip())
+    return tuple(found)
+
+
+def _target(node: ast.AST, name: str) -> ast.Attribute | None:
+    """The attribute that a statement assigns to."""
+    targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+    nested = [
+        each for target in targets for each in (target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target])
+    ]
+    return next((each for each in nested if isinstance(each, ast.Attribute) and each.attr == name), None)
+
+
+def _call(noting: Noting, event: events.Called) -> None:
+    if not gives_filters(event):
+        return
+    lists = filter_lists(event)
+    for found in lists:
+        _filters(noting, event, found)
+    known = {id(given.node) for found in lists for given in found.given}
+    for single in single_filters(event):
+        given = single.given
+        if id(given.node) not in known and given.in_place:
+            span = given.module.source.span(given.node)
+            noting.note(given.module.source, Filter(span, str(given), describe(given.expr), ""))
+
+
+def _filters(noting: Noting, event: events.Called, found: FilterList) -> None:
+    source = found.module.source
+    leaves = leaves_of(found.target, event.frame) if found.target is not None else None
+    owner = found.target.describe() if found.target is not None and leaves is not None and leaves.held else ""
+    left = list(leaves.leaves) if leaves is not None else []
+    for given in found.given:
+        if not given.in_place:
+            continue
+        taken = [leaf for leaf in left if logic.matches(given.expr, leaf, is_subtype)]
+        unsure = not found.ordered
+        left = left if unsure else [leaf for leaf in left if leaf not in taken]
+        names = tuple(f"{leaf_text(leaf)}: {type_name(leaf.type)}" for leaf in taken)
+        complete = leaves is not None and leaves.complete and not found.open
+        span = source.span(given.node)
+        noting.note(source, Filter(span, _words(given), describe(given.expr), owner, names, complete))
+    if not found.passed_on and not found.open and isinstance(found.node, ast.Call):
+        _targets(noting, found)
+
+
+def _targets(noting: Noting, found: FilterList) -> None:
+    """Note which names get what the filters take; the structure that `split` gives first has none."""
+    names = unpacked_names(statement_of(found.module, found.node))
+    if names is None:
+        return
+    first = len(names) - len(found.given)
+    if first not in (0, 1):
+        return
+    source = found.module.source
+    for name, given in zip(names[first:], found.given, strict=True):
+        noting.note(source, Target(source.span(name), _words(given)))
+
+
+def _words(given: Given) -> str:
+    text = " ".join(given.module.source.segment(given.node).split())
+    return "the rest" if text == "..." else text
+
+
+def _transform(noting: Noting, event: events.TransformApplied) -> None:
+    source = event.frame.module.source
+    applied = event.applied
+    lifts = applied.row.lifts_captures and event.frame.module.provider == "nnxkit"
+    noting.note(source, Applied(_transform_span(source, event.node), applied.row, lifts))
+
+
+def _transform_span(source: SourceFile, node: ast.AST) -> Span:
+    """The transform itself in what applies it: a decorator, or the function of a call."""
+    return source.span(node.func if isinstance(node, ast.Call) else node)
+
+
+def _run(noting: Noting, event: events.Ran) -> None:
+    scope = event.scope
+    applied = scope.applied
+    source = applied.module.source
+    changed = {id(change.target) for change in scope.changes}
+    span = _transform_span(source, applied.node)
+    for frame, node, obj in scope.reads:
+        if isinstance(node, ast.Name) and frame is scope.frame:
+            noting.note(source, Captured(span, node.id, obj.cls.name, id(obj) in changed))
+
+
+_TAKERS: dict[type[events.Event], Callable[[Noting, Any], None]] = {
+    events.ClassDefined: _class,
+    events.AttributeSet: _assignment,
+    events.Called: _call,
+    events.TransformApplied: _transform,
+    events.Ran: _run,
+}

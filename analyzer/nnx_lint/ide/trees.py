@@ -1,0 +1,109 @@
+"""Questions about syntax: what stands at an offset, and what is around it."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from nnx_lint.diagnostics import Span
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from nnx_lint.source import SourceFile
+
+N = TypeVar("N", bound=ast.AST)
+
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+class Named(NamedTuple):
+    """A class and its dotted name, through other classes and functions."""
+
+    name: str
+    node: ast.ClassDef
+
+
+def path_to(source: SourceFile, offset: int) -> list[ast.AST]:
+    """The nodes around an offset, outermost first; an end counts as inside."""
+    found: list[ast.AST] = []
+    node: ast.AST | None = source.tree
+    while node is not None:
+        found.append(node)
+        node = next((child for child in _children(node) if _holds(source, child, offset)), None)
+    return found
+
+
+def _children(node: ast.AST) -> Iterator[ast.AST]:
+    """The children that have a place; decorators come before what they decorate, whose place does not hold them."""
+    yield from getattr(node, "decorator_list", ())
+    for child in ast.iter_child_nodes(node):
+        if hasattr(child, "end_lineno"):
+            yield child
+        else:
+            yield from _children(child)
+
+
+def _holds(source: SourceFile, node: ast.AST, offset: int) -> bool:
+    span = source.span(node)
+    first = min((source.span(each).start for each in getattr(node, "decorator_list", ())), default=span.start)
+    return min(first, span.start) <= offset <= span.end
+
+
+def innermost(path: Sequence[ast.AST], kind: type[N]) -> N | None:
+    """The innermost node of a type."""
+    return next((node for node in reversed(path) if isinstance(node, kind)), None)
+
+
+def classes(tree: ast.AST, prefix: str = "") -> Iterator[Named]:
+    """All classes of a tree, outer ones first."""
+    for child in ast.iter_child_nodes(tree):
+        if isinstance(child, ast.ClassDef):
+            yield Named(prefix + child.name, child)
+            yield from classes(child, f"{prefix}{child.name}.")
+        elif isinstance(child, FUNCTIONS):
+            yield from classes(child, f"{prefix}{child.name}.")
+        elif not isinstance(child, ast.expr):
+            yield from classes(child, prefix)
+
+
+def statements(node: ast.AST) -> Iterator[ast.stmt]:
+    """All statements in a node, in the order of the text."""
+    for name in ("body", "handlers", "orelse", "finalbody", "cases"):
+        for child in getattr(node, name, ()):
+            if isinstance(child, ast.stmt):
+                yield child
+            yield from statements(child)
+
+
+def instance_at(path: Sequence[ast.AST], name: str) -> ast.ClassDef | None:
+    """The class of what a name means where it is what the method around an offset calls its instance."""
+    return next((outer for outer, given in _methods(path) if given == name), None)
+
+
+def _methods(path: Sequence[ast.AST]) -> Iterator[tuple[ast.ClassDef, str]]:
+    for outer, inner in reversed(list(itertools.pairwise(path))):
+        name = receiver(inner)
+        if isinstance(outer, ast.ClassDef) and name is not None:
+            yield outer, name
+
+
+def receiver(function: ast.AST) -> str | None:
+    """What a method calls its instance: its first parameter."""
+    if not isinstance(function, FUNCTIONS):
+        return None
+    marks = {each.id for each in function.decorator_list if isinstance(each, ast.Name)}
+    parameters = [*function.args.posonlyargs, *function.args.args]
+    return parameters[0].arg if parameters and marks.isdisjoint({"staticmethod", "classmethod"}) else None
+
+
+def is_name(node: ast.AST, name: str | None) -> bool:
+    """Whether a node is this name."""
+    return isinstance(node, ast.Name) and node.id == name
+
+
+def attribute_name(source: SourceFile, node: ast.Attribute) -> Span:
+    """The span of the last name of ``owner.name``."""
+    end = source.span(node).end
+    return Span(end - len(node.attr), end)

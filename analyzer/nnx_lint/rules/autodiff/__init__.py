@@ -1,0 +1,1 @@
+"""Checks of the rules NNX46x: differentiation, and the arguments of functions that are traced."""

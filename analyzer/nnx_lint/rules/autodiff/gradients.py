@@ -1,0 +1,318 @@
+"""What is differentiated and what comes back: modules without Params (NNX460), modules as a whole (NNX461), results of
+another structure (NNX462, NNX463, NNX412), gradients as modules (NNX464), derivatives that nobody defined (NNX443), and
+an argument that went (NNX468).
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
+from nnx_lint.model.callables import FuncVal, Transformed
+from nnx_lint.model.classes import ClassBase, library_class
+from nnx_lint.model.crossing import literal_positions
+from nnx_lint.model.events import Called, Unpacked
+from nnx_lint.model.expressions import text_of
+from nnx_lint.model.leaves import AtLeast, contents
+from nnx_lint.model.values import Const, Obj, Seq, StateVal, Value
+from nnx_lint.reporting import Reporter, judges, judges_calls
+from nnx_lint.rules.program import canonical_of, enclosing, own_nodes, resolved, statement_of
+from nnx_lint.rules.spelling import spelled
+from nnx_rules._filter_logic import Leaf
+from nnx_rules.rules import autodiff as rules
+from nnx_rules.rules.transforms import AUX_PAIR, MISSING_VJP_RULES
+
+if TYPE_CHECKING:
+    from nnx_lint.model.callables import TransformVal
+    from nnx_lint.model.frames import Frame
+    from nnx_lint.model.modules import Module
+
+PARAM = library_class("nnx.Param")
+RNG_STATE = library_class("nnx.RngState")
+NNX_GRAD = frozenset({"nnx.grad", "nnx.value_and_grad"})
+JAX_GRAD = frozenset({"jax.grad", "jax.value_and_grad"})
+JACOBIANS = frozenset({"jax.jacfwd", "jax.jacrev", "jax.hessian"})
+SUBJECTS = ("nnx.grad", "nnx.value_and_grad", "nnx.vjp", "jax.grad", "jax.value_and_grad", "jax.vjp")
+
+
+def differentiates(event: Called) -> bool:
+    """Whether a function that computes a gradient is called."""
+    callee = event.callee
+    return isinstance(callee, Transformed) and callee.applied.row.name in NNX_GRAD | JAX_GRAD | JACOBIANS
+
+
+def differentiated(event: Called) -> list[tuple[Value, ast.expr]]:
+    """The arguments that are certainly differentiated as a whole, or by the default filter."""
+    callee = event.callee
+    if not isinstance(callee, Transformed) or None in event.args:
+        return []
+    positions = literal_positions(callee.applied.keywords.get("argnums"), default=(0,))
+    if positions is None or "**" in callee.applied.keywords:
+        return []
+    found = [(event.args[place], event.nodes[place]) for place in positions if 0 <= place < len(event.args)]
+    return [(value, node) for value, node in found if value is not None and not isinstance(node, ast.Starred)]
+
+
+# -- what is differentiated --------------------------------------------------------------------------------------------
+
+
+@judges(rules.NOTHING_TO_TRAIN, Called, when=differentiates)
+def gradient_of_no_params(event: Called, report: Reporter) -> None:
+    callee = event.callee
+    if not isinstance(callee, Transformed) or callee.applied.row.name not in NNX_GRAD:
+        return
+    for value, node in differentiated(event):
+        if not isinstance(value, Obj) or not value.cls.is_pytree or value.cls.is_variable:
+            continue
+        if value.cls.derives_from("nnx.Rngs"):
+            continue
+        found = contents(value, event.frame, "array")
+        if not found.complete or not found.leaves or any(_may_be_param(leaf) for leaf in found.leaves):
+            continue
+        other = next((leaf.type.name for leaf in found.leaves if isinstance(leaf.type, ClassBase)), "...")
+        mend = other if other == "..." else (f"nnx.{other}" if library_class(f"nnx.{other}") else other)
+        what = f"`{value.cls.name}`"
+        report(event.frame.module, node, transform=callee.applied.text, name=text_of(node), cls=what, mend=mend)
+
+
+def _may_be_param(leaf: Leaf) -> bool:
+    kind = leaf.type.cls if isinstance(leaf.type, AtLeast) else leaf.type
+    if not isinstance(kind, ClassBase):
+        return False
+    return PARAM is None or PARAM in kind.ancestors or (isinstance(leaf.type, AtLeast) and kind in PARAM.ancestors)
+
+
+@judges(rules.JAX_GRAD_OF_STREAMS, Called, when=differentiates)
+def jax_grad_of_integers(event: Called, report: Reporter) -> None:
+    callee = event.callee
+    if not isinstance(callee, Transformed) or callee.applied.row.name in NNX_GRAD:
+        return
+    if "allow_int" in callee.applied.keywords:
+        return
+    for value, node in differentiated(event):
+        if not isinstance(value, Obj) or not value.cls.is_pytree:
+            continue
+        found = contents(value, event.frame, "array")
+        streams = [
+            leaf for leaf in found.leaves if isinstance(leaf.type, ClassBase) and RNG_STATE in leaf.type.ancestors
+        ]
+        if not streams:
+            continue
+        path = ".".join([text_of(node), *map(str, _known(streams[0]))])
+        mend, fix = _nnx_counterpart(event.frame, callee.applied)
+        report(
+            event.frame.module, node, fix=fix, transform=callee.applied.text, name=text_of(node), path=path, mend=mend
+        )
+
+
+def _known(leaf: Leaf) -> tuple[object, ...]:
+    """The path of a leaf, as far as it is known."""
+    return leaf.path if isinstance(leaf.path, tuple) else ()
+
+
+def _nnx_counterpart(frame: Frame, applied: TransformVal) -> tuple[str, Fix | None]:
+    short = applied.row.name.rpartition(".")[2]
+    name = spelled(f"nnx.{short}", frame.module, frame.env) if f"nnx.{short}" in NNX_GRAD else None
+    node = applied.node.func if isinstance(applied.node, ast.Call) else applied.node
+    known = isinstance(node, (ast.Name, ast.Attribute)) and canonical_of(applied.module.env, node) == applied.row.name
+    if name is None or not known or applied.module is not frame.module:
+        return name or "nnx.grad", None
+    return name, Fix(f"Use `{name}`", (Edit(frame.module.source.span(node), name),), Applicability.UNSAFE)
+
+
+# -- results -----------------------------------------------------------------------------------------------------------
+
+
+def has_aux(applied: TransformVal) -> bool | None:
+    """Whether a gradient comes with auxiliary values; ``None`` where that is not known."""
+    given = applied.keywords.get("has_aux", Const(False))
+    return given.value if isinstance(given, Const) and isinstance(given.value, bool) else None
+
+
+def transformed_by(env: object, node: ast.expr) -> Transformed | None:
+    """The function under a transform that an expression names."""
+    from nnx_lint.model.modules import Env
+
+    value = resolved(env, node) if isinstance(env, Env) else None
+    return value if isinstance(value, Transformed) else None
+
+
+def unpacks_call(event: Unpacked) -> bool:
+    """Whether the result of a call is unpacked."""
+    return event.count is not None and isinstance(event.value_node, ast.Call)
+
+
+@judges(rules.GRADIENT_RESULTS, Unpacked, when=unpacks_call)
+def gradient_results(event: Unpacked, report: Reporter) -> None:
+    call, target = event.value_node, event.target
+    if not isinstance(call, ast.Call) or not isinstance(target, (ast.Tuple, ast.List)) or event.count is None:
+        return
+    name, aux, text = _gradient_call(event.frame, call.func)
+    if name is None or aux is None:
+        return
+    with_aux = " with `has_aux=True`" if aux else ""
+    module, source = event.frame.module, event.frame.module.source
+    names = [source.segment(item) for item in target.elts]
+    if name.endswith("value_and_grad"):
+        if aux and event.count == 3:
+            mend = f"({names[0]}, {names[1]}), {names[2]}"
+            fix = Fix("Nest the names", (Edit(source.span(target), mend),))
+            report(
+                module,
+                target,
+                fix=fix,
+                transform=text,
+                aux=with_aux,
+                results="`(value, aux), gradients`",
+                count=3,
+                mend=mend,
+            )
+        elif event.count != 2:
+            mend = "(value, aux), gradients" if aux else "value, gradients"
+            report(module, target, transform=text, aux=with_aux, results=f"`{mend}`", count=event.count, mend=mend)
+    elif aux and event.count != 2:
+        mend = "gradients, aux"
+        report(module, target, transform=text, aux=with_aux, results=f"`{mend}`", count=event.count, mend=mend)
+
+
+def _gradient_call(frame: Frame, func: ast.expr) -> tuple[str | None, bool | None, str]:
+    """The transform whose result an expression is, whether it has auxiliary values, and how it is written."""
+    if isinstance(func, ast.Call):
+        name = canonical_of(frame.env, func.func)
+        if name not in NNX_GRAD | JAX_GRAD or any(item.arg is None for item in func.keywords):
+            return None, None, ""
+        given = next((item.value for item in func.keywords if item.arg == "has_aux"), ast.Constant(False))
+        aux = given.value if isinstance(given, ast.Constant) and isinstance(given.value, bool) else None
+        return (name, aux, text_of(func.func)) if len(func.args) <= 1 else (None, None, "")
+    found = transformed_by(frame.env, func)
+    if found is None or found.applied.row.name not in NNX_GRAD | JAX_GRAD or "**" in found.applied.keywords:
+        return None, None, ""
+    return found.applied.row.name, has_aux(found.applied), found.applied.text
+
+
+@judges(rules.TUPLE_LOSS, Called, when=differentiates)
+def loss_is_tuple(event: Called, report: Reporter) -> None:
+    loss = _loss(event)
+    if loss is None or has_aux(loss[0]) is not False or loss[0].row.name in JACOBIANS:
+        return
+    applied, func, returned = loss
+    if returned and all(isinstance(value, ast.Tuple) for value in returned):
+        given = f"a tuple of {len(returned[0].elts)}" if isinstance(returned[0], ast.Tuple) else "a tuple"
+        fix = _with_aux(event.frame.module, applied)
+        report(event.frame.module, event.node, fix=fix, transform=applied.text, function=func.name, given=given)
+
+
+@judges(AUX_PAIR, Called, when=differentiates)
+def aux_pair(event: Called, report: Reporter) -> None:
+    loss = _loss(event)
+    if loss is None or has_aux(loss[0]) is not True or loss[0].row.name not in NNX_GRAD | JAX_GRAD:
+        return
+    applied, _, returned = loss
+    given: set[str] = set()
+    for value in returned:
+        if isinstance(value, ast.Tuple) and not any(isinstance(item, ast.Starred) for item in value.elts):
+            given.add("" if len(value.elts) == 2 else f"a tuple of {len(value.elts)}")
+        elif isinstance(value, (ast.BinOp, ast.Constant)) or _is_array(event, value):
+            given.add("one value")
+        else:
+            return
+    if len(given) == 1 and "" not in given:
+        report(event.frame.module, event.node, transform=applied.text, given=given.pop())
+
+
+def _is_array(event: Called, node: ast.expr) -> bool:
+    """Whether a returned expression certainly computes one array."""
+    name = canonical_of(event.frame.env, node.func) if isinstance(node, ast.Call) else None
+    return (
+        name is not None and name.startswith(("jax.numpy.", "optax.losses.")) and name.rpartition(".")[2] in REDUCTIONS
+    )
+
+
+REDUCTIONS = frozenset(
+    {"sum", "mean", "max", "min", "square", "abs", "log", "exp", "dot", "vdot", "prod", "var", "std"}
+)
+
+
+def _loss(event: Called) -> tuple[TransformVal, FuncVal, list[ast.expr]] | None:
+    """The differentiated function, its transform, and what it returns."""
+    callee = event.callee
+    if not isinstance(callee, Transformed) or not isinstance(callee.func, FuncVal):
+        return None
+    func, applied = callee.func, callee.applied
+    if "**" in applied.keywords or func.wraps is not None or func.decorators:
+        return None
+    if isinstance(func.node, ast.Lambda):
+        return applied, func, [func.node.body]
+    if any(isinstance(node, (ast.Yield, ast.YieldFrom)) for node in ast.walk(func.node)):
+        return None
+    returned = [node.value for node in own_nodes(func.node) if isinstance(node, ast.Return)]
+    return (applied, func, [value for value in returned if value is not None]) if None not in returned else None
+
+
+def _with_aux(module: Module, applied: TransformVal) -> Fix | None:
+    call = applied.node
+    if not isinstance(call, ast.Call) or applied.module is not module or not (call.args or call.keywords):
+        return None
+    end = module.source.span(call).end - 1
+    return Fix("Pass `has_aux=True`", (Edit(Span(end, end), ", has_aux=True"),), Applicability.UNSAFE)
+
+
+# -- gradients as modules ----------------------------------------------------------------------------------------------
+
+
+def calls_state(event: Called) -> bool:
+    """Whether a State is called."""
+    return isinstance(event.callee, StateVal)
+
+
+@judges(rules.GRADIENT_AS_MODULE, Called, when=calls_state)
+def gradient_called(event: Called, report: Reporter) -> None:
+    report(event.frame.module, event.node, name=event.name)
+
+
+# -- derivatives that nobody defined -----------------------------------------------------------------------------------
+
+
+def calls_custom(event: Called) -> bool:
+    """Whether a function with derivatives of its own is called."""
+    return isinstance(event.callee, Transformed) and event.callee.applied.row.name == "nnx.custom_vjp"
+
+
+@judges(MISSING_VJP_RULES, Called, when=calls_custom)
+def missing_vjp_rules(event: Called, report: Reporter) -> None:
+    func = event.node.func if isinstance(event.node, ast.Call) else None
+    module, callee = event.frame.module, event.callee
+    if not isinstance(func, ast.Name) or not isinstance(callee, Transformed) or callee.applied.module is not module:
+        return
+    here, scope = statement_of(module, event.node), enclosing(module, event.node, ast.FunctionDef, ast.Module)
+    if here is None or not isinstance(scope, ast.Module):
+        return  # when a function runs, the rules may have been defined by then
+    defined = [
+        node for node in ast.walk(module.source.tree) if isinstance(node, ast.Attribute) and node.attr == "defvjp"
+    ]
+    if not any(node.lineno <= here.lineno for node in defined):
+        report(module, event.node, name=func.id, transform=callee.applied.text)
+
+
+# -- arguments that went -----------------------------------------------------------------------------------------------
+
+
+@judges_calls(rules.REDUCE_AXES, *SUBJECTS)
+def reduce_axes(event: Called, report: Reporter) -> None:
+    given = event.keywords.get("reduce_axes")
+    if given is None or not isinstance(given, Seq) or (given.exact and not given.items):
+        return
+    call, source = event.node, event.frame.module.source
+    item = (
+        next((each for each in call.keywords if each.arg == "reduce_axes"), None)
+        if isinstance(call, ast.Call)
+        else None
+    )
+    if item is None:
+        return
+    span = source.span(item)
+    start = source.text.rfind(",", 0, span.start)
+    only_space = start >= 0 and not source.text[start + 1 : span.start].strip()
+    fix = Fix("Leave it out", (Edit(Span(start, span.end), ""),)) if only_space else None
+    report(event.frame.module, item, fix=fix, transform=event.name)

@@ -1,0 +1,291 @@
+"""Arguments of traced functions: conditions on them (NNX465), sizes from them (NNX469), static ones (NNX414, NNX407),
+donated ones (NNX467).
+
+An argument is traced if the call gives it and no option makes it static. What a call leaves to a default stays a
+Python value.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from nnx_lint.diagnostics import Edit, Fix
+from nnx_lint.model.callables import BoundMethod, FuncVal, Transformed
+from nnx_lint.model.classes import UserClass
+from nnx_lint.model.crossing import kept_positions, literal_positions
+from nnx_lint.model.events import Called, TransformApplied
+from nnx_lint.model.expressions import text_of
+from nnx_lint.model.values import Array, Const, DictVal, Obj, Seq, Value
+from nnx_lint.reporting import Reporter, judges, judges_calls, related
+from nnx_lint.rules.program import ancestors, block_of, enclosing, own_nodes, statement_of
+from nnx_rules.rules import autodiff as rules
+from nnx_rules.rules.transforms import MISSING_PARAMETER, UNHASHABLE_STATIC_ARGUMENT
+
+if TYPE_CHECKING:
+    from nnx_lint.model.callables import TransformVal
+    from nnx_lint.model.frames import Frame
+    from nnx_lint.model.modules import Module
+
+TRACING = frozenset({"jax.jit", "nnx.jit", "jax.checkpoint", "nnx.remat"})
+COMPILING = frozenset({"jax.jit", "nnx.jit"})
+
+
+def transformed_of(callee: Value) -> tuple[Transformed | None, bool]:
+    """The function under a transform that a call runs, and whether it is a method of an object."""
+    if isinstance(callee, Obj):
+        found = callee.cls.find("__call__") if isinstance(callee.cls, UserClass) else None
+        return (found[1], True) if found is not None and isinstance(found[1], Transformed) else (None, False)
+    if isinstance(callee, BoundMethod):
+        return (callee.func, True) if isinstance(callee.func, Transformed) else (None, False)
+    return (callee, False) if isinstance(callee, Transformed) else (None, False)
+
+
+def calls_traced(event: Called) -> bool:
+    """Whether a function is called all of whose arguments are traced, but for static ones."""
+    transformed, _ = transformed_of(event.callee)
+    return transformed is not None and transformed.applied.row.name in TRACING
+
+
+def called(event: Called) -> tuple[TransformVal, FuncVal, int] | None:
+    """The transform and the function of a call, and by how many parameters the receiver of a method shifts them."""
+    transformed, bound = transformed_of(event.callee)
+    func = transformed.func if transformed is not None else None
+    if isinstance(func, Transformed):
+        func = func.func
+    if transformed is None or not isinstance(func, FuncVal) or func.wraps is not None:
+        return None
+    return (transformed.applied, func, int(bound)) if "**" not in transformed.applied.keywords else None
+
+
+# -- conditions --------------------------------------------------------------------------------------------------------
+
+
+@judges(rules.TRACED_FLAG, Called, when=calls_traced)
+def traced_condition(event: Called, report: Reporter) -> None:
+    found = called(event)
+    if found is None or None in event.args:
+        return
+    applied, func, shift = found
+    known = all(
+        value is None or literal_positions(value, default=()) is not None or _names(value) is not None
+        for value in (applied.keywords.get(option) for option in applied.row.static_options)
+    )
+    parameters = [item.arg for item in (*func.node.args.posonlyargs, *func.node.args.args)]
+    if not known:
+        return
+    kept = kept_positions(applied, func, len(parameters))
+    given = [(shift + place, value) for place, value in enumerate(event.args)]
+    given += [(parameters.index(name), value) for name, value in event.keywords.items() if name in parameters]
+    for place, value in given:
+        if place >= len(parameters) or place in kept or not _is_flag(value):
+            continue
+        test = _decides(func, parameters[place])
+        if test is not None:
+            fix, mend = _made_static(applied, func, place, parameters[place])
+            also = (related(event.frame.module, event.node, "called with this flag"),)
+            report(func.module, test, fix=fix, name=parameters[place], transform=applied.text, mend=mend, related=also)
+            return
+
+
+def _names(value: Value) -> list[str] | None:
+    items = value.items if isinstance(value, Seq) and value.exact else [value]
+    found = [item.value for item in items if isinstance(item, Const) and isinstance(item.value, str)]
+    return found if len(found) == len(items) else None
+
+
+def _is_flag(value: Value | None) -> bool:
+    return isinstance(value, Const) and isinstance(value.value, (bool, str))
+
+
+def _decides(func: FuncVal, name: str) -> ast.expr | None:
+    """The condition of a function that asks for the truth of a parameter, which nothing binds anew."""
+    for node in ast.walk(func.node):
+        if isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Load):
+            return None
+    for node in own_nodes(func.node):
+        test = node.test if isinstance(node, (ast.If, ast.IfExp, ast.While, ast.Assert)) else None
+        found = _asked(test, name) if test is not None else None
+        if found is not None:
+            return found
+    return None
+
+
+def _asked(test: ast.expr, name: str) -> ast.expr | None:
+    if isinstance(test, ast.Name) and test.id == name:
+        return test
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return _asked(test.operand, name)
+    if isinstance(test, ast.BoolOp):
+        return _asked(test.values[0], name)
+    if isinstance(test, ast.Compare) and isinstance(test.left, ast.Name) and test.left.id == name:
+        plain = isinstance(test.ops[0], (ast.Eq, ast.NotEq)) and isinstance(test.comparators[0], ast.Constant)
+        return test.left if plain else None
+    return None
+
+
+def _made_static(applied: TransformVal, func: FuncVal, place: int, name: str) -> tuple[Fix | None, str]:
+    """Name a parameter in the options of the transform, where these can be written in place."""
+    row, node = applied.row.name, applied.node
+    option = f'static_argnames="{name}"' if row in COMPILING else f"static_argnums=({place},)"
+    mend = f"{applied.text}({'f, ' if not isinstance(node, (ast.Name, ast.Attribute)) else ''}{option})"
+    bare = isinstance(node, (ast.Name, ast.Attribute)) and row.startswith("nnx.")
+    decorated = isinstance(func.node, ast.FunctionDef) and node in func.node.decorator_list
+    if not bare or not decorated:
+        return None, mend
+    text = f"{func.module.source.segment(node)}({option})"
+    return Fix(f"Make `{name}` static", (Edit(func.module.source.span(node), text),)), mend
+
+
+# -- sizes -------------------------------------------------------------------------------------------------------------
+
+
+@judges_calls(rules.TRACED_SIZE, "builtins.range")
+def traced_size(event: Called, report: Reporter) -> None:
+    for value, node in zip(event.args, event.nodes, strict=False):
+        scope = next((each for each in event.frame.scope if each.level > 0), None)
+        traced = isinstance(value, Array) or (isinstance(value, Obj) and value.cls.is_variable)
+        if scope is None or not traced or not isinstance(value, (Array, Obj)) or value.level < scope.level:
+            continue
+        if scope.row.name in TRACING and event.frame.certain_within(scope):
+            report(event.frame.module, node, name=text_of(node), transform=scope.text, function=event.name)
+            return
+
+
+# -- static arguments --------------------------------------------------------------------------------------------------
+
+
+NAMING = ("static_argnums", "static_argnames", "donate_argnums", "donate_argnames")
+"""The options that name arguments."""
+
+
+@judges(MISSING_PARAMETER, TransformApplied)
+def missing_parameter(event: TransformApplied, report: Reporter) -> None:
+    applied, func = event.applied, event.func
+    if not applied.row.cached or not isinstance(func, FuncVal) or func.wraps is not None or func.decorators:
+        return
+    arguments = func.node.args
+    names = [item.arg for item in (*arguments.posonlyargs, *arguments.args)]
+    known = {*names, *(item.arg for item in arguments.kwonlyargs)}
+    for option in NAMING:
+        value = applied.keywords.get(option)
+        wrong: list[str] = []
+        if value is not None and option.endswith("names") and arguments.kwarg is None:
+            wrong = [repr(name) for name in _names(value) or () if name not in known]
+        elif value is not None and option.endswith("nums") and arguments.vararg is None:
+            places = literal_positions(value, default=()) or ()
+            wrong = [str(place) for place in places if not -len(names) <= place < len(names)]
+        if wrong and applied.module is event.frame.module:
+            kind = "static" if option.startswith("static") else "donated"
+            given = " and ".join(wrong)
+            report(event.frame.module, applied.node, transform=applied.row.name, option=kind, given=given)
+
+
+@judges(UNHASHABLE_STATIC_ARGUMENT, Called, when=calls_traced)
+def unhashable_static_argument(event: Called, report: Reporter) -> None:
+    found = called(event)
+    if found is None or found[0].row.name != "nnx.jit":
+        return
+    applied, func, shift = found
+    for place, (value, node) in enumerate(zip(event.args, event.nodes, strict=False)):
+        static = place + shift in kept_positions(applied, func, len(event.args))
+        if value is not None and static and not isinstance(node, ast.Starred) and _has_no_hash(value):
+            text = value.describe()
+            report(event.frame.module, node, argument=str(place), transform=applied.text, given=text)
+
+
+def _has_no_hash(value: Value) -> bool:
+    """Whether a value certainly cannot tell compiled functions apart."""
+    if isinstance(value, Obj):
+        return value.cls.is_pytree or value.cls.is_variable
+    return isinstance(value, (Array, DictVal)) or (isinstance(value, Seq) and value.type in {"list", "set"})
+
+
+# -- donated arguments -------------------------------------------------------------------------------------------------
+
+
+@judges(rules.DONATED_THEN_USED, Called, when=calls_traced)
+def donated_then_used(event: Called, report: Reporter) -> None:
+    found = called(event)
+    if found is None or found[0].row.name not in COMPILING:
+        return
+    applied, _, shift = found
+    positions = literal_positions(applied.keywords.get("donate_argnums"), default=())
+    module = event.frame.module
+    here = statement_of(module, event.node)
+    for place in positions or ():
+        index = place - shift
+        node = event.nodes[index] if 0 <= index < len(event.nodes) else None
+        value = event.args[index] if node is not None else None
+        if not isinstance(node, ast.Name) or here is None or not _is_lost(applied, value):
+            continue
+        use = _use_after(module, here, node.id)
+        if use is not None:
+            also = (related(module, event.node, "donated here"),)
+            report(module, use, name=node.id, function=event.name, related=also)
+            return
+
+
+def _is_lost(applied: TransformVal, value: Value | None) -> bool:
+    """Whether donating a value leaves the caller with deleted arrays: `nnx.jit` writes new ones back into objects."""
+    if isinstance(value, Obj):
+        return applied.row.name == "jax.jit" and (value.cls.is_pytree or value.cls.is_variable)
+    return isinstance(value, Array)
+
+
+def _use_after(module: Module, statement: ast.stmt, name: str) -> ast.Name | None:
+    """The first use of a name after a statement, in the same block, before anything binds it anew."""
+    if any(
+        isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store)
+        for node in ast.walk(statement)
+    ):
+        return None
+    block = block_of(module, statement)
+    if isinstance(statement, (ast.Return, ast.For, ast.While, ast.If, ast.With, ast.Try)):
+        return None
+    for later in block[block.index(statement) + 1 :]:
+        names = [node for node in ast.walk(later) if isinstance(node, ast.Name) and node.id == name]
+        stored = any(isinstance(node.ctx, (ast.Store, ast.Del)) for node in names)
+        loads = [node for node in names if isinstance(node.ctx, ast.Load)]
+        if stored or isinstance(later, (ast.FunctionDef, ast.ClassDef)):
+            return None
+        for use in loads:
+            if not _is_harmless(module, use):
+                return use
+    return None
+
+
+def _is_harmless(module: Module, use: ast.Name) -> bool:
+    """Whether a use asks for nothing that is gone: a shape, a type, an identity."""
+    parent = next(ancestors(module, use), None)
+    if isinstance(parent, ast.Attribute) and parent.attr in {
+        "shape",
+        "dtype",
+        "ndim",
+        "size",
+        "is_deleted",
+        "sharding",
+    }:
+        return True
+    if (
+        isinstance(parent, ast.Call)
+        and isinstance(parent.func, ast.Name)
+        and parent.func.id in {"type", "isinstance", "len", "id"}
+    ):
+        return True
+    return enclosing(module, use, ast.Lambda) is not None
+
+
+def is_traced_parameter(frame: Frame, name: str) -> bool:
+    """Whether a name is a parameter of the running function that a transform traces: a number there is no number."""
+    scope = frame.scope[-1] if frame.scope else None
+    if scope is None or scope.frame is not frame or scope.row.name not in TRACING or frame.func is None:
+        return False
+    parameters = [item.arg for item in (*frame.func.node.args.posonlyargs, *frame.func.node.args.args)]
+    call = frame.call
+    if name not in parameters or not isinstance(call, ast.Call) or "**" in scope.applied.keywords or scope.held:
+        return False
+    place = parameters.index(name)
+    shift = 0 if frame.receiver is None else 1
+    given = place - shift < len(call.args) or any(item.arg == name for item in call.keywords)
+    return given and place not in kept_positions(scope.applied, frame.func, len(parameters))

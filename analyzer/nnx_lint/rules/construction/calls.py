@@ -1,0 +1,295 @@
+"""What a program does with modules and layers: layers made in a forward pass (NNX833, NNX834), layers made with wrong
+arguments (NNX838), initializers that are none (NNX835), instances that cannot be called (NNX836).
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
+from nnx_lint.model.attributes import attribute_names
+from nnx_lint.model.callables import LibraryFunction
+from nnx_lint.model.classes import LibClass, UserClass, method_of
+from nnx_lint.model.events import AttributeSet, Called
+from nnx_lint.model.expressions import text_of
+from nnx_lint.model.values import Array, Const, Ext, Obj, Seq, Value
+from nnx_lint.reporting import Reporter, judges, judges_calls
+from nnx_lint.rules.edits import insert
+from nnx_lint.rules.intermediates.sowing import is_module
+from nnx_lint.rules.program import ancestors, canonical_of, enclosing, given, keyword_node
+from nnx_lint.rules.randomness.arguments import MAKING, constructed
+from nnx_lint.rules.randomness.reading import drawn_by, drawn_from_parameter
+from nnx_lint.rules.spelling import spelled
+from nnx_rules.names import ARGUMENTS
+from nnx_rules.rules import construction as rules
+from nnx_rules.signatures import SIGNATURES
+
+if TYPE_CHECKING:
+    from nnx_lint.model.frames import Frame
+    from nnx_lint.model.modules import Module
+
+# -- layers made in a forward pass -------------------------------------------------------------------------------------
+
+WRAPPERS = frozenset({"RNN", "Bidirectional", "SpectralNorm", "WeightNorm", "Dropout", "Sequential"})
+"""Layers that hold no parameters of their own, or those of what they wrap."""
+
+
+@judges_calls(rules.CREATED_IN_CALL, *MAKING)
+def module_created_in_call(event: Called, report: Reporter) -> None:
+    frame, cls = event.frame, constructed(event)
+    if cls is None or frame.func is None or frame.func.name != "__call__" or not is_module(frame.receiver):
+        return
+    if not _has_parameters(cls, event.result) or not _is_dropped(frame, event.node):
+        return
+    method = f"{frame.receiver.cls.name}.__call__" if isinstance(frame.receiver, Obj) else "__call__"
+    report(frame.module, event.node, path=method, layer=text_of_class(event.node), name=cls.name.lower())
+
+
+@judges_calls(rules.CREATED_IN_CALL, "nnx.Param")
+def param_created_in_call(event: Called, report: Reporter) -> None:
+    frame = event.frame
+    if frame.func is None or frame.func.name != "__call__" or not is_module(frame.receiver):
+        return
+    parent = next(ancestors(frame.module, event.node), None)
+    used = [event.node]
+    if isinstance(parent, ast.Assign) and len(parent.targets) == 1 and isinstance(parent.targets[0], ast.Name):
+        name = parent.targets[0].id
+        names = [node for node in ast.walk(frame.func.node) if isinstance(node, ast.Name) and node.id == name]
+        used = [node for node in names if isinstance(node.ctx, ast.Load)]
+        if len(names) != len(used) + 1:
+            return
+    if used and all(_is_operand(frame, node) for node in used):
+        method = f"{frame.receiver.cls.name}.__call__" if isinstance(frame.receiver, Obj) else "__call__"
+        report(frame.module, event.node, path=method, layer=text_of_class(event.node), name="weight")
+
+
+def _is_operand(frame: Frame, node: ast.AST) -> bool:
+    """Whether an expression is only computed with."""
+    parent = next(ancestors(frame.module, node), None)
+    if isinstance(parent, ast.Subscript) and parent.value is node and isinstance(parent.ctx, ast.Load):
+        return _is_operand(frame, parent)
+    if isinstance(parent, ast.Call) and parent.func is not node:
+        return (canonical_of(frame.env, parent.func) or "").startswith("jax.numpy.")
+    return isinstance(parent, ast.BinOp)
+
+
+def text_of_class(node: ast.AST) -> str:
+    """What a call constructs, as the program writes it."""
+    return text_of(node.func) if isinstance(node, ast.Call) else "layer"
+
+
+def _has_parameters(cls: object, made: Value) -> bool:
+    if isinstance(cls, UserClass):
+        return bool(drawn_from_parameter(cls)) and is_module(made)
+    return (
+        isinstance(cls, LibClass) and cls.name not in WRAPPERS and isinstance(made, Obj) and "params" in drawn_by(made)
+    )
+
+
+def _is_dropped(frame: Frame, node: ast.AST) -> bool:
+    """Whether a new layer is called at once, or gets a name that is only called."""
+    parent = next(ancestors(frame.module, node), None)
+    if isinstance(parent, ast.Call) and parent.func is node:
+        return True
+    if not isinstance(parent, ast.Assign) or len(parent.targets) != 1 or not isinstance(parent.targets[0], ast.Name):
+        return False
+    name, func = parent.targets[0].id, frame.func
+    uses = [item for item in ast.walk(func.node) if isinstance(item, ast.Name) and item.id == name] if func else []
+    called = [use for use in uses if isinstance(use.ctx, ast.Load)]
+    return bool(called) and all(_is_called(frame.module, use) for use in called)
+
+
+def _is_called(module: Module, use: ast.Name) -> bool:
+    """Whether a use of a name is a call of it, or of a method of it."""
+    node: ast.AST = use
+    for parent in ancestors(module, use):
+        if isinstance(parent, ast.Call):
+            return parent.func is node
+        if not isinstance(parent, ast.Attribute):
+            return False
+        node = parent
+    return False
+
+
+@judges(rules.LAZY_ATTRIBUTE, AttributeSet)
+def lazy_attribute(event: AttributeSet, report: Reporter) -> None:
+    frame, value = event.frame, event.value
+    if frame.func is None or frame.func.name != "__call__" or event.obj is not frame.receiver or frame.initializing:
+        return
+    if not is_module(event.obj) or not isinstance(value, Obj):
+        return
+    if not (value.cls.derives_from("nnx.Param") or (is_module(value) and not value.cls.is_variable)):
+        return
+    guard = enclosing(frame.module, event.node, ast.If)
+    if guard is not None and _asks_for(guard.test, event.name):
+        report(frame.module, event.node, cls=event.obj.cls.name, path=event.name)
+
+
+def _asks_for(test: ast.expr, name: str) -> bool:
+    """Whether a condition asks if an attribute is there: ``hasattr``, or a comparison with ``None``."""
+    for node in ast.walk(test):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in {"hasattr", "getattr"}:
+            asked: list[ast.expr] = node.args
+            wanted: object = name
+        elif isinstance(node, ast.Compare) and isinstance(node.left, ast.Attribute) and node.left.attr == name:
+            asked, wanted = node.comparators, None
+        else:
+            continue
+        if any(isinstance(item, ast.Constant) and item.value == wanted for item in asked):
+            return True
+    return isinstance(test, ast.UnaryOp) and isinstance(test.operand, ast.Attribute) and test.operand.attr == name
+
+
+# -- constructors of layers --------------------------------------------------------------------------------------------
+
+
+@judges_calls(rules.LAYER_SIGNATURE, *SIGNATURES)
+def layer_signature(event: Called, report: Reporter) -> None:
+    cls, args = constructed(event), given(event)
+    signature = SIGNATURES.get(cls.canonical) if isinstance(cls, LibClass) else None
+    if signature is None or cls is None or args.starred or signature.variadic or signature.open:
+        return
+    taken = {*signature.positional, *signature.keywords}
+    foreign = [name for name in event.keywords if name not in taken and ARGUMENTS.get(name) in taken]
+    if foreign:
+        name, right = foreign[0], ARGUMENTS[foreign[0]]
+        problem, mend = f"takes no `{name}`", f"it is called `{right}`"
+        fix = _keyword(event.frame.module, event.node, name, right) if right not in args.keywords else None
+        report(event.frame.module, event.node, fix=fix, cls=cls.name, problem=problem, mend=mend)
+        return
+    required = [name for name in signature.positional if name in signature.required]
+    missing = [name for name in required[len(args.positional) :] if name not in args.keywords]
+    if missing and not (
+        len(args.positional) and any(name in args.keywords for name in signature.positional[: len(args.positional)])
+    ):
+        problem = f"is made without `{missing[0]}`"
+        mend = f"its sizes are given: `{cls.name}({', '.join(required)})`"
+        report(event.frame.module, event.node, cls=cls.name, problem=problem, mend=mend)
+
+
+def _keyword(module: Module, node: ast.AST, name: str, right: str) -> Fix | None:
+    for item in node.keywords if isinstance(node, ast.Call) else ():
+        if item.arg == name and right != "rngs":
+            start = module.source.span(item).start
+            edit = Edit(Span(start, start + len(name)), right)
+            return Fix(f"Write `{right}`", (edit,), Applicability.UNSAFE)
+    return None
+
+
+# -- initializers ------------------------------------------------------------------------------------------------------
+
+_FACTORIES = (
+    "constant delta_orthogonal glorot_normal glorot_uniform he_normal he_uniform kaiming_normal kaiming_uniform "
+    "lecun_normal lecun_uniform normal orthogonal truncated_normal uniform variance_scaling xavier_normal "
+    "xavier_uniform zeros_init ones_init"
+)
+
+FACTORIES = frozenset(_FACTORIES.split())
+"""Functions of ``nnx.initializers`` that make an initializer."""
+
+NEEDING = frozenset({"constant", "variance_scaling"})
+"""Those that have to be given something."""
+
+ARRAY_FUNCTIONS = {
+    "jax.numpy.zeros": "zeros_init()",
+    "jax.numpy.ones": "ones_init()",
+    "numpy.zeros": "zeros_init()",
+} | {"numpy.ones": "ones_init()"}
+
+
+def factory(value: Value | None) -> str | None:
+    """The name of a function that makes an initializer, where it is itself given as one."""
+    if not isinstance(value, Ext):
+        return None
+    head, _, name = value.name.rpartition(".")
+    return name if head in {"jax.nn.initializers", "nnx.initializers"} and name in FACTORIES else None
+
+
+@judges_calls(rules.INITIALIZER, *MAKING)
+def initializer_misuse(event: Called, report: Reporter) -> None:
+    module = event.frame.module
+    for keyword, value in event.keywords.items():
+        node = keyword_node(event.node, keyword)
+        if not keyword.endswith("_init") or node is None or not isinstance(constructed(event), LibClass):
+            continue
+        name = factory(value)
+        source = module.source
+        if name is not None:
+            fix = None if name in NEEDING else Fix("Call it", insert(source.span(node).end, "()"))
+            problem = "makes an initializer, and is given as one"
+            report(
+                module,
+                node,
+                fix=fix,
+                name=source.segment(node),
+                problem=problem,
+                mend=f"call it: `{source.segment(node)}(...)`",
+            )
+        elif isinstance(value, Ext) and value.name in ARRAY_FUNCTIONS:
+            package = spelled("nnx.initializers", module, event.frame.env)
+            text = f"{package}.{ARRAY_FUNCTIONS[value.name]}" if package is not None else None
+            fix = Fix("Use the initializer", (Edit(source.span(node), text),)) if text is not None else None
+            problem = "takes a shape; an initializer takes a key, a shape and a dtype"
+            report(module, node, fix=fix, name=source.segment(node), problem=problem,
+                   mend=f"use `nnx.initializers.{ARRAY_FUNCTIONS[value.name]}`")  # fmt: skip
+        elif isinstance(value, (Array, Const)) and not (isinstance(value, Const) and value.value is None):
+            problem = f"is {value.describe()} and cannot be called"
+            report(module, node, name=keyword, problem=problem, mend="use `nnx.initializers.constant(value)`")
+
+
+def calls_initializer(event: Called) -> bool:
+    """Whether an initializer is called."""
+    return isinstance(event.callee, LibraryFunction)
+
+
+@judges(rules.INITIALIZER, Called, when=calls_initializer)
+def initializer_without_key(event: Called, report: Reporter) -> None:
+    if not event.args or "key" in event.keywords or not event.nodes:
+        return
+    first = event.args[0]
+    if isinstance(first, Seq) or (isinstance(first, Const) and isinstance(first.value, int)):
+        name = event.name.removesuffix("(...)")
+        problem = "is called without a key: an initializer takes a key, a shape and a dtype"
+        report(event.frame.module, event.node, name=name, problem=problem, mend="draw one: `rngs.params()`")
+
+
+# -- instances that cannot be called -----------------------------------------------------------------------------------
+
+FORWARD = ("forward", "call", "apply", "_call_", "__calls__", "__cal__")
+"""What people call the forward pass elsewhere, or by a slip."""
+
+
+@judges_calls(rules.NOT_CALLABLE, "()")
+def module_not_callable(event: Called, report: Reporter) -> None:
+    obj, frame = event.callee, event.frame
+    if not isinstance(obj, Obj) or not isinstance(obj.cls, UserClass) or obj.origin is None or obj.assumed:
+        return  # of what was not seen to be made, the class may be one below
+    cls = obj.cls
+    library = cls.library
+    if not cls.is_pytree or cls.is_open or cls.opaque or cls.remade or cls.find("__call__") is not None:
+        return
+    if library is None or library.canonical not in {"nnx.Module", "nnx.Pytree", "nnx.Object"}:
+        return
+    if cls.class_attribute("__call__") is not None or "__call__" in attribute_names(obj):
+        return
+    forward = next((name for name in FORWARD if method_of(cls, name) is not None), None)
+    mend = f"call it so, `{event.name}.{forward}(...)`, or rename the method" if forward else "define `__call__`"
+    fix = _renamed(frame, cls, forward) if forward is not None else None
+    report(frame.module, event.node, fix=fix, cls=cls.name, name=event.name, mend=mend)
+
+
+def _renamed(frame: Frame, cls: UserClass, name: str) -> Fix | None:
+    """Rename a method to ``__call__``, if nothing in its file calls it by its name."""
+    found = method_of(cls, name)
+    module = cls.module
+    if found is None or found[0] is not cls or module is not frame.module:
+        return None
+    if any(isinstance(node, ast.Attribute) and node.attr == name for node in ast.walk(module.source.tree)):
+        return None
+    span = module.source.span(found[1].node)
+    start = module.source.text.find(f"def {name}", span.start, span.end)
+    if start < 0:
+        return None
+    edit = Edit(Span(start + 4, start + 4 + len(name)), "__call__")
+    return Fix(f"Rename `{name}` to `__call__`", (edit,), Applicability.UNSAFE)

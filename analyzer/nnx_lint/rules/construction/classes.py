@@ -1,0 +1,285 @@
+"""What a class body shows: a constructor that leaves out that of its base (NNX830), transforms over descriptors
+(NNX837), habits from Linen (NNX831) and bridge modules used out of place (NNX863).
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from nnx_lint.diagnostics import Edit, Fix
+from nnx_lint.model.attributes import ANY_NAME, attribute_names
+from nnx_lint.model.callables import FuncVal
+from nnx_lint.model.classes import LibClass, UserClass, method_of
+from nnx_lint.model.events import AttributeSet, Called, ClassDefined, Constructed, TransformApplied
+from nnx_lint.model.values import Obj
+from nnx_lint.reporting import Reporter, judges, judges_calls
+from nnx_lint.rules.intermediates.sowing import is_module
+from nnx_lint.rules.program import canonical_of, enclosing
+from nnx_rules.rules import construction as rules
+from nnx_rules.signatures import SIGNATURES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from nnx_lint.model.modules import Module
+
+# -- constructors of bases ---------------------------------------------------------------------------------------------
+
+
+@judges(rules.MISSING_SUPER_INIT, Constructed)
+def missing_super_init(event: Constructed, report: Reporter) -> None:
+    cls, obj = event.cls, event.obj
+    func = cls.methods.get("__init__")
+    if not isinstance(func, FuncVal) or isinstance(func.node, ast.Lambda) or cls.is_open or cls.opaque or cls.remade:
+        return
+    if ANY_NAME in attribute_names(obj) or not _ends(func.node) or _hands_itself_on(func.node):
+        return
+    missing = _left_out(cls, obj)
+    if missing is not None:
+        base, path, method = missing
+        report(
+            cls.module,
+            func.node.args if not func.node.body else _head(func.node),
+            cls=cls.name,
+            base=base,
+            path=path,
+            method=method,
+        )
+
+
+def _head(node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.AST:
+    """What stands for the constructor: its first statement."""
+    return node.body[0]
+
+
+def _ends(node: ast.AST) -> bool:
+    """Whether a constructor does something else than to fail."""
+    body = getattr(node, "body", [])
+    return not (len(body) == 1 and isinstance(body[0], ast.Raise))
+
+
+def _hands_itself_on(node: ast.AST) -> bool:
+    """Whether a constructor calls one of a base, or hands ``self`` to something that may do so."""
+    arguments = getattr(node, "args", None)
+    names = [item.arg for item in arguments.args[:1]] if isinstance(arguments, ast.arguments) else []
+    for inner in ast.walk(node):
+        if not isinstance(inner, ast.Call):
+            continue
+        if isinstance(inner.func, ast.Name) and inner.func.id == "super":
+            return True
+        given = [*inner.args, *(item.value for item in inner.keywords)]
+        if any(isinstance(item, ast.Name) and item.id in names for item in given):
+            return True
+    return False
+
+
+def _left_out(cls: UserClass, obj: Obj) -> tuple[str, str, str] | None:
+    """The base whose constructor did not run, an attribute that it sets, and the method of the base that reads it."""
+    for base in cls.ancestors[1:]:
+        if isinstance(base, LibClass):
+            return _of_library(cls, base, obj)
+        found = base.methods.get("__init__") if isinstance(base, UserClass) else None
+        if not isinstance(base, UserClass) or not isinstance(found, FuncVal):
+            continue
+        assigned = {name for name, _ in _self_names(found, store=True)}
+        known = {*attribute_names(obj), *_assigned_elsewhere(cls, found)}
+        for name, method in base.methods.items():
+            own = cls.find(name)
+            if own is None or own[0] is not base or name == "__init__" or not isinstance(method, FuncVal):
+                continue
+            reads = [each for each, _ in _self_names(method, store=False) if each in assigned and each not in known]
+            if reads and not _asks(method, reads[0]):
+                return base.name, f"self.{reads[0]}", f"{base.name}.{name}"
+        return None
+    return None
+
+
+LAYERS = dict.fromkeys(("nnx.Linear", "nnx.LinearGeneral", "nnx.Conv", "nnx.ConvTranspose", "nnx.Einsum"), "kernel") | {
+    "nnx.Sequential": "layers",
+    "nnx.Embed": "embedding",
+    "nnx.Dropout": "rate",
+    "nnx.BatchNorm": "use_running_average",
+    "nnx.LayerNorm": "epsilon",
+    "nnx.RMSNorm": "epsilon",
+    "nnx.GroupNorm": "epsilon",
+    "nnx.MultiHeadAttention": "num_heads",
+}
+"""An attribute that the forward pass of a layer reads and its constructor sets."""
+
+
+def _of_library(cls: UserClass, base: LibClass, obj: Obj) -> tuple[str, str, str] | None:
+    name = LAYERS.get(base.canonical)
+    called = cls.find("__call__")
+    if name is None or called is not None or base.canonical not in SIGNATURES:
+        return None
+    if name in attribute_names(obj) or cls.class_attribute(name) is not None or cls.find(name) is not None:
+        return None
+    return base.name, f"self.{name}", f"{base.name}.__call__"
+
+
+def _self_names(func: FuncVal, *, store: bool) -> Iterator[tuple[str, ast.Attribute]]:
+    """The attributes of ``self`` that a method assigns or reads."""
+    arguments = func.node.args
+    receiver = next((item.arg for item in (*arguments.posonlyargs, *arguments.args)), None)
+    for node in ast.walk(func.node):
+        owner = node.value if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) is store else None
+        if isinstance(node, ast.Attribute) and isinstance(owner, ast.Name) and owner.id == receiver:
+            yield node.attr, node
+
+
+def _assigned_elsewhere(cls: UserClass, but: FuncVal) -> set[str]:
+    """Names that other methods, or the class bodies, give to attributes."""
+    names: set[str] = set()
+    for item in cls.ancestors:
+        if isinstance(item, UserClass):
+            names |= {*item.attributes, *item.methods, *item.fields}
+            for method in item.methods.values():
+                if isinstance(method, FuncVal) and method is not but:
+                    names |= {name for name, _ in _self_names(method, store=True)}
+    return names
+
+
+def _asks(func: FuncVal, name: str) -> bool:
+    """Whether a method looks first whether there is such an attribute."""
+    return any(isinstance(node, ast.Constant) and node.value == name for node in ast.walk(func.node))
+
+
+# -- transforms over descriptors ---------------------------------------------------------------------------------------
+
+DESCRIPTORS = frozenset({"staticmethod", "classmethod", "property"})
+
+
+@judges(rules.TRANSFORM_OVER_DESCRIPTOR, TransformApplied)
+def transform_over_descriptor(event: TransformApplied, report: Reporter) -> None:
+    if event.how != "decorator" or not event.applied.row.level:
+        return
+    module, node = event.frame.module, event.applied.node
+    func = enclosing(module, node, ast.FunctionDef)
+    place = next((i for i, item in enumerate(func.decorator_list) if item is node), None) if func is not None else None
+    if func is None or place is None or enclosing(module, func, ast.ClassDef) is None:
+        return
+    below = func.decorator_list[place + 1 :]
+    inner = next((item for item in below if isinstance(item, ast.Name) and item.id in DESCRIPTORS), None)
+    if inner is None or event.frame.env.lookup(inner.id) is not None:
+        return
+    source = module.source
+    edits = (Edit(source.span(node), inner.id), Edit(source.span(inner), source.segment(node)))
+    text = event.applied.text
+    report(module, node, fix=Fix("Exchange the decorators", edits), transform=text, descriptor=inner.id)
+
+
+# -- habits from Linen -------------------------------------------------------------------------------------------------
+
+
+def defines_module(event: ClassDefined) -> bool:
+    """Whether a class certainly is an ``nnx.Module``."""
+    return event.cls.derives_from("nnx.Module") and not event.cls.is_open
+
+
+@judges(rules.LINEN_IDIOM, ClassDefined, when=defines_module)
+def linen_class(event: ClassDefined, report: Reporter) -> None:
+    cls, module = event.cls, event.cls.module
+    for node in cls.node.body:
+        for decorator in node.decorator_list if isinstance(node, ast.FunctionDef) else ():
+            if canonical_of(cls.env, decorator) in {"flax.linen.compact", "nnx.compact"}:
+                report(
+                    module,
+                    decorator,
+                    problem=f"`{cls.name}` is an NNX module: `compact` belongs to Linen",
+                    mend="make the submodules in `__init__`",
+                )
+    setup = method_of(cls, "setup")
+    if setup is None or setup[0] is not cls or "__init__" in cls.methods or "setup" in _called_names(module):
+        return
+    made = {name for name, _ in _self_names(setup[1], store=True)}
+    read = {name for method in cls.methods.values() if isinstance(method, FuncVal) and method is not setup[1]
+            for name, _ in _self_names(method, store=False)}  # fmt: skip
+    if made & read and method_of(cls, "__init__") is None:
+        report(
+            module,
+            setup[1].node,
+            problem=f"nothing calls `{cls.name}.setup`: an NNX module makes its parts in its constructor",
+            mend="call it `__init__(self, ..., rngs)`",
+        )
+
+
+def _called_names(module: Module) -> set[str]:
+    """The names of methods that a file calls."""
+    calls = (node.func for node in ast.walk(module.source.tree) if isinstance(node, ast.Call))
+    return {func.attr for func in calls if isinstance(func, ast.Attribute)}
+
+
+@judges_calls(rules.LINEN_IDIOM, ".init", ".apply", ".param", ".variable", ".make_rng")
+def linen_method(event: Called, report: Reporter) -> None:
+    obj, func = event.owner, event.node.func if isinstance(event.node, ast.Call) else None
+    if not isinstance(obj, Obj) or not is_module(obj) or not isinstance(func, ast.Attribute):
+        return
+    cls = obj.cls
+    if cls.is_open or not isinstance(cls, UserClass) or cls.opaque or func.attr in attribute_names(obj):
+        return
+    if obj.assumed or (obj is not event.frame.receiver and obj.origin is None) or cls.may_be_extended:
+        return
+    names = [{*item.methods, *item.attributes, *item.fields} for item in cls.ancestors if isinstance(item, UserClass)]
+    library = cls.library
+    if (
+        any(not known.isdisjoint({func.attr, "__getattr__"}) for known in names)
+        or ANY_NAME in attribute_names(obj)
+        or library is None
+        or library.canonical != "nnx.Module"
+    ):
+        return
+    if func.attr in {"init", "apply"}:
+        problem = f"`{cls.name}` is an NNX module: it has no `{func.attr}`"
+        mend = "an NNX module holds its parameters: make it with `rngs`, and call it"
+    else:
+        problem = f"`{cls.name}` is an NNX module: it has no `{func.attr}`"
+        mend = "make the Variable yourself: `self.w = nnx.Param(init(rngs.params(), shape))`"
+    report(event.frame.module, event.node, problem=problem, mend=mend)
+
+
+@judges(rules.LINEN_IDIOM, AttributeSet)
+def linen_module_attribute(event: AttributeSet, report: Reporter) -> None:
+    call = event.value_node
+    if not isinstance(call, ast.Call) or not is_module(event.obj) or event.obj.cls.is_open:
+        return
+    name = canonical_of(event.frame.env, call.func)
+    if name is None or not name.startswith("flax.linen.") or not name.rpartition(".")[2][:1].isupper():
+        return
+    short = name.rpartition(".")[2]
+    problem = f"`{event.obj.cls.name}.{event.name}` is a Linen `{short}`, which an NNX module cannot call"
+    mend = f"use the layer of NNX, or wrap it: `nnx.bridge.ToNNX({short}(...), rngs=rngs)`"
+    report(event.frame.module, call, problem=problem, mend=mend)
+
+
+# -- bridge modules ----------------------------------------------------------------------------------------------------
+
+BRIDGE_METHODS = frozenset({"param", "variable", "make_rng"})
+
+
+@judges(rules.BRIDGE_UNBOUND, ClassDefined)
+def bridge_unbound_use(event: ClassDefined, report: Reporter) -> None:
+    cls = event.cls
+    if not any(canonical_of(cls.env, base) == "nnx.bridge.Module" for base in cls.node.bases):
+        return
+    for node in cls.node.body:
+        if not isinstance(node, ast.FunctionDef) or node.name in {"setup", "__init__"} or not node.args.args:
+            continue
+        if any((canonical_of(cls.env, item) or "x").endswith(("compact", "x")) for item in node.decorator_list):
+            continue
+        for call in _calls_of(node) if not _used_by_compact(cls.node, node.name) else ():
+            if call.attr in BRIDGE_METHODS:
+                report(cls.module, call, method=call.attr, path=f"{cls.name}.{node.name}")
+
+
+def _calls_of(node: ast.FunctionDef) -> list[ast.Attribute]:
+    """The methods of its own object that a method calls."""
+    receiver = node.args.args[0].arg
+    called = [call.func for call in ast.walk(node) if isinstance(call, ast.Call)]
+    methods = [func for func in called if isinstance(func, ast.Attribute)]
+    return [func for func in methods if isinstance(func.value, ast.Name) and func.value.id == receiver]
+
+
+def _used_by_compact(cls: ast.ClassDef, name: str) -> bool:
+    """Whether another method of the class calls this one, which may then be bound."""
+    return any(isinstance(node, ast.Attribute) and node.attr == name for node in ast.walk(cls))

@@ -1,0 +1,55 @@
+"""Names that NNX does not have (NNX832): those of other libraries, and slips of names that it has."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+from typing import TYPE_CHECKING
+
+from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
+from nnx_lint.model.events import LibraryName
+from nnx_lint.reporting import Reporter, judges
+from nnx_lint.rules.program import ancestors, is_tried
+from nnx_rules.names import FOREIGN, KNOWN, SAME_USE
+from nnx_rules.rules import construction as rules
+
+if TYPE_CHECKING:
+    from nnx_lint.model.modules import Module
+
+
+def is_unknown(event: LibraryName) -> bool:
+    """Whether a name is none that any version of NNX has or had."""
+    return event.written not in KNOWN and not event.written.startswith("_")
+
+
+@judges(rules.UNKNOWN_NAME, LibraryName, when=is_unknown)
+def unknown_name(event: LibraryName, report: Reporter) -> None:
+    name, module = event.written, event.frame.module
+    near = difflib.get_close_matches(name, KNOWN, n=1, cutoff=0.85)
+    mend = FOREIGN.get(name) or (f"nnx.{near[0]}" if near else None)
+    if mend is None or event.frame.doubtful or is_tried(module, event.node) or _is_asked_for(module, event.node):
+        return
+    named = mend.startswith("nnx.")
+    fix = _renamed(module, event.node, mend) if named and (name in SAME_USE or name not in FOREIGN) else None
+    help_ = f"use `{mend}`" if named else mend
+    report(module, event.node, fix=fix, name=name, mend=help_)
+
+
+def _is_asked_for(module: Module, node: ast.AST) -> bool:
+    """Whether the name is assigned or deleted, or guarded by a condition that asks for it."""
+    if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load):
+        return True
+    last = node.attr if isinstance(node, ast.Attribute) else ""
+    return any(
+        isinstance(item, (ast.If, ast.IfExp))
+        and any(isinstance(part, ast.Constant) and part.value == last for part in ast.walk(item.test))
+        for item in ancestors(module, node)
+    )
+
+
+def _renamed(module: Module, node: ast.AST, mend: str) -> Fix | None:
+    if not isinstance(node, ast.Attribute):
+        return None
+    end = module.source.span(node).end
+    edit = Edit(Span(end - len(node.attr), end), mend.removeprefix("nnx."))
+    return Fix(f"Use `{mend}`", (edit,), Applicability.UNSAFE)

@@ -1,0 +1,160 @@
+"""``nnx.List``: places of a status of their own (NNX850), deletions from the middle (NNX851), what it does not support
+(NNX852), and comparisons that are always true (NNX853).
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from nnx_lint.model.callables import BoundMethod
+from nnx_lint.model.events import Called, ContainerUsed, Mutated
+from nnx_lint.model.expressions import library_elements, text_of
+from nnx_lint.model.values import UNKNOWN, Array, Const, Obj, Seq, Value
+from nnx_lint.reporting import Reporter, judges, judges_calls
+from nnx_lint.rules.autodiff.tracing import is_traced_parameter
+from nnx_rules.attributes import DATA_KINDS
+from nnx_rules.rules import construction as rules
+
+if TYPE_CHECKING:
+    from nnx_lint.model.frames import Frame
+
+
+def is_list(value: Value | None) -> bool:
+    """Whether a value certainly is an ``nnx.List``."""
+    return (
+        isinstance(value, Obj)
+        and value.cls.derives_from("nnx.List")
+        and getattr(value.cls, "canonical", None) is not None
+    )
+
+
+def receiver_of(event: Called) -> Obj | None:
+    """The ``nnx.List`` whose method is called."""
+    callee = event.callee
+    receiver = callee.receiver if isinstance(callee, BoundMethod) else None
+    return receiver if isinstance(receiver, Obj) and is_list(receiver) else None
+
+
+def name_of(node: ast.AST) -> str:
+    """What a method is called on."""
+    func = node.func if isinstance(node, ast.Call) else None
+    return text_of(func.value) if isinstance(func, ast.Attribute) else "the list"
+
+
+# -- places ------------------------------------------------------------------------------------------------------------
+
+
+@judges_calls(rules.LIST_STATUS, ".insert")
+def list_status_clash(event: Called, report: Reporter) -> None:
+    obj, given = receiver_of(event), event.args[1] if len(event.args) > 1 else None
+    index = event.args[0] if event.args else None
+    held = library_elements(obj) if obj is not None else None
+    known = held is not None and held.node is not None and not held.fills
+    if held is None or given is None or not known or not isinstance(index, Const) or not isinstance(index.value, int):
+        return
+    before = _written(held, given)
+    place = min(index.value, len(before)) if index.value >= 0 else max(0, len(before) + index.value)
+    moved = [*before[:place], given, *before[place:]]
+    for position, (old, new) in enumerate(zip(before, moved, strict=False)):
+        if isinstance(old, Const) and new.facts().kind in DATA_KINDS:
+            value, plain = new.describe(), repr(old.value)
+            report(event.frame.module, event.node, name=name_of(event.node), index=position, value=value, plain=plain)
+            return
+
+
+def _written(held: Seq, given: Value) -> list[Value]:
+    """The elements of a list as it was before the call, which has put the new one at the end; those that are marked as
+    data are no plain values.
+    """
+    elements = [UNKNOWN if isinstance(node, ast.Call) and isinstance(item, Const) else item
+                for item, node in zip(held.items, getattr(held.node, "elts", []), strict=False)]  # fmt: skip
+    return elements if len(elements) == len(held.items) - 1 and held.items[-1] is given else []
+
+
+# -- deletions ---------------------------------------------------------------------------------------------------------
+
+
+@judges_calls(rules.LIST_DELETE, ".pop")
+def pop_from_middle(event: Called, report: Reporter) -> None:
+    if receiver_of(event) is not None and event.args and _is_middle(event.args[0]):
+        report(event.frame.module, event.node, name=name_of(event.node))
+
+
+def _is_middle(index: Value | None) -> bool:
+    return isinstance(index, Const) and isinstance(index.value, int) and index.value != -1
+
+
+def deletes(event: Mutated) -> bool:
+    """Whether an element of a container is deleted."""
+    return event.action == "`del [...]`" and is_list(event.target)
+
+
+@judges(rules.LIST_DELETE, Mutated, when=deletes)
+def delete_from_middle(event: Mutated, report: Reporter) -> None:
+    node = event.node
+    for target in node.targets if isinstance(node, ast.Delete) else [node]:
+        index = target.slice if isinstance(target, ast.Subscript) else None
+        if isinstance(index, ast.Constant) and isinstance(index.value, int):
+            report(event.frame.module, target, name=event.name)
+
+
+# -- what it does not support ------------------------------------------------------------------------------------------
+
+
+def indexes_list(event: ContainerUsed) -> bool:
+    """Whether an ``nnx.List`` is indexed or added to something."""
+    return event.operator in {ast.Subscript, ast.Add} and is_list(event.container)
+
+
+@judges(rules.LIST_UNSUPPORTED, ContainerUsed, when=indexes_list)
+def list_unsupported(event: ContainerUsed, report: Reporter) -> None:
+    module, node, other = event.frame.module, event.node, event.other
+    if isinstance(node, ast.Subscript):
+        name, index = text_of(node.value), module.source.segment(node.slice)
+        if isinstance(other, Const) and isinstance(other.value, str):
+            report(
+                module,
+                node,
+                name=name,
+                problem="its index is an int or a slice, not a string",
+                mend="use `nnx.Dict` for names",
+            )
+        elif (isinstance(other, Array) and _is_traced(event.frame, other)) or (
+            isinstance(other, Const)
+            and isinstance(node.slice, ast.Name)
+            and is_traced_parameter(event.frame, node.slice.id)
+        ):
+            problem = f"`{index}` is traced, and which element it means is not known while the function is compiled"
+            report(module, node, name=name, problem=problem, mend="index with a Python int, or use `nnx.switch`")
+    elif isinstance(node, ast.BinOp) and (isinstance(other, Seq) or is_list(other)):
+        held = (
+            node.left if is_list(event.container) and not isinstance(node.left, (ast.List, ast.Tuple)) else node.right
+        )
+        problem = "it has no `+`"
+        report(module, node, name=text_of(held), problem=problem, mend="write `nnx.List([*a, *b])`")
+
+
+def _is_traced(frame: Frame, index: Array) -> bool:
+    return any(scope.level <= index.level for scope in frame.scope) and index.level > 0
+
+
+# -- comparisons -------------------------------------------------------------------------------------------------------
+
+
+def compares_lists(event: ContainerUsed) -> bool:
+    """Whether two lists are compared."""
+    return event.operator in {ast.Eq, ast.NotEq} and is_list(event.container) and is_list(event.other)
+
+
+@judges(rules.LIST_COMPARISON, ContainerUsed, when=compares_lists)
+def list_comparison(event: ContainerUsed, report: Reporter) -> None:
+    left = event.node.left if isinstance(event.node, ast.Compare) else event.node
+    report(event.frame.module, event.node, name=text_of(left))
+
+
+@judges_calls(rules.LIST_COMPARISON, ".index", ".remove", ".count")
+def list_search(event: Called, report: Reporter) -> None:
+    obj, given = receiver_of(event), event.args[0] if event.args else None
+    if obj is not None and is_list(given) and event.nodes:
+        report(event.frame.module, event.node, name=text_of(event.nodes[0]))

@@ -1,0 +1,1 @@
+"""Checks of what makes programs slow."""

@@ -1,0 +1,147 @@
+"""Functions that are traced and compiled again and again (NNX701, NNX702, NNX703).
+
+``nnx`` transforms know a compiled function by the object that the transform returned, and objects by their structure,
+with all static attributes. JAX itself knows it by the function that it was given.
+
+Invariants: a loop is one that is written around the call, in the same function; where the options, or the function that
+is compiled, may be others in each round, nothing is said.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from nnx_lint.model.attributes import attribute_names, attribute_of
+from nnx_lint.model.callables import FuncVal, PartialVal, Transformed
+from nnx_lint.model.classes import UserClass
+from nnx_lint.model.events import Called, Ran
+from nnx_lint.model.modules import Env
+from nnx_lint.model.statements import assigned_names
+from nnx_lint.model.values import Const, Obj, Other, Value
+from nnx_lint.reporting import Reporter, judges, related
+from nnx_lint.rules.program import STATEMENT_LOOPS, around, in_test
+from nnx_lint.rules.updates.ownership import changes_of
+from nnx_rules.rules import costs as rules
+
+if TYPE_CHECKING:
+    from nnx_lint.model.frames import Frame
+
+
+def calls_compiled(event: Called) -> bool:
+    """Whether a compiled function is called."""
+    return isinstance(event.callee, Transformed) and event.callee.applied.row.cached and not event.frame.scope
+
+
+# -- compiled in a loop ------------------------------------------------------------------------------------------------
+
+
+@judges(rules.TRANSFORM_IN_LOOP, Called, when=calls_compiled)
+def transform_in_loop(event: Called, report: Reporter) -> None:
+    frame, callee = event.frame, event.callee
+    if not isinstance(callee, Transformed) or callee.applied.module is not frame.module:
+        return
+    applied = callee.applied
+    node = applied.node
+    if not applied.row.name.startswith("nnx.") or not isinstance(node, ast.Call) or not node.args or in_test(frame):
+        return
+    loop = innermost_loop(frame, node)
+    if loop is None or innermost_loop(frame, event.node) is None:
+        return
+    bound = assigned_names(loop.body) | _targets(loop)
+    names = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+    made_inside = isinstance(callee.func, FuncVal) and _stands_in(loop, callee.func.node)
+    if isinstance(callee.func, FuncVal) and not made_inside and names.isdisjoint(bound):
+        report(frame.module, node, transform=applied.text)
+
+
+def innermost_loop(frame: Frame, node: ast.AST) -> ast.For | ast.AsyncFor | ast.While | None:
+    """The innermost loop around a node, whose body it stands in, and that goes on after it."""
+    outers = around(frame, node)
+    for place in range(len(outers) - 1, -1, -1):
+        outer = outers[place]
+        if not isinstance(outer, STATEMENT_LOOPS):
+            continue
+        inside = outers[place + 1] if place + 1 < len(outers) else node
+        if inside not in outer.body or isinstance(outer.body[-1], (ast.Break, ast.Return, ast.Raise)):
+            return None
+        return outer
+    return None
+
+
+def _targets(loop: ast.For | ast.AsyncFor | ast.While) -> set[str]:
+    target = loop.target if isinstance(loop, (ast.For, ast.AsyncFor)) else None
+    return {part.id for part in ast.walk(target) if isinstance(part, ast.Name)} if target is not None else set()
+
+
+def _stands_in(outer: ast.AST, node: ast.AST) -> bool:
+    return any(part is node for part in ast.walk(outer))
+
+
+# -- static values that change -----------------------------------------------------------------------------------------
+
+
+def compiled_changes(event: Ran) -> bool:
+    """Whether a function that `nnx` compiles has changed something."""
+    return event.scope.row.name in {"nnx.jit", "nnx.pmap"} and bool(event.scope.changes)
+
+
+@judges(rules.STATIC_COUNTER, Ran, when=compiled_changes)
+def static_counter(event: Ran, report: Reporter) -> None:
+    scope = event.scope
+    if not scope.applied.modes.writes_back:
+        return
+    for item in changes_of(event):
+        node, frame = item.event.node, item.event.frame
+        name = item.event.action.removeprefix("setting `.").removesuffix("`")
+        attr = attribute_of(item.target, name) if item.event.action.startswith("setting `.") else None
+        first = attr.first if attr is not None else None
+        if item.merged or first is None or not _is_number(first.value) or not _counts(node, name):
+            continue
+        where = (related(scope.applied.module, scope.applied.node, f"`{scope.text}` is applied here"),)
+        cls = item.target.cls.name
+        report(frame.module, node, related=where, cls=cls, path=name, transform=scope.text)
+
+
+def _is_number(value: Value) -> bool:
+    return isinstance(value, Other) or (isinstance(value, Const) and type(value.value) in {int, float})
+
+
+def _counts(node: ast.AST, name: str) -> bool:
+    """Whether an assignment computes the new value of an attribute from the old one."""
+    if isinstance(node, ast.AugAssign):
+        return True
+    value = node.value if isinstance(node, ast.Assign) and isinstance(node.value, ast.BinOp) else None
+    return value is not None and any(isinstance(part, ast.Attribute) and part.attr == name for part in ast.walk(value))
+
+
+# -- functions that are made anew --------------------------------------------------------------------------------------
+
+
+@judges(rules.IDENTITY_STATIC, Called, when=calls_compiled)
+def function_of_its_own(event: Called, report: Reporter) -> None:
+    callee = event.callee
+    if not isinstance(callee, Transformed) or not isinstance(event.node, ast.Call):
+        return
+    loop = innermost_loop(event.frame, event.node)
+    if loop is None or _stands_in(loop, callee.applied.node):
+        return
+    for value in event.args:
+        obj = value if isinstance(value, Obj) and isinstance(value.cls, UserClass) else None
+        made = obj.origin if obj is not None else None
+        if obj is None or made is None or not obj.cls.is_pytree or not _stands_in(loop, made[1]):
+            continue
+        for name in attribute_names(obj):
+            attr = attribute_of(obj, name)
+            first = attr.first if attr is not None else None
+            if attr is not None and first is not None and made_anew(attr.value):
+                where = (related(event.frame.module, event.node, "the object goes to the compiled function here"),)
+                transform = callee.applied.text
+                report(first.module, first.node, related=where, cls=obj.cls.name, path=name, transform=transform)
+
+
+def made_anew(value: Value) -> bool:
+    """Whether a value is a function that another function makes each time that it runs."""
+    if isinstance(value, PartialVal):
+        return True
+    return isinstance(value, FuncVal) and isinstance(value.env, Env) and value.env.kind == "function"

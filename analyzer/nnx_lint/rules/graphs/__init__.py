@@ -1,0 +1,1 @@
+"""Checks of what becomes of graphs: merge, update, State, sharing."""

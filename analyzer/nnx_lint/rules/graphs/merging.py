@@ -1,0 +1,213 @@
+"""What ``nnx.merge``, ``nnx.update`` and their like are given.
+
+NNX331, NNX334, NNX335, NNX337, NNX338, NNX340, NNX355, NNX359.
+
+Invariants: States are told apart by the call that made them; what a transform, a copy or an unknown function returned
+is judged by nothing but its kind.
+"""
+
+from __future__ import annotations
+
+import ast
+from functools import partial
+from typing import TYPE_CHECKING
+
+from nnx_lint.diagnostics import Fix
+from nnx_lint.model.attributes import attribute_of
+from nnx_lint.model.classes import LibClass, UserClass
+from nnx_lint.model.events import Called
+from nnx_lint.model.values import Array, ClassVal, Const, DictVal, GraphDefVal, Obj, Seq, StateVal, Value, present
+from nnx_lint.reporting import Reporter, judges_calls
+from nnx_lint.rules.edits import insert
+from nnx_lint.rules.filters.coverage import leaves_of, name_leaves
+from nnx_lint.rules.filters.expressions import expression, is_subtype
+from nnx_rules import _filter_logic as logic
+from nnx_rules.filters import Everything
+from nnx_rules.rules import graphs as rules
+
+if TYPE_CHECKING:
+    from nnx_lint.model.frames import Frame
+
+# -- merge -------------------------------------------------------------------------------------------------------------
+
+
+class Splits:
+    """The States of each split, by its graphdef."""
+
+    def __init__(self) -> None:
+        self.states: dict[int, tuple[GraphDefVal, list[StateVal]]] = {}
+
+
+@judges_calls(rules.MERGE_MISSING_STATE, "nnx.split")
+def split(event: Called, report: Reporter) -> None:
+    result = event.result
+    if isinstance(result, Seq) and result.items and isinstance(result.items[0], GraphDefVal):
+        states = [item for item in result.items[1:] if isinstance(item, StateVal)]
+        report.memory(Splits).states[id(result.items[0])] = (result.items[0], states)
+
+
+@judges_calls(rules.MERGE_MISSING_STATE, "nnx.merge")
+def missing_state(event: Called, report: Reporter) -> None:
+    first, *given = event.args or [None]
+    found = report.memory(Splits).states.get(id(first))
+    states = found[1] if found is not None else []
+    known = {id(item) for item in states}
+    if not given or any(id(item) not in known for item in given) or len(given) >= len(states):
+        return
+    absent = [state for state in states if all(state is not item for item in given)]
+    leaves = [leaf for state in absent for leaf in taken(states, state, event.frame)]
+    if leaves:
+        report(event.frame.module, event.node, leaves=name_leaves(leaves))
+
+
+def taken(states: list[StateVal], state: StateVal, frame: Frame) -> list[logic.Leaf]:
+    """The certain leaves that are in one of the States of a split."""
+    found = leaves_of(state.of, frame).leaves
+    for each in states:
+        wanted = expression(each.wanted) if each.wanted is not None else Everything()
+        if each is state:
+            return [leaf for leaf in found if logic.matches(wanted, leaf, is_subtype)]
+        found = logic.uncovered([wanted], found, is_subtype)
+    return []
+
+
+@judges_calls(rules.MERGE_ARGUMENTS, "nnx.merge")
+def merge_arguments(event: Called, report: Reporter) -> None:
+    if not event.args or not isinstance(event.node, ast.Call):
+        return
+    first, *given = event.args
+    first = present(first) if first is not None else None
+    if isinstance(first, StateVal) and any(isinstance(item, GraphDefVal) for item in given):
+        report(event.frame.module, event.nodes[0], given="a State as its first argument")
+    if not isinstance(first, GraphDefVal):
+        return
+    for item, node in zip(given, event.nodes[1:], strict=False):
+        several = isinstance(item, Seq) and item.exact and bool(item.items)
+        if isinstance(item, Seq) and several and all(isinstance(each, StateVal) for each in item.items):
+            report(
+                event.frame.module,
+                node,
+                fix=partial(starred, event.frame, node),
+                given=f"a {item.type} of States where a State is expected",
+            )
+
+
+def starred(frame: Frame, node: ast.expr) -> Fix | None:
+    """Hand over the elements."""
+    if not isinstance(node, (ast.Name, ast.Attribute)):
+        return None
+    return Fix("Hand over its elements", insert(frame.module.source.span(node).start, "*"))
+
+
+@judges_calls(rules.FOREIGN_STATE, "nnx.merge")
+def foreign_state(event: Called, report: Reporter) -> None:
+    first, *given = event.args or [None]
+    one = present(first.of) if isinstance(first, GraphDefVal) else None
+    for item, node in zip(given, event.nodes[1:], strict=False):
+        other = present(item.of) if isinstance(item, StateVal) else None
+        if isinstance(one, Obj) and isinstance(other, Obj) and are_apart(one, other):
+            report(event.frame.module, node, one=one.describe(), other=other.describe())
+
+
+def are_apart(one: Obj, other: Obj) -> bool:
+    """Whether two objects certainly are of classes that have nothing to do with each other."""
+    if any(item.assumed or item.cls.is_open or not item.cls.derives_from("nnx.Module") for item in (one, other)):
+        return False
+    return one.cls not in other.cls.ancestors and other.cls not in one.cls.ancestors
+
+
+@judges_calls(rules.CALL_PAIR, "nnx.call")
+def call_pair(event: Called, report: Reporter) -> None:
+    node = event.node
+    if len(event.args) == 2 and None not in event.args and not event.keywords and isinstance(node, ast.Call):
+        report(
+            event.frame.module,
+            node,
+            fix=lambda: paired(event.frame, node),
+            name=event.name,
+            count=len(event.args),
+        )
+
+
+def paired(frame: Frame, node: ast.Call) -> Fix | None:
+    """Put the arguments into a tuple."""
+    source = frame.module.source
+    if any(isinstance(item, ast.Starred) for item in node.args):
+        return None
+    first, last = source.span(node.args[0]), source.span(node.args[-1])
+    return Fix("Put them into a tuple", (*insert(first.start, "("), *insert(last.end, ")")))
+
+
+# -- update ------------------------------------------------------------------------------------------------------------
+
+
+@judges_calls(rules.UPDATE_ARGUMENTS, "nnx.update")
+def update_arguments(event: Called, report: Reporter) -> None:
+    if not event.args or None in event.args:
+        return
+    node, *states = (present(item) if item is not None else None for item in event.args)
+    if isinstance(node, StateVal) and any(is_module(item) for item in states):
+        report(event.frame.module, event.node, given="a State as its node, and a node as its State")
+        return
+    for item, where in zip(states, event.nodes[1:], strict=False):
+        wrong = is_module(item) or isinstance(item, Array) or (isinstance(item, Const) and item.value is not None)
+        if wrong and item is not None and isinstance(node, Obj) and not node.cls.is_variable:
+            report(event.frame.module, where, given=f"{item.describe()} where a State is expected")
+
+
+def is_module(value: Value | None) -> bool:
+    """Whether a value certainly is a module, and nothing that is like a mapping."""
+    if not isinstance(value, Obj) or not value.cls.derives_from("nnx.Module") or value.cls.is_open:
+        return False
+    return not any(value.cls.derives_from(name) for name in ("nnx.List", "nnx.Dict"))
+
+
+@judges_calls(rules.UPDATE_UNKNOWN_PATH, "nnx.update")
+@judges_calls(rules.UPDATE_KIND, "nnx.update")
+def update_by_dict(event: Called, report: Reporter) -> None:
+    node = present(event.args[0]) if event.args and event.args[0] is not None else None
+    for state in event.args[1:]:
+        if isinstance(node, Obj) and isinstance(state, DictVal):
+            _compare(event, report, node, state, node.cls.name, "")
+
+
+def _compare(event: Called, report: Reporter, node: Obj, state: DictVal, cls: str, path: str) -> None:
+    """Compare a dict that is written in the program with the attributes of an object."""
+    written = state.node.keys if isinstance(state.node, ast.Dict) else []
+    if len(written) != len(state.items):
+        return
+    for (key, value), where in zip(state.items, written, strict=True):
+        if not isinstance(key, Const) or not isinstance(key.value, str) or where is None:
+            continue
+        attr = attribute_of(node, key.value)
+        here = f"{path}.{key.value}" if path else key.value
+        held = present(attr.value) if attr is not None else None
+        if attr is None and report.rule is rules.UPDATE_UNKNOWN_PATH and is_complete(node, event.frame):
+            report(event.frame.module, where, path=here, cls=cls)
+        elif is_module(held) and isinstance(held, Obj) and isinstance(value, DictVal):
+            _compare(event, report, held, value, cls, here)
+        elif is_module(held) and held is not None and isinstance(value, Array) and report.rule is rules.UPDATE_KIND:
+            report(event.frame.module, where, path=here, expected=held.describe(), given="a leaf")
+
+
+def is_complete(obj: Obj, frame: Frame) -> bool:
+    """Whether all attributes of an object are known."""
+    from nnx_lint.model.strings import HOLE
+
+    if obj.assumed or obj.args is None or obj.cls.is_open or any(HOLE in name for name in obj.attrs):
+        return False
+    if isinstance(obj.cls, LibClass):
+        return bool(obj.cls.spec and obj.cls.spec.members and not obj.cls.spec.more)
+    return isinstance(obj.cls, UserClass) and leaves_of(obj, frame).complete
+
+
+# -- state -------------------------------------------------------------------------------------------------------------
+
+
+@judges_calls(rules.NOT_A_NODE, "nnx.state")
+def state_of_non_node(event: Called, report: Reporter) -> None:
+    value = event.args[0] if event.args else None
+    value = present(value) if value is not None else None
+    variable = isinstance(value, Obj) and value.cls.is_variable and event.frame.module.provider != "nnxkit"
+    if value is not None and (variable or isinstance(value, (Array, Const, ClassVal))):
+        report(event.frame.module, event.nodes[0], function=event.name, given=value.describe())

@@ -1,0 +1,233 @@
+"""References that are meant to be one object and become several, or the reverse (NNX350, NNX351, NNX354, NNX360).
+
+``nnx`` keeps shared references; for JAX a module is a tree, in which every reference is an object of its own.
+
+Invariants: two references count as one object only where every run makes them so.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from nnx_lint.diagnostics import Applicability, Fix
+from nnx_lint.model import forms
+from nnx_lint.model.attributes import attribute_names, attribute_of
+from nnx_lint.model.callables import Transformed
+from nnx_lint.model.classes import UserClass
+from nnx_lint.model.crossing import literal_positions
+from nnx_lint.model.events import AttributeSet, Called, Constructed
+from nnx_lint.model.expressions import text_of
+from nnx_lint.model.leaves import contents
+from nnx_lint.model.values import Ext, Obj, Seq, TagVal, Value, options
+from nnx_lint.reporting import Reporter, judges, judges_calls
+from nnx_lint.rules.edits import replace
+from nnx_lint.rules.filters.coverage import leaves_of
+from nnx_lint.rules.filters.expressions import ARRAY
+from nnx_lint.rules.traces.boundaries import transform_of
+from nnx_lint.rules.updates.gradients import DIFFERENTIATING
+from nnx_rules import transforms
+from nnx_rules.rules import graphs as rules
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from nnx_lint.model.frames import Frame
+    from nnx_lint.model.leaves import Path
+
+# -- one layer several times -------------------------------------------------------------------------------------------
+
+
+@judges_calls(rules.REPEATED_MODULE, "nnx.List", "nnx.Sequential")
+def repeated_in_container(event: Called, report: Reporter) -> None:
+    if not isinstance(event.node, ast.Call):
+        return
+    for node in event.node.args:
+        inner = node.value if isinstance(node, ast.Starred) else node
+        given = next((item for item, where in zip(event.args, event.nodes, strict=False) if where is node), None)
+        held = given if isinstance(given, Seq) else None
+        if isinstance(inner, ast.BinOp) and isinstance(given, Obj):
+            _report_repeated(event.frame, inner, given, report)
+        elif held is not None:
+            repeated(event.frame, held, report)
+
+
+@judges(rules.REPEATED_MODULE, AttributeSet)
+def repeated_in_attribute(event: AttributeSet, report: Reporter) -> None:
+    value = event.value.value if isinstance(event.value, TagVal) else event.value
+    if isinstance(value, Seq) and event.obj.cls.is_pytree:
+        repeated(event.frame, value, report)
+
+
+def repeated(frame: Frame, held: Seq, report: Reporter) -> None:
+    """Report a sequence that repeats one layer."""
+    node = held.node
+    item = held.items[0] if held.items else None
+    if isinstance(node, ast.ListComp):
+        bound = {part.id for each in node.generators for part in ast.walk(each.target) if isinstance(part, ast.Name)}
+        names = {part.id for part in ast.walk(node.elt) if isinstance(part, ast.Name)}
+        if not isinstance(node.elt, (ast.Name, ast.Attribute)) or names & bound:
+            return
+    elif not isinstance(node, ast.BinOp):
+        return
+    if isinstance(item, Obj) and all(each is item for each in held.items):
+        _report_repeated(frame, node, item, report)
+
+
+def _report_repeated(frame: Frame, node: ast.ListComp | ast.BinOp, item: Obj, report: Reporter) -> None:
+    if item.cls.derives_from("nnx.Module") and leaves_of(item, frame).leaves and _stands_in(frame, node):
+        report(frame.module, node, fix=lambda: one_for_each(frame, node), value=item.cls.name)
+
+
+def _stands_in(frame: Frame, node: ast.AST) -> bool:
+    """Whether a node is part of the file of a frame: a function of another one may have made the list."""
+    top: ast.AST = frame.func.node if frame.func is not None else frame.module.source.tree
+    return any(part is node for part in ast.walk(top))
+
+
+def one_for_each(frame: Frame, node: ast.ListComp | ast.BinOp) -> Fix | None:
+    """Make a layer in each round."""
+    if not isinstance(node, ast.BinOp):
+        return None
+    made, count = (node.left, node.right) if isinstance(node.left, ast.List) else (node.right, node.left)
+    if not isinstance(made, ast.List) or len(made.elts) != 1 or not isinstance(made.elts[0], ast.Call):
+        return None
+    source = frame.module.source
+    text = f"[{source.segment(made.elts[0])} for _ in range({source.segment(count)})]"
+    return Fix("Make one for each", replace(source, node, text), Applicability.UNSAFE)
+
+
+# -- under JAX ---------------------------------------------------------------------------------------------------------
+
+
+def may_be_jax(event: Called) -> bool:
+    """Whether it may be a transform of jax that is called."""
+    callee = event.callee
+    if isinstance(callee, Transformed):
+        return callee.applied.row.name.startswith("jax.")
+    row = transforms.find(callee.name) if isinstance(callee, Ext) and callee.name.startswith("jax.") else None
+    return row is not None and row.form is transforms.Form.CALL
+
+
+@judges(rules.SHARED_UNDER_JAX, Called, when=may_be_jax)
+def shared_under_jax(event: Called, report: Reporter) -> None:
+    running = transform_of(event)
+    if running is None:
+        return
+    differentiated = running.row.name in DIFFERENTIATING
+    positions: tuple[int, ...] | None = None
+    if differentiated and isinstance(event.callee, Transformed):
+        positions = literal_positions(event.callee.applied.keywords.get("argnums"), default=(0,))
+    for place, (value, node) in enumerate(running.operands):
+        if not isinstance(value, Obj) or node is None or not value.cls.is_pytree:
+            continue
+        for path, first, held in [*contents(value, event.frame, ARRAY).again, *shared_streams(value)]:
+            streams = isinstance(held, Obj) and held.cls.derives_from("nnx.Rngs")
+            if not isinstance(held, Obj) or not (streams or (positions is not None and place in positions)):
+                continue
+            if path[: len(first)] == first or not _has_data(held, event.frame):
+                continue
+            report(
+                event.frame.module,
+                node,
+                name=text_of(node),
+                path=_text(path),
+                other_path=_text(first),
+                value=held.cls.name,
+                transform=running.text,
+                harm="both draw the same numbers" if streams else "each gets a part of the gradient only",
+            )
+            break
+
+
+def shared_streams(obj: Obj) -> Iterator[tuple[Path, Path, Value]]:
+    """The streams that parts of an object keep as they were given to their constructors, the second time each."""
+    seen: dict[int, Path] = {}
+    for path, value in _kept(obj, ()):
+        if isinstance(value, Obj) and value.cls.derives_from("nnx.Rngs"):
+            first = seen.setdefault(id(value), path)
+            if first is not path:
+                yield path, first, value
+
+
+def _kept(obj: Obj, path: Path) -> Iterator[tuple[Path, Value]]:
+    """The arguments that an object and its parts keep in attributes, with the paths of these."""
+    for name in attribute_names(obj) if isinstance(obj.cls, UserClass) and len(path) < MAX_PARTS else ():
+        attr = attribute_of(obj, name)
+        last = attr.assignments[-1] if attr is not None and attr.assignments else None
+        if attr is None or last is None:
+            continue
+        given = (obj.args or {}).get(last.value_node.id) if isinstance(last.value_node, ast.Name) else None
+        if given is not None:
+            yield (*path, name), forms.resolved(obj, given)
+        elif isinstance(attr.value, Obj):
+            yield from _kept(attr.value, (*path, name))
+
+
+MAX_PARTS = 4
+"""How deep the parts of an object are looked into."""
+
+
+def _has_data(obj: Obj, frame: Frame) -> bool:
+    return obj.cls.is_variable or obj.cls.derives_from("nnx.Rngs") or bool(leaves_of(obj, frame).leaves)
+
+
+def _text(path: Path) -> str:
+    return "".join(f".{part}" if isinstance(part, str) else "[...]" for part in path)
+
+
+# -- cycles ------------------------------------------------------------------------------------------------------------
+
+
+@judges(rules.REFERENCE_CYCLE, Constructed)
+def reference_cycle(event: Constructed, report: Reporter) -> None:
+    cls = event.cls
+    if not cls.is_pytree or not cls.derives_from("nnx.Module"):
+        return
+    for name, attr in event.obj.attrs.items():
+        for item in attr.assignments:
+            if event.obj in options(_untagged(attr.value)) and item.module is cls.module:
+                report(item.module, item.node, cls=cls.name, path=f".{name}")
+
+
+def _untagged(value: Value) -> Value:
+    return value.value if isinstance(value, TagVal) and value.value is not None else value
+
+
+# -- buffers -----------------------------------------------------------------------------------------------------------
+
+
+class Clones:
+    """Copies that share the arrays of what they were made from."""
+
+    def __init__(self) -> None:
+        self.of: dict[int, tuple[Value, Value]] = {}
+
+
+@judges_calls(rules.SHARED_BUFFERS, "nnx.clone")
+def cloned(event: Called, report: Reporter) -> None:
+    given = event.args[0] if event.args else None
+    if isinstance(given, Obj) and "arrays" not in event.keywords:
+        report.memory(Clones).of[id(event.result)] = (event.result, given)
+
+
+def donates(event: Called) -> bool:
+    """Whether the called function is compiled, and takes over arguments."""
+    callee = event.callee
+    return isinstance(callee, Transformed) and "donate_argnums" in callee.applied.keywords
+
+
+@judges(rules.SHARED_BUFFERS, Called, when=donates)
+def shared_buffers(event: Called, report: Reporter) -> None:
+    clones = report.memory(Clones).of
+    callee = event.callee
+    if not clones or not isinstance(callee, Transformed) or None in event.args:
+        return
+    positions = literal_positions(callee.applied.keywords.get("donate_argnums"), default=()) or ()
+    donated = [(event.args[place], event.nodes[place]) for place in positions if 0 <= place < len(event.args)]
+    for value, node in donated:
+        source = clones.get(id(value))
+        other = next((each for each, _ in donated if source is not None and each is source[1]), None)
+        if source is not None and other is not None:
+            where = next(each for item, each in donated if item is other)
+            report(event.frame.module, node, name=text_of(node), other=text_of(where))

@@ -1,0 +1,98 @@
+"""``nnx.capture``: its results (NNX644), the types that it takes (NNX645), and what it does not take (NNX646)."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from nnx_lint.diagnostics import Edit, Fix, Span
+from nnx_lint.model.classes import is_subtype
+from nnx_lint.model.events import Called, Unpacked
+from nnx_lint.model.library import FilterVal
+from nnx_lint.model.values import Array, ClassVal, Const, Obj, Seq
+from nnx_lint.reporting import Reporter, judges, judges_calls, related
+from nnx_lint.rules.intermediates.reading import Capture, capture_around, capture_at
+from nnx_lint.rules.intermediates.sowing import argument, sown_name, sows, type_name
+from nnx_rules.rules import intermediates as rules
+
+if TYPE_CHECKING:
+    from nnx_lint.model.modules import Module
+
+
+def unpacks_call(event: Unpacked) -> bool:
+    """Whether the result of a call is unpacked."""
+    return event.count is not None and isinstance(event.value_node, ast.Call)
+
+
+@judges(rules.CAPTURE_RESULTS, Unpacked, when=unpacks_call)
+def capture_results(event: Unpacked, report: Reporter) -> None:
+    call = event.value_node
+    capture = capture_at(event.frame.env, call.func) if isinstance(call, ast.Call) else None
+    if capture is None or not capture.counted or event.count is None:
+        return
+    types = len(capture.types)
+    if isinstance(event.value_node, ast.Call) and capture.node is event.value_node:
+        return
+    if types == 0:
+        single = isinstance(event.value, (Array, Const)) or (isinstance(event.value, Obj) and event.value.cls.is_pytree)
+        if single:
+            report(
+                event.frame.module, event.target, types="no type", results="the result alone", targets=event.count
+            )  # fmt: skip
+    elif event.count != types + 1:
+        named = "one type" if types == 1 else f"{types} types"
+        results = f"{types + 1} values, the result and {'a State' if types == 1 else f'{types} States'}"
+        report(event.frame.module, event.target, types=named, results=results, targets=event.count)
+
+
+@judges_calls(rules.CAPTURED_TYPE_DIFFERS, ".sow")
+def captured_type_differs(event: Called, report: Reporter) -> None:
+    kind, name = argument(event, 0, "variable_type"), sown_name(event)
+    if sows(event) is None or not isinstance(kind, ClassVal) or name is None:
+        return
+    capture = capture_around(event.frame)
+    if not isinstance(capture, Capture) or None in capture.types or not capture.counted:
+        return
+    types = [item for item in capture.types if item is not None]
+    wider = [item for item in types if item is not kind.cls and is_subtype(kind.cls, item)]
+    if kind.cls in types or not wider:
+        return
+    module = _module_of(event, capture)
+    if module is None:
+        return
+    sown = (related(event.frame.module, event.node, "sown here"),)
+    path = f"{type_name(event.frame)}.{name}"
+    report(module, capture.node, captured=wider[0].name, path=path, sown=kind.cls.name, related=sown)
+
+
+def _module_of(event: Called, capture: Capture) -> Module | None:
+    """The module whose text has the call of ``nnx.capture``."""
+    frame = event.frame
+    while True:
+        if any(node is capture.node for node in ast.walk(frame.module.source.tree)):
+            return frame.module
+        if frame.caller is None:
+            return None
+        frame = frame.caller
+
+
+KEYWORDS = frozenset({"init", "method_outputs"})
+
+
+@judges_calls(rules.CAPTURE_ARGUMENTS, "nnx.capture")
+def capture_arguments(event: Called, report: Reporter) -> None:
+    module, call = event.frame.module, event.node
+    if not isinstance(call, ast.Call):
+        return
+    for item in call.keywords:
+        if item.arg == "method_output_type":
+            start = module.source.span(item).start
+            fix = Fix("Write `method_outputs`", (Edit(Span(start, start + len(item.arg)), "method_outputs"),))
+            problem, mend = "has no argument `method_output_type`", "it is called `method_outputs`"
+            report(module, item, fix=fix, problem=problem, mend=mend)
+    for place, (value, node) in enumerate(zip(event.args, event.nodes, strict=False)):
+        filters = isinstance(value, (FilterVal, Seq)) or (isinstance(value, Const) and (value.value is ... or place))
+        words = isinstance(value, Const) and isinstance(value.value, (str, int, float, bool))
+        if value is not None and (filters or words):
+            problem = f"takes Variable types, and `{module.source.segment(node)}` is none"
+            report(module, node, problem=problem, mend="name the type: `nnx.capture(model, nnx.Intermediate)`")

@@ -1,0 +1,284 @@
+"""What modules sow: values that nobody takes out (NNX640), names that are taken (NNX601), arguments in a wrong order
+(NNX641), methods that only modules have (NNX642), perturbations without effect (NNX643), and values of single elements
+under a map (NNX647).
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from nnx_lint.diagnostics import Applicability, Edit, Fix
+from nnx_lint.model.attributes import attribute_of
+from nnx_lint.model.callables import BoundMethod, FuncVal
+from nnx_lint.model.classes import UserClass, library_class
+from nnx_lint.model.events import Called
+from nnx_lint.model.expressions import text_of
+from nnx_lint.model.values import Array, ClassVal, Const, DictVal, Obj, Other, Seq, Value
+from nnx_lint.reporting import Reporter, judges_calls, related
+from nnx_lint.rules.intermediates.reading import capture_around
+from nnx_lint.rules.program import FUNCTIONS, LOOPS, ancestors, enclosing
+from nnx_lint.rules.randomness.maps import axis_of, parameter_of
+from nnx_lint.rules.spelling import spelled
+from nnx_rules.rules import intermediates as rules
+from nnx_rules.rules.modules import SOW_ON_ATTRIBUTE
+from nnx_rules.transforms import Arguments
+
+if TYPE_CHECKING:
+    from nnx_lint.model.frames import Frame
+    from nnx_lint.model.modules import Module
+
+MODULE = library_class("nnx.Module")
+PYTREE = library_class("nnx.Pytree")
+OPTIMIZERS = frozenset({"nnx.Optimizer"})
+
+
+def is_module(value: Value | None) -> bool:
+    """Whether a value certainly is an ``nnx.Module``."""
+    return isinstance(value, Obj) and MODULE is not None and MODULE in value.cls.ancestors
+
+
+def sows(event: Called) -> Obj | None:
+    """The module whose own ``sow`` or ``perturb`` is called."""
+    callee = event.callee
+    receiver = callee.receiver if isinstance(callee, BoundMethod) and callee.func is None else None
+    return receiver if isinstance(receiver, Obj) and is_module(receiver) else None
+
+
+def argument(event: Called, position: int, keyword: str) -> Value | None:
+    """An argument by position or keyword."""
+    if keyword in event.keywords:
+        return event.keywords[keyword]
+    return event.args[position] if position < len(event.args) else None
+
+
+def sown_name(event: Called) -> str | None:
+    """The name under which a value is sown, where it is written out."""
+    name = argument(event, 1, "name")
+    return name.value if isinstance(name, Const) and isinstance(name.value, str) else None
+
+
+# -- values that stay --------------------------------------------------------------------------------------------------
+
+
+@judges_calls(rules.SOWN_NOT_COLLECTED, ".sow")
+def sown_not_collected(event: Called, report: Reporter) -> None:
+    name, kind = sown_name(event), argument(event, 0, "variable_type")
+    if sows(event) is None or name is None or not isinstance(kind, ClassVal) or len(event.args) > 3 or event.keywords:
+        return
+    frame = event.frame
+    outermost = _outermost(frame)
+    if outermost is frame or _collects(outermost.module) or capture_around(frame) is not False:
+        return
+    if frame.doubtful:
+        return
+    call, caller = _first_call(frame)
+    lifted = next((scope for scope in frame.scope if scope.row.cached and scope.row.arguments is Arguments.KEPT), None)
+    repeated = enclosing(caller.module, call, *LOOPS, *FUNCTIONS)
+    if not isinstance(repeated, LOOPS):
+        return
+    traced = f", so that `{lifted.text}` compiles the function again for each call" if lifted is not None else ""
+    sown = (related(frame.module, event.node, "sown here"),)
+    path, variable = f"{type_name(frame)}.{name}", kind.cls.name
+    report(caller.module, call, path=path, variable=f"nnx.{variable}", traced=traced, related=sown)
+
+
+def type_name(frame: Frame) -> str:
+    """The name of the class whose method runs."""
+    return frame.receiver.cls.name if isinstance(frame.receiver, Obj) else "the module"
+
+
+def _outermost(frame: Frame) -> Frame:
+    while frame.caller is not None and frame.call is not None:
+        frame = frame.caller
+    return frame
+
+
+def _first_call(frame: Frame) -> tuple[ast.AST, Frame]:
+    """The call in the outermost function that leads here."""
+    call: ast.AST = frame.module.source.tree
+    while frame.caller is not None and frame.call is not None:
+        call, frame = frame.call, frame.caller
+    return call, frame
+
+
+def _collects(module: Module) -> bool:
+    """Whether a module takes sown values out of objects, in whatever way."""
+    text = module.source.text
+    return any(word in text for word in ("pop(", "capture(", "delattr("))
+
+
+# -- names that are taken ----------------------------------------------------------------------------------------------
+
+
+@judges_calls(SOW_ON_ATTRIBUTE, ".sow")
+def sow_on_attribute(event: Called, report: Reporter) -> None:
+    obj, name, kind = sows(event), sown_name(event), argument(event, 0, "variable_type")
+    if obj is None or name is None or not isinstance(kind, ClassVal) or not isinstance(obj.cls, UserClass):
+        return
+    held = _taken(obj, name, kind)
+    around = capture_around(event.frame)
+    entry = _outermost(event.frame) is event.frame
+    if held is None or around is not False or (entry and "capture" in event.frame.module.source.text):
+        return
+    node = event.nodes[1] if len(event.nodes) > 1 else event.node
+    fix = _renamed(event.frame.module, node, name) if isinstance(node, ast.Constant) else None
+    report(event.frame.module, node, fix=fix, cls=obj.cls.name, path=name, value=held, variable=kind.cls.name)
+
+
+def _taken(obj: Obj, name: str, kind: ClassVal) -> str | None:
+    """What stands in the way of a sown value, in words."""
+    attr = attribute_of(obj, name)
+    if attr is not None:
+        certain = attr.assignments and any(not item.branches and not item.doubtful for item in attr.assignments)
+        value = attr.value
+        if not certain:
+            return None
+        if isinstance(value, Obj):
+            if value.cls.is_variable:
+                return None if value.cls is kind.cls else value.describe()
+            return value.describe() if value.cls.is_pytree else None
+        return value.describe() if isinstance(value, (Array, Const, DictVal, Other, Seq)) else None
+    found = obj.cls.find(name) if isinstance(obj.cls, UserClass) else None
+    if found is None or not isinstance(found[1], FuncVal):
+        return None
+    return "a property" if found[1].is_property else "a method"
+
+
+def _renamed(module: Module, node: ast.Constant, name: str) -> Fix:
+    return Fix("Sow under another name", (Edit(module.source.span(node), f'"{name}_sown"'),), Applicability.UNSAFE)
+
+
+# -- arguments ---------------------------------------------------------------------------------------------------------
+
+ORDERS = {"sow": ("a Variable type, a name and a value", 1, 3), "perturb": ("a name and a value", 0, 2)}
+"""What a method takes in words, the position of the name, and how many arguments there are."""
+
+
+@judges_calls(rules.SOW_ARGUMENTS, ".sow", ".perturb")
+def sow_arguments(event: Called, report: Reporter) -> None:
+    callee = event.callee
+    if sows(event) is None or not isinstance(callee, BoundMethod) or None in event.args:
+        return
+    order, place, count = ORDERS[callee.name]
+    if len(event.args) <= place or "name" in event.keywords:
+        return
+    name = event.args[place]
+    if not isinstance(name, (Array, ClassVal, Obj, Seq)) and not (
+        isinstance(name, Const) and not isinstance(name.value, str)
+    ):
+        # A parameter may be anything; that the other argument is the name tells.
+        swapped = callee.name == "perturb" and len(event.args) > 1 and _is_text(event.args[1]) and not _is_text(name)
+        if not swapped or (isinstance(event.nodes[0], ast.Name) and "name" in event.nodes[0].id):
+            return
+    module = event.frame.module
+    texts = _ordered(event, place)
+    plain = texts is not None and len(event.args) == count and not any(isinstance(n, ast.Starred) for n in event.nodes)
+    fix = _in_order(module, event.nodes, texts) if texts is not None and plain else None
+    mend = f"{event.name}({', '.join(texts)})" if texts is not None else f"{event.name}(...)"
+    shown = name.describe() if name is not None and name.describe() != "a value" else f"`{text_of(event.nodes[place])}`"
+    report(module, event.node, fix=fix, method=callee.name, order=order, value=shown, mend=mend)
+
+
+def _is_text(value: Value | None) -> bool:
+    return isinstance(value, Const) and isinstance(value.value, str)
+
+
+def _ordered(event: Called, place: int) -> list[str] | None:
+    """The arguments in the right order, where it is clear which is which."""
+    source = event.frame.module.source
+    texts = {index for index, value in enumerate(event.args) if _is_text(value)}
+    kinds = {index for index, value in enumerate(event.args) if isinstance(value, ClassVal)}
+    if len(texts) != 1 or (place == 1 and len(kinds) != 1):
+        return None
+    first = [*kinds] if place == 1 else []
+    order = [*first, *texts, *(index for index in range(len(event.args)) if index not in texts | kinds)]
+    return [source.segment(event.nodes[index]) for index in order]
+
+
+def _in_order(module: Module, nodes: list[ast.expr], texts: list[str]) -> Fix:
+    edits = tuple(Edit(module.source.span(node), text) for node, text in zip(nodes, texts, strict=True))
+    return Fix("Put the arguments in order", edits)
+
+
+# -- methods of modules ------------------------------------------------------------------------------------------------
+
+MODULE_METHODS = ("sow", "perturb", "train", "eval", "set_attributes")
+
+
+@judges_calls(rules.MODULE_METHOD_ON_PYTREE, *(f".{name}" for name in MODULE_METHODS))
+def module_method_on_pytree(event: Called, report: Reporter) -> None:
+    obj, func = event.owner, event.node.func if isinstance(event.node, ast.Call) else None
+    if not isinstance(obj, Obj) or not isinstance(obj.cls, UserClass) or not isinstance(func, ast.Attribute):
+        return
+    cls = obj.cls
+    if PYTREE is None or PYTREE not in cls.ancestors or is_module(obj) or cls.is_open or cls.opaque or cls.remade:
+        return
+    library = cls.library
+    plain = library is not None and library.canonical in {"nnx.Pytree", "nnx.Object"}
+    known = any(
+        isinstance(item, UserClass)
+        and ("__getattr__" in item.methods or func.attr in {*item.methods, *item.attributes})
+        for item in cls.ancestors
+    )
+    if not plain or known or attribute_of(obj, func.attr) is not None or (obj.assumed and cls.may_be_extended):
+        return
+    fix = _as_module(event.frame.module, cls)
+    report(event.frame.module, event.node, fix=fix, cls=cls.name, method=func.attr)
+
+
+def _as_module(module: Module, cls: UserClass) -> Fix | None:
+    name = spelled("nnx.Module", module, cls.env.parent if cls.env.kind == "class" else None)
+    bases = cls.node.bases
+    if name is None or len(bases) != 1 or cls.module is not module or len(cls.bases) != 1:
+        return None
+    if isinstance(cls.bases[0], UserClass):
+        return None
+    return Fix(f"Derive from `{name}`", (Edit(module.source.span(bases[0]), name),), Applicability.UNSAFE)
+
+
+# -- perturbations -----------------------------------------------------------------------------------------------------
+
+
+@judges_calls(rules.PERTURBATION_UNUSED, ".perturb")
+def perturbation_unused(event: Called, report: Reporter) -> None:
+    module = event.frame.module
+    parent = next(ancestors(module, event.node), None)
+    if sows(event) is None or not isinstance(parent, ast.Expr) or len(event.nodes) < 2:
+        return
+    name, node = event.args[0], event.nodes[1]
+    if not isinstance(name, Const) or not isinstance(name.value, str):
+        return
+    target = node.id if isinstance(node, ast.Name) else None
+    call = module.source.segment(event.node)
+    start = module.source.span(event.node).start
+    fix = (
+        Fix("Assign the result", (Edit(type(module.source.span(node))(start, start), f"{target} = "),))
+        if target
+        else None
+    )
+    mend = f"{target or 'x'} = {call if len(call) < 60 else 'self.perturb(...)'}"
+    report(module, event.node, fix=fix, name=name.value, mend=mend)
+
+
+# -- maps --------------------------------------------------------------------------------------------------------------
+
+
+@judges_calls(rules.SOWN_UNDER_MAP, ".sow")
+def sown_under_map(event: Called, report: Reporter) -> None:
+    obj, name, value = sows(event), sown_name(event), argument(event, 2, "value")
+    scope = event.frame.scope[-1] if event.frame.scope else None
+    if obj is None or name is None or scope is None or scope.row.name not in {"nnx.vmap", "nnx.pmap"} or scope.held:
+        return
+    if not isinstance(value, Array) or value.level != scope.level or not event.frame.certain_within(scope):
+        return
+    found = parameter_of(scope, obj)
+    if found is None or axis_of(scope.applied, found[1]) is not None or capture_around(event.frame) is not False:
+        return
+    others = [axis_of(scope.applied, place) for place in range(found[1] + 3) if place != found[1]]
+    if not any(isinstance(axis, int) for axis in others):
+        return
+    module, node = event.frame.place_within(scope, event.node)
+    path = ".".join((found[0], *found[2], name))
+    also = (related(event.frame.module, event.node, "sown here"),) if node is not event.node else ()
+    report(module, node, transform=scope.text, path=path, related=also)

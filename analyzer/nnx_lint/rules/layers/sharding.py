@@ -1,0 +1,126 @@
+"""Variables with a sharding, where no mesh is set or a mesh without that axis (NNX806, NNX823).
+
+Only in what a module runs when it is executed is it known that no mesh is set: a function may be called under one.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+from functools import partial
+from typing import TYPE_CHECKING
+
+from nnx_lint.diagnostics import Fix
+from nnx_lint.model.attributes import attribute_of
+from nnx_lint.model.classes import LibClass
+from nnx_lint.model.library import ShardedInit
+from nnx_lint.model.values import NONE, Const, Obj, Seq, Value
+from nnx_lint.reporting import Reporter, judges_calls, related
+from nnx_lint.rules.edits import replace
+from nnx_lint.rules.filters.coverage import leaves_of
+from nnx_lint.rules.program import keyword_node
+from nnx_rules import api
+from nnx_rules.rules import modules as rules
+
+if TYPE_CHECKING:
+    from nnx_lint.diagnostics import Related
+    from nnx_lint.model.events import Called
+    from nnx_lint.model.modules import Module
+
+METADATA = ("out_sharding", "sharding", "sharding_names")
+"""The metadata that says how a Variable is sharded, by its names over time."""
+
+ELSEWHERE = frozenset({"mesh", "sharding_rules", "eager_sharding", "**"})
+"""Metadata with which the mesh of the context does not decide, or not alone."""
+
+
+def sharding_of(variable: Obj) -> Value | None:
+    """The sharding that a Variable is created with on the mesh of the context."""
+    args = variable.args
+    if args is None or not ELSEWHERE.isdisjoint(args) or variable.cls.is_open:
+        return None
+    found = next((args[name] for name in METADATA if name in args), None)
+    return None if found is None or found is NONE or not isinstance(found, Seq) else found
+
+
+MADE = ("class", *api.VARIABLES, *api.CLASSES)
+"""What holds Variables and is made by a call."""
+
+
+def _shardings(made: Obj, event: Called) -> list[tuple[str, Value, Obj]]:
+    """The shardings of the Variables that a constructor makes: the type, the sharding, the Variable or layer."""
+    if made.cls.is_variable:
+        found = sharding_of(made)
+        return [(made.cls.name, found, made)] if found is not None else []
+    shardings: list[tuple[str, Value, Obj]] = []
+    layers = [made] if isinstance(made.cls, LibClass) else []
+    for held in leaves_of(made, event.frame).held:
+        owner = held.owner
+        name = held.leaf.path[-1] if isinstance(held.leaf.path, tuple) and held.leaf.path else None
+        attr = attribute_of(owner, name) if isinstance(owner, Obj) and isinstance(name, str) else None
+        if attr is not None and isinstance(attr.value, Obj) and attr.value.cls.is_variable:
+            found = sharding_of(attr.value)
+            if found is not None:
+                shardings.append((attr.value.cls.name, found, attr.value))
+        if isinstance(owner, Obj) and isinstance(owner.cls, LibClass) and owner not in layers:
+            layers.append(owner)
+    for layer in layers:
+        for value in (layer.args or {}).values():
+            if isinstance(value, ShardedInit) and isinstance(value.sharding, Seq):
+                shardings.append(("Param", value.sharding, layer))
+    return shardings
+
+
+@judges_calls(rules.SHARDING_WITHOUT_MESH, *MADE)
+def sharding_without_mesh(event: Called, report: Reporter) -> None:
+    made = event.result
+    if event.modes.mesh != () or not isinstance(made, Obj) or "always_shard" in event.frame.module.source.text:
+        return
+    for cls, sharding, where in _shardings(made, event)[:1]:
+        places = _places(event, where)
+        report(event.frame.module, event.node, cls=cls, sharding=_shown(sharding), related=places)
+
+
+def _places(event: Called, where: Obj) -> tuple[Related, ...]:
+    if where.origin is None or where.origin[1] is event.node:
+        return ()
+    return (related(*where.origin, f"this {where.cls.name} is made here"),)
+
+
+def _shown(sharding: Value) -> str:
+    items = sharding.items if isinstance(sharding, Seq) else []
+    names = [repr(item.value) if isinstance(item, Const) else "..." for item in items]
+    return f"P({', '.join(names)})"
+
+
+@judges_calls(rules.SHARDING_UNKNOWN_AXIS, *MADE)
+def sharding_unknown_axis(event: Called, report: Reporter) -> None:
+    made, axes = event.result, event.modes.mesh
+    if not axes or not isinstance(made, Obj):
+        return
+    for cls, sharding, where in _shardings(made, event):
+        for name in _names(sharding):
+            if name in axes:
+                continue
+            close = difflib.get_close_matches(name, axes, n=1)
+            mend = f"did you mean `{close[0]}`?" if close else "name one of its axes, or `None`"
+            shown = " and ".join(f"`{axis}`" for axis in axes)
+            fix = partial(_rename, event.frame.module, event, name, close[0]) if close else None
+            module, places = event.frame.module, _places(event, where)
+            report(module, event.node, fix=fix, related=places, cls=cls, axis=name, axes=shown, mend=mend)
+            return
+
+
+def _names(sharding: Value) -> list[str]:
+    items = sharding.items if isinstance(sharding, Seq) else []
+    flat = [part for item in items for part in (item.items if isinstance(item, Seq) else [item])]
+    return [item.value for item in flat if isinstance(item, Const) and isinstance(item.value, str)]
+
+
+def _rename(module: Module, event: Called, wrong: str, right: str) -> Fix | None:
+    """Write the name of the axis that was meant, where the sharding is written in the call."""
+    written = next((node for name in METADATA if (node := keyword_node(event.node, name)) is not None), None)
+    for part in ast.walk(written) if written is not None else ():
+        if isinstance(part, ast.Constant) and part.value == wrong:
+            return Fix(f"Name the axis `{right}`", replace(module.source, part, repr(right)))
+    return None

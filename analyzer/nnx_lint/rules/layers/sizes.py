@@ -1,0 +1,111 @@
+"""Layers: the numbers that they are made with, and the arrays that they are called with (NNX809-NNX811)."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, Any
+
+from nnx_lint.model import forms
+from nnx_lint.model.attributes import attribute_of
+from nnx_lint.model.classes import LibClass
+from nnx_lint.model.events import Called
+from nnx_lint.model.values import Array, Const, Obj
+from nnx_lint.reporting import Reporter, judges_calls, related
+from nnx_rules import layers
+from nnx_rules.rules import modules as rules
+
+if TYPE_CHECKING:
+    from nnx_lint.diagnostics import Related
+    from nnx_lint.model.forms import Step
+    from nnx_lint.model.frames import Frame
+
+# -- made --------------------------------------------------------------------------------------------------------------
+
+
+@judges_calls(rules.LAYER_ARGUMENTS, *layers.CHECKED)
+def layer_arguments(event: Called, report: Reporter) -> None:
+    obj = event.result
+    if not isinstance(obj, Obj) or not isinstance(obj.cls, LibClass):
+        return
+    arguments = forms.sizes(obj)
+    problem = layers.problem(obj.cls.canonical, arguments) if arguments is not None else None
+    if problem is not None:
+        report(event.frame.module, event.node, cls=obj.cls.name, **problem._asdict())
+
+
+@judges_calls(rules.LAYER_INPUT_SHAPE, "nnx.Sequential", "nnx.LoRA")
+def layers_of_layer(event: Called, report: Reporter) -> None:
+    """Layers of which one gets what the other gives, or the same as the other."""
+    obj = event.result
+    step = forms.called(obj, forms.NOTHING)[1] if isinstance(obj, Obj) else None
+    if step is not None and isinstance(obj, Obj) and not step.mismatch.dtype:
+        node = event.nodes[step.place] if 0 < step.place < len(event.nodes) else event.node
+        _report(event.frame, node, f"{obj.cls.name}{step.path}", step, report, ())
+
+
+# -- called ------------------------------------------------------------------------------------------------------------
+
+
+@judges_calls(rules.LAYER_INPUT_SHAPE, "()")
+@judges_calls(rules.LAYER_INPUT_DTYPE, "()")
+def layer_input(event: Called, report: Reporter) -> None:
+    layer, given = event.callee, event.args[0] if event.args else None
+    if not isinstance(layer, Obj) or not isinstance(given, Array) or given.form is None:
+        return
+    step = forms.called(layer, given.form)[1]
+    if step is not None and step.path and forms.called(layer, forms.NOTHING)[1] is not None:
+        return  # its layers do not fit each other: that is said where it is made
+    if step is None or step.mismatch.dtype is not (report.rule is rules.LAYER_INPUT_DTYPE):
+        return
+    made: tuple[Related, ...] = ()
+    if given.maker is not None:
+        name, module, node = given.maker
+        made = (related(module, node, f"`{name}` gives {layers.shown(given.form.shape or ())}"),)
+    _report(event.frame, event.node, f"{_place(event)}{step.path}", step, report, made)
+
+
+def _place(event: Called) -> str:
+    """What a layer is called: the class that has it as an attribute, and the attribute."""
+    func = event.node.func if isinstance(event.node, ast.Call) else None
+    receiver = event.frame.receiver
+    if isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and isinstance(receiver, Obj):
+        found = event.frame.env.lookup(func.value.id)
+        if found is not None and found[1] is receiver:
+            return f"{receiver.cls.name}.{func.attr}"
+    return event.callee.cls.name if isinstance(event.callee, Obj) else event.name
+
+
+def _report(frame: Frame, node: ast.AST, layer: str, step: Step, report: Reporter, made: tuple[Related, ...]) -> None:
+    origin = step.obj.origin
+    places = made
+    if origin is not None:
+        places = (*made, related(*origin, f"this {step.obj.cls.name} is made here"))
+    given = str(step.given.dtype) if step.mismatch.dtype else layers.shown(step.given.shape or ())
+    report(
+        frame.module,
+        node,
+        related=places,
+        layer=layer,
+        argument=step.mismatch.argument,
+        expected=step.mismatch.expected,
+        given=given,
+    )
+
+
+# -- decoding ----------------------------------------------------------------------------------------------------------
+
+
+@judges_calls(rules.LAYER_ARGUMENTS, "()")
+def cache_not_made(event: Called, report: Reporter) -> None:
+    layer = event.callee
+    if not isinstance(layer, Obj) or getattr(layer.cls, "canonical", None) != "nnx.MultiHeadAttention":
+        return
+    decode = event.keywords.get("decode", (layer.args or {}).get("decode"))
+    if not (isinstance(decode, Const) and decode.value is True) or "**" in event.keywords:
+        return
+    if layer.template is not None or layer.assumed or attribute_of(layer, "cached_key") is not None:
+        return
+    if "init_cache" in event.frame.module.source.text:
+        return  # who knows in which order
+    slots: dict[str, Any] = {"problem": "it decodes, and has no cache", "mend": "call `init_cache(input_shape)` first"}
+    report(event.frame.module, event.node, cls="MultiHeadAttention", **slots)

@@ -1,0 +1,118 @@
+"""Layers whose mode matters: called while it is undecided (NNX807) or without streams to draw from (NNX808); classes
+whose ``set_view`` breaks its contract (NNX840); and the graph mode of the whole program (NNX862).
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+from nnx_lint.model.callables import FuncVal
+from nnx_lint.model.classes import LibClass
+from nnx_lint.model.events import Called, ClassDefined
+from nnx_lint.model.library import certainly_stateful
+from nnx_lint.model.values import Const, Obj
+from nnx_lint.reporting import Reporter, judges, judges_calls
+from nnx_lint.rules.program import ancestors, given
+from nnx_rules.rules import construction as rules
+from nnx_rules.rules.modules import LAYER_MODE_UNDECIDED, LAYER_WITHOUT_RNGS
+
+if TYPE_CHECKING:
+    from nnx_lint.model.frames import Frame
+
+# -- calls -------------------------------------------------------------------------------------------------------------
+
+
+def is_seen_made(frame: Frame) -> bool:
+    """Whether the running code was reached from a function that does not belong to the model: what is known of the mode
+    of its layers then is what the program did to it.
+    """
+    while frame.caller is not None:
+        frame = frame.caller
+    return frame.receiver is None
+
+
+def layer_of(event: Called) -> Obj | None:
+    """The layer of the library that is called, whose arguments are known and whose mode nothing has changed."""
+    obj = event.callee
+    if not isinstance(obj, Obj) or not isinstance(obj.cls, LibClass) or obj.assumed or obj.args is None:
+        return None
+    known = "**" not in obj.args and "**" not in event.keywords and None not in event.args
+    return obj if known and obj.training is True and is_seen_made(event.frame) else None
+
+
+@judges_calls(LAYER_WITHOUT_RNGS, "()")
+def layer_without_rngs(event: Called, report: Reporter) -> None:
+    obj = layer_of(event)
+    if obj is None or obj.cls.name != "Dropout" or obj.args is None:
+        return
+    rngs = obj.args.get("rngs", event.keywords.get("rngs"))
+    absent = rngs is None or (isinstance(rngs, Const) and rngs.value is None)
+    known = isinstance(obj.args.get("rate"), Const) and "deterministic" not in event.keywords
+    if absent and known and not event.frame.doubtful and certainly_stateful(obj, given(event)):
+        report(event.frame.module, event.node, cls=obj.cls.name)
+
+
+UNDECIDED = {"Dropout": "deterministic", "BatchNorm": "use_running_average", "MultiHeadAttention": "decode"}
+"""The option of a layer that may be ``None``, to be decided later."""
+
+
+SETTING = re.compile(r"\b(train|eval|set_attributes|with_attributes|view)\(")
+"""Calls that decide the mode of a layer; where there is one, it may be of this layer."""
+
+
+@judges_calls(LAYER_MODE_UNDECIDED, "()")
+def layer_mode_undecided(event: Called, report: Reporter) -> None:
+    obj = layer_of(event)
+    name = UNDECIDED.get(obj.cls.name) if obj is not None else None
+    if obj is None or obj.args is None or name is None or name in event.keywords or event.frame.doubtful:
+        return
+    if SETTING.search(event.frame.module.source.text):
+        return
+    option = obj.args.get(name, Const(None) if name == "decode" else None)
+    if isinstance(option, Const) and option.value is None and name not in obj.attrs:
+        if name == "use_running_average" and len(event.args) > 1:
+            return
+        report(event.frame.module, event.node, cls=obj.cls.name, name=name)
+
+
+# -- set_view ----------------------------------------------------------------------------------------------------------
+
+
+def defines_view(event: ClassDefined) -> bool:
+    """Whether a class has a ``set_view`` of its own."""
+    return "set_view" in event.cls.methods
+
+
+@judges(rules.SET_VIEW, ClassDefined, when=defines_view)
+def set_view_contract(event: ClassDefined, report: Reporter) -> None:
+    cls, func = event.cls, event.cls.methods["set_view"]
+    if not isinstance(func, FuncVal) or not cls.derives_from("nnx.Module") or isinstance(func.node, ast.Lambda):
+        return
+    arguments = func.node.args
+    parameters = [*arguments.posonlyargs, *arguments.args][1:] + arguments.kwonlyargs
+    for item in parameters:
+        default = func.defaults.get(item.arg)
+        if default is None or (isinstance(default, Const) and default.value is not None):
+            what = "has no default" if default is None else f"defaults to {default.value!r}"
+            why = "it has to default to `None`, and then to leave the attribute as it is"
+            report(cls.module, item, cls=cls.name, problem=f"its parameter `{item.arg}` {what}", mend=why)
+    if cls.module.provider == "nnxkit":
+        return
+    described = ast.get_docstring(func.node) or ""
+    listed = re.split(r"^\s*Args:\s*$", described, maxsplit=1, flags=re.MULTILINE)
+    for item in parameters if len(listed) > 1 else ():
+        if not re.search(rf"^\s*{item.arg}\b", listed[1], re.MULTILINE):
+            problem = f"its docstring has a section `Args:` that lacks `{item.arg}`, so `nnx.view_info` fails"
+            report(cls.module, item, cls=cls.name, problem=problem, mend="describe every parameter, or none")
+
+
+# -- the mode of the program -------------------------------------------------------------------------------------------
+
+
+@judges_calls(rules.MODE_FOR_ALL, "nnx.set_graph_mode", "nnx.set_graph_updates")
+def graph_mode_set_globally(event: Called, report: Reporter) -> None:
+    parent = next(ancestors(event.frame.module, event.node), None)
+    if isinstance(parent, ast.Expr):
+        report(event.frame.module, event.node, name=event.name)

@@ -1,0 +1,165 @@
+"""What the text around a place says: what encloses it, what a name means there, what a call gives.
+
+Rules judge values; they come here where the text decides, too: whether a call is the default of a parameter, whether a
+name is bound once, which functions a decorator list applies. Invariants: nothing is executed, and a name is resolved
+only through scopes that the interpreter has already filled; what cannot be resolved is ``None``.
+"""
+
+from __future__ import annotations
+
+import ast
+import weakref
+from typing import TYPE_CHECKING, TypeVar
+
+from nnx_lint.model.attributes import attribute_of
+from nnx_lint.model.callables import PartialVal
+from nnx_lint.model.calls import Arguments
+from nnx_lint.model.imports import library_value
+from nnx_lint.model.values import ClassVal, Ext, Obj
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from nnx_lint.model.events import Called
+    from nnx_lint.model.frames import Frame
+    from nnx_lint.model.modules import Env, Module
+    from nnx_lint.model.values import Value
+
+N = TypeVar("N", bound=ast.AST)
+
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+STATEMENT_LOOPS = (ast.For, ast.AsyncFor, ast.While)
+LOOPS = (*STATEMENT_LOOPS, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+_PARENTS: weakref.WeakKeyDictionary[ast.Module, dict[ast.AST, ast.AST]] = weakref.WeakKeyDictionary()
+
+
+def ancestors(module: Module, node: ast.AST) -> Iterator[ast.AST]:
+    """The nodes around a node of a module, innermost first."""
+    tree = module.source.tree
+    parents = _PARENTS.get(tree)
+    if parents is None:
+        inner = (parent for parent in ast.walk(tree) if parent is not tree)  # or the tree would keep itself alive
+        parents = {child: parent for parent in inner for child in ast.iter_child_nodes(parent)}
+        _PARENTS[tree] = parents
+    current = parents.get(node)
+    while current is not None:
+        yield current
+        current = parents.get(current)
+    if node is not tree:
+        yield tree
+
+
+def around(frame: Frame, node: ast.AST) -> list[ast.AST]:
+    """The nodes around a node, from the function or module of a frame to its parent; empty if it stands elsewhere."""
+    top: ast.AST = frame.func.node if frame.func is not None else frame.module.source.tree
+    found: list[ast.AST] = []
+    for outer in ancestors(frame.module, node):
+        found.append(outer)
+        if outer is top:
+            return found[::-1]
+    return []
+
+
+def in_test(frame: Frame) -> bool:
+    """Whether a function is a test, by the convention of pytest and unittest: it may call something to see it pass."""
+    return frame.func is not None and frame.func.name.startswith("test")
+
+
+def enclosing(module: Module, node: ast.AST, *kinds: type[N]) -> N | None:
+    """The innermost node of these kinds around a node."""
+    return next((item for item in ancestors(module, node) if isinstance(item, kinds)), None)
+
+
+def statement_of(module: Module, node: ast.AST) -> ast.stmt | None:
+    """The statement that a node belongs to."""
+    return node if isinstance(node, ast.stmt) else enclosing(module, node, ast.stmt)
+
+
+def block_of(module: Module, statement: ast.stmt) -> list[ast.stmt]:
+    """The statements that a statement stands among, itself included."""
+    parent = next(ancestors(module, statement), None)
+    for name in BLOCKS:
+        block: list[ast.stmt] = getattr(parent, name, [])
+        if statement in block:
+            return block
+    return [statement]
+
+
+BLOCKS = ("body", "orelse", "finalbody")
+"""The fields of a statement that are blocks."""
+
+
+def follows(module: Module, first: ast.stmt, second: ast.stmt) -> bool:
+    """Whether a statement runs after another one whenever both are reached: in the same block, or in one below it."""
+    block = block_of(module, first)
+    above = [second, *ancestors(module, second)]
+    place = next((place for place, item in enumerate(block) if item in above), None)
+    return place is not None and place >= block.index(first)
+
+
+def is_tried(module: Module, node: ast.AST) -> bool:
+    """Whether the node stands in the body of a ``try`` with handlers: the program is prepared for it to fail."""
+    inner = node
+    for item in ancestors(module, node):
+        if isinstance(item, ast.Try) and item.handlers and any(inner is part for part in item.body):
+            return True
+        inner = item
+    return False
+
+
+def canonical_of(env: Env, node: ast.expr | None) -> str | None:
+    """The canonical name of a library function or class that an expression names in a scope."""
+    value = resolved(env, node)
+    if isinstance(value, ClassVal):
+        return getattr(value.cls, "canonical", None)
+    return value.name if isinstance(value, Ext) else None
+
+
+def resolved(env: Env, node: ast.expr | None) -> Value | None:
+    """What a name means in a scope, or an attribute of a library or of an object that a name means."""
+    if isinstance(node, ast.Name):
+        found = env.lookup(node.id)
+        return found[1] if found is not None else None
+    if isinstance(node, ast.Attribute):
+        base = resolved(env, node.value)
+        if isinstance(base, Ext):
+            return library_value(f"{base.name}.{node.attr}")
+        attr = attribute_of(base, node.attr) if isinstance(base, Obj) else None
+        return attr.value if attr is not None else None
+    return None
+
+
+def given(event: Called) -> Arguments:
+    """The arguments of a call, those that a partial brings along included."""
+    positional, keywords, nodes = event.args, event.keywords, event.nodes
+    callee = event.callee
+    while isinstance(callee, PartialVal):
+        whole = event.node.func if isinstance(event.node, ast.Call) else ast.Constant(None)
+        positional = [*callee.args, *positional]
+        nodes = [*([whole] * len(callee.args)), *nodes]
+        keywords = {**callee.keywords, **keywords}
+        callee = callee.func
+    return Arguments(event.node, positional, keywords, nodes)
+
+
+def keyword_node(call: ast.AST, name: str) -> ast.expr | None:
+    """The expression of a keyword argument."""
+    keywords = call.keywords if isinstance(call, ast.Call) else []
+    return next((item.value for item in keywords if item.arg == name), None)
+
+
+def own_nodes(scope: ast.AST) -> list[ast.AST]:
+    """The nodes of a function or module that belong to no function or class inside of it."""
+    nodes = list(ast.iter_child_nodes(scope))
+    for node in nodes:
+        if not isinstance(node, (*FUNCTIONS, ast.ClassDef)):
+            nodes.extend(ast.iter_child_nodes(node))
+    return nodes
+
+
+def stores(scope: ast.AST, name: str) -> int:
+    """How often a name is bound in a function, its parameters included."""
+    bound = [node.id for node in ast.walk(scope) if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)]
+    bound += [node.arg for node in ast.walk(scope) if isinstance(node, ast.arg)]
+    return bound.count(name)

@@ -1,0 +1,1 @@
+"""Checks of the rules NNX5xx: random streams, the keys drawn from them, and what maps do to both."""

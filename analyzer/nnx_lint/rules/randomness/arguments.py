@@ -1,0 +1,305 @@
+"""Random streams as arguments: what a layer needs (NNX515, NNX516, NNX517), what streams are made from (NNX503), what
+is no key (NNX514), and wrong calls of methods and functions of streams (NNX525, NNX526, NNX528).
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from nnx_lint.diagnostics import Edit, Fix, Span
+from nnx_lint.model.callables import LibraryFunction
+from nnx_lint.model.classes import ClassBase, LibClass, UserClass, method_of
+from nnx_lint.model.events import Called
+from nnx_lint.model.expressions import text_of
+from nnx_lint.model.values import Array, ClassVal, Const, Obj, Seq, Value
+from nnx_lint.reporting import Reporter, judges, judges_calls
+from nnx_lint.rules.edits import insert, wrap
+from nnx_lint.rules.program import canonical_of, given, keyword_node
+from nnx_lint.rules.randomness.reading import (
+    STREAM,
+    drawn_from_parameter,
+    is_rngs,
+    stream_name,
+    streams_parameter,
+)
+from nnx_lint.rules.spelling import spelled
+from nnx_rules.rules import rngs as rules
+from nnx_rules.signatures import SIGNATURES
+
+if TYPE_CHECKING:
+    from nnx_lint.model.frames import Frame
+
+TAKING_RNGS = tuple(name for name, item in SIGNATURES.items() if "rngs" in item.keywords)
+MAKING = ("class", *TAKING_RNGS)
+"""Subjects of calls that may need random streams."""
+
+
+# -- what a layer needs ------------------------------------------------------------------------------------------------
+
+
+class Needed:
+    """How a class takes the random streams that it needs: the name of the parameter, and whether by keyword only."""
+
+    def __init__(self, name: str, positional: tuple[str, ...], *, required: bool) -> None:
+        self.name = name
+        self.positional = positional
+        self.required = required
+
+
+def needed_by(cls: ClassBase) -> Needed | None:
+    """How a class takes its random streams, or ``None`` if it certainly needs none, or that is not known."""
+    if isinstance(cls, UserClass):
+        if cls.is_open or cls.opaque or cls.remade or cls.replaced_init or cls.find("__new__") is not None:
+            return None
+        if method_of(cls, "__init__") is not None:
+            return _of_initializer(cls)
+        if cls.generated_init or cls.find("__init__") is not None:
+            return None
+    library = cls.library
+    signature = SIGNATURES.get(library.canonical) if library is not None else None
+    if signature is None or "rngs" not in signature.keywords:
+        return None
+    return Needed("rngs", signature.positional, required="rngs" in signature.required)
+
+
+def _of_initializer(cls: UserClass) -> Needed | None:
+    parameter = streams_parameter(cls)
+    found = method_of(cls, "__init__")
+    if parameter is None or found is None or found[1].wrapped is not found[1] or not drawn_from_parameter(cls):
+        return None
+    arguments = found[1].node.args
+    names = [item.arg for item in (*arguments.posonlyargs, *arguments.args)][1:]
+    if arguments.vararg is not None:
+        return None
+    return Needed(parameter.arg, tuple(names), required=parameter.arg not in found[1].defaults)
+
+
+def constructed(event: Called) -> ClassBase | None:
+    """The class that a call constructs."""
+    callee = event.callee
+    while not isinstance(callee, ClassVal):
+        callee = getattr(callee, "func", None)  # type: ignore[assignment]
+        if callee is None:
+            return None
+    return callee.cls
+
+
+@judges_calls(rules.MISSING_RNGS, *MAKING)
+def missing_rngs(event: Called, report: Reporter) -> None:
+    cls = constructed(event)
+    needed = needed_by(cls) if cls is not None else None
+    args = given(event)
+    if cls is None or needed is None or not needed.required or args.starred or needed.name in args.keywords:
+        return
+    place = needed.positional.index(needed.name) if needed.name in needed.positional else None
+    if place is not None and len(args.positional) > place:
+        return
+    if any(map(is_rngs, args.positional)):
+        return  # given in the wrong place
+    name = streams_in_scope(event.frame)
+    fix = _added(event, needed.name, name) if name is not None else None
+    shown = name or f"{spelled('nnx.Rngs', event.frame.module, event.frame.env) or 'nnx.Rngs'}(0)"
+    report(event.frame.module, event.node, fix=fix, cls=cls.name, parameter=needed.name, mend=shown)
+
+
+def streams_in_scope(frame: Frame) -> str | None:
+    """The name by which the running function can reach random streams."""
+    names = [name for name, value in frame.env.names.items() if is_rngs(value)]
+    return names[0] if len(names) == 1 else "rngs" if "rngs" in names else None
+
+
+def _added(event: Called, parameter: str, name: str) -> Fix | None:
+    call = event.node
+    if not isinstance(call, ast.Call):
+        return None
+    source = event.frame.module.source
+    last = [*call.args, *(item.value for item in call.keywords)]
+    if not last:
+        return Fix(f"Pass `{name}`", insert(source.span(call).end - 1, f"{parameter}={name}"))
+    end = max(source.span(item).end for item in last)
+    while source.text[end : end + 1] == ")" and end + 1 < source.span(call).end:
+        end += 1  # parentheses around the last argument
+    return Fix(f"Pass `{name}`", insert(end, f", {parameter}={name}"))
+
+
+@judges_calls(rules.POSITIONAL_RNGS, *MAKING)
+def positional_rngs(event: Called, report: Reporter) -> None:
+    cls = constructed(event)
+    needed = needed_by(cls) if cls is not None else None
+    if cls is None or needed is None or needed.name in needed.positional or None in event.args:
+        return
+    args = given(event)
+    for place, value in enumerate(args.positional):
+        if value is None or not is_rngs(value) or needed.name in args.keywords:
+            continue
+        node = args.nodes[place]
+        taken = f", which is its `{needed.positional[place]}`" if place < len(needed.positional) else ""
+        text = text_of(node)
+        fix = _named(event, place, needed.name)
+        report(event.frame.module, node, fix=fix, cls=cls.name, value=text, number=place + 1, taken=taken)
+        return
+
+
+def _named(event: Called, place: int, name: str) -> Fix | None:
+    if len(event.nodes) != len(event.args) or place != len(event.nodes) - 1 or isinstance(event.nodes[-1], ast.Starred):
+        return None
+    start = event.frame.module.source.span(event.nodes[place]).start
+    return Fix(f"Write `{name}=`", insert(start, f"{name}="))
+
+
+@judges_calls(rules.SEED_AS_RNGS, *MAKING)
+def seed_as_rngs(event: Called, report: Reporter) -> None:
+    cls = constructed(event)
+    needed = needed_by(cls) if cls is not None else None
+    if cls is None or needed is None:
+        return
+    args = given(event)
+    place = needed.positional.index(needed.name) if needed.name in needed.positional else len(args.positional)
+    value = args.get(place, needed.name)
+    node = args.node_of(place, needed.name)
+    if value is None or node is None:
+        return
+    if stream_name(value) is not None and isinstance(cls, LibClass) and needed.required:
+        owner = text_of(node.value) if isinstance(node, ast.Attribute) else "rngs"
+        what = "one random stream"
+        report(event.frame.module, node, cls=cls.name, parameter=needed.name, value=what, mend=owner)
+        return
+    if not _is_seed(value, required=needed.required):
+        return
+    if isinstance(value, Array) and isinstance(node, ast.Name) and is_parameter(event.frame, node.id):
+        return  # only an annotation says that it is a key
+    module = event.frame.module
+    name = spelled("nnx.Rngs", module, event.frame.env)
+    made = None if value.describe() == "None" else name
+    report(
+        module,
+        node,
+        fix=Fix(f"Make an `{made}` of it", wrap(module.source, node, made)) if made is not None else None,
+        cls=cls.name,
+        parameter=needed.name,
+        value=value.describe(),
+        mend=f"{name or 'nnx.Rngs'}({'0' if made is None else text_of(node)})",
+    )
+
+
+def is_parameter(frame: Frame, name: str) -> bool:
+    """Whether a name is a parameter of the running function."""
+    given = frame.func.node.args if frame.func is not None else None
+    return given is not None and any(item.arg == name for item in (*given.posonlyargs, *given.args, *given.kwonlyargs))
+
+
+def _is_seed(value: Value, *, required: bool) -> bool:
+    if isinstance(value, Const):
+        return (value.value is None and required) or (
+            isinstance(value.value, int) and not isinstance(value.value, bool)
+        )
+    return isinstance(value, Array)
+
+
+# -- what streams are made from ----------------------------------------------------------------------------------------
+
+NUMPY_INTEGERS = frozenset(f"numpy.{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
+
+
+@judges_calls(rules.RNG_ARGUMENT, "nnx.Rngs")
+def bad_seed(event: Called, report: Reporter) -> None:
+    named = [(value, keyword_node(event.node, name)) for name, value in event.keywords.items()]
+    flax = event.frame.module.provider != "nnxkit"
+    for value, node in [*zip(event.args, event.nodes, strict=False), *named]:
+        if value is None or node is None or isinstance(node, ast.Starred):
+            continue
+        what = _no_seed(value)
+        numpy = canonical_of(event.frame.env, node.func) if isinstance(node, ast.Call) else None
+        if what is None and flax and numpy in NUMPY_INTEGERS:
+            what = "a numpy integer"
+        if what is not None:
+            report(event.frame.module, node, given=what)
+
+
+def _no_seed(value: Value) -> str | None:
+    if isinstance(value, Const) and isinstance(value.value, (float, str)):
+        return value.describe()
+    if is_rngs(value):
+        return "an nnx.Rngs"
+    return value.describe() if isinstance(value, Seq) and value.type in {"list", "tuple"} else None
+
+
+# -- keys --------------------------------------------------------------------------------------------------------------
+
+NO_KEY_FIRST = frozenset({"key", "PRNGKey", "default_prng_impl", "key_impl", "wrap_key_data", "key_data"})
+"""Functions of ``jax.random`` whose first argument is no key."""
+
+
+def needs_key(event: Called) -> bool:
+    """Whether a function is called whose first argument is a random key."""
+    callee = event.callee
+    if isinstance(callee, LibraryFunction):
+        return True
+    subject = event.subject
+    return subject is not None and subject.startswith("jax.random.") and subject[11:] not in NO_KEY_FIRST
+
+
+@judges(rules.RNGS_AS_KEY, Called, when=needs_key)
+def rngs_as_key(event: Called, report: Reporter) -> None:
+    args = given(event)
+    value, node = args.get(0, "key"), args.node_of(0, "key")
+    if value is None or node is None or isinstance(node, ast.Starred):
+        return
+    what = "an nnx.Rngs" if is_rngs(value) else None
+    if stream_name(value) is not None or (
+        isinstance(value, Obj) and STREAM is not None and STREAM in value.cls.ancestors
+    ):
+        what = "a random stream"
+    if what is None or node is event.node:
+        return
+    end = event.frame.module.source.span(node).end
+    fix = Fix("Draw a key", insert(end, "()")) if isinstance(node, (ast.Name, ast.Attribute)) else None
+    function = event.name or "the initializer"
+    report(event.frame.module, node, fix=fix, name=text_of(node), value=what, function=function)
+
+
+# -- methods and functions of streams ----------------------------------------------------------------------------------
+
+
+@judges_calls(rules.FORK_ARGUMENTS, ".fork")
+def fork_arguments(event: Called, report: Reporter) -> None:
+    call = event.node
+    if not is_rngs(event.owner) or "splits" not in event.keywords or not isinstance(call, ast.Call):
+        return
+    count = keyword_node(call, "splits")
+    if count is None or not isinstance(call.func, ast.Attribute):
+        return
+    source = event.frame.module.source
+    alone = len(call.keywords) == 1 and not call.args
+    mend = f"{text_of(call.func.value)}.split({source.segment(count)})"
+    end = source.span(call).end
+    head = source.span(call.func.value).end
+    fix = Fix("Use `split`", (Edit(Span(head, end), f".split({source.segment(count)})"),)) if alone else None
+    report(event.frame.module, call, fix=fix, mend=mend)
+
+
+@judges_calls(rules.STREAM_NEXT, ".next")
+def stream_next(event: Called, report: Reporter) -> None:
+    owner, call = event.owner, event.node
+    is_stream = isinstance(owner, Obj) and STREAM is not None and STREAM in owner.cls.ancestors
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute) or event.args or event.keywords:
+        return
+    if not is_stream and stream_name(owner) is None and not is_rngs(owner):
+        return
+    source = event.frame.module.source
+    start, end = source.span(call.func.value).end, source.span(call.func).end
+    fix = Fix("Call the stream", (Edit(Span(start, end), ""),))
+    report(event.frame.module, call, fix=fix, mend=f"{source.segment(call.func.value)}()")
+
+
+@judges_calls(rules.SPLIT_ARGUMENTS, "nnx.split_rngs")
+def split_rngs_arguments(event: Called, report: Reporter) -> None:
+    if "**" in event.keywords:
+        return
+    splits, squeeze = event.keywords.get("splits"), event.keywords.get("squeeze")
+    if splits is None:
+        report(event.frame.module, event.node, problem="is called without `splits`", mend="pass `splits=n`")
+    elif isinstance(squeeze, Const) and squeeze.value is True and isinstance(splits, Const) and splits.value != 1:
+        problem = f"with `squeeze=True` makes one key, not {splits.value}"
+        report(event.frame.module, event.node, problem=problem, mend="pass `splits=1`, or leave out `squeeze`")

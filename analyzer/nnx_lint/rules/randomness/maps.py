@@ -1,0 +1,300 @@
+"""Random streams and transforms: a map over a single key (NNX511), a split in the wrong place (NNX520) or one that is
+not undone (NNX504), members and elements with the same numbers (NNX521, NNX522), and streams whose progress a JAX
+transform forgets (NNX523).
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from nnx_lint.diagnostics import Edit, Fix
+from nnx_lint.model.callables import FuncVal, Transformed
+from nnx_lint.model.classes import library_class
+from nnx_lint.model.effects import place_of
+from nnx_lint.model.events import Called, Mutated, TransformApplied
+from nnx_lint.model.expressions import text_of
+from nnx_lint.model.library import certainly_stateful
+from nnx_lint.model.values import Const, Obj, Seq, Value
+from nnx_lint.reporting import Reporter, judges, judges_calls
+from nnx_lint.rules.program import FUNCTIONS, block_of, canonical_of, enclosing, given, own_nodes, statement_of
+from nnx_lint.rules.randomness.reading import RNGS, is_rngs
+from nnx_rules.rules import rngs as rules
+from nnx_rules.transforms import Arguments
+
+if TYPE_CHECKING:
+    from nnx_lint.model.callables import TransformVal
+    from nnx_lint.model.frames import Frame, TraceScope
+    from nnx_lint.model.modules import Module
+
+MODULE = library_class("nnx.Module")
+MAPS = frozenset({"nnx.vmap", "nnx.pmap"})
+
+
+def axis_of(applied: TransformVal, position: int) -> object:
+    """The axis over which a map takes an argument: an int, ``None``, or ``...`` where that is not known."""
+    if "**" in applied.keywords:
+        return ...
+    axes = applied.keywords.get("in_axes")
+    if axes is None:
+        return 0
+    if isinstance(axes, Seq) and axes.type == "tuple" and axes.exact:
+        axes = axes.items[position] if position < len(axes.items) else None
+    if isinstance(axes, Const) and (axes.value is None or isinstance(axes.value, int)):
+        return axes.value
+    return ...
+
+
+# -- a single key ------------------------------------------------------------------------------------------------------
+
+
+def calls_map(event: Called) -> bool:
+    """Whether a function under a map is called."""
+    return isinstance(event.callee, Transformed) and event.callee.applied.row.name in MAPS
+
+
+@judges(rules.UNSPLIT_RNGS, Called, when=calls_map)
+def unsplit_rngs(event: Called, report: Reporter) -> None:
+    callee = event.callee
+    if not isinstance(callee, Transformed) or None in event.args:
+        return
+    if isinstance(callee.func, Transformed) and callee.func.applied.row.name == "nnx.split_rngs":
+        return  # NNX520 says so where the decorators are
+    for position, value in enumerate(event.args):
+        axis = axis_of(callee.applied, position)
+        if not isinstance(axis, int) or not isinstance(value, Obj) or not _is_single(event.frame, value):
+            continue
+        node = event.nodes[position]
+        path = text_of(node) if is_rngs(value) else f"{text_of(node)}.rngs"
+        report(event.frame.module, node, transform=callee.applied.text, axis=axis, path=path)
+
+
+def _is_single(frame: Frame, value: Obj) -> bool:
+    """Whether streams, or those of a dropout layer, certainly have single keys: they are made in this function, or it
+    hands them to a layer, too.
+    """
+    scope = frame.func.node if frame.func is not None else frame.module.source.tree
+    names = {name for name, held in frame.env.names.items() if held is value}
+    if _is_split(frame, scope, names):
+        return False
+    call = value.node
+    if isinstance(call, ast.Call) and value.args is not None:
+        drops = value.cls.derives_from("nnx.Dropout") and is_rngs(value.args.get("rngs"))
+        made = canonical_of(frame.env, call.func) == getattr(value.cls, "canonical", None)
+        return (value.cls is RNGS or drops) and made and any(node is call for node in ast.walk(scope))
+    return is_rngs(value) and value.assumed and any(_hands_on(frame, node, names) for node in own_nodes(scope))
+
+
+def _is_split(frame: Frame, scope: ast.AST, names: set[str]) -> bool:
+    """Whether a function may split streams in place, or bind their name to others."""
+    for node in ast.walk(scope):
+        given = node.args if isinstance(node, ast.Call) else []
+        named = any(isinstance(item, ast.Name) and item.id in names for item in given)
+        if named and isinstance(node, ast.Call) and canonical_of(frame.env, node.func) in SPLITTING:
+            return True
+    own = [node for node in own_nodes(scope) if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)]
+    given_names = {item.arg for item in scope.args.args} if isinstance(scope, FUNCTIONS) else set[str]()
+    return any(sum(node.id == name for node in own) + (name in given_names) > 1 for name in names)
+
+
+SPLITTING = frozenset({"nnx.split_rngs", "nnx.fork_rngs", "nnx.update"})
+"""Functions that may give streams other keys in place."""
+
+
+def _hands_on(frame: Frame, node: ast.AST, names: set[str]) -> bool:
+    """Whether a call makes a layer of the library with the streams, which needs a single key."""
+    if not isinstance(node, ast.Call) or not (canonical_of(frame.env, node.func) or "").startswith("nnx."):
+        return False
+    return any(
+        item.arg == "rngs" and isinstance(item.value, ast.Name) and item.value.id in names for item in node.keywords
+    )
+
+
+# -- the order of decorators -------------------------------------------------------------------------------------------
+
+
+@judges(rules.SPLIT_INSIDE_MAP, TransformApplied)
+def split_inside_map(event: TransformApplied, report: Reporter) -> None:
+    inner = event.func
+    if event.applied.row.name not in MAPS or not isinstance(inner, Transformed) or not isinstance(inner.func, FuncVal):
+        return
+    if inner.applied.row.name != "nnx.split_rngs" or not any(
+        axis_of(event.applied, position) == 0 for position in range(len(inner.func.node.args.args))
+    ):
+        return
+    module, outer = event.frame.module, event.applied
+    fix = _swapped(module, outer.node, inner.applied.node)
+    report(module, event.node, fix=fix, outer=f"@{outer.text}", inner=f"@{inner.applied.text}")
+
+
+def _swapped(module: Module, one: ast.AST, other: ast.AST) -> Fix | None:
+    """Exchange two decorators that follow each other."""
+    func = enclosing(module, one, ast.FunctionDef)
+    if func is None or one not in func.decorator_list or other not in func.decorator_list:
+        return None
+    source = module.source
+    edits = (
+        Edit(source.span(one), source.segment(other)),
+        Edit(source.span(other), source.segment(one)),
+    )
+    return Fix("Exchange the decorators", edits)
+
+
+# -- a split that stays ------------------------------------------------------------------------------------------------
+
+
+@judges_calls(rules.KEYS_ALREADY_SPLIT, "()")
+def keys_already_split(event: Called, report: Reporter) -> None:
+    module, call, obj = event.frame.module, event.node, event.callee
+    func = call.func if isinstance(call, ast.Call) else None
+    here = statement_of(module, call)
+    if not isinstance(func, ast.Name) or not isinstance(obj, Obj) or here is None or event.frame.scope:
+        return
+    held = obj.cls.derives_from("nnx.Dropout") and "rngs" in (obj.args or {})
+    if not is_rngs(obj) and not (held and certainly_stateful(obj, given(event))):
+        return
+    split = _split_statement(event.frame, func.id, here)
+    if split is None:
+        return
+    splits = next((item.value for item in split.keywords if item.arg == "splits"), None)
+    shape = f"({ast.unparse(splits) if splits is not None else 'n'},)"
+    report(module, call, name=_stream_of(obj), shape=shape)
+
+
+def _stream_of(obj: Obj) -> str:
+    rngs = obj if is_rngs(obj) else (obj.args or {}).get("rngs")
+    names = list(rngs.args or ()) if isinstance(rngs, Obj) else []
+    return (
+        "dropout"
+        if "dropout" in names and not is_rngs(obj)
+        else "default"
+        if "default" in names
+        else (names or ["default"])[0]
+    )
+
+
+def _split_statement(frame: Frame, name: str, before: ast.stmt) -> ast.Call | None:
+    """The statement that splits the streams of a name in place, in the same block, with nothing to undo it."""
+    found: ast.Call | None = None
+    block = block_of(frame.module, before)
+    for statement in block[: block.index(before)]:
+        call = statement.value if isinstance(statement, ast.Expr) else None
+        if isinstance(call, ast.Call) and _splits(frame, call, name):
+            found = call
+        elif any(isinstance(item, ast.Name) and item.id == name for item in ast.walk(statement)):
+            found = None  # who knows what has become of it
+    return found
+
+
+def _splits(frame: Frame, call: ast.Call, name: str) -> bool:
+    first = call.args[0] if call.args else None
+    if not isinstance(first, ast.Name) or first.id != name or canonical_of(frame.env, call.func) != "nnx.split_rngs":
+        return False
+    return not any(item.arg in {"only", "squeeze", None} for item in call.keywords)
+
+
+# -- the same numbers for all ------------------------------------------------------------------------------------------
+
+
+@judges(rules.IDENTICAL_MEMBERS, Called, when=calls_map)
+def identical_members(event: Called, report: Reporter) -> None:
+    callee = event.callee
+    axes = callee.applied.keywords.get("in_axes") if isinstance(callee, Transformed) else None
+    if not isinstance(callee, Transformed) or not isinstance(axes, Const) or axes.value is not None:
+        return
+    made = event.result
+    if not isinstance(made, Obj) or MODULE not in made.cls.ancestors or not any(map(is_rngs, event.args)):
+        return
+    if made.args is None or not any(is_rngs(value) for value in made.args.values()):
+        return
+    report(event.frame.module, event.node, transform=callee.applied.text, cls=f"`{made.cls.name}`")
+
+
+def draws(event: Mutated) -> bool:
+    """Whether random streams advance."""
+    return event.state == "RngCount" and bool(event.frame.scope)
+
+
+def parameter_of(scope: TraceScope, target: Value) -> tuple[str, int, tuple[str, ...]] | None:
+    """The parameter of a traced function through which it reaches an object: name, position, path below it."""
+    frame = scope.frame
+    if frame is None or frame.func is None:
+        return None
+    arguments = frame.func.node.args
+    names = [item.arg for item in (*arguments.posonlyargs, *arguments.args)]
+    held = {name: frame.env.names[name] for name in names if name in frame.env.names}
+    place = place_of(held, target)
+    return (place.parameter, names.index(place.parameter), place.path) if place is not None else None
+
+
+@judges(rules.SHARED_NUMBERS, Mutated, when=draws)
+def shared_numbers(event: Mutated, report: Reporter) -> None:
+    scope = event.frame.scope[-1]
+    if scope.row.name not in {*MAPS, "jax.vmap"} or not event.frame.certain_within(scope) or scope.held:
+        return
+    found = parameter_of(scope, event.target)
+    if found is None:
+        return
+    name, position, _ = found
+    argument = scope.frame.env.names[name] if scope.frame is not None else None
+    shift = 1 if scope.frame is not None and scope.frame.receiver is not None else 0
+    if (
+        is_rngs(argument)
+        or axis_of(scope.applied, position) is not None
+        or shift
+        or event.action.startswith("creating")
+    ):
+        return
+    others = [axis_of(scope.applied, each) for each in range(position + 3) if each != position]
+    if not any(isinstance(axis, int) for axis in others):
+        return
+    module, node = event.frame.place_within(scope, event.node)
+    report(module, node, transform=scope.text, path=name)
+
+
+# -- progress that is lost ---------------------------------------------------------------------------------------------
+
+NNX_COUNTERPARTS = frozenset({"jit", "grad", "value_and_grad", "vmap", "checkpoint"})
+
+
+@judges(rules.NOT_ADVANCED, Mutated, when=draws)
+def not_advanced(event: Mutated, report: Reporter) -> None:
+    scope = event.frame.scope[-1]
+    target = event.target
+    if not scope.row.name.startswith("jax.") or scope.row.arguments is Arguments.KEPT or not isinstance(target, Obj):
+        return
+    if target.level != scope.level or not event.frame.certain_within(scope) or scope.frame is None:
+        return
+    found = parameter_of(scope, target)
+    func = scope.frame.func
+    if found is None or func is None or _is_returned(func.node, found[0]) or len(event.frame.scope) > 1:
+        return
+    short = scope.row.name.rpartition(".")[2]
+    if short not in NNX_COUNTERPARTS:
+        return
+    module, node = event.frame.place_within(scope, event.node)
+    mend = f"nnx.{'remat' if short == 'checkpoint' else short}"
+    report(module, node, transform=scope.text, function=func.name, path=found[0], mend=mend)
+
+
+def _is_returned(func: ast.AST, name: str) -> bool:
+    """Whether a function may return a parameter, or something made from it other than by calling it."""
+    if isinstance(func, ast.Lambda):
+        returned: list[ast.expr] = [func.body]
+    else:
+        returned = [node.value for node in ast.walk(func) if isinstance(node, (ast.Return, ast.Yield)) and node.value]
+    return any(_hands_out(value, name) for value in returned)
+
+
+def _hands_out(node: ast.AST, name: str) -> bool:
+    if isinstance(node, ast.Name):
+        return node.id == name
+    if isinstance(node, ast.Call):
+        func = node.func
+        while isinstance(func, (ast.Attribute, ast.Subscript)):
+            func = func.value
+        parts: list[ast.AST] = [*node.args, *(item.value for item in node.keywords)]
+        return any(_hands_out(part, name) for part in (parts if isinstance(func, ast.Name) else [*parts, func]))
+    if isinstance(node, ast.Attribute):
+        return False
+    return any(_hands_out(part, name) for part in ast.iter_child_nodes(node))

@@ -1,0 +1,168 @@
+"""What is known of random streams: the names that an ``nnx.Rngs`` was made with, and the streams that a class draws.
+
+Invariants: the streams of an object are known only if the program shows how it was made; the streams that a class draws
+from a parameter are those that every instance draws while it is made.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, NamedTuple
+
+from nnx_lint.model.attributes import attribute_names, attribute_of
+from nnx_lint.model.callables import BoundMethod, FuncVal
+from nnx_lint.model.classes import LibClass, UserClass, library_class, method_of
+from nnx_lint.model.values import Array, Const, DictVal, Obj, Other, Seq, Value, options
+from nnx_lint.rules.program import canonical_of
+from nnx_rules.signatures import SIGNATURES
+from nnx_rules.streams import METHODS, NORMS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+RNGS = library_class("nnx.Rngs")
+STREAM = library_class("nnx.RngStream")
+
+MAX_DEPTH = 5
+"""How deep submodules are looked into."""
+
+
+class Streams(NamedTuple):
+    """The names of the streams that an ``nnx.Rngs`` has; ``default`` is among them if others are answered by it."""
+
+    names: tuple[str, ...]
+
+    @property
+    def has_default(self) -> bool:
+        return "default" in self.names
+
+    def __str__(self) -> str:
+        return ", ".join(f"`{name}`" for name in self.names) or "none"
+
+
+def is_rngs(value: Value | None) -> bool:
+    """Whether a value certainly is an ``nnx.Rngs``."""
+    return isinstance(value, Obj) and RNGS is not None and RNGS in value.cls.ancestors
+
+
+def streams_of(value: Value | None) -> Streams | None:
+    """The streams of an ``nnx.Rngs`` that the program shows being made; ``None`` where they are not known."""
+    if not isinstance(value, Obj) or value.cls is not RNGS or value.args is None or value.attrs:
+        return None
+    names: list[str] = []
+    for name, given in value.args.items():
+        if name == "**":
+            return None
+        if name != "default" or isinstance(given, (Array, Other)):
+            names.append(name)
+        elif isinstance(given, Const):
+            names += ["default"] if given.value is not None else []
+        elif isinstance(given, DictVal) and given.exact:
+            keys = [key.value for key, _ in given.items if isinstance(key, Const)]
+            if len(keys) != len(given.items):
+                return None
+            names += [str(key) for key in keys]
+        else:
+            return None
+    return Streams(tuple(names))
+
+
+def stream_name(value: Value | None) -> str | None:
+    """The name of the stream that an attribute of an ``nnx.Rngs`` is: ``rngs.params``."""
+    if isinstance(value, BoundMethod) and value.func is None and is_rngs(value.receiver):
+        return value.name if value.name not in METHODS else None
+    return None
+
+
+# -- what is drawn -----------------------------------------------------------------------------------------------------
+
+
+def drawn_by(obj: Obj) -> list[str]:
+    """The streams that an instance of a library class certainly draws while it is made."""
+    library = obj.cls.library
+    signature = SIGNATURES.get(library.canonical) if library is not None else None
+    if library is None or signature is None or obj.args is None or "**" in obj.args:
+        return []
+    if library.name == "Dropout":
+        name = obj.args.get("rng_collection", Const("dropout"))
+        return [name.value] if isinstance(name, Const) and isinstance(name.value, str) else []
+    if library.name in {"RNN", "Bidirectional"}:
+        return ["carry"]
+    if "rngs" not in signature.required:
+        return []
+    if library.name in NORMS:
+        switches = [obj.args.get(name) for name in ("use_scale", "use_bias") if name in signature.keywords]
+        return [] if any(switch is not None for switch in switches) else ["params"]
+    return ["params"]
+
+
+class Drawn(NamedTuple):
+    """A stream that a class draws from a parameter of its constructor, and the layer that needs it."""
+
+    stream: str
+    layer: str
+
+
+def drawn_from_parameter(cls: UserClass) -> list[Drawn]:
+    """The streams that the constructor of a class certainly draws from the one ``nnx.Rngs`` that it is given."""
+    return list(_drawn(cls, cls.model, 0)) if cls.model is not None and streams_parameter(cls) is not None else []
+
+
+def _drawn(cls: UserClass, model: Obj | None, depth: int) -> Iterator[Drawn]:
+    for name in attribute_names(model) if model is not None and depth < MAX_DEPTH else ():
+        attr = attribute_of(model, name) if model is not None else None
+        if attr is None or not attr.assignments or any(item.branches or item.doubtful for item in attr.assignments):
+            continue
+        for layer in elements(attr.value):
+            rngs = (layer.args or {}).get("rngs")
+            if not (isinstance(rngs, Obj) and rngs.cls is RNGS and rngs.assumed):
+                continue
+            if isinstance(layer.cls, LibClass):
+                yield from (Drawn(stream, layer.cls.name) for stream in drawn_by(layer))
+            elif isinstance(layer.cls, UserClass) and layer.cls is not cls and layer.cls.model is not None:
+                yield from _drawn(layer.cls, layer.cls.model, depth + 1)
+
+
+def elements(value: Value) -> Iterator[Obj]:
+    """An object, or the objects in a container."""
+    if isinstance(value, Obj):
+        held = value.attrs.get("[]")
+        if held is not None:
+            yield from elements(held.value)
+        elif value.cls.derives_from("nnx.Sequential") and (layers := value.attrs.get("layers")) is not None:
+            yield from elements(layers.value)
+        else:
+            yield value
+    elif isinstance(value, Seq):
+        for item in value.items:
+            if len(options(item)) == 1:
+                yield from elements(item)
+
+
+def streams_parameter(cls: UserClass) -> ast.arg | None:
+    """The parameter of a constructor that takes the random streams: annotated so, or handed to a layer as its ``rngs``;
+    ``None`` if there is none, or more than one, or if the constructor makes something else of what it is given.
+    """
+    found = method_of(cls, "__init__")
+    if found is None or isinstance(found[1].node, ast.Lambda):
+        return None
+    func = found[1].wrapped
+    arguments = func.node.args
+    parameters = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs][1:]
+    taken = [item for item in parameters if _takes_streams(func, item)]
+    if len(taken) != 1:
+        return None
+    name = taken[0].arg
+    rebound = any(isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Load)
+                  for node in ast.walk(func.node))  # fmt: skip
+    return None if rebound else taken[0]
+
+
+def _takes_streams(func: FuncVal, parameter: ast.arg) -> bool:
+    if parameter.annotation is not None:
+        return canonical_of(func.module.env, parameter.annotation) == "nnx.Rngs"
+    for node in ast.walk(func.node):
+        for item in node.keywords if isinstance(node, ast.Call) else ():
+            if item.arg == "rngs" and isinstance(item.value, ast.Name) and item.value.id == parameter.arg:
+                return True
+    return False

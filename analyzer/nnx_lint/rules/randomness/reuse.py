@@ -1,0 +1,231 @@
+"""The same random numbers twice: one seed for several layers (NNX518, NNX529), one key for several draws (NNX519,
+NNX530), one ``nnx.Rngs`` for all calls of a function (NNX524) or a new one with the same seed for each (NNX531).
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from nnx_lint.model.attributes import attribute_names, attribute_of
+from nnx_lint.model.classes import LibClass
+from nnx_lint.model.events import Called, Constructed
+from nnx_lint.model.expressions import text_of
+from nnx_lint.model.values import Const, Obj, Value
+from nnx_lint.reporting import Reporter, judges, judges_calls, related
+from nnx_lint.rules.program import (
+    FUNCTIONS,
+    LOOPS,
+    ancestors,
+    canonical_of,
+    enclosing,
+    follows,
+    given,
+    keyword_node,
+    resolved,
+    statement_of,
+    stores,
+)
+from nnx_lint.rules.randomness.arguments import MAKING, constructed, needs_key
+from nnx_lint.rules.randomness.reading import RNGS, STREAM, elements, is_rngs
+from nnx_rules.rules import rngs as rules
+from nnx_rules.streams import METHODS, NORMS, SAMPLERS
+
+if TYPE_CHECKING:
+    from nnx_lint.model.modules import Env, Module
+
+
+# -- one seed ----------------------------------------------------------------------------------------------------------
+
+
+def seed_of(value: Value | None) -> object:
+    """The literal seed of streams that were made for this very use; ``None`` if there is none."""
+    if not isinstance(value, Obj) or value.cls is not RNGS or not value.args or len(value.args) > 1 or value.attrs:
+        return None
+    (seed,) = value.args.values()
+    return seed.value if isinstance(seed, Const) and isinstance(seed.value, int) else None
+
+
+def seeded(obj: Obj) -> ast.Call | None:
+    """The call that makes the streams of a layer from a literal seed, where it is an argument of the layer's own."""
+    rngs = next((value for value in (obj.args or {}).values() if seed_of(value) is not None), None)
+    node = rngs.node if isinstance(rngs, Obj) else None
+    if not isinstance(node, ast.Call) or not isinstance(obj.node, ast.Call):
+        return None
+    held = [*obj.node.args, *(item.value for item in obj.node.keywords)]
+    return node if any(item is node for item in held) else None
+
+
+def has_equal_numbers(cls: object) -> bool:
+    """Whether two instances that are made with one seed have equal numbers that should differ."""
+    return not isinstance(cls, LibClass) or cls.name not in NORMS
+
+
+@judges(rules.SAME_SEED, Constructed)
+def same_seed(event: Constructed, report: Reporter) -> None:
+    first: dict[tuple[object, str], tuple[str, ast.AST]] = {}
+    for name in attribute_names(event.obj):
+        attr = attribute_of(event.obj, name)
+        if attr is None or not attr.assignments or attr.assignments[-1].branches:
+            continue
+        place = attr.assignments[-1]
+        for layer in elements(attr.value):
+            call = seeded(layer)
+            if call is None or not has_equal_numbers(layer.cls):
+                continue
+            module, seed = place.module, ast.unparse(call)
+            if _repeated(module, call):
+                report(module, call, path=f"self.{name}", seed=seed, other="again in each round of a loop")
+                continue
+            known = first.setdefault((layer.cls, seed), (name, call))
+            if known[1] is not call:
+                also = (related(module, known[1], "the other layer with this seed"),)
+                report(module, call, path=f"self.{name}", seed=seed, other=f"as is `self.{known[0]}`", related=also)
+
+
+def _repeated(module: Module, call: ast.Call) -> bool:
+    """Whether a loop inside of the constructor makes the same streams in each round."""
+    loop = enclosing(module, call, *LOOPS, *FUNCTIONS, ast.ClassDef)
+    if not isinstance(loop, LOOPS):
+        return False
+    return not isinstance(loop, (ast.For, ast.AsyncFor)) or not any(call in ast.walk(part) for part in loop.orelse)
+
+
+@judges_calls(rules.SAME_SEED_OBJECTS, *MAKING)
+def same_seed_objects(event: Called, report: Reporter) -> None:
+    obj, module = event.result, event.frame.module
+    cls = constructed(event)
+    if not isinstance(obj, Obj) or obj.cls is not cls or not has_equal_numbers(cls) or event.frame.initializing:
+        return
+    call, here = seeded(obj), statement_of(module, event.node)
+    if call is None or here is None or not isinstance(event.node, ast.Call):
+        return
+    scope = enclosing(module, event.node, *FUNCTIONS, ast.Module)
+    for other in _calls(scope):
+        known = other is not event.node and resolved(event.frame.env, other.func)
+        if known and ast.dump(other.func) == ast.dump(event.node.func) and other.lineno <= event.node.lineno:
+            inner = [*other.args, *(item.value for item in other.keywords)]
+            place = statement_of(module, other)
+            after = (other.lineno, other.col_offset) < (event.node.lineno, event.node.col_offset)
+            if after and place is not None and any(ast.dump(item) == ast.dump(call) for item in inner):
+                if not follows(module, place, here):
+                    continue
+                also = (related(module, other, "the other object with this seed"),)
+                path, seed = text_of(event.node.func), ast.unparse(call)
+                report(module, call, path=path, seed=seed, other=other.lineno, related=also)
+                return
+
+
+def _calls(scope: ast.AST | None) -> list[ast.Call]:
+    return [node for node in ast.walk(scope) if isinstance(node, ast.Call)] if scope is not None else []
+
+
+# -- one key -----------------------------------------------------------------------------------------------------------
+
+
+def consumes(name: str | None) -> bool:
+    """Whether a library function of this canonical name makes numbers, or other keys, from a key."""
+    rest = (name or "").removeprefix("jax.random.")
+    return rest != name and (rest in SAMPLERS or rest == "split")
+
+
+@judges(rules.KEY_REUSED, Called, when=needs_key)
+def key_reused(event: Called, report: Reporter) -> None:
+    module, env = event.frame.module, event.frame.env
+    node = given(event).node_of(0, "key")
+    scope = enclosing(module, event.node, *FUNCTIONS, ast.Module)
+    if not isinstance(node, ast.Name) or scope is None or not consumes(canonical_of(env, _func(event.node))):
+        return
+    here = statement_of(module, event.node)
+    if here is None or stores(scope, node.id) != 1 or not _is_drawn(scope, env, node.id):
+        return
+    for call in _calls(scope):
+        earlier = call is not event.node and (call.lineno, call.col_offset) < (node.lineno, node.col_offset)
+        key = call.args[0] if call.args else keyword_node(call, "key")
+        same_key = isinstance(key, ast.Name) and key.id == node.id
+        if not earlier or not same_key or not consumes(canonical_of(env, call.func)):
+            continue
+        place = statement_of(module, call)
+        same = enclosing(module, call, *FUNCTIONS, ast.Module) is scope
+        if same and place is not None and follows(module, place, here) and not _apart(module, call, event.node):
+            also = (related(module, call, "the first use"),)
+            report(module, node, name=node.id, related=also)
+            return
+
+
+def _func(node: ast.AST) -> ast.expr | None:
+    return node.func if isinstance(node, ast.Call) else None
+
+
+def _apart(module: Module, one: ast.AST, other: ast.AST) -> bool:
+    """Whether two places are in different arms of a conditional expression."""
+    above = list(ancestors(module, one))
+    shared = next((item for item in ancestors(module, other) if item in above), None)
+    return isinstance(shared, ast.IfExp)
+
+
+def _is_drawn(scope: ast.AST, env: Env, name: str) -> bool:
+    """Whether a name is bound to a key that is drawn from a random stream."""
+    for node in ast.walk(scope):
+        value = node.value if isinstance(node, (ast.Assign, ast.NamedExpr, ast.AnnAssign)) else None
+        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+        if isinstance(value, ast.Call) and any(isinstance(item, ast.Name) and item.id == name for item in targets):
+            return is_stream(env, value.func)
+    return False
+
+
+def is_stream(env: Env, node: ast.expr) -> bool:
+    """Whether an expression is something that is called to draw a key: an ``nnx.Rngs``, or a stream of one."""
+    value = resolved(env, node)
+    if is_rngs(value) or (isinstance(value, Obj) and STREAM is not None and STREAM in value.cls.ancestors):
+        return True
+    if isinstance(node, ast.Attribute):
+        return node.attr not in METHODS and is_rngs(resolved(env, node.value))
+    return isinstance(node, ast.Subscript) and is_rngs(resolved(env, node.value))
+
+
+@judges(rules.STREAM_KEY_READ, Called, when=needs_key)
+def stream_key_read(event: Called, report: Reporter) -> None:
+    node = given(event).node_of(0, "key")
+    if not isinstance(node, ast.AST) or not consumes(canonical_of(event.frame.env, _func(event.node))):
+        return
+    held: ast.expr | None = node
+    if isinstance(node, ast.Subscript) or (isinstance(node, ast.Attribute) and node.attr == "value"):
+        held = node.value
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "get_value":
+        held = node.func.value
+    if isinstance(held, ast.Attribute) and held.attr == "key" and is_stream(event.frame.env, held.value):
+        module = event.frame.module
+        report(module, node, name=module.source.segment(node), mend=f"{module.source.segment(held.value)}()")
+
+
+# -- one seed for all calls --------------------------------------------------------------------------------------------
+
+
+@judges_calls(rules.FIXED_SEED, "nnx.Rngs")
+def fixed_seed_in_call(event: Called, report: Reporter) -> None:
+    frame, obj = event.frame, event.result
+    if frame.func is None or frame.func.name != "__call__" or frame.func.cls is None or frame.initializing is not None:
+        return
+    if not frame.func.cls.derives_from("nnx.Module") or seed_of(obj) is None:
+        return
+    scope = enclosing(frame.module, event.node, *FUNCTIONS, ast.IfExp, ast.If, ast.BoolOp)
+    if scope is frame.func.node:
+        path = f"{frame.func.cls.name}.__call__"
+        report(frame.module, event.node, path=path, seed=frame.module.source.segment(event.node))
+
+
+# -- one default -------------------------------------------------------------------------------------------------------
+
+
+@judges_calls(rules.RNGS_DEFAULT, "nnx.Rngs")
+def rngs_default_argument(event: Called, report: Reporter) -> None:
+    parent = next(ancestors(event.frame.module, event.node), None)
+    if not isinstance(parent, ast.arguments):
+        return
+    positional = [*parent.posonlyargs, *parent.args]
+    defaults = [*zip(reversed(positional), reversed(parent.defaults), strict=False)]
+    defaults += [(name, value) for name, value in zip(parent.kwonlyargs, parent.kw_defaults, strict=True) if value]
+    for parameter, default in defaults:
+        if default is event.node:
+            report(event.frame.module, event.node, parameter=parameter.arg)

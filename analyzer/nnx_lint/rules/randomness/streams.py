@@ -1,0 +1,164 @@
+"""Names of random streams: one that does not exist (NNX501), one that looks like a slip (NNX513), one that
+``nnx.reseed`` does not find (NNX527).
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+from typing import TYPE_CHECKING
+
+from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
+from nnx_lint.model.callables import BoundMethod
+from nnx_lint.model.classes import LibClass, UserClass, method_of
+from nnx_lint.model.events import Called
+from nnx_lint.model.expressions import text_of
+from nnx_lint.model.values import Const, Obj, Value
+from nnx_lint.reporting import Reporter, judges, judges_calls
+from nnx_lint.rules.program import canonical_of
+from nnx_lint.rules.randomness.reading import (
+    Streams,
+    drawn_by,
+    drawn_from_parameter,
+    is_rngs,
+    stream_name,
+    streams_of,
+    streams_parameter,
+)
+from nnx_rules.rules import rngs as rules
+from nnx_rules.signatures import SIGNATURES
+from nnx_rules.streams import METHODS
+
+if TYPE_CHECKING:
+    from nnx_lint.model.modules import Module
+
+SIMILAR = 0.8
+"""How alike two names are that somebody mixed up by a slip."""
+
+
+def draws_stream(event: Called) -> bool:
+    """Whether a method of an ``nnx.Rngs`` is called, which may be a stream."""
+    callee = event.callee
+    return isinstance(callee, BoundMethod) and callee.name not in METHODS and is_rngs(callee.receiver)
+
+
+# -- streams that do not exist -----------------------------------------------------------------------------------------
+
+
+@judges(rules.MISSING_STREAM, Called, when=draws_stream)
+def missing_stream(event: Called, report: Reporter) -> None:
+    name = stream_name(event.callee)
+    streams = streams_of(event.owner)
+    if name is None or streams is None or streams.has_default or name in streams.names:
+        return
+    _report(event, report, event.node, name, streams, event.owner)
+
+
+@judges_calls(rules.MISSING_STREAM, "class", *(name for name, item in SIGNATURES.items() if "rngs" in item.keywords))
+def missing_stream_of_layer(event: Called, report: Reporter) -> None:
+    obj = event.result
+    if not isinstance(obj, Obj) or obj.args is None:
+        return
+    if isinstance(obj.cls, LibClass):
+        rngs, needed = obj.args.get("rngs"), drawn_by(obj)
+    elif isinstance(obj.cls, UserClass):
+        parameter = streams_parameter(obj.cls) if any(map(is_rngs, obj.args.values())) else None
+        rngs = obj.args.get(parameter.arg) if parameter is not None else None
+        needed = [item.stream for item in drawn_from_parameter(obj.cls)] if rngs is not None else []
+    else:
+        return
+    streams = streams_of(rngs)
+    if streams is None or streams.has_default:
+        return
+    for name in dict.fromkeys(needed):
+        if name not in streams.names:
+            _report(event, report, event.node, name, streams, rngs)
+            return
+
+
+def _report(event: Called, report: Reporter, node: ast.AST, name: str, streams: Streams, rngs: Value | None) -> None:
+    module = event.frame.module
+    report(module, node, fix=lambda: _declared(module, rngs, name), name=name, streams=streams)
+
+
+def _declared(module: Module, rngs: Value | None, name: str) -> Fix | None:
+    """Declare a stream where the ``nnx.Rngs`` was made, if that is in the same file."""
+    call = rngs.node if isinstance(rngs, Obj) else None
+    origin = rngs.origin if isinstance(rngs, Obj) else None
+    if not isinstance(call, ast.Call) or origin is None or origin[0] is not module or not name.isidentifier():
+        return None
+    count = len(call.args) + len(call.keywords)
+    text = f", {name}={count}" if count else "0"
+    end = module.source.span(call).end - 1
+    return Fix(f"Declare the stream `{name}`", (Edit(Span(end, end), text),), Applicability.UNSAFE)
+
+
+# -- slips -------------------------------------------------------------------------------------------------------------
+
+
+@judges(rules.STREAM_TYPO, Called, when=draws_stream)
+def stream_typo(event: Called, report: Reporter) -> None:
+    name = stream_name(event.callee)
+    streams = streams_of(event.owner)
+    module = event.frame.module
+    if name is None or streams is None or name in streams.names or not streams.has_default:
+        return
+    near = difflib.get_close_matches(name, [each for each in streams.names if each != "default"], n=1, cutoff=SIMILAR)
+    if not near:
+        return
+    report(module, event.node, fix=lambda: _renamed(module, event.node, near[0]), name=name, near=near[0])
+
+
+def _renamed(module: Module, node: ast.AST, name: str) -> Fix | None:
+    func = node.func if isinstance(node, ast.Call) else None
+    if not isinstance(func, ast.Attribute):
+        return None
+    end = module.source.span(func).end
+    span = Span(end - len(func.attr), end)
+    return Fix(f"Write `{name}`", (Edit(span, name),), Applicability.UNSAFE)
+
+
+# -- reseed ------------------------------------------------------------------------------------------------------------
+
+
+@judges_calls(rules.RESEED_UNKNOWN, "nnx.reseed")
+def reseed_unknown_stream(event: Called, report: Reporter) -> None:
+    target = event.args[0] if event.args else None
+    if not isinstance(target, Obj) or "**" in event.keywords or not event.nodes:
+        return
+    streams = _tags(target)
+    if streams is None:
+        return
+    for name in event.keywords.keys() - {"graph", "policy"}:
+        if name not in streams.names:
+            report(event.frame.module, event.node, path=text_of(event.nodes[0]), name=name, streams=streams)
+
+
+def _tags(obj: Obj) -> Streams | None:
+    """What the streams in an object are called, if all of them come from one ``nnx.Rngs`` that the program shows."""
+    if is_rngs(obj):
+        return streams_of(obj)
+    if obj.args is None or "**" in obj.args:
+        return None
+    if isinstance(obj.cls, LibClass):
+        streams = streams_of(obj.args.get("rngs"))
+        if streams is None or obj.cls.name != "Dropout":
+            return None
+        name = obj.args.get("rng_collection", Const("dropout"))
+        if not isinstance(name, Const):
+            return None
+        return Streams((str(name.value) if name.value in streams.names else "default",))
+    parameter = streams_parameter(obj.cls) if isinstance(obj.cls, UserClass) else None
+    if parameter is None or not isinstance(obj.cls, UserClass) or _makes_streams(obj.cls):
+        return None
+    return streams_of(obj.args.get(parameter.arg))
+
+
+def _makes_streams(cls: UserClass) -> bool:
+    """Whether a constructor may hold streams besides those that it is given."""
+    found = method_of(cls, "__init__")
+    if found is None or len([item for item in cls.ancestors if isinstance(item, UserClass)]) > 1:
+        return True
+    env = found[1].module.env
+    calls = (node for node in ast.walk(found[1].node) if isinstance(node, ast.Call))
+    return any((canonical_of(env, call.func) or "").startswith("nnx.Rng") for call in calls)

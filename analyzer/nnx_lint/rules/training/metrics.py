@@ -1,0 +1,172 @@
+"""Metrics and averages: what they are made of and what ``update`` is given (NNX613, NNX614, NNX619, NNX620)."""
+
+from __future__ import annotations
+
+import ast
+from functools import partial
+from typing import TYPE_CHECKING
+
+from nnx_lint.diagnostics import Edit, Fix
+from nnx_lint.model.callables import BoundMethod
+from nnx_lint.model.classes import LibClass, UserClass
+from nnx_lint.model.values import UNKNOWN, Array, ClassVal, Const, Obj, present
+from nnx_lint.reporting import Reporter, judges_calls
+from nnx_lint.rules.edits import insert
+from nnx_lint.rules.filters.coverage import leaves_of, path_text
+from nnx_lint.rules.filters.expressions import ARRAY
+from nnx_lint.rules.program import given, keyword_node
+from nnx_lint.rules.spelling import spelled
+from nnx_rules.rules import training as rules
+
+if TYPE_CHECKING:
+    from nnx_lint.model.events import Called
+    from nnx_lint.model.modules import Module
+
+MEASURED = ("nnx.metrics.Average", "nnx.metrics.Welford")
+DECLARED = frozenset({"reset", "update", "compute"})
+"""The methods that the base of metrics declares."""
+
+# -- update ------------------------------------------------------------------------------------------------------------
+
+
+@judges_calls(rules.METRIC_MISSING_ARGUMENT, ".update")
+def metric_missing_argument(event: Called, report: Reporter) -> None:
+    callee = event.callee
+    receiver = present(callee.receiver) if isinstance(callee, BoundMethod) and callee.func is None else None
+    if not isinstance(receiver, Obj) or "**" in event.keywords or None in event.args:
+        return
+    names = [name for name in event.keywords if name != "mask"]
+    for metric in _metrics(receiver):
+        missing = next((name for name in _needs(metric) if name not in names), None)
+        if missing is None:
+            continue
+        shown = ", ".join(f"`{name}=`" for name in names) or "no argument"
+        module = event.frame.module
+        fix = partial(_rename, module, event, names, missing) if metric is receiver else None
+        report(module, event.node, fix=fix, cls=metric.cls.name, name=missing, given=shown)
+        return
+
+
+def _metrics(receiver: Obj) -> list[Obj]:
+    """The metrics of the library that an ``update`` reaches."""
+    name = getattr(receiver.cls, "canonical", None)
+    if name != "nnx.metrics.MultiMetric":
+        return [receiver] if receiver.args is not None else []
+    held = [] if receiver.args is None or "**" in receiver.args else list(receiver.args.values())
+    return [item for item in held if isinstance(item, Obj) and item.args is not None]
+
+
+def _needs(metric: Obj) -> tuple[str, ...]:
+    name = getattr(metric.cls, "canonical", None)
+    if name == "nnx.metrics.Accuracy":
+        return ("logits", "labels")
+    argument = (metric.args or {}).get("argname", Const("values"))
+    if name in MEASURED and isinstance(argument, Const) and isinstance(argument.value, str):
+        return (argument.value,)
+    return ()
+
+
+def _rename(module: Module, event: Called, names: list[str], missing: str) -> Fix | None:
+    """Give the only argument the name that the metric knows it by."""
+    keywords = event.node.keywords if isinstance(event.node, ast.Call) else []
+    found = next((item for item in keywords if names == [item.arg]), None)
+    if found is None or found.arg is None:
+        return None
+    span = module.source.span(found)
+    start = type(span)(span.start, span.start + len(found.arg))
+    return Fix(f"Pass it as `{missing}`", (Edit(start, missing),))
+
+
+# -- construction ------------------------------------------------------------------------------------------------------
+
+
+@judges_calls(rules.METRIC_ARGUMENT, "nnx.metrics.MultiMetric")
+def metric_argument(event: Called, report: Reporter) -> None:
+    module = event.frame.module
+    for name, value in event.keywords.items():
+        node = keyword_node(event.node, name) or event.node
+        if name in DECLARED | {"split"}:
+            problem = f"a metric called `{name}` would hide the method"
+            report(module, node, cls="MultiMetric", problem=problem, mend="give it another name")
+        elif isinstance(value, (Array, Const)):
+            problem = f"`{name}` is {value.describe()}, which is no metric"
+            mend = "pass metrics, such as `nnx.metrics.Average()`"
+            report(module, node, cls="MultiMetric", problem=problem, mend=mend)
+
+
+@judges_calls(rules.METRIC_ARGUMENT, "nnx.metrics.Accuracy")
+def threshold(event: Called, report: Reporter) -> None:
+    args = given(event)
+    value, node = args.get(0, "threshold"), args.node_of(0, "threshold")
+    if node is not None and isinstance(value, Const) and isinstance(value.value, int):
+        problem = f"threshold={value.value!r} is an integer, and has to be a float"
+        report(event.frame.module, node, cls="Accuracy", problem=problem, mend=f"write {float(value.value)}")
+
+
+@judges_calls(rules.METRIC_CONTRACT, ".__init__", *(f".{name}" for name in sorted(DECLARED)))
+def metric_contract(event: Called, report: Reporter) -> None:
+    """A method is called that the base class only declares."""
+    callee = event.callee
+    if not isinstance(callee, BoundMethod) or callee.func is not None:
+        return
+    receiver = present(callee.receiver)
+    if not isinstance(receiver, Obj) or not _is_own(receiver.cls):
+        return
+    cls, module = receiver.cls.name, event.frame.module
+    if callee.name == "__init__":
+        problem = "calls `__init__` of `nnx.Metric`, which only says that there has to be one"
+        report(module, event.node, cls=cls, problem=problem, mend="leave that call out")
+    elif callee.name not in receiver.attrs:
+        problem = f"has no `{callee.name}` of its own, and that of `nnx.Metric` only says that there has to be one"
+        report(module, event.node, cls=cls, problem=problem, mend=f"define `{callee.name}` in the class")
+
+
+def _is_own(cls: object) -> bool:
+    """Whether a class of the project is a metric without one of the library's between it and the base of metrics."""
+    if not isinstance(cls, UserClass) or cls.is_open or cls.opaque:
+        return False
+    return cls.library is not None and cls.library.canonical == "nnx.metrics.Metric"
+
+
+@judges_calls(rules.METRIC_CONTRACT, "class")
+def metric_without_init(event: Called, report: Reporter) -> None:
+    cls = event.callee.cls if isinstance(event.callee, ClassVal) else None
+    if (
+        isinstance(cls, UserClass)
+        and _is_own(cls)
+        and cls.find("__init__") is None
+        and not cls.generated_init
+        and not cls.remade
+    ):
+        problem = "has no `__init__` of its own, and that of `nnx.Metric` only says that there has to be one"
+        report(event.frame.module, event.node, cls=cls.name, problem=problem, mend="define `__init__` in the class")
+
+
+# -- averages of models ------------------------------------------------------------------------------------------------
+
+
+@judges_calls(rules.EMA_OF_OTHER_VALUES, "nnx.EMA")
+def ema_of_other_values(event: Called, report: Reporter) -> None:
+    args = given(event)
+    model = present(args.get(0, "params") or UNKNOWN)
+    if "only" in event.keywords or args.starred or not isinstance(model, Obj) or not model.cls.is_pytree:
+        return
+    module = event.frame.module
+    for leaf in leaves_of(model, event.frame).leaves:
+        if leaf.type is ARRAY and report.runs_on(module)[0] == "flax":
+            value = "an array"
+        elif isinstance(leaf.type, LibClass) and leaf.type.canonical == "nnx.RngKey":
+            value = "a random key"
+        else:
+            continue
+        report(module, event.node, fix=partial(_only_params, module, event), path=path_text(leaf), value=value)
+        return
+
+
+def _only_params(module: Module, event: Called) -> Fix | None:
+    name = spelled("nnx.Param", module, event.frame.env)
+    call = event.node
+    if name is None or not isinstance(call, ast.Call):
+        return None
+    last = max(module.source.span(part).end for part in (*call.args, *call.keywords))
+    return Fix("Average the Params", insert(last, f", only={name}"))

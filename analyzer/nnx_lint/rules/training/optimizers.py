@@ -1,0 +1,365 @@
+"""Optimizers: how they are made, and what ``update`` is given (NNX610-NNX612, NNX615-NNX618).
+
+Invariants: an optimizer of which only the annotation is known may be the kind that keeps its model, so nothing is said
+of one in a module that names that kind; gradients are what a call of ``nnx.grad`` returned, and of a known model.
+"""
+
+from __future__ import annotations
+
+import ast
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
+from nnx_lint.model.callables import BoundMethod
+from nnx_lint.model.events import AttributeSet, Called, Used
+from nnx_lint.model.expressions import text_of
+from nnx_lint.model.leaves import identity
+from nnx_lint.model.values import (
+    UNKNOWN,
+    Array,
+    ClassVal,
+    Const,
+    Ext,
+    GradientVal,
+    Obj,
+    Seq,
+    StateVal,
+    Value,
+    present,
+)
+from nnx_lint.reporting import Reporter, judges, judges_calls, related
+from nnx_lint.rules.edits import insert
+from nnx_lint.rules.filters.coverage import leaves_of, path_text
+from nnx_lint.rules.filters.expressions import describe, expression, is_subtype, type_name
+from nnx_lint.rules.program import given
+from nnx_lint.rules.spelling import spelled
+from nnx_rules import _filter_logic as logic
+from nnx_rules.rules import training as rules
+
+if TYPE_CHECKING:
+    from nnx_lint.model.classes import ClassBase
+    from nnx_lint.model.frames import Frame
+    from nnx_lint.model.modules import Module
+    from nnx_rules._filter_logic import Leaf
+    from nnx_rules.filters import Expr
+
+OPTIMIZERS = ("nnx.Optimizer", "nnx.ModelAndOptimizer")
+KEEPER = "ModelAndOptimizer"
+
+# -- construction ------------------------------------------------------------------------------------------------------
+
+
+@judges_calls(rules.OPTIMIZER_WITHOUT_WRT, "nnx.Optimizer")
+def optimizer_without_wrt(event: Called, report: Reporter) -> None:
+    args, module = given(event), event.frame.module
+    if args.starred or args.get(1, "tx") is None or args.get(0, "model") is None or "wrt" in args.keywords:
+        return
+    report(module, event.node, fix=partial(_add_wrt, module, event), cls="Optimizer")
+
+
+def _add_wrt(module: Module, event: Called) -> Fix | None:
+    if not isinstance(event.node, ast.Call) or not _in_place(event):
+        return None
+    if len(event.nodes) == 3:
+        span = module.source.span(event.nodes[2])
+        return Fix("Pass the filter as `wrt`", insert(span.start, "wrt="))
+    name = spelled("nnx.Param", module, event.frame.env)
+    if name is None or len(event.nodes) != 2:
+        return None
+    last = max((module.source.span(part).end for part in (*event.nodes, *event.node.keywords)), default=0)
+    return Fix("Optimize the Params", insert(last, f", wrt={name}"))
+
+
+@judges_calls(rules.OPTIMIZER_TRANSFORMATION, *OPTIMIZERS)
+def optimizer_transformation(event: Called, report: Reporter) -> None:
+    args, module = given(event), event.frame.module
+    cls = (event.subject or "").rpartition(".")[2]
+    model, node = args.get(0, "model"), args.node_of(0, "model")
+    if isinstance(model, ClassVal) and model.cls.is_pytree and node is not None:
+        report(
+            module,
+            node,
+            cls=cls,
+            problem=f"gets the class `{model.cls.name}` as its model, not an instance",
+            mend=f"pass a model: `{model.cls.name}(...)`",
+        )
+    value, node = args.get(1, "tx"), args.node_of(1, "tx")
+    if node is None:
+        return
+    if isinstance(value, Ext) and value.name.startswith("optax.") and value.name.removeprefix("optax.") in FACTORIES:
+        fix = Fix("Make the transformation", insert(module.source.span(node).end, "(1e-3)"), Applicability.UNSAFE)
+        problem = f"gets the function `{text_of(node)}`, which makes a transformation, and not the transformation"
+        report(module, node, fix=fix, cls=cls, problem=problem, mend=f"call it: `{text_of(node)}(learning_rate)`")
+    elif isinstance(value, Const) and isinstance(value.value, (int, float)):
+        problem = f"gets the number {value.value!r} where it takes an optax transformation"
+        report(module, node, cls=cls, problem=problem, mend="pass one: `optax.adam(1e-3)`")
+
+
+FACTORIES = frozenset(
+    name
+    for line in (
+        ("adabelief", "adadelta", "adafactor", "adagrad", "adam", "adamax", "adamaxw", "adamw", "amsgrad", "fromage"),
+        ("lamb", "lars", "lion", "nadam", "nadamw", "noisy_sgd", "novograd", "radam", "rmsprop", "rprop", "sgd"),
+        ("optimistic_gradient_descent", "sign_sgd", "sm3", "yogi"),
+    )
+    for name in line
+)
+"""Functions of optax that make an optimizer from a learning rate."""
+
+
+@judges_calls(rules.OPTIMIZER_WITHOUT_VARIABLES, *OPTIMIZERS)
+def optimizer_without_variables(event: Called, report: Reporter) -> None:
+    args = given(event)
+    model, wrt = present(args.get(0, "model") or UNKNOWN), args.get(2, "wrt")
+    where = args.node_of(2, "wrt")
+    if wrt is None or where is None or not isinstance(model, Obj) or model.assumed:
+        return
+    found = leaves_of(model, event.frame)
+    asked = expression(wrt)
+    if not found.complete or not found.leaves:
+        return
+    if any(logic.matches(asked, leaf, is_subtype) is not False for leaf in found.leaves):
+        return
+    types = sorted({f"`{type_name(leaf.type)}`" for leaf in found.leaves})
+    slots: dict[str, Any] = {"model": model.cls.name, "wrt": f"`{describe(asked)}`", "types": " and ".join(types)}
+    report(event.frame.module, where, **slots)
+
+
+# -- update ------------------------------------------------------------------------------------------------------------
+
+
+def _updates(event: Called) -> tuple[Obj, bool] | None:
+    """The optimizer whose ``update`` is called, and whether it keeps its model."""
+    callee = event.callee
+    if not isinstance(callee, BoundMethod) or callee.func is not None or None in event.args:
+        return None
+    receiver = present(callee.receiver)
+    if not isinstance(receiver, Obj) or not receiver.cls.derives_from("nnx.Optimizer") or "**" in event.keywords:
+        return None
+    keeps = receiver.cls.derives_from("nnx.ModelAndOptimizer")
+    if receiver.assumed and not keeps and KEEPER in event.frame.module.source.text:
+        return None
+    return receiver, keeps
+
+
+@judges_calls(rules.OPTIMIZER_UPDATE_ARGUMENTS, ".update")
+def optimizer_update_arguments(event: Called, report: Reporter) -> None:
+    found = _updates(event)
+    if found is None:
+        return
+    optimizer, keeps = found
+    slots: dict[str, Any] = {"cls": KEEPER if keeps else "Optimizer"}
+    count, module = len(event.args), event.frame.module
+    swapped = count == 2 and _is_swapped(present(event.args[0] or UNKNOWN), present(event.args[1] or UNKNOWN))
+    if keeps and count == 2:
+        slots |= {"problem": "got two arguments, and takes the gradients only: it keeps its model"}
+        slots |= {"mend": "call `optimizer.update(grads)`"}
+        report(module, event.node, fix=partial(_drop_model, module, event), **slots)
+    elif not keeps and count == 1 and "grads" not in event.keywords:
+        slots |= {"problem": "got one argument, and takes the model and its gradients"}
+        slots |= {"mend": "call `optimizer.update(model, grads)`; only `nnx.ModelAndOptimizer` keeps its model"}
+        report(module, event.node, fix=partial(_add_model, module, event, optimizer), **slots)
+    elif not keeps and swapped:
+        model = present(event.args[1] or UNKNOWN)
+        name = model.cls.name if isinstance(model, Obj) else "model"
+        slots |= {"problem": f"got a State first and a {name} second, and takes the model first"}
+        slots |= {"mend": "call `optimizer.update(model, grads)`"}
+        report(module, event.node, fix=partial(_swap, module, event), **slots)
+
+
+def _is_swapped(first: Value, second: Value) -> bool:
+    """Whether gradients come first, and a model, or what the gradients are of, second."""
+    if isinstance(first, StateVal):
+        return isinstance(second, Obj) and second.cls.is_pytree
+    return isinstance(first, GradientVal) and first.of is second
+
+
+def _in_place(event: Called) -> bool:
+    return isinstance(event.node, ast.Call) and list(event.node.args) == event.nodes
+
+
+def _drop_model(module: Module, event: Called) -> Fix | None:
+    if not _in_place(event):
+        return None
+    first, second = (module.source.span(node) for node in event.nodes[:2])
+    return Fix("Pass the gradients only", (Edit(Span(first.start, second.start), ""),))
+
+
+def _swap(module: Module, event: Called) -> Fix | None:
+    if not _in_place(event):
+        return None
+    first, second = event.nodes[:2]
+    source = module.source
+    edits = (
+        Edit(source.span(first), source.segment(second)),
+        Edit(source.span(second), source.segment(first)),
+    )
+    return Fix("Pass the model first", edits)
+
+
+def _add_model(module: Module, event: Called, optimizer: Obj) -> Fix | None:
+    """Pass the model, where a name in scope certainly is the one that the gradients are of."""
+    if not _in_place(event):
+        return None
+    gradients = present(event.args[0] or UNKNOWN)
+    model = (optimizer.args or {}).get("model")
+    if isinstance(gradients, (StateVal, GradientVal)):
+        model = gradients.of
+    name = _name_of(model, event.frame) if model is not None else None
+    if name is None:
+        return None
+    start = module.source.span(event.nodes[0]).start
+    return Fix("Pass the model", insert(start, f"{name}, "))
+
+
+def _name_of(model: Value, frame: Frame) -> str | None:
+    for name, value in frame.env.names.items():
+        if same_object(value, model):
+            return name
+    receiver = frame.receiver
+    if isinstance(receiver, Obj):
+        for name, attr in receiver.attrs.items():
+            if same_object(attr.value, model) and name.isidentifier():
+                return f"self.{name}"
+    found = ((name, frame.env.lookup(name)) for name in frame.module.env.names)
+    return next((name for name, held in found if held is not None and same_object(held[1], model)), None)
+
+
+def same_object(one: Value, other: Value) -> bool:
+    """Whether two values are one object, or copies of it at other trace levels."""
+    one, other = present(one), present(other)
+    if isinstance(one, Obj) and isinstance(other, Obj):
+        return identity(one, one) == identity(other, other)
+    return one is other and one is not UNKNOWN
+
+
+# -- gradients ---------------------------------------------------------------------------------------------------------
+
+
+@judges_calls(rules.GRADIENTS_MISMATCH, ".update")
+def gradients_mismatch(event: Called, report: Reporter) -> None:
+    found = _updates(event)
+    if found is None:
+        return
+    optimizer, keeps = found
+    position = 0 if keeps else 1
+    if len(event.args) != position + 1 or event.args[position] is None:
+        return
+    grads, node = present(event.args[position] or UNKNOWN), event.nodes[position]
+    module = event.frame.module
+    if isinstance(grads, Array) and grads.form is not None and grads.form.shape == ():
+        report(module, node, problem="are a number, and the optimizer takes those of the whole model")
+    elif isinstance(grads, Seq) and grads.type == "tuple" and grads.exact and _pairs(grads):
+        fix = partial(_unpack, module, node)
+        report(module, node, fix=fix, problem="are the pair of value and gradients that `value_and_grad` returns")
+    elif isinstance(grads, StateVal) and grads.wanted is not None:
+        wrt = (optimizer.args or {}).get("wrt")
+        model = (
+            present(event.args[0] or UNKNOWN) if not keeps else present((optimizer.args or {}).get("model", UNKNOWN))
+        )
+        missing = _missing(grads, wrt, model, event.frame) if wrt is not None else None
+        if missing is not None:
+            report(module, node, problem=f"have no `{path_text(missing)}`, which the optimizer was made for")
+
+
+def _pairs(given: Seq) -> bool:
+    return len(given.items) == 2 and isinstance(present(given.items[1]), (StateVal, GradientVal))
+
+
+def _missing(given: StateVal, wrt: Value, model: Value, frame: Frame) -> Leaf | None:
+    """A Variable that the optimizer takes and the gradients lack."""
+    of = present(given.of)
+    if not isinstance(model, Obj) or not isinstance(of, Obj) or not same_object(model, of) or given.wanted is None:
+        return None
+    asked, differentiated = expression(wrt), expression(given.wanted)
+    for leaf in leaves_of(model, frame).leaves:
+        if logic.matches(asked, leaf, is_subtype) is True and logic.matches(differentiated, leaf, is_subtype) is False:
+            return leaf
+    return None
+
+
+def _unpack(module: Module, node: ast.expr) -> Fix | None:
+    """Take the gradients out of the pair."""
+    if not isinstance(node, (ast.Name, ast.Call)):
+        return None
+    end = module.source.span(node).end
+    return Fix("Take the gradients", insert(end, "[1]"))
+
+
+# -- the model ---------------------------------------------------------------------------------------------------------
+
+
+def _asks_for_model(event: Used) -> bool:
+    return event.what == "model"
+
+
+@judges(rules.OPTIMIZER_MODEL_ATTRIBUTE, Used, when=_asks_for_model)
+def optimizer_model_attribute(event: Used, report: Reporter) -> None:
+    value = present(event.value)
+    if not isinstance(value, Obj) or not _is_plain_optimizer(value.cls) or "model" in value.attrs:
+        return
+    if value.assumed and KEEPER in event.frame.module.source.text:
+        return
+    report(event.frame.module, event.node, cls="Optimizer")
+
+
+def _is_plain_optimizer(cls: ClassBase) -> bool:
+    return getattr(cls, "canonical", None) == "nnx.Optimizer"
+
+
+class History:
+    """What happened to models and optimizers so far, in order."""
+
+    def __init__(self) -> None:
+        self.made: list[tuple[int, Obj, Called]] = []
+        self.set: list[tuple[int, AttributeSet]] = []
+        self.time = 0
+
+    def tick(self) -> int:
+        self.time += 1
+        return self.time
+
+
+@judges_calls(rules.OPTIMIZER_OLDER_THAN_MODEL, *OPTIMIZERS)
+def note_optimizer(event: Called, report: Reporter) -> None:
+    if isinstance(event.result, Obj) and not event.frame.doubtful:
+        history = report.memory(History)
+        history.made.append((history.tick(), event.result, event))
+
+
+@judges(rules.OPTIMIZER_OLDER_THAN_MODEL, AttributeSet)
+def note_change(event: AttributeSet, report: Reporter) -> None:
+    history = report.memory(History)
+    value = present(event.value)
+    if history.made and not event.frame.doubtful and isinstance(value, Obj) and value.cls.is_pytree:
+        history.set.append((history.tick(), event))
+
+
+@judges_calls(rules.OPTIMIZER_OLDER_THAN_MODEL, ".update")
+def optimizer_older_than_model(event: Called, report: Reporter) -> None:
+    found = _updates(event)
+    history = report.memory(History)
+    if found is None or not history.set:
+        return
+    for made_at, optimizer, made in history.made:
+        model = present((optimizer.args or {}).get("model", UNKNOWN))
+        wrt = (optimizer.args or {}).get("wrt")
+        if wrt is None or not isinstance(model, Obj) or not same_object(optimizer, found[0]):
+            continue
+        asked = expression(wrt)
+        for set_at, change in history.set:
+            if set_at > made_at and same_object(change.obj, model) and _adds(change, asked):
+                where = related(made.frame.module, made.node, "the optimizer is made here")
+                target = change.node.targets[0] if isinstance(change.node, ast.Assign) else None
+                path = text_of(target) if target is not None else change.name
+                report(change.frame.module, change.node, path=path, related=(where,))
+
+
+def _adds(change: AttributeSet, asked: Expr) -> bool:
+    """Whether an assignment gives a model Variables that a filter takes, where it had none of these paths."""
+    value = present(change.value)
+    if change.attr.assignments[:-1] or not isinstance(value, Obj):
+        return False
+    leaves = leaves_of(value, change.frame).leaves
+    return any(logic.matches(asked, leaf, is_subtype) is True for leaf in leaves)

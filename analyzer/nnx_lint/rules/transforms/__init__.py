@@ -1,0 +1,1 @@
+"""Checks of what transforms take and give."""

@@ -1,0 +1,198 @@
+"""How transforms are called, and what functions they take (NNX403, NNX406, NNX419, NNX430, NNX450).
+
+Invariants: what a transform gets is judged by what the value is, never by how many arguments a caller might mean.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from nnx_lint.diagnostics import Edit, Fix, Span
+from nnx_lint.model.callables import BoundMethod, FuncVal, PartialVal, Transformed
+from nnx_lint.model.classes import LibClass, UserClass
+from nnx_lint.model.events import Called, Ran, TransformApplied
+from nnx_lint.model.modes import of_transform
+from nnx_lint.model.values import Obj, Value
+from nnx_lint.reporting import Reporter, judges, judges_calls
+from nnx_lint.rules.edits import insert
+from nnx_lint.rules.traces.mutation import add_keyword
+from nnx_lint.rules.transforms.scanning import new_attribute
+from nnx_lint.rules.updates.ownership import Change, changes_of
+from nnx_rules.rules import transforms as rules
+
+if TYPE_CHECKING:
+    from nnx_lint.model.modules import Module
+
+# -- transforms that wrap ----------------------------------------------------------------------------------------------
+
+WRAPPERS = (
+    *("nnx.jit", "nnx.vmap", "nnx.pmap", "nnx.grad", "nnx.value_and_grad", "nnx.scan", "nnx.remat", "nnx.shard_map"),
+    *("nnx.custom_vjp", "nnx.checkpoint"),
+)
+"""Transforms that take a function by position, and all else by keyword."""
+
+
+@judges_calls(rules.TRANSFORM_OPERANDS, *WRAPPERS)
+def operands_at_transform(event: Called, report: Reporter) -> None:
+    node = event.node
+    if len(event.args) < 2 or None in event.args or not isinstance(node, ast.Call):
+        return
+    report(
+        event.frame.module,
+        node,
+        fix=lambda: called_after(event.frame.module, node),
+        transform=event.name,
+        count=len(event.args),
+    )
+
+
+def called_after(module: Module, node: ast.Call) -> Fix | None:
+    """Give what follows the function to the function that the transform returns."""
+    source = module.source
+    if node.keywords:
+        return None
+    first, second = source.span(node.args[0]), source.span(node.args[1])
+    if source.text[first.end : second.start].strip() != ",":
+        return None
+    return Fix("Call what it returns", (Edit(Span(first.end, second.start), ")("),))
+
+
+RESOLVING = frozenset({"nnx.vmap", "nnx.grad", "nnx.value_and_grad", "nnx.scan", "nnx.remat", "nnx.custom_vjp"})
+"""Transforms that pass all arguments by position in the default mode of flax."""
+
+KEYWORD_ONLY_LAYERS = {
+    "BatchNorm": "mask",
+    "Dropout": "deterministic",
+    "GroupNorm": "mask",
+    "InstanceNorm": "mask",
+    "LayerNorm": "mask",
+}
+"""Layers whose call has a keyword-only parameter, with its name."""
+
+
+@judges(rules.KEYWORD_ONLY, TransformApplied)
+def keyword_only(event: TransformApplied, report: Reporter) -> None:
+    applied = event.applied
+    if applied.row.name not in RESOLVING or not applied.modes.writes_back:
+        return
+    name, found = _keyword_only(event.func)
+    if found:
+        several = "parameters" if len(found) > 1 else "parameter"
+        listed = " and ".join(f"`{item}`" for item in found)
+        report(event.frame.module, event.node, name=name, parameters=f"{several} {listed}", transform=applied.text)
+
+
+def _keyword_only(func: Value) -> tuple[str, list[str]]:
+    """The name of a function and its keyword-only parameters."""
+    if isinstance(func, Obj):
+        if isinstance(func.cls, LibClass):
+            name = func.cls.name
+            return name, [KEYWORD_ONLY_LAYERS[name]] if name in KEYWORD_ONLY_LAYERS else []
+        found = func.cls.find("__call__") if isinstance(func.cls, UserClass) else None
+        return (func.cls.name, _keyword_only(found[1])[1]) if found is not None else ("", [])
+    if isinstance(func, FuncVal) and func.wraps is None:
+        return func.name, [item.arg for item in func.node.args.kwonlyargs]
+    return "", []
+
+
+# -- branches ----------------------------------------------------------------------------------------------------------
+
+
+@judges_calls(rules.BRANCHES_IN_SEQUENCE, "nnx.switch", "jax.lax.switch")
+def branches_in_sequence(event: Called, report: Reporter) -> None:
+    node = event.node
+    branches = event.args[1] if len(event.args) > 1 else None
+    if isinstance(branches, (FuncVal, BoundMethod, PartialVal, Transformed)) and isinstance(node, ast.Call):
+        report(
+            event.frame.module,
+            event.nodes[1],
+            fix=lambda: in_list(event),
+            transform=event.name,
+            given=branches.describe(),
+        )
+
+
+def in_list(event: Called) -> Fix | None:
+    """Put the functions into a list."""
+    callables = (FuncVal, BoundMethod, PartialVal, Transformed)
+    count = next((i for i, item in enumerate(event.args[1:]) if not isinstance(item, callables)), len(event.args) - 1)
+    if None in event.args:
+        return None
+    source = event.frame.module.source
+    first, last = source.span(event.nodes[1]), source.span(event.nodes[count])
+    return Fix("Put them into a list", (*insert(first.start, "["), *insert(last.end, "]")))
+
+
+class Edited:
+    """The attributes that the branches of a conditional have added, by call."""
+
+    def __init__(self) -> None:
+        self.by_call: dict[int, list[tuple[str, list[tuple[tuple[int, str], Change]]]]] = {}
+
+
+def is_branch(event: Ran) -> bool:
+    """Whether a branch of a conditional has run, and its edits are to come back."""
+    return event.scope.row.name in {"nnx.cond", "nnx.switch"} and event.scope.applied.modes.writes_back
+
+
+@judges(rules.BRANCH_STRUCTURE, Ran, when=is_branch)
+def branch_ran(event: Ran, report: Reporter) -> None:
+    func = event.scope.frame.func if event.scope.frame is not None else None
+    added: list[tuple[tuple[int, str], Change]] = []
+    for item in changes_of(event):
+        name = new_attribute(item.event.action, item.target)
+        if name is not None and not item.merged and item.target.template is not None:
+            added.append(((id(item.target.template), name), item))
+    calls = report.memory(Edited).by_call
+    calls.setdefault(id(event.node), []).append((func.name if func is not None else "a branch", added))
+
+
+@judges_calls(rules.BRANCH_STRUCTURE, "nnx.cond", "nnx.switch")
+def branches_differ(event: Called, report: Reporter) -> None:
+    ran = report.memory(Edited).by_call.pop(id(event.node), [])
+    for name, added in ran:
+        for key, item in added:
+            other = next((each for each, theirs in ran if all(key != known for known, _ in theirs)), None)
+            if other is not None:
+                report(
+                    item.module,
+                    item.node,
+                    path=f"{item.name}.{key[1]}",
+                    one="there",
+                    first=name,
+                    transform=event.name,
+                    other="not there",
+                    second=other,
+                )
+
+
+# -- modes -------------------------------------------------------------------------------------------------------------
+
+
+@judges_calls(rules.MODE_RESTRICTED, "nnx.vjp", "nnx.jvp", "nnx.make_jaxpr", "nnx.with_rngs", "nnx.jit_partial")
+def other_modes_only(event: Called, report: Reporter) -> None:
+    node = event.node
+    modes = of_transform(event.subject or "", event.keywords, event.modes)
+    if modes.writes_back and event.args and isinstance(node, ast.Call):
+        report(
+            event.frame.module,
+            node,
+            fix=lambda: add_keyword(event.frame.module, node, "graph=False"),
+            transform=event.name,
+            mode="in the default mode, with graph updates,",
+            mend="add `graph=False`, or `graph_updates=False`",
+        )
+
+
+@judges_calls(rules.MODE_RESTRICTED, "nnx.cached_partial")
+def default_mode_only(event: Called, report: Reporter) -> None:
+    modes = of_transform(event.subject or "", event.keywords, event.modes)
+    if False in modes:
+        report(
+            event.frame.module,
+            event.node,
+            transform=event.name,
+            mode="without graph updates",
+            mend="use the default mode, or `nnx.jit_partial`",
+        )

@@ -1,0 +1,248 @@
+"""Axes and the arguments that they are for (NNX402, NNX404, NNX417, NNX418, NNX420).
+
+Invariants: an argument is judged where the transformed function is called, by what it is there; a module counts as made
+once only if it comes straight from its constructor, because what a mapped constructor returns has an axis.
+"""
+
+from __future__ import annotations
+
+import ast
+from functools import partial
+from typing import TYPE_CHECKING
+
+from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
+from nnx_lint.model.attributes import attribute_names, attribute_of
+from nnx_lint.model.callables import BoundMethod, FuncVal, Transformed
+from nnx_lint.model.classes import LibClass, UserClass
+from nnx_lint.model.crossing import literal_positions
+from nnx_lint.model.events import Called, TransformApplied
+from nnx_lint.model.expressions import text_of
+from nnx_lint.model.values import Const, Obj, Seq, Value
+from nnx_lint.reporting import Reporter, judges
+from nnx_lint.rules.edits import insert
+from nnx_lint.rules.traces.boundaries import Running, transform_of
+from nnx_lint.rules.transforms.options import CARRY, DEFAULTS, UNREAD, Axes, axes_of, option_node, parameters
+from nnx_lint.rules.updates.gradients import DIFFERENTIATING
+from nnx_rules.rules import transforms as rules
+
+if TYPE_CHECKING:
+    from nnx_lint.model.callables import TransformVal
+
+# -- where the transform is applied ------------------------------------------------------------------------------------
+
+
+def maps(event: TransformApplied) -> bool:
+    """Whether the transform maps over axes, and says of which arguments."""
+    return event.applied.row.name in DEFAULTS and "in_axes" in event.applied.keywords
+
+
+@judges(rules.PREFIX_MISMATCH, TransformApplied, when=maps)
+def number_of_axes(event: TransformApplied, report: Reporter) -> None:
+    applied, func = event.applied, event.func
+    axes = axes_of(applied, "in_axes")
+    accepted = parameters(func) if isinstance(func, FuncVal) else None
+    if accepted is None or not isinstance(axes, (tuple, list)):
+        return
+    least, most = accepted
+    count = len(axes)
+    if count > most or (count < least and applied.row.name.startswith("nnx.")):
+        takes = f"{most}" if least == most else f"{least} to {most}"
+        problem = f"it has {count} entries, and the function takes {takes} positional arguments"
+        report(
+            applied.module,
+            option_node(applied, "in_axes"),
+            option="in_axes",
+            transform=applied.text,
+            problem=problem,
+        )
+
+
+@judges(rules.AXES_IN_LIST, TransformApplied, when=maps)
+def axes_in_list(event: TransformApplied, report: Reporter) -> None:
+    applied = event.applied
+    given = applied.keywords.get("in_axes")
+    node = option_node(applied, "in_axes")
+    if not applied.row.name.startswith("nnx.") or not isinstance(given, Seq) or given.type != "list":
+        return
+    if applied.modes.writes_back and isinstance(node, ast.List):
+        report(
+            applied.module,
+            node,
+            fix=lambda: as_tuple(applied, node),
+            option="in_axes",
+            transform=applied.text,
+        )
+
+
+def as_tuple(applied: TransformVal, node: ast.List) -> Fix:
+    """Write a tuple."""
+    span = applied.module.source.span(node)
+    closing = ",)" if len(node.elts) == 1 else ")"
+    edits = (Edit(Span(span.start, span.start + 1), "("), Edit(Span(span.end - 1, span.end), closing))
+    return Fix("Write a tuple", edits)
+
+
+# -- where it is called ------------------------------------------------------------------------------------------------
+
+
+def calls_transformed(event: Called) -> bool:
+    """Whether a function under a transform is called, or an instance that may be one."""
+    callee = event.callee
+    if isinstance(callee, BoundMethod):
+        return isinstance(callee.func, Transformed)
+    return isinstance(callee, Transformed) or (isinstance(callee, Obj) and isinstance(callee.cls, UserClass))
+
+
+@judges(rules.MODULE_MAPPED, Called, when=calls_transformed)
+@judges(rules.AXIS_OUT_OF_RANGE, Called, when=calls_transformed)
+@judges(rules.INCONSISTENT_ALIASING, Called, when=calls_transformed)
+def arguments(event: Called, report: Reporter) -> None:
+    running = transform_of(event)
+    if running is None or event.keywords or None in event.args:
+        return
+    applied = applied_by(event)
+    if applied is None:
+        return
+    labels = labels_of(applied, len(running.operands))
+    if report.rule is rules.MODULE_MAPPED:
+        module_mapped(event, report, applied, running, labels)
+    elif report.rule is rules.AXIS_OUT_OF_RANGE:
+        number_mapped(event, report, applied, running, labels)
+    elif applied.row.name.startswith("nnx.") and applied.modes.writes_back:
+        one_object(event, report, applied, running, labels)
+
+
+def applied_by(event: Called) -> TransformVal | None:
+    """The transform of wrapper form under which the called function is."""
+    callee = event.callee
+    if isinstance(callee, BoundMethod):
+        callee = callee.func or callee
+    elif isinstance(callee, Obj) and isinstance(callee.cls, UserClass):
+        found = callee.cls.find("__call__")
+        callee = found[1] if found is not None else callee
+    return callee.applied if isinstance(callee, Transformed) else None
+
+
+def labels_of(applied: TransformVal, count: int) -> list[Axes]:
+    """What a transform does with each positional argument: its axis, or whether it differentiates it."""
+    if applied.row.name in DIFFERENTIATING:
+        positions = literal_positions(applied.keywords.get("argnums"), default=(0,))
+        if positions is None:
+            return [UNREAD] * count
+        return [1 if place in positions else 0 for place in range(count)]
+    axes = axes_of(applied, "in_axes") if applied.row.name in DEFAULTS else UNREAD
+    if isinstance(axes, (tuple, list)):
+        return list(axes) if len(axes) == count else [UNREAD] * count
+    return [axes] * count
+
+
+def module_mapped(event: Called, report: Reporter, applied: TransformVal, running: Running, labels: list[Axes]) -> None:
+    """A module without an axis for the elements."""
+    if applied.row.name not in DEFAULTS:
+        return
+    mapped = [
+        made_once(value) if isinstance(label, int) else False
+        for (value, _), label in zip(running.operands, labels, strict=True)
+    ]
+    for (value, node), axis, once in zip(running.operands, labels, mapped, strict=True):
+        if once:
+            written = ["None" if each else _text(label) for each, label in zip(mapped, labels, strict=True)]
+            axes = f"({', '.join(written)}{',' if len(written) == 1 else ''})"
+            report(
+                event.frame.module,
+                node if node is not None else event.node,
+                fix=partial(with_axes, applied, axes),
+                transform=applied.text,
+                axis=axis,
+                name=text_of(node) if node is not None else value.describe(),
+                axes=axes,
+            )
+            return
+
+
+def _text(label: Axes) -> str:
+    return "nnx.Carry" if label is CARRY else repr(label)
+
+
+def made_once(value: Value) -> bool:
+    """Whether a value is a module with layers of the library that comes straight from its constructor."""
+    if not isinstance(value, Obj) or not value.cls.derives_from("nnx.Module") or value.assumed:
+        return False
+    made: Obj = value
+    while made.template is not None and made.level > made.template.level:
+        made = made.template
+    model = made.cls.model if isinstance(made.cls, UserClass) else None
+    return made.template in (None, model) and made.args is not None and _has_layer(made)
+
+
+def _has_layer(obj: Obj, depth: int = 4) -> bool:
+    if isinstance(obj.cls, LibClass) and obj.cls.name not in CONTAINERS:
+        return obj.cls.name in LAYERS
+    held = [attr.value for name in attribute_names(obj) if (attr := attribute_of(obj, name)) is not None]
+    parts = [item for value in held for item in (value.items if isinstance(value, Seq) else [value])]
+    return depth > 0 and any(isinstance(item, Obj) and _has_layer(item, depth - 1) for item in parts)
+
+
+CONTAINERS = frozenset({"List", "Dict", "Sequential"})
+
+LAYERS = frozenset(
+    {"BatchNorm", "Conv", "ConvTranspose", "Embed", "LayerNorm", "Linear", "LinearGeneral", "LoRALinear"}
+)
+"""Layers whose Variables have axes that mean features, and no other ones."""
+
+
+def with_axes(applied: TransformVal, axes: str) -> Fix | None:
+    """Say that the module is passed whole, where nothing is said of the axes."""
+    node, source = applied.node, applied.module.source
+    if "in_axes" in applied.keywords or applied.row.name not in {"nnx.vmap", "jax.vmap"}:
+        return None
+    if not isinstance(node, ast.Call):
+        if not applied.row.name.startswith("nnx."):
+            return None  # a decorator of jax takes no options
+        edits = insert(source.span(node).end, f"(in_axes={axes})")
+    else:
+        given = [*node.args, *(keyword.value for keyword in node.keywords)]
+        if not given or applied.keywords:
+            return None
+        edits = insert(max(source.span(item).end for item in given), f", in_axes={axes}")
+    return Fix(f"Add `in_axes={axes}`", edits, Applicability.UNSAFE)
+
+
+def number_mapped(event: Called, report: Reporter, applied: TransformVal, running: Running, labels: list[Axes]) -> None:
+    """Numbers have no axes, and the elements of a list neither."""
+    if applied.row.name not in DEFAULTS:
+        return
+    for (value, node), axis in zip(running.operands, labels, strict=True):
+        held = value.items if isinstance(value, Seq) and value.exact and not value.opaque else [value]
+        numbers = [item for item in held if isinstance(item, Const) and type(item.value) in {int, float}]
+        if isinstance(axis, int) and numbers and node is not None:
+            path = text_of(node)
+            report(event.frame.module, node, transform=applied.text, axis=axis, path=path, shape="()")
+
+
+def one_object(event: Called, report: Reporter, applied: TransformVal, running: Running, labels: list[Axes]) -> None:
+    """An object that is given twice, and is to be treated in two ways."""
+    seen: dict[int, int] = {}
+    for place, (value, _) in enumerate(running.operands):
+        if not isinstance(value, Obj) or not value.cls.tracked or labels[place] is UNREAD:
+            continue
+        first = seen.setdefault(id(value), place)
+        if labels[first] == labels[place]:
+            continue
+        node = running.operands[place][1]
+        other = running.operands[first][1]
+        prefixes = f"{_word(applied, labels[first])} and {_word(applied, labels[place])}"
+        report(
+            event.frame.module,
+            node if node is not None else event.node,
+            path=f"args[{place}]" if node is None else text_of(node),
+            other_path=f"args[{first}]" if other is None else text_of(other),
+            transform=applied.text,
+            prefixes=prefixes,
+        )
+
+
+def _word(applied: TransformVal, label: Axes) -> str:
+    if applied.row.name in DIFFERENTIATING:
+        return "differentiated" if label else "constant"
+    return repr(label)

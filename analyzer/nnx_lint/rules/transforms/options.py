@@ -1,0 +1,106 @@
+"""Options that map functions over axes, as far as a program says them: ``in_axes``, ``out_axes``.
+
+Invariants: what is not written as a literal, or a constant that is known, is :data:`UNREAD`; the default of a transform
+is read only where its options are known completely.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from nnx_lint.model.callables import FuncVal
+from nnx_lint.model.classes import LibClass
+from nnx_lint.model.library import FilterVal
+from nnx_lint.model.values import ClassVal, Const, DictVal, Ext, Seq, Value
+
+if TYPE_CHECKING:
+    from nnx_lint.model.callables import TransformVal
+
+
+class Carry:
+    """``nnx.Carry``."""
+
+    def __repr__(self) -> str:
+        return "Carry"
+
+
+class Unread:
+    """An entry that is not known."""
+
+    def __repr__(self) -> str:
+        return "..."
+
+
+CARRY = Carry()
+UNREAD = Unread()
+
+Axes = None | int | tuple["Axes", ...] | list["Axes"] | dict[object, "Axes"] | FilterVal | Carry | Unread
+"""Axes as they are written."""
+
+DEFAULTS: dict[str, dict[str, Axes]] = {
+    "nnx.scan": {"in_axes": (CARRY, 0), "out_axes": (CARRY, 0)},
+    "nnx.vmap": {"in_axes": 0, "out_axes": 0},
+    "nnx.pmap": {"in_axes": 0, "out_axes": 0},
+    "jax.vmap": {"in_axes": 0, "out_axes": 0},
+    "jax.pmap": {"in_axes": 0, "out_axes": 0},
+}
+"""The options of the transforms that map over axes."""
+
+
+def axes_of(applied: TransformVal, option: str) -> Axes:
+    """An option of a transform that maps over axes."""
+    defaults = DEFAULTS.get(applied.row.name)
+    if defaults is None or "**" in applied.keywords:
+        return UNREAD
+    node = applied.node
+    written = len(node.args) if isinstance(node, ast.Call) else 0
+    if applied.row.name.startswith("jax.") and written > 1:
+        return UNREAD  # options by position
+    given = applied.keywords.get(option)
+    return defaults[option] if given is None else read(given)
+
+
+def read(value: Value) -> Axes:
+    """Axes from the value of an option."""
+    if isinstance(value, Const):
+        return value.value if value.value is None or type(value.value) is int else UNREAD
+    if (isinstance(value, Ext) and value.name == "nnx.Carry") or (
+        isinstance(value, ClassVal) and isinstance(value.cls, LibClass) and value.cls.canonical == "nnx.Carry"
+    ):
+        return CARRY
+    if isinstance(value, Seq) and value.exact and value.type in {"tuple", "list"}:
+        entries = [read(item) for item in value.items]
+        return tuple(entries) if value.type == "tuple" else entries
+    if isinstance(value, DictVal) and value.exact:
+        return {index: read(item) for index, (_, item) in enumerate(value.items)}
+    return value if isinstance(value, FilterVal) and value.name == "nnx.StateAxes" else UNREAD
+
+
+def leaves(axes: Axes) -> list[Axes]:
+    """The entries inside of all containers."""
+    if isinstance(axes, (tuple, list)):
+        return [leaf for item in axes for leaf in leaves(item)]
+    return [leaf for item in axes.values() for leaf in leaves(item)] if isinstance(axes, dict) else [axes]
+
+
+def shown(axes: Axes) -> str:
+    """Axes as people write them."""
+    if isinstance(axes, tuple):
+        return "(" + ", ".join(map(shown, axes)) + ("," if len(axes) == 1 else "") + ")"
+    return "StateAxes(...)" if isinstance(axes, FilterVal) else repr(axes)
+
+
+def parameters(func: FuncVal, *, bound: bool = False) -> tuple[int, int] | None:
+    """The least and the greatest number of positional arguments of a function; ``None`` if there is no greatest."""
+    arguments = func.node.args
+    if arguments.vararg is not None:
+        return None
+    count = len(arguments.posonlyargs) + len(arguments.args) - (1 if bound else 0)
+    return count - len(arguments.defaults), count
+
+
+def option_node(applied: TransformVal, option: str) -> ast.AST:
+    """Where an option is written, or the transform, if it is not."""
+    keywords = applied.node.keywords if isinstance(applied.node, ast.Call) else []
+    return next((item.value for item in keywords if item.arg == option), applied.node)

@@ -1,0 +1,279 @@
+"""Scans and loops: what they carry, slice and stack (NNX404, NNX432, NNX433, NNX434, NNX437, NNX438).
+
+Invariants: axes are judged where the transform is applied, results where the function returns them; a carry is another
+object only where both are known.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from nnx_lint.model.attributes import attribute_of
+from nnx_lint.model.events import Called, Ran, Returned, TransformApplied
+from nnx_lint.model.expressions import text_of
+from nnx_lint.model.library import FilterVal
+from nnx_lint.model.values import Array, Const, DictVal, Obj, Seq, Value, options
+from nnx_lint.reporting import Reporter, judges, judges_calls
+from nnx_lint.rules.traces.boundaries import running
+from nnx_lint.rules.transforms.options import CARRY, UNREAD, Axes, axes_of, leaves, option_node, read, shown
+from nnx_lint.rules.updates.ownership import changes_of
+from nnx_rules.rules import transforms as rules
+
+if TYPE_CHECKING:
+    from nnx_lint.model.frames import TraceScope
+
+# -- axes --------------------------------------------------------------------------------------------------------------
+
+
+def is_scan(event: TransformApplied) -> bool:
+    """Whether the transform is a scan."""
+    return event.applied.row.name == "nnx.scan"
+
+
+@judges(rules.SCAN_AXES, TransformApplied, when=is_scan)
+def scan_axes(event: TransformApplied, report: Reporter) -> None:
+    applied = event.applied
+    given = {option: axes_of(applied, option) for option in ("in_axes", "out_axes")}
+    if any(UNREAD in leaves(axes) for axes in given.values()):
+        return
+    found = [(option, *known) for option, axes in given.items() if (known := _problem(option, axes)) is not None]
+    carried = {option: CARRY in _top(axes) for option, axes in given.items()}
+    if not found and carried["in_axes"] != carried["out_axes"]:
+        option = "out_axes" if carried["in_axes"] else "in_axes"
+        mend = "a carry goes in and comes out: put it in both `in_axes` and `out_axes`"
+        found = [(option, "it has no `Carry`, and the other one has", mend)]
+    for option, problem, remedy in found[:1]:
+        report(
+            applied.module,
+            option_node(applied, option),
+            option=option,
+            transform=applied.text,
+            given=shown(given[option]),
+            problem=problem,
+            mend=remedy,
+        )
+
+
+def _top(axes: Axes) -> list[Axes]:
+    return list(axes) if isinstance(axes, (tuple, list)) else [axes]
+
+
+def _problem(option: str, axes: Axes) -> tuple[str, str] | None:
+    """What is wrong with the axes of an option, and the mend."""
+    count = sum(item is CARRY for item in _top(axes))
+    if count > 1:
+        return "only one value can be carried", "carry a tuple"
+    if sum(leaf is CARRY for leaf in leaves(axes)) > count:
+        return "`Carry` is inside of a container", "give it the place of a whole argument"
+    if option != "out_axes":
+        return None
+    if any(None in _entries(leaf) for leaf in leaves(axes)):
+        mend = "give it an axis: 0; also to the result `None`"
+        return "each step has its own result, which cannot be broadcast", mend
+    if any(isinstance(leaf, FilterVal) and CARRY in _entries(leaf) for leaf in leaves(axes)):
+        return "a part of a result cannot be carried", "carry the whole module"
+    return None
+
+
+def _entries(leaf: Axes) -> list[Axes]:
+    if not isinstance(leaf, FilterVal):
+        return [leaf]
+    mapping = leaf.args.get(0)
+    return [read(value) for _, value in mapping.items] if isinstance(mapping, DictVal) else []
+
+
+@judges_calls(rules.SCAN_AXES, "nnx.Carry")
+def carry_called(event: Called, report: Reporter) -> None:
+    if not event.args:
+        report(
+            event.frame.module,
+            event.node,
+            option="in_axes",
+            transform="nnx.scan",
+            given="Carry()",
+            problem="`Carry` is used as it is, without a call",
+            mend="write `nnx.Carry`",
+        )
+
+
+# -- results -----------------------------------------------------------------------------------------------------------
+
+LOOPS = frozenset({"nnx.while_loop", "nnx.fori_loop"})
+
+
+def in_trace(event: Returned) -> bool:
+    """Whether the function of a transform returns."""
+    return bool(event.frame.scope)
+
+
+@judges(rules.PREFIX_MISMATCH, Returned, when=in_trace)
+def result_of_scan(event: Returned, report: Reporter) -> None:
+    scope = running(event)
+    if scope is None or scope.row.name != "nnx.scan":
+        return
+    axes = axes_of(scope.applied, "out_axes")
+    if not isinstance(axes, tuple) or CARRY not in axes:
+        return
+    given = [_not_a_tuple_of(len(axes), option) for option in options(event.value)]
+    if given and None not in given:
+        problem = f"the function is to return a tuple of {len(axes)} values, and returns {given[0]}"
+        report(event.frame.module, event.node, option="out_axes", transform=scope.text, problem=problem)
+
+
+def _not_a_tuple_of(count: int, value: Value) -> str | None:
+    """What a result is, if it certainly is no tuple of so many values."""
+    if isinstance(value, Seq) and value.exact:
+        if value.type != "tuple":
+            return value.describe()
+        return f"{len(value.items)} of them" if len(value.items) != count else None
+    if isinstance(value, (Array, Const, DictVal)) or (isinstance(value, Obj) and value.cls.tracked):
+        return value.describe()
+    return None
+
+
+@judges(rules.LOOP_OBJECT, Returned, when=in_trace)
+def carried_object(event: Returned, report: Reporter) -> None:
+    scope = running(event)
+    before = carry_given(scope) if scope is not None else None
+    if scope is None or not isinstance(before, Obj) or not before.cls.tracked or before.level != scope.level:
+        return
+    after = _carry_returned(scope, event.value)
+    if isinstance(after, Obj) and after.cls.tracked and after is not before:
+        report(event.frame.module, event.node, transform=scope.text, value=after.cls.name, path="carry")
+
+
+def carry_given(scope: TraceScope) -> Value | None:
+    """The carry that a step of a loop is given."""
+    frame = scope.frame
+    given = list(frame.given.values()) if frame is not None and not scope.held else []
+    if scope.row.name == "nnx.while_loop":
+        return given[0] if len(given) == 1 else None
+    if scope.row.name == "nnx.fori_loop":
+        return given[1] if len(given) == 2 else None
+    axes = axes_of(scope.applied, "in_axes") if scope.row.name == "nnx.scan" else None
+    if isinstance(axes, tuple) and axes.count(CARRY) == 1 and len(given) == len(axes):
+        return given[axes.index(CARRY)]
+    return None
+
+
+def _carry_returned(scope: TraceScope, value: Value) -> Value | None:
+    if scope.row.name in LOOPS:
+        return value
+    axes = axes_of(scope.applied, "out_axes")
+    if isinstance(axes, tuple) and axes.count(CARRY) == 1 and isinstance(value, Seq) and value.exact:
+        return value.items[axes.index(CARRY)] if len(value.items) == len(axes) else None
+    return value if axes is CARRY else None
+
+
+def is_loop(event: Ran) -> bool:
+    """Whether a step of a loop has run."""
+    return event.scope.row.name in LOOPS
+
+
+@judges(rules.LOOP_TREE, Ran, when=is_loop)
+def no_carry(event: Ran, report: Reporter) -> None:
+    scope = event.scope
+    before, func = carry_given(scope), scope.frame.func if scope.frame is not None else None
+    nothing = isinstance(event.result, Const) and event.result.value is None
+    if func is None or not nothing or before is None or isinstance(before, Const) or is_condition(event):
+        return
+    if isinstance(before, (Array, Obj, Seq, DictVal)):
+        report(func.module, func.node, transform=scope.text, one=before.describe(), other="None")
+
+
+def is_condition(event: Ran) -> bool:
+    """Whether it is the condition of a loop that has run, not its body."""
+    node, func = event.node, event.scope.frame.func if event.scope.frame is not None else None
+    if event.scope.row.name != "nnx.while_loop" or not isinstance(node, ast.Call) or func is None:
+        return False
+    first = node.args[0] if node.args else None
+    return first is func.node or (isinstance(first, ast.Name) and first.id == func.name)
+
+
+# -- edits -------------------------------------------------------------------------------------------------------------
+
+
+@judges(rules.LOOP_STRUCTURE, Ran, when=is_loop)
+def edited_in_loop(event: Ran, report: Reporter) -> None:
+    if not event.scope.applied.modes.writes_back:
+        return
+    for item in changes_of(event):
+        name = new_attribute(item.event.action, item.target)
+        if name is not None and not item.merged:
+            path = f"{item.name}.{name}"
+            report(item.module, item.node, transform=event.scope.text, path=path, one="not there", other="there")
+
+
+def new_attribute(action: str, target: Obj) -> str | None:
+    """The attribute that a change has added to an object, if it certainly had none of this name."""
+    before = target.template
+    if (
+        not action.startswith("setting `.")
+        or before is None
+        or target.cls.is_open
+        or before.assumed
+        or before.args is None
+    ):
+        return None
+    name = action.removeprefix("setting `.").removesuffix("`")
+    return name if attribute_of(before, name) is None else None
+
+
+def is_mapped(event: Ran) -> bool:
+    """Whether a function that is mapped over elements or steps has run, and has changed something."""
+    return event.scope.row.name in {"nnx.scan", "nnx.vmap", "nnx.pmap"} and bool(event.scope.changes)
+
+
+@judges(rules.SCAN_BROADCAST, Ran, when=is_mapped)
+def written_under_broadcast(event: Ran, report: Reporter) -> None:
+    scope = event.scope
+    if scope.row.name != "nnx.scan" or not scope.applied.modes.writes_back:
+        return
+    for item in changes_of(event):
+        lost = item.event.effect in {"write", "call"} and not item.event.action.startswith(("setting ", "`.sow"))
+        if not item.merged and lost and axis_of(scope, item.root) == (None,):
+            report(item.module, item.node, transform=scope.text, path=item.name)
+
+
+def axis_of(scope: TraceScope, parameter: str) -> tuple[Axes] | None:
+    """The axis of the argument for a parameter, in a tuple, where it is known."""
+    axes = axes_of(scope.applied, "in_axes")
+    names = list(scope.frame.given) if scope.frame is not None and not scope.held else []
+    if isinstance(axes, tuple) and len(axes) == len(names) and parameter in names:
+        found = axes[names.index(parameter)]
+        return None if found is UNREAD else (found,)
+    return (axes,) if isinstance(axes, int) or axes is None else None
+
+
+@judges(rules.ELEMENT_VALUES_WITHOUT_AXIS, Ran, when=is_mapped)
+def written_for_each_element(event: Ran, report: Reporter) -> None:
+    scope = event.scope
+    if scope.row.name == "nnx.scan" or scope.frame is None:
+        return
+    mapped = {name for name in scope.frame.given if (axis := axis_of(scope, name)) and isinstance(axis[0], int)}
+    for item in changes_of(event):
+        if item.merged or axis_of(scope, item.root) != (None,) or not _depends(item.event.node, mapped):
+            continue
+        report(
+            item.module,
+            item.node,
+            transform=scope.text,
+            path=item.name,
+            why=f"`{item.root}` is passed with the axis None",
+            mend="give it an axis, and a value for each element",
+        )
+
+
+def _depends(node: ast.AST, mapped: set[str]) -> bool:
+    """Whether what is written is computed from a mapped argument, and not made one for all."""
+    if isinstance(node, (ast.Assign, ast.AugAssign)):
+        value: ast.AST = node.value
+    elif isinstance(node, ast.Call):
+        value = node
+    else:
+        return False
+    if any(isinstance(part, ast.Call) for part in ast.walk(value) if part is not node):
+        return False  # it may take a mean of all
+    names = {text_of(part) for part in ast.walk(value) if isinstance(part, ast.Name)}
+    return not names.isdisjoint(mapped)

@@ -1,0 +1,1 @@
+"""Checks of updates that are lost, and of values that go stale."""

@@ -1,0 +1,98 @@
+"""Functions that are differentiated with respect to a parameter that they do not use (NNX222).
+
+What such a function computes does not depend on the parameter, so all gradients are zero. It is a slip where the
+function uses the captured object that the caller passes.
+"""
+
+from __future__ import annotations
+
+import ast
+from functools import partial
+from typing import TYPE_CHECKING
+
+from nnx_lint.diagnostics import Edit, Fix
+from nnx_lint.model.crossing import literal_positions
+from nnx_lint.model.events import Ran
+from nnx_lint.model.library import FilterVal
+from nnx_lint.model.values import Const, Obj, Value
+from nnx_lint.reporting import Reporter, judges
+from nnx_rules.rules import updates as rules
+
+if TYPE_CHECKING:
+    from nnx_lint.model.callables import FuncVal
+    from nnx_lint.model.frames import Frame
+
+DIFFERENTIATING = frozenset({"jax.grad", "jax.value_and_grad", "nnx.grad", "nnx.value_and_grad"})
+
+
+def differentiates(event: Ran) -> bool:
+    """Whether the transform differentiates what is called."""
+    return event.scope.row.name in DIFFERENTIATING
+
+
+@judges(rules.GRADIENT_OF_CAPTURE, Ran, when=differentiates)
+def gradient_of_capture(event: Ran, report: Reporter) -> None:
+    scope, call = event.scope, event.node
+    inner = scope.frame
+    if inner is None or inner.func is None or scope.held or scope.lifts or not isinstance(call, ast.Call):
+        return
+    func = inner.func
+    parameters = [item.arg for item in (*func.node.args.posonlyargs, *func.node.args.args)]
+    names = names_read(func)
+    for position in positions(scope.applied.keywords.get("argnums")):
+        if position >= min(len(parameters), len(call.args), len(event.args)):
+            continue
+        parameter, given = parameters[position], call.args[position]
+        if parameter in names or parameter.startswith("_"):
+            continue
+        name = captured_instead(event.frame, func, given, event.args[position])
+        if name is not None and name not in parameters and name in names:
+            report(
+                func.module,
+                names[name][0],
+                fix=partial(renamed, func, names[name], parameter),
+                name=name,
+                parameter=parameter,
+                transform=scope.text,
+            )
+
+
+def positions(argnums: Value | None) -> tuple[int, ...]:
+    """The positions with respect to which a function is differentiated, as far as they are known."""
+    if isinstance(argnums, FilterVal) and argnums.name == "nnx.DiffState":
+        argnums = argnums.args.get(0, "argnum") or Const(None)
+    return tuple(item for item in literal_positions(argnums, default=(0,)) or () if item >= 0)
+
+
+def names_read(func: FuncVal) -> dict[str, list[ast.Name]]:
+    """The names that a function reads, with the places, in order."""
+    found: dict[str, list[ast.Name]] = {}
+    node = func.node
+    for statement in [node.body] if isinstance(node, ast.Lambda) else node.body:
+        for part in ast.walk(statement):
+            if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
+                found.setdefault(part.id, []).append(part)
+    return {name: sorted(places, key=lambda part: (part.lineno, part.col_offset)) for name, places in found.items()}
+
+
+def captured_instead(frame: Frame, func: FuncVal, given: ast.expr, value: Value | None) -> str | None:
+    """The name by which a function captures what its caller passes to it."""
+    if isinstance(given, ast.Name):
+        theirs, ours = frame.env.lookup(given.id), _captured(func, given.id)
+        if theirs is not None and ours is not None and theirs[0] is ours[0]:
+            return given.id
+    if not isinstance(value, Obj):
+        return None
+    return next((name for name in names_read(func) if (found := _captured(func, name)) and found[1] is value), None)
+
+
+def _captured(func: FuncVal, name: str) -> tuple[object, Value] | None:
+    from nnx_lint.model.modules import Env
+
+    return func.env.lookup(name) if isinstance(func.env, Env) else None
+
+
+def renamed(func: FuncVal, places: list[ast.Name], parameter: str) -> Fix:
+    """Use the parameter."""
+    source = func.module.source
+    return Fix(f"Use `{parameter}`", tuple(Edit(source.span(place), parameter) for place in places))

@@ -1,0 +1,141 @@
+"""Changes that a function makes to copies, and that nobody ever sees (NNX217, NNX218, NNX219, NNX227, NNX228).
+
+``jax`` transforms hand copies of objects to the function and forget them; without graph updates, ``nnx`` transforms
+bring back the values of Variables only. Switching a mode inside, ``model.eval()``, is meant for the function, and what
+a module sows is often not wanted: both are no loss.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from nnx_lint.diagnostics import Fix
+from nnx_lint.model.events import Ran
+from nnx_lint.reporting import Reporter, judges, related
+from nnx_lint.rules.edits import replace
+from nnx_lint.rules.spelling import spelled
+from nnx_lint.rules.updates.ownership import ABSTRACT, Change, carried, changes_of
+from nnx_rules.rules import updates as rules
+from nnx_rules.transforms import Arguments
+
+if TYPE_CHECKING:
+    from nnx_lint.model.frames import TraceScope
+
+UNWATCHED = frozenset({"jax.make_jaxpr", "nnx.make_jaxpr", "jax.closure_convert", "jax.linear_transpose"})
+"""Transforms of which nobody expects an effect."""
+
+
+def drops(event: Ran) -> bool:
+    """Whether the transform forgets what becomes of its arguments."""
+    row = event.scope.row
+    return bool(event.scope.changes) and row.arguments is not Arguments.KEPT and row.name not in UNWATCHED
+
+
+@judges(rules.LOST_UPDATE, Ran, when=drops)
+@judges(rules.LOST_OPTIMIZER_STEP, Ran, when=drops)
+@judges(rules.LOST_MERGED_UPDATE, Ran, when=drops)
+def lost(event: Ran, report: Reporter) -> None:
+    scope = event.scope
+    changes = [item for item in changes_of(event) if matters(item, scope)]
+    steps = {id(item.event.node) for item in changes if _is_step(item)}
+    seen: set[str] = set()
+    for item in changes:
+        step = _is_step(item)
+        if item.root in seen or (not step and id(item.event.node) in steps) or carried(event, item):
+            continue
+        seen.add(item.root)
+        rule = rules.LOST_OPTIMIZER_STEP if step else rules.LOST_MERGED_UPDATE if item.merged else rules.LOST_UPDATE
+        if rule is not report.rule:
+            continue
+        applied = scope.applied
+        report(
+            item.module,
+            item.node,
+            fix=None if item.merged else lambda: on_nnx(scope),
+            related=(related(applied.module, applied.node, f"`{scope.text}` is applied here"),),
+            name=item.name,
+            root=item.root,
+            action=item.event.action,
+            transform=scope.text,
+            nnx=NNX.get(scope.row.name, "nnx.jit"),
+        )
+
+
+NNX = {
+    **{f"jax.{name}": f"nnx.{name}" for name in ("jit", "vmap", "pmap", "grad", "value_and_grad", "shard_map")},
+    **{f"jax.lax.{name}": f"nnx.{name}" for name in ("scan", "cond", "switch", "while_loop", "fori_loop")},
+    "jax.checkpoint": "nnx.remat",
+}
+"""The transform that does the same and brings changes back."""
+
+
+def matters(change: Change, scope: TraceScope) -> bool:
+    """Whether it is a pity that a change is lost."""
+    event = change.event
+    if event.action.startswith(MEANT_INSIDE) or event.effect == "untracked":
+        return False
+    if any(change.target.cls.derives_from(scratch) for scratch in SCRATCH):
+        return False
+    if scope.row.name in ABSTRACT:
+        return event.effect == "write"  # drawing randomness is meant to have no effect there
+    whole = change.target.cls.derives_from("nnx.Rngs") or change.target.cls.derives_from("nnx.RngStream")
+    return not (event.effect == "draw" and whole and change.name == change.root)
+
+
+MEANT_INSIDE = ("`.train(", "`.eval(", "`.set_attributes(", "`.sow(", "`.perturb(", "`.set_metadata(", "`nnx.reseed(")
+"""Changes that a function may make for itself."""
+
+
+SCRATCH = ("nnx.Cache", "nnx.Intermediate")
+"""Variables that a function may well fill for itself: it decodes with a cache, and returns the tokens."""
+
+
+def _is_step(change: Change) -> bool:
+    return change.event.effect == "call" and change.target.cls.derives_from("nnx.Optimizer")
+
+
+def on_nnx(scope: TraceScope) -> Fix | None:
+    """Put ``nnx.jit`` in the place of ``jax.jit``, where its options are the same."""
+    applied = scope.applied
+    if scope.row.name != "jax.jit" or not applied.keywords.keys() <= {"static_argnums", "static_argnames"}:
+        return None
+    name = spelled("nnx.jit", applied.module)
+    found = [
+        node
+        for node in ast.walk(applied.node)
+        if isinstance(node, (ast.Attribute, ast.Name)) and applied.module.source.segment(node) == applied.text
+    ]
+    if name is None or len(found) != 1:
+        return None
+    return Fix(f"Use `{name}`", replace(applied.module.source, found[0], name))
+
+
+# -- what nnx transforms do not bring back -----------------------------------------------------------------------------
+
+
+def keeps(event: Ran) -> bool:
+    """Whether an ``nnx`` transform writes back what its function changes."""
+    return bool(event.scope.changes) and event.scope.row.arguments is Arguments.KEPT
+
+
+@judges(rules.LOST_METADATA, Ran, when=keeps)
+def lost_metadata(event: Ran, report: Reporter) -> None:
+    scope = event.scope
+    if scope.row.name != "nnx.jit" or not scope.applied.modes.writes_back:
+        return
+    for item in changes_of(event):
+        if item.event.action == "`.set_metadata(...)`" and item.target.cls.is_variable and not carried(event, item):
+            report(item.module, item.node, name=item.name, transform=scope.text, action=item.event.action)
+
+
+@judges(rules.LOST_STRUCTURE, Ran, when=keeps)
+def lost_structure(event: Ran, report: Reporter) -> None:
+    scope = event.scope
+    modes = scope.applied.modes
+    if modes.graph is not False and modes.updates is not False:
+        return
+    for item in changes_of(event):
+        setting = item.event.action.startswith("setting `.")
+        if setting and item.event.effect == "write" and not item.merged and not carried(event, item):
+            report(item.module, item.node, name=item.name, transform=scope.text, action=item.event.action)

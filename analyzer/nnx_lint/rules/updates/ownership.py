@@ -1,0 +1,172 @@
+"""Whose objects a function under a transform changes, and what of them leaves it again.
+
+A function under a transform works on copies of its arguments. A :class:`Change` is one that it certainly makes to such
+a copy, or to an object that it merged from a State that it was given; :func:`carried` says whether a result may bring
+the new values out.
+
+Invariants: where a result is not known it may carry everything; a change that an inner transform does not write back is
+that transform's, and none of the outer one.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, NamedTuple
+
+from nnx_lint.model.effects import place_of
+from nnx_lint.model.values import Array, Const, DictVal, Ext, GraphDefVal, Obj, Other, Seq, StateVal, Value, options
+from nnx_lint.rules.traces.captures import holds, owner_at, value_at
+from nnx_rules.transforms import Arguments
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from nnx_lint.model.events import Mutated, Ran
+    from nnx_lint.model.frames import Frame, TraceScope
+    from nnx_lint.model.modules import Module
+
+
+class Change(NamedTuple):
+    """A certain change of an object that belongs to a function under a transform.
+
+    ``target`` is the object at the level of the function, ``root`` the parameter or the name that leads to it,
+    ``merged`` whether the function merged it; ``name`` is what it is called at the place to report.
+    """
+
+    event: Mutated
+    target: Obj
+    root: str
+    merged: bool
+    module: Module
+    node: ast.AST
+    name: str
+
+
+def at_level(obj: Obj, level: int) -> Obj:
+    """The object that a copy of an inner trace stands for at an outer level."""
+    while obj.level > level and obj.template is not None:
+        obj = obj.template
+    return obj
+
+
+def changes_of(ran: Ran) -> Iterator[Change]:
+    """The certain changes that a function made to its own objects."""
+    scope, frame = ran.scope, ran.scope.frame
+    if frame is None:
+        return
+    for event in scope.changes:
+        inner = event.frame.scope[event.frame.scope.index(scope) + 1 :] if scope in event.frame.scope else ()
+        if any(each.row.arguments is not Arguments.KEPT for each in inner) or not isinstance(event.target, Obj):
+            continue
+        target = at_level(event.target, scope.level)
+        if target.level != scope.level or target.leaf_level is not None or not event.frame.certain_within(scope):
+            continue
+        place = place_of(frame.given, target)
+        merged = merged_holder(event, scope, target) if place is None else None
+        if place is None and merged is None:
+            continue
+        module, node = event.frame.place_within(scope, event.node)
+        name = event.name
+        if event.frame is not frame:
+            name, _ = owner_at(event.frame, frame, node, target, event.name)
+        root = place.parameter if place is not None else merged or name
+        yield Change(event, target, root, place is None, module, node, name)
+
+
+def merged_holder(event: Mutated, scope: TraceScope, target: Obj) -> str | None:
+    """The name of the object with the target in it that the function merged from a State that it was given."""
+    frame = scope.frame
+    assert frame is not None
+    named = [(name, value) for name, value in frame.env.names.items() if isinstance(value, Obj)]
+    outer: Frame | None = event.frame
+    while outer is not None and outer is not frame:
+        if isinstance(outer.receiver, Obj):
+            named.append(("model", outer.receiver))
+        outer = outer.caller
+    named.append(("model", target))
+    for name, value in named:
+        held = at_level(value, scope.level)
+        if (held is target or holds(held, target)) and _is_given(held, frame):
+            return name
+    return None
+
+
+def _is_given(merged: Obj, frame: Frame) -> bool:
+    """Whether an object was merged from a State that the function of a frame was given."""
+    node = merged.origin[1] if merged.origin is not None else None
+    if not isinstance(node, ast.Call) or merged.level != frame.level:
+        return False
+    if any(keyword.arg == "copy" for keyword in node.keywords):
+        return False  # a copy is made to be thrown away
+    states = [value_at(frame, item) for item in node.args if isinstance(item, (ast.Name, ast.Attribute))]
+    return any(isinstance(item, StateVal) and place_of(frame.given, item) is not None for item in states)
+
+
+# -- what leaves the function ------------------------------------------------------------------------------------------
+
+
+def carried(ran: Ran, change: Change) -> bool:
+    """Whether what the function returns may hold the changed object, its state, or a value of it."""
+    frame = ran.scope.frame
+    if frame is None or _may_hold(ran.result, change.target):
+        return True
+    if ran.scope.row.name in ABSTRACT or all(isinstance(option, Const) for option in options(ran.result)):
+        return False
+    return _is_read(frame, change.target)
+
+
+ABSTRACT = frozenset({"jax.eval_shape", "nnx.eval_shape"})
+"""Transforms that compute shapes, and no values."""
+
+
+def _may_hold(value: Value, target: Obj, depth: int = 6) -> bool:
+    return any(_option_holds(option, target, depth) for option in options(value))
+
+
+def _option_holds(value: Value, target: Obj, depth: int) -> bool:
+    if isinstance(value, (Array, Const, Other, Ext)):
+        return False
+    if isinstance(value, (StateVal, GraphDefVal)):
+        return isinstance(value, StateVal) and _may_hold(value.of, target, depth)
+    if isinstance(value, Obj) and value.cls.tracked:
+        return related(value, target)
+    if isinstance(value, (Seq, DictVal)) and depth and (value.exact or value.items):
+        members = [item[1] if isinstance(item, tuple) else item for item in value.items]
+        return any(_may_hold(member, target, depth - 1) for member in members)
+    return True
+
+
+def related(one: Obj, other: Obj) -> bool:
+    """Whether one of two objects, or what it is a copy of, holds the other."""
+    level = min(one.level, other.level)
+    one, other = at_level(one, level), at_level(other, level)
+    return one is other or holds(one, other) or holds(other, one)
+
+
+def _is_read(frame: Frame, target: Obj) -> bool:
+    """Whether a result is computed from a value of the changed object itself, and not only by calling it."""
+    if frame.func is None:
+        return True
+    node = frame.func.node
+    body: list[ast.AST] = [node.body] if isinstance(node, ast.Lambda) else list(node.body)
+    values: list[ast.AST] = list(body) if isinstance(node, ast.Lambda) else []
+    assigned: dict[str, list[ast.AST]] = {}
+    for part in (inner for statement in body for inner in ast.walk(statement)):
+        if isinstance(part, ast.Return) and part.value is not None:
+            values.append(part.value)
+        elif isinstance(part, ast.Assign):
+            for name in (item for each in part.targets for item in ast.walk(each) if isinstance(item, ast.Name)):
+                assigned.setdefault(name.id, []).append(part.value)
+    for value in values:
+        called = {id(part.func) for part in ast.walk(value) if isinstance(part, ast.Call)}
+        for part in ast.walk(value):
+            if isinstance(part, ast.Name):
+                values.extend(assigned.pop(part.id, ()))
+            if not isinstance(part, (ast.Name, ast.Attribute)):
+                continue
+            held = value_at(frame, part)
+            if not isinstance(held, Obj) or not (held.cls.is_variable or id(part) not in called):
+                continue
+            if held is target or holds(target, held):
+                return True
+    return False

@@ -1,0 +1,239 @@
+"""States and merged objects that share Variables with the object that they come from (NNX223, NNX224).
+
+``nnx.state`` and ``nnx.split`` copy nothing, and neither does ``nnx.merge``: what looks like a snapshot changes with
+the object. It is a mistake where the snapshot is to restore the object, or where of two objects one is changed and the
+other one is used after that.
+
+Invariants: only States are compared that come from the call itself, because what a transform or a copy returns is new;
+all of it is about code outside of traces, in the order in which it runs.
+"""
+
+from __future__ import annotations
+
+import ast
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from nnx_lint.diagnostics import Applicability, Fix
+from nnx_lint.model.events import Called, Mutated
+from nnx_lint.model.expressions import text_of
+from nnx_lint.model.frames import ROUND
+from nnx_lint.model.values import Ext, GraphDefVal, Obj, Seq, StateVal, Value, options, present
+from nnx_lint.reporting import Reporter, judges, judges_calls, related
+from nnx_lint.rules.edits import insert, wrap
+from nnx_lint.rules.spelling import spelled
+from nnx_lint.rules.traces.captures import holds, value_at
+from nnx_lint.rules.updates.ownership import at_level
+from nnx_rules.rules import updates as rules
+
+if TYPE_CHECKING:
+    from nnx_lint.model.frames import Frame
+
+
+class Made(NamedTuple):
+    """A State, the call that made it, and how many changes there had been."""
+
+    state: StateVal
+    frame: Frame
+    node: ast.AST
+    branches: tuple[tuple[int, int], ...]
+    changes: int
+
+
+class Merged(NamedTuple):
+    """An object that was merged, and the one that it shares Variables with."""
+
+    obj: Obj
+    of: Obj
+    frame: Frame
+    node: ast.Call
+
+
+class Changed(NamedTuple):
+    """An object that was changed, and where."""
+
+    obj: Obj
+    frame: Frame
+    node: ast.AST
+    branches: tuple[tuple[int, int], ...]
+
+
+class Changes:
+    """What has been made, merged and changed so far. States that were changed themselves are no longer in it."""
+
+    def __init__(self) -> None:
+        self.made: dict[int, Made] = {}
+        self.merged: list[Merged] = []
+        self.changed: list[Changed] = []
+
+
+@judges_calls(rules.ALIASED_SNAPSHOT, "nnx.state", "nnx.split")
+@judges_calls(rules.ALIASED_MERGE, "nnx.state", "nnx.split")
+def made(event: Called, report: Reporter) -> None:
+    frame = event.frame
+    if frame.scope:
+        return
+    noted = report.memory(Changes)
+    result = event.result
+    for item in result.items if isinstance(result, Seq) else [result]:
+        if isinstance(item, StateVal):
+            noted.made.setdefault(id(item), Made(item, frame, event.node, frame.branches, len(noted.changed)))
+
+
+# -- snapshots ---------------------------------------------------------------------------------------------------------
+
+
+@judges(rules.ALIASED_SNAPSHOT, Mutated)
+def changed(event: Mutated, report: Reporter) -> None:
+    noted = report.memory(Changes)
+    if isinstance(event.target, StateVal):
+        noted.made.pop(id(event.target), None)
+    elif isinstance(event.target, Obj) and noted.made:
+        obj = at_level(event.target, 0)
+        if not obj.level:
+            noted.changed.append(Changed(obj, event.frame, event.node, event.frame.branches))
+
+
+@judges_calls(rules.ALIASED_SNAPSHOT, "nnx.update")
+def restored(event: Called, report: Reporter) -> None:
+    frame, obj = event.frame, present(event.args[0]) if event.args and event.args[0] is not None else None
+    if frame.scope or not isinstance(obj, Obj) or not isinstance(event.node, ast.Call):
+        return
+    noted = report.memory(Changes)
+    for value, node in zip(event.args[1:], event.nodes[1:], strict=False):
+        states = [noted.made.get(id(option)) for option in options(present(value))] if value is not None else []
+        taken = [item for item in states if item is not None and present(item.state.of) is obj]
+        changes = [_change_since(item, event, noted) for item in taken]
+        if not taken or len(taken) < len(states) or None in changes or _goes_elsewhere(frame, node):
+            continue
+        found, change = taken[-1], changes[-1]
+        assert change is not None
+        report(
+            frame.module,
+            node,
+            fix=partial(copied, found) if len(taken) == 1 else None,
+            related=(
+                related(found.frame.module, found.node, "the State is taken here"),
+                related(change.frame.module, change.node, "the object is changed here"),
+            ),
+            name=text_of(event.node.args[0]),
+        )
+
+
+READING = frozenset(
+    {"nnx.update", "nnx.merge", "nnx.clone", "nnx.as_pure", "nnx.to_pure_dict", "nnx.to_flat_state", "jax.tree.map"}
+)
+"""Functions that leave a State as it is."""
+
+
+def _goes_elsewhere(frame: Frame, node: ast.expr) -> bool:
+    """Whether the function also hands a State to something that may write into it."""
+    top: ast.AST = frame.func.node if frame.func is not None else frame.module.source.tree
+    name = node.id if isinstance(node, ast.Name) else None
+    for call in ast.walk(top):
+        given = call.args if isinstance(call, ast.Call) else []
+        if isinstance(call, ast.Call) and any(isinstance(item, ast.Name) and item.id == name for item in given):
+            owner = value_at(frame, call.func.value) if isinstance(call.func, ast.Attribute) else None
+            attribute = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+            found = f"{owner.name}.{attribute}" if isinstance(owner, Ext) else None
+            if found not in READING:
+                return True
+    return False
+
+
+def _change_since(found: Made, event: Called, noted: Changes) -> Changed | None:
+    """A change of an object after its State was taken, other than by the update at hand."""
+    of = present(found.state.of)
+    loops = {pair for pair in found.branches if pair[1] == ROUND}
+    for place, item in enumerate(noted.changed):
+        own = isinstance(of, Obj) and (item.obj is of or holds(of, item.obj))
+        later = place >= found.changes or not loops.isdisjoint(item.branches)
+        if own and later and item.node is not event.node:
+            return item
+    return None
+
+
+def copied(found: Made) -> Fix | None:
+    """Keep a copy of the State."""
+    node = found.node
+    name = spelled("nnx.clone", found.frame.module)
+    if name is None or not isinstance(node, ast.Call) or not text_of(node.func).endswith("state"):
+        return None
+    return Fix(f"Keep `{name}(...)` of it", wrap(found.frame.module.source, node, name), Applicability.UNSAFE)
+
+
+# -- merged objects ----------------------------------------------------------------------------------------------------
+
+
+@judges_calls(rules.ALIASED_MERGE, "nnx.merge")
+def merged(event: Called, report: Reporter) -> None:
+    frame, result = event.frame, event.result
+    if frame.scope or not isinstance(result, Obj) or not isinstance(event.node, ast.Call) or "copy" in event.keywords:
+        return
+    first, *states = event.args
+    of = present(first.of) if isinstance(first, GraphDefVal) else None
+    noted = report.memory(Changes)
+    if isinstance(of, Obj) and states and all(_is_of(state, of, noted) for state in states):
+        noted.merged.append(Merged(result, of, frame, event.node))
+
+
+def _is_of(state: Value | None, of: Obj, noted: Changes) -> bool:
+    found = noted.made.get(id(state))
+    return found is not None and present(found.state.of) is of
+
+
+@judges(rules.ALIASED_MERGE, Mutated)
+def merged_changed(event: Mutated, report: Reporter) -> None:
+    noted = report.memory(Changes)
+    if not noted.merged or not isinstance(event.target, Obj) or event.effect not in {"write", "call"}:
+        return
+    if event.action.startswith(("setting ", "`.train(", "`.eval(", "`.set_attributes(")):
+        return  # attributes are not shared
+    target = at_level(event.target, 0)
+    for item in noted.merged:
+        for changed, other in ((item.obj, item.of), (item.of, item.obj)):
+            if changed is not target and not holds(changed, target):
+                continue
+            used = used_later(item.frame, event, other)
+            if used is not None:
+                name = used if other is item.of else _name_of(item.frame, item.of)
+                shown = _name_of(item.frame, item.obj) or "the merged object"
+                where = (related(event.frame.module, event.node, "one of them is changed here"),)
+                report(
+                    item.frame.module,
+                    item.node,
+                    fix=partial(copying, item),
+                    related=where,
+                    name=shown,
+                    other=name or item.of.describe(),
+                )
+                return
+
+
+def _name_of(frame: Frame, obj: Obj) -> str | None:
+    return next((name for name, value in frame.env.names.items() if obj in options(value)), None)
+
+
+def used_later(frame: Frame, event: Mutated, obj: Obj) -> str | None:
+    """The name by which the function of a frame reads an object after a change that it makes or calls for."""
+    inner: Frame | None = event.frame
+    place = event.node
+    while inner is not None and inner.env is not frame.env:
+        place = inner.call or place
+        inner = inner.caller
+    name = _name_of(frame, obj)
+    if inner is None or name is None:
+        return None
+    top: ast.AST = frame.func.node if frame.func is not None else frame.module.source.tree
+    end = (getattr(place, "end_lineno", 0), getattr(place, "end_col_offset", 0))
+    reads = (part for part in ast.walk(top) if isinstance(part, ast.Name) and part.id == name)
+    later = any(isinstance(part.ctx, ast.Load) and (part.lineno, part.col_offset) > end for part in reads)
+    return name if later else None
+
+
+def copying(item: Merged) -> Fix | None:
+    """Make a copy."""
+    source, node = item.frame.module.source, item.node
+    if not node.args or node.keywords:
+        return None
+    return Fix("Add `copy=True`", insert(source.span(node.args[-1]).end, ", copy=True"), Applicability.UNSAFE)

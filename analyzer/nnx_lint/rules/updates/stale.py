@@ -1,0 +1,169 @@
+"""Compiled functions that go on with old values of what they captured (NNX220, NNX704).
+
+A transform that keeps the traced function makes constants of what the function captures. That is a mistake where the
+object changes between two calls: one after the other, or in one loop.
+
+Invariants: a call and a change of one evaluation are compared in the order in which they run; a function that is
+compiled anew in each round of a loop has no old values there.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from nnx_lint.model.events import Mutated, Ran
+from nnx_lint.model.expressions import text_of
+from nnx_lint.model.frames import ROUND
+from nnx_lint.model.values import Obj
+from nnx_lint.reporting import Reporter, judges, related
+from nnx_lint.rules.traces.captures import holds
+from nnx_lint.rules.updates.ownership import at_level
+from nnx_rules.rules import costs
+from nnx_rules.rules import updates as rules
+from nnx_rules.transforms import Arguments
+
+if TYPE_CHECKING:
+    import ast
+
+    from nnx_lint.model.callables import FuncVal, TransformVal
+    from nnx_lint.model.frames import TraceScope
+    from nnx_lint.model.modules import Module
+
+Branches = tuple[tuple[int, int], ...]
+
+
+class Baked(NamedTuple):
+    """An object whose values a compiled function has taken over, where, and in which branches it was called."""
+
+    applied: TransformVal
+    func: FuncVal | None
+    obj: Obj
+    module: Module
+    node: ast.AST
+    name: str
+    branches: Branches
+
+
+class Changed(NamedTuple):
+    """An object that was changed outside of the function that captures it."""
+
+    obj: Obj
+    module: Module
+    node: ast.AST
+    branches: Branches
+
+
+class Timeline:
+    """What has been baked and changed so far, in order."""
+
+    def __init__(self) -> None:
+        self.baked: list[Baked] = []
+        self.changed: list[Changed] = []
+        self.old: dict[int, Changed] = {}
+
+
+def compiles(event: Ran) -> bool:
+    """Whether the transform keeps the traced function, and the function what it captured."""
+    scope = event.scope
+    return scope.row.cached and not scope.lifts and not event.frame.scope and bool(scope.reads or scope.held)
+
+
+@judges(rules.STALE_CAPTURE, Ran, when=compiles)
+def compiled(event: Ran, report: Reporter) -> None:
+    timeline = report.memory(Timeline)
+    for item in captured(event):
+        known = [each for each in timeline.baked if _is_same(each, item)]
+        old = next((timeline.old[id(each)] for each in known if id(each) in timeline.old), None)
+        if old is None:
+            old = next((each for each in timeline.changed if _meets(item, each) and _in_one_loop(item, each)), None)
+        if old is not None:
+            _report(report, item, old)
+        elif not known:
+            timeline.baked.append(item)
+
+
+@judges(costs.COMPILED_CONSTANT, Ran, when=compiles)
+def constant(event: Ran, report: Reporter) -> None:
+    for item in captured(event):
+        report(item.module, item.node, name=item.name, transform=item.applied.text)
+
+
+@judges(rules.STALE_CAPTURE, Mutated)
+def changed(event: Mutated, report: Reporter) -> None:
+    frame = event.frame
+    if not isinstance(event.target, Obj) or any(not _brings_back(scope) for scope in frame.scope):
+        return
+    if frame.scope and frame.crossed(event.target.level) is not None:
+        return  # it is not allowed, and other rules say so
+    obj = at_level(event.target, 0)
+    if obj.level:
+        return
+    timeline = report.memory(Timeline)
+    item = Changed(obj, frame.module, event.node, frame.branches)
+    timeline.changed.append(item)
+    for each in timeline.baked:
+        if _meets(each, item):
+            timeline.old.setdefault(id(each), item)
+            if _in_one_loop(each, item):
+                _report(report, each, item)
+
+
+def captured(event: Ran) -> list[Baked]:
+    """The objects that the function captured, each once, at the first place that names it."""
+    scope = event.scope
+    traced = scope.frame
+    if traced is None:
+        return []
+    named: list[tuple[Obj, Module, ast.AST, str]] = []
+    for value, _ in scope.held:
+        if isinstance(value, Obj) and value.cls.tracked:
+            named.append((value, scope.applied.module, scope.applied.node, f"a {value.cls.name}"))
+    for frame, node, obj in scope.reads:
+        module, place = frame.place_within(scope, node)
+        if frame.certain_within(scope):
+            named.append((obj, module, place, text_of(node) if frame is traced else text_of(place)))
+    found: dict[int, Baked] = {}
+    for obj, module, place, name in named:
+        if not is_stream(obj):
+            item = Baked(scope.applied, traced.func, obj, module, place, name, event.frame.branches)
+            found.setdefault(id(obj), item)
+    return list(found.values())
+
+
+def is_stream(obj: Obj) -> bool:
+    """Whether an object is a source of random numbers, which a function cannot read without changing it."""
+    return obj.cls.derives_from("nnx.Rngs") or obj.cls.derives_from("nnx.RngStream")
+
+
+def _is_same(one: Baked, other: Baked) -> bool:
+    """Whether one compiled function has taken over one object."""
+    functions = [item.func.node if item.func is not None else None for item in (one, other)]
+    return one.applied is other.applied and functions[0] is functions[1] and one.obj is other.obj
+
+
+def _brings_back(scope: TraceScope) -> bool:
+    return scope.row.arguments is Arguments.KEPT
+
+
+def _meets(baked: Baked, change: Changed) -> bool:
+    """Whether a change is one of the captured object, or of a part of it."""
+    return baked.obj is change.obj or holds(baked.obj, change.obj)
+
+
+def _in_one_loop(baked: Baked, change: Changed) -> bool:
+    """Whether a call and a change are in the body of one loop, outside of which the function was compiled."""
+    loops = {pair for pair in baked.branches if pair[1] == ROUND}
+    return not loops.isdisjoint(change.branches) and not _made_in(baked, loops)
+
+
+def _made_in(baked: Baked, loops: set[tuple[int, int]]) -> bool:
+    return not loops.isdisjoint(baked.applied.branches)
+
+
+def _report(report: Reporter, item: Baked, change: Changed) -> None:
+    applied = item.applied
+    where = (
+        related(applied.module, applied.node, f"`{applied.text}` is applied here"),
+        related(change.module, change.node, f"`{item.name}` is changed here"),
+    )
+    report(item.module, item.node, related=where, name=item.name, transform=applied.text)

@@ -1,0 +1,194 @@
+"""Values of Variables: what is read and written by ``[...]``, and metadata (NNX803, NNX813, NNX818-NNX821)."""
+
+from __future__ import annotations
+
+import ast
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from nnx_lint.diagnostics import Edit, Fix
+from nnx_lint.model.callables import BoundMethod
+from nnx_lint.model.classes import UserClass
+from nnx_lint.model.events import Called, Used, VariableAttributeSet, VariableWritten
+from nnx_lint.model.expressions import text_of
+from nnx_lint.model.forms import literal
+from nnx_lint.model.values import UNKNOWN, ArrayAttr, Const, HostArray, Obj, present
+from nnx_lint.reporting import Reporter, judges, judges_calls, related
+from nnx_lint.rules.edits import wrap
+from nnx_lint.rules.variables.operators import is_variable
+from nnx_rules.layers import is_fractional, is_integral
+from nnx_rules.rules import modules
+from nnx_rules.rules import variables as rules
+
+if TYPE_CHECKING:
+    from nnx_lint.diagnostics import Related
+    from nnx_lint.model.modules import Module
+
+# -- no array ----------------------------------------------------------------------------------------------------------
+
+
+def _indexes(event: Used) -> bool:
+    return event.what == "an index"
+
+
+@judges(rules.VARIABLE_WITHOUT_ITEMS, Used, when=_indexes)
+def variable_read_without_items(event: Used, report: Reporter) -> None:
+    if isinstance(event.node, ast.Subscript) and isinstance(event.value, Obj):
+        _without_items(event, report, event.value, text_of(event.node.value))
+
+
+@judges(rules.VARIABLE_WITHOUT_ITEMS, VariableWritten)
+def variable_written_without_items(event: VariableWritten, report: Reporter) -> None:
+    if isinstance(event.key, Const) and event.key.value is ... and not isinstance(event.node, ast.AugAssign):
+        _without_items(event, report, event.target, event.name)
+
+
+def _without_items(event: Used | VariableWritten, report: Reporter, variable: Obj, name: str) -> None:
+    held = (variable.args or {}).get("value")
+    if not isinstance(held, Const) or not isinstance(held.value, (int, float, complex)) or not is_variable(variable):
+        return
+    if isinstance(variable.cls, UserClass) or variable.level != event.frame.level:
+        return  # inside of a transform numbers are arrays
+    module = event.frame.module
+    slots: dict[str, Any] = {"name": name, "value": held.describe(), "cls": variable.cls.name}
+    report(module, event.node, fix=partial(_make_array, variable, module), related=made_at(variable), **slots)
+
+
+def made_at(variable: Obj) -> tuple[Related, ...]:
+    """Where a Variable is made, as the place that explains a finding."""
+    return (related(*variable.origin, f"this {variable.cls.name} is made here"),) if variable.origin else ()
+
+
+def _value_node(variable: Obj, module: Module) -> ast.expr | None:
+    """The expression of the value that a Variable is made with, in this file."""
+    made = variable.origin
+    if made is None or made[0] is not module or not isinstance(made[1], ast.Call):
+        return None
+    call = made[1]
+    named = (item.value for item in call.keywords if item.arg == "value")
+    first = call.args[0] if call.args and not isinstance(call.args[0], ast.Starred) else None
+    return first or next(named, None)
+
+
+def _make_array(variable: Obj, module: Module) -> Fix | None:
+    node = _value_node(variable, module)
+    name = jax_numpy(module)
+    if node is None or name is None:
+        return None
+    return Fix("Make the Variable with an array", wrap(module.source, node, f"{name}.array"))
+
+
+def jax_numpy(module: Module) -> str | None:
+    """What the module calls ``jax.numpy``."""
+    from nnx_lint.model.values import Ext
+
+    for name, value in module.env.names.items():
+        if isinstance(value, Ext) and value.name in {"jax.numpy", "jax"}:
+            return name if value.name == "jax.numpy" else f"{name}.numpy"
+    return None
+
+
+# -- writes ------------------------------------------------------------------------------------------------------------
+
+
+@judges(rules.VARIABLE_OF_NUMPY, VariableWritten)
+def variable_of_numpy(event: VariableWritten, report: Reporter) -> None:
+    variable = event.target
+    held = (variable.args or {}).get("value")
+    if not isinstance(held, HostArray) or variable.level or event.frame.level or variable.template is not None:
+        return
+    module = event.frame.module
+    report(module, event.node, fix=partial(_make_jax, variable, module), related=made_at(variable), name=event.name)
+
+
+def _make_jax(variable: Obj, module: Module) -> Fix | None:
+    node = _value_node(variable, module)
+    name = jax_numpy(module)
+    if node is None or name is None:
+        return None
+    return Fix("Make the Variable with an array of jax", wrap(module.source, node, f"{name}.asarray"))
+
+
+@judges(rules.VARIABLE_DTYPE_KEPT, VariableWritten)
+def variable_dtype_kept(event: VariableWritten, report: Reporter) -> None:
+    variable = event.target
+    held, given = literal((variable.args or {}).get("value", UNKNOWN)).dtype, literal(event.value).dtype
+    if not is_integral(held) or not is_fractional(given) or not is_variable(variable):
+        return
+    if isinstance(event.value, Const) and isinstance(event.value.value, float) and event.value.value.is_integer():
+        return
+    value = event.value.describe() if isinstance(event.value, Const) else f"an array of {given}"
+    slots: dict[str, Any] = {"name": event.name, "dtype": held, "value": value}
+    report(event.frame.module, event.node, related=made_at(variable), **slots)
+
+
+# -- results that are dropped ------------------------------------------------------------------------------------------
+
+
+@judges_calls(rules.UPDATE_DISCARDED, "at[]")
+def update_discarded(event: Called, report: Reporter) -> None:
+    callee, node, module = event.callee, event.node, event.frame.module
+    if node is not event.frame.discards or not isinstance(callee, ArrayAttr) or callee.name == "get":
+        return
+    if not isinstance(node, ast.Call):
+        return
+    part = node.func.value if isinstance(node.func, ast.Attribute) else None
+    at = part.value if isinstance(part, ast.Subscript) else None
+    if not isinstance(part, ast.Subscript) or not isinstance(at, ast.Attribute):
+        return
+    source, owner = module.source, at.value
+    name, index = source.segment(owner), source.segment(part.slice)
+    is_held = _names_variable(event, owner)
+    fix: Fix | None = None
+    if callee.name in ASSIGNED and len(node.args) == 1 and not node.keywords:
+        value = source.segment(node.args[0])
+        target = f"{name}[{index}]" if is_held else f"{name} = {source.segment(node)}"
+        text = f"{target} {ASSIGNED[callee.name]} {value}" if is_held else target
+        fix = Fix("Write it" if is_held else "Keep the result", (Edit(source.span(node), text),))
+    mend = f"write to the Variable: `{name}[{index}] = ...`" if is_held else f"assign it: `{name} = ...`"
+    report(module, node, fix=fix, name=name, method=callee.name, mend=mend)
+
+
+ASSIGNED = {"set": "=", "add": "+=", "multiply": "*=", "mul": "*=", "subtract": "-=", "divide": "/="}
+"""The operators that write to a Variable what a method of ``.at[...]`` computes."""
+
+
+def _names_variable(event: Called, owner: ast.expr) -> bool:
+    from nnx_lint.rules.program import resolved
+
+    value = resolved(event.frame.env, owner)
+    return value is not None and is_variable(present(value))
+
+
+# -- metadata ----------------------------------------------------------------------------------------------------------
+
+
+@judges(modules.VARIABLE_METADATA_ATTRIBUTE, VariableAttributeSet)
+def variable_metadata_attribute(event: VariableAttributeSet, report: Reporter) -> None:
+    cls = event.target.cls
+    if not is_variable(event.target) or event.name.startswith("_"):
+        return
+    for item in cls.ancestors:
+        if isinstance(item, UserClass) and (
+            OWN_STORAGE & (item.methods.keys() | item.attributes.keys())
+            or event.name in item.methods
+            or event.name in item.attributes
+        ):
+            return
+    report(event.frame.module, event.node, name=event.name, cls=cls.name, action=event.action)
+
+
+OWN_STORAGE = frozenset({"__setattr__", "__slots__"})
+
+
+@judges_calls(rules.VARIABLE_METADATA_ARGUMENTS, ".set_metadata")
+def variable_metadata_arguments(event: Called, report: Reporter) -> None:
+    callee = event.callee
+    receiver = present(callee.receiver) if isinstance(callee, BoundMethod) and callee.func is None else None
+    if not is_variable(receiver) or None in event.args or "**" in event.keywords:
+        return
+    count, named = len(event.args), len(event.keywords)
+    if (count in (1, 2) and not named) or (named and not count):
+        return
+    given = "nothing" if not count and not named else f"{count} positional and {named} keyword arguments"
+    report(event.frame.module, event.node, given=given)

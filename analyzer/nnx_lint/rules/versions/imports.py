@@ -1,0 +1,65 @@
+"""Imports of NNX from flax in code that moves to nnxkit (NNX914).
+
+The names stay what they are: ``nnx`` is bound to nnxkit, and what else is imported from flax stays an import from flax.
+"""
+
+from __future__ import annotations
+
+import ast
+from functools import partial
+from typing import TYPE_CHECKING
+
+from nnx_lint.diagnostics import Edit, Fix
+from nnx_lint.model.events import Imported
+from nnx_lint.reporting import Reporter, judges
+from nnx_rules.rules import versions as rules
+
+if TYPE_CHECKING:
+    from nnx_lint.model.modules import Module
+
+FLAX = "flax.nnx"
+
+
+@judges(rules.IMPORT_OF_FLAX, Imported)
+def import_of_flax(event: Imported, report: Reporter) -> None:
+    lines = _moved(event.node)
+    if lines is None:
+        return
+    module = event.frame.module
+    report(module, event.node, fix=partial(_rewrite, module, event.node, lines), name=FLAX, mend=lines[0])
+
+
+def _moved(node: ast.AST) -> list[str] | None:
+    """The statements in place of an import, that of nnxkit first; ``None`` if it does not import NNX from flax."""
+    if isinstance(node, ast.ImportFrom):
+        name = node.module or ""
+        if name == FLAX or name.startswith(FLAX + "."):
+            return [f"from nnxkit{name.removeprefix(FLAX)} import {_listed(node.names)}"]
+        if name != "flax":
+            return None
+        ours = [alias for alias in node.names if alias.name == "nnx"]
+        rest = [alias for alias in node.names if alias.name != "nnx"]
+        found = [f"import nnxkit as {alias.asname or 'nnx'}" for alias in ours]
+        return found + ([f"from flax import {_listed(rest)}"] if rest else []) if found else None
+    if isinstance(node, ast.Import):
+        ours = [alias for alias in node.names if alias.name == FLAX and alias.asname]
+        rest = [alias for alias in node.names if alias not in ours]
+        if not ours or any(alias.name.startswith(FLAX) for alias in rest):
+            return None
+        found = [f"import nnxkit as {alias.asname}" for alias in ours]
+        return found + ([f"import {_listed(rest)}"] if rest else [])
+    return None
+
+
+def _listed(names: list[ast.alias]) -> str:
+    return ", ".join(f"{alias.name} as {alias.asname}" if alias.asname else alias.name for alias in names)
+
+
+def _rewrite(module: Module, node: ast.AST, lines: list[str]) -> Fix | None:
+    source = module.source
+    span = source.span(node)
+    start = source.text.rfind("\n", 0, span.start) + 1
+    indent = source.text[start : span.start]
+    if "#" in source.segment(node) or (indent.strip() and len(lines) > 1):
+        return None
+    return Fix("Import nnxkit", (Edit(span, f"\n{indent}".join(lines)),))

@@ -1,0 +1,203 @@
+"""Modules as older versions have them (NNX904, NNX907, NNX911-NNX913)."""
+
+from __future__ import annotations
+
+import ast
+from functools import partial
+from typing import TYPE_CHECKING
+
+from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
+from nnx_lint.model.annotations import declared_name
+from nnx_lint.model.callables import BoundMethod, FuncVal, Transformed
+from nnx_lint.model.classes import UserClass
+from nnx_lint.model.events import Called, ClassDefined
+from nnx_lint.model.frames import Frame
+from nnx_lint.model.values import ClassVal, DictVal, Obj, Seq, Value, present
+from nnx_lint.reporting import Reporter, judges, judges_calls
+from nnx_lint.rules.edits import insert
+from nnx_lint.rules.program import given
+from nnx_lint.rules.spelling import spelled
+from nnx_rules import api, versions
+from nnx_rules.rules import versions as rules
+
+if TYPE_CHECKING:
+    from nnx_lint.model.modules import Module
+
+# -- annotations -------------------------------------------------------------------------------------------------------
+
+SUCCESSORS = {"nnx.Data": "nnx.data", "nnx.Static": "nnx.static"}
+
+
+@judges(rules.DEPRECATED_STATUS_ANNOTATION, ClassDefined)
+def deprecated_status_annotation(event: ClassDefined, report: Reporter) -> None:
+    cls = event.cls
+    frame = Frame(cls.module, cls.env, cls=cls)
+    for statement in cls.node.body:
+        if not isinstance(statement, ast.AnnAssign) or not isinstance(statement.target, ast.Name):
+            continue
+        annotation = statement.annotation
+        successor = SUCCESSORS.get(declared_name(frame, annotation))
+        if successor is None:
+            continue
+        fix = partial(_by_value, cls, statement, successor)
+        path = f"{cls.name}.{statement.target.id}"
+        inner = _inner(cls.module, annotation)
+        mend = f"{statement.target.id}: {inner} = {successor}()"
+        report(cls.module, statement, fix=fix, annotation=successor.title().replace("Nnx", "nnx"), path=path, mend=mend)
+
+
+def _inner(module: Module, annotation: ast.expr) -> str:
+    return module.source.segment(annotation.slice) if isinstance(annotation, ast.Subscript) else "..."
+
+
+def _by_value(cls: UserClass, statement: ast.AnnAssign, successor: str) -> Fix | None:
+    name = spelled(successor, cls.module, cls.env)
+    annotation = statement.annotation
+    if name is None or statement.value is not None or not isinstance(annotation, ast.Subscript) or cls.is_dataclass:
+        return None
+    source = cls.module.source
+    text = f"{source.segment(annotation.slice)} = {name}()"
+    return Fix(f"Declare it by `{name}()`", (Edit(source.span(annotation), text),))
+
+
+# -- methods -----------------------------------------------------------------------------------------------------------
+
+
+@judges_calls(rules.DEPRECATED_MODULE_METHOD, *(f".{name}" for name in versions.MODULE_METHODS))
+def deprecated_module_method(event: Called, report: Reporter) -> None:
+    callee, node, module = event.callee, event.node, event.frame.module
+    if not isinstance(callee, BoundMethod) or callee.func is not None or not isinstance(node, ast.Call):
+        return
+    receiver = present(callee.receiver)
+    if not isinstance(receiver, Obj) or not receiver.cls.derives_from("nnx.Module"):
+        return
+    function = versions.MODULE_METHODS[callee.name]
+    fix = partial(_as_function, module, event, function)
+    report(module, node, fix=fix, cls=receiver.cls.name, method=callee.name, function=function)
+
+
+def _as_function(module: Module, event: Called, function: str) -> Fix | None:
+    name, node = spelled(f"nnx.{function}", module, event.frame.env), event.node
+    if name is None or not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.args:
+        return None
+    source = module.source
+    return Fix(f"Use `{name}`", (Edit(source.span(node), f"{name}({source.segment(node.func.value)})"),))
+
+
+# -- recurrent cells ---------------------------------------------------------------------------------------------------
+
+
+CELLS = tuple(name for name, item in api.CLASSES.items() if item.base == "nnx.RNNCellBase")
+
+
+@judges_calls(rules.DEPRECATED_CELL_ARGUMENT, *CELLS)
+def deprecated_cell_argument(event: Called, report: Reporter) -> None:
+    module, call = event.frame.module, event.node
+    if not isinstance(event.callee, ClassVal) or isinstance(event.callee.cls, UserClass):
+        return
+    keywords = call.keywords if isinstance(call, ast.Call) else []
+    for keyword in keywords:
+        if keyword.arg in versions.CELL_ARGUMENTS:
+            instead = "rngs=" if keyword.arg == "keep_rngs" else "carry_init="
+            fix = partial(_leave_out, module, keyword)
+            report(module, keyword, fix=fix, cls=event.callee.cls.name, name=keyword.arg, instead=instead)
+
+
+def _leave_out(module: Module, keyword: ast.keyword) -> Fix | None:
+    source = module.source
+    span = source.span(keyword)
+    before = source.text[: span.start].rstrip()
+    if not before.endswith(","):
+        return None
+    return Fix("Leave it out", (Edit(Span(len(before) - 1, span.end), ""),), Applicability.UNSAFE)
+
+
+# -- stacks ------------------------------------------------------------------------------------------------------------
+
+
+@judges(rules.SPLIT_RNGS_ON_CALL, ClassDefined)
+def split_rngs_on_call(event: ClassDefined, report: Reporter) -> None:
+    cls = event.cls
+    for name, method in cls.methods.items():
+        if name == "__init__" or not isinstance(method, Transformed) or method.applied.row.name != "nnx.split_rngs":
+            continue
+        inner = method.func
+        scanned = isinstance(inner, Transformed) and inner.applied.row.name == "nnx.scan"
+        if scanned and "only" not in method.applied.keywords and _is_stack(cls):
+            node = method.applied.node
+            report(
+                cls.module, node, fix=partial(_remove, cls.module, node), transform=method.applied.text, cls=cls.name
+            )
+
+
+def _is_stack(cls: UserClass) -> bool:
+    """Whether the constructor of a class is mapped, so that each element of the stack has streams of its own."""
+    made = cls.methods.get("__init__")
+    mapped = split = False
+    while isinstance(made, Transformed):
+        mapped = mapped or made.applied.row.name == "nnx.vmap"
+        split = split or made.applied.row.name == "nnx.split_rngs"
+        made = made.func
+    return mapped and split
+
+
+def _remove(module: Module, decorator: ast.AST) -> Fix | None:
+    source = module.source
+    span = source.span(decorator)
+    start = source.text.rfind("\n", 0, span.start) + 1
+    end = source.text.find("\n", span.end) + 1
+    line = source.text[start:end]
+    if not line.strip().startswith("@") or "#" in line or not end:
+        return None
+    return Fix("Remove the decorator", (Edit(Span(start, end), ""),))
+
+
+# -- containers of modules ---------------------------------------------------------------------------------------------
+
+
+@judges_calls(rules.TREE_MAP_OVER_MODULES, "jax.tree.map", "jax.tree_util.tree_map", "jax.tree_map")
+def tree_map_over_modules(event: Called, report: Reporter) -> None:
+    args = given(event)
+    func, tree = args.get(0, "f"), args.get(1, "tree")
+    if "is_leaf" in args.keywords or args.starred or not isinstance(func, FuncVal) or not _holds_modules(tree):
+        return
+    parameters = [*func.node.args.posonlyargs, *func.node.args.args]
+    name = parameters[0].arg if parameters else ""
+    if not _uses_as_module(func, name):
+        return
+    module = event.frame.module
+    report(module, event.node, fix=partial(_stop_at_modules, module, event), function=event.name, name=name)
+
+
+def _holds_modules(tree: Value | None) -> bool:
+    items = (
+        tree.items if isinstance(tree, Seq) else [value for _, value in tree.items] if isinstance(tree, DictVal) else []
+    )
+    held = [present(item) for item in items]
+    return bool(held) and all(isinstance(item, Obj) and item.cls.derives_from("nnx.Module") for item in held)
+
+
+def _uses_as_module(func: FuncVal, name: str) -> bool:
+    """Whether a function does with its first argument what nobody does with an array."""
+    body = func.node.body if isinstance(func.node.body, list) else [func.node.body]
+    for part in (node for statement in body for node in ast.walk(statement)):
+        if isinstance(part, ast.Call):
+            callee = part.func
+            if isinstance(callee, ast.Name) and callee.id == name:
+                return True
+            if isinstance(callee, ast.Name) and callee.id == "type" and _names(part.args[:1], name):
+                return True
+    return False
+
+
+def _names(nodes: list[ast.expr], name: str) -> bool:
+    return any(isinstance(node, ast.Name) and node.id == name for node in nodes)
+
+
+def _stop_at_modules(module: Module, event: Called) -> Fix | None:
+    name, call = spelled("nnx.Pytree", module, event.frame.env), event.node
+    if name is None or not isinstance(call, ast.Call):
+        return None
+    last = max(module.source.span(part).end for part in (*call.args, *call.keywords))
+    text = f", is_leaf=lambda x: isinstance(x, {name})"
+    return Fix("Stop at modules", insert(last, text), Applicability.UNSAFE)

@@ -1,0 +1,109 @@
+"""Names of NNX that are gone, not there yet, or deprecated (NNX901, NNX902, NNX908).
+
+Code for several versions asks before it uses a name. A use in the body of a ``try``, under a condition that asks for a
+version or for the name, or in a file that asks for the name by ``hasattr`` or ``getattr``, is for another version.
+"""
+
+from __future__ import annotations
+
+import ast
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from nnx_lint.diagnostics import Edit, Fix, Span
+from nnx_lint.model.events import LibraryName
+from nnx_lint.reporting import Reporter, judges
+from nnx_lint.rules.program import ancestors, enclosing, is_tried, keyword_node
+from nnx_lint.rules.versions.values import make_type
+from nnx_rules import versions
+from nnx_rules.rules import versions as rules
+
+if TYPE_CHECKING:
+    from nnx_lint.model.modules import Module
+
+ASKS = ("__version__", "hasattr", "getattr", "version")
+"""What stands in a condition that chooses code by the version."""
+
+
+def _is_meant_for_another(event: LibraryName) -> bool:
+    module, node = event.frame.module, event.node
+    text = module.source.text
+    if f'"{event.written}"' in text or f"'{event.written}'" in text or is_tried(module, node):
+        return True
+    for item in ancestors(module, node):
+        if isinstance(item, (ast.If, ast.IfExp, ast.While)):
+            test = module.source.segment(item.test)
+            if any(word in test for word in ASKS):
+                return True
+    return False
+
+
+def _place(event: LibraryName) -> ast.AST:
+    """The name itself, among those that a statement imports."""
+    if isinstance(event.node, ast.ImportFrom):
+        return next((alias for alias in event.node.names if alias.name == event.written), event.node)
+    return event.node
+
+
+def _was_removed(event: LibraryName) -> bool:
+    return event.name in versions.REMOVED
+
+
+@judges(rules.REMOVED_NAME, LibraryName, when=_was_removed)
+def removed_name(event: LibraryName, report: Reporter) -> None:
+    module = event.frame.module
+    removed = versions.REMOVED[event.name]
+    library, version = report.runs_on(module)
+    gone = not removed.nnxkit if library == "nnxkit" else version is None or version >= removed.since
+    if not gone or _is_meant_for_another(event):
+        return
+    slots: dict[str, Any] = {"name": event.name, "version": versions.spelled(removed.since), "instead": removed.instead}
+    report(module, _place(event), **slots)
+
+
+def _was_added(event: LibraryName) -> bool:
+    return event.name in versions.ADDED
+
+
+@judges(rules.NAME_NEWER_THAN_TARGET, LibraryName, when=_was_added)
+def name_newer_than_target(event: LibraryName, report: Reporter) -> None:
+    module = event.frame.module
+    since = versions.ADDED[event.name]
+    _, version = report.runs_on(module)
+    if version is None or version >= since or _is_meant_for_another(event):
+        return
+    from nnx_lint.target import Target
+
+    target = str(Target("flax", version, "")).replace("-", " ")
+    report(module, _place(event), name=event.name, version=versions.spelled(since), target=target)
+
+
+def _is_deprecated(event: LibraryName) -> bool:
+    return event.name in versions.DEPRECATED
+
+
+@judges(rules.DEPRECATED_NAME, LibraryName, when=_is_deprecated)
+def deprecated_name(event: LibraryName, report: Reporter) -> None:
+    module = event.frame.module
+    deprecated = versions.DEPRECATED[event.name]
+    _, version = report.runs_on(module)
+    if (version is not None and version < deprecated.since) or _is_meant_for_another(event):
+        return
+    place, successor = _place(event), deprecated.successor
+    fix = partial(_rename, module, place, event.written, successor)
+    call = enclosing(module, place, ast.Call)
+    kind = keyword_node(call, "type") if call is not None and call.func is place else None
+    if call is not None and kind is not None:  # a Variable with that type as metadata would be another thing
+        fix = partial(make_type, module, call, kind)
+    slots: dict[str, Any] = {"name": event.name, "version": versions.spelled(deprecated.since), "successor": successor}
+    report(module, place, fix=fix, **slots)
+
+
+def _rename(module: Module, place: ast.AST, old: str, new: str) -> Fix | None:
+    span = module.source.span(place)
+    if isinstance(place, ast.alias):
+        text = f"{new} as {place.asname or old}"
+        return Fix(f"Import `{new}`", (Edit(span, text),))
+    if not isinstance(place, ast.Attribute) or not module.source.segment(place).endswith(old):
+        return None
+    return Fix(f"Use `{new}`", (Edit(Span(span.end - len(old), span.end), new),))

@@ -1,0 +1,184 @@
+"""Variables and States as older versions have them (NNX903, NNX905, NNX906, NNX909, NNX910)."""
+
+from __future__ import annotations
+
+import ast
+from functools import partial
+from typing import TYPE_CHECKING
+
+from nnx_lint.diagnostics import Edit, Fix, Span
+from nnx_lint.model.attributes import variable_value
+from nnx_lint.model.callables import BoundMethod
+from nnx_lint.model.classes import LibClass, UserClass
+from nnx_lint.model.events import Called, Mutated, Used
+from nnx_lint.model.expressions import text_of
+from nnx_lint.model.values import Array, ClassVal, Ext, Obj, StateVal, present
+from nnx_lint.reporting import Reporter, judges, judges_calls
+from nnx_lint.rules.program import enclosing, keyword_node
+from nnx_lint.rules.spelling import spelled
+from nnx_rules import api, versions
+from nnx_rules.rules import versions as rules
+
+if TYPE_CHECKING:
+    from nnx_lint.model.modules import Module
+
+# -- .value ------------------------------------------------------------------------------------------------------------
+
+PROPERTIES = frozenset({"value", "raw_value"})
+
+
+def _has_property(value: Obj, name: str) -> bool:
+    """Whether it is the library's own attribute that is asked for."""
+    cls = value.cls
+    if not cls.is_variable or cls.is_open:
+        return False
+    own = cls.find(name) or cls.class_attribute(name) if isinstance(cls, UserClass) else None
+    return own is None
+
+
+def _reads_value(event: Used) -> bool:
+    return event.what in PROPERTIES
+
+
+@judges(rules.DEPRECATED_VALUE_PROPERTY, Used, when=_reads_value)
+def value_read(event: Used, report: Reporter) -> None:
+    node, value, module = event.node, present(event.value), event.frame.module
+    if not isinstance(node, ast.Attribute) or not isinstance(value, Obj) or not _has_property(value, node.attr):
+        return
+    statement = enclosing(module, node, ast.AugAssign)
+    is_array = isinstance(variable_value(value), Array) and node.attr == "value"
+    name = text_of(node.value)
+    if statement is not None and statement.target is node and not is_array:
+        report(module, node, name=name, attribute=node.attr, mend=f"{name}.set_value(...)")
+        return
+    tail = "[...]" if is_array else ".get_value()" if node.attr == "value" else ".get_raw_value()"
+    fix = partial(_replace_tail, module, node, tail)
+    report(module, node, fix=fix, name=name, attribute=node.attr, mend=f"{name}{tail}")
+
+
+def _replace_tail(module: Module, node: ast.Attribute, tail: str) -> Fix:
+    start, end = module.source.span(node.value).end, module.source.span(node).end
+    return Fix(f"Write `{tail}`", (Edit(Span(start, end), tail),))
+
+
+def _writes_value(event: Mutated) -> bool:
+    return event.action in ("`.value =`", "`.raw_value =`") and isinstance(event.node, ast.Assign)
+
+
+@judges(rules.DEPRECATED_VALUE_PROPERTY, Mutated, when=_writes_value)
+def value_written(event: Mutated, report: Reporter) -> None:
+    node, module = event.node, event.frame.module
+    if not isinstance(node, ast.Assign) or not isinstance(event.target, Obj):
+        return
+    attribute = event.action[2:-3]
+    targets = [part for target in node.targets for part in ast.walk(target)]
+    found = [part for part in targets if isinstance(part, ast.Attribute) and part.attr == attribute]
+    named = [part for part in found if text_of(part.value) == event.name]
+    if len(named) != 1 or not _has_property(event.target, attribute):
+        return
+    target = named[0]
+    method = "set_value" if attribute == "value" else "set_raw_value"
+    fix = partial(_set_value, module, node, target, method) if node.targets == [target] else None
+    mend = f"{event.name}.{method}(...)"
+    report(module, target, fix=fix, name=event.name, attribute=attribute, mend=mend)
+
+
+def _set_value(module: Module, node: ast.Assign, target: ast.Attribute, method: str) -> Fix:
+    source = module.source
+    head, value = source.span(target.value).end, source.span(node.value)
+    bare = isinstance(node.value, ast.Tuple) and not source.segment(node.value).startswith("(")
+    opening, closing = (f".{method}((", "))") if bare else (f".{method}(", ")")
+    return Fix("Use the method", (Edit(Span(head, value.start), opening), Edit(Span(value.end, value.end), closing)))
+
+
+# -- methods of a State ------------------------------------------------------------------------------------------------
+
+
+@judges_calls(
+    rules.DEPRECATED_STATE_METHOD,
+    *(f".{name}" for name in versions.STATE_METHODS),
+    *(f"nnx.State.{name}" for name in versions.STATE_METHODS),
+)
+def deprecated_state_method(event: Called, report: Reporter) -> None:
+    callee, node, module = event.callee, event.node, event.frame.module
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return
+    method = node.func.attr
+    static = isinstance(callee, Ext)
+    if not static and not (isinstance(callee, BoundMethod) and isinstance(present(callee.receiver), StateVal)):
+        return
+    if method not in versions.STATE_METHODS:
+        return
+    function = versions.STATE_METHODS[method]
+    fix = partial(_as_function, module, event, function, static=static)
+    report(module, node, fix=fix, method=method, function=function)
+
+
+def _as_function(module: Module, event: Called, function: str, *, static: bool) -> Fix | None:
+    name, node = spelled(f"nnx.{function}", module, event.frame.env), event.node
+    if name is None or not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return None
+    source = module.source
+    func, receiver = source.span(node.func), source.segment(node.func.value)
+    if static:
+        return Fix(f"Use `{name}`", (Edit(func, name),))
+    call, given = source.span(node), bool(node.args or node.keywords)
+    if function == "map_state":  # the function comes first
+        last = source.span(node.args[-1]).end if node.args else func.end + 1
+        return Fix(f"Use `{name}`", (Edit(func, name), Edit(Span(last, last), f", {receiver}")))
+    opening = source.text.index("(", func.end, call.end) + 1
+    return Fix(f"Use `{name}`", (Edit(Span(func.start, opening), f"{name}({receiver}{', ' if given else ''}"),))
+
+
+# -- construction ------------------------------------------------------------------------------------------------------
+
+
+@judges_calls(rules.VARIABLE_STATE_TYPE, "nnx.Variable")
+def variable_state_type(event: Called, report: Reporter) -> None:
+    kind = event.keywords.get("type")
+    callee = event.callee
+    if not isinstance(callee, ClassVal) or not isinstance(callee.cls, LibClass) or not isinstance(kind, ClassVal):
+        return
+    if callee.cls.canonical != "nnx.Variable" or not kind.cls.is_variable:
+        return
+    node = keyword_node(event.node, "type")
+    if node is None:
+        return
+    module = event.frame.module
+    written = module.source.segment(node)
+    fix = partial(make_type, module, event.node, node)
+    report(module, event.node, fix=fix, written=event.name.rpartition(".")[2], type=written)
+
+
+def make_type(module: Module, call: ast.AST, kind: ast.expr) -> Fix | None:
+    """Make a Variable of a type that is named by ``kind``, with the other arguments of a call."""
+    if not isinstance(call, ast.Call) or any(item.arg is None for item in call.keywords):
+        return None
+    source = module.source
+    if any(isinstance(item, ast.Starred) for item in call.args) or "#" in source.segment(call):
+        return None
+    values = [source.segment(item) for item in call.args]
+    values += [source.segment(item.value) for item in call.keywords if item.arg == "value"]
+    values += [source.segment(item) for item in call.keywords if item.arg not in {"type", "value"}]
+    text = f"{source.segment(kind)}({', '.join(values)})"
+    return Fix(f"Make a `{source.segment(kind)}`", (Edit(source.span(call), text),))
+
+
+WITH_METADATA = ("nnx.with_metadata", "class", *api.VARIABLES)
+"""What takes metadata of Variables."""
+
+
+@judges_calls(rules.DEPRECATED_SHARDING_METADATA, *WITH_METADATA)
+@judges_calls(rules.DEPRECATED_VARIABLE_HOOK, *WITH_METADATA)
+def deprecated_metadata(event: Called, report: Reporter) -> None:
+    if isinstance(event.callee, ClassVal) and not event.callee.cls.is_variable:
+        return
+    sharding = report.rule is rules.DEPRECATED_SHARDING_METADATA
+    names = versions.SHARDING_METADATA if sharding else versions.VARIABLE_HOOKS
+    module = event.frame.module
+    for keyword in event.node.keywords if isinstance(event.node, ast.Call) else ():
+        if keyword.arg in names:
+            start = module.source.span(keyword).start
+            edit = Edit(Span(start, start + len(keyword.arg)), "out_sharding")
+            fix = Fix("Call it `out_sharding`", (edit,)) if sharding else None
+            report(module, keyword, fix=fix, name=keyword.arg)

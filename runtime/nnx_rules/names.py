@@ -1,0 +1,147 @@
+"""Names that people look for in NNX because other libraries have them, with what NNX has instead.
+
+Each entry is a name that no version of NNX ever had. The value is a canonical name of the same signature or nearly so,
+or a sentence that says what to do.
+"""
+
+from __future__ import annotations
+
+FOREIGN: dict[str, str] = {
+    "Dense": "nnx.Linear",
+    "DenseGeneral": "nnx.LinearGeneral",
+    "ModuleList": "nnx.List",
+    "ModuleDict": "nnx.Dict",
+    "Parameter": "nnx.Param",
+    "ParameterList": "nnx.List",
+    "ParameterDict": "nnx.Dict",
+    "Embedding": "nnx.Embed",
+    "Identity": "nnx.identity",
+    "ReLU": "nnx.relu",
+    "GELU": "nnx.gelu",
+    "SiLU": "nnx.silu",
+    "Tanh": "nnx.tanh",
+    "Sigmoid": "nnx.sigmoid",
+    "Softmax": "nnx.softmax",
+    "Softplus": "nnx.softplus",
+    "ELU": "nnx.elu",
+    "LeakyReLU": "nnx.leaky_relu",
+    "Conv1d": "nnx.Conv",
+    "Conv2d": "nnx.Conv",
+    "Conv3d": "nnx.Conv",
+    "ConvTranspose1d": "nnx.ConvTranspose",
+    "ConvTranspose2d": "nnx.ConvTranspose",
+    "BatchNorm1d": "nnx.BatchNorm",
+    "BatchNorm2d": "nnx.BatchNorm",
+    "BatchNorm3d": "nnx.BatchNorm",
+    "InstanceNorm2d": "nnx.InstanceNorm",
+    "MaxPool": "nnx.max_pool",
+    "MaxPool2d": "nnx.max_pool",
+    "AvgPool": "nnx.avg_pool",
+    "AvgPool2d": "nnx.avg_pool",
+    "MultiheadAttention": "nnx.MultiHeadAttention",
+    "MultiHeadDotProductAttention": "nnx.MultiHeadAttention",
+    "SelfAttention": "nnx.MultiHeadAttention",
+    "LSTM": "nnx.RNN",
+    "GRU": "nnx.RNN",
+    "RngSequence": "nnx.Rngs",
+    "Rng": "nnx.Rngs",
+    "Flatten": "reshape the array: `x.reshape(x.shape[0], -1)`",
+    "compact": "make submodules in `__init__`",
+    "setup": "make submodules in `__init__`",
+    "filter_jit": "nnx.jit",
+    "filter_grad": "nnx.grad",
+    "filter_value_and_grad": "nnx.value_and_grad",
+    "filter_vmap": "nnx.vmap",
+    "no_grad": "differentiate only what you want to: `nnx.grad`",
+}
+"""The names and what stands for them."""
+
+SAME_USE: frozenset[str] = frozenset(
+    {
+        "DenseGeneral",
+        "Embedding",
+        "ModuleDict",
+        "ModuleList",
+        "Parameter",
+        "ParameterDict",
+        "ParameterList",
+        "filter_grad",
+        "filter_jit",
+        "filter_value_and_grad",
+    }
+    | {"Identity", "ReLU", "GELU", "SiLU", "Tanh", "Sigmoid", "MultiheadAttention", "Rng", "BatchNorm1d", "BatchNorm2d"}
+)
+"""Those that a program can replace by the name alone, or nearly."""
+
+ARGUMENTS: dict[str, str] = {
+    "bias": "use_bias",
+    "dim": "num_features",
+    "dropout": "dropout_rate",
+    "embedding_dim": "features",
+    "eps": "epsilon",
+    "features": "out_features",
+    "hidden_size": "hidden_features",
+    "in_channels": "in_features",
+    "in_dim": "in_features",
+    "input_size": "in_features",
+    "key": "rngs",
+    "n_heads": "num_heads",
+    "normalized_shape": "num_features",
+    "out_channels": "out_features",
+    "out_dim": "out_features",
+    "p": "rate",
+    "rng": "rngs",
+    "stride": "strides",
+}
+"""Arguments of layers in other libraries, with what layers of NNX call them."""
+
+_KNOWN = """
+    A Accuracy All Any ArrayRef Average BatchNorm BatchStat Bidirectional Cache Carry Conv ConvTranspose Data Dict
+    DiffState Dropout EMA EMPTY Einsum Ema Embed Everything FlatState ForkStates GRUCell GraphDef GraphNode GraphState
+    GroupNorm HashableMapping Initializer InstanceNorm Intermediate Jit LSTMCell LayerNorm Linear LinearGeneral List
+    LoRA LoRALinear LoRAParam M MergeContext Metric MetricState ModelAndOptimizer Module MultiHeadAttention
+    MultiMetric MutableArray NodeStates Not Nothing Object OfType OptArray OptState OptVariable OptimizedLSTMCell
+    Optimizer PARTITION_NAME PReLU Param PathContains Perturbation Pmap PureState Pytree RMSNorm RNN RNNCellBase
+    RefMap Remat RngCount RngKey RngState RngStream Rngs Scan Sequence Sequential Sharded SimpleCell SpectralNorm
+    SplitContext State StateAxes StateSharding Static TrainState TreeNode UpdateContext VarCollection Variable
+    VariableMetadata VariableState Vmap WeightNorm Welford WithTag abstract_with_sharding array_ref as_abstract
+    as_array_vars as_hijax_vars as_immutable_vars as_mutable_vars as_pure as_ref_vars average avg_pool bridge
+    cached_partial call capture celu check_pytree checkify checkpoint checkpoints clone combine_masks compat cond
+    config current_update_context custom_vjp data dataclass deprecations display dot_product_attention
+    dot_product_attention_weights elu errors eval_mode eval_shape extract field filter_state filterlib find_duplicates
+    flatlib flatten fori_loop fork fork_rngs freeze from_flat_state from_tree gelu get_abstract_model
+    get_named_sharding get_node_impl get_partition_spec glu grad graph graph_utils graphdef graphlib hard_sigmoid
+    hard_silu hard_swish hard_tanh has_data helpers identity ids initializers is_array_ref is_data is_data_type
+    is_mutable_array iter_children iter_graph iter_module_children iter_modules jit jit_partial jvp leaky_relu
+    log_sigmoid log_softmax logical_axis_rules logical_to_mesh logsumexp make_attention_mask make_causal_mask
+    make_jaxpr map map_state max_pool merge merge_context merge_state metrics min_pool module mutable nested_state nn
+    nnx.ArrayRef nnx.Bidirectional nnx.Carry nnx.Data nnx.Dict nnx.DiffState nnx.EMA nnx.EMPTY nnx.Empty nnx.FlatState
+    nnx.ForkStates nnx.GRUCell nnx.GraphNode nnx.Jit nnx.LSTMCell nnx.List nnx.ModelAndOptimizer nnx.MutableArray
+    nnx.OptimizedLSTMCell nnx.Perturbation nnx.Pmap nnx.Pytree nnx.RNN nnx.Remat nnx.RoPE nnx.Scan nnx.SimpleCell
+    nnx.StateAxes nnx.StateSharding nnx.Static nnx.TreeNode nnx.VariableState nnx.Vmap nnx.abstract_with_sharding
+    nnx.array_ref nnx.as_abstract nnx.as_array_vars nnx.as_hijax_vars nnx.as_immutable_vars nnx.as_mutable_vars
+    nnx.as_pure nnx.as_ref_vars nnx.cached_partial nnx.call nnx.capture nnx.check_pytree nnx.checkify nnx.compat
+    nnx.custom_vjp nnx.data nnx.dataclass nnx.dot_product_attention_with_rope nnx.eval_mode nnx.filter_state
+    nnx.find_duplicates nnx.flatten nnx.fori_loop nnx.fork nnx.fork_rngs nnx.freeze nnx.from_flat_state nnx.from_tree
+    nnx.get_abstract_model nnx.has_data nnx.is_array_ref nnx.is_data nnx.is_data_type nnx.iter_children
+    nnx.iter_module_children nnx.iter_modules nnx.jit_partial nnx.jvp nnx.make_jaxpr nnx.map nnx.map_state
+    nnx.merge_state nnx.mutable nnx.mutable_array nnx.prefix nnx.pure nnx.recursive_map nnx.register_data_type
+    nnx.register_variable_name_type_pair nnx.replace_by_pure_dict nnx.reseed nnx.restore_rngs nnx.set_graph_mode
+    nnx.set_graph_updates nnx.set_metadata nnx.set_mode nnx.set_mode_info nnx.shard_map nnx.split_rngs nnx.split_state
+    nnx.static nnx.switch nnx.tabulate nnx.to_arrays nnx.to_flat_state nnx.to_pure_dict nnx.to_refs nnx.to_tree
+    nnx.train_mode nnx.transform_metadata nnx.unflatten nnx.unpack nnx.use_eager_sharding nnx.use_hijax nnx.use_refs
+    nnx.using_hijax nnx.var_defaults nnx.variable_name_from_type nnx.variable_type_from_name nnx.variables nnx.vars_as
+    nnx.view nnx.view_info nnx.vjp nnx.while_loop nnx.with_attributes nnx.with_rngs nnx.with_sharding_constraint
+    nnx.with_vars object one_hot optimizer pmap pool pop prefix proxy_caller pure pytreelib recursive_map
+    register_data_type register_variable_name relu relu6 remat replace_by_pure_dict reprlib reseed restore_int_paths
+    restore_rngs rnglib scan selu set_graph_mode set_graph_updates set_metadata set_mode set_mode_info shard_map
+    sigmoid silu soft_sign softmax softplus split split_context split_rngs split_state spmd standardize state statelib
+    static summary swish switch tabulate tanh to_arrays to_flat_state to_pure_dict to_refs to_tree tracers train_mode
+    training transform_metadata transforms traversals unflatten unpack update update_context use_eager_sharding
+    use_hijax use_refs using_eager_sharding using_hijax value_and_grad var_defaults variable_name_from_type
+    variable_type_from_name variablelib variables vars_as view view_info visualization vjp vmap while_loop
+    with_attributes with_metadata with_partitioning with_rngs with_sharding_constraint with_vars wrappers
+"""
+
+KNOWN: frozenset[str] = frozenset(_KNOWN.split())
+"""The names of the top level that some version of NNX has or had, its submodules among them."""

@@ -1,0 +1,75 @@
+"""NNX46x: differentiation, and the arguments of functions that are traced."""
+
+from nnx_rules.registry import Fixable, Rule, Severity
+
+NOTHING_TO_TRAIN = Rule(
+    code="NNX460",
+    name="gradient-of-no-params",
+    summary="A module is differentiated that has no `nnx.Param`: the gradient is empty.",
+    message="`{transform}` differentiates the `nnx.Param`s of `{name}`, and {cls} has none: the gradient is empty",
+    help="make what is trained an `nnx.Param`, or say what to differentiate: `argnums=nnx.DiffState(0, {mend})`",
+    severity=Severity.WARNING,
+)
+JAX_GRAD_OF_STREAMS = Rule(
+    code="NNX461",
+    name="jax-grad-of-integers",
+    summary="A transform of JAX differentiates a whole module, random streams and counters included.",
+    message="`{transform}` differentiates all of `{name}`, and `{path}` is of integers",
+    help="use `{mend}`, which differentiates the `nnx.Param`s only",
+    fix=Fixable.UNSAFE,
+)
+GRADIENT_RESULTS = Rule(
+    code="NNX462",
+    name="gradient-results",
+    summary="What a differentiated function returns is unpacked into another structure than it has.",
+    message="`{transform}`{aux} returns {results}, and {count} names take them",
+    help="write `{mend} = ...`",
+    fix=Fixable.SAFE,
+)
+TUPLE_LOSS = Rule(
+    code="NNX463",
+    name="loss-is-tuple",
+    summary="A function is differentiated that returns a tuple, without `has_aux=True`.",
+    message="`{transform}` differentiates one number, and `{function}` returns {given}",
+    help="pass `has_aux=True` if the first element is the loss",
+    fix=Fixable.UNSAFE,
+)
+GRADIENT_AS_MODULE = Rule(
+    code="NNX464",
+    name="gradient-called",
+    summary="The result of `nnx.grad` is called like the module: it is a State.",
+    message="`{name}` is a State of gradients, and cannot be called",
+    help='read gradients by path: `{name}["kernel"][...]`, or apply them with `optimizer.update(model, {name})`',
+)
+TRACED_FLAG = Rule(
+    code="NNX465",
+    name="traced-condition",
+    summary="A traced function decides by a Python condition on an argument, which is a tracer there.",
+    message="`{name}` is an argument of a function under `{transform}`, so its value is not known to this condition",
+    help="make it static: `{mend}`",
+    fix=Fixable.SAFE,
+)
+DONATED_THEN_USED = Rule(
+    code="NNX467",
+    name="donated-then-used",
+    summary="An argument is used after its buffers were donated to a compiled function.",
+    message="`{name}` was donated to the call of `{function}`, and its arrays are gone",
+    help="use what the function returns, `{name} = {function}(...)`, or do not donate it",
+)
+REDUCE_AXES = Rule(
+    code="NNX468",
+    name="reduce-axes",
+    summary="`reduce_axes` is given, which nothing supports any more.",
+    message="`{transform}` has no `reduce_axes` any more",
+    help="sum over the axes inside of the function: `jax.lax.psum`",
+    fix=Fixable.SAFE,
+)
+TRACED_SIZE = Rule(
+    code="NNX469",
+    name="traced-size",
+    summary="An array of a traced object is used where Python needs an int.",
+    message="`{name}` is traced under `{transform}`, and `{function}` needs a Python int",
+    help="keep sizes as plain ints: a static attribute, or `nnx.static(...)`",
+)
+
+RULES = tuple(value for value in list(globals().values()) if isinstance(value, Rule))

@@ -1,0 +1,199 @@
+"""NNX83x: how modules are made and called."""
+
+from nnx_rules.registry import Fixable, Rule, Severity, Versions
+
+MISSING_SUPER_INIT = Rule(
+    code="NNX830",
+    name="missing-super-init",
+    summary="A constructor does not call the one of its base, which sets attributes that methods of the base read.",
+    message="`{cls}.__init__` does not call that of `{base}`, which sets `{path}`; `{method}` reads it",
+    help="call `super().__init__(...)` first",
+)
+LINEN_IDIOM = Rule(
+    code="NNX831",
+    name="linen-idiom",
+    summary="Something that works on Linen modules only is done with an NNX module.",
+    message="{problem}",
+    help="{mend}",
+)
+UNKNOWN_NAME = Rule(
+    code="NNX832",
+    name="unknown-name",
+    summary="NNX has no such name, and never had; another library calls something so.",
+    message="NNX has no `{name}`",
+    help="{mend}",
+    fix=Fixable.UNSAFE,
+)
+CREATED_IN_CALL = Rule(
+    code="NNX833",
+    name="module-created-in-call",
+    summary="A module makes a layer in its forward pass and drops it: new parameters in each call, never trained.",
+    message="`{path}` makes a new `{layer}` each time it runs: its parameters are no part of the model",
+    help="make it once: `self.{name} = {layer}(...)` in `__init__`",
+    severity=Severity.WARNING,
+)
+LAZY_ATTRIBUTE = Rule(
+    code="NNX834",
+    name="lazy-attribute",
+    summary="A module makes parameters or submodules the first time it is called.",
+    message="`{cls}.{path}` does not exist until the first call: an optimizer or a State made before that lacks it",
+    help="make it in `__init__`, from sizes that are given there",
+    severity=Severity.WARNING,
+)
+INITIALIZER = Rule(
+    code="NNX835",
+    name="initializer-misuse",
+    summary="An initializer is given or called in a form that it does not have.",
+    message="`{name}` {problem}",
+    help="{mend}",
+    fix=Fixable.SAFE,
+)
+NOT_CALLABLE = Rule(
+    code="NNX836",
+    name="module-not-callable",
+    summary="An instance is called whose class has no `__call__`.",
+    message="`{cls}` has no `__call__`, and `{name}` is called",
+    help="{mend}",
+    fix=Fixable.UNSAFE,
+)
+TRANSFORM_OVER_DESCRIPTOR = Rule(
+    code="NNX837",
+    name="transform-over-descriptor",
+    summary="A transform is applied above `staticmethod`, `classmethod` or `property`.",
+    message="`@{transform}` gets a {descriptor}, not a function",
+    help="put `@{descriptor}` on top of `@{transform}`",
+    fix=Fixable.SAFE,
+)
+
+LAYER_SIGNATURE = Rule(
+    code="NNX838",
+    name="layer-signature",
+    summary="A layer of the library is made without an argument that it requires, or with one of another library.",
+    message="`{cls}` {problem}",
+    help="{mend}",
+    fix=Fixable.UNSAFE,
+)
+
+# -- modes
+
+SET_VIEW = Rule(
+    code="NNX840",
+    name="set-view-contract",
+    summary="`set_view` does not keep to what `nnx.view` expects of it.",
+    message="`{cls}.set_view`: {problem}",
+    help="{mend}",
+    severity=Severity.WARNING,
+    versions=Versions(nnxkit=False, flax_since=(0, 12, 4)),
+)
+MODE_NOT_SWITCHED = Rule(
+    code="NNX841",
+    name="mode-flag-not-switched",
+    summary="`train()` or `eval()` is called on a module that keeps its mode in an attribute of another name.",
+    message="`{call}` sets `deterministic` and `use_running_average`, and leaves `{cls}.{path}` as it is",
+    help="call the attribute `deterministic`, or override `train` and `eval`",
+    severity=Severity.WARNING,
+)
+MODE_SET_TWICE = Rule(
+    code="NNX842",
+    name="mode-set-twice",
+    summary="`train()` or `eval()` is given what it sets itself.",
+    message="`{method}` sets `{name}` itself",
+    help="{mend}",
+    fix=Fixable.SAFE,
+)
+
+FLAG_NOT_FORWARDED = Rule(
+    code="NNX843",
+    name="flag-not-forwarded",
+    summary="A forward pass takes a flag, does nothing with it, and calls a layer that takes the same flag.",
+    message="`{cls}.{method}` takes `{name}` and does not use it, while `{layer}` takes one, too, and does not get it",
+    help="hand it on: `{layer}(..., {name}={name})`",
+    severity=Severity.WARNING,
+)
+
+# -- containers
+
+LIST_STATUS = Rule(
+    code="NNX850",
+    name="list-status-clash",
+    summary="Data comes to a place of an `nnx.List` that holds a plain value.",
+    message="`{name}` has a plain value at index {index}, and gets {value} there",
+    help="mark the plain value: `nnx.List([nnx.data({plain}), ...])`",
+    versions=Versions(nnxkit=False, flax_since=(0, 12, 0)),
+)
+LIST_DELETE = Rule(
+    code="NNX851",
+    name="list-delete-middle",
+    summary="An element is deleted from the middle of an `nnx.List`, which leaves another one behind twice.",
+    message="deleting from the middle of `{name}` leaves its last element in the model twice",
+    help="build a new list: `nnx.List([item for item in {name} if ...])`",
+    versions=Versions(nnxkit=False, flax_since=(0, 12, 0)),
+)
+LIST_UNSUPPORTED = Rule(
+    code="NNX852",
+    name="list-unsupported",
+    summary="An `nnx.List` is indexed or added in a way that it does not support.",
+    message="`{name}` is an `nnx.List`: {problem}",
+    help="{mend}",
+)
+LIST_COMPARISON = Rule(
+    code="NNX853",
+    name="list-comparison",
+    summary="Two objects of `nnx.List` are compared: any two are equal.",
+    message="`{name}` is an `nnx.List`, and any two of them are equal, whatever they hold",
+    help="compare the elements, `list(a) == list(b)`, or the objects, `a is b`",
+    severity=Severity.WARNING,
+    versions=Versions(nnxkit=False, flax_since=(0, 12, 0)),
+)
+DICT_KEYS = Rule(
+    code="NNX854",
+    name="dict-keys",
+    summary="A key of an `nnx.Dict` cannot be the name of an attribute, or hides a method.",
+    message="the key {key} of an `nnx.Dict` {problem}",
+    help="{mend}",
+    fix=Fixable.SAFE,
+)
+SEQUENTIAL = Rule(
+    code="NNX855",
+    name="sequential-misuse",
+    summary="`nnx.Sequential` has an element that cannot be called, or hands a keyword to a layer that lacks it.",
+    message="{problem}",
+    help="{mend}",
+)
+
+# -- the rest
+
+NOT_A_NODE = Rule(
+    code="NNX860",
+    name="iteration-over-non-node",
+    summary="The children of something are asked for that is no graph node.",
+    message="`{function}` needs an NNX object or a container, not {value}",
+    help="pass a module, a list or a dict",
+)
+IMMUTABLE_MAP = Rule(
+    code="NNX861",
+    name="recursive-map-of-tuple",
+    summary="`nnx.recursive_map` is to replace elements of a tuple.",
+    message="`nnx.recursive_map` cannot replace what is in a tuple",
+    help="use a list",
+    default=False,
+    versions=Versions(nnxkit=False),
+)
+MODE_FOR_ALL = Rule(
+    code="NNX862",
+    name="graph-mode-set-globally",
+    summary="The graph mode is changed for the whole program.",
+    message="`{name}` as a statement changes the mode for all that follows",
+    help="change it for a block: `with {name}(...):`",
+    severity=Severity.INFO,
+    default=False,
+)
+BRIDGE_UNBOUND = Rule(
+    code="NNX863",
+    name="bridge-unbound-use",
+    summary="A bridge module makes parameters outside of `setup` and compact methods.",
+    message="`self.{method}` in `{path}`: a bridge module makes parameters in `setup` or in a compact method only",
+    help="decorate the method with `bridge.compact`, or do it in `setup`",
+)
+
+RULES = tuple(value for value in list(globals().values()) if isinstance(value, Rule))

@@ -1,0 +1,134 @@
+"""When names of NNX came, when they went or were deprecated, and what takes their place.
+
+Versions are those of flax; a name that no table has was there when NNX moved to ``flax.nnx``, or is not known at all.
+nnxkit has what flax 0.12 has, and keeps some names that flax has dropped.
+
+Invariants: ``Removed.since`` is the first release without the name, ``ADDED`` the first with it. A name that came back
+(``nnx.List`` was gone from 0.10 to 0.11) has the release in which it came back for good.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from nnx_rules.registry import Version
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """A name that is gone: the first release without it, what to do instead, and whether nnxkit keeps it."""
+
+    since: Version
+    instead: str
+    nnxkit: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Deprecated:
+    """A name that warns: the first release that does, and the name that takes its place."""
+
+    since: Version
+    successor: str
+
+
+_REFS = "Variables take `ref=True`: `nnx.with_vars(model, ref=True)`"
+_MODES = "`model.train()`, `model.eval()` and `nnx.view(model, ...)` set modes"
+_HIJAX = "`nnx.with_vars(model, hijax=...)` makes Variables of that kind"
+_TRANSFORMS = "transform a function: `nnx.vmap(lambda model, x: model(x))`"
+
+
+def _removed(since: Version, instead: str, *names: str, nnxkit: bool = False) -> dict[str, Removed]:
+    return {f"nnx.{name}": Removed(since, instead, nnxkit) for name in names}
+
+
+REMOVED: dict[str, Removed] = {
+    **_removed((0, 12, 1), _REFS, "to_refs", "to_arrays", "array_ref", "ArrayRef", "is_array_ref", nnxkit=True),
+    **_removed((0, 12, 1), _REFS, "use_refs"),
+    **_removed((0, 11, 1), _REFS, "mutable", "freeze", "MutableArray", "mutable_array"),
+    **_removed((0, 12, 4), _MODES, "set_mode", "set_mode_info", "train_mode", "eval_mode"),
+    **_removed((0, 12, 3), _HIJAX, "use_hijax", "using_hijax", "as_hijax_vars", "as_ref_vars", "as_mutable_vars"),
+    **_removed((0, 12, 3), _HIJAX, "as_immutable_vars", "as_array_vars"),
+    **_removed((0, 12), "`nnx.is_data(value)` asks it of a value", "is_data_type"),
+    **_removed((0, 11, 2), "use `jax.lax.with_sharding_constraint`", "with_sharding_constraint"),
+    **_removed((0, 11), "`nnx.split_rngs` and `Rngs.fork` make streams for a map", "fork", "ForkStates"),
+    **_removed((0, 10, 6), _TRANSFORMS, "Jit", "Vmap", "Pmap", "Scan", "Remat"),
+    **_removed((0, 8, 4), "`nnx.Object` and `nnx.Module` are the base classes", "GraphNode", "TreeNode"),
+    **_removed((0, 10), "a `State` that is empty is `nnx.State({})`", "EMPTY", "Empty"),
+    **_removed((0, 10, 4), "`nnx.register_variable_name(name, type)` does it", "register_variable_name_type_pair"),
+}
+"""Names of the top level that are gone."""
+
+DEPRECATED: dict[str, Deprecated] = {
+    "nnx.pure": Deprecated((0, 12, 7), "as_pure"),
+    "nnx.vars_as": Deprecated((0, 12, 8), "with_vars"),
+    "nnx.abstract_with_sharding": Deprecated((0, 12, 7), "as_abstract"),
+    "nnx.VariableState": Deprecated((0, 11), "Variable"),
+}
+"""Names of the top level that warn, with their successors."""
+
+
+def _added(version: Version, names: str) -> dict[str, Version]:
+    return {f"nnx.{name}": version for name in names.split()}
+
+
+ADDED: dict[str, Version] = {
+    **_added((0, 9), "StateAxes DiffState Carry StateSharding split_rngs reseed restore_rngs call custom_vjp"),
+    **_added((0, 10), "RNN LSTMCell OptimizedLSTMCell GRUCell SimpleCell Bidirectional to_tree from_tree variables"),
+    **_added((0, 10, 1), "switch while_loop fori_loop"),
+    **_added((0, 10, 2), "checkify"),
+    **_added((0, 10, 3), "Perturbation tabulate variable_name_from_type variable_type_from_name"),
+    **_added((0, 10, 4), "cached_partial shard_map FlatState to_flat_state from_flat_state map_state filter_state"),
+    **_added((0, 10, 4), "split_state merge_state to_pure_dict replace_by_pure_dict"),
+    **_added((0, 11), "data register_data_type ModelAndOptimizer fork_rngs"),
+    **_added((0, 11, 1), "Pytree"),
+    **_added((0, 11, 2), "find_duplicates get_abstract_model"),
+    **_added((0, 12), "List Dict static Static Data is_data check_pytree flatten unflatten"),
+    **_added((0, 12, 1), "dataclass recursive_map iter_modules iter_children set_metadata use_eager_sharding"),
+    **_added((0, 12, 3), "var_defaults vars_as"),
+    **_added((0, 12, 4), "view view_info"),
+    **_added((0, 12, 5), "has_data jit_partial vjp jvp set_graph_mode"),
+    **_added((0, 12, 6), "capture map set_graph_updates compat with_attributes transform_metadata"),
+    **_added((0, 12, 7), "prefix unpack with_rngs as_pure as_abstract make_jaxpr iter_module_children"),
+    **_added((0, 12, 8), "EMA with_vars"),
+    **_added((0, 12, 12), "RoPE dot_product_attention_with_rope"),
+}
+"""The release in which a name of the top level came."""
+
+ADDED_METHODS: dict[str, Version] = {
+    "get_value": (0, 12, 1),
+    "set_value": (0, 12, 1),
+}
+"""The release in which a method of Variables came."""
+
+STATE_METHODS: dict[str, str] = {
+    "flat_state": "to_flat_state",
+    "from_flat_path": "from_flat_state",
+    "to_pure_dict": "to_pure_dict",
+    "replace_by_pure_dict": "replace_by_pure_dict",
+    "split": "split_state",
+    "filter": "filter_state",
+    "merge": "merge_state",
+    "map": "map_state",
+}
+"""Deprecated methods of a State, and the functions that take their places with the State as an argument."""
+
+MODULE_METHODS: dict[str, str] = {"iter_modules": "iter_modules", "iter_children": "iter_module_children"}
+"""Deprecated methods of a Module, and the functions that take their places."""
+
+VARIABLE_HOOKS: frozenset[str] = frozenset(
+    {"on_get_value", "on_set_value", "on_create_value", "on_add_axis", "on_remove_axis"}
+)
+"""Metadata of Variables that was called when something happens to them."""
+
+SHARDING_METADATA: frozenset[str] = frozenset({"sharding", "sharding_names"})
+"""Earlier names of the metadata ``out_sharding``."""
+
+CELL_ARGUMENTS: frozenset[str] = frozenset({"keep_rngs", "carry_init"})
+"""Arguments of the constructors of recurrent cells that belong to the call by now."""
+
+
+def spelled(version: Version) -> str:
+    """A version as it is written: ``0.12.1``."""
+    return ".".join(map(str, (*version, 0)[:3])) if len(version) < 3 else ".".join(map(str, version))
