@@ -5,6 +5,9 @@ the same names again under the paths that NNX code imports them from. Public cla
 of ``nnxkit``, so pickles of them do not depend on where they are defined.
 """
 
+from importlib import import_module as _import_module
+from types import ModuleType as _ModuleType
+
 try:
     import jax as _jax  # noqa: F401
 except ImportError as _error:
@@ -18,12 +21,15 @@ from nnx_rules.filters import Nothing as Nothing
 from nnx_rules.filters import OfType as OfType
 from nnx_rules.filters import PathContains as PathContains
 from nnx_rules.filters import WithTag as WithTag
+from nnxkit import checkpoints as checkpoints
 from nnxkit import compat as compat
 from nnxkit import errors as errors
+from nnxkit import extract as extract
 from nnxkit import filterlib as filterlib
 from nnxkit import graph as graph
 from nnxkit import graphlib as graphlib
 from nnxkit import helpers as helpers
+from nnxkit import ids as ids
 from nnxkit import initializers as initializers
 from nnxkit import metrics as metrics
 from nnxkit import module as module
@@ -34,7 +40,11 @@ from nnxkit import pytreelib as pytreelib
 from nnxkit import rnglib as rnglib
 from nnxkit import spmd as spmd
 from nnxkit import statelib as statelib
+from nnxkit import summary as summary
+from nnxkit import tracers as tracers
 from nnxkit import training as training
+from nnxkit import transforms as transforms
+from nnxkit import traversals as traversals
 from nnxkit import variablelib as variablelib
 from nnxkit._annotations import Data as Data
 from nnxkit._annotations import Static as Static
@@ -50,6 +60,8 @@ from nnxkit._facts import is_data as is_data
 from nnxkit._graph import GraphDef as GraphDef
 from nnxkit._graph import GraphState as GraphState
 from nnxkit._graph import MergeContext as MergeContext
+from nnxkit._graph import NodeStates as NodeStates
+from nnxkit._graph import PureState as PureState
 from nnxkit._graph import SplitContext as SplitContext
 from nnxkit._graph import UpdateContext as UpdateContext
 from nnxkit._graph import as_pure as as_pure
@@ -59,6 +71,7 @@ from nnxkit._graph import config as config
 from nnxkit._graph import current_update_context as current_update_context
 from nnxkit._graph import find_duplicates as find_duplicates
 from nnxkit._graph import flatten as flatten
+from nnxkit._graph import from_tree as from_tree
 from nnxkit._graph import graphdef as graphdef
 from nnxkit._graph import iter_children as iter_children
 from nnxkit._graph import iter_graph as iter_graph
@@ -76,6 +89,7 @@ from nnxkit._graph import split_context as split_context
 from nnxkit._graph import state as state
 from nnxkit._graph import to_arrays as to_arrays
 from nnxkit._graph import to_refs as to_refs
+from nnxkit._graph import to_tree as to_tree
 from nnxkit._graph import unflatten as unflatten
 from nnxkit._graph import unpack as unpack
 from nnxkit._graph import update as update
@@ -142,6 +156,8 @@ from nnxkit._transforms import value_and_grad as value_and_grad
 from nnxkit._transforms import vjp as vjp
 from nnxkit._transforms import vmap as vmap
 from nnxkit._transforms import while_loop as while_loop
+from nnxkit._typevars import A as A
+from nnxkit._typevars import M as M
 from nnxkit._variable import Variable as Variable
 from nnxkit._variable import VariableMetadata as VariableMetadata
 from nnxkit._variable import with_metadata as with_metadata
@@ -218,6 +234,8 @@ from nnxkit.nn.recurrent import RNNCellBase as RNNCellBase
 from nnxkit.nn.recurrent import SimpleCell as SimpleCell
 from nnxkit.nn.reparametrization import SpectralNorm as SpectralNorm
 from nnxkit.nn.reparametrization import WeightNorm as WeightNorm
+from nnxkit.nn.rotary import RoPE as RoPE
+from nnxkit.nn.rotary import dot_product_attention_with_rope as dot_product_attention_with_rope
 from nnxkit.nn.sequences import RNN as RNN
 from nnxkit.nn.sequences import Bidirectional as Bidirectional
 from nnxkit.nn.stochastic import Dropout as Dropout
@@ -228,6 +246,8 @@ from nnxkit.spmd import get_named_sharding as get_named_sharding
 from nnxkit.spmd import get_partition_spec as get_partition_spec
 from nnxkit.spmd import logical_axis_rules as logical_axis_rules
 from nnxkit.spmd import with_partitioning as with_partitioning
+from nnxkit.summary import progress as progress
+from nnxkit.summary import tabulate as tabulate
 from nnxkit.training.ema import EMA as EMA
 from nnxkit.training.metrics import Metric as Metric
 from nnxkit.training.metrics import MultiMetric as MultiMetric
@@ -237,6 +257,14 @@ from nnxkit.training.optimizer import Optimizer as Optimizer
 from nnxkit.training.optimizer import OptState as OptState
 from nnxkit.training.optimizer import OptVariable as OptVariable
 from nnxkit.training.train_state import TrainState as TrainState
+
+
+def __getattr__(name: str) -> _ModuleType:
+    """``nnx.bridge`` needs flax, so it is imported when it is first used."""
+    if name in ("bridge", "wrappers"):
+        return _import_module("nnxkit.bridge")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 for _public in list(vars().values()):
     if isinstance(_public, type) and _public.__module__.partition(".")[0] == __name__:

@@ -139,6 +139,11 @@ class List(Module, MutableSequence[T]):
             name = type(self).__name__
             return block(f"{name}([", map(represent, self), "])") if entered else f"{name}(...)"
 
+    def __treescope_repr__(self, path: Any, subtree_renderer: Any) -> Any:
+        from nnxkit._treescope import render_sequence
+
+        return render_sequence(self, path, subtree_renderer)
+
 
 class Dict(Module, MutableMapping[str, T]):
     """A dict with string keys that is a module itself; an item is also an attribute.

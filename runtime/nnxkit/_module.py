@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import difflib
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from nnx_rules.errors import NNXError
 
+A = TypeVar("A")
 _Path = tuple[Any, ...]
 
 
@@ -172,8 +173,20 @@ def unknown_attributes(node: Any, names: list[str], known: Any) -> NNXError:
     close = [near for name in names for near in difflib.get_close_matches(name, present, n=1)]
     mend = f"did you mean `{close[0]}`?" if close else "set an attribute that a module has"
     return rules.UNKNOWN_MODE_ATTRIBUTE.error(
-        cls=type(node).__name__, names=", ".join(f"`{name}`" for name in names), mend=mend
+        cls=type(node).__name__, names=", ".join(f"`{name}`" for name in names), quoted=names, mend=mend
     )
+
+
+def first_from(*args: A | None, error_msg: str) -> A:
+    """The first argument that is not ``None``: what a call says, else what the constructor said.
+
+    Raises:
+        ValueError: all are ``None``.
+    """
+    for arg in args:
+        if arg is not None:
+            return arg
+    raise ValueError(error_msg)
 
 
 def iter_modules(module: Any, /, *, graph: bool | None = None) -> Iterator[tuple[_Path, Module]]:

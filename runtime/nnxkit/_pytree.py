@@ -76,11 +76,13 @@ def _place() -> Place:
 class PytreeMeta(ABCMeta):
     """Metaclass of Pytrees: checks an instance when its construction ends."""
 
-    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        node = super().__call__(*args, **kwargs)
-        if isinstance(node, cls):
-            _finish_construction(node)
-        return node
+    if not TYPE_CHECKING:  # To type checkers construction is what ``__init__`` says.
+
+        def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+            node = super().__call__(*args, **kwargs)
+            if isinstance(node, cls):
+                _finish_construction(node)
+            return node
 
 
 def _status_error(

@@ -47,6 +47,11 @@ def count_as(cls: type, base: type) -> None:
     _counted_as[cls] = base
 
 
+def counted_as(cls: type) -> type:
+    """The type as which Variables of a type are counted."""
+    return _counted_as.get(cls, cls)
+
+
 def block(opening: str, entries: Iterable[str], closing: str) -> str:
     """One entry a line between ``opening`` and ``closing``.
 
@@ -147,8 +152,8 @@ def _variable(variable: Variable[Any], seen: set[int] | None) -> str:
         for name, item in variable.get_metadata().items()
         if not variable.is_default(name, item)
     )
-    size, count = _measure(value)
-    return block(f"{type(variable).__name__}(" + (f" # {_amount(count, size)}" if count else ""), entries, ")")
+    size, count = measure(value)
+    return block(f"{type(variable).__name__}(" + (f" # {amount(count, size)}" if count else ""), entries, ")")
 
 
 def represent_pytree(node: Pytree) -> str:
@@ -174,7 +179,7 @@ def _pytree(node: Pytree, seen: set[int]) -> str:
         return block(f"{name}(" + (f" # {statistics}" if statistics else ""), entries, ")")
 
 
-def _measure(value: Any) -> tuple[int, int]:
+def measure(value: Any) -> tuple[int, int]:
     """Bytes and elements of the arrays in a value."""
     size = count = 0
     for leaf in jax.tree.leaves(
@@ -186,7 +191,8 @@ def _measure(value: Any) -> tuple[int, int]:
     return size, count
 
 
-def _amount(count: int, size: int) -> str:
+def amount(count: int, size: int) -> str:
+    """``9 (36 B)``."""
     return f"{count:,} ({_bytes(size)})"
 
 
@@ -197,18 +203,28 @@ def _bytes(size: int) -> str:
     return f"{size:,} B"
 
 
-def _statistics(node: Pytree) -> str:
+def held_by(node: Any) -> dict[type, tuple[int, int]]:
+    """Elements and bytes of the Variables below a node, by their type, in the order in which they are flattened."""
     totals: dict[type, tuple[int, int]] = {}
     for variable in _variables(node, set()):
-        size, count = _measure(variable.get_raw_value())
+        size, count = measure(variable.get_raw_value())
         if count:
-            cls = _counted_as.get(type(variable), type(variable))
-            old_size, old_count = totals.get(cls, (0, 0))
-            totals[cls] = (old_size + size, old_count + count)
-    parts = [f"{cls.__name__}: {_amount(count, size)}" for cls, (size, count) in totals.items()]
+            cls = counted_as(type(variable))
+            old_count, old_size = totals.get(cls, (0, 0))
+            totals[cls] = (old_count + count, old_size + size)
+    return totals
+
+
+def sum_of(totals: Mapping[type, tuple[int, int]]) -> tuple[int, int]:
+    """Elements and bytes of all types."""
+    return sum(count for count, _ in totals.values()), sum(size for _, size in totals.values())
+
+
+def _statistics(node: Pytree) -> str:
+    totals = held_by(node)
+    parts = [f"{cls.__name__}: {amount(*held)}" for cls, held in totals.items()]
     if len(parts) > 1:
-        sizes, counts = zip(*totals.values(), strict=True)
-        parts.append(f"Total: {_amount(sum(counts), sum(sizes))}")
+        parts.append(f"Total: {amount(*sum_of(totals))}")
     return ", ".join(parts)
 
 

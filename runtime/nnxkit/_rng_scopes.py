@@ -2,8 +2,8 @@
 
 ``split_rngs`` and ``fork_rngs`` change the streams below a node in place and give them back at the end of a
 ``with`` block or of a decorated function; ``with_rngs`` leaves the node alone and returns a copy that shares all
-other Variables. Either way the new keys come from one draw of each stream that is affected, and the parent's count
-keeps that draw.
+other Variables, and so do the first two where transforms do without graph updates. Either way the new keys come from
+one draw of each stream that is affected, and the parent's count keeps that draw.
 """
 
 from __future__ import annotations
@@ -11,16 +11,19 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, TypeVar, overload
 
 import jax
 import jax.numpy as jnp
 
-from nnx_rules.filters import to_predicate
+from nnx_rules.filters import Filter, to_predicate
 from nnx_rules.rules import rngs as rng_rules
-from nnxkit._graph import clone, iter_graph
+from nnxkit._graph import clone, iter_graph, set_graph_updates
+from nnxkit._graph._modes import is_graph_mode
 from nnxkit._rngs import Counts, RngCount, RngKey, RngStream, SplitPattern
 
+F = TypeVar("F", bound=Callable[..., Any])
+Node = TypeVar("Node")
 _MISSING: Any = dataclasses.MISSING
 
 MakeKeys = Callable[[jax.Array], jax.Array]
@@ -40,7 +43,7 @@ class SplitBackups(Iterable[StreamBackup]):
     """What ``restore_rngs`` needs; as a context manager it restores at the end of the block."""
 
     def __init__(self, backups: Iterable[StreamBackup]) -> None:
-        self.backups = list(backups)
+        self.backups: list[StreamBackup] = list(backups)
 
     def __iter__(self) -> Iterator[StreamBackup]:
         return iter(self.backups)
@@ -112,6 +115,26 @@ def _scoped(rekey: Callable[[Any], SplitBackups]) -> Callable[[Callable[..., Any
     return decorate
 
 
+@overload
+def split_rngs(
+    node: Any,
+    /,
+    *,
+    splits: Counts,
+    only: Filter = ...,
+    squeeze: bool = False,
+    graph: bool | None = None,
+    graph_updates: bool | None = None,
+) -> SplitBackups: ...
+@overload
+def split_rngs(
+    *,
+    splits: Counts,
+    only: Filter = ...,
+    squeeze: bool = False,
+    graph: bool | None = None,
+    graph_updates: bool | None = None,
+) -> Callable[[F], F]: ...
 def split_rngs(
     node: Any = _MISSING,
     /,
@@ -130,10 +153,11 @@ def split_rngs(
         only: filter for the streams.
         squeeze: with ``splits=1``, leave a single key instead of an array of one.
         graph: graph or tree mode; ``None`` for the configured one.
-        graph_updates: accepted for code that sets the mode of transforms here.
+        graph_updates: whether the streams change in place, as they do with graph updates in graph mode, or a copy
+            of the node is returned; ``None`` for the configured one.
 
     Returns:
-        Backups for ``restore_rngs``, which are also a context manager.
+        Backups for ``restore_rngs``, which are also a context manager; or the copy.
 
     Raises:
         ValueError: ``squeeze`` with another number of splits.
@@ -152,11 +176,22 @@ def split_rngs(
         raise ValueError("squeeze=True needs splits=1")
     split = _splitter(splits)
     rules: dict[Any, MakeKeys] = {only: (lambda key: split(key)[0]) if squeeze else split}
-    if node is _MISSING:
-        return _scoped(lambda arguments: _rekey(arguments, rules, graph))
-    return _rekey(node, rules, graph)
+    return _in_place_or_copy(node, rules, graph, graph_updates)
 
 
+@overload
+def fork_rngs(
+    node: Any,
+    /,
+    *,
+    split: SplitPattern | None = None,
+    graph: bool | None = None,
+    graph_updates: bool | None = None,
+) -> SplitBackups: ...
+@overload
+def fork_rngs(
+    *, split: SplitPattern | None = None, graph: bool | None = None, graph_updates: bool | None = None
+) -> Callable[[F], F]: ...
 def fork_rngs(
     node: Any = _MISSING,
     /,
@@ -170,18 +205,38 @@ def fork_rngs(
     With ``split`` they are split instead: all of them, or those that a filter of the mapping takes.
 
     Returns:
-        Backups for ``restore_rngs``, which are also a context manager.
+        Backups for ``restore_rngs``, which are also a context manager; or the copy.
 
     Raises:
         RngArgumentError: a stream is split already.
         TraceContextError: a stream belongs to another trace level.
     """
     rules = {literal: _splitter(counts) for literal, counts in _by_filter(split).items()} if split else {...: _same}
-    if node is _MISSING:
-        return _scoped(lambda arguments: _rekey(arguments, rules, graph))
-    return _rekey(node, rules, graph)
+    return _in_place_or_copy(node, rules, graph, graph_updates)
 
 
+@overload
+def with_rngs(
+    node: Node,
+    /,
+    *,
+    split: SplitPattern | None = None,
+    fork: Filter | None = None,
+    broadcast: SplitPattern | None = None,
+    only: Filter = True,
+    graph: bool | None = None,
+    graph_updates: bool | None = None,
+) -> Node: ...
+@overload
+def with_rngs(
+    *,
+    split: SplitPattern | None = None,
+    fork: Filter | None = None,
+    broadcast: SplitPattern | None = None,
+    only: Filter = True,
+    graph: bool | None = None,
+    graph_updates: bool | None = None,
+) -> Callable[[F], F]: ...
 def with_rngs(
     node: Any = _MISSING,
     /,
@@ -218,18 +273,33 @@ def with_rngs(
         ("broadcast", {literal: _broadcaster(counts) for literal, counts in _by_filter(broadcast).items()}),
         ("fork", {} if fork is None else {fork: _same}),
     ]
+    return _copy(node, arguments, only, graph)
+
+
+def _copy(node: Any, arguments: list[tuple[str, Mapping[Any, MakeKeys]]], only: Any, graph: bool | None) -> Any:
+    """A copy of ``node`` with other streams; without ``node`` a decorator."""
+    if node is not _MISSING:
+        return _replaced(node, arguments, only, graph)
+
+    def decorate(f: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(f)
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            args, kwargs = _replaced((args, kwargs), arguments, only, graph)
+            return f(*args, **kwargs)
+
+        return wrapper
+
+    return decorate
+
+
+def _in_place_or_copy(node: Any, rules: Mapping[Any, MakeKeys], graph: bool | None, graph_updates: bool | None) -> Any:
+    """New keys in place, or in a copy where transforms do not propagate changes of structure."""
+    updates = set_graph_updates.current_value() if graph_updates is None else graph_updates
+    if not (is_graph_mode(graph) and updates):
+        return _copy(node, [("split", rules)], True, graph)
     if node is _MISSING:
-
-        def decorate(f: Callable[..., Any]) -> Callable[..., Any]:
-            @functools.wraps(f)
-            def wrapper(*args: Any, **kwargs: Any) -> Any:
-                args, kwargs = _replaced((args, kwargs), arguments, only, graph)
-                return f(*args, **kwargs)
-
-            return wrapper
-
-        return decorate
-    return _replaced(node, arguments, only, graph)
+        return _scoped(lambda arguments: _rekey(arguments, rules, graph))
+    return _rekey(node, rules, graph)
 
 
 def _replaced(node: Any, arguments: list[tuple[str, Mapping[Any, MakeKeys]]], only: Any, graph: bool | None) -> Any:

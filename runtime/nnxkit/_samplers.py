@@ -24,7 +24,19 @@ class KeylessInitializer(Protocol):
     def __call__(self, shape: Any, dtype: Any = ..., out_sharding: Any = None) -> jax.Array: ...
 
 
-def _sampler(sample: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[Samplers, P], R]:
+class Sampler(Protocol):
+    """What type checkers see of a sampler: the methods differ in their arguments, which JAX may change."""
+
+    def __get__(self, instance: Any, owner: Any, /) -> Callable[..., jax.Array]: ...
+
+
+class InitializerFactory(Protocol):
+    """The same for an initializer factory."""
+
+    def __get__(self, instance: Any, owner: Any, /) -> Callable[..., KeylessInitializer]: ...
+
+
+def _sampler(sample: Callable[Concatenate[Any, P], R]) -> Any:
     def method(self: Samplers, /, *args: P.args, **kwargs: P.kwargs) -> R:
         return sample(self._next_key(), *args, **kwargs)
 
@@ -33,7 +45,7 @@ def _sampler(sample: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[S
     return method
 
 
-def _initializer(factory: Callable[P, Any]) -> Callable[Concatenate[Samplers, P], KeylessInitializer]:
+def _initializer(factory: Callable[P, Any]) -> Any:
     def method(self: Samplers, /, *args: P.args, **kwargs: P.kwargs) -> KeylessInitializer:
         initialize = factory(*args, **kwargs)
 
@@ -56,54 +68,54 @@ class Samplers:
     def _next_key(self) -> jax.Array:
         raise NotImplementedError
 
-    ball = _sampler(jax.random.ball)
-    bernoulli = _sampler(jax.random.bernoulli)
-    beta = _sampler(jax.random.beta)
-    binomial = _sampler(jax.random.binomial)
-    bits = _sampler(jax.random.bits)
-    categorical = _sampler(jax.random.categorical)
-    cauchy = _sampler(jax.random.cauchy)
-    chisquare = _sampler(jax.random.chisquare)
-    choice = _sampler(jax.random.choice)
-    dirichlet = _sampler(jax.random.dirichlet)
-    double_sided_maxwell = _sampler(jax.random.double_sided_maxwell)
-    exponential = _sampler(jax.random.exponential)
-    f = _sampler(jax.random.f)
-    gamma = _sampler(jax.random.gamma)
-    generalized_normal = _sampler(jax.random.generalized_normal)
-    geometric = _sampler(jax.random.geometric)
-    gumbel = _sampler(jax.random.gumbel)
-    laplace = _sampler(jax.random.laplace)
-    loggamma = _sampler(jax.random.loggamma)
-    logistic = _sampler(jax.random.logistic)
-    lognormal = _sampler(jax.random.lognormal)
-    maxwell = _sampler(jax.random.maxwell)
-    multinomial = _sampler(jax.random.multinomial)
-    multivariate_normal = _sampler(jax.random.multivariate_normal)
-    normal = _sampler(jax.random.normal)
-    orthogonal = _sampler(jax.random.orthogonal)
-    pareto = _sampler(jax.random.pareto)
-    permutation = _sampler(jax.random.permutation)
-    poisson = _sampler(jax.random.poisson)
-    rademacher = _sampler(jax.random.rademacher)
-    randint = _sampler(jax.random.randint)
-    rayleigh = _sampler(jax.random.rayleigh)
-    t = _sampler(jax.random.t)
-    triangular = _sampler(jax.random.triangular)
-    truncated_normal = _sampler(jax.random.truncated_normal)
-    uniform = _sampler(jax.random.uniform)
-    wald = _sampler(jax.random.wald)
-    weibull_min = _sampler(jax.random.weibull_min)
+    ball: Sampler = _sampler(jax.random.ball)
+    bernoulli: Sampler = _sampler(jax.random.bernoulli)
+    beta: Sampler = _sampler(jax.random.beta)
+    binomial: Sampler = _sampler(jax.random.binomial)
+    bits: Sampler = _sampler(jax.random.bits)
+    categorical: Sampler = _sampler(jax.random.categorical)
+    cauchy: Sampler = _sampler(jax.random.cauchy)
+    chisquare: Sampler = _sampler(jax.random.chisquare)
+    choice: Sampler = _sampler(jax.random.choice)
+    dirichlet: Sampler = _sampler(jax.random.dirichlet)
+    double_sided_maxwell: Sampler = _sampler(jax.random.double_sided_maxwell)
+    exponential: Sampler = _sampler(jax.random.exponential)
+    f: Sampler = _sampler(jax.random.f)
+    gamma: Sampler = _sampler(jax.random.gamma)
+    generalized_normal: Sampler = _sampler(jax.random.generalized_normal)
+    geometric: Sampler = _sampler(jax.random.geometric)
+    gumbel: Sampler = _sampler(jax.random.gumbel)
+    laplace: Sampler = _sampler(jax.random.laplace)
+    loggamma: Sampler = _sampler(jax.random.loggamma)
+    logistic: Sampler = _sampler(jax.random.logistic)
+    lognormal: Sampler = _sampler(jax.random.lognormal)
+    maxwell: Sampler = _sampler(jax.random.maxwell)
+    multinomial: Sampler = _sampler(jax.random.multinomial)
+    multivariate_normal: Sampler = _sampler(jax.random.multivariate_normal)
+    normal: Sampler = _sampler(jax.random.normal)
+    orthogonal: Sampler = _sampler(jax.random.orthogonal)
+    pareto: Sampler = _sampler(jax.random.pareto)
+    permutation: Sampler = _sampler(jax.random.permutation)
+    poisson: Sampler = _sampler(jax.random.poisson)
+    rademacher: Sampler = _sampler(jax.random.rademacher)
+    randint: Sampler = _sampler(jax.random.randint)
+    rayleigh: Sampler = _sampler(jax.random.rayleigh)
+    t: Sampler = _sampler(jax.random.t)
+    triangular: Sampler = _sampler(jax.random.triangular)
+    truncated_normal: Sampler = _sampler(jax.random.truncated_normal)
+    uniform: Sampler = _sampler(jax.random.uniform)
+    wald: Sampler = _sampler(jax.random.wald)
+    weibull_min: Sampler = _sampler(jax.random.weibull_min)
 
-    delta_orthogonal = _initializer(initializers.delta_orthogonal)
-    glorot_normal = _initializer(initializers.glorot_normal)
-    glorot_uniform = _initializer(initializers.glorot_uniform)
-    he_normal = _initializer(initializers.he_normal)
-    he_uniform = _initializer(initializers.he_uniform)
-    kaiming_normal = _initializer(initializers.kaiming_normal)
-    kaiming_uniform = _initializer(initializers.kaiming_uniform)
-    lecun_normal = _initializer(initializers.lecun_normal)
-    lecun_uniform = _initializer(initializers.lecun_uniform)
-    variance_scaling = _initializer(initializers.variance_scaling)
-    xavier_normal = _initializer(initializers.xavier_normal)
-    xavier_uniform = _initializer(initializers.xavier_uniform)
+    delta_orthogonal: InitializerFactory = _initializer(initializers.delta_orthogonal)
+    glorot_normal: InitializerFactory = _initializer(initializers.glorot_normal)
+    glorot_uniform: InitializerFactory = _initializer(initializers.glorot_uniform)
+    he_normal: InitializerFactory = _initializer(initializers.he_normal)
+    he_uniform: InitializerFactory = _initializer(initializers.he_uniform)
+    kaiming_normal: InitializerFactory = _initializer(initializers.kaiming_normal)
+    kaiming_uniform: InitializerFactory = _initializer(initializers.kaiming_uniform)
+    lecun_normal: InitializerFactory = _initializer(initializers.lecun_normal)
+    lecun_uniform: InitializerFactory = _initializer(initializers.lecun_uniform)
+    variance_scaling: InitializerFactory = _initializer(initializers.variance_scaling)
+    xavier_normal: InitializerFactory = _initializer(initializers.xavier_normal)
+    xavier_uniform: InitializerFactory = _initializer(initializers.xavier_uniform)

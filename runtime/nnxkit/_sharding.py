@@ -3,8 +3,9 @@
 Invariants
 
 - A name without a rule is the name of a mesh axis.
-- Rules are those of the Variable (metadata ``sharding_rules``), else those of the innermost `logical_axis_rules` of
-  this thread.
+- Rules are those of the Variable (metadata ``sharding_rules``), and after them those of the innermost
+  `logical_axis_rules` of this thread.
+- A sharding or a layout in the place of names says everything itself.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import jax
+from jax.experimental.layout import Format
 
 from nnx_rules.rules import modules as rules
 
@@ -57,12 +59,15 @@ def logical_axis_rules(rules: AxisRules) -> Iterator[None]:
 
 def spec_of(metadata: Mapping[str, Any]) -> jax.sharding.PartitionSpec | None:
     """The mesh axes that the metadata of a Variable names; ``None`` if it says nothing about sharding."""
-    names = metadata.get("out_sharding")
+    names: Any = metadata.get("out_sharding")
+    if isinstance(names, Format):
+        names = names.sharding
     if names is None:
         return None
     if isinstance(names, jax.sharding.Sharding):
         return names.spec if isinstance(names, jax.sharding.NamedSharding) else None
-    translated = dict(reversed(metadata.get("sharding_rules") or _current.rules))  # the first rule of a name counts
+    axis_rules = (*(metadata.get("sharding_rules") or ()), *_current.rules)
+    translated = dict(reversed(axis_rules))  # the first rule of a name counts
     return partition_spec(*[_translate(name, translated) for name in names])
 
 
@@ -91,6 +96,9 @@ def place(cls: type, value: Any, metadata: Mapping[str, Any]) -> Any:
     Raises:
         VariableError: there is no mesh.
     """
+    given = metadata.get("out_sharding")
+    if isinstance(given, Format | jax.sharding.Sharding):
+        return jax.device_put(value, given)
     spec, mesh = spec_of(metadata), mesh_of(metadata)
     if mesh is None:
         raise rules.SHARDING_WITHOUT_MESH.error(cls=cls.__name__, sharding=spec)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from jax.extend.core import get_opaque_trace_state
 
@@ -40,7 +40,7 @@ class TraceState:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, TraceState) and bool(self.jax_trace == other.jax_trace)
 
-    __hash__ = None  # type: ignore[assignment] # the states of JAX have none
+    __hash__: ClassVar[None] = None  # type: ignore[assignment] # the states of JAX have none
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(jax_trace={self.jax_trace!r})"

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import treescope.repr_lib  # type: ignore[import-untyped, import-not-found, unused-ignore]
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from nnxkit._pytree import Pytree
     from nnxkit._variable import Variable
 
@@ -29,3 +31,17 @@ def render_variable(variable: Variable[Any], path: Any, subtree_renderer: Any) -
     metadata = {name: value for name, value in variable.get_metadata().items() if not variable.is_default(name, value)}
     shown = {"value": variable.get_raw_value(), **metadata}
     return _render(type(variable), shown, path, subtree_renderer)
+
+
+def render_mapping(value: Mapping[Any, Any], items: Mapping[Any, Any], path: Any, subtree_renderer: Any) -> Any:
+    """The items, as those of a dictionary."""
+    return treescope.repr_lib.render_dictionary_wrapper(
+        object_type=type(value), wrapped_dict=dict(items), path=path, subtree_renderer=subtree_renderer
+    )
+
+
+def render_sequence(value: Sequence[Any], path: Any, subtree_renderer: Any) -> Any:
+    """The elements, as those of a list."""
+    return treescope.repr_lib.render_list_wrapper(
+        object_type=type(value), wrapped_sequence=list(value), path=path, subtree_renderer=subtree_renderer
+    )

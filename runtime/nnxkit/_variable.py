@@ -18,7 +18,7 @@ import functools
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from types import EllipsisType
-from typing import Any, ClassVar, Generic, Self, TypeVar, overload
+from typing import Any, ClassVar, Generic, ParamSpec, Self, TypeVar, overload
 
 import jax
 import numpy as np
@@ -31,10 +31,11 @@ from nnxkit._facts import facts_of, register_kind
 from nnxkit._repr import represent_variable
 from nnxkit._sharding import partition_spec, place
 from nnxkit._trace import TraceState, mutation_error
-from nnxkit._variable_defaults import VarDefaults, current_defaults
+from nnxkit._variable_defaults import Defaults, current_defaults
 from nnxkit._variable_ops import VariableOperators
 
 A = TypeVar("A")
+P = ParamSpec("P")
 
 Hook = Callable[["Variable[Any]", Any], Any]
 """``hook(variable, value) -> value``: ``on_get_value``, ``on_set_value``, ``on_create_value``."""
@@ -44,7 +45,7 @@ AxisHook = Callable[["Variable[Any]", int, "str | None"], None]
 
 _MISSING: Any = dataclasses.MISSING
 _HOOKS = ("on_set_value", "on_get_value", "on_create_value", "on_add_axis", "on_remove_axis")
-_DEFAULTS: Mapping[str, bool] = VarDefaults()._asdict()
+_DEFAULTS: Mapping[str, bool] = Defaults()._asdict()
 _RENAMED = {"sharding": "out_sharding", "sharding_names": "out_sharding"}
 
 
@@ -63,17 +64,17 @@ class Metadata(dict[str, Any]):
 
 
 @functools.cache
-def _required_metadata(defaults: VarDefaults) -> Metadata:
+def _required_metadata(defaults: Defaults) -> Metadata:
     return Metadata(defaults._asdict())
 
 
 @dataclasses.dataclass(frozen=True)
-class VariableMetadata:
+class VariableMetadata(Generic[A]):
     """A value on its way into a Variable, with hooks and metadata: what an initializer from ``with_metadata``
     returns.
     """
 
-    raw_value: Any
+    raw_value: A
     on_set_value: tuple[Hook, ...] = ()
     on_get_value: tuple[Hook, ...] = ()
     on_create_value: tuple[Hook, ...] = ()
@@ -110,7 +111,7 @@ def _is_node(value: Any) -> bool:
     return facts_of(value).kind in DATA_KINDS
 
 
-class Variable(VariableOperators, Generic[A]):
+class Variable(VariableOperators[A], Generic[A]):
     """A mutable box for one value (an array, or any Python value) with metadata; the base class of ``Param`` and
     all other kinds.
 
@@ -154,7 +155,7 @@ class Variable(VariableOperators, Generic[A]):
 
     def __init__(
         self,
-        value: A | VariableMetadata,
+        value: A | VariableMetadata[A],
         *,
         hijax: bool | None = None,
         ref: bool | None = None,
@@ -204,12 +205,16 @@ class Variable(VariableOperators, Generic[A]):
             value = hook(self, value)
         return value
 
+    @overload
+    def get_value(self) -> A: ...
+    @overload
+    def get_value(self, *, index: Any) -> Any: ...
     def get_value(self, *, index: Any = _MISSING) -> Any:
         """The value after the ``on_get_value`` hooks, or the part of it at ``index``.
 
         A container comes as a structural copy: editing that does not write through.
         """
-        value = self._raw_value
+        value: Any = self._raw_value
         if not isinstance(value, jax.Array):
             value = value[...] if isinstance(value, jax.Ref) else _structural_copy(value)
         if "on_get_value" in self._var_metadata:
@@ -237,9 +242,11 @@ class Variable(VariableOperators, Generic[A]):
     @overload
     def __getitem__(self, key: EllipsisType) -> A: ...
     @overload
+    def __getitem__(self: Variable[jax.Array], key: Any) -> jax.Array: ...
+    @overload
     def __getitem__(self, key: Any) -> Any: ...
     def __getitem__(self, key: Any) -> Any:
-        value = self.get_value()
+        value: Any = self.get_value()
         return value if key is Ellipsis and isinstance(value, jax.Array) else value[key]
 
     def __setitem__(self, key: Any, item: Any) -> None:
@@ -250,7 +257,7 @@ class Variable(VariableOperators, Generic[A]):
             self.set_value(value, index=key)
 
     def __delitem__(self, key: Any) -> None:
-        value = self.get_value()
+        value: Any = self.get_value()
         del value[key]
         self.set_value(value)
 
@@ -305,7 +312,7 @@ class Variable(VariableOperators, Generic[A]):
             TypeError: other arguments.
         """
         if len(args) == 1 and not kwargs:
-            metadata = {**_required_metadata(VarDefaults()), **dict(args[0])}
+            metadata = {**_required_metadata(Defaults()), **dict(args[0])}
         elif len(args) == 2 and not kwargs:
             metadata = {**self._var_metadata, args[0]: args[1]}
         elif kwargs and not args:
@@ -370,9 +377,9 @@ class Variable(VariableOperators, Generic[A]):
         metadata = attributes
         if not isinstance(metadata, Metadata):
             metadata = (
-                Metadata({**_required_metadata(VarDefaults()), **attributes})
+                Metadata({**_required_metadata(Defaults()), **attributes})
                 if attributes
-                else _required_metadata(VarDefaults())
+                else _required_metadata(Defaults())
             )
         set_slot = object.__setattr__
         set_slot(self, "_nnx_version", 0)
@@ -536,14 +543,14 @@ _register(Variable)
 
 
 def with_metadata(
-    initializer: Callable[..., Any],
+    initializer: Callable[P, A],
     on_set_value: Hook | tuple[Hook, ...] = (),
     on_get_value: Hook | tuple[Hook, ...] = (),
     on_create_value: Hook | tuple[Hook, ...] = (),
     on_add_axis: AxisHook | tuple[AxisHook, ...] = (),
     on_remove_axis: AxisHook | tuple[AxisHook, ...] = (),
     **metadata: Any,
-) -> Callable[..., VariableMetadata]:
+) -> Callable[P, VariableMetadata[A]]:
     """An initializer whose result carries metadata and hooks into the Variable that is made of it.
 
     >>> import jax, nnxkit as nnx
@@ -557,7 +564,7 @@ def with_metadata(
     }
 
     @functools.wraps(initializer)
-    def wrapper(*args: Any, **kwargs: Any) -> VariableMetadata:
+    def wrapper(*args: P.args, **kwargs: P.kwargs) -> VariableMetadata[A]:
         return VariableMetadata(initializer(*args, **kwargs), **hooks, metadata=_renamed(metadata))
 
     return wrapper

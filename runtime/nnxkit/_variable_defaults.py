@@ -1,16 +1,19 @@
 """Defaults for new Variables: ``use_eager_sharding`` and ``var_defaults``.
 
-Each is a setting with three uses: called as a statement it lasts for the thread, as a context manager it is undone
-at the end of the block, and with a read-only function it is looked up.
+Each is a setting of the thread (`Setting`): a statement, a context manager, a decorator; a function tells its value.
 """
 
 from __future__ import annotations
 
 import threading
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import NamedTuple, overload
+
+from nnxkit._setting import Setting
 
 
-class VarDefaults(NamedTuple):
+class Defaults(NamedTuple):
     """The metadata that every Variable has, with the values it gets when nothing is said."""
 
     hijax: bool = False
@@ -18,36 +21,50 @@ class VarDefaults(NamedTuple):
     eager_sharding: bool = True
 
 
+@dataclass(frozen=True)
+class VarDefaults(Mapping[str, bool]):
+    """What `var_defaults` sets, as attributes and as a mapping."""
+
+    hijax: bool
+    ref: bool
+
+    def __getitem__(self, name: str) -> bool:
+        value: bool = asdict(self)[name]
+        return value
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(asdict(self))
+
+    def __len__(self) -> int:
+        return len(asdict(self))
+
+
 class _Current(threading.local):
     def __init__(self) -> None:
-        self.defaults = VarDefaults()
+        self.defaults = Defaults()
 
 
 _current = _Current()
 
 
-class _Setting:
-    """A change of the defaults that has happened; as a context manager it undoes itself."""
+def _change(**changes: bool | None) -> Setting:
+    """Change the defaults that are not ``None``."""
+    given = {name: bool(value) for name, value in changes.items() if value is not None}
 
-    def __init__(self, **changes: Any) -> None:
-        self._before = _current.defaults
-        _current.defaults = self._before._replace(
-            **{name: bool(value) for name, value in changes.items() if value is not None}
-        )
+    def apply() -> Callable[[], None]:
+        before = _current.defaults
+        _current.defaults = before._replace(**given)
+        return lambda: setattr(_current, "defaults", before)
 
-    def __enter__(self) -> VarDefaults:
-        return _current.defaults
-
-    def __exit__(self, *exc_info: object) -> None:
-        _current.defaults = self._before
+    return Setting(apply)
 
 
-def current_defaults() -> VarDefaults:
+def current_defaults() -> Defaults:
     """The defaults of this thread."""
     return _current.defaults
 
 
-def use_eager_sharding(value: bool, /) -> _Setting:
+def use_eager_sharding(value: bool, /) -> Setting:
     """Set whether a Variable with ``out_sharding`` is sharded when it is created.
 
     >>> with use_eager_sharding(False):
@@ -56,7 +73,7 @@ def use_eager_sharding(value: bool, /) -> _Setting:
     >>> using_eager_sharding()
     True
     """
-    return _Setting(eager_sharding=value)
+    return _change(eager_sharding=value)
 
 
 def using_eager_sharding() -> bool:
@@ -64,6 +81,21 @@ def using_eager_sharding() -> bool:
     return _current.defaults.eager_sharding
 
 
-def var_defaults(*, hijax: bool | None = None, ref: bool | None = None) -> _Setting:
-    """Set the defaults of the ``hijax`` and ``ref`` metadata of new Variables; ``None`` leaves one as it is."""
-    return _Setting(hijax=hijax, ref=ref)
+@overload
+def var_defaults() -> VarDefaults: ...
+@overload
+def var_defaults(*, hijax: bool | None, ref: bool | None = None) -> Setting: ...
+@overload
+def var_defaults(*, ref: bool | None) -> Setting: ...
+def var_defaults(*, hijax: bool | None = None, ref: bool | None = None) -> Setting | VarDefaults:
+    """Set the defaults of the ``hijax`` and ``ref`` metadata of new Variables; ``None`` leaves one as it is.
+
+    Without arguments, return the defaults that are in force.
+
+    >>> with var_defaults(hijax=True):
+    ...     var_defaults().hijax
+    True
+    """
+    if hijax is None and ref is None:
+        return VarDefaults(_current.defaults.hijax, _current.defaults.ref)
+    return _change(hijax=hijax, ref=ref)

@@ -5,18 +5,24 @@ other libraries call them.
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar, overload
 
 from nnx_rules.rules import modules as rules
 from nnxkit._variable import Variable
 from nnxkit._variable_types import BatchStat, Cache, Intermediate, Param, Perturbation
 
+VariableType = TypeVar("VariableType", bound=type[Variable[Any]])
 _MISSING: Any = dataclasses.MISSING
 
 VariableTypeCache: dict[str, type[Variable[Any]]] = {}
 """The registered names."""
 
 
+@overload
+def register_variable_name(name: str, typ: VariableType, *, overwrite: bool = False) -> VariableType: ...
+@overload
+def register_variable_name(name: str, *, overwrite: bool = False) -> Callable[[VariableType], VariableType]: ...
 def register_variable_name(name: str, typ: Any = _MISSING, *, overwrite: bool = False) -> Any:
     """Register a Variable type under a name; without ``typ`` a class decorator.
 
@@ -53,16 +59,16 @@ def variable_type_from_name(
 
 
 def variable_name_from_type(typ: type[Variable[Any]], /, *, allow_register: bool = False) -> str:
-    """The name of a Variable type, or of its nearest base class that has one; with ``allow_register`` a new one
-    where there is none.
+    """The name of a Variable type; with ``allow_register`` a new one, that of the class, where there is none.
+
+    A subclass has a name of its own: to be told apart is what it is for.
 
     Raises:
-        VariableError: neither the type nor a base class is registered.
+        VariableError: the type is not registered.
     """
-    names = {registered: name for name, registered in VariableTypeCache.items()}
-    for cls in typ.__mro__:
-        if cls in names:
-            return names[cls]
+    for name, registered in VariableTypeCache.items():
+        if registered is typ:
+            return name
     if not allow_register:
         problem = f"the Variable type `{typ.__name__}` is not registered"
         raise rules.VARIABLE_NAME_TAKEN.error(

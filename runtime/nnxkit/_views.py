@@ -86,6 +86,8 @@ def _describe(cls: Any, parameters: Mapping[str, inspect.Parameter]) -> str:
     documented = _documented_arguments(inspect.getdoc(cls.set_view) or "")
     lines = [f"{cls.__qualname__}:"]
     for name, parameter in parameters.items():
+        if parameter.kind is inspect.Parameter.VAR_KEYWORD:
+            continue
         annotation = parameter.annotation
         annotation = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
         lines.append(f"  {name}: {annotation} = {parameter.default!r}")

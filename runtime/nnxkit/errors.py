@@ -1,12 +1,18 @@
 """Errors."""
 
 from nnx_rules.errors import AttributeStatusError as AttributeStatusError
+from nnx_rules.errors import CheckpointArgumentError as CheckpointArgumentError
+from nnx_rules.errors import CheckpointExistsError as CheckpointExistsError
+from nnx_rules.errors import CheckpointFormatError as CheckpointFormatError
+from nnx_rules.errors import CheckpointMismatchError as CheckpointMismatchError
+from nnx_rules.errors import CheckpointNotFoundError as CheckpointNotFoundError
 from nnx_rules.errors import ClassDefinitionError as ClassDefinitionError
 from nnx_rules.errors import ClassLayoutError as ClassLayoutError
 from nnx_rules.errors import ContextError as ContextError
 from nnx_rules.errors import FilterError as FilterError
 from nnx_rules.errors import FilterTypeError as FilterTypeError
 from nnx_rules.errors import GraphError as GraphError
+from nnx_rules.errors import LeafMismatch as LeafMismatch
 from nnx_rules.errors import NNXError as NNXError
 from nnx_rules.errors import RngArgumentError as RngArgumentError
 from nnx_rules.errors import RngStreamError as RngStreamError

@@ -8,6 +8,7 @@ from nnxkit._graph import MergeContext as MergeContext
 from nnxkit._graph import NodeAttr as NodeAttr
 from nnxkit._graph import NodeDef as NodeDef
 from nnxkit._graph import NodeRef as NodeRef
+from nnxkit._graph import PureState as PureState
 from nnxkit._graph import RefMap as RefMap
 from nnxkit._graph import SplitContext as SplitContext
 from nnxkit._graph import Static as Static

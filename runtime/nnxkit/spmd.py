@@ -70,11 +70,17 @@ def get_named_sharding(tree: A, mesh: jax.sharding.Mesh) -> A:
 def as_abstract(tree: A, graph: bool | None = None) -> A:
     """The tree with a ``jax.ShapeDtypeStruct`` in the place of each array, which has the sharding that the array has.
 
+    Where that has none, as after ``nnx.eval_shape``, it is the one that the metadata says, on the mesh of the metadata
+    or of the context.
+
     Args:
         tree: a State, a module, or any pytree of these.
         graph: graph or tree mode for looking at it; ``None`` for the configured one.
     """
-    return _map_leaves(lambda _, value: _struct(value, getattr(value, "sharding", None)), tree, graph)
+    mesh = _context_mesh()
+    return _map_leaves(
+        lambda metadata, value: _struct(value, getattr(value, "sharding", None) or _named(metadata, mesh)), tree, graph
+    )
 
 
 def abstract_with_sharding(tree: A, graph: bool | None = None) -> A:
@@ -86,18 +92,23 @@ def abstract_with_sharding(tree: A, graph: bool | None = None) -> A:
         tree: a State, a module, or any pytree of these.
         graph: graph or tree mode for looking at it; ``None`` for the configured one.
     """
+    mesh = _context_mesh()
+    return _map_leaves(
+        lambda metadata, value: _struct(value, _named(metadata, mesh) or getattr(value, "sharding", None)), tree, graph
+    )
+
+
+def _context_mesh() -> Any:
     try:
-        context: Any = jax.sharding.get_mesh()  # has devices, so that arrays can be placed by it
+        return jax.sharding.get_mesh()  # has devices, so that arrays can be placed by it
     except ValueError:  # in a trace, where there is only the shape of the mesh
-        context = jax.sharding.get_abstract_mesh()
+        return jax.sharding.get_abstract_mesh()
 
-    def abstract(metadata: Any, value: Any) -> Any:
-        spec, mesh = spec_of(metadata), metadata.get("mesh") or context
-        if spec is None or mesh.empty:
-            return _struct(value, getattr(value, "sharding", None))
-        return _struct(value, jax.sharding.NamedSharding(mesh, spec))
 
-    return _map_leaves(abstract, tree, graph)
+def _named(metadata: Any, context: Any) -> jax.sharding.NamedSharding | None:
+    """The sharding that metadata says; ``None`` if it says nothing, or there is no mesh."""
+    spec, mesh = spec_of(metadata), metadata.get("mesh") or context
+    return None if spec is None or mesh.empty else jax.sharding.NamedSharding(mesh, spec)
 
 
 def get_abstract_model(

@@ -11,3 +11,4 @@ from nnxkit._state import restore_int_paths as restore_int_paths
 from nnxkit._state import split_state as split_state
 from nnxkit._state import to_flat_state as to_flat_state
 from nnxkit._state import to_pure_dict as to_pure_dict
+from nnxkit._state._functions import diff as diff

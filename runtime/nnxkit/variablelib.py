@@ -4,6 +4,7 @@ from nnxkit._refs import is_array_ref as is_array_ref
 from nnxkit._variable import Variable as Variable
 from nnxkit._variable import VariableMetadata as VariableMetadata
 from nnxkit._variable import with_metadata as with_metadata
+from nnxkit._variable_defaults import VarDefaults as VarDefaults
 from nnxkit._variable_defaults import use_eager_sharding as use_eager_sharding
 from nnxkit._variable_defaults import using_eager_sharding as using_eager_sharding
 from nnxkit._variable_defaults import var_defaults as var_defaults

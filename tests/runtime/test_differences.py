@@ -21,7 +21,7 @@ DOCUMENT = (ROOT / "docs" / "differences.md").read_text(encoding="utf-8")
 SECTIONS = (
     *("Attributes and classes", "Containers", "Variables", "Modules", "Graph functions", "Transforms"),
     *("Layers and training", "Filters"),
-    *("State", "Contexts", "Random numbers", "Printing", "Errors"),
+    *("State", "Contexts", "Random numbers", "Modules of the package", "Printing", "Errors"),
 )
 RELIED_ON = (
     *("`pop` removes every reference", "`merge` goes by path", "`update` writes only to places that exist"),
@@ -345,6 +345,11 @@ def _(nnx: Any) -> Any:
 @entry("`as_abstract` and `abstract_with_sharding` are abstract")
 def _(nnx: Any) -> Any:
     return type(nnx.as_abstract(nnx.state(nnx.Linear(2, 3, rngs=nnx.Rngs(0))))["bias"].get_raw_value()).__name__
+
+
+@entry("`tabulate` has colors in terminals only")
+def _(nnx: Any) -> Any:
+    return "\x1b[" in nnx.tabulate(nnx.Dropout(0.0), jnp.ones(2))
 
 
 @pytest.mark.parametrize("words", [*ENTRIES, *RELIED_ON])

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import collections
+import sys
+import types
 from textwrap import dedent
 from typing import Any
 
@@ -169,6 +171,30 @@ def test_treescope() -> None:
     assert "Foo(" in rendered
     assert "_hidden" not in rendered
     assert "value=" in treescope.render_to_text(nnx.Param(1), roundtrip_mode=False)
+    node = nnx.Dict(a=nnx.List([nnx.Param(1), 2]))
+    state = nnx.state(node)
+    texts = {
+        "List([Param(value=1), 2])": node.a,
+        "State({'a': {0: Param(value=1)}})": state,
+        "FlatState([(('a', 0), Param(value=1))])": nnx.to_flat_state(state),
+        "GraphState({'a': State({0: Param(value=1)})})": nnx.unpack(node),
+    }
+    for text, value in texts.items():
+        assert "".join(treescope.render_to_text(value).split()).replace(",)", ")") == text.replace(" ", "")
+
+
+def test_display_in_a_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[object] = []
+    interactive = types.ModuleType("IPython.core.getipython")
+    interactive.get_ipython = object  # type: ignore[attr-defined]
+    renderer = types.ModuleType("treescope")
+    renderer.display = shown.append  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "IPython.core.getipython", interactive)
+    monkeypatch.setitem(sys.modules, "treescope", renderer)
+    parameter = nnx.Param(1)
+    nnx.display(parameter, "x")
+    assert shown[0] is parameter
+    assert shown[1:] == ["x"]
 
 
 class Pair(collections.namedtuple("Pair", "x y")):

@@ -139,14 +139,25 @@ class TestReseed:
         key = rngs.params.key
         rngs()
         nnx.reseed(rngs, default=5)
-        assert data(rngs()) == data(nnx.Rngs(5)())
+        source = nnx.Rngs(5)
+        assert data(rngs()) == data(nnx.Rngs(source())())  # a key drawn from it, as flax does
         assert rngs.params.key is key
         assert data(rngs.params()) == data(nnx.Rngs(1)())
 
     def test_by_tag(self) -> None:
         layer = nnx.Dropout(0.5, rngs=nnx.Rngs(dropout=0))
         nnx.reseed(layer, dropout=3)
-        assert data(layer.rngs()) == data(nnx.Rngs(3)())
+        assert data(layer.rngs()) == data(nnx.Rngs(dropout=3).dropout.fork()())
+
+    def test_streams_of_one_tag_differ(self) -> None:
+        rngs = nnx.Rngs(dropout=0)
+        layers = nnx.List([nnx.Dropout(0.5, rngs=rngs) for _ in range(2)])
+        before = [data(layer.rngs.key[...]) for layer in layers]
+        nnx.reseed(layers, dropout=3)
+        after = [data(layer.rngs.key[...]) for layer in layers]
+        assert len({str(key) for key in (*before, *after)}) == 4
+        nnx.reseed(layers, dropout=0)
+        assert [data(layer.rngs.key[...]) for layer in layers] == before
 
     def test_policies(self) -> None:
         rngs = nnx.Rngs(0, params=1).split({"params": 2})
@@ -157,7 +168,7 @@ class TestReseed:
         nnx.reseed(rngs, params=1, policy="match_shape")
         assert rngs.params.key.shape == (2,)
         nnx.reseed(rngs, params=1, policy=lambda path, key, shape: jnp.broadcast_to(key, shape))
-        assert data(rngs.params.key[0]) == data(jax.random.key(1))
+        assert data(rngs.params.key[0]) == data(nnx.Rngs(1)())
         with pytest.raises(ValueError, match="NNX506"):
             nnx.reseed(rngs, policy="zz")
 

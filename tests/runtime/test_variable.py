@@ -507,7 +507,7 @@ class TestNames:
     def test_known(self) -> None:
         assert nnx.variable_type_from_name("params") is nnx.Param
         assert nnx.variable_name_from_type(nnx.BatchStat) == "batch_stats"
-        assert nnx.variable_name_from_type(nnx.LoRAParam) == "params"
+        assert nnx.variable_name_from_type(nnx.LoRAParam, allow_register=True) == "LoRAParam"
 
     def test_unknown(self) -> None:
         with pytest.raises(VariableError, match="no Variable type is registered as 'zzz'"):

@@ -11,6 +11,7 @@ from nnxkit._graph._context import current_update_context as current_update_cont
 from nnxkit._graph._context import merge_context as merge_context
 from nnxkit._graph._context import split_context as split_context
 from nnxkit._graph._context import update_context as update_context
+from nnxkit._graph._functional import PureState as PureState
 from nnxkit._graph._functional import clone as clone
 from nnxkit._graph._functional import flatten as flatten
 from nnxkit._graph._functional import graphdef as graphdef
@@ -48,3 +49,6 @@ from nnxkit._graph._traverse import find_duplicates as find_duplicates
 from nnxkit._graph._traverse import iter_children as iter_children
 from nnxkit._graph._traverse import iter_graph as iter_graph
 from nnxkit._graph._traverse import pure as pure
+from nnxkit._graph._trees import NodeStates as NodeStates
+from nnxkit._graph._trees import from_tree as from_tree
+from nnxkit._graph._trees import to_tree as to_tree

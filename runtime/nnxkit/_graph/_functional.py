@@ -15,10 +15,11 @@ Invariants
 from __future__ import annotations
 
 from collections.abc import Mapping, MutableMapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar, overload
 
 import jax
 
+from nnx_rules.filters import Filter
 from nnx_rules.rules import graphs as rules
 from nnxkit._facts import describe
 from nnxkit._filters import Group, compile_filters, name_leaves
@@ -34,10 +35,36 @@ from nnxkit._state._order import Path
 from nnxkit._variable import Variable
 
 Node = TypeVar("Node")
+PureState: TypeAlias = tuple[GraphDef[Node], State]
+"""A graph taken apart: what `split` returns without filters."""
 LEAF_PATHS: tuple[Path, ...] = ((),)
 """Paths of a graph that is a single leaf."""
 
 
+@overload
+def split(node: Node, /, *, graph: bool | None = None) -> tuple[GraphDef[Node], State]: ...
+@overload
+def split(node: Node, a: Filter, /, *, graph: bool | None = None) -> tuple[GraphDef[Node], State]: ...
+@overload
+def split(node: Node, a: Filter, b: Filter, /, *, graph: bool | None = None) -> tuple[GraphDef[Node], State, State]: ...
+@overload
+def split(
+    node: Node, a: Filter, b: Filter, c: Filter, /, *, graph: bool | None = None
+) -> tuple[GraphDef[Node], State, State, State]: ...
+@overload
+def split(
+    node: Node, a: Filter, b: Filter, c: Filter, d: Filter, /, *, graph: bool | None = None
+) -> tuple[GraphDef[Node], State, State, State, State]: ...
+@overload
+def split(
+    node: Node, a: Filter, b: Filter, c: Filter, d: Filter, e: Filter, /, *, graph: bool | None = None
+) -> tuple[GraphDef[Node], State, State, State, State, State]: ...
+@overload
+def split(
+    node: Node, a: Filter, b: Filter, c: Filter, d: Filter, e: Filter, f: Filter, /, *, graph: bool | None = None
+) -> tuple[GraphDef[Node], State, State, State, State, State, State]: ...
+@overload
+def split(node: Any, /, *filters: Any, graph: bool | None = None) -> tuple[Any, ...]: ...
 def split(node: Any, *filters: Any, graph: bool | None = None) -> Any:
     """Take a graph apart into its structure and its values.
 
@@ -63,6 +90,30 @@ def split(node: Any, *filters: Any, graph: bool | None = None) -> Any:
     return (plan.graphdef, *_states(plan, filters, exhaustive=True))
 
 
+@overload
+def state(node: Any, /, *, graph: bool | None = None) -> State: ...
+@overload
+def state(node: Any, a: Filter, /, *, graph: bool | None = None) -> State: ...
+@overload
+def state(node: Any, a: Filter, b: Filter, /, *, graph: bool | None = None) -> tuple[State, State]: ...
+@overload
+def state(
+    node: Any, a: Filter, b: Filter, c: Filter, /, *, graph: bool | None = None
+) -> tuple[State, State, State]: ...
+@overload
+def state(
+    node: Any, a: Filter, b: Filter, c: Filter, d: Filter, /, *, graph: bool | None = None
+) -> tuple[State, State, State, State]: ...
+@overload
+def state(
+    node: Any, a: Filter, b: Filter, c: Filter, d: Filter, e: Filter, /, *, graph: bool | None = None
+) -> tuple[State, State, State, State, State]: ...
+@overload
+def state(
+    node: Any, a: Filter, b: Filter, c: Filter, d: Filter, e: Filter, f: Filter, /, *, graph: bool | None = None
+) -> tuple[State, State, State, State, State, State]: ...
+@overload
+def state(node: Any, /, *filters: Any, graph: bool | None = None) -> Any: ...
 def state(node: Any, *filters: Any, graph: bool | None = None) -> Any:
     """The values of a graph: its State, or one State for each of several filters; leaves that no filter takes are left
     out.
@@ -80,16 +131,68 @@ def state(node: Any, *filters: Any, graph: bool | None = None) -> Any:
     return states[0] if len(states) == 1 else states
 
 
+@overload
+def variables(node: Any, /, *, graph: bool | None = None) -> State: ...
+@overload
+def variables(node: Any, a: Filter, /, *, graph: bool | None = None) -> State: ...
+@overload
+def variables(node: Any, a: Filter, b: Filter, /, *, graph: bool | None = None) -> tuple[State, State]: ...
+@overload
+def variables(
+    node: Any, a: Filter, b: Filter, c: Filter, /, *, graph: bool | None = None
+) -> tuple[State, State, State]: ...
+@overload
+def variables(
+    node: Any, a: Filter, b: Filter, c: Filter, d: Filter, /, *, graph: bool | None = None
+) -> tuple[State, State, State, State]: ...
+@overload
+def variables(
+    node: Any, a: Filter, b: Filter, c: Filter, d: Filter, e: Filter, /, *, graph: bool | None = None
+) -> tuple[State, State, State, State, State]: ...
+@overload
+def variables(
+    node: Any, a: Filter, b: Filter, c: Filter, d: Filter, e: Filter, f: Filter, /, *, graph: bool | None = None
+) -> tuple[State, State, State, State, State, State]: ...
+@overload
+def variables(node: Any, /, *filters: Any, graph: bool | None = None) -> Any: ...
 def variables(node: Any, *filters: Any, graph: bool | None = None) -> Any:
     """The same as `nnx.state`."""
     return state(node, *filters, graph=graph)
 
 
-def graphdef(node: Any, /, *, graph: bool | None = None) -> GraphDef[Any]:
+def graphdef(node: Node, /, *, graph: bool | None = None) -> GraphDef[Node]:
     """The structure of a graph: what `nnx.split` returns first."""
     return plan_for(node, "graphdef", graph).graphdef
 
 
+@overload
+def unpack(node: Node, /, *, graph: bool | None = None) -> GraphState[Node]: ...
+@overload
+def unpack(node: Node, a: Filter, /, *, graph: bool | None = None) -> GraphState[Node]: ...
+@overload
+def unpack(
+    node: Node, a: Filter, b: Filter, /, *, graph: bool | None = None
+) -> tuple[GraphState[Node], GraphState[Node]]: ...
+@overload
+def unpack(
+    node: Node, a: Filter, b: Filter, c: Filter, /, *, graph: bool | None = None
+) -> tuple[GraphState[Node], GraphState[Node], GraphState[Node]]: ...
+@overload
+def unpack(
+    node: Node, a: Filter, b: Filter, c: Filter, d: Filter, /, *, graph: bool | None = None
+) -> tuple[GraphState[Node], GraphState[Node], GraphState[Node], GraphState[Node]]: ...
+@overload
+def unpack(
+    node: Node, a: Filter, b: Filter, c: Filter, d: Filter, e: Filter, /, *, graph: bool | None = None
+) -> tuple[GraphState[Node], GraphState[Node], GraphState[Node], GraphState[Node], GraphState[Node]]: ...
+@overload
+def unpack(
+    node: Node, a: Filter, b: Filter, c: Filter, d: Filter, e: Filter, f: Filter, /, *, graph: bool | None = None
+) -> tuple[
+    GraphState[Node], GraphState[Node], GraphState[Node], GraphState[Node], GraphState[Node], GraphState[Node]
+]: ...
+@overload
+def unpack(node: Any, /, *filters: Any, graph: bool | None = None) -> Any: ...
 def unpack(node: Any, *filters: Any, graph: bool | None = None) -> Any:
     """As `nnx.split`, but each State comes with the GraphDef, as a `GraphState`; with several filters a tuple."""
     structure, *states = split(node, *filters, graph=graph)
@@ -97,13 +200,21 @@ def unpack(node: Any, *filters: Any, graph: bool | None = None) -> Any:
     return bundles[0] if len(bundles) == 1 else bundles
 
 
+@overload
 def merge(
-    graphdef_or_graphstate: GraphDef[Node] | GraphState,
+    graphstate: GraphState[Node], /, *states: GraphState[Any], copy: bool = False, recreate_variables: bool = True
+) -> Node: ...
+@overload
+def merge(
+    graphdef: GraphDef[Node], state: Any, /, *states: Any, copy: bool = False, recreate_variables: bool = True
+) -> Node: ...
+def merge(
+    graphdef_or_graphstate: GraphDef[Node] | GraphState[Node],
     /,
     *states: Any,
     copy: bool = False,
     recreate_variables: bool = True,
-) -> Any:
+) -> Node:
     """Build a graph from its structure and its values: the inverse of `nnx.split`.
 
     Args:
@@ -120,7 +231,8 @@ def merge(
     structure, given = _merge_arguments(graphdef_or_graphstate, states)
     program = program_of(structure)
     values = program.build(gather(program, given), copy=copy, recreate_variables=recreate_variables)
-    return values[program.root]
+    merged: Node = values[program.root]
+    return merged
 
 
 def clone(node: Node, variables: bool = True, *, arrays: bool = False, graph: bool | None = None) -> Node:
@@ -144,6 +256,36 @@ def clone(node: Node, variables: bool = True, *, arrays: bool = False, graph: bo
     return result
 
 
+@overload
+def flatten(
+    node: Node,
+    /,
+    *,
+    with_paths: Literal[True] = True,
+    ref_index: MutableMapping[Any, int] | None = None,
+    ref_outer_index: Mapping[Any, int] | None = None,
+    graph: bool | None = None,
+) -> tuple[GraphDef[Node], FlatState]: ...
+@overload
+def flatten(
+    node: Node,
+    /,
+    *,
+    with_paths: Literal[False],
+    ref_index: MutableMapping[Any, int] | None = None,
+    ref_outer_index: Mapping[Any, int] | None = None,
+    graph: bool | None = None,
+) -> tuple[GraphDef[Node], list[Any]]: ...
+@overload
+def flatten(
+    node: Node,
+    /,
+    *,
+    with_paths: bool,
+    ref_index: MutableMapping[Any, int] | None = None,
+    ref_outer_index: Mapping[Any, int] | None = None,
+    graph: bool | None = None,
+) -> tuple[GraphDef[Node], Any]: ...
 def flatten(
     node: Any,
     /,
@@ -190,7 +332,7 @@ def unflatten(
     outer_index_outer_ref: Mapping[int, Any] | None = None,
     copy_variables: bool = False,
     recreate_variables: bool = True,
-) -> Any:
+) -> Node:
     """The lower level of `nnx.merge`.
 
     Args:
@@ -201,7 +343,7 @@ def unflatten(
         copy_variables: whether Variables are copied.
         recreate_variables: whether bare values are wrapped in Variables.
     """
-    return build(
+    node: Node = build(
         graphdef,
         (state,),
         index_ref=index_ref,
@@ -209,6 +351,7 @@ def unflatten(
         copy=copy_variables,
         recreate_variables=recreate_variables,
     )
+    return node
 
 
 def build(

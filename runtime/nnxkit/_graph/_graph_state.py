@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, MutableMapping
-from typing import Any
+from typing import Any, Generic
 
 import jax
 
-from nnxkit._graph._graphdef import GraphDef
+from nnxkit._graph._graphdef import GraphDef, Node
 from nnxkit._repr import block
 from nnxkit._state import State
 from nnxkit._state._order import Key
 from nnxkit._state._tree import _flatten as flatten_state
 
 
-class GraphState(MutableMapping[Key, Any]):
+class GraphState(MutableMapping[Key, Any], Generic[Node]):
     """A State with its GraphDef: what `nnx.unpack` returns and `nnx.merge` takes. Items and attributes are those of the
     State.
     """
@@ -22,10 +22,10 @@ class GraphState(MutableMapping[Key, Any]):
     __slots__ = ("__weakref__", "_graphdef", "_state")
     __module__ = "nnxkit"
 
-    _graphdef: GraphDef[Any]
+    _graphdef: GraphDef[Node]
     _state: Any
 
-    def __init__(self, _graphdef: GraphDef[Any], _state: Any) -> None:
+    def __init__(self, _graphdef: GraphDef[Node], _state: Any) -> None:
         object.__setattr__(self, "_graphdef", _graphdef)
         object.__setattr__(self, "_state", _state)
 
@@ -58,21 +58,26 @@ class GraphState(MutableMapping[Key, Any]):
     def __repr__(self) -> str:
         return block("GraphState(", (f"_graphdef={self._graphdef!r}", f"_state={self._state!r}"), ")")
 
+    def __treescope_repr__(self, path: Any, subtree_renderer: Any) -> Any:
+        from nnxkit._treescope import render_mapping
+
+        return render_mapping(self, self, path, subtree_renderer)
+
 
 _Aux = tuple[GraphDef[Any], tuple[Key, ...]]
 
 
-def _flatten(graph_state: GraphState) -> tuple[list[Any], _Aux]:
+def _flatten(graph_state: GraphState[Any]) -> tuple[list[Any], _Aux]:
     children, keys = flatten_state(graph_state._state)
     return children, (graph_state._graphdef, keys)
 
 
-def _flatten_with_keys(graph_state: GraphState) -> tuple[list[tuple[Any, Any]], _Aux]:
+def _flatten_with_keys(graph_state: GraphState[Any]) -> tuple[list[tuple[Any, Any]], _Aux]:
     children, aux = _flatten(graph_state)
     return list(zip(map(jax.tree_util.DictKey, aux[1]), children, strict=True)), aux
 
 
-def _unflatten(aux: _Aux, children: Iterable[Any]) -> GraphState:
+def _unflatten(aux: _Aux, children: Iterable[Any]) -> GraphState[Any]:
     graphdef, keys = aux
     return GraphState(graphdef, State(dict(zip(keys, children, strict=True))))
 

@@ -25,6 +25,7 @@ from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 import jax
 
+from nnxkit._state._functions import merge_state
 from nnxkit._state._order import Key
 from nnxkit._variable import Metadata, Variable
 
@@ -322,6 +323,12 @@ class GraphDef(Generic[Node]):
     def with_outer(self, outer: tuple[int | None, ...] | None) -> GraphDef[Node]:
         """The same structure with other outer indices."""
         return GraphDef.from_records(self._records, self._base, outer)
+
+    def apply(self, state: Any, *states: Any) -> Any:
+        """Call a method of the graph with these values, out of place: ``graphdef.apply(state)(x)``; see `nnx.call`."""
+        from nnxkit._graph._mapping import call  # building a graph is a layer above its description
+
+        return call((self, merge_state(state, *states)))
 
     def with_no_outer_index(self) -> GraphDef[Node]:
         """The same structure without outer indices."""

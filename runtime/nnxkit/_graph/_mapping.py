@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import jax
 
@@ -24,6 +24,8 @@ from nnxkit._state._order import Path
 from nnxkit._variable import Variable
 
 Node = TypeVar("Node")
+Pair = TypeVar("Pair", bound=tuple[GraphDef[Any], Any])
+Pair_co = TypeVar("Pair_co", bound=tuple[GraphDef[Any], Any], covariant=True)
 
 
 def map(
@@ -234,7 +236,17 @@ class _Call:
         return result, split(node)
 
 
-def call(graphdef_state: tuple[GraphDef[Any], Any], /) -> Any:
+class ApplyCaller(Protocol[Pair_co]):
+    """What type checkers see of `nnx.call`: a way to a method, or a method that also returns the new pair."""
+
+    def __getattr__(self, name: str, /) -> ApplyCaller[Pair_co]: ...
+
+    def __getitem__(self, key: Any, /) -> ApplyCaller[Pair_co]: ...
+
+    def __call__(self, *args: Any, **kwargs: Any) -> tuple[Any, Pair_co]: ...
+
+
+def call(graphdef_state: Pair, /) -> ApplyCaller[Pair]:
     """Call a method of a graph that is given as ``(graphdef, state)``, out of place.
 
     The result is a proxy: attributes and items of it lead to a method, and calling that returns ``(result, (graphdef,
@@ -255,4 +267,6 @@ def call(graphdef_state: tuple[GraphDef[Any], Any], /) -> Any:
     """
     if type(graphdef_state) is not tuple or len(graphdef_state) != 2:
         raise rules.MERGE_ARGUMENTS.error(given="something else than a pair (graphdef, state) through `nnx.call`")
-    return _Call(graphdef_state, lambda node: node)
+    caller: Any = _Call(graphdef_state, lambda node: node)
+    result: ApplyCaller[Pair] = caller
+    return result

@@ -1,16 +1,19 @@
 """The settings ``graph`` and ``graph_updates``.
 
 Each is a setting of the thread: called as a statement it lasts, as a context manager it is undone at the end of the
-block. Functions take the same settings as keywords, where ``None`` means the current value. Where a thread has set
-nothing, the configuration of the process holds, which begins with what the environment variables ``NNX_GRAPH_MODE`` and
-``NNX_GRAPH_UPDATES`` said at import; both are on if they say nothing.
+block, as a decorator it holds while the function runs. Functions take the same settings as keywords, where ``None``
+means the current value. Where a thread has set nothing, the configuration of the process holds, which begins with what
+the environment variables ``NNX_GRAPH_MODE`` and ``NNX_GRAPH_UPDATES`` said at import; both are on if they say nothing.
 """
 
 from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Callable
 from typing import ClassVar
+
+from nnxkit._setting import Setting
 
 _YES, _NO = ("1", "true", "t", "yes", "y", "on"), ("0", "false", "f", "no", "n", "off")
 _WORDS = {**dict.fromkeys(_YES, True), **dict.fromkeys(_NO, False)}
@@ -63,7 +66,7 @@ class Config:
 
 
 _OPTIONS = ("nnx_graph_mode", "nnx_graph_updates")
-config = Config()
+config: Config = Config()
 
 
 class _Values(threading.local):
@@ -76,20 +79,18 @@ class _Values(threading.local):
 _values = _Values()
 
 
-class _Setting:
-    """A change of a setting, in force from its construction."""
+class _ThreadSetting(Setting):
+    """A setting of the thread, under the name that it has in the configuration."""
 
     _name: ClassVar[str]
 
     def __init__(self, value: bool, /) -> None:
-        self._before: bool | None = getattr(_values, self._name)
-        setattr(_values, self._name, bool(value))
+        def apply() -> Callable[[], None]:
+            before: bool | None = getattr(_values, self._name)
+            setattr(_values, self._name, bool(value))
+            return lambda: setattr(_values, self._name, before)
 
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, *exc_info: object) -> None:
-        setattr(_values, self._name, self._before)
+        super().__init__(apply)
 
     @classmethod
     def current_value(cls) -> bool:
@@ -99,7 +100,7 @@ class _Setting:
         return chosen
 
 
-class set_graph_mode(_Setting):  # noqa: N801 - used like a function
+class set_graph_mode(_ThreadSetting):  # noqa: N801 - used like a function
     """Whether graph functions keep shared references and cycles (``True``, the default) or insist on trees.
 
     >>> with set_graph_mode(False):
@@ -111,7 +112,7 @@ class set_graph_mode(_Setting):  # noqa: N801 - used like a function
     _name = "nnx_graph_mode"
 
 
-class set_graph_updates(_Setting):  # noqa: N801 - used like a function
+class set_graph_updates(_ThreadSetting):  # noqa: N801 - used like a function
     """Whether transforms propagate changes of structure, not only of Variables (``True``, the default)."""
 
     __module__ = "nnxkit"

@@ -14,11 +14,11 @@ Invariants
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 import jax
 
-from nnx_rules.filters import parse
+from nnx_rules.filters import Filter, parse
 from nnx_rules.rules import filters as filter_rules
 from nnx_rules.rules import graphs as rules
 from nnxkit._facts import describe
@@ -194,6 +194,24 @@ class _Removal(NamedTuple):
     key: Key
 
 
+@overload
+def pop(node: Any, a: Filter, /) -> State: ...
+@overload
+def pop(node: Any, a: Filter, b: Filter, /) -> tuple[State, State]: ...
+@overload
+def pop(node: Any, a: Filter, b: Filter, c: Filter, /) -> tuple[State, State, State]: ...
+@overload
+def pop(node: Any, a: Filter, b: Filter, c: Filter, d: Filter, /) -> tuple[State, State, State, State]: ...
+@overload
+def pop(
+    node: Any, a: Filter, b: Filter, c: Filter, d: Filter, e: Filter, /
+) -> tuple[State, State, State, State, State]: ...
+@overload
+def pop(
+    node: Any, a: Filter, b: Filter, c: Filter, d: Filter, e: Filter, f: Filter, /
+) -> tuple[State, State, State, State, State, State]: ...
+@overload
+def pop(node: Any, first: Filter, /, *filters: Any) -> Any: ...
 def pop(node: Any, first: Any = _NO_FILTER, /, *filters: Any) -> Any:
     """Take the Variables (and bare arrays) that filters select out of a graph, with all references to them.
 

@@ -85,11 +85,11 @@ def _iter_graph(value: Any, path: Path, seen: set[int], *, opened: bool) -> Iter
 
 
 def iter_children(node: Any, /, *, graph: bool | None = None) -> Iterator[tuple[Key, Any]]:
-    """The nodes and Variables directly inside a node, with their keys."""
+    """The graph objects (modules, Variables, ...) directly inside a node, with their keys; not plain containers."""
     if not is_graph_mode(graph):
         require_tree(node)
     for key, child in children_of(node):
-        if isinstance(child, Variable) or is_open(node, key, child):
+        if isinstance(child, Variable) or (isinstance(child, Pytree) and is_open(node, key, child)):
             yield key, child
 
 
@@ -140,7 +140,9 @@ def require_tree(node: Any) -> None:
     """
     repeated = find_duplicates(node, only=has_identity)
     if repeated:
-        raise rules.DUPLICATE_NODE.error(path=repeated[0][0], other_path=repeated[0][1], value="object")
+        first, second, *_ = repeated[0]
+        cls = type(dict(iter_graph(node, graph=True))[first]).__name__
+        raise rules.DUPLICATE_NODE.error(path=first, other_path=second, value="object", type=cls)
 
 
 def as_pure(tree: T) -> T:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, overload
+from typing import Any, ClassVar, overload
 
 import jax
 
@@ -78,12 +78,17 @@ class FlatState(Sequence[Item]):
             return NotImplemented
         return self._paths == other._paths and self._leaves == other._leaves
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         from nnxkit._state._show import show_flat_state
 
         return show_flat_state(self)
+
+    def __treescope_repr__(self, path: Any, subtree_renderer: Any) -> Any:
+        from nnxkit._treescope import render_sequence
+
+        return render_sequence(self, path, subtree_renderer)
 
     def split(self, first: Any, /, *filters: Any) -> FlatState | tuple[FlatState, ...]:
         """Share the leaves out among filters, all of them: one FlatState a filter (one filter: not in a tuple).

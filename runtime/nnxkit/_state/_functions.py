@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
+from nnx_rules.filters import Filter
 from nnx_rules.rules import graphs as rules
 from nnxkit._filters import compile_filters
 from nnxkit._state import _nested
@@ -13,6 +14,7 @@ from nnxkit._state._order import Key, Path
 from nnxkit._state._tree import State
 from nnxkit._variable import Variable
 
+C = TypeVar("C")
 M = TypeVar("M", bound=Mapping[Any, Any])
 
 
@@ -26,6 +28,10 @@ def to_flat_state(state: Mapping[Key, Any]) -> FlatState:
     return FlatState.from_sorted(*as_state(state).flat_items())
 
 
+@overload
+def from_flat_state(flat_state: Mapping[Path, Any] | Iterable[tuple[Path, Any]]) -> State: ...
+@overload
+def from_flat_state(flat_state: Mapping[Path, Any] | Iterable[tuple[Path, Any]], *, cls: type[C]) -> C: ...
 def from_flat_state(flat_state: Mapping[Path, Any] | Iterable[tuple[Path, Any]], *, cls: type[Any] = State) -> Any:
     """A State (or another mapping class, ``dict`` for instance) from paths and leaves.
 
@@ -37,6 +43,17 @@ def from_flat_state(flat_state: Mapping[Path, Any] | Iterable[tuple[Path, Any]],
     return _convert(state, cls)
 
 
+def diff(state: State, other: State) -> State:
+    """The leaves of a State at paths that another one does not have.
+
+    >>> import nnxkit as nnx
+    >>> list(nnx.statelib.diff(nnx.State({"a": 1, "b": 2}), nnx.State({"a": 3})))
+    ['b']
+    """
+    known = set(other.flat_items()[0])
+    return from_flat_state((path, leaf) for path, leaf in zip(*state.flat_items(), strict=True) if path not in known)
+
+
 def map_state(f: Callable[[Path, Any], Any], state: M) -> M:
     """A State of the same structure, with ``f(path, leaf)`` for every leaf."""
     paths, leaves = as_state(state).flat_items()
@@ -45,6 +62,22 @@ def map_state(f: Callable[[Path, Any], Any], state: M) -> M:
     return result
 
 
+@overload
+def split_state(state: M, a: Filter, /) -> M: ...
+@overload
+def split_state(state: M, a: Filter, b: Filter, /) -> tuple[M, M]: ...
+@overload
+def split_state(state: M, a: Filter, b: Filter, c: Filter, /) -> tuple[M, M, M]: ...
+@overload
+def split_state(state: M, a: Filter, b: Filter, c: Filter, d: Filter, /) -> tuple[M, M, M, M]: ...
+@overload
+def split_state(state: M, a: Filter, b: Filter, c: Filter, d: Filter, e: Filter, /) -> tuple[M, M, M, M, M]: ...
+@overload
+def split_state(
+    state: M, a: Filter, b: Filter, c: Filter, d: Filter, e: Filter, f: Filter, /
+) -> tuple[M, M, M, M, M, M]: ...
+@overload
+def split_state(state: Mapping[Any, Any], first: Filter, /, *filters: Any) -> Any: ...
 def split_state(state: Mapping[Key, Any], first: Any, /, *filters: Any) -> Any:
     """Share the leaves of a State out among filters: one State for one filter, else a tuple.
 
@@ -54,11 +87,31 @@ def split_state(state: Mapping[Key, Any], first: Any, /, *filters: Any) -> Any:
     return _partition(state, (first, *filters), exhaustive=True)
 
 
+@overload
+def filter_state(state: M, a: Filter, /) -> M: ...
+@overload
+def filter_state(state: M, a: Filter, b: Filter, /) -> tuple[M, M]: ...
+@overload
+def filter_state(state: M, a: Filter, b: Filter, c: Filter, /) -> tuple[M, M, M]: ...
+@overload
+def filter_state(state: M, a: Filter, b: Filter, c: Filter, d: Filter, /) -> tuple[M, M, M, M]: ...
+@overload
+def filter_state(state: M, a: Filter, b: Filter, c: Filter, d: Filter, e: Filter, /) -> tuple[M, M, M, M, M]: ...
+@overload
+def filter_state(
+    state: M, a: Filter, b: Filter, c: Filter, d: Filter, e: Filter, f: Filter, /
+) -> tuple[M, M, M, M, M, M]: ...
+@overload
+def filter_state(state: Mapping[Any, Any], first: Filter, /, *filters: Any) -> Any: ...
 def filter_state(state: Mapping[Key, Any], first: Any, /, *filters: Any) -> Any:
     """As `split_state`, but leaves that no filter takes are left out."""
     return _partition(state, (first, *filters), exhaustive=False)
 
 
+@overload
+def merge_state(state: Mapping[Any, Any], /, *states: Mapping[Any, Any]) -> State: ...
+@overload
+def merge_state(state: Mapping[Any, Any], /, *states: Mapping[Any, Any], cls: type[C]) -> C: ...
 def merge_state(state: Mapping[Key, Any], /, *states: Mapping[Key, Any], cls: type[Any] = State) -> Any:
     """One State with the leaves of all; where a path repeats, the last one wins.
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import jax
 
@@ -155,7 +155,7 @@ class State(MutableMapping[Key, Any]):
             return self._nested() == other._nested()
         return self._nested() == other if isinstance(other, Mapping) else NotImplemented
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]
 
     def __or__(self, other: Mapping[Key, Any]) -> State:
         """A new State with the leaves of both; those of ``other`` win."""
@@ -184,6 +184,11 @@ class State(MutableMapping[Key, Any]):
         from nnxkit._state._show import show_state
 
         return show_state(self)
+
+    def __treescope_repr__(self, path: Any, subtree_renderer: Any) -> Any:
+        from nnxkit._treescope import render_mapping
+
+        return render_mapping(self, self._nested(), path, subtree_renderer)
 
     # Names of older code
 

@@ -9,22 +9,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, overload
 
 import jax
+from jax.extend.core import ClosedJaxpr
 
 from nnxkit._transforms._lift import Function, Lift, abstract_result, modes_of
+from nnxkit._transforms._signatures import P, R
 from nnxkit._transforms._statics import Dynamic
 from nnxkit._transforms._wrapper import MISSING, Transformed, wrap
 
 
 def eval_shape(
-    f: Callable[..., Any],
+    f: Callable[..., R],
     *args: Any,
     graph: bool | None = None,
     graph_updates: bool | None = None,
     **kwargs: Any,
-) -> Any:
+) -> R:
     """What a function would return, with ``jax.ShapeDtypeStruct`` in the place of arrays. Nothing is computed.
 
     Args:
@@ -42,7 +44,8 @@ def eval_shape(
     """
     modes = modes_of("nnx.eval_shape", graph, graph_updates)
     lift = Lift(modes, (args, kwargs), Function(f))
-    return abstract_result(lift, *jax.eval_shape(lift.run, lift.values))
+    result: R = abstract_result(lift, *jax.eval_shape(lift.run, lift.values))
+    return result
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,18 @@ class JaxprMaker(Transformed):
         return jax.make_jaxpr(dynamic.run)(dynamic.values)
 
 
+@overload
+def make_jaxpr(
+    f: Callable[P, Any],
+    *,
+    static_argnums: int | Sequence[int] = ...,
+    graph: bool | None = None,
+    graph_updates: bool | None = None,
+) -> Callable[P, ClosedJaxpr]: ...
+@overload
+def make_jaxpr(
+    *, static_argnums: int | Sequence[int] = ..., graph: bool | None = None, graph_updates: bool | None = None
+) -> Callable[[Callable[P, Any]], Callable[P, ClosedJaxpr]]: ...
 def make_jaxpr(
     f: Callable[..., Any] = MISSING,
     *,

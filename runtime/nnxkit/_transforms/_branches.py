@@ -31,6 +31,7 @@ from nnxkit._transforms._places import (
     objects_in_result,
     returned_names,
 )
+from nnxkit._transforms._signatures import R, S
 from nnxkit._transforms._value_types import type_of
 
 
@@ -165,12 +166,12 @@ def _run(
 
 def cond(
     pred: Any,
-    true_fun: Callable[..., Any],
-    false_fun: Callable[..., Any],
+    true_fun: Callable[..., R],
+    false_fun: Callable[..., S],
     *operands: Any,
     graph: bool | None = None,
     graph_updates: bool | None = None,
-) -> Any:
+) -> R | S:
     """Run one of two functions, as ``jax.lax.cond``, on objects.
 
     Both may use and write Modules and Variables, operands or captured; what the function that runs writes is done to
@@ -204,16 +205,17 @@ def cond(
     def choose(branches: list[Callable[..., Any]], values: list[Any]) -> Any:
         return jax.lax.cond(pred, *branches, values)
 
-    return _run("nnx.cond", (true_fun, false_fun), names, operands, choose, graph, graph_updates)
+    result: R | S = _run("nnx.cond", (true_fun, false_fun), names, operands, choose, graph, graph_updates)
+    return result
 
 
 def switch(
     index: Any,
-    branches: Sequence[Callable[..., Any]],
+    branches: Sequence[Callable[..., R]],
     *operands: Any,
     graph: bool | None = None,
     graph_updates: bool | None = None,
-) -> Any:
+) -> R:
     """Run one of several functions, as ``jax.lax.switch``, on objects.
 
     Args:
@@ -240,4 +242,5 @@ def switch(
     def choose(runs: list[Callable[..., Any]], values: list[Any]) -> Any:
         return jax.lax.switch(index, runs, values)
 
-    return _run("nnx.switch", branches, names, operands, choose, graph, graph_updates)
+    result: R = _run("nnx.switch", branches, names, operands, choose, graph, graph_updates)
+    return result

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, overload
 
 from jax.experimental import checkify as jax_checkify
 
 from nnxkit._transforms._lift import Lift
+from nnxkit._transforms._signatures import P, R
 from nnxkit._transforms._wrapper import MISSING, Transformed, wrap
 
 
@@ -36,6 +37,14 @@ class Checked(Transformed):
         return error, lift.apply(groups, outcome)
 
 
+@overload
+def checkify(
+    f: Callable[P, R], errors: Any = ..., graph: bool | None = None, graph_updates: bool | None = None
+) -> Callable[P, tuple[jax_checkify.Error, R]]: ...
+@overload
+def checkify(
+    *, errors: Any = ..., graph: bool | None = None, graph_updates: bool | None = None
+) -> Callable[[Callable[P, R]], Callable[P, tuple[jax_checkify.Error, R]]]: ...
 def checkify(
     f: Callable[..., Any] = MISSING,
     errors: Any = jax_checkify.user_checks,

@@ -18,7 +18,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, overload
 
 import jax
 import jax.numpy as jnp
@@ -39,6 +39,7 @@ from nnxkit._transforms._lift import Function, Groups, Lift, call_function
 from nnxkit._transforms._outcome import Outcome, Result
 from nnxkit._transforms._packing import Packing, is_of_type, pack, tangent_type
 from nnxkit._transforms._prefixes import DiffState, Prefixes, label_inputs, require_updates
+from nnxkit._transforms._signatures import CustomVjpFunction, P, R
 from nnxkit._transforms._statics import position
 from nnxkit._transforms._wrapper import MISSING, Transformed, wrap
 from nnxkit._variable import Variable
@@ -145,8 +146,8 @@ class _Wanted(Wanted):
         super().__init__(literal)
         self.prefixes = (DIFFERENTIATED, FIXED)
 
-    def find(self, path: Path, leaf: Any) -> Any:
-        return DIFFERENTIATED if super().find(path, leaf) else FIXED
+    def map_prefix(self, path: Path, leaf: Any) -> Any:
+        return DIFFERENTIATED if super().map_prefix(path, leaf) else FIXED
 
 
 class _Call:
@@ -451,6 +452,18 @@ def _show(value: Any) -> str:
     return str(jax.tree.map(lambda leaf: f"{leaf.dtype}{list(leaf.shape)}", jax.tree.map(tangent_type, value)))
 
 
+@overload
+def custom_vjp(
+    fun: Callable[P, R],
+    *,
+    nondiff_argnums: Sequence[int | DiffState] = ...,
+    graph: bool | None = None,
+    graph_updates: bool | None = None,
+) -> CustomVjpFunction[P, R]: ...
+@overload
+def custom_vjp(
+    *, nondiff_argnums: Sequence[int | DiffState] = ..., graph: bool | None = None, graph_updates: bool | None = None
+) -> Callable[[Callable[P, R]], CustomVjpFunction[P, R]]: ...
 def custom_vjp(
     fun: Callable[..., Any] = MISSING,
     *,

@@ -15,7 +15,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, overload
 
 import jax
 import jax.numpy as jnp
@@ -34,6 +34,7 @@ from nnxkit._transforms._joint import Root
 from nnxkit._transforms._lift import Groups, Lift, call_function
 from nnxkit._transforms._outcome import Outcome
 from nnxkit._transforms._prefixes import DiffState, FilterPrefix, Prefixes, label_inputs, require_updates
+from nnxkit._transforms._signatures import P, R
 from nnxkit._transforms._wrapper import MISSING, Transformed, wrap
 from nnxkit._variable import Variable
 from nnxkit._variable_types import Param
@@ -48,7 +49,7 @@ class Wanted(FilterPrefix):
         self.filters, self.prefixes = (literal,), (True, False)
         self._expr = parse(literal)
 
-    def find(self, path: Path, leaf: Any) -> bool:
+    def map_prefix(self, path: Path, leaf: Any) -> bool:
         """Whether a leaf is differentiated."""
         return self._expr(path, leaf)
 
@@ -131,7 +132,7 @@ class Cotangents:
         plan = plan_of(node)
         paths, leaves = [], []
         for path, leaf, key in zip(plan.paths, plan.leaves(), plan.leaf_keys(), strict=True):
-            if wanted.find(path, leaf) and key not in self.given:
+            if wanted.map_prefix(path, leaf) and key not in self.given:
                 self.given.add(key)
                 paths.append(path)
                 leaves.append(_like(leaf, self.by_leaf[key]))
@@ -239,6 +240,77 @@ def _require_inexact(lift: Lift, values: Sequence[Any], places: Sequence[int]) -
                 )
 
 
+@overload
+def grad(
+    f: Callable[P, Any],
+    *,
+    argnums: int | DiffState = 0,
+    has_aux: Literal[False] = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    reduce_axes: Sequence[Any] = ...,
+    graph: bool | None = None,
+    graph_updates: bool | None = None,
+) -> Callable[P, Any]: ...
+@overload
+def grad(
+    f: Callable[P, Any],
+    *,
+    argnums: Sequence[int | DiffState],
+    has_aux: Literal[False] = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    reduce_axes: Sequence[Any] = ...,
+    graph: bool | None = None,
+    graph_updates: bool | None = None,
+) -> Callable[P, tuple[Any, ...]]: ...
+@overload
+def grad(
+    f: Callable[P, tuple[Any, R]],
+    *,
+    argnums: int | DiffState = 0,
+    has_aux: Literal[True],
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    reduce_axes: Sequence[Any] = ...,
+    graph: bool | None = None,
+    graph_updates: bool | None = None,
+) -> Callable[P, tuple[Any, R]]: ...
+@overload
+def grad(
+    f: Callable[P, tuple[Any, R]],
+    *,
+    argnums: Sequence[int | DiffState],
+    has_aux: Literal[True],
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    reduce_axes: Sequence[Any] = ...,
+    graph: bool | None = None,
+    graph_updates: bool | None = None,
+) -> Callable[P, tuple[tuple[Any, ...], R]]: ...
+@overload
+def grad(
+    f: Callable[P, Any],
+    *,
+    argnums: int | DiffState | Sequence[int | DiffState] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    reduce_axes: Sequence[Any] = ...,
+    graph: bool | None = None,
+    graph_updates: bool | None = None,
+) -> Callable[P, Any]: ...
+@overload
+def grad(
+    *,
+    argnums: int | DiffState | Sequence[int | DiffState] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    reduce_axes: Sequence[Any] = ...,
+    graph: bool | None = None,
+    graph_updates: bool | None = None,
+) -> Callable[[Callable[P, Any]], Callable[P, Any]]: ...
 def grad(
     f: Callable[..., Any] = MISSING,
     *,
@@ -278,6 +350,53 @@ def grad(
     return _gradient(False, f, argnums, has_aux, holomorphic, allow_int, reduce_axes, graph, graph_updates)
 
 
+@overload
+def value_and_grad(
+    f: Callable[P, R],
+    *,
+    argnums: int | DiffState = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    reduce_axes: Sequence[Any] = ...,
+    graph: bool | None = None,
+    graph_updates: bool | None = None,
+) -> Callable[P, tuple[R, Any]]: ...
+@overload
+def value_and_grad(
+    f: Callable[P, R],
+    *,
+    argnums: Sequence[int | DiffState],
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    reduce_axes: Sequence[Any] = ...,
+    graph: bool | None = None,
+    graph_updates: bool | None = None,
+) -> Callable[P, tuple[R, tuple[Any, ...]]]: ...
+@overload
+def value_and_grad(
+    f: Callable[P, R],
+    *,
+    argnums: int | DiffState | Sequence[int | DiffState] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    reduce_axes: Sequence[Any] = ...,
+    graph: bool | None = None,
+    graph_updates: bool | None = None,
+) -> Callable[P, tuple[R, Any]]: ...
+@overload
+def value_and_grad(
+    *,
+    argnums: int | DiffState | Sequence[int | DiffState] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    reduce_axes: Sequence[Any] = ...,
+    graph: bool | None = None,
+    graph_updates: bool | None = None,
+) -> Callable[[Callable[P, R]], Callable[P, tuple[R, Any]]]: ...
 def value_and_grad(
     f: Callable[..., Any] = MISSING,
     *,

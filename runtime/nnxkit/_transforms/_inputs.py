@@ -25,7 +25,7 @@ from nnxkit._graph._graphdef import GraphDef, NodeRecord
 from nnxkit._graph._layouts import key_name
 from nnxkit._graph._plan import Plan
 from nnxkit._graph._program import Program, program_of
-from nnxkit._graph._traverse import find_duplicates, has_identity
+from nnxkit._graph._traverse import find_duplicates, has_identity, iter_graph
 from nnxkit._pytree import Pytree
 from nnxkit._state._order import Path
 from nnxkit._transforms._captures import Captures
@@ -341,7 +341,8 @@ def require_tree(
     repeated = find_duplicates(node, only=has_identity)
     if repeated:
         path, other = repeated[0][:2]
-        raise graph_rules.DUPLICATE_NODE.error(path=name(path), other_path=name(other), value="object")
+        cls = type(dict(iter_graph(node, graph=True))[path]).__name__
+        raise graph_rules.DUPLICATE_NODE.error(path=name(path), other_path=name(other), value="object", type=cls)
     for record in graphdef.records:
         if isinstance(record, NodeRecord) and record.indexed and not record.type._pytree__checked:  # type: ignore[attr-defined]
             raise graph_rules.TREE_MODE_OBJECT.error(cls=record.type.__name__, function=transform)

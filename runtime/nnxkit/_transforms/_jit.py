@@ -16,7 +16,7 @@ import functools
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, overload
 
 import jax
 
@@ -31,6 +31,7 @@ from nnxkit._transforms._outcome import Outcome, apply
 from nnxkit._transforms._places import returned_names
 from nnxkit._transforms._prefixes import Prefixes, PrefixLabels, label_inputs
 from nnxkit._transforms._recent import Recent
+from nnxkit._transforms._signatures import JittedFunction, P, R
 from nnxkit._transforms._wrapper import MISSING, Transformed, wrap
 
 
@@ -222,10 +223,10 @@ class CompiledStructure:
         if self.kept is not None:
             jax_options["donate_argnums"] = (1,)
         if options.in_shardings is not None or options.out_shardings is not None:
-            prefix = options.in_shardings
-            given = (prefix if isinstance(prefix, tuple) else tuple(prefix for _ in tree[0]), None)
-            prefixes = Prefixes("in_shardings", given, tree, lift.modes)
+            prefixes = Prefixes("in_shardings", (_shardings(options.in_shardings, tree[0]), None), tree, lift.modes)
             found = label_inputs(lift.inputs, prefixes, None)
+            # What gets a sharding has it afterwards, too.
+            self.always |= {place for place, label in enumerate(found[: lift.num_leaves]) if label is not None}
             labels = self.labels = PrefixLabels(
                 lift.inputs, found, prefixes, None, "out_shardings", options.out_shardings
             )
@@ -281,6 +282,16 @@ class CompiledStructure:
             calls.pop()
 
 
+def _shardings(prefix: Any, args: tuple[Any, ...]) -> Any:
+    """The shardings of the positional arguments, with ``None`` for static ones: JAX wants these left out."""
+    if not isinstance(prefix, tuple):
+        return tuple(prefix for _ in args)
+    dynamic = [place for place, arg in enumerate(args) if not isinstance(arg, StaticArgument)]
+    if len(prefix) == len(args) or len(prefix) != len(dynamic):
+        return prefix
+    return tuple(replaced([None] * len(args), dynamic, prefix))
+
+
 def _find_no_array(values: Sequence[Any]) -> tuple[int, Any] | None:
     """The first leaf that JAX cannot take, with the number of its value."""
     for number, value in enumerate(values):
@@ -320,13 +331,28 @@ def _is_hashable(value: Any) -> bool:
 
 
 class _Stage:
-    """A stage of compilation over objects; everything else is that of the stage of ``jax.jit``."""
+    """A stage of compilation over objects; everything else is that of the stage of ``jax.jit``.
 
-    def __init__(self, jitted: Jitted, key: Key, compiled: CompiledStructure, stage: Any) -> None:
+    Args:
+        jitted: the function.
+        key: the structure that it is for.
+        compiled: the function for that structure.
+        stage: what JAX has of it.
+        given: first arguments that a call of the compiled function leaves out.
+    """
+
+    def __init__(
+        self, jitted: Jitted, key: Key, compiled: CompiledStructure, stage: Any, given: tuple[Any, ...] = ()
+    ) -> None:
         self._jitted = jitted
         self._key = key
         self._compiled = compiled
         self._stage = stage
+        self._given = given
+
+    def with_given(self, given: tuple[Any, ...]) -> Self:
+        """The same stage, with the first arguments given once and for all."""
+        return type(self)(self._jitted, self._key, self._compiled, self._stage, given)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -339,7 +365,7 @@ class Traced(_Stage):
 
     def lower(self, **options: Any) -> Lowered:
         """Lower it."""
-        return Lowered(self._jitted, self._key, self._compiled, self._stage.lower(**options))
+        return Lowered(self._jitted, self._key, self._compiled, self._stage.lower(**options), self._given)
 
 
 class Lowered(_Stage):
@@ -347,7 +373,8 @@ class Lowered(_Stage):
 
     def compile(self, *args: Any, **options: Any) -> Compiled:
         """Compile it."""
-        return Compiled(self._jitted, self._key, self._compiled, self._stage.compile(*args, **options))
+        stage = self._stage.compile(*args, **options)
+        return Compiled(self._jitted, self._key, self._compiled, stage, self._given)
 
 
 class Compiled(_Stage):
@@ -356,13 +383,48 @@ class Compiled(_Stage):
     """
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        lift = self._jitted.lift(args, kwargs)
+        lift = self._jitted.lift((*self._given, *args), kwargs)
         if lift.inputs.key() != self._key:
             raise rules.COMPILED_FOR_OTHER_STRUCTURE.error(transform=lift.modes.transform)
         groups, outcome = self._compiled.on_values(self._stage, lift, lift.inputs.values())
         return apply(lift.inputs, outcome, groups)
 
 
+@overload
+def jit(
+    fun: Callable[P, R],
+    *,
+    in_shardings: Any = None,
+    out_shardings: Any = None,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Sequence[str] | None = None,
+    donate_argnums: int | Sequence[int] | None = None,
+    donate_argnames: str | Sequence[str] | None = None,
+    keep_unused: bool = False,
+    device: Any = None,
+    backend: str | None = None,
+    inline: bool = False,
+    compiler_options: dict[str, Any] | None = None,
+    graph: bool | None = None,
+    graph_updates: bool | None = None,
+) -> JittedFunction[P, R]: ...
+@overload
+def jit(
+    *,
+    in_shardings: Any = None,
+    out_shardings: Any = None,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Sequence[str] | None = None,
+    donate_argnums: int | Sequence[int] | None = None,
+    donate_argnames: str | Sequence[str] | None = None,
+    keep_unused: bool = False,
+    device: Any = None,
+    backend: str | None = None,
+    inline: bool = False,
+    compiler_options: dict[str, Any] | None = None,
+    graph: bool | None = None,
+    graph_updates: bool | None = None,
+) -> Callable[[Callable[P, R]], JittedFunction[P, R]]: ...
 def jit(
     fun: Callable[..., Any] = MISSING,
     *,

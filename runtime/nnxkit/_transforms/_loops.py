@@ -15,6 +15,7 @@ from nnxkit._transforms._lift import Function, Lift, modes_of
 from nnxkit._transforms._loop import Carried, Loop
 from nnxkit._transforms._outcome import Outcome
 from nnxkit._transforms._places import differences, inputs_after, places_of
+from nnxkit._transforms._signatures import R
 
 _INITIAL = "init_val"
 
@@ -59,12 +60,12 @@ class _WholeLoop(Loop):
 
 def while_loop(
     cond_fun: Callable[[Any], Any],
-    body_fun: Callable[[Any], Any],
+    body_fun: Callable[[Any], R],
     init_val: Any,
     *,
     graph: bool | None = None,
     graph_updates: bool | None = None,
-) -> Any:
+) -> R:
     """Run a function while a condition holds, as ``jax.lax.while_loop``, on objects.
 
     Modules and Variables may be in the carry or captured; what the steps write goes from step to step, and after the
@@ -102,19 +103,20 @@ def while_loop(
     )
     loop = _WholeLoop(lift, init_val)
     values = jax.lax.while_loop(lambda values: loop.condition(values, number=1), loop.body, lift.values)
-    return loop.finish(values, [])[0]
+    result: R = loop.finish(values, [])[0]
+    return result
 
 
 def fori_loop(
     lower: Any,
     upper: Any,
-    body_fun: Callable[[Any, Any], Any],
+    body_fun: Callable[[Any, Any], R],
     init_val: Any,
     *,
     unroll: int | bool | None = None,
     graph: bool | None = None,
     graph_updates: bool | None = None,
-) -> Any:
+) -> R:
     """Run a function for each number of a range, as ``jax.lax.fori_loop``, on objects.
 
     Args:
@@ -145,4 +147,5 @@ def fori_loop(
     lift = Lift(modes_of(name, graph, graph_updates), ((), {_INITIAL: init_val}), Function(body_fun))
     loop = _WholeLoop(lift, init_val)
     values = jax.lax.fori_loop(lower, upper, lambda i, values: loop.body(values, i), lift.values, unroll=unroll)
-    return loop.finish(values, [])[0]
+    result: R = loop.finish(values, [])[0]
+    return result

@@ -13,9 +13,10 @@ Invariants
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, overload
 
 import jax.numpy as jnp
 
@@ -26,6 +27,7 @@ from nnxkit._transforms._axes import arguments
 from nnxkit._transforms._inputs import BARE, Flat, argument_names
 from nnxkit._transforms._lift import Lift, call_function
 from nnxkit._transforms._prefixes import Prefixes
+from nnxkit._transforms._signatures import F
 from nnxkit._transforms._wrapper import MISSING, Transformed, wrap
 from nnxkit._variable import Variable
 
@@ -51,18 +53,25 @@ def call_renamed(
     if PARTITION_NAME not in metadata:
         return call
     name, modes = metadata[PARTITION_NAME], prefixes.modes
+    others = {key: value for key, value in metadata.items() if key != PARTITION_NAME}
 
     def renamed(f: Callable[..., Any], tree: Any) -> Any:
         names = argument_names(tree)
         for number, path, variable, axis in mapped_variables(tree, prefixes, set()):
-            _remove(variable, _inside(variable, axis), name, (*names[number], *path), modes.transform)
+            inside = _inside(variable, axis)
+            _edit_others(variable, others, functools.partial(_without, inside))
+            _remove(variable, inside, name, (*names[number], *path), modes.transform)
         result = call(f, tree)
         seen: set[int] = set()
         for _, _, variable, axis in mapped_variables(tree, prefixes, seen):
-            variable.add_axis(_inside(variable, axis), name)
+            add(variable, _inside(variable, axis))
         for _, _, variable, axis in mapped_variables(result, Prefixes(option, out_prefix, result, modes), seen):
-            variable.add_axis(_inside(variable, axis), name)
+            add(variable, _inside(variable, axis))
         return result
+
+    def add(variable: Variable[Any], axis: int) -> None:
+        _edit_others(variable, others, lambda held, value: (*held[:axis], value, *held[axis:]))
+        variable.add_axis(axis, name)
 
     return renamed
 
@@ -87,6 +96,20 @@ def mapped_variables(tree: Any, prefixes: Prefixes, seen: set[int]) -> Iterator[
 def _inside(variable: Variable[Any], axis: int) -> int:
     """The axis of a value outside, whose value inside the Variable holds, counted from the front."""
     return axis if axis >= 0 else axis + jnp.ndim(variable.get_raw_value()) + 1
+
+
+def _without(axis: int, held: tuple[Any, ...], _: Any) -> tuple[Any, ...]:
+    return held[:axis] + held[axis + 1 :]
+
+
+def _edit_others(
+    variable: Variable[Any], others: Mapping[str, Any], edit: Callable[[tuple[Any, ...], Any], tuple[Any, ...]]
+) -> None:
+    """Edit the metadata that, like the names of axes, has one entry for each axis of the value."""
+    for key, value in others.items():
+        held = variable.get_metadata(key, None)
+        if isinstance(held, tuple):
+            variable.set_metadata(key, edit(held, value))
 
 
 def _remove(variable: Variable[Any], axis: int, name: str | None, path: Path, transform: str) -> None:
@@ -124,6 +147,14 @@ class Renaming(Transformed):
         return lift.apply(*lift.run(lift.values, call=call))
 
 
+@overload
+def transform_metadata(
+    f: F, *, in_axes: Any = 0, out_axes: Any = 0, partition: str | None, graph: bool | None = None
+) -> F: ...
+@overload
+def transform_metadata(
+    *, in_axes: Any = 0, out_axes: Any = 0, partition: str | None, graph: bool | None = None
+) -> Callable[[F], F]: ...
 def transform_metadata(
     f: Callable[..., Any] = MISSING,
     *,

@@ -23,6 +23,7 @@ from nnxkit._graph._functional import clone
 from nnxkit._graph._plan import Plan, make_plan
 from nnxkit._transforms._jit import jit
 from nnxkit._transforms._places import differences, places_of
+from nnxkit._transforms._signatures import Lowerable, R
 from nnxkit._transforms._wrapper import Transformed
 
 
@@ -30,12 +31,12 @@ class Partial(functools.partial[Any]):
     """A jitted function with its first arguments."""
 
     def lower(self, *args: Any, **kwargs: Any) -> Any:
-        """As for `nnx.jit`."""
-        return self.func.lower(*self.args, *args, **kwargs)  # type: ignore[attr-defined]
+        """As for `nnx.jit`; what it compiles to takes the remaining arguments."""
+        return self.func.lower(*self.args, *args, **kwargs).with_given(self.args)  # type: ignore[attr-defined]
 
     def trace(self, *args: Any, **kwargs: Any) -> Any:
-        """As for `nnx.jit`."""
-        return self.func.trace(*self.args, *args, **kwargs)  # type: ignore[attr-defined]
+        """As for `nnx.jit`; what it compiles to takes the remaining arguments."""
+        return self.func.trace(*self.args, *args, **kwargs).with_given(self.args)  # type: ignore[attr-defined]
 
     def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
         """As for `nnx.jit`."""
@@ -43,11 +44,11 @@ class Partial(functools.partial[Any]):
 
 
 def cached_partial(
-    f: Callable[..., Any],
+    f: Callable[..., R],
     *cached_args: Any,
     graph: bool | None = None,
     graph_updates: bool | None = None,
-) -> Any:
+) -> functools.partial[R]:
     """A transformed function with its first arguments given once.
 
     Args:
@@ -69,11 +70,12 @@ def cached_partial(
     """
     if not isinstance(f, Transformed):
         raise rules.NOT_A_TRANSFORM.error(transform="nnx.cached_partial", given=describe(f))
-    return _partial(functools.partial, "nnx.cached_partial", f, cached_args)
+    partial: functools.partial[R] = _partial(functools.partial, "nnx.cached_partial", f, cached_args)
+    return partial
 
 
 def jit_partial(
-    fun: Callable[..., Any],
+    fun: Callable[..., R],
     *partial_args: Any,
     in_shardings: Any = None,
     out_shardings: Any = None,
@@ -87,7 +89,7 @@ def jit_partial(
     inline: bool = False,
     graph: bool | None = None,
     graph_updates: bool | None = None,
-) -> Partial:
+) -> Lowerable[..., R]:
     """``nnx.jit`` of a function with its first arguments given once, as `cached_partial` gives them.
 
     Options are those of `nnx.jit`; positions and prefixes count ``partial_args``.
@@ -116,7 +118,7 @@ def jit_partial(
     >>> float(nnx.jit_partial(lambda m, x: m.w * x, model)(3.0))
     6.0
     """
-    jitted = jit(
+    jitted: Any = jit(
         fun,
         in_shardings=in_shardings,
         out_shardings=out_shardings,
@@ -131,7 +133,7 @@ def jit_partial(
         graph=graph,
         graph_updates=graph_updates,
     )
-    partial: Partial = _partial(Partial, "nnx.jit_partial", jitted, partial_args)
+    partial: Lowerable[..., R] = _partial(Partial, "nnx.jit_partial", jitted, partial_args)
     return partial
 
 

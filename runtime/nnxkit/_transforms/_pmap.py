@@ -14,7 +14,7 @@ import functools
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import Any, overload
 
 import jax
 
@@ -25,6 +25,7 @@ from nnxkit._transforms._lift import Groups, Lift
 from nnxkit._transforms._metadata import call_renamed
 from nnxkit._transforms._outcome import Outcome
 from nnxkit._transforms._prefixes import Prefixes, PrefixLabels, label_inputs
+from nnxkit._transforms._signatures import F
 from nnxkit._transforms._vmap import WITHOUT_AXIS, run_mapped
 from nnxkit._transforms._wrapper import MISSING, wrap
 
@@ -128,6 +129,37 @@ class _CompiledPmap(CompiledStructure):
         return run_mapped(lift, self.axes, self.out, self.options.axis_size, named, self.call_renamed, values)
 
 
+@overload
+def pmap(
+    f: F,
+    *,
+    axis_name: Hashable | None = None,
+    in_axes: Any = 0,
+    out_axes: Any = 0,
+    static_broadcasted_argnums: int | Sequence[int] = ...,
+    devices: Sequence[Any] | None = None,
+    backend: str | None = None,
+    axis_size: int | None = None,
+    donate_argnums: int | Sequence[int] = ...,
+    transform_metadata: Mapping[str, Any] = ...,
+    graph: bool | None = None,
+    graph_updates: bool | None = None,
+) -> F: ...
+@overload
+def pmap(
+    *,
+    axis_name: Hashable | None = None,
+    in_axes: Any = 0,
+    out_axes: Any = 0,
+    static_broadcasted_argnums: int | Sequence[int] = ...,
+    devices: Sequence[Any] | None = None,
+    backend: str | None = None,
+    axis_size: int | None = None,
+    donate_argnums: int | Sequence[int] = ...,
+    transform_metadata: Mapping[str, Any] = ...,
+    graph: bool | None = None,
+    graph_updates: bool | None = None,
+) -> Callable[[F], F]: ...
 def pmap(
     f: Callable[..., Any] = MISSING,
     *,

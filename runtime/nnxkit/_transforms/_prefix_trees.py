@@ -52,9 +52,9 @@ def prefix(node: Any, filter_map: Mapping[Any, Any] | FilterPrefix | Choose, /, 
         require_tree(node)
     choose: Choose
     if isinstance(filter_map, FilterPrefix):
-        choose = filter_map.find
+        choose = filter_map.map_prefix
     else:
-        choose = FilterPrefix(filter_map).find if isinstance(filter_map, Mapping) else filter_map
+        choose = FilterPrefix(filter_map).map_prefix if isinstance(filter_map, Mapping) else filter_map
 
     def assign(keys: tuple[Any, ...], leaf: Any) -> Any:
         path = tuple(key_name(key) for key in keys)

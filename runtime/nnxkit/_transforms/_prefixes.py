@@ -66,7 +66,7 @@ class FilterPrefix:
         """Filters and what they assign."""
         return zip(self.filters, self.prefixes, strict=True)
 
-    def find(self, path: Path, leaf: Any) -> Any:
+    def map_prefix(self, path: Path, leaf: Any) -> Any:
         """What is assigned to a leaf.
 
         Raises:
@@ -239,7 +239,7 @@ class Prefixes:
         """For a graph object, by its number among the leaves, what gives the labels of its leaves."""
         entry = self.leaves[number]
         if isinstance(entry, FilterPrefix):
-            return entry.find
+            return entry.map_prefix
         if is_object(entry):
             items = iter_graph(entry, graph=True)
             by_path = {path: _held(value) for path, value in items if value is None or not is_node(value)}

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, overload
 
 import jax
 
@@ -21,6 +21,7 @@ from nnxkit._transforms._inner import Modes
 from nnxkit._transforms._kept import Running, Structures
 from nnxkit._transforms._lift import Groups, Lift
 from nnxkit._transforms._outcome import Outcome
+from nnxkit._transforms._signatures import F
 from nnxkit._transforms._statics import Dynamic
 from nnxkit._transforms._wrapper import MISSING, Transformed, wrap
 
@@ -66,6 +67,25 @@ def _make_pure() -> _Pure:
     return pure
 
 
+@overload
+def remat(
+    f: F,
+    *,
+    prevent_cse: bool = True,
+    static_argnums: int | Sequence[int] = ...,
+    policy: Callable[..., bool] | None = None,
+    graph: bool | None = None,
+    graph_updates: bool | None = None,
+) -> F: ...
+@overload
+def remat(
+    *,
+    prevent_cse: bool = True,
+    static_argnums: int | Sequence[int] = ...,
+    policy: Callable[..., bool] | None = None,
+    graph: bool | None = None,
+    graph_updates: bool | None = None,
+) -> Callable[[F], F]: ...
 def remat(
     f: Callable[..., Any] = MISSING,
     *,

@@ -6,6 +6,8 @@ Invariants
   carried; JAX makes constants of what no step writes.
 - What a step writes comes back: stacked if it is scanned over, as the last step left it if it is carried. In the
   default mode broadcast means that steps only read; in the others broadcast Variables are carried.
+- Random streams that are broadcast give every step the same numbers: each begins with their state, and afterwards they
+  have the state that one step leaves.
 - Structure may be edited only where objects are scanned over: each step begins with a new one of those.
 - JAX traces again only for another structure, or other types: all values are passed, and what a trace found out
   is part of what the loop returns.
@@ -17,13 +19,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Self
+from typing import Any, Self, overload
 
 import jax
 import jax.numpy as jnp
 
 from nnx_rules.rules import transforms as rules
 from nnxkit._facts import describe
+from nnxkit._rngs import RngState
 from nnxkit._state._order import Path
 from nnxkit._transforms._axes import arguments, mapped_size
 from nnxkit._transforms._inner import Modes
@@ -35,6 +38,7 @@ from nnxkit._transforms._metadata import call_renamed
 from nnxkit._transforms._outcome import Outcome
 from nnxkit._transforms._places import returned_names
 from nnxkit._transforms._prefixes import Carry, FilterPrefix, Prefixes, PrefixLabels, is_prefix_leaf, label_inputs
+from nnxkit._transforms._signatures import F
 from nnxkit._transforms._wrapper import MISSING, Transformed, wrap
 
 
@@ -68,7 +72,8 @@ class Scanned(Transformed):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         args, kwargs, axes = arguments(self, "in_axes", self.options.in_axes, args, kwargs)
         if len(_carries(axes)) > 1:
-            problem = "only one argument can be carried", "carry a tuple"
+            flax = "When in_axes=Carry, the function must take exactly one argument"
+            problem = "only one argument can be carried", "carry a tuple", flax
             raise _axes_error(self.options, self.modes, "in_axes", *problem)
         lift = Lift(self.modes, (args, kwargs), self.function)
         return _Scan(self, lift, axes).run(self.steps.find(lift.inputs.key(), _make_step))
@@ -96,6 +101,8 @@ class _Scan:
         self.labels = labels
         self.kept = [place for place, label in enumerate(labels) if not isinstance(label, int)]
         self.scanned = [place for place, label in enumerate(labels) if isinstance(label, int)]
+        sources = inputs.joint.sources()
+        self.repeated = [place for place in self.kept if labels[place] is None and _is_stream(sources, place)]
         self.length = self.find_length()
         self.result = _ResultAxes(options.out_axes, modes)
         prefix = (Carry, self.result.others)
@@ -142,17 +149,19 @@ class _Scan:
         loose = self.loop.carried.step(() if self.carry is None else args[self.carry], run)
         return loose, others[0]
 
-    def step(self, carry: list[Any], elements: list[Any]) -> tuple[list[Any], tuple[list[Any], Outcome]]:
+    def step(self, carry: list[list[Any]], elements: list[Any]) -> tuple[list[list[Any]], tuple[list[Any], Outcome]]:
         """What JAX traces: one step over values."""
-        values = replaced([None] * len(self.labels), (*self.kept, *self.scanned), (*carry, *elements))
+        kept, repeated = carry
+        places = (*self.kept, *self.scanned, *self.repeated)
+        values = replaced([None] * len(self.labels), places, (*kept, *elements, *repeated))
         new, others = self.loop.step(values, self.call, labels=self.out)
         outcome = self.loop.outcome
         assert outcome is not None
         for place in outcome.written:
-            if self.labels[place] is None:
+            if self.labels[place] is None and place not in self.repeated:
                 raise rules.SCAN_BROADCAST.error(transform=self.lift.modes.transform, path=self.lift.name_of(place))
         stacks = [*(new[place] for place in self.written(outcome)), *others]
-        return [new[place] for place in self.kept], (stacks, outcome)
+        return [[new[place] for place in self.kept], repeated], (stacks, outcome)
 
     def written(self, outcome: Outcome) -> list[int]:
         """The places of the scanned values that a step writes."""
@@ -184,7 +193,7 @@ class _Scan:
             step: calls `step` of the running call.
         """
         values = self.lift.values
-        carry = [values[place] for place in self.kept]
+        carry = [[values[place] for place in places] for places in (self.kept, self.repeated)]
         elements = [_move(values[place], self.labels[place], 0) for place in self.scanned]
         _running.calls.append(self)
         try:
@@ -193,7 +202,7 @@ class _Scan:
             _running.calls.pop()
         written = self.written(outcome)
         stacks = [_move(stack, 0, axis) for stack, axis in zip(stacks, self.axes(outcome), strict=True)]
-        after = replaced(values, (*self.kept, *written), (*carry, *stacks[: len(written)]))
+        after = replaced(values, (*self.kept, *written), (*carry[0], *stacks[: len(written)]))
         self.loop.note(outcome)
         return self.result.join(*self.loop.finish(after, stacks[len(written) :]))
 
@@ -203,6 +212,11 @@ _running = Running()
 
 def _make_step() -> Callable[..., Any]:
     return lambda carry, elements: _running.calls[-1].step(carry, elements)
+
+
+def _is_stream(sources: Sequence[Any], place: int) -> bool:
+    """Whether a value is the state of a random stream."""
+    return place < len(sources) and isinstance(sources[place], RngState)
 
 
 def _carries(axes: Sequence[Any]) -> list[int]:
@@ -267,9 +281,9 @@ def _check_axes(options: ScanOptions, modes: Modes) -> None:
         count = len(_carries(top))
         has_carry.append(count > 0)
         leaves = jax.tree.leaves(axes, is_leaf=is_prefix_leaf)
-        problem = None
+        problem: tuple[str, ...] | None = None
         if count > 1:
-            problem = "only one value can be carried", "carry a tuple"
+            problem = "only one value can be carried", "carry a tuple", "Found multiple Carry definitions"
         elif any(isinstance(leaf, Carry) for leaf in leaves):
             problem = "`Carry` is used as it is, without a call", "write `nnx.Carry`"
         elif sum(leaf is Carry for leaf in leaves) > count:
@@ -283,30 +297,32 @@ def _check_axes(options: ScanOptions, modes: Modes) -> None:
     if has_carry[0] != has_carry[1]:
         option = "out_axes" if has_carry[0] else "in_axes"
         mend = "a carry goes in and comes out: put it in both `in_axes` and `out_axes`"
-        raise _axes_error(options, modes, option, "it has no `Carry`, and the other one has", mend)
+        flax = "If one of in_axes or out_axes has Carry, the other must also have Carry"
+        raise _axes_error(options, modes, option, "it has no `Carry`, and the other one has", mend, flax)
 
 
 def _is_axis(leaf: Any) -> bool:
     return leaf is None or leaf is Carry or isinstance(leaf, int | FilterPrefix) or is_object(leaf)
 
 
-def _problem_of_results(leaves: Sequence[Any]) -> tuple[str, str] | None:
-    """What is wrong with the leaves of ``out_axes``, and the mend."""
+def _problem_of_results(leaves: Sequence[Any]) -> tuple[str, ...] | None:
+    """What is wrong with the leaves of ``out_axes``, the mend, and the key words of flax."""
     entries = [axis for leaf in leaves for axis in (leaf.prefixes if isinstance(leaf, FilterPrefix) else [leaf])]
     if None in entries:
         return (
             "each step has its own result, which cannot be broadcast",
             "give it an axis: 0; also to the result `None`",
+            f"Cannot broadcast output state. Got {leaves}",
         )
     if any(isinstance(leaf, FilterPrefix) and Carry in leaf.prefixes for leaf in leaves):
         return "a part of a result cannot be carried", "carry the whole module"
     return None
 
 
-def _axes_error(options: ScanOptions, modes: Modes, option: str, problem: str, mend: str) -> Exception:
+def _axes_error(options: ScanOptions, modes: Modes, option: str, problem: str, mend: str, flax: str = "") -> Exception:
     given = _show(getattr(options, option))
     error: Exception = rules.SCAN_AXES.error(
-        option=option, transform=modes.transform, given=given, problem=problem, mend=mend
+        option=option, transform=modes.transform, given=given, problem=problem, mend=mend, flax=flax
     )
     return error
 
@@ -318,6 +334,33 @@ def _show(axes: Any) -> str:
     return "Carry" if axes is Carry else repr(axes)
 
 
+@overload
+def scan(
+    f: F,
+    *,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int | bool = 1,
+    _split_transpose: bool = False,
+    in_axes: Any = ...,
+    out_axes: Any = ...,
+    transform_metadata: Mapping[str, Any] = ...,
+    graph: bool | None = None,
+    graph_updates: bool | None = None,
+) -> F: ...
+@overload
+def scan(
+    *,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int | bool = 1,
+    _split_transpose: bool = False,
+    in_axes: Any = ...,
+    out_axes: Any = ...,
+    transform_metadata: Mapping[str, Any] = ...,
+    graph: bool | None = None,
+    graph_updates: bool | None = None,
+) -> Callable[[F], F]: ...
 def scan(
     f: Callable[..., Any] = MISSING,
     *,

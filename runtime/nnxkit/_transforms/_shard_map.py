@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, overload
 
 import jax
 import numpy as np
@@ -25,6 +25,7 @@ from nnxkit._transforms._lift import Groups, Lift
 from nnxkit._transforms._outcome import Outcome
 from nnxkit._transforms._places import returned_names
 from nnxkit._transforms._prefixes import Prefixes, PrefixLabels, label_inputs
+from nnxkit._transforms._signatures import F
 from nnxkit._transforms._wrapper import MISSING, Transformed, wrap
 
 _partition_spec: Callable[..., PartitionSpec] = PartitionSpec
@@ -52,11 +53,13 @@ class ShardMapped(Transformed):
         lift = Lift(self.modes, (args, kwargs), self.function)
         by_keyword = WHOLE if isinstance(options.in_specs, tuple | list) else options.in_specs
         prefixes = Prefixes("in_specs", (entries, by_keyword), lift.inputs.tree, self.modes)
-        labels = label_inputs(lift.inputs, prefixes, WHOLE)
-        out = PrefixLabels(lift.inputs, labels, prefixes, WHOLE, "out_specs", options.out_specs)
+        labels = label_inputs(lift.inputs, prefixes, None)
+        # What gets a sharding has it afterwards, too.
+        sharded = {place for place, label in enumerate(labels[: lift.num_leaves]) if label is not None}
+        out = PrefixLabels(lift.inputs, labels, prefixes, None, "out_specs", options.out_specs)
 
         def pure(values: Sequence[Any]) -> tuple[Groups, Outcome]:
-            groups, outcome = lift.run(values, out)
+            groups, outcome = lift.run(values, out, always=sharded)
             require_replicated(lift, groups, outcome, out.groups)
             return groups, outcome
 
@@ -138,6 +141,29 @@ def _show(spec: Any) -> str:
     return f"P({', '.join(map(repr, spec))})"
 
 
+@overload
+def shard_map(
+    f: F,
+    *,
+    mesh: Any,
+    in_specs: Any,
+    out_specs: Any,
+    axis_names: AbstractSet[Any] = ...,
+    check_vma: bool = True,
+    graph: bool | None = None,
+    graph_updates: bool | None = None,
+) -> F: ...
+@overload
+def shard_map(
+    *,
+    mesh: Any,
+    in_specs: Any,
+    out_specs: Any,
+    axis_names: AbstractSet[Any] = ...,
+    check_vma: bool = True,
+    graph: bool | None = None,
+    graph_updates: bool | None = None,
+) -> Callable[[F], F]: ...
 def shard_map(
     f: Callable[..., Any] = MISSING,
     *,

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, overload
 
 import jax
 
@@ -27,6 +27,7 @@ from nnxkit._transforms._lift import Groups, Lift, call_function
 from nnxkit._transforms._outcome import Outcome
 from nnxkit._transforms._packing import Packing, is_of_type, pack, tangent_type
 from nnxkit._transforms._prefixes import Prefixes, label_inputs
+from nnxkit._transforms._signatures import P, R, S
 from nnxkit._transforms._wrapper import MISSING, Transformed, wrap
 
 
@@ -180,6 +181,57 @@ class Jvp(Transformed):
         return [by_key[joint[place]] if place < len(joint) else next(bare) for place in call.places]
 
 
+@overload
+def vjp(
+    f: Callable[..., R],
+    primal: Any,
+    /,
+    *primals: Any,
+    has_aux: Literal[False] = False,
+    reduce_axes: Sequence[Any] = (),
+    graph: bool | None = None,
+    graph_updates: bool | None = None,
+) -> tuple[R, Callable[..., tuple[Any, ...]]]: ...
+@overload
+def vjp(
+    f: Callable[..., tuple[R, S]],
+    primal: Any,
+    /,
+    *primals: Any,
+    has_aux: Literal[True],
+    reduce_axes: Sequence[Any] = (),
+    graph: bool | None = None,
+    graph_updates: bool | None = None,
+) -> tuple[R, Callable[..., tuple[Any, ...]], S]: ...
+@overload
+def vjp(
+    f: Callable[P, R],
+    /,
+    *,
+    has_aux: Literal[False] = False,
+    reduce_axes: Sequence[Any] = (),
+    graph: bool | None = None,
+    graph_updates: bool | None = None,
+) -> Callable[P, tuple[R, Callable[..., tuple[Any, ...]]]]: ...
+@overload
+def vjp(
+    f: Callable[P, tuple[R, S]],
+    /,
+    *,
+    has_aux: Literal[True],
+    reduce_axes: Sequence[Any] = (),
+    graph: bool | None = None,
+    graph_updates: bool | None = None,
+) -> Callable[P, tuple[R, Callable[..., tuple[Any, ...]], S]]: ...
+@overload
+def vjp(
+    f: Callable[..., Any] = ...,
+    *primals: Any,
+    has_aux: bool = False,
+    reduce_axes: Sequence[Any] = (),
+    graph: bool | None = None,
+    graph_updates: bool | None = None,
+) -> Any: ...
 def vjp(
     f: Callable[..., Any] = MISSING,
     *primals: Any,
@@ -219,6 +271,44 @@ def vjp(
     return transformed(*primals) if primals else transformed
 
 
+@overload
+def jvp(
+    f: Callable[..., R],
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    *,
+    has_aux: Literal[False] = False,
+    graph: bool | None = None,
+    graph_updates: bool | None = None,
+) -> tuple[R, R]: ...
+@overload
+def jvp(
+    f: Callable[..., tuple[R, S]],
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    *,
+    has_aux: Literal[True],
+    graph: bool | None = None,
+    graph_updates: bool | None = None,
+) -> tuple[R, R, S]: ...
+@overload
+def jvp(
+    f: Callable[..., R],
+    *,
+    has_aux: Literal[False] = False,
+    graph: bool | None = None,
+    graph_updates: bool | None = None,
+) -> Callable[[Sequence[Any], Sequence[Any]], tuple[R, R]]: ...
+@overload
+def jvp(
+    f: Callable[..., Any] = ...,
+    primals: Sequence[Any] = ...,
+    tangents: Sequence[Any] = ...,
+    *,
+    has_aux: bool = False,
+    graph: bool | None = None,
+    graph_updates: bool | None = None,
+) -> Any: ...
 def jvp(
     f: Callable[..., Any] = MISSING,
     primals: Sequence[Any] = MISSING,

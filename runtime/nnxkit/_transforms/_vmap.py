@@ -14,7 +14,7 @@ import functools
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, NoReturn
+from typing import Any, NoReturn, overload
 
 import jax
 
@@ -33,6 +33,7 @@ from nnxkit._transforms._metadata import call_renamed
 from nnxkit._transforms._outcome import Outcome
 from nnxkit._transforms._places import returned_names
 from nnxkit._transforms._prefixes import Prefixes, PrefixLabels, label_inputs
+from nnxkit._transforms._signatures import F
 from nnxkit._transforms._wrapper import MISSING, Transformed, wrap
 
 WITHOUT_AXIS: Mapping[Hashable, tuple[str, str]] = {
@@ -123,6 +124,31 @@ def _refuse(lift: Lift, outcome: Outcome, number: int, label: Hashable) -> NoRet
     raise rules.ELEMENT_VALUES_WITHOUT_AXIS.error(transform=lift.modes.transform, path=path, why=why, mend=mend)
 
 
+@overload
+def vmap(
+    f: F,
+    *,
+    in_axes: Any = 0,
+    out_axes: Any = 0,
+    axis_name: Hashable | None = None,
+    axis_size: int | None = None,
+    spmd_axis_name: Hashable | tuple[Hashable, ...] | None = None,
+    transform_metadata: Mapping[str, Any] = ...,
+    graph: bool | None = None,
+    graph_updates: bool | None = None,
+) -> F: ...
+@overload
+def vmap(
+    *,
+    in_axes: Any = 0,
+    out_axes: Any = 0,
+    axis_name: Hashable | None = None,
+    axis_size: int | None = None,
+    spmd_axis_name: Hashable | tuple[Hashable, ...] | None = None,
+    transform_metadata: Mapping[str, Any] = ...,
+    graph: bool | None = None,
+    graph_updates: bool | None = None,
+) -> Callable[[F], F]: ...
 def vmap(
     f: Callable[..., Any] = MISSING,
     *,

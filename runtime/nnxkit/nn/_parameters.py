@@ -67,6 +67,17 @@ def add_bias(y: jax.Array, bias: jax.Array) -> jax.Array:
     return y + bias.reshape((1,) * (y.ndim - bias.ndim) + bias.shape)
 
 
+_reshard: Callable[..., Any] = jax.sharding.reshard
+
+
+def like_sharding(value: Any, other: Any) -> Any:
+    """``value`` sharded as ``other`` is, of the same shape, where that is part of its type: on explicit mesh axes."""
+    sharding = jax.typeof(other).sharding
+    if jax.sharding.AxisType.Explicit not in sharding.mesh.axis_types:
+        return value
+    return _reshard(value, sharding)
+
+
 # Checks
 
 

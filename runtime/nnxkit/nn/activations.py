@@ -67,7 +67,9 @@ class PReLU(Module):
         promote_dtype: Callable[..., Any] = promote_dtype,
         negative_slope_metadata: Mapping[str, Any] = NO_METADATA,
     ) -> None:
-        self.negative_slope = Param(jnp.asarray(negative_slope_init, param_dtype), **negative_slope_metadata)
+        self.negative_slope: Param[jax.Array] = Param(
+            jnp.asarray(negative_slope_init, param_dtype), **negative_slope_metadata
+        )
         self.dtype = dtype
         self.param_dtype = param_dtype
         self.promote_dtype = promote_dtype

@@ -130,17 +130,20 @@ def _fused(query: Any, key: Any, value: Any, bias: Any, mask: Any, is_causal: bo
 def _require_attention(query: Any, key: Any, value: Any) -> None:
     shapes = f"query {query.shape}, key {key.shape}, value {value.shape}"
     problems = (
-        (not query.ndim == key.ndim == value.ndim or query.ndim < 3, "the numbers of axes"),
-        (not query.shape[:-3] == key.shape[:-3] == value.shape[:-3], "the batch axes"),
-        (key.shape[-3:-1] != value.shape[-3:-1], "the places and heads of key and value"),
-        (query.shape[-1] != key.shape[-1], "the features of query and key"),
-        (key.ndim > 1 and (not key.shape[-2] or query.shape[-2] % key.shape[-2]), "the heads of query and key"),
+        (not query.ndim == key.ndim == value.ndim or query.ndim < 3, "query, key and value must have the same rank"),
+        (not query.shape[:-3] == key.shape[:-3] == value.shape[:-3], "their batch dims must match"),
+        (key.shape[-3:-1] != value.shape[-3:-1], "heads of key and value, and their lengths must match"),
+        (query.shape[-1] != key.shape[-1], "query and key depths must match"),
+        (
+            key.ndim > 1 and (not key.shape[-2] or query.shape[-2] % key.shape[-2]),
+            "heads of the query must be a multiple of those of the key",
+        ),
     )
     for wrong, what in problems:
         if wrong:
             raise rules.LAYER_ARGUMENTS.error(
                 cls="dot_product_attention",
-                problem=f"{what} do not go together: {shapes}",
+                problem=f"{what}: {shapes}",
                 mend="bring them to the shape (..., places, heads, features)",
             )
 
@@ -232,13 +235,13 @@ class MultiHeadAttention(Module):
     ) -> None:
         self.num_heads = num_heads
         self.in_features = in_features
-        self.qkv_features = in_features if qkv_features is None else qkv_features
-        self.out_features = in_features if out_features is None else out_features
-        self.num_kv_heads = num_heads if num_kv_heads is None else num_kv_heads
-        self.in_kv_features = in_features if in_kv_features is None else in_kv_features
+        self.qkv_features: int = in_features if qkv_features is None else qkv_features
+        self.out_features: int = in_features if out_features is None else out_features
+        self.num_kv_heads: int = num_heads if num_kv_heads is None else num_kv_heads
+        self.in_kv_features: int = in_features if in_kv_features is None else in_kv_features
         require_divisible(self, "qkv_features", self.qkv_features, "num_heads", num_heads)
         require_divisible(self, "num_heads", num_heads, "num_kv_heads", self.num_kv_heads)
-        self.head_dim = self.qkv_features // num_heads
+        self.head_dim: int = self.qkv_features // num_heads
         self.dtype = dtype
         self.param_dtype = param_dtype
         self.broadcast_dropout = broadcast_dropout
@@ -286,12 +289,12 @@ class MultiHeadAttention(Module):
                 scale_metadata=metadata,
             )
 
-        self.query = project(in_features, num_heads)
-        self.key = project(self.in_kv_features, self.num_kv_heads)
-        self.value = project(self.in_kv_features, self.num_kv_heads)
+        self.query: LinearGeneral = project(in_features, num_heads)
+        self.key: LinearGeneral = project(self.in_kv_features, self.num_kv_heads)
+        self.value: LinearGeneral = project(self.in_kv_features, self.num_kv_heads)
         self.query_ln: LayerNorm | None = data(norm(query_ln_scale_metadata) if normalize_qk else None)
         self.key_ln: LayerNorm | None = data(norm(key_ln_scale_metadata) if normalize_qk else None)
-        self.out = LinearGeneral(
+        self.out: LinearGeneral = LinearGeneral(
             (num_heads, self.head_dim),
             self.out_features,
             axis=(-2, -1),
@@ -416,10 +419,9 @@ class MultiHeadAttention(Module):
         expected = (*batch, 1, heads, features)
         require_shape(self, "key, from inputs_k,", key, str(expected), holds=key.shape == expected)
         index = self.cache_index.get_value()
-        place = (0,) * len(batch) + (index, 0, 0)
         for cache, new in ((self.cached_key, key), (self.cached_value, value)):
             old = cache.get_value()
-            cache.set_value(jax.lax.dynamic_update_slice(old, new.astype(old.dtype), place))
+            cache.set_value(jax.lax.dynamic_update_slice_in_dim(old, new.astype(old.dtype), index, axis=len(batch)))
         self.cache_index.set_value(index + 1)
         seen = jnp.broadcast_to(jnp.arange(length) <= index, (*batch, 1, 1, length))
         return self.cached_key.get_value(), self.cached_value.get_value(), seen

@@ -21,7 +21,7 @@ def _takes(fn: Callable[..., Any], name: str) -> bool:
 
 
 class Sequential(Module):
-    """Call modules and functions one after the other; without any, it is the identity.
+    """Call modules and functions one after the other; without any, it is the identity (and ``None`` of nothing).
 
     The result of one is the argument of the next: a tuple as several arguments, a dict as keyword arguments.
 
@@ -31,16 +31,15 @@ class Sequential(Module):
     """
 
     def __init__(self, *fns: Callable[..., Any]) -> None:
-        self.layers = List(fns)
+        self.layers: Any = List(fns)
 
     def __call__(self, *args: Any, rngs: Any = None, **kwargs: Any) -> Any:
         """Apply the layers; ``rngs`` goes to those that take it.
 
         Raises:
-            TypeError: there are no layers and not exactly one argument; or a layer does not take what the one
-                before returns.
+            TypeError: a layer does not take what the one before returns.
         """
-        output: Any = args[0] if len(args) == 1 and not kwargs else args
+        output: Any = args[0] if len(args) == 1 else args or kwargs or None
         for index, layer in enumerate(self.layers):
             if index:
                 args, kwargs = _as_arguments(output)

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 Padding = str | int | Sequence[int | tuple[int, int]]
 """A name, or how much is added before and after each spatial axis."""
 
-_default_kernel_init = initializers.lecun_normal()
+default_kernel_init: Any = initializers.lecun_normal()
 
 
 def _sizes(value: Any, count: int) -> tuple[int, ...]:
@@ -136,7 +136,7 @@ class Conv(Module):
         dtype: Any = None,
         param_dtype: Any = jnp.float32,
         precision: Any = None,
-        kernel_init: Callable[..., Any] = _default_kernel_init,
+        kernel_init: Callable[..., Any] = default_kernel_init,
         bias_init: Callable[..., Any] = initializers.zeros,
         conv_general_dilated: Callable[..., Any] = jax.lax.conv_general_dilated,
         promote_dtype: Callable[..., Any] = promote_dtype,
@@ -147,8 +147,8 @@ class Conv(Module):
     ) -> None:
         for name, features in (("in_features", in_features), ("out_features", out_features)):
             require_divisible(self, name, features, "feature_group_count", feature_group_count)
-        self.kernel_size = as_tuple(kernel_size)
-        self.kernel_shape = (*self.kernel_size, in_features // feature_group_count, out_features)
+        self.kernel_size: tuple[int, ...] = as_tuple(kernel_size)
+        self.kernel_shape: tuple[int, ...] = (*self.kernel_size, in_features // feature_group_count, out_features)
         self.kernel: Param[Any] = param(kernel_init, rngs, self.kernel_shape, param_dtype, kernel_metadata)
         self.bias: Param[Any] | None = param(
             bias_init, rngs, (out_features,), param_dtype, bias_metadata, when=use_bias
@@ -156,7 +156,9 @@ class Conv(Module):
         self.in_features = in_features
         self.out_features = out_features
         self.strides = strides
-        self.padding = padding if isinstance(padding, str | int) else tuple(padding)
+        self.padding: str | int | tuple[int | tuple[int, int], ...] = (
+            padding if isinstance(padding, str | int) else tuple(padding)
+        )
         self.input_dilation = input_dilation
         self.kernel_dilation = kernel_dilation
         self.feature_group_count = feature_group_count
@@ -184,7 +186,7 @@ class Conv(Module):
         inputs, kernel, bias = self.promote_dtype(
             (inputs, _masked(self, self.kernel.get_value(), self.mask), value_of(self.bias)), dtype=self.dtype
         )
-        batched = _Batched(self, inputs, self.in_features, count)
+        batched = _Batched(self, inputs, kernel.shape[-2] * self.feature_group_count, count)
         dilation = _sizes(self.kernel_dilation, count)
         padding = _explicit(self.padding, count)
         padded = batched.inputs
@@ -287,7 +289,7 @@ class ConvTranspose(Module):
         dtype: Any = None,
         param_dtype: Any = jnp.float32,
         precision: Any = None,
-        kernel_init: Callable[..., Any] = _default_kernel_init,
+        kernel_init: Callable[..., Any] = default_kernel_init,
         bias_init: Callable[..., Any] = initializers.zeros,
         transpose_kernel: bool = False,
         promote_dtype: Callable[..., Any] = promote_dtype,
@@ -296,9 +298,9 @@ class ConvTranspose(Module):
         kernel_metadata: Mapping[str, Any] = NO_METADATA,
         bias_metadata: Mapping[str, Any] = NO_METADATA,
     ) -> None:
-        self.kernel_size = as_tuple(kernel_size)
+        self.kernel_size: tuple[int, ...] = as_tuple(kernel_size)
         features = (out_features, in_features) if transpose_kernel else (in_features, out_features)
-        self.kernel_shape = (*self.kernel_size, *features)
+        self.kernel_shape: tuple[int, ...] = (*self.kernel_size, *features)
         self.kernel: Param[Any] = param(kernel_init, rngs, self.kernel_shape, param_dtype, kernel_metadata)
         self.bias: Param[Any] | None = param(
             bias_init, rngs, (out_features,), param_dtype, bias_metadata, when=use_bias
@@ -306,7 +308,9 @@ class ConvTranspose(Module):
         self.in_features = in_features
         self.out_features = out_features
         self.strides = strides
-        self.padding = padding if isinstance(padding, str | int) else tuple(padding)
+        self.padding: str | int | tuple[int | tuple[int, int], ...] = (
+            padding if isinstance(padding, str | int) else tuple(padding)
+        )
         self.kernel_dilation = kernel_dilation
         self.use_bias = use_bias
         self.mask = mask
@@ -330,7 +334,7 @@ class ConvTranspose(Module):
         inputs, kernel, bias = self.promote_dtype(
             (inputs, _masked(self, self.kernel.get_value(), self.mask), value_of(self.bias)), dtype=self.dtype
         )
-        batched = _Batched(self, inputs, self.in_features, count)
+        batched = _Batched(self, inputs, kernel.shape[-1 if self.transpose_kernel else -2], count)
         strides, dilation = _sizes(self.strides, count), _sizes(self.kernel_dilation, count)
         padding = _explicit(self.padding, count)
         y: jax.Array = jax.lax.conv_transpose(

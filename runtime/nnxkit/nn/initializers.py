@@ -1,5 +1,8 @@
 """Initializers: functions ``(key, shape, dtype) -> array``, or factories of them."""
 
+from collections.abc import Callable
+
+import jax
 from jax.nn.initializers import Initializer as Initializer
 from jax.nn.initializers import constant as constant
 from jax.nn.initializers import delta_orthogonal as delta_orthogonal
@@ -22,11 +25,11 @@ from jax.nn.initializers import xavier_uniform as xavier_uniform
 from jax.nn.initializers import zeros as zeros
 
 
-def ones_init() -> Initializer:
+def ones_init() -> Callable[..., jax.Array]:
     """A factory of :data:`ones`, for code that calls its initializers."""
     return ones
 
 
-def zeros_init() -> Initializer:
+def zeros_init() -> Callable[..., jax.Array]:
     """A factory of :data:`zeros`, for code that calls its initializers."""
     return zeros

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from nnxkit._rngs import Rngs
     from nnxkit._variable_types import Param
 
-_default_kernel_init = initializers.lecun_normal()
+default_kernel_init: Any = initializers.lecun_normal()
+default_bias_init = initializers.zeros
 
 
 class Linear(Module):
@@ -67,8 +68,8 @@ class Linear(Module):
         dtype: Any = None,
         param_dtype: Any = jnp.float32,
         precision: Any = None,
-        kernel_init: Callable[..., Any] = _default_kernel_init,
-        bias_init: Callable[..., Any] = initializers.zeros,
+        kernel_init: Callable[..., Any] = default_kernel_init,
+        bias_init: Callable[..., Any] = default_bias_init,
         dot_general: Callable[..., Any] = jax.lax.dot_general,
         promote_dtype: Callable[..., Any] = promote_dtype,
         preferred_element_type: Any = None,
@@ -103,7 +104,7 @@ class Linear(Module):
         inputs, kernel, bias = self.promote_dtype(
             (inputs, self.kernel.get_value(), value_of(self.bias)), dtype=self.dtype
         )
-        require_size(self, "inputs", inputs, self.in_features)
+        require_size(self, "inputs", inputs, kernel.shape[0])  # not `in_features`: this may be one shard of it
         y: jax.Array = self.dot_general(
             inputs,
             kernel,
@@ -157,8 +158,8 @@ class LinearGeneral(Module):
         use_bias: bool = True,
         dtype: Any = None,
         param_dtype: Any = jnp.float32,
-        kernel_init: Callable[..., Any] = _default_kernel_init,
-        bias_init: Callable[..., Any] = initializers.zeros,
+        kernel_init: Callable[..., Any] = default_kernel_init,
+        bias_init: Callable[..., Any] = default_bias_init,
         precision: Any = None,
         promote_dtype: Callable[..., Any] = promote_dtype,
         dot_general: Callable[..., Any] | None = None,
@@ -168,10 +169,10 @@ class LinearGeneral(Module):
         kernel_metadata: Mapping[str, Any] = NO_METADATA,
         bias_metadata: Mapping[str, Any] = NO_METADATA,
     ) -> None:
-        self.in_features = as_tuple(in_features)
-        self.out_features = as_tuple(out_features)
-        self.axis = as_tuple(axis)
-        self.batch_axis = tuple(batch_axis.items())
+        self.in_features: tuple[int, ...] = as_tuple(in_features)
+        self.out_features: tuple[int, ...] = as_tuple(out_features)
+        self.axis: tuple[int, ...] = as_tuple(axis)
+        self.batch_axis: tuple[tuple[int, int], ...] = tuple(batch_axis.items())
         if len(self.in_features) != len(self.axis):
             raise rules.LAYER_ARGUMENTS.error(
                 cls=type(self).__name__,
@@ -215,7 +216,9 @@ class LinearGeneral(Module):
         inputs, kernel, bias = self.promote_dtype(
             (inputs, self.kernel.get_value(), value_of(self.bias)), dtype=self.dtype
         )
-        for axis, size in (*zip(self.axis, self.in_features, strict=True), *self.batch_axis):
+        # The sizes of the kernel, not of `__init__`: this may be one shard of it.
+        axes = (*(axis for axis, _ in self.batch_axis), *self.axis)
+        for axis, size in zip(axes, kernel.shape, strict=False):
             require_size(self, "inputs", inputs, size, axis)
         contracted = tuple(axis % inputs.ndim for axis in self.axis)
         batched = tuple(axis % inputs.ndim for axis, _ in self.batch_axis)
@@ -237,6 +240,27 @@ class LinearGeneral(Module):
         alone = (1,) * (y.ndim - bias.ndim)
         result: jax.Array = add_bias(y, jnp.reshape(bias, (*bias.shape[:count], *alone, *bias.shape[count:])))
         return result
+
+
+def _kernel_axes(operand: str, shape: tuple[int, ...], axes: str, ndim: int) -> list[int]:
+    """The shape of what is broadcast over all axes of the result of an equation that are not the kernel's.
+
+    Args:
+        operand: the kernel in the equation.
+        shape: shape of the kernel.
+        axes: the result in the equation.
+        ndim: number of axes of the result.
+
+    >>> _kernel_axes("bc...", (4, 5, 6, 7), "ad...c", 5)
+    [1, 1, 6, 7, 5]
+    """
+    before, dots, after = operand.partition("...")
+    sizes = dict(zip(before, shape, strict=False)) | dict(zip(reversed(after), reversed(shape), strict=False))
+    named = [sizes.get(axis, 1) for axis in axes.replace("...", "")]
+    below = shape[len(before) : len(shape) - len(after)] if dots else ()
+    place = axes.find("...")
+    named[place:place] = [1] * (ndim - len(named) - len(below)) + list(below)
+    return named
 
 
 class Einsum(Module):
@@ -273,14 +297,14 @@ class Einsum(Module):
     def __init__(
         self,
         einsum_str: str | None,
-        kernel_shape: Sequence[int],
-        bias_shape: Sequence[int] | None = None,
+        kernel_shape: int | Sequence[int],
+        bias_shape: int | Sequence[int] | None = None,
         *,
         dtype: Any = None,
         param_dtype: Any = jnp.float32,
         precision: Any = None,
-        kernel_init: Callable[..., Any] = _default_kernel_init,
-        bias_init: Callable[..., Any] = initializers.zeros,
+        kernel_init: Callable[..., Any] = default_kernel_init,
+        bias_init: Callable[..., Any] = default_bias_init,
         promote_dtype: Callable[..., Any] = promote_dtype,
         einsum_op: Callable[..., Any] = jnp.einsum,
         preferred_element_type: Any = None,
@@ -290,13 +314,13 @@ class Einsum(Module):
     ) -> None:
         if einsum_str is not None:
             einsum_str = self._parsed(einsum_str)
-        self.kernel: Param[Any] = param(kernel_init, rngs, kernel_shape, param_dtype, kernel_metadata)
+        self.kernel_shape: tuple[int, ...] = as_tuple(kernel_shape)
+        self.bias_shape: tuple[int, ...] | None = None if bias_shape is None else as_tuple(bias_shape)
+        self.kernel: Param[Any] = param(kernel_init, rngs, self.kernel_shape, param_dtype, kernel_metadata)
         self.bias: Param[Any] | None = param(
-            bias_init, rngs, bias_shape or (), param_dtype, bias_metadata, when=bias_shape is not None
+            bias_init, rngs, self.bias_shape or (), param_dtype, bias_metadata, when=bias_shape is not None
         )
         self.einsum_str = einsum_str
-        self.kernel_shape = tuple(kernel_shape)
-        self.bias_shape = None if bias_shape is None else tuple(bias_shape)
         self.dtype = dtype
         self.param_dtype = param_dtype
         self.precision = precision
@@ -339,12 +363,7 @@ class Einsum(Module):
         )
         if bias is None:
             return y
-        # The axes of the result that are the kernel's have its sizes, the others are broadcast over.
-        sizes = dict(zip(right, kernel.shape, strict=False))
-        named = [sizes.get(axis, 1) for axis in axes.replace("...", "")]
-        place = axes.index("...") if "..." in axes else 0
-        named[place:place] = [1] * (y.ndim - len(named))
-        result: jax.Array = add_bias(y, jnp.reshape(bias, named))
+        result: jax.Array = add_bias(y, jnp.reshape(bias, _kernel_axes(right, kernel.shape, axes, y.ndim)))
         return result
 
     def _parsed(self, einsum_str: str) -> str:

@@ -72,8 +72,10 @@ class LoRA(Module):
         self.promote_dtype = promote_dtype
         # A slot for a module, also if a plain function or nothing is in it now.
         self.base_module: Any = data(base_module) if base_module is None else base_module
-        self.lora_a = lora_param_type(a_initializer(rngs.params(), (in_features, lora_rank), param_dtype), **a_metadata)
-        self.lora_b = lora_param_type(
+        self.lora_a: Variable[jax.Array] = lora_param_type(
+            a_initializer(rngs.params(), (in_features, lora_rank), param_dtype), **a_metadata
+        )
+        self.lora_b: Variable[jax.Array] = lora_param_type(
             b_initializer(rngs.params(), (lora_rank, out_features), param_dtype), **b_metadata
         )
 
@@ -149,7 +151,7 @@ class LoRALinear(Linear):
         **kwargs: Any,
     ) -> None:
         super().__init__(in_features, out_features, rngs=rngs, **kwargs)
-        self.lora = LoRA(
+        self.lora: LoRA = LoRA(
             in_features,
             lora_rank,
             out_features,

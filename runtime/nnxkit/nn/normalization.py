@@ -102,8 +102,8 @@ class BatchNorm(_Norm):
         scale_metadata: Mapping[str, Any] = NO_METADATA,
     ) -> None:
         shape = (num_features,)
-        self.mean = BatchStat(jnp.zeros(shape, jnp.float32))
-        self.var = BatchStat(jnp.ones(shape, jnp.float32))
+        self.mean: BatchStat[jax.Array] = BatchStat(jnp.zeros(shape, jnp.float32))
+        self.var: BatchStat[jax.Array] = BatchStat(jnp.ones(shape, jnp.float32))
         self.scale: Param[Any] | None = param(scale_init, rngs, shape, param_dtype, scale_metadata, when=use_scale)
         self.bias: Param[Any] | None = param(bias_init, rngs, shape, param_dtype, bias_metadata, when=use_bias)
         self.num_features = num_features
@@ -390,8 +390,8 @@ class GroupNorm(_Norm):
         shape = (num_features,)
         self.feature_axis = -1
         self.num_features = num_features
-        self.num_groups = num_groups or num_features // parts
-        self.group_size = num_features // self.num_groups
+        self.num_groups: int = num_groups or num_features // parts
+        self.group_size: int = num_features // self.num_groups
         self.scale: Param[Any] | None = param(scale_init, rngs, shape, param_dtype, scale_metadata, when=use_scale)
         self.bias: Param[Any] | None = param(bias_init, rngs, shape, param_dtype, bias_metadata, when=use_bias)
         self.epsilon = epsilon

@@ -130,6 +130,15 @@ class LSTMCell(_MemoryCell):
         bias_metadata: metadata of the biases.
     """
 
+    ii: Linear
+    if_: Linear
+    ig: Linear
+    io: Linear
+    hi: Linear
+    hf: Linear
+    hg: Linear
+    ho: Linear
+
     def __init__(
         self,
         in_features: int,
@@ -225,6 +234,9 @@ class OptimizedLSTMCell(_MemoryCell):
         bias_metadata: metadata of the bias.
     """
 
+    dense_i: Linear
+    dense_h: Linear
+
     def __init__(
         self,
         in_features: int,
@@ -316,6 +328,9 @@ class GRUCell(_Cell):
         bias_metadata: metadata of the bias.
     """
 
+    dense_i: Linear
+    dense_h: Linear
+
     def __init__(
         self,
         in_features: int,
@@ -405,6 +420,9 @@ class SimpleCell(_Cell):
         recurrent_kernel_metadata: metadata of the kernel for the carry.
         bias_metadata: metadata of the bias.
     """
+
+    dense_h: Linear
+    dense_i: Linear
 
     def __init__(
         self,

@@ -75,13 +75,13 @@ class SpectralNorm(Module):
         self.dtype = dtype
         self.param_dtype = param_dtype
         self.error_on_non_matrix = error_on_non_matrix
-        self.use_running_average = not update_stats
+        self.use_running_average: bool = not update_stats
         stats: dict[tuple[Any, ...], BatchStat[Any]] = {}
         for path, kernel in self._kernels():
             vector = _init_vector(rngs.params(), (1, kernel.shape[-1]), param_dtype)
             stats[*path, "u"] = BatchStat(vector)
             stats[*path, "sigma"] = BatchStat(jnp.ones((), param_dtype))
-        self.batch_stats = data(stats)
+        self.batch_stats: dict[tuple[Any, ...], BatchStat[jax.Array]] = data(stats)
 
     def __call__(self, x: Any, update_stats: bool | None = None) -> Any:
         """Normalize the kernels and call the layer.
@@ -185,7 +185,7 @@ class WeightNorm(Module):
             for path, variable in self._normalized():
                 shape = tuple(variable.shape[axis] for axis in self._features(variable.ndim))
                 scales[path] = Param(scale_init(rngs.params(), shape, param_dtype))
-        self.scales = data(scales)
+        self.scales: dict[tuple[Any, ...], Param[jax.Array]] = data(scales)
 
     def __call__(self, x: Any, *args: Any, **kwargs: Any) -> Any:
         """Normalize the parameters and call the layer with all arguments."""
@@ -196,7 +196,7 @@ class WeightNorm(Module):
             squares = jnp.sum(jnp.square(value), axis=others, keepdims=True)
             value = value * jax.lax.rsqrt(squares + self.epsilon)
             if self.use_scale:
-                value, scale = self.promote_dtype((value, self.scales[path].get_value()), dtype=self.dtype)
+                value, scale = self.promote_dtype((value, self.scales[path].get_value()))
                 value = value * jnp.reshape(scale, [n if axis in features else 1 for axis, n in enumerate(value.shape)])
             variable.set_value(jnp.asarray(value, self.dtype))
         return self.layer_instance(x, *args, **kwargs)  # type: ignore[operator]

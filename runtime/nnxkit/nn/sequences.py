@@ -15,6 +15,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from nnx_rules.filters import Filter
 from nnxkit._annotations import data
 from nnxkit._module import Module
 from nnxkit._rngs import Rngs, RngStream
@@ -67,7 +68,8 @@ class RNN(Module):
         unroll: steps that are compiled together.
         state_axes: what happens to the state of the cell between steps, as ``nnx.scan`` takes it; it is carried by
         default.
-        broadcast_rngs: of no effect: what a cell draws is drawn from its own streams, whose state is carried.
+        broadcast_rngs: filter for the streams of the cell that give all steps the same numbers, as recurrent dropout
+            wants it; the state of others is carried.
         rngs: where the stream for first carries is forked from; ``True`` for one with a fixed seed, ``False`` for none.
 
     >>> import jax.numpy as jnp, nnxkit as nnx
@@ -86,7 +88,7 @@ class RNN(Module):
         keep_order: bool = False,
         unroll: int = 1,
         state_axes: Mapping[Any, Any] | StateAxes | None = None,
-        broadcast_rngs: Any = None,
+        broadcast_rngs: Filter | None = None,
         rngs: Rngs | RngStream | bool = True,
     ) -> None:
         self.cell = cell
@@ -95,8 +97,10 @@ class RNN(Module):
         self.reverse = reverse
         self.keep_order = keep_order
         self.unroll = unroll
-        self.state_axes = state_axes if isinstance(state_axes, StateAxes) else StateAxes(state_axes or {...: Carry})
-        self.broadcast_rngs = broadcast_rngs
+        self.state_axes: StateAxes = (
+            state_axes if isinstance(state_axes, StateAxes) else StateAxes(state_axes or {...: Carry})
+        )
+        self.broadcast_rngs: Filter | None = broadcast_rngs
         self.rngs: RngStream | None = data(_stream(rngs))
 
     def __call__(
@@ -149,11 +153,16 @@ class RNN(Module):
             carry, y = cell(carry, x)
             return carry, (carry, y) if every else y
 
+        axes = self.state_axes
+        if self.broadcast_rngs is not None:
+            axes = StateAxes([(self.broadcast_rngs, None), *axes.items()])
         run = scan(
             step,
-            in_axes=(self.state_axes, Carry, axis),
+            in_axes=(axes, Carry, axis),
             out_axes=(Carry, (0, axis) if every else axis),
             unroll=self.unroll,
+            graph=True,  # the mode that has `StateAxes`
+            graph_updates=True,
         )
         carry, outputs = run(self.cell, initial_carry, inputs)
         if every:

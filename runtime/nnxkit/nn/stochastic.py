@@ -11,6 +11,7 @@ from nnx_rules.rules import modules as rules
 from nnxkit._annotations import data
 from nnxkit._module import Module
 from nnxkit._rngs import Rngs, RngStream
+from nnxkit.nn._parameters import like_sharding
 from nnxkit.nn._streams import next_key, stream_of
 
 if TYPE_CHECKING:
@@ -69,10 +70,8 @@ class Dropout(Module):
         for axis in self.broadcast_dims:
             shape[axis] = 1
         keep = 1.0 - self.rate
-        mask = jnp.broadcast_to(
-            jax.random.bernoulli(next_key(self, self.rng_collection, rngs, self.rngs), p=keep, shape=tuple(shape)),
-            inputs.shape,
-        )
+        mask = jax.random.bernoulli(next_key(self, self.rng_collection, rngs, self.rngs), p=keep, shape=tuple(shape))
+        mask = like_sharding(jnp.broadcast_to(mask, inputs.shape), inputs)
         return jnp.where(mask, inputs / keep, jnp.zeros_like(inputs))
 
     def set_view(self, deterministic: bool | None = None) -> None:

@@ -46,7 +46,7 @@ class EMA(Pytree):
         self.decay = decay
         self.filter = only
         # A copy: the average must not change with the model.
-        self.params = data(clone(self._select(params)))
+        self.params: State = data(clone(self._select(params)))
 
     def update(self, updates: Any) -> None:
         """Average the Variables of a module, or a state, into what is there.
@@ -69,17 +69,18 @@ class EMA(Pytree):
             variable.set_value(value)
 
     def apply_to(self, model: A) -> A:
-        """A module like another one, with the averages in the place of what is averaged; the rest is shared.
+        """A module like another one, with the averages in the place of what is averaged.
+
+        All Variables are shared, those of the average with ``self.params``: the module follows later updates.
 
         Args:
             model: the module, or a state.
         """
-        averages = clone(self.params)
         if isinstance(model, State):
-            both: Any = _merge_state(model, averages)
+            both: Any = _merge_state(model, self.params)
             return both  # type: ignore[no-any-return]
         graphdef, _, rest = split(model, self.filter, ..., graph=self.graph)
-        merged: A = merge(graphdef, averages, rest)
+        merged: A = merge(graphdef, self.params, rest)
         return merged
 
     def _select(self, params: Any) -> State:

@@ -10,6 +10,7 @@ Invariants
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Any, TypeVar
 
 import jax
@@ -82,8 +83,8 @@ class Average(Metric):
 
     def __init__(self, argname: str = "values") -> None:
         self.argname = argname
-        self.total = MetricState(jnp.array(0, dtype=jnp.float32))
-        self.count = MetricState(jnp.array(0, dtype=jnp.int32))
+        self.total: MetricState[jax.Array] = MetricState(jnp.array(0, dtype=jnp.float32))
+        self.count: MetricState[jax.Array] = MetricState(jnp.array(0, dtype=jnp.int32))
 
     def reset(self) -> None:
         """Begin again."""
@@ -138,9 +139,9 @@ class Welford(Metric):
 
     def __init__(self, argname: str = "values") -> None:
         self.argname = argname
-        self.count = MetricState(jnp.array(0, dtype=jnp.int32))
-        self.mean = MetricState(jnp.array(0, dtype=jnp.float32))
-        self.m2 = MetricState(jnp.array(0, dtype=jnp.float32))
+        self.count: MetricState[jax.Array] = MetricState(jnp.array(0, dtype=jnp.int32))
+        self.mean: MetricState[jax.Array] = MetricState(jnp.array(0, dtype=jnp.float32))
+        self.m2: MetricState[jax.Array] = MetricState(jnp.array(0, dtype=jnp.float32))
 
     def reset(self) -> None:
         """Begin again."""
@@ -210,10 +211,12 @@ class Accuracy(Average):
         labels = jnp.asarray(labels)
         extra = int(self.threshold is None)
         if logits.ndim != labels.ndim + extra:
+            case = "multi-class" if extra else "binary"
             what = "one axis more than" if extra else "as many axes as"
             raise rules.METRIC_ARGUMENT.error(
                 cls=type(self).__name__,
-                problem=f"`logits` has to have {what} `labels`, and they have shapes {logits.shape} and {labels.shape}",
+                problem=f"For {case} classification `logits` has to have {what} `labels`, and they have shapes "
+                f"{logits.shape} and {labels.shape}",
                 mend="give class numbers as labels, not vectors" if extra else "give one logit for each label",
             )
         if not jnp.issubdtype(labels.dtype, jnp.integer):
@@ -267,11 +270,16 @@ class MultiMetric(Metric):
     def update(self, **updates: Any) -> None:
         """Pass all arguments to all metrics.
 
+        Args:
+            **updates: the arguments; a mapping as ``mask`` has masks by the names of metrics, and goes to no others.
+
         Raises:
             MetricCallError: one of them needs another.
         """
+        masks = updates.pop("mask") if isinstance(updates.get("mask"), Mapping) else {}
         for name in self._metric_names:
-            getattr(self, name).update(**updates)
+            own = {"mask": masks[name]} if name in masks else {}
+            getattr(self, name).update(**updates, **own)
 
     def compute(self) -> dict[str, Any]:
         """The values by the names of the metrics."""

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import jax
 import jax.numpy as jnp
-import optax  # type: ignore[import-untyped, import-not-found, unused-ignore]
 
 from nnx_rules.errors import format_path
 from nnx_rules.rules import training as rules
@@ -21,14 +20,18 @@ from nnxkit._annotations import data, static
 from nnxkit._graph import as_pure, state, update
 from nnxkit._graph._layouts import key_name
 from nnxkit._pytree import Pytree
+from nnxkit._sharding import place
 from nnxkit._state import State
 from nnxkit._variable import Variable
 from nnxkit._variable_types import Param
 
 if TYPE_CHECKING:
+    import optax  # type: ignore[import-untyped, import-not-found, unused-ignore]
+
     from nnx_rules.filters import Filter
 
 A = TypeVar("A")
+Model = TypeVar("Model")
 MISSING: Any = dataclasses.MISSING
 
 
@@ -64,9 +67,13 @@ def _own(value: Any) -> Any:
 
 
 def _as_state(leaf: Any) -> OptState[Any]:
-    if isinstance(leaf, Variable):
-        return OptVariable.from_metadata(leaf.get_raw_value(), leaf._var_metadata)
-    return OptArray(leaf)
+    if not isinstance(leaf, Variable):
+        return OptArray(leaf)
+    value, metadata = leaf.get_raw_value(), leaf.get_metadata()
+    if "optimizer_sharding" in metadata:  # its state may be sharded further than the Variable itself
+        metadata["out_sharding"] = metadata.pop("optimizer_sharding")
+        value = place(OptVariable, value, metadata)
+    return OptVariable.from_metadata(value, metadata)
 
 
 def _gradients_for(params: Any, grads: Any) -> Any:
@@ -98,7 +105,7 @@ def _named(tree: Any) -> Iterator[tuple[str, Any]]:
         yield format_path(tuple(key_name(entry) for entry in path)), leaf
 
 
-class Optimizer(Pytree):
+class Optimizer(Pytree, Generic[Model]):
     """An optax optimizer for the Variables of a model that the filter ``wrt`` takes.
 
     Args:
@@ -120,18 +127,18 @@ class Optimizer(Pytree):
     """
 
     def __init__(
-        self, model: Any, tx: optax.GradientTransformation, *, wrt: Filter = MISSING, graph: bool | None = None
+        self, model: Model, tx: optax.GradientTransformation, *, wrt: Filter = MISSING, graph: bool | None = None
     ) -> None:
         if wrt is MISSING:
             raise rules.OPTIMIZER_WITHOUT_WRT.error(cls=type(self).__name__)
         self.graph = graph
-        self.step = OptState(jnp.array(0, dtype=jnp.uint32))
-        self.tx = static(tx)
+        self.step: OptState[jax.Array] = OptState(jnp.array(0, dtype=jnp.uint32))
+        self.tx: Any = static(tx)
         opt_state = jax.tree.map(_as_state, tx.init(state(model, wrt, graph=graph)), is_leaf=_is_variable)
-        self.opt_state = data(jax.tree.map(_own, opt_state, is_leaf=_is_state))
-        self.wrt = static(wrt)
+        self.opt_state: Any = data(jax.tree.map(_own, opt_state, is_leaf=_is_state))
+        self.wrt: Filter = static(wrt)
 
-    def update(self, model: Any, grads: Any = MISSING, /, **kwargs: Any) -> Any:
+    def update(self, model: Model, grads: Any = MISSING, /, **kwargs: Any) -> Any:
         """Update the Variables of ``model`` and the state of the optimizer, in place.
 
         Args:
@@ -159,10 +166,12 @@ class Optimizer(Pytree):
                 problem=f"got a State first and a {type(grads).__name__} second, and takes the model first",
                 mend="call `optimizer.update(model, grads)`",
             )
+        from optax import apply_updates  # whoever has a `tx` has imported it; a model alone starts sooner
+
         params = as_pure(state(model, self.wrt, graph=self.graph))
         gradients = _gradients_for(params, as_pure(grads))
-        updates, opt_state = self.tx.update(gradients, as_pure(self.opt_state), params, **kwargs)
-        new_params = optax.apply_updates(params, updates)
+        updates, opt_state = self.tx.update(gradients, as_pure(self.opt_state), params, **as_pure(kwargs))
+        new_params = apply_updates(params, updates)
         new_leaves = jax.tree.leaves(opt_state)
         update(model, new_params)
         for variable, value in zip(jax.tree.leaves(self.opt_state, is_leaf=_is_variable), new_leaves, strict=True):
@@ -171,7 +180,7 @@ class Optimizer(Pytree):
         return updates
 
 
-class ModelAndOptimizer(Optimizer):
+class ModelAndOptimizer(Optimizer[Model]):
     """An optimizer that keeps the model that it was made for: the form of old code.
 
     Args:
@@ -180,7 +189,7 @@ class ModelAndOptimizer(Optimizer):
         wrt: filter for the Variables to optimize.
     """
 
-    def __init__(self, model: Any, tx: optax.GradientTransformation, *, wrt: Filter = Param) -> None:
+    def __init__(self, model: Model, tx: optax.GradientTransformation, *, wrt: Filter = Param) -> None:
         super().__init__(model, tx, wrt=wrt)
         self.model = data(model)
 

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, dataclass_transfo
 
 import jax
 import jax.numpy as jnp
-import optax  # type: ignore[import-untyped, import-not-found, unused-ignore]
 
 from nnxkit._graph import GraphDef, call
 from nnxkit._state import merge_state
 
 if TYPE_CHECKING:
+    import optax  # type: ignore[import-untyped, import-not-found, unused-ignore]
+
     from nnxkit._state import State
 
 M = TypeVar("M")
@@ -92,8 +93,10 @@ class TrainState(_Immutable, Generic[M]):
             grads: gradients with the structure of ``params``.
             **kwargs: fields of a subclass to set, too.
         """
+        from optax import apply_updates  # whoever has a `tx` has imported it; a model alone starts sooner
+
         updates, opt_state = self.tx.update(grads, self.opt_state, self.params)
-        params = optax.apply_updates(self.params, updates)
+        params = apply_updates(self.params, updates)
         return self.replace(step=self.step + 1, params=params, opt_state=opt_state, **kwargs)
 
     def replace(self, **changes: Any) -> Self:

@@ -1,0 +1,4 @@
+"""Trace levels."""
+
+from nnxkit._trace import TraceState as TraceState
+from nnxkit._trace import current_trace as current_trace

@@ -1,0 +1,256 @@
+"""`make foreign`: the tests of packages that nobody here wrote, with `import nnxkit as nnx` for `from flax import nnx`.
+
+Each suite comes from a pinned source distribution. Its tree is copied twice; in one copy every import of `flax.nnx`
+and every `flax.nnx.` in expressions and doctests becomes one of nnxkit. The tests run in both copies, in an environment
+of their own, and are compared one by one.
+
+Fails if a test passes on flax and not on nnxkit, unless `tests/foreign/differences.toml` names the heading of
+`docs/differences.md` that says why; and if a test that is named there passes, so that the list stays true.
+"""
+
+import argparse
+import ast
+import fnmatch
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import tomllib
+import venv
+import xml.etree.ElementTree as ET
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from fetch import CACHE, Package, fetch
+
+ROOT = Path(__file__).resolve().parent.parent
+RECORD = ROOT / "tests" / "foreign" / "differences.toml"
+ENVIRONMENT = CACHE.parent / "foreign"
+COMMON = ("flax==0.12.8", "jax==0.10.2", "optax", "pytest>=8", "absl-py", "cloudpickle")
+"""What all suites need. The versions of flax and jax are those that nnxkit is compared with."""
+
+
+@dataclass(frozen=True)
+class Suite:
+    """The tests of one package.
+
+    Attributes:
+        package: the source distribution.
+        tests: files and folders of tests, from its root.
+        path: folders that are put on the module path.
+        requirements: what they need further.
+        options: further arguments of pytest.
+    """
+
+    package: Package
+    tests: tuple[str, ...]
+    path: tuple[str, ...] = (".",)
+    requirements: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
+
+
+SUITES = (
+    Suite(
+        Package("flax", "0.12.8", "1bb438775b967a3f1f42b9c3d4ddf1d2883cd6406589f9cecdc244634036bdc4", is_source=True),
+        tests=("tests/nnx",),
+        path=(),  # the installed flax, not this copy of it
+        requirements=("treescope",),
+    ),
+    Suite(
+        Package("bijx", "1.3.2", "a8ad4a6183d8fc717774dad14149852331e7d2bd2c1ec5420b6af8e5437e700e", is_source=True),
+        tests=("tests",),
+        path=("src",),
+        requirements=("chex", "diffrax", "einops", "jax-autovmap", "flowjax", "hypothesis[numpy]"),
+    ),
+    Suite(
+        Package("nnx-ppo", "0.3.0", "86eb4f65255ad09480d25a5c63a3b6c037aa875b62306d409d7923f3ff17ce1e", is_source=True),
+        tests=("nnx_ppo",),
+        requirements=("orbax-checkpoint", "jaxtyping", "beartype"),
+    ),
+)
+
+
+# -- rewriting imports -------------------------------------------------------------------------------------------------
+
+_DOCTEST = re.compile(r"^(\s*(?:>>>|\.\.\.)\s+)from flax import nnx\s*$", re.MULTILINE)
+
+
+def rewritten(source: str) -> str:
+    """A module with nnxkit in the place of `flax.nnx`; its lines keep their numbers.
+
+    >>> rewritten("from flax import errors, nnx")
+    'from flax import errors; import nnxkit as nnx'
+    >>> rewritten("import flax; x = flax.nnx.Param(1)")
+    'import flax, nnxkit; x = nnxkit.Param(1)'
+    """
+    lines = [line.encode() for line in _DOCTEST.sub(r"\1import nnxkit as nnx", source).split("\n")]
+    tree = ast.parse("\n".join(line.decode() for line in lines))
+    uses_attribute = any(map(_is_flax_nnx, ast.walk(tree)))
+    # From the end, so that positions in front stay right.
+    for node, text in sorted(_edits(tree, uses_attribute), key=lambda edit: _start(edit[0]), reverse=True):
+        first, last = node.lineno - 1, (node.end_lineno or node.lineno) - 1
+        behind = lines[last][node.end_col_offset :]
+        lines[first] = lines[first][: node.col_offset] + text.encode()
+        if first == last:
+            lines[first] += behind
+        else:
+            lines[first + 1 : last + 1] = [b""] * (last - first)
+            lines[last] = behind
+    return "\n".join(line.decode() for line in lines)
+
+
+def _edits(tree: ast.AST, uses_attribute: bool) -> Iterator[tuple[ast.stmt | ast.expr, str]]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.level == 0 and node.module == "flax":
+            chosen = [alias for alias in node.names if alias.name == "nnx"]
+            others = [alias for alias in node.names if alias.name != "nnx"]
+            if chosen:
+                texts = [ast.unparse(ast.ImportFrom("flax", others, 0))] * bool(others)
+                yield node, "; ".join([*texts, *(f"import nnxkit as {alias.asname or 'nnx'}" for alias in chosen)])
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and _is_below(node.module or ""):
+            yield node, ast.unparse(ast.ImportFrom(_renamed(node.module or ""), node.names, 0))
+        elif isinstance(node, ast.Import):
+            names = [ast.alias(_renamed(alias.name), alias.asname) for alias in node.names]
+            if uses_attribute and any(alias.name == "flax" and alias.asname is None for alias in node.names):
+                names.append(ast.alias("nnxkit"))
+            if [alias.name for alias in names] != [alias.name for alias in node.names]:
+                yield node, ast.unparse(ast.Import(names))
+        elif _is_flax_nnx(node):
+            assert isinstance(node, ast.expr)
+            yield node, "nnxkit"
+
+
+def _start(node: ast.stmt | ast.expr) -> tuple[int, int]:
+    return node.lineno, node.col_offset
+
+
+def _is_below(module: str) -> bool:
+    return module == "flax.nnx" or module.startswith("flax.nnx.")
+
+
+def _renamed(module: str) -> str:
+    return "nnxkit" + module.removeprefix("flax.nnx") if _is_below(module) else module
+
+
+def _is_flax_nnx(node: ast.AST) -> bool:
+    return (
+        isinstance(node, ast.Attribute)
+        and node.attr == "nnx"
+        and isinstance(node.value, ast.Name)
+        and node.value.id == "flax"
+    )
+
+
+def rewrite_tree(folder: Path) -> None:
+    """Rewrite all modules below a folder; what is no Python is left alone."""
+    for path in folder.rglob("*.py"):
+        source = path.read_text(encoding="utf-8")
+        if "nnx" in source:
+            try:
+                changed = rewritten(source)
+            except SyntaxError:
+                continue
+            path.write_text(changed, encoding="utf-8")
+
+
+# -- running -----------------------------------------------------------------------------------------------------------
+
+
+def environment(python: Path | None, suites: list[Suite]) -> Path:
+    """An interpreter with what the suites need: the given one, or that of an environment made for it."""
+    if python is not None:
+        return python
+    own = ENVIRONMENT / "bin" / "python"
+    if not own.exists():
+        venv.create(ENVIRONMENT, with_pip=True)
+    wanted = sorted({*COMMON, *(line for suite in suites for line in suite.requirements)})
+    subprocess.run([own, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *wanted], check=True)
+    return own
+
+
+def run(suite: Suite, tree: Path, python: Path, select: str | None) -> dict[str, str]:
+    """Run the tests in a copy of a package: the outcome of each, by its name."""
+    report = tree / "report.xml"
+    path = os.pathsep.join([*(str(tree / folder) for folder in suite.path), str(ROOT / "runtime")])
+    subprocess.run(
+        [
+            *(python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "ignore"),
+            "--continue-on-collection-errors",
+            *("--rootdir", str(tree), "--junitxml", str(report), *suite.options),
+            *(("-k", select) if select else ()),
+            *suite.tests,
+        ],
+        cwd=tree,
+        env={**os.environ, "PYTHONPATH": path, "JAX_PLATFORMS": "cpu"},
+        stdout=subprocess.DEVNULL,
+        check=False,
+    )
+    return dict(_outcomes(report))
+
+
+def _outcomes(report: Path) -> Iterator[tuple[str, str]]:
+    for case in ET.parse(report).iter("testcase"):
+        name = "::".join(filter(None, (case.get("classname"), case.get("name"))))
+        kinds = {child.tag for child in case}
+        yield name, next((kind for kind in ("error", "failure", "skipped") if kind in kinds), "passed")
+
+
+def differences(suite: Suite, python: Path, select: str | None) -> tuple[dict[str, str], dict[str, str]]:
+    """The outcomes of one suite on flax and on nnxkit."""
+    source = fetch(suite.package)
+    outcomes: list[dict[str, str]] = []
+    with tempfile.TemporaryDirectory() as scratch:
+        for name in ("flax", "nnxkit"):
+            tree = Path(scratch, name)
+            shutil.copytree(source, tree)
+            if name == "nnxkit":
+                rewrite_tree(tree)
+            outcomes.append(run(suite, tree, python, select))
+    return outcomes[0], outcomes[1]
+
+
+# -- the report --------------------------------------------------------------------------------------------------------
+
+
+def problems(name: str, flax: Mapping[str, str], ours: Mapping[str, str], known: Mapping[str, str]) -> Iterator[str]:
+    """What the record does not account for."""
+    for test, outcome in sorted(flax.items()):
+        reason = next((heading for pattern, heading in known.items() if fnmatch.fnmatchcase(test, pattern)), None)
+        passes = ours.get(test, "missing") == outcome
+        if outcome == "passed" and not passes and reason is None:
+            yield f"{name}: {test} passes on flax, and on nnxkit: {ours.get(test, 'missing')}"
+        elif passes and outcome == "passed" and reason is not None and test in known:
+            yield f"{name}: {test} passes, and is listed as different: {reason}"
+
+
+def main() -> int:
+    """Run the suites; 1 if something differs that is not listed."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("suites", nargs="*", metavar="SUITE", help="names of packages; all by default")
+    parser.add_argument("--python", type=Path, help="an interpreter that has what the tests need")
+    parser.add_argument("-k", dest="select", metavar="EXPRESSION", help="which tests, as for pytest")
+    options = parser.parse_args()
+    chosen = [suite for suite in SUITES if not options.suites or suite.package.name in options.suites]
+    unknown = set(options.suites) - {suite.package.name for suite in SUITES}
+    if unknown:
+        names = ", ".join(suite.package.name for suite in SUITES)
+        parser.error(f"unknown suite {', '.join(sorted(unknown))}; there are {names}")
+    python = environment(options.python, chosen)
+    record = tomllib.loads(RECORD.read_text(encoding="utf-8"))
+    found: list[str] = []
+    for suite in chosen:
+        name = suite.package.name
+        flax, ours = differences(suite, python, options.select)
+        on_flax, on_ours = Counter(flax.values()), Counter(ours[test] for test in flax if test in ours)
+        print(f"{name} {suite.package.version}: {on_flax['passed']} pass on flax, {on_ours['passed']} on nnxkit")
+        found += problems(name, flax, ours, record.get(name, {}))
+    print("\n".join(found))
+    return bool(found)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

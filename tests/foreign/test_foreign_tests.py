@@ -1,0 +1,62 @@
+"""`scripts/foreign_tests.py` without the network: how it rewrites imports, and what it reports."""
+
+from __future__ import annotations
+
+import tomllib
+from types import ModuleType
+
+import pytest
+
+from repository import ROOT
+
+DOCUMENT = (ROOT / "docs" / "differences.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def foreign_tests() -> ModuleType:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(ROOT / "scripts")
+        import foreign_tests as module
+
+        return module
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("from flax import nnx", "import nnxkit as nnx"),
+        ("from flax import nnx as n, struct as s", "from flax import struct as s; import nnxkit as n"),
+        ("if x:\n  from flax.nnx.nn import initializers\n", "if x:\n  from nnxkit.nn import initializers\n"),
+        ("import flax.nnx as nnx, os", "import nnxkit as nnx, os"),
+        ("import flax\nflax.nnx.Param(flax.core)", "import flax, nnxkit\nnnxkit.Param(flax.core)"),
+        (
+            "from flax import (  # both\n  errors,\n  nnx,\n)\nx = 1",
+            "from flax import errors; import nnxkit as nnx\n\n\n\nx = 1",
+        ),
+        ("'é'; import flax.nnx as n", "'é'; import nnxkit as n"),
+        ('"""\n>>> from flax import nnx\n"""', '"""\n>>> import nnxkit as nnx\n"""'),
+        ("from flaxen import nnx\nimport flax", "from flaxen import nnx\nimport flax"),
+    ],
+)
+def test_rewritten(foreign_tests: ModuleType, source: str, expected: str) -> None:
+    assert foreign_tests.rewritten(source) == expected
+
+
+def test_problems(foreign_tests: ModuleType) -> None:
+    flax = {"a": "passed", "b": "passed", "c": "failure", "d": "passed"}
+    ours = {"a": "passed", "b": "failure", "c": "failure"}
+    assert list(foreign_tests.problems("pkg", flax, ours, {})) == [
+        "pkg: b passes on flax, and on nnxkit: failure",
+        "pkg: d passes on flax, and on nnxkit: missing",
+    ]
+    assert list(foreign_tests.problems("pkg", flax, ours, {"[bd]": "reason"})) == []
+    assert list(foreign_tests.problems("pkg", flax, ours, {"[bd]": "r", "a": "s"})) == [
+        "pkg: a passes, and is listed as different: s"
+    ]
+
+
+def test_reasons_are_documented(foreign_tests: ModuleType) -> None:
+    record = tomllib.loads(foreign_tests.RECORD.read_text(encoding="utf-8"))
+    assert set(record) <= {suite.package.name for suite in foreign_tests.SUITES}
+    reasons = {reason for patterns in record.values() for reason in patterns.values()}
+    assert {reason for reason in reasons if reason not in DOCUMENT} == set()

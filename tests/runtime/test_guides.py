@@ -1,0 +1,31 @@
+"""The programs in the guides run, one after the other, as a reader would run them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from repository import ROOT
+
+GUIDES = ["checkpoints.md", "summaries.md", "training.md"]
+
+
+@pytest.mark.parametrize("guide", GUIDES)
+def test_programs(
+    guide: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if guide == "checkpoints.md":
+        pytest.importorskip("orbax.checkpoint")
+        pytest.importorskip("safetensors")
+    text = (ROOT / "docs" / guide).read_text(encoding="utf-8")
+    programs = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    assert programs
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {"__name__": "guide"}
+    for program in programs:
+        exec(program, names)
+    shown = re.findall(r"```text\n(.*?)```", text, re.DOTALL)
+    assert "".join(shown).strip() in capsys.readouterr().out
