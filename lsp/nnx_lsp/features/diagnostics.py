@@ -1,0 +1,156 @@
+"""Diagnostics: pushed to clients that do not ask for them, and answered to those that do.
+
+What a client has is not sent again: a push that would repeat the last one is left out, and a pull gets "unchanged"
+where the result that the client names is still true. A result is named by what it holds, so nothing needs to be
+remembered for that.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+
+from lsprotocol import types
+
+from nnx_lint.source import NOTEBOOK, SourceError, SourceFile
+from nnx_lsp.documents import Document, uri_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from nnx_lint.diagnostics import Diagnostic
+    from nnx_lsp.server import Server
+
+Published = dict[str, tuple[int | None, list[types.Diagnostic]]]
+"""Diagnostics by URI, with the version of the text that they are about."""
+
+
+def register(server: Server) -> None:
+    """Register the handlers."""
+    pusher = Pusher(server)
+    server.when_idle.append(pusher.slice)
+    options = types.DiagnosticOptions(inter_file_dependencies=True, workspace_diagnostics=True, identifier="nnx")
+
+    answered: set[str] = set()
+
+    @server.feature(types.TEXT_DOCUMENT_DIAGNOSTIC, options)
+    async def diagnose(params: types.DocumentDiagnosticParams) -> types.DocumentDiagnosticReport:
+        uri = params.text_document.uri
+
+        def answer() -> types.DocumentDiagnosticReport:
+            document = server.session.document(uri)
+            items = diagnostics_of(server, document)[uri][1] if document is not None else []
+            name = result_id(items)
+            if items:
+                answered.add(uri)
+            if name == params.previous_result_id:
+                return types.RelatedUnchangedDocumentDiagnosticReport(result_id=name)
+            return types.RelatedFullDocumentDiagnosticReport(items=items, result_id=name)
+
+        return await server.ask(answer)
+
+    @server.feature(types.WORKSPACE_DIAGNOSTIC)
+    async def diagnose_all(params: types.WorkspaceDiagnosticParams) -> types.WorkspaceDiagnosticReport:
+        known = {each.uri: each.value for each in params.previous_result_ids}
+        return await server.ask(lambda: types.WorkspaceDiagnosticReport(list(_reports(server, known, answered))))
+
+
+Report = types.WorkspaceFullDocumentDiagnosticReport | types.WorkspaceUnchangedDocumentDiagnosticReport
+
+
+def _reports(server: Server, known: dict[str, str], answered: set[str]) -> Iterator[Report]:
+    """What a client should know of the files that are not open, if ``known`` are the results that it has.
+
+    ``answered`` are the documents that it was told findings of: it may still show those of one that it does not name
+    any more, since it asked for it just before it was renamed.
+    """
+    found = dict(closed_diagnostics(server))
+    for uri in known.keys() | answered:
+        if server.session.document(uri) is None:
+            found.setdefault(uri, [])  # it is clean now, or gone
+    answered.difference_update(uri for uri in known if server.session.document(uri) is None)
+    for uri, items in found.items():
+        name = result_id(items)
+        if known.get(uri) == name:
+            yield types.WorkspaceUnchangedDocumentDiagnosticReport(uri=uri, result_id=name)
+        else:
+            yield types.WorkspaceFullDocumentDiagnosticReport(uri=uri, items=items, result_id=name)
+
+
+def closed_diagnostics(server: Server) -> Iterator[tuple[str, list[types.Diagnostic]]]:
+    """The diagnostics of files that are not open, as far as a scan has seen them; runs in the worker's thread."""
+    for analysis in server.session.analyses:
+        for path, findings in analysis.closed().items():
+            if findings and not path.endswith(NOTEBOOK):  # the cells of a closed notebook have no names
+                yield uri_of(path), closed_items(server, path, findings)
+
+
+def closed_items(server: Server, path: str, findings: Sequence[Diagnostic]) -> list[types.Diagnostic]:
+    """The findings in a file that is not open."""
+    try:
+        source = SourceFile.read(path)
+    except SourceError:
+        return []
+    document = Document(uri_of(path), source, [(uri_of(path), None)], server.client.encoding)
+    return [server.convert.diagnostic(document, finding) for finding in findings]
+
+
+def diagnostics_of(server: Server, document: Document) -> Published:
+    """The diagnostics of an open document, for each of its cells; runs in the worker's thread."""
+    found: Published = {cell.uri: (cell.version, []) for cell in document.cells}
+    for finding in server.session.findings(document):
+        uri = document.cell_at(finding.span.start).uri
+        found[uri][1].append(server.convert.diagnostic(document, finding))
+    return found
+
+
+def result_id(items: Sequence[types.Diagnostic]) -> str:
+    """A name that equal results share, and different ones do not."""
+    return hashlib.blake2b(repr(items).encode(), digest_size=8).hexdigest()
+
+
+class Pusher:
+    """Publishes the diagnostics of stale documents, one at a time, for clients that do not pull."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self._published: dict[str, list[types.Diagnostic]] = {}
+        self._closed: set[str] = set()
+
+    def slice(self) -> bool:
+        """Publish for one document; whether there was one. Runs in the worker's thread."""
+        session = self._server.session
+        if self._server.client.pulls or not self._server.ready:
+            return False
+        for uri in [each for each in self._published if each not in self._closed and session.document(each) is None]:
+            self._publish(uri, None, [])
+            del self._published[uri]
+        path = next(iter(session.stale), None)
+        if path is None:
+            return self._publish_closed()
+        for uri, (version, items) in diagnostics_of(self._server, session.documents[path]).items():
+            if self._published.get(uri) != items:
+                self._publish(uri, version, items)
+        session.stale.pop(path, None)
+        return True
+
+    def _publish_closed(self) -> bool:
+        """Publish for one file that is not open; whether there was one."""
+        session = self._server.session
+        path = next(iter(session.rescanned), None)
+        if path is None:
+            return False
+        del session.rescanned[path]
+        findings = session.analysis(path).closed().get(path, ())
+        if not path.endswith(NOTEBOOK) and path not in session.documents:
+            uri = uri_of(path)
+            self._closed.add(uri)
+            items = closed_items(self._server, path, findings) if findings else []
+            if self._published.get(uri, []) != items:
+                self._publish(uri, None, items)
+        return True
+
+    def _publish(self, uri: str, version: int | None, items: list[types.Diagnostic]) -> None:
+        self._published[uri] = items
+        params = types.PublishDiagnosticsParams(uri, items, version)
+        self._server.in_loop(self._server.text_document_publish_diagnostics, params)

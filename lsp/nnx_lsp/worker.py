@@ -1,0 +1,166 @@
+"""The thread in which all analysis happens, and what waits for it.
+
+Three kinds of work, in the order in which they are taken: *edits*, which are cheap and change what is known; *jobs*,
+the answers to requests, first come first served; and what can be done in idle time, in slices.
+
+An edit or the end of a request's life gives up what is running, at the next point where that is safe
+(:meth:`Worker.pause`). A job that was given up for an edit starts again after it, so that its answer is about the
+newest text; but somebody who types without end gets answers too: a job is not given up any more when it is
+``PATIENCE`` seconds old.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import logging
+import sys
+import threading
+import time
+from collections import deque
+from concurrent.futures import Future, InvalidStateError
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from nnx_lint.ide.analysis import Cancelled
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+T = TypeVar("T")
+
+PATIENCE = 0.5
+
+GROWTH, MUCH = 1.25, 4
+LITTER = 100_000
+"""Garbage is collected when there are so many times the objects that there were after the last time, and so many more;
+the second factor holds while somebody waits. What an analysis leaves behind is tied up in cycles."""
+
+STACK = 64 * 2**20
+"""Bytes of stack: programs are trees, and are walked by recursion."""
+
+log = logging.getLogger(__name__)
+
+
+class _Job:
+    def __init__(self, work: Callable[[], Any]) -> None:
+        self.work = work
+        self.result: Future[Any] = Future()
+        self.began: float | None = None
+
+
+class Worker:
+    """Runs work in a thread of its own. ``idle`` does a slice of what can wait, and says whether there is more."""
+
+    def __init__(self, idle: Callable[[], bool], failed: Callable[[BaseException], None]) -> None:
+        self._idle = idle
+        self._failed = failed
+        self._wake = threading.Condition()
+        self._edits: deque[Callable[[], None]] = deque()
+        self._jobs: deque[_Job] = deque()
+        self._running: _Job | None = None
+        self._since = 0.0
+        self._more = True
+        self._ended = False
+        self._kept = 0
+
+    def start(self) -> None:
+        """Start the thread; what was handed over before waits for it."""
+        size = threading.stack_size(STACK)
+        threading.Thread(target=self._run, name="analysis", daemon=True).start()
+        threading.stack_size(size)
+
+    def edit(self, work: Callable[[], None]) -> None:
+        """Change what is known, before anything else is done."""
+        with self._wake:
+            self._edits.append(work)
+            self._wake.notify()
+
+    async def ask(self, work: Callable[[], T]) -> T:
+        """The result of a job; whoever does not wait for it any more cancels it."""
+        job = _Job(work)
+        with self._wake:
+            self._jobs.append(job)
+            self._wake.notify()
+        return await asyncio.wrap_future(job.result)
+
+    def stop(self) -> None:
+        """End the thread as soon as possible."""
+        with self._wake:
+            self._ended = True
+            self._wake.notify()
+
+    def pause(self) -> None:
+        """Give up what is running if somebody else needs the thread more.
+
+        Raises:
+            Cancelled: that is so.
+        """
+        job = self._running
+        if self._ended or (job is not None and job.result.cancelled()):
+            raise Cancelled
+        if (self._edits or (self._jobs and job is None)) and time.monotonic() - self._since < PATIENCE:
+            raise Cancelled
+
+    def _run(self) -> None:
+        while not self._ended:
+            with self._wake:
+                while not (self._edits or self._jobs or self._more or self._ended):
+                    self._wake.wait()
+                edit = self._edits.popleft() if self._edits else None
+                job = self._jobs.popleft() if edit is None and self._jobs else None
+            if edit is not None:
+                self._more = True
+                self._guarded(edit)
+            elif job is not None:
+                self._more = True
+                self._answer(job)
+                self._tidy()
+            elif not self._ended:
+                self._guarded(self._slice)
+
+    def _guarded(self, work: Callable[[], object]) -> None:
+        try:
+            work()
+        except Exception as error:
+            log.exception("a change could not be taken in")
+            self._failed(error)
+
+    def _slice(self) -> None:
+        self._since = time.monotonic()
+        self._more = False  # if it fails, it is not tried again before something else happens
+        with contextlib.suppress(Cancelled):
+            self._more = self._idle()
+            if not self._more:
+                self._tidy()
+            return
+        self._more = True
+
+    def _tidy(self) -> None:
+        """Collect garbage, rather while nobody waits: at a time of its own choice it would stop everything."""
+        growth = MUCH if self._edits or self._jobs else GROWTH
+        if sys.getallocatedblocks() > growth * self._kept + LITTER:
+            gc.collect()
+            self._kept = sys.getallocatedblocks()
+
+    def _answer(self, job: _Job) -> None:
+        if job.result.cancelled():
+            return
+        job.began = job.began or time.monotonic()
+        self._since = job.began
+        self._running = job
+        try:
+            self._settle(job.result, job.work())
+        except Cancelled:
+            if not job.result.cancelled():
+                self._jobs.appendleft(job)
+        except Exception as error:
+            with contextlib.suppress(InvalidStateError):
+                job.result.set_exception(error)
+        finally:
+            self._running = None
+
+    @staticmethod
+    def _settle(future: Future[Any], result: object) -> None:
+        with contextlib.suppress(InvalidStateError):  # it was cancelled at the last moment
+            future.set_result(result)
