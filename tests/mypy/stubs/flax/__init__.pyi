@@ -1,0 +1,1 @@
+from flax import nnx as nnx
