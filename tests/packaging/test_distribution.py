@@ -12,7 +12,13 @@ import pytest
 
 from repository import ROOT, repository_files
 
-PACKAGES = {"nnx_rules": "runtime", "nnxkit": "runtime", "nnx_lint": "analyzer"}
+PACKAGES = {
+    "nnx_rules": "runtime",
+    "nnxkit": "runtime",
+    "nnx_lint": "analyzer",
+    "nnx_lsp": "lsp",
+    "nnx_mypy": "mypy_plugin",
+}
 
 
 @pytest.fixture(scope="module")
@@ -104,13 +110,14 @@ def test_base_install_demands_nothing(wheel: zipfile.Path) -> None:
 def test_extras_that_users_are_told_of_exist(wheel: zipfile.Path) -> None:
     extras = set(metadata(wheel).get_all("Provides-Extra", []))
 
-    assert extras == {"runtime", "lsp", "mypy", "all", "bench", "dev"}
+    assert extras == {"runtime", "checkpoint", "lsp", "mypy", "all", "bench", "dev"}
 
 
-def test_wheel_gives_the_command(wheel: zipfile.Path) -> None:
+def test_wheel_gives_the_commands(wheel: zipfile.Path) -> None:
     (info,) = (entry for entry in wheel.iterdir() if entry.name.endswith(".dist-info"))
 
-    assert "nnx-lint = nnx_lint.__main__:main" in (info / "entry_points.txt").read_text(encoding="utf-8").splitlines()
+    lines = (info / "entry_points.txt").read_text(encoding="utf-8").splitlines()
+    assert {"nnx-lint = nnx_lint.__main__:main", "nnx-lsp = nnx_lsp.__main__:main"} <= set(lines)
 
 
 def test_licence_is_the_apache_licence(wheel: zipfile.Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from repository import ROOT
 
-SOURCES = ("runtime", "analyzer")
+SOURCES = ("runtime", "analyzer", "lsp", "mypy_plugin")
 
 
 def lint_imports(root: Path) -> subprocess.CompletedProcess[str]:
@@ -43,6 +43,9 @@ def test_contracts_are_kept() -> None:
         ("analyzer/nnx_lint", "from flax import nnx"),
         ("runtime/nnxkit", "import nnx_lint"),
         ("runtime/nnxkit", "from flax import nnx"),
+        ("lsp/nnx_lsp", "import jax"),
+        ("lsp/nnx_lsp", "import nnx_mypy"),
+        ("mypy_plugin/nnx_mypy", "import numpy"),
     ],
 )
 def test_a_planted_import_breaks_a_contract(package: str, statement: str, tmp_path: Path) -> None:
