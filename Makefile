@@ -27,7 +27,7 @@ SECOND_VENV := .venv-second
 # What pytest gets: `make test ARGS="tests/packaging -x"`.
 ARGS ?= --numprocesses=auto --dist=worksteal
 
-.PHONY: help demo test test-second check format primer fuzz bench clean
+.PHONY: help demo test test-second check format primer mypy-primer foreign fuzz soak bench editors vsix clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
@@ -52,6 +52,7 @@ check: $(DEV)  ## ruff, mypy, pyright, import contracts
 	$(BIN)/mypy
 	$(BIN)/pyright
 	$(BIN)/lint-imports
+	@if [ -e vscode-extension/node_modules/.installed ]; then $(BIN)/python scripts/vscode.py check; fi
 
 format: $(DEV)  ## mend what ruff can mend
 	$(BIN)/ruff check --fix
@@ -60,14 +61,29 @@ format: $(DEV)  ## mend what ruff can mend
 primer: $(DEV)  ## lint pinned real packages, compare with the recorded findings
 	$(BIN)/python scripts/primer.py
 
+mypy-primer: $(DEV)  ## run mypy with and without the plugin on pinned packages
+	$(BIN)/python scripts/mypy_primer.py
+
 fuzz: $(DEV)  ## hand the linter 100,000 broken and mutated files
 	$(BIN)/python tests/support/fuzz.py --inputs 100000
+
+soak: $(DEV)  ## make 20,000 random edits against the language server
+	$(BIN)/python benchmarks/_soak.py
+
+foreign: $(DEV)  ## run the tests of flax and of packages on flax, on nnxkit
+	$(BIN)/python scripts/foreign_tests.py
 
 bench: $(DEV)  ## measure against flax and a bare interpreter
 	$(BIN)/python -m benchmarks
 
+editors: $(DEV)  ## fetch what the tests in editors need: the extension's packages from npm, a built VS Code
+	$(BIN)/python scripts/vscode.py packages editor
+
+vsix: $(DEV)  ## build the VS Code extension
+	$(BIN)/python scripts/vscode.py packages package
+
 clean:  ## remove .venv, caches and builds
-	rm -rf $(VENV) $(SECOND_VENV) .cache build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache .nnx_lint_cache
+	rm -rf $(VENV) $(SECOND_VENV) vscode-extension/node_modules .cache build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache .nnx_lint_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/python:
