@@ -93,7 +93,7 @@ edits = st.lists(st.tuples(st.sampled_from(range(len(CHANGES))), st.booleans(), 
 
 
 @given(edits)
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=8)
 def test_edits_lead_where_a_fresh_analysis_begins(tmp_path_factory: pytest.TempPathFactory, edits: object) -> None:
     folder = tmp_path_factory.mktemp("edits")
     assert isinstance(edits, list)

@@ -16,7 +16,7 @@ from nnx_lint.model.crossing import kept_positions, refresh
 from nnx_lint.model.events import Ran
 from nnx_lint.model.frames import Frame, TraceScope
 from nnx_lint.model.modules import Env
-from nnx_lint.model.values import UNKNOWN, AliasVal, ClassVal, Obj, Value
+from nnx_lint.model.values import UNKNOWN, AliasVal, Array, ClassVal, Const, Obj, Value
 
 if TYPE_CHECKING:
     import ast
@@ -81,10 +81,10 @@ def run_under(
     if receiver is not None and 0 not in kept:
         receiver = refresh(receiver, level)
     fresh = [
-        value if value is None or position + shift in kept else refresh(value, level, mapped=mapped)
+        value if value is None or position + shift in kept else _traced(value, level, mapped)
         for position, value in enumerate(args)
     ]
-    fresh_named = {name: refresh(value, level, mapped=mapped) for name, value in keywords.items()}
+    fresh_named = {name: _traced(value, level, mapped) for name, value in keywords.items()}
     scope = TraceScope(applied, level, tuple(held))
     first = instance if instance is not None else receiver
     result = interp.call_function(
@@ -93,6 +93,13 @@ def run_under(
     if scope.frame is not None:
         interp.publish(Ran(frame, node or applied.node, scope, [*bound, *args], result))
     return result
+
+
+def _traced(value: Value, level: int, mapped: bool) -> Value:
+    """An argument as the function under a transform sees it: of the inner level, and an array where it was a number."""
+    if isinstance(value, Const) and isinstance(value.value, (bool, int, float, complex)):
+        return Array(level)
+    return refresh(value, level, mapped=mapped)
 
 
 def construct_mapped(
