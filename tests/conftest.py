@@ -19,6 +19,8 @@ os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_p
 # CI must give the same verdict on the same commit, hence no randomness there.
 hypothesis.settings.register_profile("default", deadline=None)
 hypothesis.settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
+# For the second interpreter: what is random was tried on the first.
+hypothesis.settings.register_profile("brief", deadline=None, derandomize=True, print_blob=True, max_examples=15)
 hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "default")
 
 

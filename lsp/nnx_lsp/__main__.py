@@ -40,7 +40,7 @@ def main(words: Sequence[str] | None = None) -> int:
         server.start_io()
         return 0
     host, port = given.tcp
-    print(f"listening on {host}:{port}", flush=True)
+    print(f"nnx-lsp waits for a client on {host}:{port}", flush=True)
     try:
         server.start_tcp(host, port)
     except OSError as error:

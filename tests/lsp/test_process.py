@@ -8,6 +8,7 @@ import os
 import socket
 import subprocess
 import sys
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -110,17 +111,28 @@ def test_over_tcp() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    server = subprocess.Popen(
-        [*COMMAND[:-1], "--tcp", str(port), "--log-file", os.devnull], env=environment(), stdout=subprocess.PIPE
-    )
-    assert server.stdout is not None
-    assert server.stdout.readline() == f"listening on 127.0.0.1:{port}\n".encode()
-    with server.stdout, socket.create_connection(("127.0.0.1", port), PATIENCE) as connection:
-        connection.sendall(message(id=1, method="initialize", params=INITIALIZE))
-        stream = connection.makefile("rb")
-        assert stream.readline().startswith(b"Content-Length")
-        connection.sendall(message(id=2, method="shutdown") + message(method="exit"))
-        server.wait(PATIENCE)
+    command = [*COMMAND[:-1], "--tcp", str(port), "--log-file", os.devnull]
+    with subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE) as server:
+        try:
+            with _connected(port) as connection, connection.makefile("rb") as stream:
+                connection.sendall(message(id=1, method="initialize", params=INITIALIZE))
+                assert stream.readline().startswith(b"Content-Length")
+                connection.sendall(message(id=2, method="shutdown") + message(method="exit"))
+                said, _ = server.communicate(timeout=PATIENCE)
+        finally:
+            server.kill()
+    assert said == f"nnx-lsp waits for a client on 127.0.0.1:{port}\n".encode()
+
+
+def _connected(port: int) -> socket.socket:
+    """A connection to a server that is starting."""
+    end = time.monotonic() + PATIENCE
+    while True:
+        try:
+            return socket.create_connection(("127.0.0.1", port), PATIENCE)
+        except ConnectionRefusedError:
+            if time.monotonic() > end:
+                raise
 
 
 @pytest.mark.asyncio
