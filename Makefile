@@ -43,7 +43,7 @@ ifeq ($(SECOND),)
 	@echo "no second interpreter (3.12 or later) was found: the runtime is tested on one only"
 else
 	@$(MAKE) --no-print-directory $(SECOND_VENV)/.installed-dev
-	$(SECOND_VENV)/bin/python -m pytest tests/runtime -m "not slow" --hypothesis-profile=brief $(ARGS)
+	$(SECOND_VENV)/bin/python -m pytest tests/runtime -m "not slow" -k "not differential" --hypothesis-profile=brief $(ARGS)
 endif
 
 check: $(DEV)  ## ruff, mypy, pyright, import contracts

@@ -322,7 +322,7 @@ def test_combinations(program: Program) -> None:
 
 @pytest.mark.slow
 @pytest.mark.fuzz
-@settings(combinations, max_examples=500)
+@settings(combinations, max_examples=150)
 @given(programs)
 def test_more_combinations(program: Program) -> None:
     assert disagreements([program]) == ""
