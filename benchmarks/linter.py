@@ -20,10 +20,12 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "scripts"))
+
+from _turns import in_turns
 
 from fetch import Package, fetch
 
@@ -57,15 +59,6 @@ def tool(name: str) -> str:
     """The program that is installed beside this interpreter."""
     beside = Path(sys.executable).with_name(name)
     return str(beside) if beside.exists() else shutil.which(name) or name
-
-
-def in_turns(commands: dict[str, Callable[[], float]], rounds: int) -> dict[str, float]:
-    """The median of each measurement, taken in turns so that a busy machine slows all of them alike."""
-    taken: dict[str, list[float]] = {name: [] for name in commands}
-    for _ in range(rounds):
-        for name, measure in commands.items():
-            taken[name].append(measure())
-    return {name: statistics.median(values) for name, values in taken.items()}
 
 
 class Tree:

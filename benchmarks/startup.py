@@ -5,13 +5,15 @@ turns so that a busy machine slows all of them alike. The targets are difference
 `--version`, 100 ms for one small file.
 """
 
+import functools
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
+
+from _turns import in_turns
 
 ROUNDS = 31
 
@@ -47,30 +49,19 @@ def milliseconds(command: list[str]) -> float:
     return (time.perf_counter() - begin) * 1000
 
 
-def measure(commands: dict[str, list[str]]) -> dict[str, float]:
-    """The median time of each command, in milliseconds."""
-    times: dict[str, list[float]] = {name: [milliseconds(command)] for name, command in commands.items()}
-    for name in times:
-        times[name].clear()  # the first run wrote the byte code and warmed the disk cache
-    for _ in range(ROUNDS):
-        for name, command in commands.items():
-            times[name].append(milliseconds(command))
-    return {name: statistics.median(values) for name, values in times.items()}
-
-
 def main() -> None:
     lint = [sys.executable, "-m", "nnx_lint"]
     with tempfile.TemporaryDirectory() as folder:
         ENVIRONMENT["PYTHONPYCACHEPREFIX"] = f"{folder}/byte-code"
         path = Path(folder, "net.py")
         path.write_text(SMALL_FILE, encoding="utf-8")
-        medians = measure(
-            {
-                "python -c pass": [sys.executable, "-c", "pass"],
-                "nnx-lint --version": [*lint, "--version"],
-                "nnx-lint net.py": [*lint, os.fspath(path)],
-            }
-        )
+        commands = {
+            "python -c pass": [sys.executable, "-c", "pass"],
+            "nnx-lint --version": [*lint, "--version"],
+            "nnx-lint net.py": [*lint, os.fspath(path)],
+        }
+        measures = {name: functools.partial(milliseconds, command) for name, command in commands.items()}
+        medians = in_turns(measures, ROUNDS, unmeasured=1)
     bare = medians["python -c pass"]
     targets = {"nnx-lint --version": 40, "nnx-lint net.py": 100}
     print(f"Median of {ROUNDS} runs, Python {sys.version.split()[0]}\n")

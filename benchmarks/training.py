@@ -18,17 +18,18 @@ from __future__ import annotations
 import argparse
 import gc
 import os
-import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
+from _turns import in_turns
 
 Step = Callable[[], Any]
 """A training step; gives the loss."""
@@ -300,27 +301,25 @@ def contestants(task: Task, size: Size) -> dict[str, Step]:
     }
 
 
-def in_turns(steps: dict[str, Step], turns: int, calls: int) -> dict[str, float]:
+def times_of(steps: dict[str, Step], turns: int, calls: int) -> dict[str, float]:
     """The median time of a step of each, in seconds."""
     losses = {name: float(step()) for name, step in steps.items()}  # compiles
     same = [loss for name, loss in losses.items() if name != "equinox"]
     if max(same) - min(same) > 1e-4 * abs(same[0]):
         raise RuntimeError(f"the contestants do not compute the same: {losses}")
-    taken: dict[str, list[float]] = {name: [] for name in steps}
-    names = list(steps)
+
+    def loop(step: Step) -> float:
+        begin = time.perf_counter()
+        for _ in range(calls):
+            loss = step()
+        jax.block_until_ready(loss)
+        return (time.perf_counter() - begin) / calls
+
     gc.collect()
     gc.disable()
-    for turn in range(-1, turns):
-        for name in (*names[turn % len(names) :], *names[: turn % len(names)]):
-            step = steps[name]
-            begin = time.perf_counter()
-            for _ in range(calls):
-                loss = step()
-            jax.block_until_ready(loss)
-            if turn >= 0:
-                taken[name].append((time.perf_counter() - begin) / calls)
+    medians = in_turns({name: partial(loop, step) for name, step in steps.items()}, turns, unmeasured=1)
     gc.enable()
-    return {name: statistics.median(values) for name, values in taken.items()}
+    return medians
 
 
 def construction(turns: int) -> dict[str, float]:
@@ -329,7 +328,7 @@ def construction(turns: int) -> dict[str, float]:
 
     import nnxkit
 
-    def make(nnx: Any) -> Step:
+    def make(nnx: Any) -> float:
         class Block(nnx.Module):
             def __init__(self, rngs: Any) -> None:
                 self.norm = nnx.LayerNorm(8, rngs=rngs)
@@ -337,32 +336,26 @@ def construction(turns: int) -> dict[str, float]:
                 self.linear2 = nnx.Linear(8, 8, rngs=rngs)
                 self.dropout = nnx.Dropout(0.1, rngs=rngs)
 
-        return lambda: nnx.List([Block(nnx.Rngs(0)) for _ in range(100)])
+        begin = time.perf_counter()
+        model = nnx.List([Block(nnx.Rngs(0)) for _ in range(100)])
+        seconds = time.perf_counter() - begin
+        jax.block_until_ready(jax.tree.leaves(model))
+        return seconds
 
-    taken: dict[str, list[float]] = {"nnxkit": [], "flax": []}
-    makers = {"nnxkit": make(nnxkit), "flax": make(flax_nnx)}
-    for turn in range(-1, turns):
-        for name, maker in makers.items():
-            begin = time.perf_counter()
-            model = maker()
-            seconds = time.perf_counter() - begin
-            jax.block_until_ready(jax.tree.leaves(model))
-            if turn >= 0:
-                taken[name].append(seconds)
-    return {name: statistics.median(values) for name, values in taken.items()}
+    return in_turns({"nnxkit": partial(make, nnxkit), "flax": partial(make, flax_nnx)}, turns, unmeasured=1)
 
 
 def imports(turns: int) -> dict[str, float]:
     """The median time of a process that imports something, in seconds."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    taken: dict[str, list[float]] = {"jax": [], "nnxkit": [], "flax.nnx": [], "equinox": []}
-    for turn in range(-1, turns):
-        for name, values in taken.items():
-            begin = time.perf_counter()
-            subprocess.run([sys.executable, "-c", f"import jax, {name}"], env=environment, check=True)
-            if turn >= 0:
-                values.append(time.perf_counter() - begin)
-    return {name: statistics.median(values) for name, values in taken.items()}
+
+    def load(name: str) -> float:
+        begin = time.perf_counter()
+        subprocess.run([sys.executable, "-c", f"import jax, {name}"], env=environment, check=True)
+        return time.perf_counter() - begin
+
+    names = ("jax", "nnxkit", "flax.nnx", "equinox")
+    return in_turns({name: partial(load, name) for name in names}, turns, unmeasured=1)
 
 
 def main() -> None:
@@ -374,7 +367,7 @@ def main() -> None:
     for large in (False, True):
         for name, task in TASKS.items():
             size = task.large if large else task.small
-            medians = in_turns(contestants(task, size), turns, 4 if large else 20)
+            medians = times_of(contestants(task, size), turns, 4 if large else 20)
             if heading is None:
                 heading = tuple(medians)
                 print("| model | batch, width | functional ms |", " | ".join(heading[1:]), "|")

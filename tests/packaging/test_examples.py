@@ -62,13 +62,6 @@ def test_the_program_does_what_it_says(name: str) -> None:
     assert "False" not in output  # the programs print what they check themselves
 
 
-def test_the_programs_in_the_readme_run() -> None:
-    programs = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
-    assert programs
-
-    subprocess.run([sys.executable, "-W", "error", "-c", "\n".join(programs)], check=True)
-
-
 def test_the_examples_lint_clean() -> None:
     assert [findings(path) for path in sorted(EXAMPLES.glob("*.py"))] == [[]] * len(list(EXAMPLES.glob("*.py")))
 

@@ -10,17 +10,17 @@ import pytest
 
 from repository import ROOT
 
-GUIDES = ["checkpoints.md", "summaries.md", "training.md"]
+GUIDES = ["README.md", "docs/checkpoints.md", "docs/summaries.md", "docs/training.md"]
 
 
 @pytest.mark.parametrize("guide", GUIDES)
 def test_programs(
     guide: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    if guide == "checkpoints.md":
+    if guide == "docs/checkpoints.md":
         pytest.importorskip("orbax.checkpoint")
         pytest.importorskip("safetensors")
-    text = (ROOT / "docs" / guide).read_text(encoding="utf-8")
+    text = (ROOT / guide).read_text(encoding="utf-8")
     programs = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     assert programs
     monkeypatch.chdir(tmp_path)

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from nnx_rules.attributes import Verdict
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Event:
     """A fact at a place."""
 
@@ -50,14 +50,14 @@ class Event:
     node: ast.AST
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class ClassDefined(Event):
     """A class statement was executed."""
 
     cls: UserClass
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class AttributeSet(Event):
     """``obj.name = value`` on an NNX object or an object of a project class.
 
@@ -75,7 +75,7 @@ class AttributeSet(Event):
     verdict: Verdict | None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class AttributeBypassed(Event):
     """An attribute is written without ``__setattr__`` of its class: through ``__dict__`` or that of ``object``."""
 
@@ -84,7 +84,7 @@ class AttributeBypassed(Event):
     value: Value
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class ContainerFilled(Event):
     """Something was put into a plain list or dict (``append``, ``extend``, ``[k] =``, ``update``, ...)."""
 
@@ -93,7 +93,7 @@ class ContainerFilled(Event):
     action: str
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Constructed(Event):
     """``__init__`` of a class has ended; ``obj`` is the model instance with all its attributes."""
 
@@ -101,7 +101,7 @@ class Constructed(Event):
     obj: Obj
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Mutated(Event):
     """An object is changed: an attribute set or deleted, a Variable written, a container edited, a stateful library
     object called.
@@ -118,7 +118,7 @@ class Mutated(Event):
     state: str = "state"
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class OuterNameSet(Event):
     """A name that the function declares ``global`` or ``nonlocal`` is bound."""
 
@@ -127,7 +127,7 @@ class OuterNameSet(Event):
     value_node: ast.expr | None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Called(Event):
     """A call of something known: ``callee`` is the resolved value, ``args`` the positional values (``None`` where
     starred), ``keywords`` by name; ``nodes`` are the expressions of ``args``. ``owner`` is what the callee is an
@@ -170,12 +170,12 @@ def _subject(callee: Value) -> str | None:
     return "()" if isinstance(callee, Obj) else None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Imported(Event):
     """An import statement names a package that provides NNX, or something in it."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class LibraryName(Event):
     """A name of NNX is read from its namespace, or imported: ``nnx.Linear``, ``from flax.nnx import Linear``.
 
@@ -186,7 +186,7 @@ class LibraryName(Event):
     written: str
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Unpacked(Event):
     """A value is unpacked into several targets; ``count`` is ``None`` with a starred target."""
 
@@ -196,7 +196,7 @@ class Unpacked(Event):
     target: ast.expr
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Tagged(Event):
     """``nnx.data(...)`` or ``nnx.static(...)`` was called."""
 
@@ -204,7 +204,7 @@ class Tagged(Event):
     container: Value | None = None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class TransformApplied(Event):
     """A transform got its function. ``transformed`` is ``None`` for transforms of call form. ``how`` is ``decorator``
     or ``call``.
@@ -217,7 +217,7 @@ class TransformApplied(Event):
     how: str
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Ran(Event):
     """A function has run under a transform to its end, with this result; ``node`` is the call, where there is one.
 
@@ -230,7 +230,7 @@ class Ran(Event):
     result: Value
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class VariableWritten(Event):
     """``variable[key] = value``; ``key`` is ``None`` for a slice. ``name`` is what the program calls the Variable."""
 
@@ -240,7 +240,7 @@ class VariableWritten(Event):
     value: Value
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class VariableAttributeSet(Event):
     """``variable.name = value``, for another name than that of the value; ``action`` is ``set`` or ``deleted``."""
 
@@ -249,14 +249,14 @@ class VariableAttributeSet(Event):
     action: str
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Returned(Event):
     """A function returned a value."""
 
     value: Value
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class ContainerUsed(Event):
     """An ``nnx.List`` or ``nnx.Dict`` is an operand: ``operator`` is the type of the syntax, ``other`` the index or the
     other operand.
@@ -267,7 +267,7 @@ class ContainerUsed(Event):
     operator: type[ast.AST]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Used(Event):
     """A value is used as an operand, or an attribute of it is read: ``what`` is the name of the attribute, or one of
     ``an operator``, ``an index``, ``a comparison``, ``a condition``, ``a key``.

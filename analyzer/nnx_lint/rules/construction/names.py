@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import difflib
 from typing import TYPE_CHECKING
 
 from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
@@ -25,6 +24,8 @@ def is_unknown(event: LibraryName) -> bool:
 @judges(rules.UNKNOWN_NAME, LibraryName, when=is_unknown)
 def unknown_name(event: LibraryName, report: Reporter) -> None:
     name, module = event.written, event.frame.module
+    import difflib
+
     near = difflib.get_close_matches(name, KNOWN, n=1, cutoff=0.85)
     mend = FOREIGN.get(name) or (f"nnx.{near[0]}" if near else None)
     if mend is None or event.frame.doubtful or is_tried(module, event.node) or _is_asked_for(module, event.node):

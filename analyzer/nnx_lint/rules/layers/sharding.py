@@ -6,7 +6,6 @@ Only in what a module runs when it is executed is it known that no mesh is set: 
 from __future__ import annotations
 
 import ast
-import difflib
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -102,6 +101,8 @@ def sharding_unknown_axis(event: Called, report: Reporter) -> None:
         for name in _names(sharding):
             if name in axes:
                 continue
+            import difflib
+
             close = difflib.get_close_matches(name, axes, n=1)
             mend = f"did you mean `{close[0]}`?" if close else "name one of its axes, or `None`"
             shown = " and ".join(f"`{axis}`" for axis in axes)

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import ast
-import difflib
 from typing import TYPE_CHECKING
 
 from nnx_lint.diagnostics import Edit, Fix, Span
@@ -136,6 +135,8 @@ def unknown_mode_attribute(event: Called, report: Reporter) -> None:
     for name in sorted(names):
         if name in known or (not viewed and name in MODE_ATTRIBUTES and event.subject in {".train", ".eval"}):
             continue
+        import difflib
+
         near = difflib.get_close_matches(name, known, n=1, cutoff=0.8)
         if not (tree.complete or (near and not viewed and _is_slip(name, event.frame.module))):
             continue

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import ast
-import difflib
 from typing import TYPE_CHECKING
 
 from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
@@ -103,6 +102,8 @@ def stream_typo(event: Called, report: Reporter) -> None:
     module = event.frame.module
     if name is None or streams is None or name in streams.names or not streams.has_default:
         return
+    import difflib
+
     near = difflib.get_close_matches(name, [each for each in streams.names if each != "default"], n=1, cutoff=SIMILAR)
     if not near:
         return
