@@ -27,7 +27,7 @@ SECOND_VENV := .venv-second
 # What pytest gets: `make test ARGS="tests/packaging -x"`.
 ARGS ?= --numprocesses=auto --dist=worksteal
 
-.PHONY: help demo test test-second check format primer mypy-primer foreign fuzz soak bench editors vsix clean
+.PHONY: help demo test test-second check format primer mypy-primer foreign variants fuzz soak bench editors vsix clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
@@ -66,6 +66,10 @@ mypy-primer: $(DEV)  ## run mypy with and without the plugin on pinned packages
 
 fuzz: $(DEV)  ## hand the linter 100,000 broken and mutated files
 	$(BIN)/python tests/support/fuzz.py --inputs 100000
+
+variants: $(DEV)  ## rewrite all programs of all rule pages in many ways, compare linter and runtime (half an hour)
+	JAX_PLATFORMS=cpu XLA_FLAGS=--xla_force_host_platform_device_count=8 $(BIN)/python tests/support/variant_checks.py
+	TRAINING_PROGRAMS=1000 $(BIN)/python -m pytest tests/conformance/test_training_programs.py
 
 soak: $(DEV)  ## make 20,000 random edits against the language server
 	$(BIN)/python benchmarks/_soak.py

@@ -25,7 +25,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from queue import Empty, Queue
-from typing import Any
+from typing import Any, ClassVar
 
 ROOT = Path(__file__).resolve().parent.parent
 LINES = 1_000
@@ -165,6 +165,9 @@ def script(text: str) -> Iterator[Edit]:
 class Server:
     """A language server as a process, and the least that is needed to talk to it."""
 
+    settings: ClassVar[dict[str, Any]] = {"diagnosticMode": "open-files"}
+    capabilities: ClassVar[dict[str, Any]] = {}
+
     def __init__(self, command: list[str], folder: Path) -> None:
         environment = dict(os.environ)
         environment["PYTHONPATH"] = os.pathsep.join(str(ROOT / name) for name in ("runtime", "analyzer", "lsp"))
@@ -193,8 +196,9 @@ class Server:
                     "textDocument": document,
                     "workspace": {"workspaceFolders": True},
                     "general": {"positionEncodings": ["utf-32", "utf-16"]},
+                    **self.capabilities,
                 },
-                "initializationOptions": {"settings": {"diagnosticMode": "open-files"}},
+                "initializationOptions": {"settings": self.settings},
             },
         )
         self.pulls = answer["capabilities"].get("diagnosticProvider") is not None
@@ -222,11 +226,15 @@ class Server:
         """The first message that is wanted; requests of the server are answered with nothing."""
         while True:
             message = self.messages.get(timeout=PATIENCE)
+            self._got(message)
             if wanted(message):
                 return message
             if "id" in message and "method" in message:
                 items = (message.get("params") or {}).get("items") or []
                 self.send(id=message["id"], result=[{}] * len(items) if items else None)
+
+    def _got(self, message: dict[str, Any]) -> None:
+        """Look at a message that came."""
 
     def ask(self, method: str, params: object) -> Any:
         number = next(self.numbers)
@@ -248,19 +256,19 @@ class Server:
 
         return list(self.wait(published)["params"]["diagnostics"])
 
-    def busy(self) -> float:
-        """Seconds of processors that the server and its processes have taken."""
+    def busy(self, *, children: bool = True) -> float:
+        """Seconds of processors that the server has taken, and the processes that it started."""
         total = 0.0
-        for process in [self.process.pid, *_children(self.process.pid)]:
+        for process in [self.process.pid, *(_children(self.process.pid) if children else ())]:
             for task in Path(f"/proc/{process}/task").glob("*/schedstat"):
                 total += int(task.read_text().split()[0]) * TICK
         return total
 
-    def memory(self) -> float:
+    def memory(self, *, children: bool = True) -> float:
         """Megabytes that they hold."""
         pages = sum(
             int(Path(f"/proc/{process}/statm").read_text().split()[1])
-            for process in [self.process.pid, *_children(self.process.pid)]
+            for process in [self.process.pid, *(_children(self.process.pid) if children else ())]
         )
         return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 

@@ -2,10 +2,12 @@
 
 Each suite comes from a pinned source distribution. Its tree is copied twice; in one copy every import of `flax.nnx`
 and every `flax.nnx.` in expressions and doctests becomes one of nnxkit. The tests run in both copies, in an environment
-of their own, and are compared one by one.
+of their own, and are compared one by one. Suites that need a newer Python than this one are left out where none is
+found.
 
-Fails if a test passes on flax and not on nnxkit, unless `tests/foreign/differences.toml` names the heading of
-`docs/differences.md` that says why; and if a test that is named there passes, so that the list stays true.
+Fails if a test passes on flax and not on nnxkit, unless `tests/foreign/differences.toml` has one pattern for it, with
+the entry of `docs/differences.md` that says why; and if a pattern there is for no such test, so that the list stays
+true. The figures go into the table in `docs/foreign.md`.
 """
 
 import argparse
@@ -18,7 +20,6 @@ import subprocess
 import sys
 import tempfile
 import tomllib
-import venv
 import xml.etree.ElementTree as ET
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -29,9 +30,41 @@ from fetch import CACHE, Package, fetch
 
 ROOT = Path(__file__).resolve().parent.parent
 RECORD = ROOT / "tests" / "foreign" / "differences.toml"
-ENVIRONMENT = CACHE.parent / "foreign"
-COMMON = ("flax==0.12.8", "jax==0.10.2", "optax", "pytest>=8", "absl-py", "cloudpickle")
-"""What all suites need. The versions of flax and jax are those that nnxkit is compared with."""
+TABLE = ROOT / "docs" / "foreign.md"
+COMMON = ("optax", "pytest>=8", "absl-py", "cloudpickle")
+"""What all suites need."""
+
+
+@dataclass(frozen=True)
+class Environment:
+    """Where tests run.
+
+    Attributes:
+        folder: where the environment is made.
+        libraries: the versions of flax and jax.
+        pythons: names of interpreters that it can be made with; this one if there are none.
+    """
+
+    folder: Path
+    libraries: tuple[str, ...]
+    pythons: tuple[str, ...] = ()
+
+    def interpreter(self) -> str | None:
+        """The interpreter to make it with; `None` if there is none."""
+        if not self.pythons:
+            return sys.executable
+        # A name that is found may lead to nothing: version managers put one there for all that they know.
+        found = (name for name in self.pythons if shutil.which(name))
+        return next(
+            (name for name in found if not subprocess.run([name, "-c", ""], capture_output=True).returncode), None
+        )
+
+
+COMPARED = Environment(CACHE.parent / "foreign", ("flax==0.12.8", "jax==0.10.2"))
+"""The versions that nnxkit is compared with."""
+NEWEST = Environment(
+    CACHE.parent / "foreign-newest", ("flax==0.12.12", "jax>=0.12,<0.13"), ("python3.14", "python3.13", "python3.12")
+)
 
 
 @dataclass(frozen=True)
@@ -43,14 +76,19 @@ class Suite:
         tests: files and folders of tests, from its root.
         path: folders that are put on the module path.
         requirements: what they need further.
-        options: further arguments of pytest.
+        environment: where they run.
     """
 
     package: Package
     tests: tuple[str, ...]
     path: tuple[str, ...] = (".",)
     requirements: tuple[str, ...] = ()
-    options: tuple[str, ...] = ()
+    environment: Environment = COMPARED
+
+    @property
+    def name(self) -> str:
+        """What it is called: the package and its version."""
+        return f"{self.package.name}-{self.package.version}"
 
 
 SUITES = (
@@ -59,6 +97,13 @@ SUITES = (
         tests=("tests/nnx",),
         path=(),  # the installed flax, not this copy of it
         requirements=("treescope",),
+    ),
+    Suite(
+        Package("flax", "0.12.12", "103cc503c94219513b73027aa0e93aac408adfd3fcdfb1df85e9d147219e4896", is_source=True),
+        tests=("tests/nnx",),
+        path=(),
+        requirements=("treescope",),
+        environment=NEWEST,
     ),
     Suite(
         Package("bijx", "1.3.2", "a8ad4a6183d8fc717774dad14149852331e7d2bd2c1ec5420b6af8e5437e700e", is_source=True),
@@ -70,6 +115,19 @@ SUITES = (
         Package("nnx-ppo", "0.3.0", "86eb4f65255ad09480d25a5c63a3b6c037aa875b62306d409d7923f3ff17ce1e", is_source=True),
         tests=("nnx_ppo",),
         requirements=("orbax-checkpoint", "jaxtyping", "beartype"),
+    ),
+    Suite(
+        Package(
+            "mamba2-jax", "1.1.2", "8113ad7236128b52806a8055afe6d5cbf1d17288e4e980ba3529942b26cd7daf", is_source=True
+        ),
+        tests=("tests",),
+    ),
+    Suite(
+        Package(
+            "blaxbird", "0.2.0", "cad27f230a9ae399590dab9b1768c51eab3c41941b2d0d11941e780e019828b6", is_source=True
+        ),
+        tests=("blaxbird",),
+        requirements=("orbax-checkpoint", "chex", "grain", "einops"),
     ),
 )
 
@@ -160,14 +218,12 @@ def rewrite_tree(folder: Path) -> None:
 # -- running -----------------------------------------------------------------------------------------------------------
 
 
-def environment(python: Path | None, suites: list[Suite]) -> Path:
-    """An interpreter with what the suites need: the given one, or that of an environment made for it."""
-    if python is not None:
-        return python
-    own = ENVIRONMENT / "bin" / "python"
+def prepare(environment: Environment, suites: list[Suite], interpreter: str) -> Path:
+    """Make an environment with what the suites need; returns its interpreter."""
+    own = environment.folder / "bin" / "python"
     if not own.exists():
-        venv.create(ENVIRONMENT, with_pip=True)
-    wanted = sorted({*COMMON, *(line for suite in suites for line in suite.requirements)})
+        subprocess.run([interpreter, "-m", "venv", environment.folder], check=True)
+    wanted = sorted({*COMMON, *environment.libraries, *(line for suite in suites for line in suite.requirements)})
     subprocess.run([own, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *wanted], check=True)
     return own
 
@@ -180,7 +236,7 @@ def run(suite: Suite, tree: Path, python: Path, select: str | None) -> dict[str,
         [
             *(python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "ignore"),
             "--continue-on-collection-errors",
-            *("--rootdir", str(tree), "--junitxml", str(report), *suite.options),
+            *("--rootdir", str(tree), "--junitxml", str(report), "-o", "addopts="),
             *(("-k", select) if select else ()),
             *suite.tests,
         ],
@@ -216,38 +272,77 @@ def differences(suite: Suite, python: Path, select: str | None) -> tuple[dict[st
 # -- the report --------------------------------------------------------------------------------------------------------
 
 
-def problems(name: str, flax: Mapping[str, str], ours: Mapping[str, str], known: Mapping[str, str]) -> Iterator[str]:
-    """What the record does not account for."""
-    for test, outcome in sorted(flax.items()):
-        reason = next((heading for pattern, heading in known.items() if fnmatch.fnmatchcase(test, pattern)), None)
-        passes = ours.get(test, "missing") == outcome
-        if outcome == "passed" and not passes and reason is None:
+def problems(
+    name: str, flax: Mapping[str, str], ours: Mapping[str, str], known: Mapping[str, str], used: set[str]
+) -> Iterator[str]:
+    """What the record does not account for.
+
+    Args:
+        name: name of the suite.
+        flax: outcomes on flax.
+        ours: outcomes on nnxkit.
+        known: the entry of the documentation for each pattern of names.
+        used: gets the patterns that account for something.
+    """
+    for test in different(flax, ours):
+        found = [pattern for pattern in known if fnmatch.fnmatchcase(test, pattern)]
+        used.update(found)
+        if not found:
             yield f"{name}: {test} passes on flax, and on nnxkit: {ours.get(test, 'missing')}"
-        elif passes and outcome == "passed" and reason is not None and test in known:
-            yield f"{name}: {test} passes, and is listed as different: {reason}"
+        elif len(found) > 1:
+            yield f"{name}: {test} is matched by several patterns: {', '.join(found)}"
+
+
+def different(flax: Mapping[str, str], ours: Mapping[str, str]) -> list[str]:
+    """The tests that pass on flax and not on nnxkit."""
+    return sorted(test for test, outcome in flax.items() if outcome == "passed" != ours.get(test))
+
+
+def with_row(document: str, name: str, passed: int, differ: int) -> str:
+    """The table of results with the row of one suite."""
+    row = f"| {name} | {passed} | {passed - differ} | {differ} |"
+    lines = document.split("\n")
+    rows = [place for place, line in enumerate(lines) if line.startswith("| ")]
+    place = next((place for place in rows if lines[place].startswith(f"| {name} |")), None)
+    if place is None:
+        lines.insert(rows[-1] + 1, row)
+    else:
+        lines[place] = row
+    return "\n".join(lines)
 
 
 def main() -> int:
     """Run the suites; 1 if something differs that is not listed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("suites", nargs="*", metavar="SUITE", help="names of packages; all by default")
-    parser.add_argument("--python", type=Path, help="an interpreter that has what the tests need")
     parser.add_argument("-k", dest="select", metavar="EXPRESSION", help="which tests, as for pytest")
     options = parser.parse_args()
-    chosen = [suite for suite in SUITES if not options.suites or suite.package.name in options.suites]
-    unknown = set(options.suites) - {suite.package.name for suite in SUITES}
-    if unknown:
-        names = ", ".join(suite.package.name for suite in SUITES)
-        parser.error(f"unknown suite {', '.join(sorted(unknown))}; there are {names}")
-    python = environment(options.python, chosen)
+    names = {suite.package.name for suite in SUITES} | {suite.name for suite in SUITES}
+    if unknown := set(options.suites) - names:
+        parser.error(f"unknown suite {', '.join(sorted(unknown))}; there are {', '.join(sorted(names))}")
+    chosen = [suite for suite in SUITES if not options.suites or {suite.name, suite.package.name} & set(options.suites)]
     record = tomllib.loads(RECORD.read_text(encoding="utf-8"))
     found: list[str] = []
-    for suite in chosen:
-        name = suite.package.name
-        flax, ours = differences(suite, python, options.select)
-        on_flax, on_ours = Counter(flax.values()), Counter(ours[test] for test in flax if test in ours)
-        print(f"{name} {suite.package.version}: {on_flax['passed']} pass on flax, {on_ours['passed']} on nnxkit")
-        found += problems(name, flax, ours, record.get(name, {}))
+    used: set[str] = set()
+    ran: list[Suite] = []
+    for environment in dict.fromkeys(suite.environment for suite in chosen):
+        suites = [suite for suite in chosen if suite.environment == environment]
+        interpreter = environment.interpreter()
+        if interpreter is None:
+            print(f"left out for want of {' or '.join(environment.pythons)}: {', '.join(s.name for s in suites)}")
+            continue
+        python = prepare(environment, suites, interpreter)
+        for suite in suites:
+            flax, ours = differences(suite, python, options.select)
+            passed, differ = Counter(flax.values())["passed"], len(different(flax, ours))
+            print(f"{suite.name}: {passed} pass on flax, {passed - differ} of them on nnxkit", flush=True)
+            found += problems(suite.name, flax, ours, record.get(suite.package.name, {}), used)
+            ran.append(suite)
+            if options.select is None:
+                TABLE.write_text(with_row(TABLE.read_text(encoding="utf-8"), suite.name, passed, differ), "utf-8")
+    if ran == list(SUITES) and options.select is None:
+        for package, patterns in record.items():
+            found += [f"{package}: {pattern} matches no difference" for pattern in patterns if pattern not in used]
     print("\n".join(found))
     return bool(found)
 

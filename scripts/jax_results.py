@@ -215,7 +215,10 @@ class Installation:
         if source is None or not depth:
             return None
         if name in source.definitions:
-            return source, source.definitions[name]
+            nodes = source.definitions[name]
+            other = nodes[0].value if isinstance(nodes[0], ast.Assign) else None
+            alias = self.definitions(module, other.id, depth - 1) if isinstance(other, ast.Name) else None
+            return alias if alias is not None else (source, nodes)
         if name in source.imported:
             return self.definitions(*source.imported[name], depth - 1)
         return None

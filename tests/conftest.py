@@ -1,10 +1,13 @@
-"""What every test runs under: no accelerator but eight CPU devices, and random tests without a time limit for one
-example.
+"""What every test runs under: no accelerator but eight CPU devices, programs that are compiled once and quickly, and
+random tests without a time limit for one example.
 """
 
+import gc
 import os
 import sys
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
 import hypothesis
 import pytest
@@ -15,6 +18,18 @@ os.environ.setdefault("JAX_PLATFORMS", "cpu")
 # Transforms over devices need some; everything else runs on the first of them as if it were alone.
 os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=8".strip()
 
+# Most of what these tests would spend their time on is compiling: thousands of small programs that run once, many of
+# them alike. So what is compiled for one test is there for the next, and for programs in processes of their own, which
+# inherit the variables. Each worker has its own folder in that of the main process: JAX reads an entry that another
+# process is still writing, and warns.
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ["JAX_COMPILATION_CACHE_DIR"] += f"/{os.environ['PYTEST_XDIST_WORKER']}"
+elif "JAX_COMPILATION_CACHE_DIR" not in os.environ:
+    _compiled = tempfile.TemporaryDirectory(prefix="nnxkit-compiled-")  # goes when the process ends
+    os.environ["JAX_COMPILATION_CACHE_DIR"] = _compiled.name
+
 # The first example of a test compiles for seconds on a small machine, so a deadline would measure the machine.
 # CI must give the same verdict on the same commit, hence no randomness there.
 hypothesis.settings.register_profile("default", deadline=None)
@@ -24,9 +39,34 @@ hypothesis.settings.register_profile("brief", deadline=None, derandomize=True, p
 hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "default")
 
 
-@pytest.fixture(autouse=True, scope="module")
+def pytest_configure(config: pytest.Config) -> None:
+    # Another thread may be writing the entry just now. Then JAX compiles, and says so.
+    config.addinivalue_line("filterwarnings", "ignore:Error reading persistent compilation cache entry")
+
+
+def pytest_collection_finish() -> None:
+    """Thousands of tests, and what they import, stay to the end: no search for garbage need look at them."""
+    gc.collect()
+    gc.freeze()
+
+
+def _resident() -> int:
+    """The bytes of memory that this process holds now; 0 where the system does not say it."""
+    try:
+        pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[1]
+    except OSError:
+        return 0
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")
+
+
+_kept = 0
+
+
+@pytest.fixture(autouse=True)
 def _forget_compiled() -> Iterator[None]:
-    """What JAX has compiled for one module is of no use to the next, and takes gigabytes over the whole suite."""
+    """What JAX compiled for earlier tests stays in memory, which would take gigabytes over the whole suite."""
+    global _kept
     yield
-    if "jax" in sys.modules:
+    if _resident() > _kept + 2**30 and "jax" in sys.modules:
         sys.modules["jax"].clear_caches()
+        _kept = _resident()

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from nnx_lint import relevance, rules
 from nnx_lint.model.interpreter import Interpreter
+from nnx_lint.model.layout import Layout
 from nnx_lint.model.modules import Project
 from nnx_lint.reporting import Findings, Judging
 from nnx_lint.source import SourceError, SourceFile
@@ -53,7 +54,7 @@ class Engine:
         facts: Mapping[str, Facts] | None = None,
     ) -> None:
         rules.load()
-        self.project = Project(sources, roots)
+        self.project = Project(sources, roots, options.declared)
         self.judging = Judging(options)
         self.project.listen = self._listener
         self.facts: dict[str, Facts] = dict(facts or {})
@@ -81,7 +82,7 @@ class Engine:
         return self.facts[path]
 
     def change(self, paths: Iterable[str]) -> tuple[set[str], set[str]]:
-        """Say that some files have other texts now. Files that came or went take a new engine.
+        """Say that some files have other texts now.
 
         Returns the (absolute) paths of all modules that are void, and the names of bases whose heirs may be others now:
         units that used one of those modules, or asked for one of these heirs, are to be made again.
@@ -95,6 +96,22 @@ class Engine:
                 bases.update(facts.bases if facts is not None else ())
             self._relate()
         return self.project.forget(paths, bases), bases
+
+    def relist(self, roots: Iterable[str], facts: Mapping[str, Facts]) -> tuple[set[str], set[str]] | None:
+        """Say that files came or went, with the roots and the facts of those that are there now.
+
+        Returns what :meth:`change` does, or ``None`` if some import means another file now: that takes a new engine.
+        """
+        layout = Layout(self._sources, roots)
+        if not self.project.layout.agrees(layout):
+            return None
+        self.project.layout = layout
+        self.facts |= facts
+        before = self.project.bases
+        self._relate()
+        after = self.project.bases
+        bases = {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)}
+        return self.project.forget((), bases), bases
 
     def give_up(self) -> None:
         """Forget what was being evaluated when an analysis was given up."""
@@ -150,11 +167,7 @@ class Engine:
             crashed=bool(failures),
             used=tuple(
                 sorted(
-                    {
-                        each.module.source.path
-                        for each in everything
-                        if each.module is not None and not each.module.namespace
-                    }
+                    {each.module.source.path for each in everything if each.module is not None and each.module.has_file}
                 )
             ),
             folders=self._new_folders(),

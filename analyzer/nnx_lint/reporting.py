@@ -17,11 +17,12 @@ from nnx_lint.model.events import Called
 
 if TYPE_CHECKING:
     import ast
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from nnx_lint.diagnostics import Fix
     from nnx_lint.model.events import Event
     from nnx_lint.model.modules import Module
+    from nnx_lint.model.values import Value
     from nnx_lint.selection import Options
     from nnx_rules.registry import Rule, Version
 
@@ -40,8 +41,8 @@ class Registered(NamedTuple):
 JUDGES: dict[type, list[Registered]] = {}
 """The functions of all rules by the type of event that they judge."""
 
-CALL_JUDGES: dict[str, list[Registered]] = {}
-"""The functions of rules about calls of certain things, by the subject of the event."""
+CALL_JUDGES: dict[str | type, list[Registered]] = {}
+"""The functions of rules about calls of certain things (see :func:`judges_calls`)."""
 
 
 def judges(
@@ -63,12 +64,18 @@ def judges(
 C = TypeVar("C", bound="Callable[[Called, Reporter], None]")
 
 
-def judges_calls(rule: Rule, *subjects: str) -> Callable[[C], C]:
-    """Register a function as the judge of a rule for calls of certain things (see ``Called.subject``)."""
+def judges_calls(
+    rule: Rule, *subjects: str | type[Value], when: Callable[[Called], bool] | None = None
+) -> Callable[[C], C]:
+    """Register a function as the judge of a rule for calls of certain things.
+
+    Each of ``subjects`` is a ``Called.subject``, a beginning of subjects before a star (``jax.random.*``), or the type
+    of the value that is called. Most programs call many things that no rule asks for: this is what makes those cheap.
+    """
 
     def register(function: C) -> C:
         for subject in subjects:
-            CALL_JUDGES.setdefault(subject, []).append(Registered(rule, function, None))
+            CALL_JUDGES.setdefault(subject, []).append(Registered(rule, function, when))
         return function
 
     return register
@@ -79,6 +86,7 @@ Key = tuple[str, str, int, int]
 
 
 Judges = list[tuple["Callable[[Any], bool] | None", "list[tuple[Callable[[Any, Reporter], None], Reporter]]"]]
+"""Functions with what each reports to, by the condition under which they are asked."""
 
 
 class Judging:
@@ -89,28 +97,29 @@ class Judging:
         self.found: dict[Key, Diagnostic] = {}
         self.memory: dict[type, Any] = {}
         asked = [options.default, *options.by_path.values()]
-        codes = frozenset(code for each in asked for code in each.severities)
-        registered = (judge for table in (JUDGES, CALL_JUDGES) for judged in table.values() for judge in judged)
-        reporters = {judge.rule.code: Reporter(judge.rule, self) for judge in registered}
-        self.judges: dict[type, Judges] = {}
-        for kind, judged in JUDGES.items():
-            groups: dict[Callable[[Any], bool] | None, list[tuple[Callable[[Any, Reporter], None], Reporter]]] = {}
-            for judge in judged:
-                if judge.rule.code in codes:
-                    groups.setdefault(judge.when, []).append((judge.function, reporters[judge.rule.code]))
-            self.judges[kind] = list(groups.items())
-        self.call_judges = {
-            subject: [(judge.function, reporters[judge.rule.code]) for judge in judged if judge.rule.code in codes]
-            for subject, judged in CALL_JUDGES.items()
-        }
+        self._codes = frozenset(code for each in asked for code in each.severities)
+        self._reporters: dict[str, Reporter] = {}
+        self._by_type = {kind: self._grouped(judged) for kind, judged in JUDGES.items()}
+        self._by_callee: dict[tuple[type, str | None], Judges] = {}
 
-    def judging(self, event: Event) -> Iterator[tuple[Callable[[Any, Reporter], None], Reporter]]:
-        """The functions that judge an event, each with what it reports to."""
-        for when, judges in self.judges.get(type(event), ()):
-            if when is None or when(event):
-                yield from judges
-        if isinstance(event, Called):
-            yield from self.call_judges.get(event.subject or "", ())
+    def _grouped(self, registered: Iterable[Registered]) -> Judges:
+        groups: dict[Callable[[Any], bool] | None, list[tuple[Callable[[Any, Reporter], None], Reporter]]] = {}
+        for judge in registered:
+            code = judge.rule.code
+            if code in self._codes:
+                if code not in self._reporters:
+                    self._reporters[code] = Reporter(judge.rule, self)
+                groups.setdefault(judge.when, []).append((judge.function, self._reporters[code]))
+        return list(groups.items())
+
+    def judges_of(self, event: Event) -> Judges:
+        """The functions that may judge an event."""
+        if not isinstance(event, Called):
+            return self._by_type.get(type(event), [])
+        key = type(event.callee), event.subject
+        if key not in self._by_callee:
+            self._by_callee[key] = self._grouped(dict.fromkeys([*JUDGES.get(Called, []), *_judges_of_calls(*key)]))
+        return self._by_callee[key]
 
     def wants(self, rule: Rule, module: Module) -> bool:
         """Whether a rule is asked for in the file of a module, and holds for the library that it uses."""
@@ -120,6 +129,19 @@ class Judging:
         """The library that a module uses, and the version of it (``None``: the newest)."""
         options = self.options.for_path(module.source.path)
         return options.library or module.provider or "flax", options.version
+
+
+def _judges_of_calls(kind: type, subject: str | None) -> Iterator[Registered]:
+    """The judges of calls of a value of this type that has this subject."""
+    for asked, judges in CALL_JUDGES.items():
+        if isinstance(asked, type):
+            concerned = issubclass(kind, asked)
+        elif asked.endswith("*"):
+            concerned = subject is not None and subject.startswith(asked[:-1])
+        else:
+            concerned = asked == subject
+        if concerned:
+            yield from judges
 
 
 class Findings:
@@ -136,14 +158,19 @@ class Findings:
         A value may hold itself; a rule that gets lost in one says nothing.
         """
         judging = self.judging
+        asked = judging.judges_of(event)
+        if not asked:
+            return
         # A judge may ask for something that starts an evaluation.
         outer = judging.found, judging.memory
         judging.found, judging.memory = self.found, self.memory
-        for function, reporter in judging.judging(event):
-            try:
-                function(event, reporter)
-            except RecursionError:
-                continue
+        for when, judges in asked:
+            if when is None or when(event):
+                for function, reporter in judges:
+                    try:
+                        function(event, reporter)
+                    except RecursionError:
+                        continue
         judging.found, judging.memory = outer
 
 

@@ -59,13 +59,17 @@ class FileOptions:
 
 
 class Options:
-    """The options of every file of a run; ``default`` holds for the files that ``by_path`` does not name."""
+    """The options of every file of a run; ``default`` holds for the files that ``by_path`` does not name.
 
-    __slots__ = ("by_path", "default")
+    ``declared`` are stubs of modules of other packages, by their names, from somebody who knows these.
+    """
+
+    __slots__ = ("by_path", "declared", "default")
 
     def __init__(self, default: FileOptions, by_path: Mapping[str, FileOptions]) -> None:
         self.default = default
         self.by_path = by_path
+        self.declared: Mapping[str, str] = {}
 
     @classmethod
     def everywhere(
@@ -83,7 +87,7 @@ class Options:
     def digest(self) -> str:
         """A text that is equal for equal options of equal files."""
         files = sorted((path, options.digest()) for path, options in self.by_path.items())
-        return _hash(repr((self.default.digest(), files)))
+        return _hash(repr((self.default.digest(), files, sorted(self.declared.items()))))
 
 
 def _hash(text: str) -> str:

@@ -83,11 +83,8 @@ def register(server: Server) -> None:
             came_or_went = False
             for path, kind in changes:
                 analysis = session.analysis(path)
-                if kind == types.FileChangeType.Changed:
-                    analysis.touched(path)
-                elif path not in analysis.edited:
-                    analysis.reset()
-                    came_or_went = True
+                came_or_went |= kind != types.FileChangeType.Changed and path not in analysis.edited
+                analysis.touched(path, came_or_went=kind != types.FileChangeType.Changed)
             session.stale.update(dict.fromkeys(session.documents))
             server.in_loop(server.configured if came_or_went else server.refresh)
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import gc
 import logging
 import os
 import time
@@ -35,7 +34,7 @@ from nnx_lsp.session import Session
 from nnx_lsp.worker import Worker
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import Callable, Container, Generator
 
 T = TypeVar("T")
 
@@ -63,21 +62,45 @@ MALFORMED = "nnx/malformed"
 
 
 class Protocol(LanguageServerProtocol):
-    """The protocol, with an error as the answer to a request that is malformed."""
+    """The protocol, with an error as the answer to a request that is malformed.
+
+    It takes messages one by one, so it is here that one can be refused before anything is done about it.
+    """
 
     def structure_message(self, data: dict[str, Any]) -> Any:
         """Make a message of a table.
 
         Raises:
-            JsonRpcException: a notification is malformed.
+            JsonRpcException: a notification is malformed, or about a document that is not open.
         """
         try:
-            return super().structure_message(data)
+            message = super().structure_message(data)
         except JsonRpcException:
             if "id" not in data or "method" not in data:
                 raise
             log.warning("a malformed request for %s", data["method"])
             return super().structure_message({**data, "method": MALFORMED, "params": {"method": data["method"]}})
+        if isinstance(message, ABOUT_TEXT):
+            self._require(message.params.text_document.uri, self.workspace.text_documents)
+        elif isinstance(message, ABOUT_NOTEBOOK):
+            self._require(message.params.notebook_document.uri, self.workspace.notebook_documents)
+        return message
+
+    def handle_message(self, message: Any) -> None:
+        """Do what a message says."""
+        super().handle_message(message)
+        # What pygls keeps for a request goes with its answer; for a notification it would stay: 2 kB a keystroke.
+        for finished in [key for key, future in self._request_futures.items() if future.done()]:
+            del self._request_futures[finished]
+
+    def _require(self, uri: str, known: Container[str]) -> None:
+        if uri not in known:
+            raise JsonRpcInvalidParams(f"{uri} is not open")
+
+
+ABOUT_TEXT = (types.DidChangeTextDocumentNotification, types.DidCloseTextDocumentNotification)
+ABOUT_NOTEBOOK = (types.DidChangeNotebookDocumentNotification, types.DidCloseNotebookDocumentNotification)
+"""Messages about documents that the client must have opened before."""
 
 
 class Server(LanguageServer):
@@ -125,7 +148,7 @@ class Server(LanguageServer):
         return any(each() for each in self.when_idle)
 
     def _broken(self, error: BaseException) -> None:
-        self.in_loop(self.say_once, f"nnx-lsp: internal error: {type(error).__name__}: {error}; see the log")
+        self.in_loop(self._say_broken, error)
 
     # -- what people see
 
@@ -145,7 +168,14 @@ class Server(LanguageServer):
         log.error("%s", source, exc_info=error)
         if isinstance(error, REFUSALS):
             return
-        self.say_once(f"nnx-lsp: internal error: {type(error).__name__}: {error}; see the log")
+        self._say_broken(error)
+
+    def _say_broken(self, error: BaseException) -> None:
+        """Show an error of this program, unless one of its kind was shown: it comes again with each keystroke."""
+        kind = type(error).__name__
+        if kind not in self._shown:
+            self._shown.add(kind)
+            self.say_once(f"nnx-lsp: internal error: {kind}: {error}; see the log")
 
     # -- life
 
@@ -282,5 +312,4 @@ def build() -> Server:
     server = Server()
     lifecycle.register(server)
     features.register(server)
-    gc.freeze()  # what is there now stays
     return server

@@ -62,12 +62,17 @@ class Session:
     def configure(self, settings: dict[str | None, Settings]) -> None:
         """Take the settings of folders by path; those of ``None`` hold for all other files."""
         self._settings = settings
-        self.reload()
+        for folder, analysis in self._analyses.items():
+            if analysis.settings != self.settings(folder):
+                self._configure(folder, analysis)
 
     def reload(self) -> None:
         """Read all configuration files again."""
         for folder, analysis in self._analyses.items():
-            analysis.configure(self.settings(folder))
+            self._configure(folder, analysis)
+
+    def _configure(self, folder: str | None, analysis: Analysis) -> None:
+        analysis.configure(self.settings(folder))
         self.stale.update(dict.fromkeys(self.documents))
 
     def settings(self, folder: str | None) -> Settings:

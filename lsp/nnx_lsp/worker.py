@@ -13,9 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import gc
 import logging
-import sys
 import threading
 import time
 from collections import deque
@@ -23,6 +21,7 @@ from concurrent.futures import Future, InvalidStateError
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from nnx_lint.ide.analysis import Cancelled
+from nnx_lint.ide.garbage import COLLECTOR
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,11 +29,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 PATIENCE = 0.5
-
-GROWTH, MUCH = 1.25, 4
-LITTER = 100_000
-"""Garbage is collected when there are so many times the objects that there were after the last time, and so many more;
-the second factor holds while somebody waits. What an analysis leaves behind is tied up in cycles."""
 
 STACK = 64 * 2**20
 """Bytes of stack: programs are trees, and are walked by recursion."""
@@ -62,7 +56,6 @@ class Worker:
         self._since = 0.0
         self._more = True
         self._ended = False
-        self._kept = 0
 
     def start(self) -> None:
         """Start the thread; what was handed over before waits for it."""
@@ -137,11 +130,7 @@ class Worker:
         self._more = True
 
     def _tidy(self) -> None:
-        """Collect garbage, rather while nobody waits: at a time of its own choice it would stop everything."""
-        growth = MUCH if self._edits or self._jobs else GROWTH
-        if sys.getallocatedblocks() > growth * self._kept + LITTER:
-            gc.collect()
-            self._kept = sys.getallocatedblocks()
+        COLLECTOR.tidy(waiting=bool(self._edits or self._jobs))
 
     def _answer(self, job: _Job) -> None:
         if job.result.cancelled():

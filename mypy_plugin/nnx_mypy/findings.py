@@ -12,7 +12,6 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from nnx_lint.baseline import Baseline, BaselineError
 from nnx_lint.cli import UsageError
 from nnx_lint.cli.run import Run
 from nnx_lint.config.reading import shown
@@ -58,16 +57,21 @@ class Recalled(NamedTuple):
     open: frozenset[str] | None
 
 
-def find(options: Mapping[str, object]) -> Found:
+def find(options: Mapping[str, object], declared: Mapping[str, str]) -> Found:
     """The findings in the project of the current folder, with these options on top of its configuration.
+
+    Args:
+        options: options of ``nnx-lint``.
+        declared: stubs of modules of other packages, by their names.
 
     Raises:
         FindingsError: a configuration is wrong.
     """
+    from nnx_lint.baseline import Baseline, BaselineError
     from nnx_lint.checking import Checker
 
     try:
-        run = Run(dict(options), [os.curdir])
+        run = _run(options, declared)
         checker = Checker(run.options, run.roots, cache=_cache(run))
         sources = checker.read(run.files)
         found = checker.check(sources)
@@ -79,14 +83,14 @@ def find(options: Mapping[str, object]) -> Found:
     return _plain(found, sources)
 
 
-def recall(options: Mapping[str, object]) -> Recalled:
-    """What is known of that from the last run.
+def recall(options: Mapping[str, object], declared: Mapping[str, str]) -> Recalled:
+    """What is known of that from the last run with the same arguments.
 
     Raises:
         FindingsError: a configuration is wrong.
     """
     try:
-        run = Run(dict(options), [os.curdir])
+        run = _run(options, declared)
     except UsageError as error:
         raise FindingsError(str(error)) from None
     files = frozenset(map(os.path.abspath, run.files))
@@ -94,6 +98,12 @@ def recall(options: Mapping[str, object]) -> Recalled:
     if folder is None or run.settings.location("baseline") is not None:
         return Recalled(files, {}, None)
     return Recalled(files, *_remembered(run, folder))
+
+
+def _run(options: Mapping[str, object], declared: Mapping[str, str]) -> Run:
+    run = Run(dict(options), [os.curdir])
+    run.options.declared = declared
+    return run
 
 
 def _remembered(run: Run, folder: str) -> tuple[Found, frozenset[str] | None]:

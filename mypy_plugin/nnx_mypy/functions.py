@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from mypy.nodes import ARG_POS
+from mypy.nodes import ARG_POS, RefExpr
 from mypy.plugin import FunctionContext, MethodContext
-from mypy.types import CallableType, Instance, NoneType, Parameters, Type, get_proper_type
+from mypy.plugins.functools import partial_new_callback
+from mypy.types import CallableType, Instance, NoneType, Overloaded, Parameters, Type, get_proper_type
 
 from nnx_mypy.arguments import arguments, positional
-from nnx_mypy.library import Library
+from nnx_mypy.library import Library, package_of
 
 PARTIAL_FIELD = "__mypy_partial"
 """Where mypy's own plugin for ``functools.partial`` keeps the signature of what is left."""
@@ -33,6 +34,37 @@ def partial(context: FunctionContext, library: Library) -> Type:
     if left is None or not isinstance(default, Instance) or default.type.fullname != "functools.partial":
         return default
     return default.copy_with_extra_attr(PARTIAL_FIELD, left)
+
+
+def partial_transform(context: FunctionContext) -> Type:
+    """``functools.partial(nnx.jit, static_argnames="n")``: the decorator that ``nnx.jit(static_argnames="n")`` is.
+
+    Mypy takes the function that is still missing for the first parameter of an overload that has none.
+    """
+    given = arguments(context)
+    transform = given[0].expression if given else None
+    if (
+        not given
+        or not isinstance(transform, RefExpr)
+        or package_of(transform.fullname) is None
+        or any(each.kind.is_positional(star=True) for each in given[1:])
+    ):
+        return partial_new_callback(context)
+    decorator = _decorator(context.api.get_expression_type(transform))
+    default = get_proper_type(context.default_return_type)
+    if decorator is None or not isinstance(default, Instance) or len(default.args) != 1:
+        return partial_new_callback(context)
+    return default.copy_modified(args=[decorator.ret_type]).copy_with_extra_attr(PARTIAL_FIELD, decorator)
+
+
+def _decorator(transform: Type) -> CallableType | None:
+    """What a transform is with its options alone: a function that takes the function."""
+    proper = get_proper_type(transform)
+    for item in proper.items if isinstance(proper, Overloaded) else ():
+        result = get_proper_type(item.ret_type)
+        if item.min_args == 0 and isinstance(result, CallableType) and result.arg_kinds == [ARG_POS]:
+            return result
+    return None
 
 
 def jit_partial(context: FunctionContext, library: Library) -> Type:

@@ -52,6 +52,8 @@ FUNCTIONS: dict[str, FunctionHook] = {
     "value_and_grad": gradients.value_and_grad,
     "variables": states.states,
 }
+PARTIAL = "functools.partial"
+"""What is not of NNX, and is called with what is."""
 METHODS: dict[str, MethodHook] = {
     "JitWrapped.__get__": functions.bound,
     "State.filter": states.states_of_method,
@@ -68,7 +70,7 @@ class NNXPlugin(Plugin):
 
     def __init__(self, options: Options) -> None:
         super().__init__(options)
-        self._reporter = Reporter(options.fine_grained_incremental)
+        self._reporter = Reporter(options.fine_grained_incremental, options.cache_dir)
 
     def report_config_data(self, ctx: ReportConfigContext) -> str:
         """What mypy's cache of a module depends on beside its code."""
@@ -81,6 +83,8 @@ class NNXPlugin(Plugin):
 
     def get_function_hook(self, fullname: str) -> Callable[[FunctionContext], Type] | None:
         """The result of a call; and mypy is at a module."""
+        if fullname == PARTIAL:
+            return functions.partial_transform
         hook = self._found(FUNCTIONS, fullname, fullname.rpartition(".")[2])
         if hook is None and not fullname.startswith(CONCERNED) and not self._is_node(fullname):
             return None
@@ -137,6 +141,6 @@ class NNXPlugin(Plugin):
 
     def _see(self, api: Any) -> None:
         if isinstance(api, SemanticAnalyzer):
-            self._reporter.report(api.errors)
+            self._reporter.report(api.errors, api.cur_mod_node, api.modules)
         elif isinstance(api, TypeChecker):
-            self._reporter.report(api.msg.errors)
+            self._reporter.report(api.msg.errors, api.tree, api.modules)

@@ -39,7 +39,9 @@ class Library(NamedTuple):
 
 def package_of(fullname: str) -> str | None:
     """The library that something is defined in."""
-    return next((each for each in PACKAGES if fullname.startswith(f"{each}.")), None)
+    if not fullname.startswith(_INSIDE):  # most names that mypy asks about
+        return None
+    return next(each for each in PACKAGES if fullname.startswith(f"{each}."))
 
 
 def is_a(type: Type, names: Collection[str]) -> bool:

@@ -6,12 +6,15 @@ file are part of what mypy keeps of the module (`digest`), so that a module with
 whenever mypy comes across a module, at one of the plugin's hooks, `report` makes its errors what the findings are now:
 it adds what is missing, once.
 
+Mypy's daemon comes across what an edit changes for mypy, and what had errors before. So that it comes across a module
+whose findings follow from an edit elsewhere, that gets a hidden error.
+
 Invariants
 
-- One *pass* is one set of mypy's errors: a run, or an update of the daemon. Files are looked at once a pass.
-- The analyzer is waited for as late as possible: when mypy is at a file whose findings are open.
+- One *pass* is one set of mypy's errors: a run, or what the daemon does about one file. A file has one look a pass.
 - Errors belong to the target of mypy that was being checked when they were added; the daemon drops them with it, and
-  checks it again with every update, because of them. For that a module without findings has a hidden one.
+  checks it again with every update, because of them.
+- The daemon comes across some module in every update, whatever is edited: a few without findings have a hidden error.
 """
 
 from __future__ import annotations
@@ -20,18 +23,17 @@ import hashlib
 import os
 import uuid
 from collections.abc import Generator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 
-from mypy.errors import CompileError, ErrorInfo, Errors
+from mypy.errors import ErrorInfo, Errors
+from mypy.nodes import MypyFile
 
-from nnx_lint.config.reading import ConfigError
+from nnx_mypy.answers import Answers
 from nnx_mypy.codes import BY_RULE, FAMILY
-from nnx_mypy.findings import Finding, FindingsError, Found, Recalled, find, recall
-from nnx_mypy.settings import Settings
-from nnx_mypy.worker import Worker
+from nnx_mypy.findings import Finding
 
-SMALL = 50_000
-"""Bytes of files up to which the analyzer takes less time than a process of its own takes to start."""
+SENTINELS = 3
+"""How many modules without findings the daemon comes across in every update."""
 
 
 class Reporter:
@@ -39,99 +41,92 @@ class Reporter:
 
     Args:
         is_daemon: whether mypy runs as a daemon.
+        cache: the folder of mypy's cache.
     """
 
-    def __init__(self, is_daemon: bool) -> None:
+    def __init__(self, is_daemon: bool, cache: str) -> None:
         self._is_daemon = is_daemon
-        self._worker = Worker()
-        self._is_asked = False
-        self._options: Mapping[str, object] = {}
-        self._recalled: Recalled | None = None
-        self._found: Found | None = None
+        self._answers = Answers(cache)
+        self._errors: Errors | None = None
+        self._modules: Mapping[str, MypyFile] = {}
         self._pass: dict[str, list[ErrorInfo]] | None = None
-        self._added: dict[str, ErrorInfo] = {}
+        self._added: dict[str, ErrorInfo | None] = {}
 
-    def begin(self) -> Recalled:
-        """Look at what is known, once a pass, and let the analyzer begin with the rest.
+    def begin(self) -> None:
+        """Mypy has read a file: let the analyzer begin, and the daemon know where it has to look.
 
         Raises:
             CompileError: a configuration is wrong; mypy shows the message and ends.
         """
-        if self._recalled is None:
-            with _told():
-                settings = Settings.here()
-                if not settings.findings:
-                    self._recalled = Recalled(frozenset(), {}, frozenset())
-                else:
-                    self._recalled = recall(settings.options)
-            self._options = settings.options
-            if self._recalled.open is not None and not self._recalled.open:
-                self._found = self._recalled.found
-            self._is_asked = self._found is None and _size(self._recalled) > SMALL
-            if self._is_asked:
-                self._worker.ask(settings.options)
-        return self._recalled
+        if self._errors is None:
+            self._answers.begin()
+        elif self._enter(self._errors):
+            self._lead(self._errors)
 
     def digest(self, path: str, is_check: bool) -> str:
         """What mypy keeps of the findings in a file; it asks whether that is the same (``is_check``), or for it."""
-        recalled = self.begin()
-        path = os.path.abspath(path)
-        if path not in recalled.files:
+        path = path if os.path.isabs(path) else os.path.abspath(path)  # most are those of libraries
+        if not self._answers.are_about(path):
             return ""
-        if is_check and self._found is None and recalled.open is not None and path in recalled.open:
+        if is_check and not self._answers.are_known(path):
             return uuid.uuid4().hex  # Like nothing that mypy can have kept: let it come across the module.
-        findings = self._in(path)
+        findings = self._answers.at(path)
         return hashlib.blake2b(repr(findings).encode(), digest_size=16).hexdigest() if findings else ""
 
-    def report(self, errors: Errors) -> None:
-        """Make the errors of the file that mypy is at have the findings in it."""
-        if self._pass is not errors.error_info_map:
-            if self._pass is not None:
-                self._forget()
-            self._pass = errors.error_info_map
-            self._added = {}
+    def report(self, errors: Errors, tree: MypyFile, modules: Mapping[str, MypyFile]) -> None:
+        """Make the errors of the file that mypy is at have the findings in it.
+
+        Args:
+            errors: those of mypy.
+            tree: the module of the file.
+            modules: all that mypy knows.
+        """
+        self._enter(errors)
         file = errors.file
-        if file in self._added and (not self._is_daemon or self._stands(file)):
+        if file in self._added and self._stands(file):
             return
         path = os.path.abspath(file)
-        if path not in self.begin().files or file in errors.ignored_files:
+        if not self._answers.are_about(path) or file in errors.ignored_files:
             return
-        findings = self._in(path)
+        if self._is_daemon:
+            self._errors, self._modules = errors, modules
+        self._answers.learn(tree, modules)
+        findings = self._answers.at(path)
         with _unwatched(errors):
             for finding in findings:
                 _add(errors, finding)
-            self._added[file] = marker = _marker(errors)
-            if self._is_daemon:
-                errors.error_info_map.setdefault(file, []).append(marker)
+        self._added[file] = None
+        if self._is_daemon and (findings or self._needs_sentinel()):
+            self._added[file] = marker = _marker(errors.current_module(), errors.current_target())
+            errors.error_info_map.setdefault(file, []).append(marker)
 
-    def _in(self, path: str) -> tuple[Finding, ...]:
-        """The findings in a file, now."""
-        recalled = self.begin()
-        if self._found is None and (recalled.open is None or path in recalled.open):
-            with _told():
-                self._found = self._worker.answer() if self._is_asked else find(self._options)
-                self._is_asked = False
-        return (recalled.found if self._found is None else self._found).get(path, ())
+    def _enter(self, errors: Errors) -> bool:
+        """Whether a pass begins."""
+        if self._pass is errors.error_info_map:
+            return False
+        if self._pass is not None:
+            self._answers.forget()
+        self._pass = errors.error_info_map
+        self._added = {}
+        return True
 
-    def _forget(self) -> None:
-        if self._is_asked:
-            with _told():
-                self._worker.answer()
-            self._is_asked = False
-        self._recalled = self._found = None
+    def _lead(self, errors: Errors) -> None:
+        """Lead the daemon to the modules that have findings."""
+        found = self._answers.everywhere()
+        if not found:
+            return
+        for name, module in self._modules.items():
+            if os.path.abspath(module.path) in found and module.path not in errors.ignored_files:
+                errors.error_info_map.setdefault(module.path, []).append(_marker(name, name))
+
+    def _needs_sentinel(self) -> bool:
+        return sum(marker is not None for marker in self._added.values()) < SENTINELS
 
     def _stands(self, file: str) -> bool:
+        """Whether mypy has kept what was added in a file."""
         assert self._pass is not None
-        return any(info is self._added[file] for info in self._pass.get(file, ()))
-
-
-def _size(recalled: Recalled) -> int:
-    """How many bytes the files have whose findings are open."""
-    size = 0
-    for path in recalled.files if recalled.open is None else recalled.open:
-        with suppress(OSError):
-            size += os.path.getsize(path)
-    return size
+        marker = self._added[file]
+        return marker is None or any(info is marker for info in self._pass.get(file, ()))
 
 
 def _add(errors: Errors, finding: Finding) -> None:
@@ -151,7 +146,8 @@ def _add(errors: Errors, finding: Finding) -> None:
         )
 
 
-def _marker(errors: Errors) -> ErrorInfo:
+def _marker(module: str | None, target: str | None) -> ErrorInfo:
+    """An error that nobody sees."""
     marker = ErrorInfo(
         import_ctx=[],
         local_ctx=(None, None),
@@ -164,20 +160,11 @@ def _marker(errors: Errors) -> ErrorInfo:
         code=FAMILY,
         blocker=False,
         only_once=False,
-        module=errors.current_module(),
-        target=errors.current_target(),
+        module=module,
+        target=target,
     )
     marker.hidden = True
     return marker
-
-
-@contextmanager
-def _told() -> Generator[None, None, None]:
-    """Let mypy end with the message where a configuration is wrong."""
-    try:
-        yield
-    except (ConfigError, FindingsError) as error:
-        raise CompileError([f"error: {error}"]) from None
 
 
 @contextmanager

@@ -1,12 +1,13 @@
 """The analyzer in a process of its own, beside mypy's.
 
 It looks at the project while mypy reads the libraries, and stays there for the next question, which a daemon has. It
-ends with the object here, or when its standard input does. Questions and answers are pickled: the options, and findings
-or a message.
+ends with the object here, or when its standard input does. Questions and answers are pickled: the arguments of `find`,
+and findings or a message.
 """
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 import subprocess
@@ -23,7 +24,7 @@ class Worker:
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
 
-    def ask(self, options: Mapping[str, object]) -> None:
+    def ask(self, options: Mapping[str, object], declared: Mapping[str, str]) -> None:
         """Have the findings looked for; `answer` must be called before the next question."""
         if self._process is None:
             self._process = subprocess.Popen(
@@ -34,7 +35,7 @@ class Worker:
             )
             weakref.finalize(self, _end, self._process)
         assert self._process.stdin is not None
-        pickle.dump(dict(options), self._process.stdin)
+        pickle.dump((dict(options), dict(declared)), self._process.stdin)
         self._process.stdin.flush()
 
     def answer(self) -> Found:
@@ -68,14 +69,15 @@ def serve() -> None:
     """Answer questions until there are no more; the process runs this."""
     questions, answers = sys.stdin.buffer, sys.stdout.buffer
     sys.stdout = sys.stderr
+    gc.disable()  # there is time for it between the questions
     while True:
         try:
-            options: dict[str, object] = pickle.load(questions)
+            options, declared = pickle.load(questions)
         except EOFError:
             return
         answer: Found | str
         try:
-            answer = find(options)
+            answer = find(options, declared)
         except FindingsError as error:
             answer = str(error)
         try:
@@ -83,3 +85,4 @@ def serve() -> None:
             answers.flush()
         except BrokenPipeError:  # mypy has ended, and did not need it
             os._exit(0)  # in the end the interpreter would try to write again
+        gc.collect()

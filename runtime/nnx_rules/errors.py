@@ -8,7 +8,7 @@ what flax.nnx says.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -92,7 +92,7 @@ class NNXError(Exception):
             lines.append(f"  in flax: {self.in_flax}")
         return "\n".join(lines)
 
-    def __reduce__(self) -> tuple[object, ...]:
+    def __reduce__(self) -> tuple[Any, ...]:
         # Exceptions cross process boundaries (pytest-xdist, multiprocessing): keyword fields must survive pickling.
         return (_rebuild, (type(self), self.message, {name: getattr(self, name) for name in _FIELDS}))
 
@@ -140,16 +140,16 @@ class StateMismatchError(NNXError, ValueError):
     """A State does not fit the graph that it is merged or written into."""
 
 
-class StateArgumentError(NNXError, TypeError):
-    """A graph function got a State, GraphDef or node in the wrong place."""
+class StateArgumentError(NNXError, TypeError, ValueError):
+    """A graph function got a State, GraphDef or node in the wrong place. flax raises one or the other for it."""
 
 
 class GraphError(NNXError, ValueError):
     """A graph has a structure that the operation does not support (sharing, cycles, immutable containers)."""
 
 
-class ContextError(NNXError, ValueError):
-    """A graph update context is missing, or is used outside its scope."""
+class ContextError(NNXError, ValueError, AttributeError):
+    """A graph update context is missing, or is used outside its scope: it has no attributes any more."""
 
 
 class SowError(NNXError, ValueError):

@@ -164,6 +164,12 @@ CALLS: dict[str, Layer] = {
 }
 """The layers whose calls are known by canonical name."""
 
+CELLS: dict[str, Layer] = dict.fromkeys(
+    ("nnx.GRUCell", "nnx.LSTMCell", "nnx.OptimizedLSTMCell", "nnx.SimpleCell"),
+    Layer("inputs", ("in_features",), ("hidden_features",)),
+)
+"""The cells of which an ``nnx.RNN`` is known: what it is called with, and what it gives."""
+
 
 class Mismatch(NamedTuple):
     """What a layer expects of its argument; ``dtype`` says that it is about that, and not about the shape."""
@@ -173,19 +179,22 @@ class Mismatch(NamedTuple):
     dtype: bool = False
 
 
-def call(name: str, arguments: Mapping[str, object], given: Form) -> tuple[Form | None, Mismatch | None]:
+def call(
+    name: str, arguments: Mapping[str, object], given: Form, table: Mapping[str, Layer] = CALLS
+) -> tuple[Form | None, Mismatch | None]:
     """What comes out of a layer that is called with an array, and why it cannot be called with that.
 
     Args:
         name: canonical name of the layer's class.
         arguments: its constructor arguments, as for :func:`problem`.
         given: what is known of the array.
+        table: the layers by name; the cells for what a recurrent layer does with one.
 
     >>> form, wrong = call("nnx.Linear", {"in_features": 4, "out_features": 8}, Form((2, 3)))
     >>> wrong.expected, form.shape
     ('(..., 4)', (2, 8))
     """
-    layer = CALLS.get(name)
+    layer = table.get(name)
     if layer is None or any(arguments.get(option) is not None for option in layer.unless):
         return None, None
     if layer.integers:

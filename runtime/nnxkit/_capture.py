@@ -1,8 +1,9 @@
 """``capture``: run a function and return what its modules sow or perturb, leaving nothing behind.
 
-While a capture runs, ``sow`` and ``perturb`` write attributes with a name of their own (the level of the capture,
-then the sown name), so that they meet no attribute of the module, travel through transforms like any other
-attribute, and can be told apart at the end. They are removed whether the function returns or raises.
+While a capture runs, every module below its root has one Variable more for each type that it takes, with a dictionary
+as value: ``sow`` and ``perturb`` write their entries there. So the structure of the modules is the same all the time,
+and what is recorded inside of a transform comes back as any value does, also where structure does not. The Variables
+are removed whether the function returns or raises.
 """
 
 from __future__ import annotations
@@ -13,23 +14,41 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from nnxkit._facts import describe
 from nnxkit._graph import iter_graph
 from nnxkit._pytree import Pytree
 from nnxkit._state import from_flat_state, to_flat_state
+from nnxkit._variable import Variable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from nnxkit._variable import Variable
-
 
 class _Capture:
-    """One running capture: the prefix of its attributes, the types that it takes, the modules that recorded."""
+    """One running capture: the types that it takes, each with the attribute of its record, and the modules that
+    recorded without having been prepared.
+    """
 
-    def __init__(self, level: int, types: frozenset[type]) -> None:
-        self.prefix = f"__captured_{level}__"
-        self.types = types
+    def __init__(self, level: int, types: tuple[type[Variable[Any]], ...]) -> None:
+        self.attributes = {
+            cls: f"__captured_{cls.__name__}_{level}_{number}__" for number, cls in enumerate(dict.fromkeys(types))
+        }
         self.modules: dict[int, Pytree] = {}
+
+    def prepare(self, module: Pytree) -> None:
+        """Give a module its empty records."""
+        for cls, attribute in self.attributes.items():
+            setattr(module, attribute, cls({}))
+
+    def record(self, module: Pytree, cls: type[Variable[Any]]) -> Variable[Any]:
+        """The record of a module for a type; a module that was made meanwhile gets one now."""
+        found = vars(module).get(self.attributes[cls])
+        if found is None:
+            self.prepare(module)
+            self.modules[id(module)] = module
+            found = vars(module)[self.attributes[cls]]
+        assert isinstance(found, Variable)
+        return found
 
 
 class _Capturing(threading.local):
@@ -37,20 +56,23 @@ class _Capturing(threading.local):
         self.stack: list[_Capture] = []
 
 
-CAPTURING = _Capturing()
+_CAPTURING = _Capturing()
 
 
-def attribute_for(module: Pytree, name: str, variable_type: type) -> str | None:
-    """The attribute of ``module`` into which ``name`` is recorded now.
+def is_capturing() -> bool:
+    """Whether a capture runs."""
+    return bool(_CAPTURING.stack)
 
-    ``None`` when captures run and none of them takes the type.
+
+def record_of(module: Pytree, variable_type: type[Variable[Any]]) -> Variable[Any] | None:
+    """The Variable whose dictionary gets what ``module`` records now; ``None`` when no running capture takes the type.
+
+    Raises:
+        TraceContextError: the module belongs to another trace level, and has no record yet.
     """
-    if not CAPTURING.stack:
-        return name
-    for capture in reversed(CAPTURING.stack):
-        if variable_type in capture.types:
-            capture.modules[id(module)] = module
-            return capture.prefix + name
+    for capture in reversed(_CAPTURING.stack):
+        if variable_type in capture.attributes:
+            return capture.record(module, variable_type)
     return None
 
 
@@ -69,6 +91,9 @@ def capture(
         init: a State of Perturbations (or other Variables) that the call shall find.
         method_outputs: also record the outputs of all methods, as Variables of this type.
 
+    Raises:
+        TypeError: one of ``var_types`` is no Variable type.
+
     >>> import nnxkit as nnx
     >>> class Double(nnx.Module):
     ...     def __call__(self, x):
@@ -78,6 +103,10 @@ def capture(
     >>> out, state["x"].get_value()
     (6, (3,))
     """
+    given: Any
+    for given in var_types:
+        if not (isinstance(given, type) and issubclass(given, Variable)):
+            raise TypeError(f"nnx.capture takes Variable types, such as nnx.Intermediate, and got {describe(given)}")
     target: Any = fn
     bound = target if isinstance(target, Pytree) else getattr(fn, "__self__", None)
 
@@ -85,28 +114,27 @@ def capture(
         root = bound if isinstance(bound, Pytree) else args[0] if args else None
         if not var_types and init is None:
             return fn(*args, **kwargs)
-        initial = [] if init is None else _leaves(init)
-        types = frozenset(var_types) | {type(variable) for _, variable in initial}
-        running = _Capture(len(CAPTURING.stack), types)
-        CAPTURING.stack.append(running)
+        initial = [] if init is None else list(to_flat_state(init))
+        running = _Capture(len(_CAPTURING.stack), (*var_types, *(type(variable) for _, variable in initial)))
+        _CAPTURING.stack.append(running)
         try:
+            for module in _modules(root):
+                if module._pytree__state.is_current():
+                    running.prepare(module)
             for path, variable in initial:
-                setattr(_follow(root, path[:-1]), running.prefix + str(path[-1]), variable)
+                record = running.record(_follow(root, path[:-1]), type(variable))
+                record.set_value({**record.get_value(), path[-1]: variable.get_value()})
             with _recording_outputs(root, method_outputs):
                 out = fn(*args, **kwargs)
         finally:
-            CAPTURING.stack.pop()
-            recorded = list(_take(root, running.prefix))
+            _CAPTURING.stack.pop()
+            recorded = list(_take(root, running))
             for module in running.modules.values():  # those that are not below the root, and not of a finished trace
                 if module._pytree__state.is_current():
-                    list(_take(module, running.prefix))
+                    list(_take(module, running))
         return (out, *(_state(recorded, cls) for cls in var_types)) if var_types else out
 
     return wrapper if target is bound else functools.wraps(fn)(wrapper)
-
-
-def _leaves(state: Any) -> list[tuple[tuple[Any, ...], Variable[Any]]]:
-    return list(to_flat_state(state))
 
 
 def _follow(root: Any, path: tuple[Any, ...]) -> Any:
@@ -119,17 +147,21 @@ def _state(recorded: list[tuple[tuple[Any, ...], Variable[Any]]], cls: type[Vari
     return from_flat_state([(path, variable) for path, variable in recorded if type(variable) is cls])
 
 
-def _nodes(root: Any) -> list[tuple[tuple[Any, ...], Pytree]]:
-    return [(path, node) for path, node in iter_graph(root) if isinstance(node, Pytree)]
+def _modules(root: Any) -> list[Pytree]:
+    from nnxkit._module import Module
+
+    return [node for _, node in iter_graph(root) if isinstance(node, Module)]
 
 
-def _take(root: Any, prefix: str) -> Iterator[tuple[tuple[Any, ...], Variable[Any]]]:
-    """Remove the recorded attributes below ``root``, with the paths that they have in a State."""
-    for path, node in _nodes(root):
-        for attribute in [name for name in vars(node) if name.startswith(prefix)]:
-            variable = vars(node)[attribute]
-            delattr(node, attribute)
-            yield (*path, attribute.removeprefix(prefix)), variable
+def _take(root: Any, capture: _Capture) -> Iterator[tuple[tuple[Any, ...], Variable[Any]]]:
+    """Remove the records below ``root``; what is in them, with the paths that it has in a State."""
+    nodes = [(path, node) for path, node in iter_graph(root) if isinstance(node, Pytree)]
+    for path, node in nodes:
+        for cls, attribute in capture.attributes.items():
+            record = vars(node).get(attribute)
+            if record is not None:
+                delattr(node, attribute)
+                yield from (((*path, name), cls(value)) for name, value in record.get_value().items())
 
 
 @contextmanager
@@ -139,7 +171,7 @@ def _recording_outputs(root: Any, variable_type: type[Variable[Any]] | None) -> 
 
     patched: list[tuple[type, str, Any]] = []
     if variable_type is not None:
-        classes = {cls for _, node in _nodes(root) for cls in type(node).__mro__ if issubclass(cls, Module)} - {Module}
+        classes = {cls for node in _modules(root) for cls in type(node).__mro__ if issubclass(cls, Module)} - {Module}
         for cls in classes:
             for name, function in list(vars(cls).items()):
                 if inspect.isfunction(function) and (name == "__call__" or not name.startswith("_")):
@@ -156,7 +188,7 @@ def _recording(function: Callable[..., Any], name: str, variable_type: type[Vari
     @functools.wraps(function)
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         out = function(self, *args, **kwargs)
-        if CAPTURING.stack:
+        if is_capturing():
             self.sow(variable_type, name, out)
         return out
 

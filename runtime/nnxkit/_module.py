@@ -9,7 +9,6 @@ inside ``nnx.capture`` they write only what that call asks for, and nothing of i
 from __future__ import annotations
 
 import difflib
-import warnings
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import jax
@@ -17,11 +16,13 @@ import jax.numpy as jnp
 
 from nnx_rules.filters import to_predicate
 from nnx_rules.rules import modules as rules
-from nnxkit._capture import attribute_for
+from nnxkit._capture import is_capturing, record_of
+from nnxkit._deprecation import deprecated
 from nnxkit._facts import describe
 from nnxkit._graph import iter_children, iter_graph
 from nnxkit._pytree import Pytree
 from nnxkit._variable import Variable
+from nnxkit._variable_names import variable_type_from_name
 from nnxkit._variable_types import Perturbation
 
 if TYPE_CHECKING:
@@ -41,6 +42,12 @@ def _empty() -> tuple[Any, ...]:
     return ()
 
 
+def _type_of(variable_type: type[Variable[Any]] | str) -> type[Variable[Any]]:
+    if isinstance(variable_type, str):
+        return variable_type_from_name(variable_type, allow_register=True)
+    return variable_type
+
+
 class Module(Pytree):
     """Base class of models and layers.
 
@@ -56,50 +63,81 @@ class Module(Pytree):
 
     def sow(
         self,
-        variable_type: type[Variable[Any]],
+        variable_type: type[Variable[Any]] | str,
         name: str,
         value: Any,
         reduce_fn: Callable[[Any, Any], Any] = _append,
         init_fn: Callable[[], Any] = _empty,
+        *,
+        capture_noop: bool | None = None,
     ) -> bool:
         """Record ``value`` in the Variable ``name``: reduce it into the value that is there, or into ``init_fn()``.
 
-        Inside ``nnx.capture`` only the types that it asks for are recorded. Returns whether the value was recorded.
+        Inside ``nnx.capture`` only the types that it asks for are recorded; with ``capture_noop=True`` nothing is
+        recorded outside of it. The type may be given by the name that it is registered under, such as
+        ``"intermediates"``. Returns whether the value was recorded.
 
         Raises:
             SowError: the attribute exists and is no Variable of exactly this type.
             TraceContextError: the module belongs to another trace level.
         """
-        attribute = attribute_for(self, name, variable_type)
-        if attribute is None:
+        cls = _type_of(variable_type)
+        if is_capturing():
+            record = record_of(self, cls)
+            if record is None:
+                return False
+            values = record.get_value()
+            values[name] = reduce_fn(values[name] if name in values else init_fn(), value)
+            record.set_value(values)
+            return True
+        if capture_noop:
             return False
-        variable = self._recorded(attribute, name, variable_type)
+        variable = self._recorded(name, cls)
         if variable is None:
-            setattr(self, attribute, variable_type(reduce_fn(init_fn(), value)))
+            setattr(self, name, cls(reduce_fn(init_fn(), value)))
         else:
             variable.set_value(reduce_fn(variable.get_value(), value))
         return True
 
-    def perturb(self, name: str, value: Any, variable_type: type[Variable[Any]] = Perturbation) -> Any:
+    def perturb(
+        self,
+        name: str,
+        value: Any,
+        variable_type: type[Variable[Any]] | str = Perturbation,
+        *,
+        capture_noop: bool | None = None,
+    ) -> Any:
         """Add the perturbation ``name`` to ``value``: zeros of its shape, made at the first call. Its gradient is
         that of ``value``.
+
+        With ``capture_noop=True`` it is only added inside ``nnx.capture``. The type may be given by its name, as for
+        ``sow``.
 
         Raises:
             SowError: the attribute exists and is no Variable of exactly this type.
             TraceContextError: the module belongs to another trace level.
         """
-        attribute = attribute_for(self, name, variable_type)
-        if attribute is None:
+        cls = _type_of(variable_type)
+        if is_capturing():
+            record = record_of(self, cls)
+            if record is None:
+                return value
+            values = record.get_value()
+            if name not in values:
+                values[name] = jax.tree.map(jnp.zeros_like, value)
+                record.set_value(values)
+            return jax.tree.map(jnp.add, value, values[name])
+        if capture_noop:
             return value
-        variable = self._recorded(attribute, name, variable_type)
+        variable = self._recorded(name, cls)
         if variable is None:
-            variable = variable_type(jax.tree.map(jnp.zeros_like, value))
-            setattr(self, attribute, variable)
+            variable = cls(jax.tree.map(jnp.zeros_like, value))
+            setattr(self, name, variable)
         return jax.tree.map(jnp.add, value, variable.get_value())
 
-    def _recorded(self, attribute: str, name: str, variable_type: type[Variable[Any]]) -> Variable[Any] | None:
-        present = vars(self).get(attribute)
-        if present is None and not hasattr(self, attribute):
+    def _recorded(self, name: str, variable_type: type[Variable[Any]]) -> Variable[Any] | None:
+        present = vars(self).get(name)
+        if present is None and not hasattr(self, name):
             return None
         if type(present) is not variable_type:
             raise rules.SOW_ON_ATTRIBUTE.error(
@@ -151,14 +189,14 @@ class Module(Pytree):
             self.set_attributes(**attributes)
         self.set_attributes(raise_if_not_found=False, **mode)
 
+    @deprecated("'m.iter_modules()' is deprecated, use 'nnx.iter_modules(m)'")
     def iter_modules(self) -> Iterator[tuple[_Path, Module]]:
         """Deprecated: use ``nnx.iter_modules(module)``."""
-        warnings.warn("'m.iter_modules()' is deprecated, use 'nnx.iter_modules(m)'", DeprecationWarning, stacklevel=2)
         return iter_modules(self)
 
+    @deprecated("'m.iter_children()' is deprecated, use 'nnx.iter_children(m)'")
     def iter_children(self) -> Iterator[tuple[Any, Any]]:
         """Deprecated: use ``nnx.iter_children(module)``."""
-        warnings.warn("'m.iter_children()' is deprecated, use 'nnx.iter_children(m)'", DeprecationWarning, stacklevel=2)
         return iter_children(self)
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 import jax
 import jax.numpy as jnp
@@ -20,6 +20,7 @@ import jax.numpy as jnp
 from nnx_rules.errors import format_path
 from nnx_rules.filters import to_predicate
 from nnx_rules.rules import rngs as rules
+from nnxkit._deprecation import deprecated
 from nnxkit._graph import iter_graph
 from nnxkit._pytree import Pytree
 from nnxkit._repr import count_as
@@ -126,6 +127,11 @@ class RngStream(Samplers, Pytree):
     def _next_key(self) -> jax.Array:
         return self()
 
+    @overload
+    def fork(self, *, split: None = None) -> RngStream: ...
+    @overload
+    @deprecated("the argument 'split' of 'fork' is deprecated, use the method 'split'")
+    def fork(self, *, split: Counts) -> RngStream: ...
     def fork(self, *, split: Counts | None = None) -> RngStream:
         """A new, independent stream. ``split`` is deprecated: use :meth:`split`."""
         if split is not None:
@@ -223,6 +229,11 @@ class Rngs(Samplers, Pytree):
         """Names and streams."""
         return iter([(name, value) for name, value in vars(self).items() if isinstance(value, RngStream)])
 
+    @overload
+    def fork(self, *, split: None = None) -> Rngs: ...
+    @overload
+    @deprecated("the argument 'split' of 'fork' is deprecated, use the method 'split'")
+    def fork(self, *, split: SplitPattern) -> Rngs: ...
     def fork(self, *, split: SplitPattern | None = None) -> Rngs:
         """New, independent streams, one for each. ``split`` is deprecated: use :meth:`split`."""
         if split is not None:

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, Protocol
 
 import jax
 from jax.nn import initializers
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 P = ParamSpec("P")
-R = TypeVar("R")
 
 
 class KeylessInitializer(Protocol):
@@ -24,20 +23,20 @@ class KeylessInitializer(Protocol):
     def __call__(self, shape: Any, dtype: Any = ..., out_sharding: Any = None) -> jax.Array: ...
 
 
-class Sampler(Protocol):
-    """What type checkers see of a sampler: the methods differ in their arguments, which JAX may change."""
+class Sampler(Protocol[P]):
+    """What type checkers see of a sampler: a method with the arguments that follow the key in ``jax.random``."""
 
-    def __get__(self, instance: Any, owner: Any, /) -> Callable[..., jax.Array]: ...
+    def __get__(self, instance: Any, owner: Any, /) -> Callable[P, jax.Array]: ...
 
 
-class InitializerFactory(Protocol):
+class InitializerFactory(Protocol[P]):
     """The same for an initializer factory."""
 
-    def __get__(self, instance: Any, owner: Any, /) -> Callable[..., KeylessInitializer]: ...
+    def __get__(self, instance: Any, owner: Any, /) -> Callable[P, KeylessInitializer]: ...
 
 
-def _sampler(sample: Callable[Concatenate[Any, P], R]) -> Any:
-    def method(self: Samplers, /, *args: P.args, **kwargs: P.kwargs) -> R:
+def _sampler(sample: Callable[Concatenate[Any, P], jax.Array]) -> Sampler[P]:
+    def method(self: Samplers, /, *args: P.args, **kwargs: P.kwargs) -> jax.Array:
         return sample(self._next_key(), *args, **kwargs)
 
     method.__name__ = sample.__name__
@@ -45,7 +44,7 @@ def _sampler(sample: Callable[Concatenate[Any, P], R]) -> Any:
     return method
 
 
-def _initializer(factory: Callable[P, Any]) -> Any:
+def _initializer(factory: Callable[P, Any]) -> InitializerFactory[P]:
     def method(self: Samplers, /, *args: P.args, **kwargs: P.kwargs) -> KeylessInitializer:
         initialize = factory(*args, **kwargs)
 
@@ -68,54 +67,54 @@ class Samplers:
     def _next_key(self) -> jax.Array:
         raise NotImplementedError
 
-    ball: Sampler = _sampler(jax.random.ball)
-    bernoulli: Sampler = _sampler(jax.random.bernoulli)
-    beta: Sampler = _sampler(jax.random.beta)
-    binomial: Sampler = _sampler(jax.random.binomial)
-    bits: Sampler = _sampler(jax.random.bits)
-    categorical: Sampler = _sampler(jax.random.categorical)
-    cauchy: Sampler = _sampler(jax.random.cauchy)
-    chisquare: Sampler = _sampler(jax.random.chisquare)
-    choice: Sampler = _sampler(jax.random.choice)
-    dirichlet: Sampler = _sampler(jax.random.dirichlet)
-    double_sided_maxwell: Sampler = _sampler(jax.random.double_sided_maxwell)
-    exponential: Sampler = _sampler(jax.random.exponential)
-    f: Sampler = _sampler(jax.random.f)
-    gamma: Sampler = _sampler(jax.random.gamma)
-    generalized_normal: Sampler = _sampler(jax.random.generalized_normal)
-    geometric: Sampler = _sampler(jax.random.geometric)
-    gumbel: Sampler = _sampler(jax.random.gumbel)
-    laplace: Sampler = _sampler(jax.random.laplace)
-    loggamma: Sampler = _sampler(jax.random.loggamma)
-    logistic: Sampler = _sampler(jax.random.logistic)
-    lognormal: Sampler = _sampler(jax.random.lognormal)
-    maxwell: Sampler = _sampler(jax.random.maxwell)
-    multinomial: Sampler = _sampler(jax.random.multinomial)
-    multivariate_normal: Sampler = _sampler(jax.random.multivariate_normal)
-    normal: Sampler = _sampler(jax.random.normal)
-    orthogonal: Sampler = _sampler(jax.random.orthogonal)
-    pareto: Sampler = _sampler(jax.random.pareto)
-    permutation: Sampler = _sampler(jax.random.permutation)
-    poisson: Sampler = _sampler(jax.random.poisson)
-    rademacher: Sampler = _sampler(jax.random.rademacher)
-    randint: Sampler = _sampler(jax.random.randint)
-    rayleigh: Sampler = _sampler(jax.random.rayleigh)
-    t: Sampler = _sampler(jax.random.t)
-    triangular: Sampler = _sampler(jax.random.triangular)
-    truncated_normal: Sampler = _sampler(jax.random.truncated_normal)
-    uniform: Sampler = _sampler(jax.random.uniform)
-    wald: Sampler = _sampler(jax.random.wald)
-    weibull_min: Sampler = _sampler(jax.random.weibull_min)
+    ball: Final = _sampler(jax.random.ball)
+    bernoulli: Final = _sampler(jax.random.bernoulli)
+    beta: Final = _sampler(jax.random.beta)
+    binomial: Final = _sampler(jax.random.binomial)
+    bits: Final = _sampler(jax.random.bits)
+    categorical: Final = _sampler(jax.random.categorical)
+    cauchy: Final = _sampler(jax.random.cauchy)
+    chisquare: Final = _sampler(jax.random.chisquare)
+    choice: Final = _sampler(jax.random.choice)
+    dirichlet: Final = _sampler(jax.random.dirichlet)
+    double_sided_maxwell: Final = _sampler(jax.random.double_sided_maxwell)
+    exponential: Final = _sampler(jax.random.exponential)
+    f: Final = _sampler(jax.random.f)
+    gamma: Final = _sampler(jax.random.gamma)
+    generalized_normal: Final = _sampler(jax.random.generalized_normal)
+    geometric: Final = _sampler(jax.random.geometric)
+    gumbel: Final = _sampler(jax.random.gumbel)
+    laplace: Final = _sampler(jax.random.laplace)
+    loggamma: Final = _sampler(jax.random.loggamma)
+    logistic: Final = _sampler(jax.random.logistic)
+    lognormal: Final = _sampler(jax.random.lognormal)
+    maxwell: Final = _sampler(jax.random.maxwell)
+    multinomial: Final = _sampler(jax.random.multinomial)
+    multivariate_normal: Final = _sampler(jax.random.multivariate_normal)
+    normal: Final = _sampler(jax.random.normal)
+    orthogonal: Final = _sampler(jax.random.orthogonal)
+    pareto: Final = _sampler(jax.random.pareto)
+    permutation: Final = _sampler(jax.random.permutation)
+    poisson: Final = _sampler(jax.random.poisson)
+    rademacher: Final = _sampler(jax.random.rademacher)
+    randint: Final = _sampler(jax.random.randint)
+    rayleigh: Final = _sampler(jax.random.rayleigh)
+    t: Final = _sampler(jax.random.t)
+    triangular: Final = _sampler(jax.random.triangular)
+    truncated_normal: Final = _sampler(jax.random.truncated_normal)
+    uniform: Final = _sampler(jax.random.uniform)
+    wald: Final = _sampler(jax.random.wald)
+    weibull_min: Final = _sampler(jax.random.weibull_min)
 
-    delta_orthogonal: InitializerFactory = _initializer(initializers.delta_orthogonal)
-    glorot_normal: InitializerFactory = _initializer(initializers.glorot_normal)
-    glorot_uniform: InitializerFactory = _initializer(initializers.glorot_uniform)
-    he_normal: InitializerFactory = _initializer(initializers.he_normal)
-    he_uniform: InitializerFactory = _initializer(initializers.he_uniform)
-    kaiming_normal: InitializerFactory = _initializer(initializers.kaiming_normal)
-    kaiming_uniform: InitializerFactory = _initializer(initializers.kaiming_uniform)
-    lecun_normal: InitializerFactory = _initializer(initializers.lecun_normal)
-    lecun_uniform: InitializerFactory = _initializer(initializers.lecun_uniform)
-    variance_scaling: InitializerFactory = _initializer(initializers.variance_scaling)
-    xavier_normal: InitializerFactory = _initializer(initializers.xavier_normal)
-    xavier_uniform: InitializerFactory = _initializer(initializers.xavier_uniform)
+    delta_orthogonal: Final = _initializer(initializers.delta_orthogonal)
+    glorot_normal: Final = _initializer(initializers.glorot_normal)
+    glorot_uniform: Final = _initializer(initializers.glorot_uniform)
+    he_normal: Final = _initializer(initializers.he_normal)
+    he_uniform: Final = _initializer(initializers.he_uniform)
+    kaiming_normal: Final = _initializer(initializers.kaiming_normal)
+    kaiming_uniform: Final = _initializer(initializers.kaiming_uniform)
+    lecun_normal: Final = _initializer(initializers.lecun_normal)
+    lecun_uniform: Final = _initializer(initializers.lecun_uniform)
+    variance_scaling: Final = _initializer(initializers.variance_scaling)
+    xavier_normal: Final = _initializer(initializers.xavier_normal)
+    xavier_uniform: Final = _initializer(initializers.xavier_uniform)

@@ -8,11 +8,13 @@ Variable or a container calls :func:`check_mutation` first.
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from jax.extend.core import get_opaque_trace_state
 
+from nnx_rules.errors import TraceContextError
 from nnx_rules.rules import traces as rules
 
 if TYPE_CHECKING:
@@ -58,10 +60,32 @@ def current_trace() -> TraceState:
 
 
 def mutation_error(name: str) -> NNXError:
-    """The error for a mutation of an object (called ``name``) from another trace level."""
-    return rules.CAPTURED_MUTATION.error(
+    """The error for a mutation of an object (called ``name``) from another trace level.
+
+    Programs that came from flax catch ``flax.errors.TraceContextError``. Nobody can do that without having imported it,
+    so the error is one of flax's, too, where ``flax.errors`` is loaded.
+    """
+    error = rules.CAPTURED_MUTATION.error(
         cls=name, name=name, where="it was made outside of the function that is being traced, which captures it"
     )
+    flax_errors = sys.modules.get("flax.errors")
+    if flax_errors is not None:
+        error.__class__ = _as_flax_error(flax_errors.TraceContextError)
+    return error
+
+
+@functools.cache
+def _as_flax_error(flax_error: Any) -> type[TraceContextError]:
+    """The class of errors that are one of flax's, too. What is pickled is not: who reads it may not have flax."""
+
+    class Error(TraceContextError, flax_error):  # type: ignore[misc] # a class that only this process knows
+        def __reduce__(self) -> tuple[Any, ...]:
+            rebuild, (_, *fields) = super().__reduce__()
+            return rebuild, (TraceContextError, *fields)
+
+    Error.__name__, Error.__qualname__ = TraceContextError.__name__, TraceContextError.__qualname__
+    Error.__module__ = "nnxkit.errors"
+    return Error
 
 
 def check_mutation(trace: TraceState, name: str) -> None:

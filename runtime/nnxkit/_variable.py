@@ -26,6 +26,7 @@ from jax.tree_util import GetAttrKey
 
 from nnx_rules.attributes import DATA_KINDS, Kind
 from nnx_rules.rules import modules as rules
+from nnxkit._deprecation import deprecated
 from nnxkit._epoch import touch
 from nnxkit._facts import facts_of, register_kind
 from nnxkit._repr import represent_variable
@@ -44,6 +45,7 @@ AxisHook = Callable[["Variable[Any]", int, "str | None"], None]
 """``hook(variable, axis_index, axis_name)``: ``on_add_axis``, ``on_remove_axis``."""
 
 _MISSING: Any = dataclasses.MISSING
+_ARRAY_LIKE = (jax.Array, np.ndarray, np.generic, bool, int, float, complex)
 _HOOKS = ("on_set_value", "on_get_value", "on_create_value", "on_add_axis", "on_remove_axis")
 _DEFAULTS: Mapping[str, bool] = Defaults()._asdict()
 _RENAMED = {"sharding": "out_sharding", "sharding_names": "out_sharding"}
@@ -184,8 +186,8 @@ class Variable(VariableOperators[A], Generic[A]):
             raw_value = self.create_value(raw_value)
             if full["eager_sharding"] and full.get("out_sharding") is not None:
                 raw_value = place(type(self), raw_value, full)
-        if full["ref"] and not isinstance(raw_value, jax.Ref):
-            raw_value = jax.new_ref(raw_value)
+        if full["ref"]:
+            raw_value = to_ref(raw_value)
         set_slot(self, "_raw_value", raw_value)
 
     # Values
@@ -262,25 +264,25 @@ class Variable(VariableOperators[A], Generic[A]):
         self.set_value(value)
 
     @property
+    @deprecated("'.value' is deprecated, use variable[...] or variable.get_value()")
     def value(self) -> Any:
         """Deprecated: use ``variable[...]`` for arrays, ``get_value()`` and ``set_value()`` for other values."""
-        _warn_value("value", "variable[...] or variable.get_value()")
         return self.get_value()
 
     @value.setter
+    @deprecated("'.value' is deprecated, use variable[...] = x or variable.set_value(x)")
     def value(self, value: Any) -> None:
-        _warn_value("value", "variable[...] = x or variable.set_value(x)")
         self.set_value(value)
 
     @property
+    @deprecated("'.raw_value' is deprecated, use variable.get_raw_value()")
     def raw_value(self) -> Any:
         """Deprecated: use ``get_raw_value()`` and ``set_raw_value()``."""
-        _warn_value("raw_value", "variable.get_raw_value()")
         return self._raw_value
 
     @raw_value.setter
+    @deprecated("'.raw_value' is deprecated, use variable.set_raw_value(x)")
     def raw_value(self, value: Any) -> None:
-        _warn_value("raw_value", "variable.set_raw_value(x)")
         self.set_raw_value(value)
 
     def _check_mutation(self) -> None:
@@ -389,14 +391,19 @@ class Variable(VariableOperators[A], Generic[A]):
         return self
 
     def copy(self, value: Any = _MISSING, **updates: Any) -> Self:
-        """A new Variable with the same value and metadata, except for what is given; no hooks run."""
+        """A new Variable with the same value and metadata, except for what is given; no hooks run.
+
+        The metadata ``ref``, where it is given, says whether the value is kept in an array reference from now on.
+        """
         metadata: Mapping[str, Any] = self._var_metadata
-        if updates:
-            metadata = Metadata({**metadata, **_renamed(updates)})
         if value is _MISSING:
             value = self._raw_value
             if isinstance(value, jax.Ref):
                 value = jax.new_ref(value[...])
+        if updates:
+            metadata = Metadata({**metadata, **_renamed(updates)})
+            if "ref" in updates:
+                value = to_ref(value) if updates["ref"] else to_array(value)
         return type(self).from_metadata(value, metadata)
 
     replace = copy
@@ -446,7 +453,8 @@ class Variable(VariableOperators[A], Generic[A]):
         if name in metadata:
             return metadata[name]
         if name == "sharding_names":
-            _warn_value("sharding_names", "variable.out_sharding")
+            message = "'.sharding_names' is deprecated, use variable.out_sharding"
+            warnings.warn(message, DeprecationWarning, stacklevel=2)
             return metadata.get("out_sharding")
         return getattr(self.get_value(), name)
 
@@ -492,8 +500,19 @@ class Variable(VariableOperators[A], Generic[A]):
         return render_variable(self, path, subtree_renderer)
 
 
-def _warn_value(name: str, mend: str) -> None:
-    warnings.warn(f"'.{name}' is deprecated, use {mend}", DeprecationWarning, stacklevel=3)
+def to_ref(value: Any) -> Any:
+    """An array or a number in a new array reference; anything else as it is."""
+    return jax.new_ref(value) if isinstance(value, _ARRAY_LIKE) else value
+
+
+def to_array(value: Any) -> Any:
+    """What an array reference holds; anything else as it is."""
+    return value[...] if isinstance(value, jax.Ref) else value
+
+
+def pure_value(leaf: Any) -> Any:
+    """A leaf without boxes: what a Variable or an array reference holds; no hooks run."""
+    return to_array(leaf._raw_value if isinstance(leaf, Variable) else leaf)
 
 
 def _structural_copy(value: Any) -> Any:

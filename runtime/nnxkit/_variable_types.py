@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, TypeVar
 
+from nnxkit._deprecation import deprecated
 from nnxkit._variable import Variable
 
 A = TypeVar("A")
@@ -46,7 +46,16 @@ class LoRAParam(Param[A]):
     __slots__ = ()
 
 
+class _HasHijax(type):
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, Variable) and bool(instance.get_metadata("hijax"))
+
+
+class HijaxVariable(metaclass=_HasHijax):
+    """For ``isinstance`` only: whether a Variable has the metadata ``hijax=True``."""
+
+
+@deprecated("'VariableState' is deprecated, make the Variable itself")
 def VariableState(type: type[Variable[Any]], value: Any, **metadata: Any) -> Variable[Any]:  # noqa: N802 - once a class
     """Deprecated, ``nnx.VariableState``: make the Variable itself, ``type(value, **metadata)``."""
-    warnings.warn("'VariableState' is deprecated, make the Variable itself", DeprecationWarning, stacklevel=2)
     return type(value, **metadata)

@@ -3,6 +3,7 @@
 from nnxkit._graph import ArrayRefDef as ArrayRefDef
 from nnxkit._graph import GraphDef as GraphDef
 from nnxkit._graph import GraphState as GraphState
+from nnxkit._graph import IndexMap as IndexMap
 from nnxkit._graph import LeafAttr as LeafAttr
 from nnxkit._graph import MergeContext as MergeContext
 from nnxkit._graph import NodeAttr as NodeAttr

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import jax
 
+from nnxkit._deprecation import deprecated
 from nnxkit._graph import GraphDef, merge, split
 from nnxkit._pytree import Pytree
 from nnxkit._sharding import logical_axis_rules as logical_axis_rules
@@ -83,8 +84,10 @@ def as_abstract(tree: A, graph: bool | None = None) -> A:
     )
 
 
+@deprecated("`nnx.abstract_with_sharding` is deprecated: use `nnx.as_abstract`")
 def abstract_with_sharding(tree: A, graph: bool | None = None) -> A:
-    """The tree with a ``jax.ShapeDtypeStruct`` in the place of each array, sharded as its metadata says.
+    """Deprecated: use `as_abstract`. The tree with a ``jax.ShapeDtypeStruct`` in the place of each array, sharded as
+    its metadata says.
 
     A value without metadata keeps the sharding that it has. The mesh is that of the metadata, or of the context.
 

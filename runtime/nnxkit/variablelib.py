@@ -14,6 +14,7 @@ from nnxkit._variable_names import variable_name_from_type as variable_name_from
 from nnxkit._variable_names import variable_type_from_name as variable_type_from_name
 from nnxkit._variable_types import BatchStat as BatchStat
 from nnxkit._variable_types import Cache as Cache
+from nnxkit._variable_types import HijaxVariable as HijaxVariable
 from nnxkit._variable_types import Intermediate as Intermediate
 from nnxkit._variable_types import LoRAParam as LoRAParam
 from nnxkit._variable_types import Param as Param

@@ -76,7 +76,7 @@ LAYERS = (
 
 @pytest.mark.parametrize("layer", LAYERS)
 def test_built_in_layers_hold_what_flax_makes(layer, tmp_path):
-    made = eval(layer, {"nnx": nnx, "jnp": jnp, "rngs": nnx.Rngs(0)})
+    made = nnx.eval_shape(lambda: eval(layer, {"nnx": nnx, "jnp": jnp, "rngs": nnx.Rngs(0)}))
     path = tmp_path / "program.py"
     path.write_text(
         "from flax import nnx\nimport jax.numpy as jnp\n"
@@ -151,7 +151,7 @@ class Net(nnx.Module):
 def test_a_network_holds_what_flax_makes(tmp_path):
     namespace = {"__name__": "network"}
     exec(NETWORK, namespace)
-    made = namespace["Net"](namespace["Config"](), rngs=nnx.Rngs(0))
+    made = nnx.eval_shape(lambda: namespace["Net"](namespace["Config"](), rngs=nnx.Rngs(0)))
     path = tmp_path / "network.py"
     path.write_text(NETWORK, encoding="utf-8")
     root = draw(str(path), "Net", "(Config())")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import random
 import sys
+import weakref
 from typing import TYPE_CHECKING
 
 import pytest
@@ -148,6 +150,101 @@ def test_files_on_disk_are_seen_until_they_are_edited(tmp_path: Path) -> None:
     (tmp_path / "base.py").write_text("class Base:\n    pass\ndef make():\n    pass\n")
     made.touched(str(tmp_path / "base.py"))
     assert found(made, tmp_path, ["user.py"])["user.py"] == []
+
+
+STEPS = (
+    ("base.py", None),
+    ("base.py", BASE),
+    ("base.py", BASE.replace("nnx.Param(0)", "0")),
+    ("user.py", None),
+    ("user.py", USER),
+    ("base/__init__.py", "from flax import nnx\nclass Base(nnx.Module): pass\nmake = nnx.Param"),
+    ("base/__init__.py", None),
+    ("other/heir.py", "from user import User\nclass Heir(User):\n    pass"),
+    ("other/heir.py", None),
+)
+
+
+@given(st.lists(st.tuples(st.sampled_from(STEPS), st.booleans()), max_size=8))
+@settings(deadline=None, max_examples=12)
+def test_files_that_come_and_go_lead_where_a_fresh_analysis_begins(
+    tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[tuple[str, str | None], bool]]
+) -> None:
+    folder = tmp_path_factory.mktemp("files")
+    made = analysis(folder, {"loop.py": LOOP})
+    for (name, text), walked in steps:
+        path = folder / name
+        existed = path.exists()
+        path.parent.mkdir(exist_ok=True)
+        path.unlink(missing_ok=True)
+        if text is not None:
+            path.write_text(text)
+        made.touched(str(path), came_or_went=existed != path.exists())
+        if walked:
+            made.found(map(str, folder.rglob("*.py")))
+        found(made, folder, ["loop.py"])
+    made.found(map(str, folder.rglob("*.py")))
+    fresh = analysis(folder, {"loop.py": LOOP})
+    fresh.found(map(str, folder.rglob("*.py")))
+    assert found(made, folder, ["loop.py"]) == found(fresh, folder, ["loop.py"])
+
+
+def test_only_a_file_that_an_import_means_takes_a_new_engine(tmp_path: Path) -> None:
+    made = analysis(tmp_path, {"base.py": BASE, "user.py": USER})
+    made.edit(SourceFile.from_text(LOOP, str(tmp_path / "sub" / "loop.py")))
+    before = made.engine
+    assert made.check(str(tmp_path / "user.py")) is made.check(str(tmp_path / "user.py"))
+    known = made.check(str(tmp_path / "user.py"))
+    (tmp_path / "more.py").write_text("x = 1\n")
+    made.touched(str(tmp_path / "more.py"), came_or_went=True)
+    made.edit(SourceFile.from_text("from flax import nnx\n", str(tmp_path / "untitled.py")))
+    assert made.found(map(str, tmp_path.rglob("*.py")))
+    assert made.check(str(tmp_path / "user.py")) is known
+    (tmp_path / "base").mkdir()
+    (tmp_path / "base" / "__init__.py").write_text("")
+    made.touched(str(tmp_path / "base" / "__init__.py"), came_or_went=True)
+    assert made.check(str(tmp_path / "user.py")) is not known
+    assert made.engine is not before
+
+
+def test_an_engine_that_is_not_needed_any_more_leaves_the_memory(tmp_path: Path) -> None:
+    made = analysis(tmp_path, PROGRAM)
+    assert [len(each) for each in found(made, tmp_path, list(PROGRAM)).values()] == [0, 2, 2]
+    made.views(str(tmp_path / "loop.py"))
+    engine = weakref.ref(made.engine)
+    made.configure(read({"ignore": ["NNX9"]}))
+    gc.collect()
+    assert engine() is None
+
+
+def test_a_file_is_parsed_again_only_if_it_was_written(tmp_path: Path) -> None:
+    (tmp_path / "base.py").write_text(BASE)
+    made = analysis(tmp_path, {"user.py": USER})
+    found(made, tmp_path, ["user.py"])
+    tree = made.engine.project.module(str(tmp_path / "base.py")).source.tree  # type: ignore[union-attr]
+    made.configure(read({"ignore": ["NNX9"]}))
+    assert made.engine.project.module(str(tmp_path / "base.py")).source.tree is tree  # type: ignore[union-attr]
+    (tmp_path / "base.py").write_text(BASE + "\n")
+    made.touched(str(tmp_path / "base.py"))
+    assert made.engine.project.module(str(tmp_path / "base.py")).source.tree is not tree  # type: ignore[union-attr]
+
+
+def test_every_file_has_the_options_of_its_folder(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "nnx-lint.toml").write_text('select = ["NNX9"]\n')
+    (tmp_path / "sub" / "nnx-lint.toml").write_text('select = ["NNX1"]\n')
+    text = "from flax import nnx\nclass M(nnx.Module):\n    def __init__(self):\n        self.a = [nnx.Param(1)]\n"
+    paths = [tmp_path / "m.py", tmp_path / "sub" / "m.py"]
+    for path in paths:
+        path.write_text(text)
+    results = [each for each in scan.run(scan.Request(str(tmp_path), None, {}, True)) if isinstance(each, scan.Result)]
+    assert {each.path: len(each.closed.findings) for each in results} == dict(zip(map(str, paths), (0, 1), strict=True))
+    made = analysis(tmp_path)
+    made.found(map(str, paths))
+    made.engine  # noqa: B018
+    for path in paths:
+        made.edit(SourceFile.from_text(text, str(path)))
+    assert [len(made.findings(str(path))) for path in paths] == [0, 1]
 
 
 def test_a_scan_finds_what_a_run_finds(tmp_path: Path) -> None:

@@ -226,10 +226,6 @@ MISTAKES = {
         model = Model(nnx.Rngs(0))
         nnx.clone(model)  # NNX225
         model.calls.replace(jnp.array(1))  # NNX225
-
-        def clear(cache, i):
-            cache.at[i].set(0)  # NNX225
-            return cache
     """,
     "results that are none": """
         model = Model(nnx.Rngs(0)).eval()  # NNX226

@@ -45,14 +45,24 @@ def test_rewritten(foreign_tests: ModuleType, source: str, expected: str) -> Non
 def test_problems(foreign_tests: ModuleType) -> None:
     flax = {"a": "passed", "b": "passed", "c": "failure", "d": "passed"}
     ours = {"a": "passed", "b": "failure", "c": "failure"}
-    assert list(foreign_tests.problems("pkg", flax, ours, {})) == [
+    used: set[str] = set()
+    assert list(foreign_tests.problems("pkg", flax, ours, {"a": "stale"}, used)) == [
         "pkg: b passes on flax, and on nnxkit: failure",
         "pkg: d passes on flax, and on nnxkit: missing",
     ]
-    assert list(foreign_tests.problems("pkg", flax, ours, {"[bd]": "reason"})) == []
-    assert list(foreign_tests.problems("pkg", flax, ours, {"[bd]": "r", "a": "s"})) == [
-        "pkg: a passes, and is listed as different: s"
+    assert used == set()
+    assert list(foreign_tests.problems("pkg", flax, ours, {"[bd]": "reason"}, used)) == []
+    assert used == {"[bd]"}
+    assert list(foreign_tests.problems("pkg", flax, ours, {"[bd]": "r", "d*": "s"}, used)) == [
+        "pkg: d is matched by several patterns: [bd], d*"
     ]
+
+
+def test_rows(foreign_tests: ModuleType) -> None:
+    document = "text\n\n| suite | a | b | c |\n| --- | --- | --- | --- |\n| one-1 | 5 | 5 | 0 |\n\nmore\n"
+    document = foreign_tests.with_row(document, "two-2", 7, 2)
+    document = foreign_tests.with_row(document, "one-1", 6, 1)
+    assert document.splitlines()[4:] == ["| one-1 | 6 | 5 | 1 |", "| two-2 | 7 | 5 | 2 |", "", "more"]
 
 
 def test_reasons_are_documented(foreign_tests: ModuleType) -> None:

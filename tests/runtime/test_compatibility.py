@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import subprocess
 import sys
 from typing import Any
@@ -170,6 +171,26 @@ class TestLayers:
         empty = nnx.Sequential()
         assert (empty(), empty(1), empty(1, 2), empty(x=1)) == (None, 1, (1, 2), {"x": 1})
 
+    def test_sequential_hands_arguments_to_those_who_take_them(self) -> None:
+        seen: list[Any] = []
+
+        def double(x: Any, *, scale: Any = 2) -> Any:
+            return {"x": x * scale, "y": 1}
+
+        def add(x: Any, y: Any, **more: Any) -> Any:
+            seen.append(more)
+            return x + y
+
+        layers = nnx.Sequential(nnx.Linear(2, 2, rngs=nnx.Rngs(0)), nnx.Dropout(0.5), nnx.relu)
+        assert layers(jnp.ones((1, 2)), deterministic=True, unknown=1).shape == (1, 2)
+        assert list(layers) == list(layers.layers)
+        assert nnx.Sequential(double, add)(3, scale=5, tag="t") == 16
+        assert seen == [{"scale": 5, "tag": "t"}]
+        # What the first layer got by name is not handed on to the argument that the second got from it.
+        assert nnx.Sequential(lambda x: x + 1, lambda x: x * 10)(x=1) == 20
+        with pytest.raises(TypeError, match=r"multiple values for arguments \['scale'\] in Sequential\[1\]"):
+            nnx.Sequential(lambda x: {"x": x, "scale": 1}, double)(3, scale=2)
+
     def test_recurrent_dropout_is_one_mask(self) -> None:
         class Cell(nnx.SimpleCell):
             def __init__(self, rngs: nnx.Rngs) -> None:
@@ -200,6 +221,12 @@ class TestRotary:
         np.testing.assert_allclose(rope(jnp.asarray(x)), self.rotated(x, np.arange(5)), atol=1e-5)
         places = np.array([[3, 1, 4, 1, 5], [0, 2, 2, 7, 8]])
         np.testing.assert_allclose(rope(jnp.asarray(x), jnp.asarray(places)), self.rotated(x, places), atol=1e-5)
+
+    def test_no_array_is_promoted_to_another_rank(self) -> None:
+        attend = functools.partial(nnx.dot_product_attention_with_rope, rope=nnx.RoPE())
+        layer = nnx.MultiHeadAttention(2, 8, attention_fn=attend, decode=False, rngs=nnx.Rngs(0))
+        with jax.numpy_rank_promotion("raise"):
+            assert layer(jnp.ones((1, 3, 8))).shape == (1, 3, 8)
 
     def test_attention_depends_on_distances_only(self) -> None:
         q, k = (jax.random.normal(jax.random.key(seed), (2, 5, 3, 4)) for seed in (0, 1))
@@ -314,6 +341,14 @@ class TestBridge:
         model(x, mutable=["batch_stats"])
         assert model.mean is mean
         np.testing.assert_allclose(mean[...], 0.01 * x.mean(0), rtol=1e-5)
+
+    def test_boxes_of_linen_come_back(self) -> None:
+        from flax import linen
+
+        box = linen.LogicallyPartitioned(jnp.ones(2), ("in",))
+        variable = nnx.bridge.variables.to_nnx_var("params", box)
+        assert (type(variable), variable.out_sharding) == (nnx.Param, ("in",))
+        assert nnx.bridge.variables.to_linen_var(variable) == box
 
     def test_nnx_in_linen(self) -> None:
         pytest.importorskip("flax.linen")

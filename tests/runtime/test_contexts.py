@@ -201,11 +201,11 @@ def test_contexts_refuse_use_outside_of_their_scope() -> None:
         pass
     with nnx.split_context() as left:
         pass
-    with pytest.raises(ValueError, match="this split context was left"):
+    with pytest.raises(ValueError, match="this SplitContext was left"):
         left.split(Node())
     with nnx.merge_context() as merged:
         pass
-    with pytest.raises(ValueError, match="this merge context was left"):
+    with pytest.raises(ValueError, match="this MergeContext was left"):
         merged.merge(*nnx.split(Node()))
 
 

@@ -82,6 +82,19 @@ def test_nothing_yet_is_nan_and_reset_begins_again() -> None:
     assert (average.count.dtype, average.total.dtype) == (jnp.int32, jnp.float32)
 
 
+def test_metrics_that_were_made_under_vmap_are_reset_to_their_shapes() -> None:
+    make = nnx.vmap(lambda seed: nnx.MultiMetric(loss=nnx.metrics.Average("loss"), all=nnx.metrics.Welford("loss")))
+    metrics = make(jnp.arange(3))
+    nnx.vmap(lambda metrics, loss: metrics.update(loss=loss))(metrics, jnp.arange(3.0))
+    metrics.reset()
+    assert metrics.loss.total[...].tolist() == metrics.all.m2[...].tolist() == [0.0, 0.0, 0.0]
+
+
+def test_a_mask_that_does_not_fit() -> None:
+    with pytest.raises(MetricArgumentError, match=r"with a mask of shape \(5,\), `values` should be a jax array"):
+        nnx.metrics.Average().update(values=2, mask=jnp.ones(5))
+
+
 def test_accuracy() -> None:
     accuracy = nnx.metrics.Accuracy()
     accuracy.update(logits=jnp.eye(3), labels=jnp.array([0, 1, 1]), loss=3)

@@ -127,6 +127,23 @@ class TestCapture:
         assert list(sown["first"]) == ["h"]
         assert list(perturbed["first"]) == ["p"]
 
+    def test_what_is_no_variable_type(self) -> None:
+        with pytest.raises(
+            TypeError, match=r"nnx.capture takes Variable types, such as nnx.Intermediate, and got a str"
+        ):
+            nnx.capture(Net(), "intermediates")
+
+    def test_only_inside(self) -> None:
+        m = nnx.Module()
+
+        def record(m: nnx.Module) -> Any:
+            return m.sow(nnx.Intermediate, "h", 1, capture_noop=True), m.perturb("p", 2.0, capture_noop=True)
+
+        assert record(m) == (False, 2.0)
+        assert not {"h", "p"} & vars(m).keys()
+        _, sown, perturbed = nnx.capture(record, nnx.Intermediate, nnx.Perturbation)(m)
+        assert (sown["h"].get_value(), perturbed["p"].get_value()) == ((1,), 0.0)
+
     def test_no_types(self) -> None:
         assert nnx.capture(Net())(X).shape == (1, 2)
 

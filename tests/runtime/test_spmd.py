@@ -135,7 +135,8 @@ class TestAbstract:
     def test_concrete_arrays_become_shapes(self, mesh: Any) -> None:
         with jax.set_mesh(mesh):
             model = Model(nnx.Rngs(0))
-            by_metadata = nnx.abstract_with_sharding(model)
+            with pytest.warns(DeprecationWarning, match="use `nnx.as_abstract`"):
+                by_metadata = nnx.abstract_with_sharding(model)
         as_it_is = nnx.as_abstract(nnx.state(model))
         expected = NamedSharding(mesh, P(None, "model"))
         for leaf in (by_metadata.linear.kernel.get_raw_value(), as_it_is["linear"]["kernel"].get_raw_value()):
@@ -145,6 +146,7 @@ class TestAbstract:
 
     def test_metadata_goes_before_placement(self, mesh: Any) -> None:
         weight = nnx.Param(jnp.zeros((8, 8)), out_sharding=("model",), eager_sharding=False)
-        with jax.set_mesh(mesh):
-            assert nnx.abstract_with_sharding(weight).get_raw_value().sharding == NamedSharding(mesh, P("model"))
+        with jax.set_mesh(mesh), pytest.warns(DeprecationWarning, match="use `nnx.as_abstract`"):
+            abstract = nnx.abstract_with_sharding(weight)
+        assert abstract.get_raw_value().sharding == NamedSharding(mesh, P("model"))
         assert nnx.as_abstract(weight).get_raw_value().sharding == weight.get_raw_value().sharding

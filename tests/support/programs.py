@@ -1,5 +1,7 @@
 """Programs from rule pages, run in this process.
 
+A program may have files beside it, which it imports; they are read from memory and gone with it.
+
 Each runs as a module of its own and in a thread of its own: graph modes, meshes, trace levels and defaults of Variables
 belong to a thread, so a program that changes them for good changes nothing for the next one. jax settings and names of
 Variable types belong to the process; they are put back. Line numbers are those of the page, so a traceback shows it.
@@ -9,6 +11,7 @@ What stays: `register_data_type` has no inverse. A program registers types that 
 
 import ast
 import importlib
+import importlib.abc
 import importlib.util
 import itertools
 import linecache
@@ -16,9 +19,10 @@ import sys
 import threading
 import types
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 
 from rule_pages import FLAX, NNXKIT
@@ -41,8 +45,8 @@ class Outcome:
     warnings: tuple[warnings.WarningMessage, ...]
 
 
-def run(text: str, library: str, path: Path, line: int = 1) -> Outcome:
-    """Run a program that stands in a file from a line on."""
+def run(text: str, library: str, path: Path, line: int = 1, beside: Mapping[str, str] | None = None) -> Outcome:
+    """Run a program that stands in a file from a line on, with other files beside it (`{"parts.py": text}`)."""
     name = f"program_{next(_numbers)}_of_{path.stem.replace('-', '_')}"
     module = types.ModuleType(name)
     module.__file__ = str(path)
@@ -58,7 +62,7 @@ def run(text: str, library: str, path: Path, line: int = 1) -> Outcome:
     sys.modules[name] = module
     linecache.checkcache(str(path))
     try:
-        with _process_settings(library), warnings.catch_warnings(record=True) as warned:
+        with _process_settings(library), _importable(beside or {}), warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always")
             thread = threading.Thread(target=execute, name=name)
             thread.start()
@@ -66,6 +70,43 @@ def run(text: str, library: str, path: Path, line: int = 1) -> Outcome:
     finally:
         del sys.modules[name]
     return Outcome(errors[0] if errors else None, tuple(warned))
+
+
+class _Files(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
+    """Finds modules among files that are in memory."""
+
+    def __init__(self, files: Mapping[str, str]) -> None:
+        self.packages = {path.removesuffix("/__init__.py").replace("/", ".") for path in files if "/__init__" in path}
+        self.texts = {
+            path.removesuffix(".py").removesuffix("/__init__").replace("/", "."): text for path, text in files.items()
+        }
+
+    def find_spec(self, fullname: str, path: object, target: object = None) -> ModuleSpec | None:
+        if fullname not in self.texts:
+            return None
+        return importlib.util.spec_from_loader(fullname, self, is_package=self.is_package(fullname))
+
+    def get_source(self, fullname: str) -> str:
+        return self.texts[fullname]
+
+    def is_package(self, fullname: str) -> bool:
+        return fullname in self.packages
+
+
+@contextmanager
+def _importable(files: Mapping[str, str]) -> Iterator[None]:
+    """Files that a program may import while this lasts."""
+    if not files:
+        yield
+        return
+    finder = _Files(files)
+    sys.meta_path.insert(0, finder)
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(finder)
+        for name in finder.texts:
+            sys.modules.pop(name, None)
 
 
 @contextmanager

@@ -94,7 +94,7 @@ def mypy(folder: Path, root: Path, plugin: bool) -> Iterator[Said]:
     configuration = folder / f"mypy-{plugin}.ini"
     configuration.write_text(
         "[mypy]\nstrict = true\nwarn_unused_ignores = false\ndisallow_untyped_defs = false\n"
-        "disallow_incomplete_defs = false\ncheck_untyped_defs = true\n"
+        "disallow_incomplete_defs = false\ncheck_untyped_defs = true\nenable_error_code = deprecated\n"
         f"mypy_path = {root / 'runtime'}\n" + ("plugins = nnx_mypy\n" if plugin else "")
     )
     out, err, _ = api.run(["--config-file", str(configuration), "--cache-dir", f"cache-{plugin}", str(folder)])
@@ -112,7 +112,8 @@ def mypy(folder: Path, root: Path, plugin: bool) -> Iterator[Said]:
 
 def pyright(folder: Path, root: Path) -> Iterator[Said]:
     """What pyright says."""
-    (folder / "pyrightconfig.json").write_text(json.dumps({"extraPaths": [str(root / each) for each in ROOTS]}))
+    configuration = {"extraPaths": [str(root / each) for each in ROOTS], "reportDeprecated": "error"}
+    (folder / "pyrightconfig.json").write_text(json.dumps(configuration))
     words = ["--outputjson", "--pythonpath", sys.executable, "--project", str(folder)]
     answer = json.loads(_output([sys.executable, "-m", "pyright", *words]))
     for each in answer["generalDiagnostics"]:
@@ -138,7 +139,7 @@ def ty(folder: Path, root: Path) -> Iterator[Said]:
 
 def pyrefly(folder: Path, root: Path) -> Iterator[Said]:
     """What pyrefly says."""
-    (folder / "pyrefly.toml").write_text("")
+    (folder / "pyrefly.toml").write_text('[errors]\ndeprecated = "error"\n')
     paths = [word for each in ROOTS for word in ("--search-path", str(root / each))]
     words = ["check", "--output-format", "json", "--python-interpreter-path", sys.executable, *paths]
     answer: Any = json.loads(_output([_script("pyrefly"), *words, *map(str, folder.glob("*.py"))]))

@@ -63,9 +63,9 @@ export class Server implements vscode.Disposable {
   }
 
   async #restart(): Promise<void> {
+    if (!this.#disposed) this.#set({ kind: "starting" }); // the old server does not answer any more while it stops
     await this.#stop();
     if (this.#disposed) return;
-    this.#set({ kind: "starting" });
     try {
       await this.#start();
     } catch (error) {

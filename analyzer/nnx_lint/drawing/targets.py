@@ -95,20 +95,26 @@ def _neighbour(name: str) -> str:
 class Program:
     """A module that was executed abstractly, and the classes that it defines, wherever in it.
 
-    ``sources`` are files whose texts differ from those on disk; ``pause`` is called between functions, and may raise.
+    ``sources`` are files whose texts differ from those on disk, ``read`` gives the others; ``pause`` is called between
+    functions, and may raise.
     """
 
     def __init__(
-        self, path: str, sources: Mapping[str, SourceFile] | None = None, pause: Callable[[], None] | None = None
+        self,
+        path: str,
+        sources: Mapping[str, SourceFile] | None = None,
+        read: Callable[[str], SourceFile] = SourceFile.read,
+        pause: Callable[[], None] | None = None,
     ) -> None:
         known = dict(sources or {})
         try:
-            source = known[path] if path in known else SourceFile.read(path)
+            source = known[path] if path in known else read(path)
         except SourceError as error:
             raise DrawingError(str(error)) from None
         self.source = source
         project = Project({**known, path: source})
         project.pause = pause or project.pause
+        project.read = read
         module = project.module(path)
         assert module is not None
         self.module: Module = module
@@ -148,7 +154,7 @@ class Program:
 
     def instance(self, target: Target) -> Obj:
         """The instance that a target names."""
-        found = self._global(target.name) or self.classes.get(target.name)
+        found = self.named(target.name) or self.classes.get(target.name)
         interp = Concrete(self.project, _ignore, self.module)
         interp.builds = True
         if isinstance(found, Obj) and not target.call:
@@ -162,10 +168,10 @@ class Program:
             raise DrawingError(f"{target.name} in {target.file} is not a Module: {bases}")
         return self._made(interp, found, target)
 
-    def _global(self, name: str) -> object:
+    def named(self, name: str) -> object:
         """What a dotted name means in the module: an instance, or a class that may be inside of others."""
         first, *rest = name.split(".")
-        found = self.module.env.names.get(first)
+        found = self.module.env.get(first)
         for part in rest:
             outer = found.cls if isinstance(found, ClassVal) else None
             found = outer.env.names.get(part) if isinstance(outer, UserClass) else None

@@ -3,7 +3,8 @@
 An edit is only noted. When somebody asks, what it makes void is forgotten, that is the module of the file and all
 modules that looked at it, and only what the question needs is executed anew. Files that nobody edits are read when a
 module imports them; all files of the folder are known once a walk has told which there are (:meth:`Analysis.found`),
-and until then only the edited ones are.
+and until then only the edited ones are. Files that come or go make everything void only if some import means another
+file then.
 
 Invariants: what :meth:`Analysis.findings` says of a file is what a run over the same texts says, whatever was edited in
 between; an analysis that was given up (:class:`Cancelled`) leaves nothing behind; a configuration that cannot be used
@@ -12,7 +13,6 @@ is a problem to show, and the defaults hold in its place.
 
 from __future__ import annotations
 
-import gc
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -23,6 +23,7 @@ from nnx_lint.files import import_roots
 from nnx_lint.fixes import SAFE, SAFE_AND_UNSAFE
 from nnx_lint.ide.actions import fixing
 from nnx_lint.ide.completion import Runs
+from nnx_lint.ide.garbage import COLLECTOR
 from nnx_lint.ide.notes import Notes, Noting
 from nnx_lint.ide.structure import Structures
 from nnx_lint.ide.texts import Texts
@@ -81,14 +82,17 @@ class Analysis:
         self.problems: list[str] = []
         self.pause: Callable[[], None] = _go_on
         self._texts = Texts()
+        self._engine: Engine | None = None
         self._checked: dict[str, Checked] = {}
         self._edited: dict[str, None] = {}
+        self._relisted = False
+        self._options: dict[str, FileOptions] = {}
         self._views: dict[str, tuple[Checked, Views]] = {}
-        self._notes: dict[str, Notes] = {}
+        self._variables: dict[str, tuple[str, ...]] = {}
         self._facts: dict[str, Facts] = {}
         self._closed: dict[str, Closed] = {}
         self.outdated: set[str] = set()
-        self.structures = Structures(self._texts.edited, lambda: self.pause())
+        self.structures = Structures(self._texts, lambda: self.pause())
         self.configure(settings)
 
     # -- what holds
@@ -112,13 +116,14 @@ class Analysis:
         self._configuration = Configuration.isolated()
 
     def reset(self) -> None:
-        """Forget everything that was read: files came or went, or the configuration changed."""
+        """Forget everything that follows from the texts: the configuration changed, or what imports mean."""
         self._outdate(set(self._edited), None)
-        self._engine: Engine | None = None
         self._views.clear()
         self._checked.clear()
         self._edited.clear()
-        gc.collect()  # before another engine takes as much room as the last one did
+        if self._engine is not None:
+            self._engine = None
+            COLLECTOR.forget()  # before another engine takes as much room as this one did
 
     def options_for(self, path: str) -> FileOptions:
         """What is asked for in a file."""
@@ -175,15 +180,18 @@ class Analysis:
         self._texts.close(path)
         self._checked.pop(path, None)
         self._views.pop(path, None)
-        self._notes.pop(path, None)
+        self._variables.pop(path, None)
         if self._closed:
             self.outdated.add(path)
-        self._changed(path, path in self._texts)
+        self._facts.pop(path, None)
+        self._changed(path, known=True)
 
-    def touched(self, path: str) -> None:
-        """A file was written by somebody else; what is being edited is not concerned."""
+    def touched(self, path: str, *, came_or_went: bool = False) -> None:
+        """A file was written by somebody else, made or removed; what is being edited is not concerned."""
+        self._facts.pop(path, None)
         if path not in self._texts.edited:
             self._changed(path, path in self._texts)
+            self._relisted |= came_or_went
 
     def found(self, paths: Iterable[str], facts: Mapping[str, Facts] | None = None) -> bool:
         """Say which files the folder has, and what is known of them; whether that was news."""
@@ -192,35 +200,33 @@ class Analysis:
         self._closed = {path: closed for path, closed in self._closed.items() if path in self._texts}
         if news:
             self._facts = facts
-            self.reset()
+            self._relisted = True
         return news
 
     def _changed(self, path: str, known: bool) -> None:
-        if known:
-            self._edited[path] = None
-        else:
-            self.reset()
+        self._edited[path] = None
+        self._relisted |= known != (path in self._texts)
 
     # -- what follows
 
     @property
     def engine(self) -> Engine:
         """The engine, after what was edited."""
+        if self._engine is not None and (self._edited or self._relisted):
+            self._update(self._engine)
         if self._engine is None:
             self._outdate(set(self._edited), None)
             self._engine = self._new_engine()
-        elif self._edited:
-            self._forget(self._engine, self._edited)
         self._edited.clear()
+        self._relisted = False
         self._engine.project.pause = self.pause
         return self._engine
 
     def _new_engine(self) -> Engine:
-        options = {path: self.options_for(path) for path in self._texts.edited}
-        named = [self.folder] if self.folder is not None else []
-        roots = import_roots(self._texts, [*named, *self._configuration.sources()])
-        facts = {path: known for path, known in self._facts.items() if path not in self._texts.edited}
-        engine = Engine(self._texts, roots, Options(self.options_for(self._outside), options), facts)
+        self._options = {path: self.options_for(path) for path in self._texts}
+        options = Options(self.options_for(self._outside), self._options)
+        engine = Engine(self._texts, self._roots(), options, self._other_facts())
+        engine.project.read = self._texts.read
         engine.project.listen = lambda: Noting(engine.judging, self._texts.edited)
         return engine
 
@@ -228,10 +234,26 @@ class Analysis:
     def _outside(self) -> str:
         return os.path.join(self.folder or os.getcwd(), "_.py")
 
-    def _forget(self, engine: Engine, paths: Iterable[str]) -> None:
+    def _roots(self) -> tuple[str, ...]:
+        named = [self.folder] if self.folder is not None else []
+        return import_roots(self._texts, [*named, *self._configuration.sources()])
+
+    def _other_facts(self) -> dict[str, Facts]:
+        """What is known of the files that are not being edited."""
+        return {path: known for path, known in self._facts.items() if path not in self._texts.edited}
+
+    def _update(self, engine: Engine) -> None:
+        """Forget what edits, and files that came or went, make void."""
         concerned = engine.concerned
-        void, bases = engine.change(paths)
-        void = void.union(paths)
+        void, bases = engine.change(self._edited)
+        void = void.union(self._edited)
+        if self._relisted:
+            more = engine.relist(self._roots(), self._other_facts())
+            if more is None:
+                self.reset()
+                return
+            void, bases = void | more[0], bases | more[1]
+            self._options.update({path: self.options_for(path) for path in self._texts if path not in self._options})
         for path, checked in list(self._checked.items()):
             unit = checked.unit
             if (
@@ -254,7 +276,7 @@ class Analysis:
 
     def settle(self) -> None:
         """See what the edits since the last question make void."""
-        if self._edited:
+        if self._edited or self._relisted:
             self.engine  # noqa: B018
 
     def check(self, path: str) -> Checked:
@@ -267,7 +289,8 @@ class Analysis:
         if path not in self._checked:
             try:
                 self._checked[path] = self._check(engine, path)
-                self._notes[path] = self._checked[path].notes
+                classes = self._checked[path].notes.classes.values()
+                self._variables[path] = tuple(cls.name for cls in classes if cls.is_variable)
             except Cancelled:
                 engine.give_up()
                 raise
@@ -300,9 +323,9 @@ class Analysis:
             self._views[path] = checked, Views(project, module, checked.notes)
         return self._views[path][1]
 
-    def last_notes(self, path: str) -> Notes:
-        """The notes on a file as it was checked last: good enough while it is being typed."""
-        return self._notes.get(path) or Notes()
+    def variables(self, path: str) -> Sequence[str]:
+        """The Variable types that a file defined when it was checked last: good enough while it is being typed."""
+        return self._variables.get(path, ())
 
     def runs(self, path: str) -> Runs:
         """What the code of a file runs on."""

@@ -24,7 +24,6 @@ from nnx_rules.versions import spelled
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from nnx_lint.ide.notes import Notes
     from nnx_lint.source import SourceFile
     from nnx_rules.registry import Version
 
@@ -65,8 +64,8 @@ _IMPORT = re.compile(r"^\s*from\s+(?P<package>[\w.]+)\s+import\s+\(?[\w\s,]*?(?P
 _WORD = re.compile(r"[^\W\d]?\w*$")
 
 
-def complete(source: SourceFile, notes: Notes, offset: int, runs: Runs) -> list[Item]:
-    """What can be written at an offset."""
+def complete(source: SourceFile, variables: Iterable[str], offset: int, runs: Runs) -> list[Item]:
+    """What can be written at an offset; ``variables`` are the Variable types of the file itself."""
     start = source.line_start(source.location(offset)[0])
     line = source.text[start:offset]
     for pattern in (_COMMENT, _NOQA):
@@ -89,7 +88,7 @@ def complete(source: SourceFile, notes: Notes, offset: int, runs: Runs) -> list[
     match = _WORD.search(line)
     if match is None or not _in_filter(source, offset, owners):
         return []
-    return list(_filters(source, notes, Span(start + match.start(), offset), owners, runs))
+    return list(_filters(variables, Span(start + match.start(), offset), owners, runs))
 
 
 FILTERS = frozenset({VARIABLE})
@@ -111,15 +110,14 @@ def _names(span: Span, runs: Runs) -> Iterator[Item]:
             yield Item(each.name, kind, span, detail, deprecated, more)
 
 
-def _filters(source: SourceFile, notes: Notes, span: Span, owners: Iterable[str], runs: Runs) -> Iterator[Item]:
+def _filters(variables: Iterable[str], span: Span, owners: Iterable[str], runs: Runs) -> Iterator[Item]:
     """What can be a filter: Variable types of the library and of the file, combinations of filters, `...`."""
     owner = min(owners, key=len)
     for each in names().values():
         if each.kind == VARIABLE and each.there(*runs):
             yield Item(f"{owner}.{each.name}", Kind.CLASS, span, "leaves of this Variable type")
-    for cls in notes.classes.values():
-        if cls.is_variable:
-            yield Item(cls.name, Kind.CLASS, span, "leaves of this Variable type")
+    for name in variables:
+        yield Item(name, Kind.CLASS, span, "leaves of this Variable type")
     for name, meaning in COMBINATIONS.items():
         yield Item(f"{owner}.{name}", Kind.CLASS, span, meaning)
     yield Item("...", Kind.VALUE, span, "everything, or the rest")

@@ -6,15 +6,18 @@ Invariants: a hint is shown where only one answer is known for its place, and ne
 from __future__ import annotations
 
 import enum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from nnx_lint.diagnostics import Span
 from nnx_rules.attributes import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from nnx_lint.ide.notes import Notes
+
+
+V = TypeVar("V")
 
 
 class Kind(enum.Enum):
@@ -57,25 +60,31 @@ STATUS_MEANING = {
 
 
 def _filters(notes: Notes) -> Iterator[Hint]:
-    for span in dict.fromkeys(note.span for note in notes.targets):
-        texts = {note.filter for note in notes.targets if note.span == span}
+    for span, texts in _by_span((note.span, note.filter) for note in notes.targets).items():
         if len(texts) == 1:
             (text,) = texts
             yield Hint(span.end, Kind.FILTER, text, f"what the filter {text} takes" if text != "the rest" else "")
 
 
 def _captures(notes: Notes) -> Iterator[Hint]:
-    for span in dict.fromkeys(note.span for note in notes.captured):
-        names = {note.name: note.cls for note in notes.captured if note.span == span}
+    for span, captured in _by_span((note.span, (note.name, note.cls)) for note in notes.captured).items():
+        names = dict(list(captured))
         each = "; ".join(f"{name} is a {cls}" for name, cls in names.items())
         yield Hint(span.end, Kind.CAPTURES, f"captures {', '.join(names)}", each)
 
 
 def _shapes(notes: Notes) -> Iterator[Hint]:
-    for span in dict.fromkeys(note.span for note in notes.assigned):
-        texts = {note.shapes for note in notes.assigned if note.span == span}
-        if len(texts) == 1 and (shapes := texts.pop()):
+    for span, texts in _by_span((note.span, note.shapes) for note in notes.assigned).items():
+        if len(texts) == 1 and (shapes := next(iter(texts))):
             yield Hint(span.end, Kind.SHAPES, ", ".join(shapes[:MAX_SHAPES]), "\n".join(shapes))
+
+
+def _by_span(notes: Iterable[tuple[Span, V]]) -> dict[Span, dict[V, None]]:
+    """What is noted at each place, in order and once."""
+    found: dict[Span, dict[V, None]] = {}
+    for span, noted in notes:
+        found.setdefault(span, {})[noted] = None
+    return found
 
 
 MAX_SHAPES = 4

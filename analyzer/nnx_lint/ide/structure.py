@@ -13,11 +13,13 @@ from nnx_lint.diagnostics import Span
 from nnx_lint.drawing import structure_of
 from nnx_lint.drawing.targets import DrawingError, Program, Target
 from nnx_lint.ide import trees
+from nnx_lint.model.classes import UserClass
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator
 
     from nnx_lint.drawing.structure import Node
+    from nnx_lint.ide.texts import Texts
     from nnx_lint.source import SourceFile
 
 
@@ -32,11 +34,12 @@ class Lens(NamedTuple):
 class Structures:
     """Drawings of the files that are being edited; ``pause`` may raise to end one."""
 
-    def __init__(self, sources: Mapping[str, SourceFile], pause: Callable[[], None]) -> None:
+    def __init__(self, sources: Texts, pause: Callable[[], None]) -> None:
         self._sources = sources
         self._pause = pause
         self._texts: dict[str, SourceFile] = {}
         self._programs: dict[str, Program] = {}
+        self._lenses: dict[str, list[Lens]] = {}
 
     def program(self, path: str) -> Program:
         """A file, ready to be drawn.
@@ -44,11 +47,12 @@ class Structures:
         Raises:
             DrawingError: there is no such file.
         """
-        if self._texts != dict(self._sources):
-            self._texts = dict(self._sources)
+        if self._texts != self._sources.edited:
+            self._texts = dict(self._sources.edited)
             self._programs.clear()
+            self._lenses.clear()
         if path not in self._programs:
-            self._programs[path] = Program(path, self._texts, self._pause)
+            self._programs[path] = Program(path, self._texts, self._sources.read, self._pause)
         return self._programs[path]
 
     def draw(self, path: str, name: str) -> Node | None:
@@ -67,15 +71,21 @@ class Structures:
         return next((names[node] for node in reversed(around) if node in names), None)
 
     def lenses(self, path: str) -> list[Lens]:
-        """The numbers of parameters of the classes of a file, where they are known."""
+        """The numbers of parameters of the classes of a file that no function makes, where they are known."""
         try:
             program = self.program(path)
         except DrawingError:
             return []
-        found: list[Lens] = []
-        for name, cls in program.classes.items():
-            node = self.draw(path, name) if cls.is_pytree else None
+        if path not in self._lenses:
+            self._lenses[path] = list(self._counted(path, program))
+        return self._lenses[path]
+
+    def _counted(self, path: str, program: Program) -> Iterator[Lens]:
+        for name, syntax in trees.classes(program.source.tree):
+            cls = program.named(name)
+            if not isinstance(cls, UserClass) or cls.node is not syntax or not cls.is_pytree:
+                continue
+            node = self.draw(path, name)
             if node is not None and node.total is not None and node.total.parameters:
                 start = program.source.text.index(cls.name, program.source.span(cls.node).start)
-                found.append(Lens(Span(start, start + len(cls.name)), name, node.total.parameters))
-        return found
+                yield Lens(Span(start, start + len(cls.name)), name, node.total.parameters)

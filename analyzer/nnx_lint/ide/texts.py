@@ -1,11 +1,12 @@
 """The files that an editor's analysis sees: what is being edited wins over what is on disk.
 
-Invariants: a file that is not being edited is read each time that somebody looks at it, and not kept here; the engine
-keeps what it needs.
+Invariants: a file that is not being edited is as it is on disk whenever somebody looks at it; it is read, and with that
+parsed, again only if it was written.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
 
 from nnx_lint.source import SourceFile
@@ -17,6 +18,7 @@ class Texts(Mapping[str, SourceFile]):
     def __init__(self) -> None:
         self._buffers: dict[str, SourceFile] = {}
         self._on_disk: dict[str, None] = {}
+        self._read: dict[str, tuple[tuple[int, int], SourceFile]] = {}
 
     def edit(self, source: SourceFile) -> None:
         """Take the text of a file that is being edited."""
@@ -47,7 +49,24 @@ class Texts(Mapping[str, SourceFile]):
             return self._buffers[path]
         if path not in self._on_disk:
             raise KeyError(path)
-        return SourceFile.read(path)
+        return self.read(path)
+
+    def read(self, path: str) -> SourceFile:
+        """A file as it is on disk, whether it is one of these or not.
+
+        Raises:
+            SourceError: it cannot be read.
+        """
+        try:
+            status = os.stat(path)
+        except OSError:
+            self._read.pop(path, None)
+            return SourceFile.read(path)  # it says what is wrong
+        stamp = status.st_mtime_ns, status.st_size
+        known = self._read.get(path)
+        if known is None or known[0] != stamp:
+            known = self._read[path] = stamp, SourceFile.read(path)
+        return known[1]
 
     def __contains__(self, path: object) -> bool:
         return path in self._buffers or path in self._on_disk

@@ -79,6 +79,7 @@ def get_attribute(interp: Interpreter, frame: Frame, value: Value, name: str, no
     if isinstance(value, ModuleVal):
         from nnx_lint.model.imports import module_attribute
 
+        interp.load(value.module)
         return module_attribute(interp, value.module, name)
     if isinstance(value, Obj):
         if name in WATCHED:

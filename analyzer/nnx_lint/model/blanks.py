@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from nnx_lint.model.classes import UserClass
 from nnx_lint.model.heap import touch
 from nnx_lint.model.values import UNKNOWN, Attr, DictVal, Obj, Seq, StateVal
+from nnx_lint.syntax_walk import walk
 
 if TYPE_CHECKING:
     from nnx_lint.model.frames import Frame
@@ -31,7 +32,7 @@ def execute(interp: Interpreter, frame: Frame, node: Blank) -> bool:
     """Forget what a blanked statement may have changed."""
     env = frame.env
     names = env.names
-    for use in ast.walk(node):
+    for use in walk(node):
         if isinstance(use, ast.Name) and isinstance(use.ctx, ast.Load):
             held = names.get(use.id)
             if held is not frame.receiver and isinstance(held, (Obj, Seq, DictVal, StateVal)):

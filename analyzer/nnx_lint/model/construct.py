@@ -144,7 +144,7 @@ def _post_init(interp: Interpreter, frame: Frame, cls: UserClass, obj: Obj, func
 
 def instantiate(interp: Interpreter, frame: Frame, cls: object, args: Arguments, node: ast.AST) -> Value:
     """Create an instance of a class."""
-    from nnx_lint.model.members import construct_library, fill_container
+    from nnx_lint.model.members import construct_library, inherit
 
     if isinstance(cls, LibClass):
         return construct_library(interp, frame, cls, args, node)
@@ -164,7 +164,7 @@ def instantiate(interp: Interpreter, frame: Frame, cls: object, args: Arguments,
         return obj
     _substitute(interp, obj, args)
     if cls.find("__init__") is None:
-        fill_container(frame, obj, args)
+        inherit(frame, obj, args)
     initializer = method_of(cls, "__init__")
     if frame.scope and initializer is not None:
         interp.construct_under(frame, instance_of(interp, cls, frame.level), initializer[1], args)

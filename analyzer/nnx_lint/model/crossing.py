@@ -12,6 +12,8 @@ from nnx_lint.model.values import Array, Const, DictVal, Obj, Seq, StateVal, Uni
 from nnx_rules.transforms import Arguments
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from nnx_lint.model.callables import FuncVal, TransformVal
 
 
@@ -26,29 +28,72 @@ def literal_positions(value: Value | None, default: tuple[int, ...]) -> tuple[in
     return None
 
 
-def kept_positions(applied: TransformVal, func: FuncVal, count: int) -> set[int]:
+def kept_positions(applied: TransformVal, func: FuncVal, count: int, filled: int = 0) -> set[int]:
     """Positions of arguments that a transform hands to the function as they are, so that these count as captured.
 
-    ``jax.grad`` and its like do so with arguments that they do not differentiate, others with static ones.
+    ``jax.grad`` and its like do so with arguments that they do not differentiate, others with static ones. As many
+    parameters as are ``filled`` were there before the transform, of a bound method or a partial: it does not see them.
     """
     everything = set(range(count))
     if applied.row.arguments is Arguments.SHARED:
         argnums = literal_positions(applied.keywords.get("argnums"), default=(0,))
         return everything.difference(argnums) if argnums is not None and min(argnums, default=0) >= 0 else set()
-    parameters = [item.arg for item in (*func.node.args.posonlyargs, *func.node.args.args)]
-    kept: set[int] = set()
+    names = _static_names(applied)
+    parameters = _parameters(func)[filled:]
+    kept = {position for position, name in enumerate(parameters) if name in names}
+    return kept.union(_static_positions(applied, len(parameters)))
+
+
+def kept_keywords(applied: TransformVal, func: FuncVal, given: Iterable[str], filled: int = 0) -> set[str]:
+    """Names of keyword arguments that a transform hands to the function as they are.
+
+    ``jax.grad`` and its like differentiate none of them; a static parameter is static however it is given.
+    """
+    if applied.row.arguments is Arguments.SHARED:
+        return set(given)
+    parameters = _parameters(func)[filled:]
+    positions = _static_positions(applied, len(parameters))
+    by_position = {name for position, name in enumerate(parameters) if position in positions}
+    return _static_names(applied).union(by_position).intersection(given)
+
+
+def statics_known(applied: TransformVal) -> bool:
+    """Whether the options of a transform say in so many words which arguments are static."""
+    if "**" in applied.keywords:
+        return False
+    given = [(option, applied.keywords.get(option)) for option in applied.row.static_options]
+    return all(
+        value is None or isinstance(value, Const) or (isinstance(value, Seq) and value.exact and _literal(value))
+        for _, value in given
+    )
+
+
+def _literal(value: Seq) -> bool:
+    return all(isinstance(item, Const) for item in value.items)
+
+
+def _parameters(func: FuncVal) -> list[str]:
+    return [item.arg for item in (*func.node.args.posonlyargs, *func.node.args.args)]
+
+
+def _static_names(applied: TransformVal) -> set[str]:
+    """The parameters that ``static_argnames`` and its like name."""
+    found: set[str] = set()
     for option in applied.row.static_options:
-        value = applied.keywords.get(option)
-        if option.endswith("names"):
-            names = value.items if isinstance(value, Seq) else [value]
-            kept.update(
-                parameters.index(item.value)
-                for item in names
-                if isinstance(item, Const) and isinstance(item.value, str) and item.value in parameters
-            )
-        else:
-            kept.update(literal_positions(value, default=()) or ())
-    return kept
+        value = applied.keywords.get(option) if option.endswith("names") else None
+        for item in value.items if isinstance(value, Seq) else [value]:
+            if isinstance(item, Const) and isinstance(item.value, str):
+                found.add(item.value)
+    return found
+
+
+def _static_positions(applied: TransformVal, count: int) -> set[int]:
+    """The positions that ``static_argnums`` and its like number, from the first parameter on or back from the last."""
+    found: set[int] = set()
+    for option in applied.row.static_options:
+        if not option.endswith("names"):
+            found.update(literal_positions(applied.keywords.get(option), default=()) or ())
+    return {position + count if position < 0 else position for position in found}
 
 
 def refresh(value: Value, level: int, *, mapped: bool = False) -> Value:

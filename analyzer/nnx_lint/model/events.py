@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from nnx_rules.attributes import Verdict
 
 
-@dataclass(slots=True, eq=False, repr=False)
+@dataclass(slots=True, weakref_slot=True, eq=False, repr=False)
 class Event:
     """A fact at a place."""
 

@@ -344,7 +344,10 @@ def _container(
 
 def condition(interp: Interpreter, frame: Frame, node: ast.expr) -> Value:
     """The value of an expression whose truth is asked for."""
-    return _use(interp, frame, node, evaluate(interp, frame, node), "a condition")
+    value = _use(interp, frame, node, evaluate(interp, frame, node), "a condition")
+    if frame.scope and isinstance(value, Array):
+        interp.publish(events.Used(frame, node, value, "a condition"))
+    return value
 
 
 def _unary(interp: Interpreter, frame: Frame, node: ast.UnaryOp) -> Value:
@@ -380,8 +383,11 @@ def _compare(interp: Interpreter, frame: Frame, node: ast.Compare) -> Value:
     left = evaluate(interp, frame, node.left)
     rights = [evaluate(interp, frame, item) for item in node.comparators]
     if len(rights) == 1 and not isinstance(node.ops[0], (ast.Is, ast.IsNot, ast.In, ast.NotIn, ast.Eq)):
-        _use(interp, frame, node.left, left, "a comparison")
-        _use(interp, frame, node.comparators[0], rights[0], "a comparison")
+        # An array compares itself with a Variable, from the left and, but for `!=`, from the right.
+        if isinstance(node.ops[0], ast.NotEq) or _is_no_array(rights[0]):
+            _use(interp, frame, node.left, left, "a comparison")
+        if _is_no_array(left):
+            _use(interp, frame, node.comparators[0], rights[0], "a comparison")
     if len(rights) == 1:
         _container(interp, frame, node, left, rights[0], type(node.ops[0]))
     if len(rights) == 1 and isinstance(node.ops[0], (ast.Is, ast.IsNot)):
@@ -401,6 +407,10 @@ def _compare(interp: Interpreter, frame: Frame, node: ast.Compare) -> Value:
 
 ORDER: dict[type[ast.cmpop], bool] = {ast.Gt: True, ast.GtE: True, ast.Lt: False, ast.LtE: False}
 """Whether the comparison holds when the left side is the greater one."""
+
+
+def _is_no_array(value: Value) -> bool:
+    return isinstance(value, (Const, HostArray, Obj, Other))
 
 
 def _identity(left: Value, right: Value, positive: bool) -> Value:

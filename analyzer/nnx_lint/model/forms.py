@@ -345,6 +345,8 @@ def called(obj: Obj, given: Form) -> tuple[Form | None, Step | None]:
         return None, None
     if obj.cls.canonical == "nnx.Sequential":
         return _in_turn(obj, given)
+    if obj.cls.canonical == "nnx.RNN":
+        return _recurrent(obj, given)
     arguments = sizes(obj)
     if arguments is None:
         return None, None
@@ -362,6 +364,22 @@ def _beside(base: Obj, arguments: Mapping[str, object], given: Form) -> Step | N
     shape = given.shape or ((layers.ANY, features) if isinstance(features, int) else None)
     step = called(base, Form(shape))[1] if shape is not None else None
     return step._replace(path=f".base_module{step.path}") if step is not None else None
+
+
+def _recurrent(obj: Obj, given: Form) -> tuple[Form | None, Step | None]:
+    """What a recurrent layer makes of a sequence: what its cell makes of each element."""
+    from nnx_lint.model.attributes import attribute_of
+
+    held = attribute_of(obj, "cell")
+    cell = present(held.value) if held is not None else None
+    arguments = sizes(cell) if isinstance(cell, Obj) and isinstance(cell.cls, LibClass) and is_original(cell) else None
+    if arguments is None or not isinstance(cell, Obj) or not isinstance(cell.cls, LibClass):
+        return None, None
+    form, mismatch = layers.call(cell.cls.canonical, arguments, given, layers.CELLS)
+    if mismatch is not None:
+        return None, Step(cell, ".cell", given, mismatch)
+    plain = obj.args is not None and "return_carry" not in obj.args
+    return (form if plain else None), None
 
 
 def _in_turn(obj: Obj, given: Form) -> tuple[Form | None, Step | None]:

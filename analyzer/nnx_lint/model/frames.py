@@ -60,7 +60,6 @@ class Frame:
 
     ``doubts`` counts the reasons why the present statement may not run although the function does (a condition that is
     not known, an early return); ``exits`` the returns, breaks and continues seen so far.
-    ``for_checkers`` says that the present statement is for type checkers only.
     ``discards`` is the expression of the present statement, where that is an expression.
     ``branches`` are the arms of ``if``, ``try`` and the like that lead to the present statement, outermost first, as
     (node id, arm) pairs. ``call`` is the call expression in the caller that made this frame, ``None`` for entries;
@@ -79,7 +78,6 @@ class Frame:
         "doubts",
         "env",
         "exits",
-        "for_checkers",
         "func",
         "given",
         "initializing",
@@ -121,7 +119,6 @@ class Frame:
         self.summary: Summary | None = None
         self.given: dict[str, Value] = {}
         self.doubts = 0
-        self.for_checkers = False
         self.exits = 0
         self.discards: ast.expr | None = None
         self.yielded: list[Value] = []

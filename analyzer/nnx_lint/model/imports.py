@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING
 
 from nnx_lint.model import events
 from nnx_lint.model.classes import library_class
-from nnx_lint.model.frames import Frame
+from nnx_lint.model.deferred import Deferred, settled
 from nnx_lint.model.heap import touch
 from nnx_lint.model.values import UNKNOWN, VERSION, ClassVal, Const, Ext, ModuleVal, Seq, Value, options
 from nnx_rules import api, transforms
 
 if TYPE_CHECKING:
+    from nnx_lint.model.frames import Frame
     from nnx_lint.model.interpreter import Interpreter
     from nnx_lint.model.modules import Module
 
@@ -107,15 +108,11 @@ def execute(interp: Interpreter, frame: Frame, node: ast.Import | ast.ImportFrom
     """Bind the names of an import statement."""
     if any(name.partition(".")[0] in PROVIDING for name in _imported(node)):
         interp.publish(events.Imported(frame, node))
-    if frame.for_checkers and frame.env is frame.module.env and _names_project(interp, frame.module, node):
-        frame.module.postponed.append(node)
-        for alias in node.names:
-            frame.bind(alias.asname or alias.name.partition(".")[0], UNKNOWN)
-    elif isinstance(node, ast.Import):
+    if isinstance(node, ast.ImportFrom):
+        _import_from(interp, frame, node)
+    else:
         for alias in node.names:
             _import(interp, frame, alias)
-    else:
-        _import_from(interp, frame, node)
 
 
 def _imported(node: ast.Import | ast.ImportFrom) -> list[str]:
@@ -125,23 +122,6 @@ def _imported(node: ast.Import | ast.ImportFrom) -> list[str]:
     return [alias.name for alias in node.names]
 
 
-def _names_project(interp: Interpreter, importer: Module, node: ast.Import | ast.ImportFrom) -> bool:
-    """Whether an import statement names modules of the project."""
-    if isinstance(node, ast.ImportFrom):
-        return _origin(interp, importer, node) is not None
-    return any(not is_library(interp, importer, alias.name) for alias in node.names)
-
-
-def import_postponed(interp: Interpreter, module: Module) -> None:
-    """Execute the imports that are for type checkers only, when all else has been executed.
-
-    They come before the rest of the module, and often lead to modules that import this one.
-    """
-    frame = Frame(module, module.env)
-    for node in module.postponed:
-        execute(interp, frame, node)
-
-
 def _import(interp: Interpreter, frame: Frame, alias: ast.alias) -> None:
     if alias.asname is not None:
         frame.bind(alias.asname, module_value(interp, frame.module, alias.name))
@@ -149,11 +129,7 @@ def _import(interp: Interpreter, frame: Frame, alias: ast.alias) -> None:
     top = alias.name.partition(".")[0]
     held = module_value(interp, frame.module, alias.name)
     package = interp.project.find(top, frame.module) if isinstance(held, ModuleVal) else None
-    if package is None:
-        frame.bind(top, library_value(top, frame.module))
-    else:
-        interp.load(package)
-        frame.bind(top, ModuleVal(package))
+    frame.bind(top, library_value(top, frame.module) if package is None else ModuleVal(package))
 
 
 def is_library(interp: Interpreter, importer: Module, name: str) -> bool:
@@ -166,21 +142,15 @@ def is_library(interp: Interpreter, importer: Module, name: str) -> bool:
 
 
 def module_value(interp: Interpreter, importer: Module, name: str) -> Value:
-    """The module of this dotted name: executed if it is of the project."""
+    """The module of this dotted name; one of the project is executed when something of it is asked for."""
     module = None if is_library(interp, importer, name) else interp.project.find(name, importer)
-    if module is None:
-        return library_value(name, importer)
-    interp.load(module)
-    return ModuleVal(module)
+    return library_value(name, importer) if module is None else ModuleVal(module)
 
 
 def relative_value(interp: Interpreter, importer: Module, level: int, name: str) -> Value:
     """The module that a relative name means in a file of the project."""
     module = interp.project.relative(level, name or None, importer)
-    if module is None:
-        return UNKNOWN
-    interp.load(module)
-    return ModuleVal(module)
+    return UNKNOWN if module is None else ModuleVal(module)
 
 
 def below_package(interp: Interpreter, importer: Module, package: str, level: int, name: str) -> Value:
@@ -192,25 +162,43 @@ def below_package(interp: Interpreter, importer: Module, package: str, level: in
 
 def module_attribute(interp: Interpreter, module: Module, name: str) -> Value:
     """The value of ``module.name``: a global name, or a module of the package that somebody imports somewhere."""
-    value = module.env.names.get(name)
-    if value is not None:
-        return value
+    held = module.env.names.get(name)
+    if held is not None and not (type(held) is Deferred and held.asking):  # `from . import name` asks for the module
+        return settled(held)
     submodule = interp.project.submodule(module, name)
-    if submodule is None:
-        return UNKNOWN
-    if not submodule.namespace:
-        interp.load(submodule)
-    return ModuleVal(submodule)
+    return UNKNOWN if submodule is None else ModuleVal(submodule)
 
 
 def _import_from(interp: Interpreter, frame: Frame, node: ast.ImportFrom) -> None:
     origin = _origin(interp, frame.module, node)
+    # What several arms bind is joined after them, which takes the values.
+    deferring = origin is not None and frame.env is frame.module.env and not frame.branches
     for alias in node.names:
+        name = alias.asname or alias.name
         if alias.name == "*":
             _star(interp, frame, node, origin)
+        elif deferring:
+            frame.bind(name, _deferred(frame.module, node, alias.name))
         else:
-            name = alias.asname or alias.name
             frame.bind(name, _member(interp, frame, node, origin, alias.name, name))
+
+
+def _deferred(importer: Module, node: ast.ImportFrom, attribute: str) -> Deferred:
+    """What ``from origin import attribute`` binds at the top of a module."""
+
+    def ask() -> Value | None:
+        interp = importer.body
+        # The module is looked for again: the one of before may have been forgotten.
+        origin = _origin(interp, importer, node) if interp is not None else None
+        if interp is None or origin is None:
+            return UNKNOWN
+        value = _value_in(interp, importer, node, origin, attribute)
+        if value is UNKNOWN and not origin.complete:
+            interp.project.knotted = True
+            return None
+        return value
+
+    return Deferred(ask)
 
 
 def _origin(interp: Interpreter, importer: Module, node: ast.ImportFrom) -> Module | None:
@@ -231,14 +219,20 @@ def _member(
         if not node.level and canonical(node.module or "", frame.module) == "nnx":
             interp.publish(events.LibraryName(frame, node, f"nnx.{attribute}", attribute))
         return UNKNOWN if node.level else library_value(f"{node.module}.{attribute}", frame.module)
-    interp.load(origin)
-    value = module_attribute(interp, origin, attribute)
-    if value is UNKNOWN and origin.namespace and not node.level:
-        return library_value(f"{node.module}.{attribute}", frame.module)
+    value = _value_in(interp, frame.module, node, origin, attribute)
     if value is UNKNOWN and not origin.complete:
         interp.project.knotted = True
         origin.awaited.append((attribute, frame.env, name))
-    _adopt_provider(frame.module, origin, value)
+    return value
+
+
+def _value_in(interp: Interpreter, importer: Module, node: ast.ImportFrom, origin: Module, attribute: str) -> Value:
+    """What a name of a module of the project means to a module that imports it from there."""
+    interp.load(origin)
+    value = module_attribute(interp, origin, attribute)
+    if value is UNKNOWN and origin.namespace and not node.level:
+        return library_value(f"{node.module}.{attribute}", importer)
+    _adopt_provider(importer, origin, value)
     return value
 
 
@@ -252,8 +246,7 @@ def settle(module: Module) -> None:
 
 def _adopt_provider(importer: Module, module: Module, value: Value) -> None:
     # A project may route `nnx` through one module of its own.
-    if importer.provider is None and isinstance(value, (Ext, ClassVal)) and module.provider is not None:
-        touch(importer)
+    if importer.provider is None and isinstance(value, (Ext, ClassVal)):
         importer.provider = module.provider
 
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import copy
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from nnx_lint.model import expressions, imports, modes, statements, tracing
@@ -43,6 +44,7 @@ from nnx_lint.model.values import (
     join,
     options,
 )
+from nnx_lint.syntax_walk import walk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
@@ -66,7 +68,7 @@ MAX_DEPTH_WITH_SHAPES = 4
 """The same for calls that hand over arrays of which something is known: they go through the layers of a model."""
 
 MAX_ABROAD_IN_CONSTRUCTION = 1
-"""How deep a constructor's calls into other modules are followed, besides those of the object's own methods."""
+"""How deep the calls of a Pytree's constructor into other modules are followed, besides those of its own methods."""
 
 MAX_ABROAD_WITH_FUNCTIONS = 2
 """The same for calls that hand over functions."""
@@ -145,7 +147,6 @@ class Interpreter:
             with inner.evaluating():
                 inner.modes = inner.modes._replace(mesh=modes.NO_MESH)
                 inner.block(Frame(module, module.env), module.source.tree.body)
-                imports.import_postponed(inner, module)
             imports.settle(module)
             module.complete = True
         self.used.add(module.body)
@@ -278,7 +279,10 @@ class Interpreter:
         self.modes = self.configured
         func = transformed.func
         receiver = self.receiver_of(func) if isinstance(func, FuncVal) else None
-        self.run_under(frame, transformed.applied, func, [], {}, None, receiver=receiver)
+        frame = copy.copy(frame)
+        frame.initializing = None
+        anything: dict[str, Value] = {"**": UNKNOWN}  # or parameters would have their defaults
+        self.run_under(frame, transformed.applied, func, [], anything, None, receiver=receiver)
 
     def receiver_of(self, func: FuncVal) -> Value | None:
         """What ``self`` (or ``cls``) is in a method run on its own."""
@@ -344,7 +348,7 @@ class Interpreter:
         known = self.streams.get(id(func.node))
         if known is None:
             known = self.streams[id(func.node)] = set()
-            for node in ast.walk(func.node):
+            for node in walk(func.node):
                 given = node.keywords if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else []
                 names = {item.value.id for item in given if item.arg == "rngs" and isinstance(item.value, ast.Name)}
                 callee = expressions.evaluate(self, frame, node.func) if names else None  # type: ignore[attr-defined]
@@ -408,7 +412,7 @@ class Interpreter:
         given = [receiver, *args] if receiver is not None else list(args)
         if inner.scope or constructing:
             far = False
-        elif frame.initializing is not None:
+        elif frame.initializing is not None and frame.initializing.cls.is_pytree:
             far = inner.abroad > MAX_ABROAD_IN_CONSTRUCTION
         elif any(isinstance(value, CALLABLES) for value in (*args, *keywords.values())):
             far = inner.abroad > MAX_ABROAD_WITH_FUNCTIONS  # it may apply a transform to what it is given

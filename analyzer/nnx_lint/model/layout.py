@@ -7,16 +7,20 @@ the ``src`` folder of each, because namespace packages have no mark and tests im
 Invariants: a name means at most one file for one importer; its own roots come first, and a root of other files (a
 repository can have several) counts only where it is the only one that has the name; a folder without ``__init__`` is a
 package only where nothing else bears its name; relative imports go by folders, whatever the names are. Folders are
-listed once, and nothing here reads a file.
+listed once, a question is answered once, and nothing here reads a file.
 """
 
 from __future__ import annotations
 
+import functools
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Concatenate, NamedTuple, ParamSpec, TypeVar, cast
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
+
+    P = ParamSpec("P")
+    R = TypeVar("R")
 
 INSTALLED = frozenset({"site-packages", "dist-packages"})
 """Folders in which other distributions lie beside the checked one; those are libraries."""
@@ -44,10 +48,29 @@ class Place(NamedTuple):
         return self.path if self.namespace else os.path.dirname(self.path)
 
 
+def _once(question: Callable[Concatenate[Layout, P], R]) -> Callable[Concatenate[Layout, P], R]:
+    """A method that answers a question once, and remembers what it said."""
+
+    @functools.wraps(question)
+    def asked(layout: Layout, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        key = asked, *args
+        try:
+            return cast("R", layout.answers[key])
+        except KeyError:
+            answer = layout.answers[key] = question(layout, *args, **kwargs)
+            return answer
+
+    return asked
+
+
 class Layout:
-    """The source trees of some files, and of the folders that the user named."""
+    """The source trees of some files, and of the folders that the user named.
+
+    ``answers`` are those given so far, by the question and what it is about.
+    """
 
     def __init__(self, files: Iterable[str], named: Iterable[str] = ()) -> None:
+        self.answers: dict[tuple[object, ...], object] = {}
         self._entries: dict[str, frozenset[str]] = {}
         self._chains: dict[str, tuple[str, ...]] = {}
         self._elsewhere: dict[str, Place | None] = {}
@@ -57,8 +80,16 @@ class Layout:
             name, root = self.name_of(file)
             self._roots.setdefault(root, set()).add(name.partition(".")[0])
 
+    def agrees(self, other: Layout) -> bool:
+        """Whether another layout gives all the answers that this one has given; then it has given them."""
+        return all(
+            cast("Callable[..., object]", question)(other, *args) == answer
+            for (question, *args), answer in self.answers.items()
+        )
+
     # -- names of files ------------------------------------------------------------------------------------------------
 
+    @_once
     def name_of(self, path: str) -> tuple[str, str]:
         """The dotted name of a file, and the root that it is relative to."""
         folder, filename = os.path.split(os.path.abspath(path))
@@ -92,6 +123,7 @@ class Layout:
 
     # -- files of names ------------------------------------------------------------------------------------------------
 
+    @_once
     def absolute(self, name: str, importer: str) -> Place | None:
         """The module of a dotted name; ``None`` for libraries."""
         namespace: Place | None = None
@@ -104,6 +136,7 @@ class Layout:
             self._elsewhere[name] = self._only(name)
         return self._elsewhere[name] or namespace
 
+    @_once
     def relative(self, level: int, name: str | None, importer: str) -> Place | None:
         """The module that ``from ..name import`` names, ``level`` being the number of dots."""
         folder = os.path.dirname(os.path.abspath(importer))
@@ -111,6 +144,7 @@ class Layout:
             folder = os.path.dirname(folder)
         return self.below(folder, name) if name else self.package(folder)
 
+    @_once
     def package(self, folder: str) -> Place:
         """The package that a folder is."""
         for ending, package, stub in FORMS:
@@ -118,6 +152,7 @@ class Layout:
                 return Place(os.path.join(folder, ending), True, stub)
         return Place(folder, True, namespace=True)
 
+    @_once
     def below(self, folder: str, name: str) -> Place | None:
         """The module of a dotted name that starts in a folder."""
         *parents, last = name.split(".")
@@ -158,9 +193,13 @@ class Layout:
         return named or not TOPS.isdisjoint(self._listing(folder))
 
     def _in_package(self, folder: str) -> bool:
-        """Whether a package lies above, so that a folder without ``__init__`` is one of its packages."""
+        """Whether a package lies above, so that a folder without ``__init__`` is one of its packages.
+
+        What else lies in the folders above a project, such as that of temporary files, says nothing: none is listed.
+        """
         above = os.path.dirname(folder)
-        return above != folder and (self._is_package(above) or self._in_package(above))
+        marks = (os.path.join(above, ending) for ending, package, _ in FORMS if package)
+        return above != folder and (any(map(os.path.isfile, marks)) or self._in_package(above))
 
     def _visible(self, root: str, name: str) -> Place | None:
         if os.path.basename(root) in INSTALLED and name.partition(".")[0] not in self._roots.get(root, ()):

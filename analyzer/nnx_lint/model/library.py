@@ -14,7 +14,7 @@ from nnx_lint.model.expressions import element_of, text_of
 from nnx_lint.model.heap import touch
 from nnx_lint.model.imports import LIBRARIES
 from nnx_lint.model.leaves import forget_variables
-from nnx_lint.model.members import fill_container
+from nnx_lint.model.members import inherit
 from nnx_lint.model.strings import formatted
 from nnx_lint.model.values import (
     NONE,
@@ -101,8 +101,9 @@ def certainly_stateful(obj: Obj, args: Arguments) -> bool:
         return False
     if obj.args is None or "**" in args.keywords or not args.keywords.keys().isdisjoint(library.spec.pure_with):
         return False
+    made_with = {name: forms.resolved(obj, value) for name, value in obj.args.items()}
     for name, value in library.spec.stateful_when:
-        given = args.keywords.get(name, obj.args.get(name))
+        given = args.keywords.get(name, made_with.get(name))
         if isinstance(given, Const) and given.value == value:
             return True
     for name, value in library.spec.pure_when:
@@ -113,13 +114,13 @@ def certainly_stateful(obj: Obj, args: Arguments) -> bool:
                 given = attr.value
             elif obj.training is not True:
                 return False
-        given = obj.args.get(name) if given is None else given
+        given = made_with.get(name) if given is None else given
         if given is None:
             continue
         if not isinstance(given, Const) or given.value == value:
             return False
     return all(
-        isinstance(given := obj.args.get(name), Const) and given.value not in without
+        isinstance(given := made_with.get(name), Const) and given.value not in without
         for name, without in library.spec.stateful_with
     )
 
@@ -148,23 +149,36 @@ def call_library_object(
             attributes.mutate(interp, frame, given, _keyword_text(node, "rngs"), "calling it", "draw", node, "RngCount")
     elif effect is not None and certainly_stateful(obj, args):
         attributes.mutate(interp, frame, obj, name, "calling it", "call", node, STATE_OF.get(library.name, "state"))
-    if library.canonical == "nnx.Sequential":
-        layers = attributes.attribute_of(obj, "layers")
-        if layers is not None and isinstance(layers.value, Obj):
-            from nnx_lint.model.calls import invoke
-            from nnx_lint.model.expressions import library_elements
-
-            held = library_elements(layers.value)
-            for item in held.items if held is not None else ():
-                invoke(interp, frame, item, args, node, name)
     if obj.cls.is_variable:
         return UNKNOWN
-    form = forms.result(obj, args.get(0)) if not args.starred else None
+    last = _call_in_turn(interp, frame, obj, args, node, name) if library.canonical == "nnx.Sequential" else UNKNOWN
+    plain = not args.starred and args.keywords.keys().isdisjoint({"return_carry", "**"})
+    form = forms.result(obj, args.get(0)) if plain else None
     if form is None and (library.spec is None or library.name not in ARRAY_LAYERS):
-        return UNKNOWN
+        return last
     result = Array(frame.level, form)
     result.maker = (name, frame.module, node)
     return result
+
+
+def _call_in_turn(interp: Interpreter, frame: Frame, obj: Obj, args: Arguments, node: ast.AST, name: str) -> Value:
+    """Call the layers of a ``Sequential``, each with what the one before it returned."""
+    from nnx_lint.model.calls import Arguments, invoke
+    from nnx_lint.model.expressions import library_elements
+
+    layers = attributes.attribute_of(obj, "layers")
+    held = library_elements(layers.value) if layers is not None and isinstance(layers.value, Obj) else None
+    result: Value = UNKNOWN
+    for item in held.items if held is not None else ():
+        result = invoke(interp, frame, item, args, node, name)
+        if isinstance(result, DictVal):
+            args = Arguments(args.node, [], {"**": UNKNOWN}, [])
+        else:
+            given: list[Value | None] = [result]
+            if isinstance(result, Seq) and result.type == "tuple" and result.exact:
+                given = [*result.items]
+            args = Arguments(args.node, given, {}, [])
+    return result if held is not None and held.exact else UNKNOWN
 
 
 def _keyword_text(node: ast.AST, name: str) -> str:
@@ -209,6 +223,8 @@ def call_library_method(
         if method.name == "format":
             return formatted(receiver.value)
         return STRING if method.name in {"join", "lower", "upper", "strip"} else UNKNOWN
+    if isinstance(receiver, StateVal) and method.name == "flat_state":
+        return _flat_state(interp, frame, args, node, name)
     if not isinstance(receiver, Obj):
         return UNKNOWN
     if method.name == "__call__":
@@ -218,7 +234,7 @@ def call_library_method(
     if method.name == "__setattr__":
         return python.set_by_name(interp, frame, receiver, name.rpartition(".")[0] or name, args, node)
     if method.name == "__init__":
-        fill_container(frame, receiver, args)
+        inherit(frame, receiver, args)
         return NONE
     text = name.rpartition(".")[0] or name
     if receiver.cls.is_variable:

@@ -106,23 +106,28 @@ CONSTRUCTORS: dict[str, Callable[[Frame, Obj, Arguments], None]] = {
 }
 
 
-def fill_container(frame: Frame, obj: Obj, args: Arguments) -> None:
-    """Give an instance of a project class below a container of the library the elements it is made with."""
+def inherit(frame: Frame, obj: Obj, args: Arguments) -> None:
+    """Give an instance of a project class what the constructor of the library class above it makes of its arguments."""
     library = obj.cls.library
-    if library is not None and library.canonical in CONTAINERS:
-        touch(obj)
-        CONSTRUCTORS[library.canonical](frame, obj, args)
-
-
-CONTAINERS = frozenset({"nnx.List", "nnx.Dict", "nnx.Sequential"})
+    if library is None or library.spec is None:
+        return
+    touch(obj)
+    build = CONSTRUCTORS.get(library.canonical)
+    if build is not None:
+        build(frame, obj, args)
+    named = zip(library.spec.init, args.positional, strict=False)
+    given = {name: value for name, value in named if value is not None}
+    _fill(obj, library, None if args.starred else {**given, **args.keywords})
 
 
 def library_instance(obj: Obj, args: dict[str, Value] | None) -> None:
     """Give an instance of a library class what it holds for these constructor arguments."""
-    cls = obj.cls
-    if not isinstance(cls, LibClass) or cls.spec is None:
-        return
-    for member in cls.spec.members or ():
+    if isinstance(obj.cls, LibClass):
+        _fill(obj, obj.cls, args)
+
+
+def _fill(obj: Obj, cls: LibClass, args: dict[str, Value] | None) -> None:
+    for member in cls.spec.members or () if cls.spec is not None else ():
         if is_present(member, args):
             _add(obj, member)
 

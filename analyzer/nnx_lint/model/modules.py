@@ -14,8 +14,10 @@ import os
 from typing import TYPE_CHECKING
 
 from nnx_lint.model import heap
+from nnx_lint.model.deferred import settled
 from nnx_lint.model.layout import Layout, Place
 from nnx_lint.source import SourceError, SourceFile
+from nnx_lint.syntax_walk import walk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
@@ -26,6 +28,10 @@ if TYPE_CHECKING:
     from nnx_lint.model.values import (
         Value,
     )
+
+
+DECLARED = "<declared>/"
+"""What the paths begin with of modules of libraries that somebody has declared: there are no such files."""
 
 
 class Env:
@@ -48,13 +54,22 @@ class Env:
     def saved(self) -> Callable[[], None]:
         return heap.restorer(self, names=dict(self.names))
 
+    def get(self, name: str) -> Value | None:
+        """The value of a name in this scope alone."""
+        value = self.names.get(name)
+        return settled(value) if value is not None else None
+
+    def values(self) -> Iterator[Value]:
+        """The values of all names in this scope."""
+        return map(settled, self.names.values())
+
     def lookup(self, name: str) -> tuple[Env, Value] | None:
         """The value of a name and the scope that holds it."""
         env: Env | None = self
         first = True
         while env is not None:
             if (first or env.kind != "class") and name in env.names:
-                return env, env.names[name]
+                return env, settled(env.names[name])
             first = False
             env = env.parent
         return None
@@ -65,8 +80,7 @@ class Module:
 
     ``package`` says that it has modules of its own, ``namespace`` that it is but a folder of them, ``stub`` that the
     file only says what the module has, not what it does. ``awaited`` are names that others import from it while it is
-    still being executed: the name, and the scope and the name that it is bound to there; ``postponed`` are its own
-    imports that are for type checkers only. ``body`` is the evaluation of
+    still being executed: the name, and the scope and the name that it is bound to there. ``body`` is the evaluation of
     its statements, once somebody asked for it; it is ``complete`` when that has ended.
     """
 
@@ -79,7 +93,6 @@ class Module:
         self.stub = False
         self.namespace = False
         self.awaited: list[tuple[str, Env, str]] = []
-        self.postponed: list[ast.Import | ast.ImportFrom] = []
         self.body: Interpreter | None = None
         self.complete = False
         self.born: object = None
@@ -89,6 +102,11 @@ class Module:
     def saved(self) -> Callable[[], None]:
         return heap.restorer(self, provider=self.provider, mocks=self.mocks)
 
+    @property
+    def has_file(self) -> bool:
+        """Whether there is a file with the module's text."""
+        return not self.namespace and not self.source.path.startswith(DECLARED)
+
 
 class Project:
     """All modules that an analysis can see.
@@ -97,17 +115,22 @@ class Project:
     new evaluation; ``running`` are the evaluations that go on, outermost first, ``modelling`` the classes whose models
     are being made, ``bases`` the files to check by the last names of the bases of their classes, ``evaluations`` all
     that modules hold on to. ``pause`` is called between functions, by a raise of which an analysis is given up.
+    ``read`` gives a file that is not one of those to check.
     """
 
-    def __init__(self, sources: Mapping[str, SourceFile], roots: Iterable[str] = ()) -> None:
+    def __init__(
+        self, sources: Mapping[str, SourceFile], roots: Iterable[str] = (), declared: Mapping[str, str] | None = None
+    ) -> None:
         self.listen: Callable[[], Callable[[Event], None]] = lambda: _ignore
         self.running: list[Interpreter] = []
         self.modelling: set[ast.ClassDef] = set()
         self.functions: dict[object, Interpreter] = {}
         self.evaluations: list[Interpreter] = []
         self.pause: Callable[[], None] = _go_on
+        self.read: Callable[[str], SourceFile] = SourceFile.read
         self.knotted = False
         self.bases: Mapping[str, Sequence[str]] = {}
+        self.declared = declared or {}
         self.layout = Layout(sources, roots)
         self._sources = sources
         self._shown: dict[str, str] = {}
@@ -127,8 +150,13 @@ class Project:
         return self._load(Place(path, name.startswith("__init__."), name.endswith(".pyi")), "")
 
     def find(self, name: str, importer: Module) -> Module | None:
-        """The project's module of this dotted name, as ``importer`` sees it; ``None`` for libraries."""
-        return self._load(self.layout.absolute(name, importer.source.path), name)
+        """The project's module of this dotted name, as ``importer`` sees it, or the stub of a library that is declared;
+        ``None`` for other libraries.
+        """
+        place = self.layout.absolute(name, importer.source.path) if importer.has_file else None
+        if name in self.declared and (place is None or place.namespace):
+            place = Place(f"{DECLARED}{name}", any(each.startswith(f"{name}.") for each in self.declared), stub=True)
+        return self._load(place, name)
 
     def relative(self, level: int, name: str | None, importer: Module) -> Module | None:
         """The module that ``from ..name import`` names in ``importer``."""
@@ -138,6 +166,8 @@ class Project:
         """The module of this name in a package."""
         if not package.package:
             return None
+        if not (package.has_file or package.namespace):
+            return self.find(f"{package.name}.{name}", package)
         folder = package.source.path if package.namespace else os.path.dirname(os.path.abspath(package.source.path))
         return self._load(self.layout.below(folder, name), f"{package.name}.{name}")
 
@@ -202,9 +232,13 @@ class Project:
             module = Module(self, name, SourceFile.from_text("", place.path), True)
             module.namespace = True
             return module
+        if place.path.startswith(DECLARED):
+            module = Module(self, name, SourceFile.from_text(self.declared[name], place.path), place.package)
+            module.stub = True
+            return module
         shown = self.shown(place.path)
         try:
-            source = self._sources[shown] if shown in self._sources else SourceFile.read(place.path)
+            source = self._sources[shown] if shown in self._sources else self.read(place.path)
         except (SourceError, OSError):
             return None
         module = Module(self, self.layout.name_of(place.path)[0], source, place.package)
@@ -214,7 +248,7 @@ class Project:
 
 def _classes(module: Module | None) -> Iterator[ast.ClassDef]:
     if module is not None:
-        yield from (node for node in ast.walk(module.source.tree) if isinstance(node, ast.ClassDef))
+        yield from (node for node in walk(module.source.tree) if isinstance(node, ast.ClassDef))
 
 
 def _last_name(base: ast.expr) -> str | None:

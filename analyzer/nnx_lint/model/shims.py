@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from nnx_lint.model.imports import NNX_NAMES, canonical, library_value
 from nnx_lint.model.values import Const, Ext, Unknown, Value
+from nnx_lint.syntax_walk import walk
 from nnx_rules import api
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def _imported(body: Iterable[ast.stmt]) -> Iterator[str]:
 
 def _attributes(frame: Frame, body: Iterable[ast.stmt]) -> Iterator[str]:
     for item in body:
-        for part in ast.walk(item):
+        for part in walk(item):
             if isinstance(part, ast.Attribute) and isinstance(part.value, ast.Name):
                 found = frame.env.lookup(part.value.id)
                 if found is not None and isinstance(found[1], Ext) and found[1].name == "nnx":
@@ -88,9 +89,7 @@ def both_arms(frame: Frame, checked: Callable[[], object], run: Callable[[], obj
     run()
     real = frame.env.names
     frame.env.names = dict(before)
-    frame.for_checkers = True
     checked()
-    frame.for_checkers = False
     names = frame.env.names
     for name, value in real.items():
         said = names.get(name)

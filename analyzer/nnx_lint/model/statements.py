@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from nnx_lint.model import attributes, blanks, definitions, events, expressions, imports, narrowing, shims
 from nnx_lint.model.callables import ContextVal, FuncVal
+from nnx_lint.model.deferred import settled
 from nnx_lint.model.expressions import evaluate
 from nnx_lint.model.frames import ROUND
 from nnx_lint.model.heap import touch
@@ -27,6 +28,7 @@ from nnx_lint.model.values import (
     present,
 )
 from nnx_lint.syntax import Blank
+from nnx_lint.syntax_walk import children, walk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -110,9 +112,9 @@ def _assign(interp: Interpreter, frame: Frame, node: ast.Assign) -> bool:
 
 
 def _ann_assign(interp: Interpreter, frame: Frame, node: ast.AnnAssign) -> bool:
-    if node.value is None:
+    if node.value is None and not (frame.module.stub and frame.env.kind == "module"):
         return False
-    value = evaluate(interp, frame, node.value)
+    value = evaluate(interp, frame, node.value) if node.value is not None else UNKNOWN
     if isinstance(value, Unknown):
         value = expressions.annotation_value(interp, frame, node.annotation)
     assign(interp, frame, node.target, value, node.value, node)
@@ -186,8 +188,13 @@ def _if(interp: Interpreter, frame: Frame, node: ast.If) -> bool:
             lambda: _arm(interp, frame, node.test, True, node.body),
             lambda: _arm(interp, frame, node.test, False, node.orelse),
         ],
-        (1, 1),
+        (_doubt_beside(node.orelse), _doubt_beside(node.body)),
     )
+
+
+def _doubt_beside(*blocks: Sequence[ast.stmt]) -> int | None:
+    """How doubtful an arm is beside others: not at all if they end in errors, as it runs or nothing after it does."""
+    return None if all(block and isinstance(block[-1], ast.Raise) for block in blocks) else 1
 
 
 def _arm(interp: Interpreter, frame: Frame, test: ast.expr, positive: bool, body: list[ast.stmt]) -> bool:
@@ -203,11 +210,15 @@ def _tested(interp: Interpreter, frame: Frame, test: ast.expr) -> Value:
 
 
 def branch(
-    interp: Interpreter, frame: Frame, node: ast.AST, arms: list[Callable[[], bool | None]], doubts: Sequence[int]
+    interp: Interpreter,
+    frame: Frame,
+    node: ast.AST,
+    arms: Sequence[Callable[[], bool | None]],
+    doubts: Sequence[int | None],
 ) -> bool:
     """Run alternatives on copies of the scope and join the scopes of those that go on.
 
-    ``doubts`` says for each arm whether it is doubtful (1) that it runs at all.
+    ``doubts`` says for each arm whether it is doubtful (1) that it runs at all, or an alternative to nothing (None).
     """
     before = frame.env.names
     outer = frame.branches
@@ -215,8 +226,9 @@ def branch(
     survivors: list[dict[str, Value]] = []
     for position, arm in enumerate(arms):
         frame.env.names = dict(before)
-        frame.branches = (*outer, (id(node), position))
-        frame.doubts = doubtful + doubts[position]
+        doubt = doubts[position]
+        frame.branches = outer if doubt is None else (*outer, (id(node), position))
+        frame.doubts = doubtful + (doubt or 0)
         ended = arm()
         if not ended:
             survivors.append(frame.env.names)
@@ -236,7 +248,7 @@ def _merge(scopes: list[dict[str, Value]]) -> dict[str, Value]:
     merged: dict[str, Value] = {}
     for name in dict.fromkeys(name for scope in scopes for name in scope):
         values = [scope[name] for scope in scopes if name in scope]
-        merged[name] = values[0] if all(value is values[0] for value in values) else join(*values)
+        merged[name] = values[0] if all(value is values[0] for value in values) else join(*map(settled, values))
     return merged
 
 
@@ -302,7 +314,7 @@ def contains_return(body: Iterable[ast.stmt]) -> bool:
         if isinstance(node, ast.Return):
             return True
         if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
-            todo.extend(ast.iter_child_nodes(node))
+            todo.extend(children(node))
     return False
 
 
@@ -319,7 +331,7 @@ def assigned_names(body: Iterable[ast.stmt]) -> set[str]:
             continue
         elif isinstance(node, ast.Lambda):
             continue
-        todo.extend(ast.iter_child_nodes(node))
+        todo.extend(children(node))
     return found
 
 
@@ -409,7 +421,7 @@ def _alters_library(interp: Interpreter, frame: Frame, node: ast.expr) -> bool:
         return False
     callee = evaluate(interp, frame, node.func)
     if isinstance(callee, FuncVal):
-        functions = (part.func for part in ast.walk(callee.node) if isinstance(part, ast.Call))
+        functions = (part.func for part in walk(callee.node) if isinstance(part, ast.Call))
         return any(
             function.attr == "enter_context"
             if isinstance(function, ast.Attribute)
@@ -428,10 +440,10 @@ def _try(interp: Interpreter, frame: Frame, node: ast.Try | ast.TryStar) -> bool
 
         return run
 
-    arms: list[Callable[[], bool | None]] = [lambda: interp.block(frame, node.body) or interp.block(frame, node.orelse)]
+    arms: list[Callable[[], bool]] = [lambda: interp.block(frame, node.body) or interp.block(frame, node.orelse)]
     handlers = [item for item in node.handlers if not shims.stands_in(frame, node, item)]
     arms.extend(handler(item) for item in handlers)
-    ended = branch(interp, frame, node, arms, (0, *(1 for _ in handlers)))
+    ended = branch(interp, frame, node, arms, (0, *(1 for _ in handlers))) if handlers else arms[0]()
     return interp.block(frame, node.finalbody) or ended
 
 
@@ -451,9 +463,12 @@ def _match(interp: Interpreter, frame: Frame, node: ast.Match) -> bool:
         return run
 
     arms: list[Callable[[], bool | None]] = [case(item) for item in node.cases]
+    bodies = [item.body for item in node.cases]
     if not any(_takes_all(item) for item in node.cases):
         arms.append(lambda: False)
-    return branch(interp, frame, node, arms, (1,) * len(arms))
+        bodies.append([])
+    doubts = [_doubt_beside(*bodies[:arm], *bodies[arm + 1 :]) for arm in range(len(arms))]
+    return branch(interp, frame, node, arms, doubts)
 
 
 def _takes_all(case: ast.match_case) -> bool:

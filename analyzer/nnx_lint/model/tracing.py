@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from nnx_lint.model.callables import BoundMethod, FuncVal, PartialVal, Transformed
 from nnx_lint.model.classes import UserClass
-from nnx_lint.model.crossing import kept_positions, refresh
+from nnx_lint.model.crossing import kept_keywords, kept_positions, refresh, statics_known
 from nnx_lint.model.events import Ran
 from nnx_lint.model.frames import Frame, TraceScope
 from nnx_lint.model.modules import Env
@@ -76,15 +76,20 @@ def run_under(
         return interp.call_function(frame, func, [*bound, *args], {**named, **keywords}, node, receiver=first)
     level = frame.level + 1
     shift = 0 if receiver is None else 1
-    kept = kept_positions(applied, func, len(args) + shift)
+    filled = len(bound) + (instance is not None)
+    kept = kept_positions(applied, func, len(args) + shift, filled)
+    named_kept = kept_keywords(applied, func, keywords, filled)
     mapped = not applied.row.keeps_shapes
+    number = Array(level) if statics_known(applied) else UNKNOWN
     if receiver is not None and 0 not in kept:
         receiver = refresh(receiver, level)
     fresh = [
-        value if value is None or position + shift in kept else _traced(value, level, mapped)
+        value if value is None or position + shift in kept else _traced(value, level, mapped, number)
         for position, value in enumerate(args)
     ]
-    fresh_named = {name: _traced(value, level, mapped) for name, value in keywords.items()}
+    fresh_named = {
+        name: value if name in named_kept else _traced(value, level, mapped, number) for name, value in keywords.items()
+    }
     scope = TraceScope(applied, level, tuple(held))
     first = instance if instance is not None else receiver
     result = interp.call_function(
@@ -95,10 +100,10 @@ def run_under(
     return result
 
 
-def _traced(value: Value, level: int, mapped: bool) -> Value:
-    """An argument as the function under a transform sees it: of the inner level, and an array where it was a number."""
+def _traced(value: Value, level: int, mapped: bool, number: Value) -> Value:
+    """An argument as the function under a transform sees it: of the inner level, and ``number`` where it was one."""
     if isinstance(value, Const) and isinstance(value.value, (bool, int, float, complex)):
-        return Array(level)
+        return number
     return refresh(value, level, mapped=mapped)
 
 

@@ -60,6 +60,7 @@ MODULES: tuple[str, ...] = (
     "containers.naming",
     "autodiff.gradients",
     "autodiff.tracing",
+    "autodiff.values",
     "training.optimizers",
     "training.metrics",
     "variables.operators",

@@ -8,7 +8,8 @@ only through scopes that the interpreter has already filled; what cannot be reso
 from __future__ import annotations
 
 import ast
-import weakref
+import bisect
+from collections import Counter
 from typing import TYPE_CHECKING, TypeVar
 
 from nnx_lint.model.attributes import attribute_of
@@ -16,6 +17,7 @@ from nnx_lint.model.callables import PartialVal
 from nnx_lint.model.calls import Arguments
 from nnx_lint.model.imports import library_value
 from nnx_lint.model.values import ClassVal, Ext, Obj
+from nnx_lint.syntax_walk import children, remembered, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,26 +28,48 @@ if TYPE_CHECKING:
     from nnx_lint.model.values import Value
 
 N = TypeVar("N", bound=ast.AST)
+R = TypeVar("R")
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 STATEMENT_LOOPS = (ast.For, ast.AsyncFor, ast.While)
 LOOPS = (*STATEMENT_LOOPS, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
-_PARENTS: weakref.WeakKeyDictionary[ast.Module, dict[ast.AST, ast.AST]] = weakref.WeakKeyDictionary()
+
+@remembered
+def _parents(statement: ast.stmt) -> dict[ast.AST, ast.AST]:
+    """The nodes around all nodes in a statement, but for those right below it."""
+    return {child: parent for parent in walk(statement)[1:] for child in children(parent)}
+
+
+@remembered
+def _starts(tree: ast.Module) -> list[int]:
+    """The lines in which the statements of a module begin."""
+    decorated = ((statement, getattr(statement, "decorator_list", ())) for statement in tree.body)
+    return [min([statement.lineno, *(each.lineno for each in decorators)]) for statement, decorators in decorated]
+
+
+def _possibly_around(tree: ast.Module, node: ast.AST) -> Iterator[ast.stmt]:
+    """The statements of a module that a node may stand in, by its line."""
+    line = next((place for part in walk(node) if (place := getattr(part, "lineno", None)) is not None), 0)
+    starts = _starts(tree)
+    for number in range(bisect.bisect_right(starts, line) - 1, -1, -1):
+        yield tree.body[number]
+        if starts[number] < line:
+            return
 
 
 def ancestors(module: Module, node: ast.AST) -> Iterator[ast.AST]:
     """The nodes around a node of a module, innermost first."""
     tree = module.source.tree
-    parents = _PARENTS.get(tree)
-    if parents is None:
-        inner = (parent for parent in ast.walk(tree) if parent is not tree)  # or the tree would keep itself alive
-        parents = {child: parent for parent in inner for child in ast.iter_child_nodes(parent)}
-        _PARENTS[tree] = parents
-    current = parents.get(node)
-    while current is not None:
-        yield current
-        current = parents.get(current)
+    for statement in _possibly_around(tree, node):
+        parents = _parents(statement)
+        if node in parents or any(child is node for child in children(statement)):
+            current = parents.get(node)
+            while current is not None:
+                yield current
+                current = parents.get(current)
+            yield statement
+            break
     if node is not tree:
         yield tree
 
@@ -151,15 +175,27 @@ def keyword_node(call: ast.AST, name: str) -> ast.expr | None:
 
 def own_nodes(scope: ast.AST) -> list[ast.AST]:
     """The nodes of a function or module that belong to no function or class inside of it."""
-    nodes = list(ast.iter_child_nodes(scope))
+    nodes = children(scope)
     for node in nodes:
         if not isinstance(node, (*FUNCTIONS, ast.ClassDef)):
-            nodes.extend(ast.iter_child_nodes(node))
+            nodes.extend(children(node))
     return nodes
 
 
-def stores(scope: ast.AST, name: str) -> int:
-    """How often a name is bound in a function, its parameters included."""
-    bound = [node.id for node in ast.walk(scope) if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)]
-    bound += [node.arg for node in ast.walk(scope) if isinstance(node, ast.arg)]
-    return bound.count(name)
+@remembered
+def assigned_in(scope: ast.AST) -> Counter[str]:
+    """How often each name is assigned or deleted in a function."""
+    names = (node for node in walk(scope) if isinstance(node, ast.Name))
+    return Counter(node.id for node in names if not isinstance(node.ctx, ast.Load))
+
+
+@remembered
+def parameters_in(scope: ast.AST) -> Counter[str]:
+    """How often each name is a parameter of a function, or of one inside of it."""
+    return Counter(node.arg for node in walk(scope) if isinstance(node, ast.arg))
+
+
+@remembered
+def calls_in(scope: ast.AST) -> list[ast.Call]:
+    """The calls in a function or module, those of functions and classes inside of it included."""
+    return [node for node in walk(scope) if isinstance(node, ast.Call)]

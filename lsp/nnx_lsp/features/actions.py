@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from lsprotocol import types
+from pygls.exceptions import JsonRpcInvalidParams
 
 from nnx_lint.diagnostics import Span
 from nnx_lint.ide import actions
@@ -27,6 +28,10 @@ KINDS = {
 }
 
 
+NOTHING: dict[str, Any] = {"uri": None, "kind": None, "code": None, "start": None, "end": None}
+"""What an action carries until it is chosen."""
+
+
 def register(server: Server) -> None:
     """Register the handlers."""
     options = types.CodeActionOptions(code_action_kinds=[types.CodeActionKind.QuickFix, FIX_ALL], resolve_provider=True)
@@ -37,7 +42,9 @@ def register(server: Server) -> None:
 
     @server.feature(types.CODE_ACTION_RESOLVE)
     async def resolve(action: types.CodeAction) -> types.CodeAction:
-        data = dict(table(action.data))
+        data = {**NOTHING, **table(action.data)}
+        if not isinstance(data["uri"], str):
+            raise JsonRpcInvalidParams("this action is none that the server has made")
 
         def edit() -> types.WorkspaceEdit | None:
             return _Answer(server, data["uri"]).edit(data)
@@ -65,7 +72,7 @@ class _Answer:
             found += [self._action(action) for action in actions.about(findings, span, self._allowed(document))]
         if _wanted(params, FIX_ALL) and any(actions.is_fixable(each, self._allowed(document)) for each in findings):
             title = "Fix all that nnx-lint can fix"
-            data = {"uri": self.uri, "kind": FIX_ALL}
+            data = {**NOTHING, "uri": self.uri, "kind": FIX_ALL}
             found.append(self._lazily(types.CodeAction(title, FIX_ALL, data=data)))
         return [action for action in found if self.server.client.action_literals or isinstance(action, types.Command)]
 

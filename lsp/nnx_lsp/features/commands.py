@@ -34,10 +34,10 @@ def register(server: Server) -> None:
     """Register the handlers."""
 
     @server.command(EXPLAIN)
-    def explain(word: str) -> dict[str, str] | None:
-        rule = REGISTRY.get(word)
+    def explain(word: Any = None) -> dict[str, str] | None:
+        rule = REGISTRY.get(str(word))
         if rule is None:
-            hint = nearest(word, (name for each in REGISTRY for name in (each.code, each.name)))
+            hint = nearest(str(word), (name for each in REGISTRY for name in (each.code, each.name)))
             server.say_once(f"nnx: there is no rule {word}" + (f"; did you mean {hint}?" if hint else ""))
             return None
         uri = page_uri(rule)
@@ -54,7 +54,7 @@ def register(server: Server) -> None:
         return [{"code": rule.code, "name": rule.name, "summary": rule.summary} for rule in REGISTRY]
 
     @server.command(GRAPH)
-    async def graph(place: Any) -> Table:
+    async def graph(place: Any = None) -> Table:
         asked = table(place)
         return await server.ask(lambda: _graph(server, asked))
 

@@ -41,8 +41,8 @@ def register(server: Server) -> None:
             if document is not None:
                 analysis = session.analysis(document.path)
                 offset = document.offset(uri, place)
-                notes = analysis.last_notes(document.path)
-                items = completion.complete(document.source, notes, offset, analysis.runs(document.path))
+                variables = analysis.variables(document.path)
+                items = completion.complete(document.source, variables, offset, analysis.runs(document.path))
             elif (document := session.configuration(uri)) is not None:
                 items = configuration.complete(document.path, document.source.text, document.offset(uri, place))
             else:

@@ -13,7 +13,7 @@ import subprocess
 import threading
 import time
 import uuid
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
@@ -164,7 +164,9 @@ class Scans:
         if not self._server.client.progress:
             return None
         token = str(uuid.uuid4())
-        await self._server.work_done_progress.create_async(token)  # pyright: ignore[reportUnknownMemberType]
+        # The answer comes even if the scan has been ended by then.
+        progress: Any = self._server.work_done_progress
+        await asyncio.shield(progress.create_async(token))
         self._tokens[token] = folder
         begin = types.WorkDoneProgressBegin(title="nnx-lint", message="checking the workspace", cancellable=True)
         self._server.work_done_progress.begin(token, begin)

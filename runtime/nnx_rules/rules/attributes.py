@@ -83,9 +83,9 @@ OPTIONAL_DATA_UNMARKED = Rule(
 DATA_IN_OPAQUE_CONTAINER = Rule(
     code="NNX107",
     name="data-in-opaque-container",
-    summary="Data is kept in a set, deque, generator or dict view, which JAX does not look into.",
+    summary="Data is kept in a set, deque, generator, dict view or partial, which JAX does not look into.",
     message="`{cls}.{path}` holds data in {value}, which JAX does not look into: it is no parameter and never trained",
-    help="use `nnx.List(...)`",
+    help="{mend}",
     fix=Fixable.SAFE,
 )
 DATA_IN_PLAIN_OBJECT = Rule(

@@ -44,9 +44,9 @@ GRADIENT_AS_MODULE = Rule(
 TRACED_FLAG = Rule(
     code="NNX465",
     name="traced-condition",
-    summary="A traced function decides by a Python condition on an argument, which is a tracer there.",
-    message="`{name}` is an argument of a function under `{transform}`, so its value is not known to this condition",
-    help="make it static: `{mend}`",
+    summary="A traced function decides by a Python condition on a value that is not known while JAX traces.",
+    message="`{name}` is {what}, so its value is not known to this condition",
+    help="{mend}",
     fix=Fixable.SAFE,
 )
 DONATED_THEN_USED = Rule(
@@ -70,6 +70,13 @@ TRACED_SIZE = Rule(
     summary="An array of a traced object is used where Python needs an int.",
     message="`{name}` is traced under `{transform}`, and `{function}` needs a Python int",
     help="keep sizes as plain ints: a static attribute, or `nnx.static(...)`",
+)
+TRACED_VALUE = Rule(
+    code="NNX470",
+    name="traced-value",
+    summary="A number is taken out of an array whose value is not known while JAX traces.",
+    message="`{name}` is traced under `{transform}`, and `{function}` needs its value",
+    help="compute with `jax.numpy`, and take numbers out of what the compiled function returns",
 )
 
 RULES = tuple(value for value in list(globals().values()) if isinstance(value, Rule))

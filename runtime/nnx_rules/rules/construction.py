@@ -12,7 +12,7 @@ MISSING_SUPER_INIT = Rule(
 LINEN_IDIOM = Rule(
     code="NNX831",
     name="linen-idiom",
-    summary="Something that works on Linen modules only is done with an NNX module.",
+    summary="Something that works on modules of Linen or PyTorch only is done with an NNX module.",
     message="{problem}",
     help="{mend}",
 )
@@ -156,9 +156,17 @@ DICT_KEYS = Rule(
 SEQUENTIAL = Rule(
     code="NNX855",
     name="sequential-misuse",
-    summary="`nnx.Sequential` has an element that cannot be called, or hands a keyword to a layer that lacks it.",
-    message="{problem}",
+    summary="`nnx.Sequential` has an element that cannot be called.",
+    message="`nnx.Sequential` calls its elements, and {value} cannot be called",
     help="{mend}",
+)
+SEQUENTIAL_KEYWORD = Rule(
+    code="NNX856",
+    name="sequential-keyword",
+    summary="A keyword goes through an `nnx.Sequential` to a layer that lacks it.",
+    message="`nnx.Sequential` hands `{keyword}` to its first element only, and {value} has no such argument",
+    help="set modes with `train()` and `eval()`, not by arguments",
+    versions=Versions(nnxkit=False),
 )
 
 # -- the rest

@@ -125,10 +125,10 @@ MERGE_GRAPHDEFS = Rule(
     code="NNX345",
     name="merge-different-graphdefs",
     summary="The GraphStates given to `nnx.merge` come from different graphs.",
-    message="the GraphStates given have different graphdefs",
+    message="a GraphState is merged with {given}",
     help="pass the parts of one `nnx.unpack`",
     exception=StateMismatchError,
-    in_flax="GraphDef must be the same",
+    in_flax="GraphDef must be the same; Expected GraphState object",
 )
 MERGE_LEAF_COUNT = Rule(
     code="NNX346",

@@ -97,7 +97,7 @@ LAYER_WITHOUT_RNGS = Rule(
     message="`{cls}` draws random numbers when it is called, and has no stream",
     help="pass `rngs=` to the constructor or to the call, or make it deterministic: `model.eval()`",
     exception=LayerArgumentError,
-    in_flax="`deterministic` is False, but no `rngs` argument was provided",
+    in_flax="`deterministic` is False, but no `rngs` argument was provided to {cls}; dropout_rng is required",
 )
 
 LAYER_ARGUMENTS = Rule(

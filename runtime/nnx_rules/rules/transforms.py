@@ -20,7 +20,10 @@ INCONSISTENT_ALIASING = Rule(
     help="give both the same prefix, or pass a copy: `nnx.clone(...)`",
     versions=Versions(flax_since=(0, 10)),
     exception=GraphError,
-    in_flax="Inconsistent aliasing detected. The following nodes have different prefixes; Duplicate ...",
+    in_flax=(
+        "Inconsistent aliasing detected. The following nodes have different prefixes: {value} {path}: {prefix}, "
+        "{other_path}: {other_prefix}; Duplicate {value}"
+    ),
 )
 PREFIX_MISMATCH = Rule(
     code="NNX404",
@@ -37,6 +40,7 @@ PREFIX_MODE = Rule(
     message="`{option}` of `{transform}` holds {given}, which {mode} does not take",
     help="{mend}",
     exception=TransformArgumentError,
+    in_flax="Graph nodes are not allowed as prefixes; `{option}` cannot contain `{kind}` objects",
 )
 UNHASHABLE_STATIC_ARGUMENT = Rule(
     code="NNX407",
@@ -137,6 +141,7 @@ ELEMENT_VALUES_WITHOUT_AXIS = Rule(
     message="under `{transform}` each element has its own value of `{path}`, which has no axis for them: {why}",
     help="{mend}\nor make one value of all: `jax.lax.pmean(value, axis_name)`",
     exception=TransformArgumentError,
+    in_flax="at vmap: '{name}' got axis spec None but output was batched on axis 0",
 )
 AXIS_NAME = Rule(
     code="NNX423",

@@ -43,6 +43,7 @@ from nnxkit._graph._modes import set_graph_updates as set_graph_updates
 from nnxkit._graph._mutation import pop as pop
 from nnxkit._graph._mutation import set_metadata as set_metadata
 from nnxkit._graph._mutation import update as update
+from nnxkit._graph._refmap import IndexMap as IndexMap
 from nnxkit._graph._refmap import RefMap as RefMap
 from nnxkit._graph._traverse import as_pure as as_pure
 from nnxkit._graph._traverse import find_duplicates as find_duplicates

@@ -22,7 +22,7 @@ import functools
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from nnx_rules.rules import graphs as rules
 from nnxkit._graph._functional import build, flatten, split_flat
@@ -144,22 +144,34 @@ def current_update_context(tag: str) -> UpdateContext:
     return stack[-1]
 
 
-class SplitContext:
-    """Splits that share one numbering of objects; made by `split_context`."""
+class _NumberingContext:
+    """A context that has no attributes any more once it was left."""
+
+    def leave(self) -> None:
+        """Let go of all objects."""
+        vars(self).clear()
+
+    if not TYPE_CHECKING:  # checkers know the attributes
+
+        def __getattr__(self, name: str) -> Any:
+            raise rules.CONTEXT_MISSING.error(problem=f"this {type(self).__name__} was left")
+
+
+class SplitContext(_NumberingContext):
+    """Splits that share one numbering of objects; made by `split_context`.
+
+    Attributes:
+        ctxtag: tag of the update context that it takes part in.
+        is_inner: whether the objects came in through a merge.
+        ref_index: numbers of the objects that were split so far.
+    """
 
     __module__ = "nnxkit"
 
     def __init__(self, ctxtag: str | None, ref_index: RefMap[int], is_inner: bool | None) -> None:
         self.ctxtag = ctxtag
         self.is_inner = is_inner
-        self._ref_index: RefMap[int] | None = ref_index
-
-    @property
-    def ref_index(self) -> RefMap[int]:
-        """Numbers of the objects that were split so far."""
-        if self._ref_index is None:
-            raise rules.CONTEXT_MISSING.error(problem="this split context was left")
-        return self._ref_index
+        self.ref_index = ref_index
 
     def flatten(self, node: Any, /, *, with_paths: bool = True) -> tuple[GraphDef[Any], Any]:
         """As `nnx.flatten`; an object that was split before is a reference."""
@@ -177,22 +189,21 @@ class SplitContext:
         return (graphdef, *split_flat(flat, filters))
 
 
-class MergeContext:
-    """Merges that share one numbering of objects; made by `merge_context`."""
+class MergeContext(_NumberingContext):
+    """Merges that share one numbering of objects; made by `merge_context`.
+
+    Attributes:
+        ctxtag: tag of the update context that it takes part in.
+        is_inner: whether objects come in.
+        index_ref: the objects that were merged so far, by number.
+    """
 
     __module__ = "nnxkit"
 
     def __init__(self, ctxtag: str | None, index_ref: dict[int, Any], is_inner: bool | None) -> None:
         self.ctxtag = ctxtag
         self.is_inner = is_inner
-        self._index_ref: dict[int, Any] | None = index_ref
-
-    @property
-    def index_ref(self) -> dict[int, Any]:
-        """The objects that were merged so far, by number."""
-        if self._index_ref is None:
-            raise rules.CONTEXT_MISSING.error(problem="this merge context was left")
-        return self._index_ref
+        self.index_ref = index_ref
 
     def unflatten(self, graphdef: GraphDef[Any], state: Any, /) -> Any:
         """As `nnx.unflatten`; references to objects that were merged before lead to these."""
@@ -228,7 +239,7 @@ def split_context(ctxtag: str | None = None) -> Iterator[SplitContext]:
                 context.outer_ref_outer_index = numbers
                 context.outer_index_outer_ref = {index: obj for obj, index in numbers.items()}
     finally:
-        splitter._ref_index = None
+        splitter.leave()
 
 
 @contextmanager
@@ -253,4 +264,4 @@ def merge_context(ctxtag: str | None = None, inner: bool | None = None) -> Itera
             else:
                 context.outer_ref_outer_index = context.outer_index_outer_ref = None
     finally:
-        merger._index_ref = None
+        merger.leave()

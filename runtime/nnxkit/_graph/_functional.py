@@ -24,7 +24,7 @@ from nnx_rules.rules import graphs as rules
 from nnxkit._facts import describe
 from nnxkit._filters import Group, compile_filters, name_leaves
 from nnxkit._graph._graph_state import GraphState
-from nnxkit._graph._graphdef import GraphDef, NodeRecord
+from nnxkit._graph._graphdef import GraphDef
 from nnxkit._graph._modes import is_graph_mode
 from nnxkit._graph._plan import Plan, Walk, plan_of
 from nnxkit._graph._program import Program, copy_variables, program_of
@@ -312,7 +312,7 @@ def flatten(
         walk = Walk(known, node)
         plan = walk.plan
         if not is_graph_mode(graph):
-            check_tree(plan, node, "flatten")
+            require_tree(node, "flatten")
         structure = plan.graphdef
         if ref_index is not None:
             for obj in walk.met:
@@ -387,20 +387,8 @@ def plan_for(node: Any, function: str, graph: bool | None) -> Plan:
     """The plan of a node, checked in tree mode."""
     plan = plan_of(node)
     if not is_graph_mode(graph):
-        check_tree(plan, node, function)
+        require_tree(node, function)
     return plan
-
-
-def check_tree(plan: Plan, node: Any, function: str) -> None:
-    """Raise unless a graph is a tree of JAX pytrees.
-
-    Raises:
-        GraphError: an object is referenced twice, or a class is not registered with JAX.
-    """
-    require_tree(node)
-    for record in plan.graphdef.records:
-        if isinstance(record, NodeRecord) and record.indexed and not record.type._pytree__checked:  # type: ignore[attr-defined]
-            raise rules.TREE_MODE_OBJECT.error(cls=record.type.__name__, function=f"nnx.{function}")
 
 
 def split_flat(flat: FlatState, filters: Sequence[Any]) -> tuple[Any, ...]:
@@ -431,8 +419,10 @@ def _state_of(group: Group, leaves: Sequence[Any]) -> Any:
 def _merge_arguments(first: Any, states: tuple[Any, ...]) -> tuple[GraphDef[Any], tuple[Any, ...]]:
     if isinstance(first, GraphState):
         for other in states:
-            if isinstance(other, GraphState) and other._graphdef != first._graphdef:
-                raise rules.MERGE_GRAPHDEFS.error()
+            if not isinstance(other, GraphState):
+                raise rules.MERGE_GRAPHDEFS.error(given=f"{describe(other)}, which has no graphdef")
+            if other._graphdef != first._graphdef:
+                raise rules.MERGE_GRAPHDEFS.error(given="one of another graph")
         return first._graphdef, (first, *states)
     if not isinstance(first, GraphDef):
         raise rules.MERGE_ARGUMENTS.error(given=f"{describe(first)} as its first argument")

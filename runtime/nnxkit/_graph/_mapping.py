@@ -4,7 +4,6 @@ without side effects.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
@@ -13,6 +12,7 @@ import jax
 from nnx_rules.errors import format_path
 from nnx_rules.filters import parse
 from nnx_rules.rules import graphs as rules
+from nnxkit._deprecation import deprecated
 from nnxkit._graph._functional import merge, plan_for, split
 from nnxkit._graph._graphdef import GraphDef
 from nnxkit._graph._layouts import layout_of
@@ -21,7 +21,7 @@ from nnxkit._graph._program import make_container, program_of
 from nnxkit._graph._traverse import children_of, find_duplicates, is_node, is_open
 from nnxkit._pytree import Pytree, blank
 from nnxkit._state._order import Path
-from nnxkit._variable import Variable
+from nnxkit._variable import Variable, to_array, to_ref
 
 Node = TypeVar("Node")
 Pair = TypeVar("Pair", bound=tuple[GraphDef[Any], Any])
@@ -133,17 +133,16 @@ def with_vars(
     def convert(path: Path, leaf: Any) -> Any:
         if not isinstance(leaf, Variable) or not wanted(path, leaf):
             return leaf
-        value = leaf.get_raw_value()
-        return leaf.copy(value if ref is None else _to_ref(value) if ref else _to_array(value), **flags)
+        return leaf.copy(leaf.get_raw_value(), **flags)
 
     if not allow_duplicates:
         _refuse_duplicates(node, lambda path, leaf: isinstance(leaf, Variable) and wanted(path, leaf))
     return map(convert, node, graph=True)
 
 
+@deprecated("`nnx.vars_as` is deprecated: use `nnx.with_vars`")
 def vars_as(node: Node, /, **options: Any) -> Node:
     """Deprecated: use `nnx.with_vars`."""
-    warnings.warn("`nnx.vars_as` is deprecated: use `nnx.with_vars`", DeprecationWarning, stacklevel=2)
     return with_vars(node, **options)
 
 
@@ -157,7 +156,7 @@ def to_refs(node: Node, /, only: Any = ...) -> Node:
     Raises:
         GraphError: an array to convert is there twice, and would become two references.
     """
-    return _convert(node, only, (jax.Array,), _to_ref, allow_duplicates=False)
+    return _convert(node, only, (jax.Array,), to_ref, allow_duplicates=False)
 
 
 def to_arrays(node: Node, /, *, only: Any = ..., allow_duplicates: bool = False) -> Node:
@@ -171,7 +170,7 @@ def to_arrays(node: Node, /, *, only: Any = ..., allow_duplicates: bool = False)
     Raises:
         GraphError: a reference to convert is there twice.
     """
-    return _convert(node, only, (jax.Ref,), _to_array, allow_duplicates=allow_duplicates)
+    return _convert(node, only, (jax.Ref,), to_array, allow_duplicates=allow_duplicates)
 
 
 def _convert(
@@ -187,20 +186,12 @@ def _convert(
         if not wanted(path, leaf):
             return leaf
         if isinstance(leaf, Variable):
-            return leaf.copy(convert(leaf.get_raw_value()), ref=convert is _to_ref)
+            return leaf.copy(leaf.get_raw_value(), ref=convert is to_ref)
         return convert(leaf)
 
     if not allow_duplicates:
         _refuse_duplicates(node, wanted)
     return map(converted, node, graph=True)
-
-
-def _to_ref(value: Any) -> Any:
-    return jax.new_ref(value) if isinstance(value, jax.Array) else value
-
-
-def _to_array(value: Any) -> Any:
-    return value[...] if isinstance(value, jax.Ref) else value
 
 
 def _refuse_duplicates(node: Any, only: Callable[[Path, Any], bool]) -> None:

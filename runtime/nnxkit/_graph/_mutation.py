@@ -63,7 +63,12 @@ def update(node: Any, state: Any, /, *states: Any) -> None:
         raise rules.UPDATE_ARGUMENTS.error(given="a State as its node, and a node as its State")
     writes = _Writes()
     for part in (state, *states):
-        paths, leaves = (LEAF_PATHS, (part,)) if isinstance(node, Variable) else _state_items(part)
+        if isinstance(node, Variable) and not (isinstance(part, State) and not part):
+            # A lone Variable is its own state; filters that did not take it gave empty States.
+            items: tuple[Sequence[Path], Sequence[Any]] = LEAF_PATHS, (part,)
+        else:
+            items = _state_items(part)
+        paths, leaves = items
         for path, leaf, target in zip(paths, leaves, plan.targets_at(paths), strict=True):
             if target is None:
                 target = _resolve(node, plan, path)
@@ -165,8 +170,10 @@ def _resolve(node: Any, plan: Plan, path: Path) -> Any:
     Raises:
         StateMismatchError: nothing lies there, or a node does.
     """
-    value, reached = node, node
+    value, reached, trace = node, node, None
     for depth, key in enumerate(path):
+        if isinstance(value, Pytree):
+            trace = value._pytree__state
         if not is_node(value):
             raise rules.UPDATE_KIND.error(path=path[:depth], expected="a leaf", given="a deeper State")
         children = dict(children_of(value))
@@ -177,6 +184,8 @@ def _resolve(node: Any, plan: Plan, path: Path) -> Any:
         return value
     if is_node(value):
         raise rules.UPDATE_KIND.error(path=path, expected=describe(value), given="a leaf")
+    if isinstance(reached, dict | list):
+        return Slot(-1, reached, path[-1], trace)  # a static value, which is no leaf
     if isinstance(reached, Pytree):
         target = plan_of(reached).targets().get((path[-1],))
         if target is not None:

@@ -6,7 +6,6 @@ however often it is referenced.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from typing import Any, TypeVar
 
@@ -15,12 +14,14 @@ import numpy as np
 
 from nnx_rules.filters import parse
 from nnx_rules.rules import graphs as rules
+from nnxkit._deprecation import deprecated
+from nnxkit._facts import describe
 from nnxkit._graph._graphdef import Static
 from nnxkit._graph._layouts import Kind, kind_of, layout_of
 from nnxkit._graph._modes import is_graph_mode
 from nnxkit._pytree import Pytree, sorted_attributes
 from nnxkit._state._order import Key, Path
-from nnxkit._variable import Variable
+from nnxkit._variable import Variable, pure_value
 
 T = TypeVar("T")
 
@@ -64,7 +65,7 @@ def iter_graph(node: Any, /, *, graph: bool | None = None) -> Iterator[tuple[Pat
     [(0,), (1, 0), (1,), ()]
     """
     if not is_graph_mode(graph):
-        require_tree(node)
+        require_tree(node, "iter_graph")
     return _iter_graph(node, (), set(), opened=is_node(node))
 
 
@@ -85,9 +86,15 @@ def _iter_graph(value: Any, path: Path, seen: set[int], *, opened: bool) -> Iter
 
 
 def iter_children(node: Any, /, *, graph: bool | None = None) -> Iterator[tuple[Key, Any]]:
-    """The graph objects (modules, Variables, ...) directly inside a node, with their keys; not plain containers."""
+    """The graph objects (modules, Variables, ...) directly inside a node, with their keys; not plain containers.
+
+    Raises:
+        StateArgumentError: it is no node, but a Variable, an array or another value.
+    """
+    if not is_node(node):
+        raise rules.NOT_A_NODE.error(function="nnx.iter_children", given=describe(node))
     if not is_graph_mode(graph):
-        require_tree(node)
+        require_tree(node, "iter_children")
     for key, child in children_of(node):
         if isinstance(child, Variable) or (isinstance(child, Pytree) and is_open(node, key, child)):
             yield key, child
@@ -132,35 +139,34 @@ def has_identity(path: Path, value: Any) -> bool:
     return isinstance(value, Pytree | Variable | jax.Ref)
 
 
-def require_tree(node: Any) -> None:
-    """Raise unless no object with identity is referenced twice.
+def require_tree(node: Any, function: str) -> None:
+    """Raise unless a graph, which ``nnx.<function>`` got, is a tree of JAX pytrees.
 
     Raises:
-        GraphError: one is.
+        GraphError: an object is referenced twice, or its class is not registered with JAX.
     """
     repeated = find_duplicates(node, only=has_identity)
     if repeated:
         first, second, *_ = repeated[0]
         cls = type(dict(iter_graph(node, graph=True))[first]).__name__
         raise rules.DUPLICATE_NODE.error(path=first, other_path=second, value="object", type=cls)
+    for path, value in iter_graph(node, graph=True):
+        if isinstance(value, Pytree) and not type(value)._pytree__checked:
+            raise rules.TREE_MODE_OBJECT.error(cls=type(value).__name__, path=path, function=f"nnx.{function}")
 
 
 def as_pure(tree: T) -> T:
-    """The same tree with every Variable replaced by its raw value.
+    """The same tree with the values of Variables and array references in their place; no hooks run.
 
     >>> import nnxkit as nnx
     >>> nnx.as_pure([nnx.Param(1), 2])
     [1, 2]
     """
-    pure: T = jax.tree.map(
-        lambda leaf: leaf.get_raw_value() if isinstance(leaf, Variable) else leaf,
-        tree,
-        is_leaf=lambda leaf: isinstance(leaf, Variable),
-    )
+    pure: T = jax.tree.map(pure_value, tree, is_leaf=lambda leaf: isinstance(leaf, Variable))
     return pure
 
 
+@deprecated("`nnx.pure` is deprecated: use `nnx.as_pure`")
 def pure(tree: T) -> T:
     """Deprecated: use `nnx.as_pure`."""
-    warnings.warn("`nnx.pure` is deprecated: use `nnx.as_pure`", DeprecationWarning, stacklevel=2)
     return as_pure(tree)

@@ -228,5 +228,11 @@ def _check_aliasing(path: Path, prefix: Any, node: Any, seen: RefMap[tuple[Path,
         first, before = seen.setdefault(value, (here, prefix))
         if before != prefix:
             raise rules.INCONSISTENT_ALIASING.error(
-                path=first, other_path=here, transform="nnx.to_tree", prefixes=f"{before!r} and {prefix!r}"
+                path=first,
+                other_path=here,
+                transform="nnx.to_tree",
+                value=type(value).__name__,
+                prefixes=f"{before!r} and {prefix!r}",
+                prefix=repr(before),
+                other_prefix=repr(prefix),
             )

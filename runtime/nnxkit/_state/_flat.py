@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar, overload
 
 import jax
 
+from nnxkit._deprecation import deprecated
 from nnxkit._filters import compile_filters
 from nnxkit._state._order import Path, path_rank
 from nnxkit._state._tree import State
@@ -109,9 +109,9 @@ class FlatState(Sequence[Item]):
         states = tuple(FlatState.from_sorted(group.paths, group.take(self._leaves)) for group in parts.groups)
         return states[0] if len(states) == 1 else states
 
+    @deprecated("`flat_state` is deprecated: this is a FlatState already")
     def flat_state(self) -> FlatState:
         """Deprecated: the FlatState itself, for code written when `nnx.flatten` returned a nested State."""
-        warnings.warn("`flat_state` is deprecated: this is a FlatState already", DeprecationWarning, stacklevel=2)
         return self
 
     @staticmethod

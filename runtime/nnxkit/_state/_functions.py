@@ -12,7 +12,7 @@ from nnxkit._state import _nested
 from nnxkit._state._flat import FlatState
 from nnxkit._state._order import Key, Path
 from nnxkit._state._tree import State
-from nnxkit._variable import Variable
+from nnxkit._variable import Variable, pure_value
 
 C = TypeVar("C")
 M = TypeVar("M", bound=Mapping[Any, Any])
@@ -132,9 +132,10 @@ def to_pure_dict(state: Mapping[Key, Any], extract_fn: Callable[[Any], Any] | No
 
     Args:
         state: the State.
-        extract_fn: takes a leaf to its plain value; by default, a Variable to its raw value, anything else to itself.
+        extract_fn: takes a leaf to its plain value; by default, Variables and array references to what they hold,
+            anything else to itself.
     """
-    extract = extract_fn or _raw
+    extract = extract_fn or pure_value
     paths, leaves = as_state(state).flat_items()
     return _nested.nest(paths, map(extract, leaves))
 
@@ -189,10 +190,6 @@ def _convert(state: State, cls: type[Any]) -> Any:
     if isinstance(state, cls):
         return state
     return cls(_nested.nest(*state.flat_items()))
-
-
-def _raw(leaf: Any) -> Any:
-    return leaf.get_raw_value() if isinstance(leaf, Variable) else leaf
 
 
 def _replaced(leaf: Any, value: Any) -> Any:

@@ -16,12 +16,12 @@ Invariants
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from typing import Any, ClassVar, TypeVar
 
 import jax
 
+from nnxkit._deprecation import deprecated
 from nnxkit._state import _nested
 from nnxkit._state._nested import Nested
 from nnxkit._state._order import Key, Path, sorted_keys
@@ -165,11 +165,11 @@ class State(MutableMapping[Key, Any]):
         _nested.merge_nested(tree, _own(other))
         return State(tree, _copy=False)
 
+    @deprecated("`State - State` is deprecated: use `nnx.filter_state`")
     def __sub__(self, other: Mapping[Key, Any]) -> State:
         """Deprecated: the leaves whose paths are not in ``other``."""
         if not isinstance(other, Mapping):
             return NotImplemented
-        _warn("State - State", "filter_state")
         gone = set(State(other).flat_items()[0])
         kept = [item for item in zip(*self.flat_items(), strict=True) if item[0] not in gone]
         return State.from_sorted([path for path, _ in kept], [leaf for _, leaf in kept])
@@ -192,66 +192,66 @@ class State(MutableMapping[Key, Any]):
 
     # Names of older code
 
+    @deprecated("`State.flat_state` is deprecated: use `nnx.to_flat_state`")
     def flat_state(self) -> Any:
         """Deprecated: use `nnx.to_flat_state`."""
         from nnxkit._state import _functions
 
-        _warn("State.flat_state", "to_flat_state")
         return _functions.to_flat_state(self)
 
     @classmethod
+    @deprecated("`State.from_flat_path` is deprecated: use `nnx.from_flat_state`")
     def from_flat_path(cls, flat_state: Any, /) -> State:
         """Deprecated: use `nnx.from_flat_state`."""
         from nnxkit._state import _functions
 
-        _warn("State.from_flat_path", "from_flat_state")
         state: State = _functions.from_flat_state(flat_state, cls=cls)
         return state
 
+    @deprecated("`State.split` is deprecated: use `nnx.split_state`")
     def split(self, first: Any, /, *filters: Any) -> Any:
         """Deprecated: use `nnx.split_state`."""
         from nnxkit._state import _functions
 
-        _warn("State.split", "split_state")
         return _functions.split_state(self, first, *filters)
 
+    @deprecated("`State.filter` is deprecated: use `nnx.filter_state`")
     def filter(self, first: Any, /, *filters: Any) -> Any:
         """Deprecated: use `nnx.filter_state`."""
         from nnxkit._state import _functions
 
-        _warn("State.filter", "filter_state")
         return _functions.filter_state(self, first, *filters)
 
     @classmethod
+    @deprecated("`State.merge` is deprecated: use `nnx.merge_state`")
     def merge(cls, state: Mapping[Key, Any], /, *states: Mapping[Key, Any]) -> State:
         """Deprecated: use `nnx.merge_state`."""
         from nnxkit._state import _functions
 
-        _warn("State.merge", "merge_state")
         merged: State = _functions.merge_state(state, *states, cls=cls)
         return merged
 
+    @deprecated("`State.map` is deprecated: use `nnx.map_state`")
     def map(self, f: Callable[[Path, Any], Any]) -> State:
         """Deprecated: use `nnx.map_state`."""
         from nnxkit._state import _functions
 
-        _warn("State.map", "map_state")
         return _functions.map_state(f, self)
 
+    @deprecated("`State.to_pure_dict` is deprecated: use `nnx.to_pure_dict`")
     def to_pure_dict(self, extract_fn: Callable[[Any], Any] | None = None) -> dict[Key, Any]:
         """Deprecated: use `nnx.to_pure_dict`."""
         from nnxkit._state import _functions
 
-        _warn("State.to_pure_dict", "to_pure_dict")
         return _functions.to_pure_dict(self, extract_fn)
 
+    @deprecated("`State.replace_by_pure_dict` is deprecated: use `nnx.replace_by_pure_dict`")
     def replace_by_pure_dict(
         self, pure_dict: Mapping[Key, Any], replace_fn: Callable[[Any, Any], Any] | None = None
     ) -> None:
         """Deprecated: use `nnx.replace_by_pure_dict`."""
         from nnxkit._state import _functions
 
-        _warn("State.replace_by_pure_dict", "replace_by_pure_dict")
         _functions.replace_by_pure_dict(self, pure_dict, replace_fn)
 
 
@@ -274,10 +274,6 @@ def _own(mapping: Mapping[Key, Any]) -> Nested:
     """Nested dictionaries of our own, with the same leaves."""
     source = mapping._nested() if isinstance(mapping, State) else mapping
     return {key: _own(value) if isinstance(value, Mapping) else value for key, value in source.items()}
-
-
-def _warn(old: str, new: str) -> None:
-    warnings.warn(f"`{old}` is deprecated: use `nnx.{new}`", DeprecationWarning, stacklevel=3)
 
 
 # JAX

@@ -2,7 +2,8 @@
 
 The protocol of the backward rule depends on the mode. Without graph updates it is that of ``jax.custom_vjp``: from
 residuals and the cotangent of the result to one cotangent for each argument, all of them of the structure of what they
-belong to. With graph updates the function also returns its inputs, as it left them, so the rule gets a pair: the
+belong to; what the function wrote to its arguments reaches the rule under the name ``updates_g``, if it has such a
+parameter. With graph updates the function also returns its inputs, as it left them, so the rule gets a pair: the
 cotangents of the inputs, one State for each module, and that of the result.
 
 Invariants
@@ -16,6 +17,7 @@ Invariants
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self, overload
@@ -38,7 +40,7 @@ from nnxkit._transforms._joint import Root
 from nnxkit._transforms._lift import Function, Groups, Lift, call_function
 from nnxkit._transforms._outcome import Outcome, Result
 from nnxkit._transforms._packing import Packing, is_of_type, pack, tangent_type
-from nnxkit._transforms._prefixes import DiffState, Prefixes, label_inputs, require_updates
+from nnxkit._transforms._prefixes import DiffState, Prefixes, label_inputs
 from nnxkit._transforms._signatures import CustomVjpFunction, P, R
 from nnxkit._transforms._statics import position
 from nnxkit._transforms._wrapper import MISSING, Transformed, wrap
@@ -61,11 +63,13 @@ class CustomVjp(Transformed):
     """A function under ``nnx.custom_vjp``; `defvjp` gives it its rules."""
 
     options: CustomVjpOptions
+    prefix_options = ("nondiff_argnums",)
 
     def __init__(self, f: Callable[..., Any], options: CustomVjpOptions, modes: Modes) -> None:
         super().__init__(f, options, modes)
         self.whole = f
         self.rules: tuple[Function, ...] = ()
+        self.takes_updates = False
 
     def defvjp(self, fwd: Callable[..., Any], bwd: Callable[..., Any]) -> None:
         """Define the derivative.
@@ -76,9 +80,13 @@ class CustomVjp(Transformed):
             bwd: takes the arguments at the integers of ``nondiff_argnums``, what ``fwd`` kept, and the cotangent of the
                 result; returns a tuple with a cotangent for each differentiated argument, ``None`` for zero. With
                 graph updates it takes a pair in the place of the cotangent of the result: cotangents of what the inputs
-                were afterwards, and that of the result. There the cotangent of a module is a State.
+                were afterwards, and that of the result. There the cotangent of a module is a State. Without graph
+                updates a rule with the parameter ``updates_g`` also gets, by that name, a tuple of all arguments, in
+                which Variables that the function wrote are the cotangents of their new values, and all else is
+                ``None``.
         """
         self.rules = Function(fwd), Function(bwd)
+        self.takes_updates = not self.modes.updates and _takes(bwd, "updates_g")
         self.whole = functools.partial(_first, self.function.f, fwd, bwd)
 
     def __nnx_wrapped__(self) -> Callable[..., Any]:
@@ -99,7 +107,16 @@ class CustomVjp(Transformed):
             name = getattr(self.function.f, "__name__", repr(self.function.f))
             raise rules.MISSING_VJP_RULES.error(transform=self.modes.transform, name=name)
         lift = Lift(self.modes, self.positional(args, kwargs), self.function, *self.rules)
-        return _Call(lift, self.options.nondiff_argnums).run()
+        return _Call(lift, self.options.nondiff_argnums, self.takes_updates).run()
+
+
+def _takes(f: Callable[..., Any], name: str) -> bool:
+    """Whether a function can be given an argument by this name."""
+    try:
+        parameters = inspect.signature(f).parameters
+    except (TypeError, ValueError):  # a builtin without signature
+        return False
+    return name in parameters or any(item.kind is item.VAR_KEYWORD for item in parameters.values())
 
 
 DIFFERENTIATED, FIXED, REACHED = "differentiated", "fixed", "reached"
@@ -153,8 +170,9 @@ class _Wanted(Wanted):
 class _Call:
     """One call: the functions over lists of values that ``jax.custom_vjp`` gets."""
 
-    def __init__(self, lift: Lift, nondiff_argnums: Sequence[int | DiffState]) -> None:
+    def __init__(self, lift: Lift, nondiff_argnums: Sequence[int | DiffState], takes_updates: bool) -> None:
         self.lift = lift
+        self.takes_updates = takes_updates
         self.args, _ = lift.inputs.tree
         self.fixed: list[int] = []
         marks = self.marks(nondiff_argnums)
@@ -185,7 +203,6 @@ class _Call:
             if marks[place] is not DIFFERENTIATED:
                 raise rules.ARGNUM_REPEATED.error(transform=transform, argnum=number)
             if isinstance(item, DiffState):
-                require_updates("nondiff_argnums", self.lift.modes, "return `None` or zeros for the rest")
                 marks[place] = _Wanted(item.filter)
             else:
                 marks[place] = FIXED
@@ -275,12 +292,13 @@ class _Call:
         inner = Inner(self.lift.structure, saved) if self.saves else None
         root = inputs.root if inner is None else inner.root
         (args, _), functions = inputs.enter(root, inputs.bare)
+        written = dict(zip(outcome.written, of_inputs, strict=False))
         if modes.updates:
-            written = dict(zip(outcome.written, of_inputs, strict=False))
             cotangent: Any = self.of_inputs(written), _as_states(outcome.result, of_result)
         else:
             cotangent = _as_objects(outcome.result, of_result)
-        returned = functions[2](*(args[number] for number in self.fixed), packing.unpack(values), cotangent)
+        more = {"updates_g": self.of_updates(written)} if self.takes_updates else {}
+        returned = functions[2](*(args[number] for number in self.fixed), packing.unpack(values), cotangent, **more)
         if inner is not None:
             self.require_unwritten(inner)
         found = self.cotangents(returned)
@@ -324,6 +342,21 @@ class _Call:
             treedef.unflatten(map(cotangent, leaves))
             for number, (treedef, leaves) in enumerate(zip(self.treedefs, self.leaves, strict=True))
             if number not in self.fixed
+        )
+
+    def of_updates(self, written: Mapping[int, Any]) -> tuple[Any, ...]:
+        """The arguments with the cotangents of what was written in the place of Variables, and ``None`` elsewhere."""
+        program, root = self.lift.structure.program, self.lift.inputs.root
+        leaves = [
+            leaf_type.cls.from_metadata(written[place], leaf_type.metadata) if leaf_type and place in written else None
+            for place, leaf_type in enumerate(program.leaf_types)
+        ]
+        built = program.build(leaves, recreate_variables=False, exact=False)
+        pytrees, variables = Root.from_node(built[program.root], len(root.pytrees))
+        objects = dict(zip(map(id, (*root.pytrees, *root.variables)), (*pytrees, *variables), strict=True))
+        return tuple(
+            jax.tree.map(lambda leaf: objects[id(leaf)] if is_object(leaf) else None, arg, is_leaf=is_object)
+            for arg in self.args
         )
 
     def cotangents(self, returned: Any) -> dict[int, Any]:

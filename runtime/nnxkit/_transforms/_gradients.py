@@ -33,7 +33,7 @@ from nnxkit._transforms._inputs import BARE, PYTREE, is_object, mark_of, replace
 from nnxkit._transforms._joint import Root
 from nnxkit._transforms._lift import Groups, Lift, call_function
 from nnxkit._transforms._outcome import Outcome
-from nnxkit._transforms._prefixes import DiffState, FilterPrefix, Prefixes, label_inputs, require_updates
+from nnxkit._transforms._prefixes import DiffState, FilterPrefix, Prefixes, label_inputs
 from nnxkit._transforms._signatures import P, R
 from nnxkit._transforms._wrapper import MISSING, Transformed, wrap
 from nnxkit._variable import Variable
@@ -63,8 +63,6 @@ def differentiated(argnums: Sequence[int | DiffState], args: tuple[Any, ...], mo
     """
     prefixes: list[Any] = [False] * len(args)
     for item in argnums:
-        if isinstance(item, DiffState):
-            require_updates("argnums", modes, "split the module and differentiate with respect to a State")
         place = item.argnum if isinstance(item, DiffState) else item
         if not isinstance(place, int):
             raise rules.ARGNUMS_TYPE.error(transform=modes.transform, given=describe(place))
@@ -185,6 +183,7 @@ class Gradient(Transformed):
     """A function under ``nnx.grad`` or ``nnx.value_and_grad``."""
 
     options: GradientOptions
+    prefix_options = ("argnums",)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         options = self.options

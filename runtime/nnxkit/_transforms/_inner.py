@@ -37,7 +37,7 @@ from nnxkit._transforms._inputs import (
 )
 from nnxkit._transforms._joint import Root
 from nnxkit._transforms._outcome import Outcome, Part, Result
-from nnxkit._variable import Variable
+from nnxkit._variable import Variable, to_array
 
 
 class Modes(NamedTuple):
@@ -257,7 +257,8 @@ class _Collector:
 
 
 def _value(leaf: Any) -> Any:
-    return leaf._raw_value if isinstance(leaf, Variable) else leaf
+    """What leaves the trace of a new leaf; for an array reference, which cannot, what it holds."""
+    return to_array(leaf._raw_value) if isinstance(leaf, Variable) else leaf
 
 
 def _is_same_content(before: tuple[list[Any], Any], after: tuple[list[Any], Any]) -> bool:

@@ -112,6 +112,7 @@ class Jitted(Transformed):
     """A function under ``nnx.jit``."""
 
     options: JitOptions
+    prefix_options = ("in_shardings", "out_shardings")
 
     def __init__(self, f: Callable[..., Any], options: JitOptions, modes: Modes) -> None:
         super().__init__(f, options, modes)

@@ -29,7 +29,7 @@ from nnxkit._graph._program import program_of
 from nnxkit._trace import mutation_error
 from nnxkit._transforms._inputs import Inputs, unflatten
 from nnxkit._transforms._joint import Root
-from nnxkit._variable import Metadata, Variable
+from nnxkit._variable import Metadata, Variable, to_ref
 
 _set: Callable[..., None] = object.__setattr__
 # The quickest way to write many: no lookup by name, and no call in Python.
@@ -192,7 +192,7 @@ class _Application:
             for number, index in enumerate(graphdef.outer or ())
             if index is not None
         }
-        built = program.build(self.leaves(edits), reused=reused)
+        built = _with_refs(program.build(self.leaves(edits), reused=reused))
         return {index: built[place] for index, place in program.places.items()}
 
     def leaves(self, part: Part) -> list[Any]:
@@ -209,6 +209,14 @@ class _Application:
             program = program_of(part.graphdef)
             if objects is None and program.refers_outside:
                 objects = dict(enumerate(self.inputs.joint.objects))
-            built = program.build(self.leaves(part), known=objects)
+            built = _with_refs(program.build(self.leaves(part), known=objects))
             root = Root.from_node(built[program.root], pytrees)
         return unflatten(treedef, marks, root.pytrees, root.variables, list(self.values))
+
+
+def _with_refs(built: list[Any]) -> list[Any]:
+    """Give new Variables that live in array references, of which only the values left the trace, references again."""
+    for item in built:
+        if isinstance(item, Variable) and item._var_metadata["ref"]:
+            _set_raw_value(item, to_ref(item._raw_value))
+    return built

@@ -59,7 +59,8 @@ def cached_partial(
 
     Raises:
         TransformArgumentError: ``f`` is no such function.
-        GraphError: at a call, if the function edits the structure of one of ``cached_args``.
+        GraphError: in tree mode, an object is reached twice; at a call, if the function edits the structure of one of
+            ``cached_args``.
 
     >>> import jax.numpy as jnp, nnxkit as nnx
     >>> model = nnx.Dict(w=nnx.Param(jnp.array(2.0)))
@@ -111,7 +112,8 @@ def jit_partial(
         graph_updates: whether changes of structure come back; ``None`` for the setting in force.
 
     Raises:
-        GraphError: at a call, if the function edits the structure of one of ``partial_args``.
+        GraphError: in tree mode, an object is reached twice; at a call, if the function edits the structure of one of
+            ``partial_args``.
 
     >>> import jax.numpy as jnp, nnxkit as nnx
     >>> model = nnx.Dict(w=nnx.Param(jnp.array(2.0)))
@@ -147,7 +149,7 @@ def _partial(cls: type[functools.partial[Any]], name: str, f: Transformed, given
         _require_same(name, before, make_plan(args[:count]))
         return result
 
-    return cls(f.__nnx_rewrap__(checked), *clone(given, variables=False, graph=True))
+    return cls(f.__nnx_rewrap__(checked), *clone(given, variables=False, graph=f.modes.graph))
 
 
 def _require_same(name: str, before: Plan, after: Plan) -> None:

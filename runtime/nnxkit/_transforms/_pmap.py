@@ -48,6 +48,7 @@ class Pmapped(Jitted):
     """A function under ``nnx.pmap``."""
 
     options: PmapOptions  # type: ignore[assignment] # of which the base class needs `static` and `donated`
+    prefix_options = ("in_axes", "out_axes")
 
     def lift(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Lift:
         """The call with these arguments."""

@@ -49,7 +49,7 @@ def prefix(node: Any, filter_map: Mapping[Any, Any] | FilterPrefix | Choose, /, 
     (0, None)
     """
     if not is_graph_mode(graph):
-        require_tree(node)
+        require_tree(node, "prefix")
     choose: Choose
     if isinstance(filter_map, FilterPrefix):
         choose = filter_map.map_prefix

@@ -8,7 +8,8 @@ Invariants
 
 - Every leaf of the joint graph has one label. An object that is reached by two paths must get the same from both; one
   that is captured as well as passed has the label of the argument.
-- Filter prefixes belong to the default mode, objects as prefixes to the others.
+- Filter prefixes belong to the default mode, objects as prefixes to the others; `require_kinds` sees to that when a
+  function is transformed.
 """
 
 from __future__ import annotations
@@ -160,25 +161,36 @@ class DiffState:
         return f"DiffState(argnum={self.argnum!r}, filter={self.filter!r})"
 
 
-def require_updates(option: str, modes: Modes, instead: str) -> None:
-    """Raise unless a `DiffState` has a meaning in a mode.
+def require_kinds(option: str, prefix: Any, modes: Modes) -> None:
+    """Raise unless a prefix is of kinds that a mode has.
 
     Args:
         option: where it was given.
+        prefix: the prefix: axes, shardings, positions of arguments.
         modes: how structure is treated.
-        instead: what to do without one.
 
     Raises:
-        TransformArgumentError: gradients are not States without graph updates.
+        TransformArgumentError: it has filters without graph updates, or objects with them.
     """
-    if not modes.updates:
+    for entry in jax.tree.leaves(prefix, is_leaf=is_prefix_leaf):
+        if isinstance(entry, FilterPrefix | DiffState) and not modes.updates:
+            mode = "a transform without graph updates"
+            mend = f"{_WITHOUT_FILTERS[isinstance(entry, DiffState)]}, or use the default mode"
+        elif is_object(entry) and modes.updates:
+            mode = "a transform with graph updates"
+            mend = "use `nnx.StateAxes` or `nnx.StateSharding`, or `graph_updates=False`"
+        else:
+            continue
+        kind = type(entry).__name__
         raise rules.PREFIX_MODE.error(
-            option=option,
-            transform=modes.transform,
-            given="a `DiffState`",
-            mode="a transform without graph updates",
-            mend=f"use the default mode, or {instead}",
+            option=option, transform=modes.transform, given=f"a `{kind}`", kind=kind, mode=mode, mend=mend
         )
+
+
+_WITHOUT_FILTERS = (
+    "use `nnx.prefix(node, {filter: ...})`",
+    "split the module, and pass what is differentiated as a State of its own",
+)
 
 
 def _held(leaf: Any) -> Any:
@@ -202,7 +214,7 @@ class Prefixes:
         leaves: the prefix of each leaf of the pytree.
 
     Raises:
-        TransformArgumentError: it does not fit, or is of a kind that the mode does not have.
+        TransformArgumentError: it does not fit.
     """
 
     def __init__(self, option: str, prefix: Any, tree: Any, modes: Modes) -> None:
@@ -218,22 +230,7 @@ class Prefixes:
             raise rules.PREFIX_MISMATCH.error(option=option, transform=modes.transform, problem=problem) from None
         self.leaves: list[Any] = []
         for entry, subtree in zip(given, subtrees, strict=True):
-            self._check_mode(entry)
             self.leaves += [entry] * len(jax.tree.leaves(subtree, is_leaf=is_object))
-
-    def _check_mode(self, entry: Any) -> None:
-        if isinstance(entry, FilterPrefix) and not self.modes.updates:
-            mode = "a transform without graph updates"
-            mend = "use `nnx.prefix(node, {filter: ...})`, or the default mode"
-        elif is_object(entry) and self.modes.updates:
-            mode = "a transform with graph updates"
-            mend = "use `nnx.StateAxes` or `nnx.StateSharding`, or `graph_updates=False`"
-        else:
-            return
-        given = f"a `{type(entry).__name__}`"
-        raise rules.PREFIX_MODE.error(
-            option=self.option, transform=self.modes.transform, given=given, mode=mode, mend=mend
-        )
 
     def resolver(self, number: int) -> Resolver:
         """For a graph object, by its number among the leaves, what gives the labels of its leaves."""
@@ -283,7 +280,10 @@ def label_inputs(inputs: Inputs, prefixes: Prefixes, neutral: Any) -> list[Any]:
                     transform=prefixes.modes.transform,
                     path=other,
                     other_path=(*name, *path),
+                    value=type(below).__name__,
                     prefixes=f"{known} and {label}",
+                    prefix=known,
+                    other_prefix=label,
                 )
     return [*(found[key][0] if key in found else neutral for key in inputs.joint.leaf_keys()), *bare]
 

@@ -24,6 +24,7 @@ from typing import Any, Self, overload
 import jax
 import jax.numpy as jnp
 
+from nnx_rules import carries
 from nnx_rules.rules import transforms as rules
 from nnxkit._facts import describe
 from nnxkit._rngs import RngState
@@ -57,6 +58,7 @@ class Scanned(Transformed):
     """A function under ``nnx.scan``."""
 
     options: ScanOptions
+    prefix_options = ("in_axes", "out_axes")
 
     def __init__(self, f: Callable[..., Any], options: ScanOptions, modes: Modes) -> None:
         super().__init__(f, options, modes)
@@ -275,48 +277,34 @@ def _check_axes(options: ScanOptions, modes: Modes) -> None:
     Raises:
         TransformArgumentError: they do.
     """
-    has_carry = []
-    for option, axes in (("in_axes", options.in_axes), ("out_axes", options.out_axes)):
-        top = axes if isinstance(axes, tuple | list) else [axes]
-        count = len(_carries(top))
-        has_carry.append(count > 0)
-        leaves = jax.tree.leaves(axes, is_leaf=is_prefix_leaf)
-        problem: tuple[str, ...] | None = None
-        if count > 1:
-            problem = "only one value can be carried", "carry a tuple", "Found multiple Carry definitions"
-        elif any(isinstance(leaf, Carry) for leaf in leaves):
-            problem = "`Carry` is used as it is, without a call", "write `nnx.Carry`"
-        elif sum(leaf is Carry for leaf in leaves) > count:
-            problem = "`Carry` is inside of a container", "give it the place of a whole argument"
-        elif wrong := [leaf for leaf in leaves if not _is_axis(leaf)]:
-            problem = f"`{wrong[0]!r}` is no axis", "write an int, `None`, `nnx.Carry` or `nnx.StateAxes`"
-        elif option == "out_axes":
-            problem = _problem_of_results(leaves)
-        if problem is not None:
-            raise _axes_error(options, modes, option, *problem)
-    if has_carry[0] != has_carry[1]:
-        option = "out_axes" if has_carry[0] else "in_axes"
-        mend = "a carry goes in and comes out: put it in both `in_axes` and `out_axes`"
-        flax = "If one of in_axes or out_axes has Carry, the other must also have Carry"
-        raise _axes_error(options, modes, option, "it has no `Carry`, and the other one has", mend, flax)
+    found = carries.problem(_leaves(options.in_axes), _leaves(options.out_axes))
+    if found is not None:
+        raise _axes_error(options, modes, *found)
 
 
-def _is_axis(leaf: Any) -> bool:
-    return leaf is None or leaf is Carry or isinstance(leaf, int | FilterPrefix) or is_object(leaf)
+def _leaves(axes: Any) -> list[carries.Leaf]:
+    """The axes of an option, as the rule sees them."""
+    found = []
+    for item in axes if isinstance(axes, tuple | list) else [axes]:
+        inside = jax.tree.leaves(item, is_leaf=is_prefix_leaf)
+        found += [_leaf(leaf, whole=leaf is item) for leaf in inside]
+    return found
 
 
-def _problem_of_results(leaves: Sequence[Any]) -> tuple[str, ...] | None:
-    """What is wrong with the leaves of ``out_axes``, the mend, and the key words of flax."""
-    entries = [axis for leaf in leaves for axis in (leaf.prefixes if isinstance(leaf, FilterPrefix) else [leaf])]
-    if None in entries:
-        return (
-            "each step has its own result, which cannot be broadcast",
-            "give it an axis: 0; also to the result `None`",
-            f"Cannot broadcast output state. Got {leaves}",
-        )
-    if any(isinstance(leaf, FilterPrefix) and Carry in leaf.prefixes for leaf in leaves):
-        return "a part of a result cannot be carried", "carry the whole module"
-    return None
+def _leaf(leaf: Any, *, whole: bool) -> carries.Leaf:
+    by_filter = isinstance(leaf, FilterPrefix)
+    entries = leaf.prefixes if by_filter else (leaf,)
+    return carries.Leaf(tuple(map(_label, entries)), whole, by_filter, leaf)
+
+
+def _label(axis: Any) -> carries.Label:
+    if axis is None:
+        return carries.Label.BROADCAST
+    if axis is Carry:
+        return carries.Label.CARRY
+    if isinstance(axis, Carry):
+        return carries.Label.CALLED
+    return carries.Label.AXIS if isinstance(axis, int) or is_object(axis) else carries.Label.OTHER
 
 
 def _axes_error(options: ScanOptions, modes: Modes, option: str, problem: str, mend: str, flax: str = "") -> Exception:

@@ -46,6 +46,7 @@ class ShardMapped(Transformed):
     """A function under ``nnx.shard_map``."""
 
     options: ShardMapOptions
+    prefix_options = ("in_specs", "out_specs")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         options = self.options

@@ -58,6 +58,7 @@ class Vmapped(Transformed):
     """A function under ``nnx.vmap``."""
 
     options: VmapOptions
+    prefix_options = ("in_axes", "out_axes")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         options = self.options
@@ -121,7 +122,9 @@ def run_mapped(
 def _refuse(lift: Lift, outcome: Outcome, number: int, label: Hashable) -> NoReturn:
     path = returned_names(lift.structure, outcome)[number]
     why, mend = WITHOUT_AXIS[label]
-    raise rules.ELEMENT_VALUES_WITHOUT_AXIS.error(transform=lift.modes.transform, path=path, why=why, mend=mend)
+    raise rules.ELEMENT_VALUES_WITHOUT_AXIS.error(
+        transform=lift.modes.transform, path=path, name=path[-1] if path else "", why=why, mend=mend
+    )
 
 
 @overload

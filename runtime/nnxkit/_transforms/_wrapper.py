@@ -17,10 +17,11 @@ import functools
 import inspect
 from collections.abc import Callable
 from types import MethodType
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from nnxkit._transforms._inner import Modes
 from nnxkit._transforms._lift import Function, modes_of
+from nnxkit._transforms._prefixes import require_kinds
 
 MISSING: Any = dataclasses.MISSING
 
@@ -32,9 +33,17 @@ class Transformed:
         f: the function.
         options: options of the transform, an instance of its own dataclass.
         modes: how structure is treated.
+
+    Raises:
+        TransformArgumentError: a prefix among the options is of a kind that the mode does not have.
     """
 
+    prefix_options: ClassVar[tuple[str, ...]] = ()
+    """The options that are prefixes of arguments or results."""
+
     def __init__(self, f: Callable[..., Any], options: Any, modes: Modes) -> None:
+        for option in self.prefix_options:
+            require_kinds(option, getattr(options, option), modes)
         self.options = options
         self.modes = modes
         self.function = Function(f)

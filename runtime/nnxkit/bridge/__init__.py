@@ -9,6 +9,7 @@ try:
 except ImportError as _error:
     raise ImportError("nnx.bridge needs flax, for its Linen modules; install it with: pip install flax") from _error
 
+from nnxkit.bridge import variables as variables
 from nnxkit.bridge._functional import Functional as Functional
 from nnxkit.bridge._functional import functional as functional
 from nnxkit.bridge._to_linen import ToLinen as ToLinen

@@ -5,23 +5,28 @@ Metadata are in a box around the value in Linen.
 
 Invariants
 
-- A Variable without metadata is a bare value in Linen; one with metadata is an `NNXMeta` there.
+- A Variable without metadata is a bare value in Linen; one with metadata is an `NNXMeta` there, or the box that it came
+  from: the metadata ``linen_meta_type`` keep its class, and its fields are metadata, too.
 - Keys are strings in Linen, also where NNX has the index of a list.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from flax import struct  # noqa: TID253 - see the package
 from flax.core import meta  # noqa: TID253
-from flax.linen import LogicallyPartitioned  # noqa: TID253
 
 from nnxkit._sharding import partition_spec, spec_of
 from nnxkit._state._order import Path
 from nnxkit._variable import Variable
 from nnxkit._variable_names import variable_name_from_type, variable_type_from_name
+
+_BOX = "linen_meta_type"
+_OF_FIELDS = {"names": "out_sharding", "rules": "sharding_rules"}
+"""Fields of Linen's boxes that have another name in NNX."""
 
 Collections = dict[str, dict[str, Any]]
 """Collections of Linen: nested dictionaries."""
@@ -66,12 +71,21 @@ class NNXMeta(struct.PyTreeNode, meta.AxisMetadata[Any]):  # type: ignore[misc, 
         return self.var_type.from_metadata(self.value, self.metadata)
 
 
+def _fields(box: type) -> list[str]:
+    """The fields of a box beside the value."""
+    return [field.name for field in dataclasses.fields(box) if field.name != "value"]
+
+
 def to_linen_var(variable: Variable[Any]) -> Any:
     """What a Variable is in a collection of Linen."""
-    value = variable.get_raw_value()
-    if not variable.get_metadata(exclude_required=True):
+    value, metadata = variable.get_raw_value(), variable.get_metadata(exclude_required=True)
+    if not metadata:
         return value
-    return NNXMeta(type(variable), value, variable.get_metadata())
+    box = metadata.get(_BOX)
+    if box is None:
+        return NNXMeta(type(variable), value, variable.get_metadata())
+    given = {_OF_FIELDS.get(name, name): name for name in _fields(box)}
+    return box(value=value, **{name: metadata[key] for key, name in given.items() if key in metadata})
 
 
 def to_nnx_var(collection: str, value: Any) -> Variable[Any]:
@@ -80,10 +94,9 @@ def to_nnx_var(collection: str, value: Any) -> Variable[Any]:
         return value.to_nnx_variable()
     cls: Any = variable_type_from_name(collection, allow_register=True)
     metadata: dict[str, Any] = {}
-    if isinstance(value, meta.Partitioned):
-        metadata = {"out_sharding": value.names, "mesh": value.mesh}
-        if isinstance(value, LogicallyPartitioned):
-            metadata["sharding_rules"] = value.rules
+    if isinstance(value, meta.AxisMetadata):
+        metadata = {_OF_FIELDS.get(name, name): getattr(value, name) for name in _fields(type(value))}
+        metadata[_BOX] = type(value)
     variable: Variable[Any] = cls.from_metadata(meta.unbox(value), {**metadata, **cls(0).get_metadata()})
     return variable
 

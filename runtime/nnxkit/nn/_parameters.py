@@ -12,12 +12,14 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from numbers import Integral
 from types import FrameType, MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
 
+from nnx_rules import layers
 from nnx_rules.errors import format_path
 from nnx_rules.rules import modules as rules
 from nnxkit._annotations import data
@@ -81,18 +83,21 @@ def like_sharding(value: Any, other: Any) -> Any:
 # Checks
 
 
-def require_divisible(layer: Module, name: str, number: int, by_name: str, by: int) -> None:
-    """Raise unless one argument of a constructor can be divided by another.
+def require_arguments(layer: Module, name: str, **arguments: Any) -> None:
+    """Raise if constructor arguments of a layer do not go together, as :func:`nnx_rules.layers.problem` has it.
+
+    Args:
+        layer: the layer that is being made.
+        name: canonical name of the class that asks, of which the layer may be a subclass.
+        arguments: what the verdict depends on, by parameter name.
 
     Raises:
-        LayerArgumentError: it cannot.
+        LayerArgumentError: they do not.
     """
-    if not by or number % by:
-        raise rules.LAYER_ARGUMENTS.error(
-            cls=type(layer).__name__,
-            problem=f"{name}={number} cannot be divided by {by_name}={by}",
-            mend="choose sizes that can",
-        )
+    plain = {key: int(value) if isinstance(value, Integral) else value for key, value in arguments.items()}
+    found = layers.problem(name, plain)
+    if found is not None:
+        raise rules.LAYER_ARGUMENTS.error(cls=type(layer).__name__, problem=found.problem, mend=found.mend)
 
 
 def require_size(layer: Module, argument: str, x: Any, size: int, axis: int = -1) -> None:

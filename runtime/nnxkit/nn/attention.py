@@ -25,7 +25,7 @@ from nnxkit._module import Module
 from nnxkit._rngs import Rngs, RngStream
 from nnxkit._variable_types import Cache, Intermediate
 from nnxkit.nn import initializers
-from nnxkit.nn._parameters import NO_METADATA, require_divisible, require_shape, require_size
+from nnxkit.nn._parameters import NO_METADATA, require_arguments, require_shape, require_size
 from nnxkit.nn._streams import next_key, stream_of
 from nnxkit.nn.dtypes import promote_dtype
 from nnxkit.nn.linear import LinearGeneral
@@ -73,10 +73,17 @@ def dot_product_attention(
         An array of shape ``(..., queries, heads, value features)``.
 
     Raises:
-        LayerArgumentError: the arguments have shapes that do not go together.
+        LayerArgumentError: the arguments have shapes that do not go together; or weights are to be dropped, and
+            nothing would be left of them.
     """
     query, key, value = promote_dtype((query, key, value), dtype=dtype)
     _require_attention(query, key, value)
+    if not deterministic and not 0.0 <= dropout_rate < 1.0:
+        raise rules.LAYER_ARGUMENTS.error(
+            cls="dot_product_attention",
+            problem=f"dropout_rate must be in the range [0, 1), and is {dropout_rate}",
+            mend="it is the probability of dropping a weight",
+        )
     drops = dropout_rate > 0.0 and not deterministic
     if not drops and module is None and precision is None and query.shape[-1] == value.shape[-1]:
         return _fused(query, key, value, bias, mask, is_causal)
@@ -239,8 +246,8 @@ class MultiHeadAttention(Module):
         self.out_features: int = in_features if out_features is None else out_features
         self.num_kv_heads: int = num_heads if num_kv_heads is None else num_kv_heads
         self.in_kv_features: int = in_features if in_kv_features is None else in_kv_features
-        require_divisible(self, "qkv_features", self.qkv_features, "num_heads", num_heads)
-        require_divisible(self, "num_heads", num_heads, "num_kv_heads", self.num_kv_heads)
+        sizes = {"qkv_features": self.qkv_features, "num_heads": num_heads, "num_kv_heads": self.num_kv_heads}
+        require_arguments(self, "nnx.MultiHeadAttention", **sizes)
         self.head_dim: int = self.qkv_features // num_heads
         self.dtype = dtype
         self.param_dtype = param_dtype
@@ -344,7 +351,7 @@ class MultiHeadAttention(Module):
             rngs: random numbers for the dropout; by default the layer's own.
             sow_weights: whether the weights are sown as ``Intermediate``.
             decode: whether this is one place of a sequence; by default as the layer was made.
-            is_causal: whether a query sees only keys at its own place and before.
+            is_causal: whether a query sees only keys at its own place and before, as it always does in decoding.
             out_sharding: sharding of the result, where the mesh has explicit axes.
             qkv_sharding: likewise of queries, keys and values.
 
@@ -379,7 +386,7 @@ class MultiHeadAttention(Module):
             query, key = self.query_ln(query), self.key_ln(key)
         if self._decided("decode", decode):
             key, value, seen = self._remember(key, value)
-            mask = combine_masks(mask, seen)
+            mask, is_causal = combine_masks(mask, seen), False  # what is in the cache comes before
         dropout_rng = None
         deterministic = self.dropout_rate == 0.0 or self._decided("deterministic", deterministic)
         if not deterministic:

@@ -24,7 +24,7 @@ from nnxkit.nn._parameters import (
     as_tuple,
     given_options,
     param,
-    require_divisible,
+    require_arguments,
     require_shape,
     value_of,
 )
@@ -145,8 +145,8 @@ class Conv(Module):
         kernel_metadata: Mapping[str, Any] = NO_METADATA,
         bias_metadata: Mapping[str, Any] = NO_METADATA,
     ) -> None:
-        for name, features in (("in_features", in_features), ("out_features", out_features)):
-            require_divisible(self, name, features, "feature_group_count", feature_group_count)
+        sizes = {"in_features": in_features, "out_features": out_features}
+        require_arguments(self, "nnx.Conv", **sizes, feature_group_count=feature_group_count)
         self.kernel_size: tuple[int, ...] = as_tuple(kernel_size)
         self.kernel_shape: tuple[int, ...] = (*self.kernel_size, in_features // feature_group_count, out_features)
         self.kernel: Param[Any] = param(kernel_init, rngs, self.kernel_shape, param_dtype, kernel_metadata)

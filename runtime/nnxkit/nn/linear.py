@@ -18,6 +18,7 @@ from nnxkit.nn._parameters import (
     as_tuple,
     given_options,
     param,
+    require_arguments,
     require_shape,
     require_size,
     value_of,
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
     from nnxkit._rngs import Rngs
     from nnxkit._variable_types import Param
 
-default_kernel_init: Any = initializers.lecun_normal()
-default_bias_init = initializers.zeros
+default_kernel_init: initializers.Initializer = initializers.lecun_normal()
+default_bias_init: initializers.Initializer = initializers.zeros
 
 
 class Linear(Module):
@@ -372,11 +373,5 @@ class Einsum(Module):
         Raises:
             LayerArgumentError: it has no ``->``, or not two operands.
         """
-        equation = "".join(einsum_str.split())
-        if "->" not in equation or equation.count(",") != 1:
-            raise rules.LAYER_ARGUMENTS.error(
-                cls=type(self).__name__,
-                problem=f"`einsum_str` {einsum_str!r} is not an equation of two operands with `->`",
-                mend="write the input, the kernel and the result out: `...i,ij->...j`",
-            )
-        return equation
+        require_arguments(self, "nnx.Einsum", einsum_str=einsum_str)
+        return "".join(einsum_str.split())

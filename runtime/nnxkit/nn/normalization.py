@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import jax
 import jax.numpy as jnp
@@ -18,7 +18,7 @@ from nnx_rules.rules import modules as rules
 from nnxkit._module import Module
 from nnxkit._variable_types import BatchStat
 from nnxkit.nn import initializers
-from nnxkit.nn._parameters import NO_METADATA, param, require_shape, value_of
+from nnxkit.nn._parameters import NO_METADATA, param, require_arguments, require_shape, value_of
 from nnxkit.nn._statistics import as_axes, compute_statistics, normalize
 from nnxkit.nn.dtypes import promote_dtype
 
@@ -146,7 +146,8 @@ class BatchNorm(_Norm):
             mean, var = self._statistics(x, tuple(axis for axis in range(x.ndim) if axis not in features), mask)
             for variable, new in ((self.mean, mean), (self.var, var)):
                 old = variable.get_value()
-                variable[...] = self.momentum * old + (1 - self.momentum) * jnp.reshape(jnp.asarray(new), old.shape)
+                new = jax.lax.stop_gradient(jnp.reshape(jnp.asarray(new), old.shape))  # statistics are no output
+                variable[...] = self.momentum * old + (1 - self.momentum) * new
         y: jax.Array = normalize(x, mean, var, scale, bias, features, self.epsilon)
         return y
 
@@ -373,25 +374,14 @@ class GroupNorm(_Norm):
         bias_metadata: Mapping[str, Any] = NO_METADATA,
         scale_metadata: Mapping[str, Any] = NO_METADATA,
     ) -> None:
-        parts = num_groups or group_size
-        if not parts or (num_groups and group_size):
-            raise rules.LAYER_ARGUMENTS.error(
-                cls=type(self).__name__,
-                problem=f"num_groups={num_groups} and group_size={group_size}, and exactly one has to be given",
-                mend="pass `num_groups=None` with `group_size=`",
-            )
-        if num_features % parts:
-            what = "groups" if num_groups else "features a group"
-            raise rules.LAYER_ARGUMENTS.error(
-                cls=type(self).__name__,
-                problem=f"{num_features} features cannot be divided: {parts} {what}",
-                mend="pass `num_groups` or `group_size` that divides the features",
-            )
+        sizes = {"num_features": num_features, "num_groups": num_groups, "group_size": group_size}
+        require_arguments(self, "nnx.GroupNorm", **sizes)
+        groups: int = num_groups or num_features // cast("int", group_size)
         shape = (num_features,)
         self.feature_axis = -1
         self.num_features = num_features
-        self.num_groups: int = num_groups or num_features // parts
-        self.group_size: int = num_features // self.num_groups
+        self.num_groups = groups
+        self.group_size: int = num_features // groups
         self.scale: Param[Any] | None = param(scale_init, rngs, shape, param_dtype, scale_metadata, when=use_scale)
         self.bias: Param[Any] | None = param(bias_init, rngs, shape, param_dtype, bias_metadata, when=use_bias)
         self.epsilon = epsilon

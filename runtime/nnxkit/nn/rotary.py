@@ -81,6 +81,7 @@ class RoPE(Module):
                     problem=f"its tables are for {known}, and `x` has shape {x.shape}",
                     mend="make it for these sizes, or for none",
                 )
+        sin, cos = (jnp.expand_dims(item, range(x.ndim - item.ndim)) for item in (sin, cos))
         first, second = jnp.split(x, 2, axis=-1)
         return jnp.concatenate([first * cos - second * sin, second * cos + first * sin], axis=-1)
 
@@ -92,7 +93,7 @@ class RoPE(Module):
                 problem=f"{features} features have no pairs",
                 mend="use an even number of features",
             )
-        angles = positions[..., None] * self.theta ** (-jnp.arange(0, features, 2) / features)
+        angles = jnp.multiply.outer(positions, self.theta ** (-jnp.arange(0, features, 2) / features))
         return jnp.sin(angles), jnp.cos(angles)
 
 

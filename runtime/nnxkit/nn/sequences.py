@@ -10,6 +10,7 @@ Invariants
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import jax
@@ -18,6 +19,7 @@ import jax.numpy as jnp
 from nnx_rules.filters import Filter
 from nnxkit._annotations import data
 from nnxkit._module import Module
+from nnxkit._rng_scopes import split_rngs
 from nnxkit._rngs import Rngs, RngStream
 from nnxkit._transforms import Carry, StateAxes, scan
 from nnxkit.nn._streams import stream_of
@@ -69,7 +71,7 @@ class RNN(Module):
         state_axes: what happens to the state of the cell between steps, as ``nnx.scan`` takes it; it is carried by
         default.
         broadcast_rngs: filter for the streams of the cell that give all steps the same numbers, as recurrent dropout
-            wants it; the state of others is carried.
+            wants it: a call draws one key of each of them. The state of others is carried.
         rngs: where the stream for first carries is forked from; ``True`` for one with a fixed seed, ``False`` for none.
 
     >>> import jax.numpy as jnp, nnxkit as nnx
@@ -164,13 +166,23 @@ class RNN(Module):
             graph=True,  # the mode that has `StateAxes`
             graph_updates=True,
         )
-        carry, outputs = run(self.cell, initial_carry, inputs)
+        with self._broadcast():
+            carry, outputs = run(self.cell, initial_carry, inputs)
         if every:
             carries, outputs = outputs
             carry = jax.tree.map(lambda item: _at_ends(item, seq_lengths), carries)
         if reverse and keep_order:
             outputs = flip_sequences(outputs, seq_lengths, batch, time_major)
         return (carry, outputs) if return_carry else outputs
+
+    def _broadcast(self) -> AbstractContextManager[Any]:
+        """Meanwhile the streams to broadcast have a key that was drawn for this call."""
+        if self.broadcast_rngs is None:
+            return nullcontext()
+        backups: AbstractContextManager[Any] = split_rngs(
+            self.cell, splits=1, only=self.broadcast_rngs, squeeze=True, graph=True, graph_updates=True
+        )
+        return backups
 
 
 def _at_ends(carries: jax.Array, seq_lengths: Any) -> jax.Array:

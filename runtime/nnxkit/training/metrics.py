@@ -65,6 +65,12 @@ def _given(metric: Metric, name: str, kwargs: dict[str, Any]) -> jax.Array:
     return jnp.asarray(kwargs[name])
 
 
+def _zero(*states: MetricState[jax.Array]) -> None:
+    """Zeros of the shapes that the states have: those of metrics made under ``vmap`` have an axis more."""
+    for state in states:
+        state.set_value(jnp.zeros_like(state.get_value()))
+
+
 class Average(Metric):
     """The mean of all values.
 
@@ -88,8 +94,7 @@ class Average(Metric):
 
     def reset(self) -> None:
         """Begin again."""
-        self.total.set_value(jnp.array(0, dtype=jnp.float32))
-        self.count.set_value(jnp.array(0, dtype=jnp.int32))
+        _zero(self.total, self.count)
 
     def update(self, mask: jax.Array | None = None, **kwargs: Any) -> None:
         """Add values.
@@ -100,15 +105,27 @@ class Average(Metric):
 
         Raises:
             MetricCallError: the values are not there.
+            MetricArgumentError: the mask has more axes or other sizes than the values.
             TraceContextError: the metric belongs to another trace level.
         """
         values = _given(self, self.argname, kwargs)
         count: Any = values.size
         if mask is not None:
-            mask = jnp.broadcast_to(jnp.asarray(mask, bool), values.shape)
+            mask = self._fitting(jnp.asarray(mask, bool), values.shape)
             values, count = jnp.where(mask, values, 0), jnp.sum(mask, dtype=jnp.int32)
         self.total.set_value(self.total.get_value() + jnp.sum(values).astype(jnp.float32))
         self.count.set_value(self.count.get_value() + count)
+
+    def _fitting(self, mask: jax.Array, shape: tuple[int, ...]) -> jax.Array:
+        try:
+            return jnp.broadcast_to(mask, shape)
+        except ValueError:
+            raise rules.METRIC_ARGUMENT.error(
+                cls=type(self).__name__,
+                problem=f"with a mask of shape {mask.shape}, `{self.argname}` should be a jax array of a shape that "
+                f"the mask can be broadcast to, and has shape {shape}",
+                mend="give one value for each element of the mask",
+            ) from None
 
     def compute(self) -> jax.Array:
         """The mean; NaN if there are no values."""
@@ -145,9 +162,7 @@ class Welford(Metric):
 
     def reset(self) -> None:
         """Begin again."""
-        self.count.set_value(jnp.array(0, dtype=jnp.int32))
-        self.mean.set_value(jnp.array(0, dtype=jnp.float32))
-        self.m2.set_value(jnp.array(0, dtype=jnp.float32))
+        _zero(self.count, self.mean, self.m2)
 
     def update(self, **kwargs: Any) -> None:
         """Add values.

@@ -37,8 +37,15 @@ MASK = jax.random.bernoulli(jax.random.key(4), 0.6, (2, 1, 5, 5)).at[..., 0].set
 def test_multi_head_attention(options: dict[str, Any]) -> None:
     assert_same_layer(
         lambda n, rngs: n.MultiHeadAttention(2, 8, decode=False, rngs=rngs, **options),
-        lambda _, layer: (layer(X), layer(X, mask=MASK), layer(X, X + 1, X * 2), layer(X, is_causal=True)),
+        lambda _, layer: layer(X, X + 1, X * 2, mask=MASK),
         **(HALF if "dtype" in options else EXACT),
+    )
+
+
+def test_ways_to_attend() -> None:
+    assert_same_layer(
+        lambda n, rngs: n.MultiHeadAttention(2, 8, decode=False, rngs=rngs),
+        lambda _, layer: (layer(X), layer(X, mask=MASK), layer(X, X + 1), layer(X, is_causal=True)),
     )
 
 
@@ -53,7 +60,7 @@ def test_attention_over_something_else() -> None:
 def test_decoding(options: dict[str, Any]) -> None:
     def decode(_: Any, layer: Any) -> Any:
         layer.init_cache((2, 5, 8))
-        return [layer(X[:, place : place + 1]) for place in range(5)]
+        return [layer(X[:, place : place + 1]) for place in range(3)]
 
     assert_same_layer(lambda n, rngs: n.MultiHeadAttention(2, 8, decode=True, rngs=rngs, **options), decode)
 
@@ -184,3 +191,21 @@ class TestErrors:
         layer.init_cache((2, 5, 8))
         with pytest.raises(LayerShapeError, match=r"`key, from inputs_k,` of shape \(2, 1, 4, 2\)"):
             layer(X[:, :2], decode=True)
+
+
+def test_decoding_is_causal_anyway() -> None:
+    tokens = jax.random.normal(jax.random.key(0), (1, 4, 4))
+
+    def decoded(*, is_causal: bool) -> jax.Array:
+        layer = nnx.MultiHeadAttention(2, 4, decode=True, rngs=nnx.Rngs(0))
+        layer.init_cache(tokens.shape)
+        return jnp.concatenate([layer(tokens[:, t : t + 1], is_causal=is_causal) for t in range(4)], axis=1)
+
+    np.testing.assert_allclose(decoded(is_causal=True), decoded(is_causal=False))
+
+
+@pytest.mark.parametrize("rate", [-0.5, 1.0, float("nan")])
+def test_rates_that_leave_nothing(rate: float) -> None:
+    q = jnp.ones((1, 2, 1, 4))
+    with pytest.raises(LayerArgumentError, match=r"dropout_rate must be in the range \[0, 1\)"):
+        nnx.dot_product_attention(q, q, q, dropout_rate=rate, deterministic=False, dropout_rng=jax.random.key(0))

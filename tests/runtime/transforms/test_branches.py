@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -14,14 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nnxkit as nnx
+from modes import MODES, without_updates
+from nets import tracers
 from nnx_rules.errors import GraphError, TraceContextError, TransformTypeError
-
-MODES: dict[str, dict[str, bool]] = {"default": {}, "values": {"graph_updates": False}, "tree": {"graph": False}}
-
-
-@pytest.fixture(params=MODES)
-def mode(request: pytest.FixtureRequest) -> dict[str, bool]:
-    return MODES[request.param]
 
 
 class Model(nnx.Module):
@@ -45,12 +40,6 @@ class Model(nnx.Module):
 
 def nothing(*args: Any) -> None:
     return None
-
-
-def tracers(*objects: Any) -> Iterator[Any]:
-    for _, value in nnx.iter_graph(objects):
-        held = value.get_raw_value() if isinstance(value, nnx.Variable) else value
-        yield from (leaf for leaf in jax.tree.leaves(held) if isinstance(leaf, jax.core.Tracer))
 
 
 # What runs, and what comes back
@@ -133,7 +122,7 @@ def test_an_input_in_the_result_is_the_object_itself() -> None:
     assert nnx.cond(True, lambda m: m, lambda m: m, model) is model
 
 
-@pytest.mark.parametrize("mode", [MODES["values"], MODES["tree"]])
+@without_updates
 def test_an_input_in_the_result_without_graph_updates(mode: dict[str, bool]) -> None:
     with pytest.raises(GraphError, match=r"the function under `nnx\.cond` returns `operands\[0\]"):
         nnx.cond(True, lambda m: m, lambda m: m, Model(), **mode)
@@ -243,7 +232,7 @@ def test_array_attributes_come_back_if_one_branch_writes(pred: bool) -> None:
     assert model.scale == (6 if pred else 1)
 
 
-@pytest.mark.parametrize("mode", [MODES["values"], MODES["tree"]])
+@without_updates
 def test_edits_are_lost_without_graph_updates(mode: dict[str, bool]) -> None:
     model = Model()
 
@@ -404,7 +393,7 @@ def test_exceptions_leave_everything_as_it_was(mode: dict[str, bool]) -> None:
             nnx.cond(True, f, g, model, **mode)
     assert model.w[...] == 2.0
     assert not hasattr(model, "extra")
-    assert not list(tracers(model))
+    assert not tracers(model)
 
 
 def test_objects_of_another_trace(mode: dict[str, bool]) -> None:
@@ -417,7 +406,7 @@ def test_objects_of_another_trace(mode: dict[str, bool]) -> None:
     with pytest.raises(TraceContextError, match="captures it"):
         outer(1.0)
     assert model.count[...] == 0
-    assert not list(tracers(model))
+    assert not tracers(model)
 
 
 @pytest.mark.parametrize("pred", [True, False])

@@ -337,9 +337,8 @@ class TestNondiffArgnums:
 
     @without_updates
     def test_diff_state_needs_the_default_mode(self, mode: Any) -> None:
-        f = custom(mode, lambda m: m.w * 1, None, None, nondiff_argnums=(nnx.DiffState(0, nnx.Param),))
         with pytest.raises(TransformArgumentError, match=r"`nondiff_argnums` of `nnx\.custom_vjp` holds a `DiffState`"):
-            f(Net())
+            nnx.custom_vjp(lambda m: m.w * 1, nondiff_argnums=(nnx.DiffState(0, nnx.Param),), **mode)
 
     @every_mode
     def test_positions(self, mode: Any) -> None:

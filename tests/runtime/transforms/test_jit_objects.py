@@ -129,6 +129,14 @@ class TestValues:
 
         assert float(ref[...]) == 3.0
 
+    @pytest.mark.parametrize("modes", ALL_MODES)
+    def test_variables_in_references_that_are_made_inside(self, modes: Modes) -> None:
+        made = nnx.jit(lambda x: nnx.Dict(a=nnx.Param(x, ref=True)), **modes)(jnp.ones(2))
+
+        assert isinstance(made.a.get_raw_value(), jax.Ref)
+        made.a[...] += 1
+        assert made.a[...].tolist() == [2.0, 2.0]
+
     def test_a_bare_array_that_was_written_comes_back_with_graph_updates_only(self) -> None:
         def up(net: Net) -> None:
             net.offset += 1

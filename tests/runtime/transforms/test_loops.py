@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -13,15 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nnxkit as nnx
-from nets import count_carried
+from modes import MODES
+from nets import count_carried, tracers
 from nnx_rules.errors import GraphError, TraceContextError, TransformArgumentError, TransformTypeError
-
-MODES: dict[str, dict[str, bool]] = {"default": {}, "values": {"graph_updates": False}, "tree": {"graph": False}}
-
-
-@pytest.fixture(params=MODES)
-def mode(request: pytest.FixtureRequest) -> dict[str, bool]:
-    return MODES[request.param]
 
 
 class Model(nnx.Module):
@@ -45,12 +39,6 @@ class Model(nnx.Module):
 def below(limit: int) -> Callable[[Any], Any]:
     """A condition on the last part of the carry."""
     return lambda carry: carry[-1] < limit
-
-
-def tracers(*objects: Any) -> Iterator[Any]:
-    for _, value in nnx.iter_graph(objects):
-        held = value.get_raw_value() if isinstance(value, nnx.Variable) else value
-        yield from (leaf for leaf in jax.tree.leaves(held) if isinstance(leaf, jax.core.Tracer))
 
 
 def looped(name: str, body: Callable[[Any], Any], init: Any, steps: int, **mode: bool) -> Any:
@@ -330,7 +318,7 @@ def test_structure_that_changes(change: str, mode: dict[str, bool]) -> None:
     with pytest.raises(TransformArgumentError, match=other if mode else default):
         nnx.while_loop(below(3), body, (model, 0), **mode)
     assert (nnx.graphdef(model), model.w) == before
-    assert not list(tracers(model))
+    assert not tracers(model)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -419,7 +407,7 @@ def test_exceptions_leave_everything_as_it_was(mode: dict[str, bool]) -> None:
     with pytest.raises(RuntimeError, match="stop"):
         nnx.fori_loop(0, 3, fail, model if not mode else Model(), **mode)
     assert (model.w[...], model.count[...]) == (2.0, 0)
-    assert not list(tracers(model))
+    assert not tracers(model)
 
 
 def test_objects_of_another_trace(mode: dict[str, bool]) -> None:
@@ -427,7 +415,7 @@ def test_objects_of_another_trace(mode: dict[str, bool]) -> None:
     with pytest.raises(TraceContextError, match="captures it"):
         jax.jit(lambda x: nnx.fori_loop(0, 3, model.step, x, **mode))(1.0)
     assert model.count[...] == 0
-    assert not list(tracers(model))
+    assert not tracers(model)
 
 
 def test_inside_of_jit_and_grad(mode: dict[str, bool]) -> None:

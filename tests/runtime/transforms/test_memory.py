@@ -35,9 +35,10 @@ def edit(net: Net, x: Any) -> None:
     net.extra = nnx.Param(x)
 
 
-def is_dead(ref: weakref.ref[Any]) -> bool:
+def is_dead(*refs: weakref.ref[Any]) -> bool:
+    """Whether none of the objects is there any more."""
     gc.collect()
-    return ref() is None
+    return all(ref() is None for ref in refs)
 
 
 @pytest.mark.parametrize("modes", ALL_MODES)
@@ -53,9 +54,7 @@ def test_arguments_are_not_kept(name: str, modes: Modes, function: Callable[...,
     transformed(net, 2.0)
     del net
 
-    assert is_dead(net_ref)
-    assert is_dead(variable)
-    assert is_dead(array)
+    assert is_dead(net_ref, variable, array)
 
 
 @pytest.mark.parametrize("modes", ALL_MODES)

@@ -239,10 +239,15 @@ test("a document that was never saved is checked", async () => {
 });
 
 test("these tests fail where the server says nothing", async () => {
+  const document = await model();
   await settings().update("enable", false, vscode.ConfigurationTarget.Workspace);
-  await failing("a finding has its code, severity, place and page");
-  await failing("a fix is offered as preferred, is applied, and clears the finding");
-  await settings().update("enable", undefined, vscode.ConfigurationTarget.Workspace);
+  try {
+    await eventually(() => codes(document.uri).length === 0, "the setting holds");
+    await failing("a finding has its code, severity, place and page");
+    await failing("a fix is offered as preferred, is applied, and clears the finding");
+  } finally {
+    await settings().update("enable", undefined, vscode.ConfigurationTarget.Workspace);
+  }
 });
 
 test("settings and configuration files take effect at once", async () => {

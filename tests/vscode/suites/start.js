@@ -87,10 +87,10 @@ test("without any Python it says so, and starts once there is one", async () => 
 });
 
 test("a server that dies is started again", async () => {
-  const api = await started();
+  await started();
   const pid = Number(fs.readFileSync(path.join(PYTHONS, "process"), "utf8"));
-  const status = await startedBy(() => process.kill(pid, "SIGKILL"));
-  assert.equal(api.status, status);
+  await startedBy(() => process.kill(pid, "SIGKILL"));
+  assert.notEqual(Number(fs.readFileSync(path.join(PYTHONS, "process"), "utf8")), pid);
   const document = await open(inFolder("model.py"));
   await eventually(() => codes(document.uri).includes("NNX101"));
 });

@@ -63,8 +63,9 @@ _ROWS: tuple[tuple[str, str, str], ...] = (
         "jax.nn.initializers",
         "initializer",
         (
-            "constant delta_orthogonal glorot_normal glorot_uniform he_normal he_uniform lecun_normal "
-            "lecun_uniform normal orthogonal truncated_normal uniform variance_scaling"
+            "constant delta_orthogonal glorot_normal glorot_uniform he_normal he_uniform kaiming_normal "
+            "kaiming_uniform lecun_normal lecun_uniform normal orthogonal truncated_normal uniform "
+            "variance_scaling xavier_normal xavier_uniform"
         ),
     ),
     (

@@ -8,7 +8,6 @@ another one holds; only data that a finished object is given this way is certain
 from __future__ import annotations
 
 import ast
-import weakref
 
 from nnx_lint.model.attributes import attribute_of
 from nnx_lint.model.classes import UserClass
@@ -16,6 +15,7 @@ from nnx_lint.model.events import AttributeBypassed, AttributeSet
 from nnx_lint.model.frames import Frame
 from nnx_lint.model.strings import HOLE
 from nnx_lint.reporting import Reporter, judges
+from nnx_lint.syntax_walk import remembered, walk
 from nnx_rules.attributes import Status
 from nnx_rules.rules import attributes as rules
 
@@ -35,16 +35,14 @@ def status_bypass(event: AttributeBypassed, report: Reporter) -> None:
         report(frame.module, event.node, cls=obj.cls.name, path=event.name, value=event.value.describe())
 
 
+@remembered
 def taken_back(tree: ast.Module) -> frozenset[str]:
     """Attributes that a file also sets to ``None``, or deletes, past the class: there they only hand a value on.
 
     What is put into an object and taken out again in one call is not meant to be data.
     """
-    known = _TAKEN_BACK.get(tree)
-    if known is not None:
-        return known
     found: set[str] = set()
-    for call in ast.walk(tree):
+    for call in walk(tree):
         if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
             continue
         literals = [item.value if isinstance(item, ast.Constant) else ... for item in call.args]
@@ -55,11 +53,7 @@ def taken_back(tree: ast.Module) -> frozenset[str]:
                 found.add(name)
             case _:
                 pass
-    _TAKEN_BACK[tree] = frozenset(found)
-    return _TAKEN_BACK[tree]
-
-
-_TAKEN_BACK: weakref.WeakKeyDictionary[ast.Module, frozenset[str]] = weakref.WeakKeyDictionary()
+    return frozenset(found)
 
 
 def _is_namespace(node: ast.expr) -> bool:

@@ -20,6 +20,7 @@ from nnx_lint.model.values import (
 from nnx_lint.reporting import Reporter, judges
 from nnx_lint.rules.edits import replace
 from nnx_lint.rules.spelling import spelled
+from nnx_lint.syntax_walk import walk
 from nnx_rules.rules import attributes as rules
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ def _attributes_read(value: Value, obj: Obj) -> set[str]:
         return _read_from(func.node, func.node.args.args[0].arg)
     if isinstance(value, FuncVal) and isinstance(value.node, ast.Lambda) and isinstance(value.env, Env):
         parameters = {item.arg for item in value.node.args.args}
-        names = {part.id for part in ast.walk(value.node.body) if isinstance(part, ast.Name)} - parameters
+        names = {part.id for part in walk(value.node.body) if isinstance(part, ast.Name)} - parameters
         found = {name: value.env.lookup(name) for name in names}
         keepers = [name for name, item in found.items() if item is not None and item[1] is obj]
         return {attribute for name in keepers for attribute in _read_from(value.node.body, name)}
@@ -131,6 +132,6 @@ def _attributes_read(value: Value, obj: Obj) -> set[str]:
 def _read_from(node: ast.AST, name: str) -> set[str]:
     return {
         part.attr
-        for part in ast.walk(node)
+        for part in walk(node)
         if isinstance(part, ast.Attribute) and isinstance(part.value, ast.Name) and part.value.id == name
     }

@@ -8,7 +8,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from nnx_lint.diagnostics import Edit, Fix, Span
-from nnx_lint.model.callables import BoundMethod
+from nnx_lint.model.callables import BoundMethod, PartialVal
 from nnx_lint.model.classes import LibClass, UserClass
 from nnx_lint.model.events import AttributeSet, Called, Constructed, ContainerFilled
 from nnx_lint.model.values import (
@@ -20,10 +20,11 @@ from nnx_lint.model.values import (
     Value,
     options,
 )
-from nnx_lint.reporting import Reporter, judges, related
+from nnx_lint.reporting import Reporter, judges, judges_calls, related
 from nnx_lint.rules.attributes.mends import as_data, wrapper_of
 from nnx_lint.rules.attributes.usage import is_handed_over, is_used_plainly
 from nnx_lint.rules.edits import insert, replace, wrap
+from nnx_lint.rules.program import canonical_of
 from nnx_lint.rules.spelling import spelled
 from nnx_rules.attributes import Kind, Status, recheck
 from nnx_rules.rules import attributes as rules
@@ -142,6 +143,7 @@ def data_in_opaque_container(event: AttributeSet, report: Reporter) -> None:
         cls=event.obj.cls.name,
         path=event.name,
         value=value.describe(),
+        mend=USE_A_LIST,
         fix=lambda: _list_of(event, node, value) if node is not None else None,
     )
 
@@ -156,7 +158,41 @@ def opaque_container_filled(event: Constructed, report: Reporter) -> None:
             continue
         fill = next((item for item in value.fills if item.value.kind in {Kind.VARIABLE, Kind.PYTREE}), None)
         if fill is not None and not is_handed_over(event.cls, name):
-            report(fill.module, fill.node, cls=event.cls.name, path=name, value=value.describe())
+            report(fill.module, fill.node, cls=event.cls.name, path=name, value=value.describe(), mend=USE_A_LIST)
+
+
+@judges(rules.DATA_IN_OPAQUE_CONTAINER, Constructed)
+def module_in_partial(event: Constructed, report: Reporter) -> None:
+    """A module that only a ``functools.partial`` holds."""
+    attrs = event.obj.attrs
+    known = {id(held) for attr in attrs.values() for held in _held(attr.value)}
+    for name, attr in attrs.items() if event.cls.checked else ():
+        value, last = attr.value, attr.assignments[-1] if attr.assignments else None
+        if not isinstance(value, PartialVal) or last is None or last.broken is not None:
+            continue
+        call = last.value_node
+        if not isinstance(call, ast.Call) or canonical_of(last.module.env, call.func) != "functools.partial":
+            continue  # that of JAX is a tree
+        parts = [value.func, *value.args, *value.keywords.values()]
+        hidden = next((part for part in parts if _is_module(part) and id(part) not in known), None)
+        if hidden is not None:
+            text = f"a partial of {hidden.describe()}"
+            mend = "make the module an attribute of its own, and hand over the arguments where it is called"
+            report(last.module, last.node, cls=event.cls.name, path=name, value=text, mend=mend)
+
+
+def _held(value: Value) -> list[Value]:
+    """A value, and what it holds."""
+    if isinstance(value, Obj):
+        return [value, *(held for attr in value.attrs.values() for held in _held(attr.value))]
+    return [value, *(held for item in value.items for held in _held(item))] if isinstance(value, Seq) else [value]
+
+
+def _is_module(value: Value) -> bool:
+    return isinstance(value, Obj) and value.cls.derives_from("nnx.Module") and value.origin is not None
+
+
+USE_A_LIST = "use `nnx.List(...)`"
 
 
 def _checked(obj: Obj) -> bool:
@@ -227,7 +263,7 @@ HOLDERS = frozenset({"nnx.List", "nnx.Dict", "nnx.Sequential"})
 ADDING = frozenset({"append", "insert", "setdefault"})
 
 
-@judges(rules.NESTED_PLAIN_CONTAINER, Called)
+@judges_calls(rules.NESTED_PLAIN_CONTAINER, *HOLDERS, *(f".{name}" for name in ADDING))
 def nested_plain_container(event: Called, report: Reporter) -> None:
     call = event.node
     if not isinstance(call, ast.Call):

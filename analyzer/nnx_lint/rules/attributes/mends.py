@@ -14,6 +14,7 @@ from nnx_lint.diagnostics import Fix
 from nnx_lint.model.values import Const, DictVal, Seq, UnionVal, Value
 from nnx_lint.rules.edits import replace, wrap
 from nnx_lint.rules.spelling import spelled
+from nnx_lint.syntax_walk import walk
 
 if TYPE_CHECKING:
     from nnx_lint.model.frames import Frame
@@ -89,7 +90,7 @@ def is_shared(frame: Frame, node: ast.expr) -> bool:
     place = (node.lineno, node.col_offset)
     return any(
         isinstance(other, ast.Name) and other.id == node.id and (other.lineno, other.col_offset) > place
-        for other in ast.walk(frame.func.node)
+        for other in walk(frame.func.node)
     )
 
 

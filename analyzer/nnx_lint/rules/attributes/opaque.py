@@ -15,7 +15,8 @@ from nnx_lint.model.classes import UserClass
 from nnx_lint.model.crossing import kept_positions
 from nnx_lint.model.events import Called
 from nnx_lint.model.values import DictVal, Ext, Obj, Seq, Value
-from nnx_lint.reporting import Reporter, judges, related
+from nnx_lint.reporting import Reporter, judges_calls, related
+from nnx_lint.rules.callees import TRANSFORMED, TRANSFORMING
 from nnx_rules import transforms
 from nnx_rules.attributes import Kind, Status
 from nnx_rules.rules import attributes as rules
@@ -48,7 +49,7 @@ TREE_FUNCTIONS = {
 """The functions that go over the leaves of a tree, with the position of the tree."""
 
 
-@judges(rules.NON_PYTREE_INTO_JAX, Called)
+@judges_calls(rules.NON_PYTREE_INTO_JAX, *TREE_FUNCTIONS, *TRANSFORMED, *TRANSFORMING)
 def non_pytree_into_jax(event: Called, report: Reporter) -> None:
     if isinstance(event.callee, Ext) and event.callee.name in TREE_FUNCTIONS:
         position = TREE_FUNCTIONS[event.callee.name]
@@ -66,7 +67,7 @@ def non_pytree_into_jax(event: Called, report: Reporter) -> None:
         report(event.frame.module, event.node, cls=found.cls.name, function=text, harm="cannot take an instance")
 
 
-@judges(rules.REGISTERED_TYPE_NOT_PYTREE, Called)
+@judges_calls(rules.REGISTERED_TYPE_NOT_PYTREE, *TRANSFORMED, *TRANSFORMING)
 def registered_not_pytree(event: Called, report: Reporter) -> None:
     taken = _taken_apart(event, TAKING_APART | {"nnx.jit", "nnx.vmap", "nnx.remat"})
     if taken is None:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from nnx_lint.model.attributes import attribute_names, attribute_of
 from nnx_lint.model.classes import UserClass
 from nnx_lint.model.events import AttributeSet, Called
-from nnx_lint.model.values import ClassVal, Ext, Obj, Value
-from nnx_lint.reporting import Reporter, judges, related
+from nnx_lint.model.values import ClassVal, Obj, Value
+from nnx_lint.reporting import Reporter, judges, judges_calls, related
 from nnx_rules.attributes import Kind, Status
 from nnx_rules.rules import attributes as rules
 
@@ -24,9 +24,9 @@ def subclass_assigned(event: AttributeSet, report: Reporter) -> None:
         _judge(event, event.value, report)
 
 
-@judges(rules.REGISTERED_TYPE_SUBCLASS, Called)
+@judges_calls(rules.REGISTERED_TYPE_SUBCLASS, "nnx.is_data")
 def subclass_asked(event: Called, report: Reporter) -> None:
-    if isinstance(event.callee, Ext) and event.callee.name == "nnx.is_data" and event.args and event.args[0]:
+    if event.args and event.args[0]:
         _judge(event, event.args[0], report)
 
 
@@ -54,9 +54,9 @@ def _is_special(cls: UserClass) -> bool:
 # -- too late ----------------------------------------------------------------------------------------------------------
 
 
-@judges(rules.REGISTERED_TYPE_LATE, Called)
+@judges_calls(rules.REGISTERED_TYPE_LATE, "nnx.register_data_type")
 def registered_late(event: Called, report: Reporter) -> None:
-    if not isinstance(event.callee, Ext) or event.callee.name != "nnx.register_data_type" or not event.args:
+    if not event.args:
         return
     given, frame = event.args[0], event.frame
     if not isinstance(given, ClassVal) or frame.doubtful:

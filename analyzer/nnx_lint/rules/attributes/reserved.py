@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from nnx_lint.model.attributes import attribute_of
 from nnx_lint.model.classes import UserClass
 from nnx_lint.model.events import Called
-from nnx_lint.model.values import Array, Const, Obj, Other, Value, options, present
-from nnx_lint.reporting import Reporter, judges, related
+from nnx_lint.model.values import Array, Const, Obj, Other, UnionVal, Value, options, present
+from nnx_lint.reporting import Reporter, judges_calls, related
 from nnx_rules.rules import attributes as rules
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ METHODS = frozenset({"train", "eval", "set_attributes", "sow", "perturb", "iter_
 PLAIN = frozenset({"a number", "a string", "a bool", "an int", "a float"})
 
 
-@judges(rules.RESERVED_ATTRIBUTE, Called)
+@judges_calls(rules.RESERVED_ATTRIBUTE, Const, Array, Other, UnionVal)
 def reserved_attribute(event: Called, report: Reporter) -> None:
     owner = present(event.owner) if event.owner is not None else None
     if not isinstance(owner, Obj) or not isinstance(owner.cls, UserClass) or not _fails(event.callee):

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 from nnx_lint.diagnostics import Fix
 from nnx_lint.model.classes import UserClass
 from nnx_lint.model.events import AttributeSet, Called, ClassDefined, Constructed, Tagged, Used
-from nnx_lint.model.values import DictVal, Ext, Seq, TagVal, Value
-from nnx_lint.reporting import Reporter, judges, related
+from nnx_lint.model.values import DictVal, Seq, TagVal, Value
+from nnx_lint.reporting import Reporter, judges, judges_calls, related
 from nnx_lint.rules.edits import insert, unwrap, wrap
 from nnx_lint.rules.spelling import spelled
+from nnx_lint.syntax_walk import walk
 from nnx_rules.attributes import recheck
 from nnx_rules.rules import attributes as rules
 
@@ -93,18 +94,18 @@ def nested_status_annotation_filled(event: Constructed, report: Reporter) -> Non
 def _hoisted(module: Module, env: Env, node: ast.expr, value: Value, tags: list[TagVal]) -> Fix | None:
     """Move marks that all say the same from inside of the value to the outside; next to an outer mark they only go."""
     source = module.source
-    inside = {id(part) for part in ast.walk(node)}
+    inside = {id(part) for part in walk(node)}
     calls = {id(tag.node): tag.node for tag in tags}
     if any(id(call) not in inside or len(call.args) != 1 or call.keywords for call in calls.values()):
         return None
     edits = tuple(edit for call in calls.values() for edit in unwrap(source, call))
     if isinstance(value, TagVal):
-        if any(id(part) in calls for call in calls.values() for part in ast.walk(call) if part is not call):
+        if any(id(part) in calls for call in calls.values() for part in walk(call) if part is not call):
             return None
         return Fix("Keep the outer mark only", edits)
     kinds = {tag.tag.value for tag in tags}
     name = spelled(f"nnx.{kinds.pop()}", module, env) if len(kinds) == 1 else None
-    if name is None or any(id(part) in calls for call in calls.values() for part in ast.walk(call) if part is not call):
+    if name is None or any(id(part) in calls for call in calls.values() for part in walk(call) if part is not call):
         return None
     return Fix(f"Move `{name}(...)` to the outside", (*wrap(source, node, name), *edits))
 
@@ -141,10 +142,8 @@ ARRAY_PACKAGES = ("jax.numpy.", "jax.nn.", "jax.lax.", "jax.random.", "numpy.")
 """Packages whose functions take arrays, never a mark."""
 
 
-@judges(rules.STATUS_ANNOTATION_NOT_ASSIGNED, Called)
+@judges_calls(rules.STATUS_ANNOTATION_NOT_ASSIGNED, *(f"{package}*" for package in ARRAY_PACKAGES))
 def status_annotation_as_argument(event: Called, report: Reporter) -> None:
-    if not isinstance(event.callee, Ext) or not event.callee.name.startswith(ARRAY_PACKAGES):
-        return
     for value in (*event.args, *event.keywords.values()):
         if isinstance(value, TagVal) and value.value is not None:
             report(event.frame.module, event.node, tag=value.tag.value)

@@ -7,10 +7,10 @@ attribute of the same name on another object counts too.
 from __future__ import annotations
 
 import ast
-import weakref
 from typing import TYPE_CHECKING
 
 from nnx_lint.model.classes import UserClass
+from nnx_lint.syntax_walk import remembered, walk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -44,13 +44,11 @@ def _family(cls: ClassBase) -> list[ast.ClassDef]:
 
 def _names(nodes: Callable[[ast.AST], Iterator[ast.expr]]) -> Callable[[ast.ClassDef], frozenset[str]]:
     """The names of the attributes among the expressions that a class body uses in some way."""
-    known: weakref.WeakKeyDictionary[ast.ClassDef, frozenset[str]] = weakref.WeakKeyDictionary()
 
+    @remembered
     def find(node: ast.ClassDef) -> frozenset[str]:
-        if node not in known:
-            found = (item for part in ast.walk(node) for item in nodes(part))
-            known[node] = frozenset(item.attr for item in found if isinstance(item, ast.Attribute))
-        return known[node]
+        found = (item for part in walk(node) for item in nodes(part))
+        return frozenset(item.attr for item in found if isinstance(item, ast.Attribute))
 
     return find
 

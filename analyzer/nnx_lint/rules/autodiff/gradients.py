@@ -9,16 +9,17 @@ import ast
 from typing import TYPE_CHECKING
 
 from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
-from nnx_lint.model.callables import FuncVal, Transformed
+from nnx_lint.model.callables import Transformed
 from nnx_lint.model.classes import ClassBase, library_class
 from nnx_lint.model.crossing import literal_positions
-from nnx_lint.model.events import Called, Unpacked
+from nnx_lint.model.events import Called, Returned, Unpacked
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.leaves import AtLeast, contents
-from nnx_lint.model.values import Const, Obj, Seq, StateVal, Value
+from nnx_lint.model.values import Array, Const, Obj, Seq, StateVal, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls
-from nnx_lint.rules.program import canonical_of, enclosing, own_nodes, resolved, statement_of
+from nnx_lint.rules.program import FUNCTIONS, canonical_of, enclosing, resolved, statement_of
 from nnx_lint.rules.spelling import spelled
+from nnx_lint.syntax_walk import walk
 from nnx_rules._filter_logic import Leaf
 from nnx_rules.rules import autodiff as rules
 from nnx_rules.rules.transforms import AUX_PAIR, MISSING_VJP_RULES
@@ -57,7 +58,7 @@ def differentiated(event: Called) -> list[tuple[Value, ast.expr]]:
 # -- what is differentiated --------------------------------------------------------------------------------------------
 
 
-@judges(rules.NOTHING_TO_TRAIN, Called, when=differentiates)
+@judges_calls(rules.NOTHING_TO_TRAIN, Transformed, when=differentiates)
 def gradient_of_no_params(event: Called, report: Reporter) -> None:
     callee = event.callee
     if not isinstance(callee, Transformed) or callee.applied.row.name not in NNX_GRAD:
@@ -83,7 +84,7 @@ def _may_be_param(leaf: Leaf) -> bool:
     return PARAM is None or PARAM in kind.ancestors or (isinstance(leaf.type, AtLeast) and kind in PARAM.ancestors)
 
 
-@judges(rules.JAX_GRAD_OF_STREAMS, Called, when=differentiates)
+@judges_calls(rules.JAX_GRAD_OF_STREAMS, Transformed, when=differentiates)
 def jax_grad_of_integers(event: Called, report: Reporter) -> None:
     callee = event.callee
     if not isinstance(callee, Transformed) or callee.applied.row.name in NNX_GRAD:
@@ -191,63 +192,38 @@ def _gradient_call(frame: Frame, func: ast.expr) -> tuple[str | None, bool | Non
     return found.applied.row.name, has_aux(found.applied), found.applied.text
 
 
-@judges(rules.TUPLE_LOSS, Called, when=differentiates)
-def loss_is_tuple(event: Called, report: Reporter) -> None:
-    loss = _loss(event)
-    if loss is None or has_aux(loss[0]) is not False or loss[0].row.name in JACOBIANS:
+def running_loss(event: Returned) -> TransformVal | None:
+    """The transform that computes the gradient of the very function that returns."""
+    scope = event.frame.scope[-1] if event.frame.scope else None
+    if scope is None or scope.frame is not event.frame or "**" in scope.applied.keywords:
+        return None
+    return scope.applied if scope.row.name in NNX_GRAD | JAX_GRAD else None
+
+
+@judges(rules.TUPLE_LOSS, Returned)
+def loss_is_tuple(event: Returned, report: Reporter) -> None:
+    applied, value, frame = running_loss(event), event.value, event.frame
+    if applied is None or has_aux(applied) is not False or frame.call is None or frame.caller is None:
         return
-    applied, func, returned = loss
-    if returned and all(isinstance(value, ast.Tuple) for value in returned):
-        given = f"a tuple of {len(returned[0].elts)}" if isinstance(returned[0], ast.Tuple) else "a tuple"
-        fix = _with_aux(event.frame.module, applied)
-        report(event.frame.module, event.node, fix=fix, transform=applied.text, function=func.name, given=given)
+    if isinstance(value, Seq) and value.type == "tuple":
+        given = f"a tuple of {len(value.items)}" if value.exact else "a tuple"
+        fix = _with_aux(frame.caller.module, applied)
+        function = frame.func.name if frame.func is not None else "it"
+        report(frame.caller.module, frame.call, fix=fix, transform=applied.text, function=function, given=given)
 
 
-@judges(AUX_PAIR, Called, when=differentiates)
-def aux_pair(event: Called, report: Reporter) -> None:
-    loss = _loss(event)
-    if loss is None or has_aux(loss[0]) is not True or loss[0].row.name not in NNX_GRAD | JAX_GRAD:
+@judges(AUX_PAIR, Returned)
+def aux_pair(event: Returned, report: Reporter) -> None:
+    applied, value, frame = running_loss(event), event.value, event.frame
+    if applied is None or has_aux(applied) is not True or frame.call is None or frame.caller is None or frame.doubts:
         return
-    applied, _, returned = loss
-    given: set[str] = set()
-    for value in returned:
-        if isinstance(value, ast.Tuple) and not any(isinstance(item, ast.Starred) for item in value.elts):
-            given.add("" if len(value.elts) == 2 else f"a tuple of {len(value.elts)}")
-        elif isinstance(value, (ast.BinOp, ast.Constant)) or _is_array(event, value):
-            given.add("one value")
-        else:
-            return
-    if len(given) == 1 and "" not in given:
-        report(event.frame.module, event.node, transform=applied.text, given=given.pop())
-
-
-def _is_array(event: Called, node: ast.expr) -> bool:
-    """Whether a returned expression certainly computes one array."""
-    name = canonical_of(event.frame.env, node.func) if isinstance(node, ast.Call) else None
-    return (
-        name is not None and name.startswith(("jax.numpy.", "optax.losses.")) and name.rpartition(".")[2] in REDUCTIONS
-    )
-
-
-REDUCTIONS = frozenset(
-    {"sum", "mean", "max", "min", "square", "abs", "log", "exp", "dot", "vdot", "prod", "var", "std"}
-)
-
-
-def _loss(event: Called) -> tuple[TransformVal, FuncVal, list[ast.expr]] | None:
-    """The differentiated function, its transform, and what it returns."""
-    callee = event.callee
-    if not isinstance(callee, Transformed) or not isinstance(callee.func, FuncVal):
-        return None
-    func, applied = callee.func, callee.applied
-    if "**" in applied.keywords or func.wraps is not None or func.decorators:
-        return None
-    if isinstance(func.node, ast.Lambda):
-        return applied, func, [func.node.body]
-    if any(isinstance(node, (ast.Yield, ast.YieldFrom)) for node in ast.walk(func.node)):
-        return None
-    returned = [node.value for node in own_nodes(func.node) if isinstance(node, ast.Return)]
-    return (applied, func, [value for value in returned if value is not None]) if None not in returned else None
+    if isinstance(value, (Array, Const)):
+        given = "one value"
+    elif isinstance(value, Seq) and value.type == "tuple" and value.exact and len(value.items) != 2:
+        given = f"a tuple of {len(value.items)}"
+    else:
+        return
+    report(frame.caller.module, frame.call, transform=applied.text, given=given)
 
 
 def _with_aux(module: Module, applied: TransformVal) -> Fix | None:
@@ -266,7 +242,7 @@ def calls_state(event: Called) -> bool:
     return isinstance(event.callee, StateVal)
 
 
-@judges(rules.GRADIENT_AS_MODULE, Called, when=calls_state)
+@judges_calls(rules.GRADIENT_AS_MODULE, StateVal)
 def gradient_called(event: Called, report: Reporter) -> None:
     report(event.frame.module, event.node, name=event.name)
 
@@ -279,18 +255,16 @@ def calls_custom(event: Called) -> bool:
     return isinstance(event.callee, Transformed) and event.callee.applied.row.name == "nnx.custom_vjp"
 
 
-@judges(MISSING_VJP_RULES, Called, when=calls_custom)
+@judges_calls(MISSING_VJP_RULES, Transformed, when=calls_custom)
 def missing_vjp_rules(event: Called, report: Reporter) -> None:
     func = event.node.func if isinstance(event.node, ast.Call) else None
     module, callee = event.frame.module, event.callee
     if not isinstance(func, ast.Name) or not isinstance(callee, Transformed) or callee.applied.module is not module:
         return
-    here, scope = statement_of(module, event.node), enclosing(module, event.node, ast.FunctionDef, ast.Module)
+    here, scope = statement_of(module, event.node), enclosing(module, event.node, *FUNCTIONS, ast.Module)
     if here is None or not isinstance(scope, ast.Module):
         return  # when a function runs, the rules may have been defined by then
-    defined = [
-        node for node in ast.walk(module.source.tree) if isinstance(node, ast.Attribute) and node.attr == "defvjp"
-    ]
+    defined = [node for node in walk(module.source.tree) if isinstance(node, ast.Attribute) and node.attr == "defvjp"]
     if not any(node.lineno <= here.lineno for node in defined):
         report(module, event.node, name=func.id, transform=callee.applied.text)
 

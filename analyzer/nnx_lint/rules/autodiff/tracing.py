@@ -13,14 +13,16 @@ from typing import TYPE_CHECKING
 from nnx_lint.diagnostics import Edit, Fix
 from nnx_lint.model.callables import BoundMethod, FuncVal, Transformed
 from nnx_lint.model.classes import UserClass
-from nnx_lint.model.crossing import kept_positions, literal_positions
+from nnx_lint.model.crossing import kept_keywords, kept_positions, literal_positions, statics_known
 from nnx_lint.model.events import Called, TransformApplied
 from nnx_lint.model.expressions import text_of
-from nnx_lint.model.values import Array, Const, DictVal, Obj, Seq, Value
+from nnx_lint.model.values import Array, Const, DictVal, Obj, Seq, StateVal, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
-from nnx_lint.rules.program import ancestors, block_of, enclosing, own_nodes, statement_of
+from nnx_lint.rules.callees import TRANSFORMED
+from nnx_lint.rules.program import ancestors, block_of, enclosing, keyword_node, own_nodes, statement_of
+from nnx_lint.syntax_walk import walk
 from nnx_rules.rules import autodiff as rules
-from nnx_rules.rules.transforms import MISSING_PARAMETER, UNHASHABLE_STATIC_ARGUMENT
+from nnx_rules.rules.transforms import MISSING_PARAMETER, NOT_AN_ARRAY, UNHASHABLE_STATIC_ARGUMENT
 
 if TYPE_CHECKING:
     from nnx_lint.model.callables import TransformVal
@@ -61,7 +63,7 @@ def called(event: Called) -> tuple[TransformVal, FuncVal, int] | None:
 # -- conditions --------------------------------------------------------------------------------------------------------
 
 
-@judges(rules.TRACED_FLAG, Called, when=calls_traced)
+@judges_calls(rules.TRACED_FLAG, *TRANSFORMED, when=calls_traced)
 def traced_condition(event: Called, report: Reporter) -> None:
     found = called(event)
     if found is None or None in event.args:
@@ -84,7 +86,8 @@ def traced_condition(event: Called, report: Reporter) -> None:
         if test is not None:
             fix, mend = _made_static(applied, func, place, parameters[place])
             also = (related(event.frame.module, event.node, "called with this flag"),)
-            report(func.module, test, fix=fix, name=parameters[place], transform=applied.text, mend=mend, related=also)
+            what = f"an argument of a function under `{applied.text}`"
+            report(func.module, test, fix=fix, name=parameters[place], what=what, mend=mend, related=also)
             return
 
 
@@ -100,7 +103,7 @@ def _is_flag(value: Value | None) -> bool:
 
 def _decides(func: FuncVal, name: str) -> ast.expr | None:
     """The condition of a function that asks for the truth of a parameter, which nothing binds anew."""
-    for node in ast.walk(func.node):
+    for node in walk(func.node):
         if isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Load):
             return None
     for node in own_nodes(func.node):
@@ -128,7 +131,9 @@ def _made_static(applied: TransformVal, func: FuncVal, place: int, name: str) ->
     """Name a parameter in the options of the transform, where these can be written in place."""
     row, node = applied.row.name, applied.node
     option = f'static_argnames="{name}"' if row in COMPILING else f"static_argnums=({place},)"
-    mend = f"{applied.text}({'f, ' if not isinstance(node, (ast.Name, ast.Attribute)) else ''}{option})"
+    mend = (
+        f"make it static: `{applied.text}({'f, ' if not isinstance(node, (ast.Name, ast.Attribute)) else ''}{option})`"
+    )
     bare = isinstance(node, (ast.Name, ast.Attribute)) and row.startswith("nnx.")
     decorated = isinstance(func.node, ast.FunctionDef) and node in func.node.decorator_list
     if not bare or not decorated:
@@ -181,7 +186,7 @@ def missing_parameter(event: TransformApplied, report: Reporter) -> None:
             report(event.frame.module, applied.node, transform=applied.row.name, option=kind, given=given)
 
 
-@judges(UNHASHABLE_STATIC_ARGUMENT, Called, when=calls_traced)
+@judges_calls(UNHASHABLE_STATIC_ARGUMENT, *TRANSFORMED, when=calls_traced)
 def unhashable_static_argument(event: Called, report: Reporter) -> None:
     found = called(event)
     if found is None or found[0].row.name != "nnx.jit":
@@ -194,6 +199,24 @@ def unhashable_static_argument(event: Called, report: Reporter) -> None:
             report(event.frame.module, node, argument=str(place), transform=applied.text, given=text)
 
 
+@judges_calls(NOT_AN_ARRAY, *TRANSFORMED, when=calls_traced)
+def string_as_array(event: Called, report: Reporter) -> None:
+    found = called(event)
+    if found is None or found[0].row.name not in COMPILING or not statics_known(found[0]):
+        return
+    applied, func, shift = found
+    kept = {place - shift for place in kept_positions(applied, func, len(event.args) + shift)}
+    given: list[tuple[bool, Value | None, ast.expr | None]] = [
+        (place not in kept, value, node)
+        for place, (value, node) in enumerate(zip(event.args, event.nodes, strict=False))
+    ]
+    named = kept_keywords(applied, func, event.keywords)
+    given += [(name not in named, value, keyword_node(event.node, name)) for name, value in event.keywords.items()]
+    for traced, value, node in given:
+        if traced and node is not None and isinstance(value, Const) and isinstance(value.value, str):
+            report(event.frame.module, node, path=text_of(node), given="a string", transform=applied.text)
+
+
 def _has_no_hash(value: Value) -> bool:
     """Whether a value certainly cannot tell compiled functions apart."""
     if isinstance(value, Obj):
@@ -204,7 +227,7 @@ def _has_no_hash(value: Value) -> bool:
 # -- donated arguments -------------------------------------------------------------------------------------------------
 
 
-@judges(rules.DONATED_THEN_USED, Called, when=calls_traced)
+@judges_calls(rules.DONATED_THEN_USED, *TRANSFORMED, when=calls_traced)
 def donated_then_used(event: Called, report: Reporter) -> None:
     found = called(event)
     if found is None or found[0].row.name not in COMPILING:
@@ -230,21 +253,22 @@ def _is_lost(applied: TransformVal, value: Value | None) -> bool:
     """Whether donating a value leaves the caller with deleted arrays: `nnx.jit` writes new ones back into objects."""
     if isinstance(value, Obj):
         return applied.row.name == "jax.jit" and (value.cls.is_pytree or value.cls.is_variable)
+    if isinstance(value, StateVal):
+        return applied.row.name == "jax.jit"
     return isinstance(value, Array)
 
 
 def _use_after(module: Module, statement: ast.stmt, name: str) -> ast.Name | None:
     """The first use of a name after a statement, in the same block, before anything binds it anew."""
     if any(
-        isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store)
-        for node in ast.walk(statement)
+        isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store) for node in walk(statement)
     ):
         return None
     block = block_of(module, statement)
     if isinstance(statement, (ast.Return, ast.For, ast.While, ast.If, ast.With, ast.Try)):
         return None
     for later in block[block.index(statement) + 1 :]:
-        names = [node for node in ast.walk(later) if isinstance(node, ast.Name) and node.id == name]
+        names = [node for node in walk(later) if isinstance(node, ast.Name) and node.id == name]
         stored = any(isinstance(node.ctx, (ast.Store, ast.Del)) for node in names)
         loads = [node for node in names if isinstance(node.ctx, ast.Load)]
         if stored or isinstance(later, (ast.FunctionDef, ast.ClassDef)):

@@ -21,9 +21,10 @@ from nnx_lint.rules.program import ancestors, canonical_of, enclosing, given, ke
 from nnx_lint.rules.randomness.arguments import MAKING, constructed
 from nnx_lint.rules.randomness.reading import drawn_by, drawn_from_parameter
 from nnx_lint.rules.spelling import spelled
+from nnx_lint.syntax_walk import walk
 from nnx_rules.names import ARGUMENTS
 from nnx_rules.rules import construction as rules
-from nnx_rules.signatures import SIGNATURES
+from nnx_rules.signatures import CALL_KEYWORDS, SIGNATURES
 
 if TYPE_CHECKING:
     from nnx_lint.model.frames import Frame
@@ -55,7 +56,7 @@ def param_created_in_call(event: Called, report: Reporter) -> None:
     used = [event.node]
     if isinstance(parent, ast.Assign) and len(parent.targets) == 1 and isinstance(parent.targets[0], ast.Name):
         name = parent.targets[0].id
-        names = [node for node in ast.walk(frame.func.node) if isinstance(node, ast.Name) and node.id == name]
+        names = [node for node in walk(frame.func.node) if isinstance(node, ast.Name) and node.id == name]
         used = [node for node in names if isinstance(node.ctx, ast.Load)]
         if len(names) != len(used) + 1:
             return
@@ -95,7 +96,7 @@ def _is_dropped(frame: Frame, node: ast.AST) -> bool:
     if not isinstance(parent, ast.Assign) or len(parent.targets) != 1 or not isinstance(parent.targets[0], ast.Name):
         return False
     name, func = parent.targets[0].id, frame.func
-    uses = [item for item in ast.walk(func.node) if isinstance(item, ast.Name) and item.id == name] if func else []
+    uses = [item for item in walk(func.node) if isinstance(item, ast.Name) and item.id == name] if func else []
     called = [use for use in uses if isinstance(use.ctx, ast.Load)]
     return bool(called) and all(_is_called(frame.module, use) for use in called)
 
@@ -128,7 +129,7 @@ def lazy_attribute(event: AttributeSet, report: Reporter) -> None:
 
 def _asks_for(test: ast.expr, name: str) -> bool:
     """Whether a condition asks if an attribute is there: ``hasattr``, or a comparison with ``None``."""
-    for node in ast.walk(test):
+    for node in walk(test):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in {"hasattr", "getattr"}:
             asked: list[ast.expr] = node.args
             wanted: object = name
@@ -166,6 +167,22 @@ def layer_signature(event: Called, report: Reporter) -> None:
         problem = f"is made without `{missing[0]}`"
         mend = f"its sizes are given: `{cls.name}({', '.join(required)})`"
         report(event.frame.module, event.node, cls=cls.name, problem=problem, mend=mend)
+
+
+MODES = frozenset({"train", "training", "is_training", "deterministic", "inference", "use_running_average"})
+"""Flags by which layers, here and elsewhere, are told whether they are trained."""
+
+
+@judges_calls(rules.LAYER_SIGNATURE, "()")
+def layer_call_signature(event: Called, report: Reporter) -> None:
+    cls = event.callee.cls if isinstance(event.callee, Obj) else None
+    taken = CALL_KEYWORDS.get(cls.name) if isinstance(cls, LibClass) else None
+    foreign = next((name for name in event.keywords if name in MODES and name not in (taken or ())), None)
+    if taken is None or cls is None or foreign is None:
+        return
+    right = next((name for name in taken if name in MODES), None)
+    mend = f"it is called `{right}`, and true where nothing is learned" if right else "leave it out"
+    report(event.frame.module, event.node, cls=cls.name, problem=f"takes no `{foreign}` when it is called", mend=mend)
 
 
 def _keyword(module: Module, node: ast.AST, name: str, right: str) -> Fix | None:
@@ -238,12 +255,11 @@ def initializer_misuse(event: Called, report: Reporter) -> None:
             report(module, node, name=keyword, problem=problem, mend="use `nnx.initializers.constant(value)`")
 
 
-def calls_initializer(event: Called) -> bool:
-    """Whether an initializer is called."""
-    return isinstance(event.callee, LibraryFunction)
+FILLING = tuple(f"{head}.{name}" for head in ("nnx.initializers", "jax.nn.initializers") for name in ("ones", "zeros"))
+"""Initializers that are functions themselves."""
 
 
-@judges(rules.INITIALIZER, Called, when=calls_initializer)
+@judges_calls(rules.INITIALIZER, LibraryFunction, *FILLING)
 def initializer_without_key(event: Called, report: Reporter) -> None:
     if not event.args or "key" in event.keywords or not event.nodes:
         return
@@ -285,7 +301,7 @@ def _renamed(frame: Frame, cls: UserClass, name: str) -> Fix | None:
     module = cls.module
     if found is None or found[0] is not cls or module is not frame.module:
         return None
-    if any(isinstance(node, ast.Attribute) and node.attr == name for node in ast.walk(module.source.tree)):
+    if any(isinstance(node, ast.Attribute) and node.attr == name for node in walk(module.source.tree)):
         return None
     span = module.source.span(found[1].node)
     start = module.source.text.find(f"def {name}", span.start, span.end)

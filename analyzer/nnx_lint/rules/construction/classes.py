@@ -16,6 +16,7 @@ from nnx_lint.model.values import Obj
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.intermediates.sowing import is_module
 from nnx_lint.rules.program import canonical_of, enclosing
+from nnx_lint.syntax_walk import walk
 from nnx_rules.rules import construction as rules
 from nnx_rules.signatures import SIGNATURES
 
@@ -63,7 +64,7 @@ def _hands_itself_on(node: ast.AST) -> bool:
     """Whether a constructor calls one of a base, or hands ``self`` to something that may do so."""
     arguments = getattr(node, "args", None)
     names = [item.arg for item in arguments.args[:1]] if isinstance(arguments, ast.arguments) else []
-    for inner in ast.walk(node):
+    for inner in walk(node):
         if not isinstance(inner, ast.Call):
             continue
         if isinstance(inner.func, ast.Name) and inner.func.id == "super":
@@ -122,7 +123,7 @@ def _self_names(func: FuncVal, *, store: bool) -> Iterator[tuple[str, ast.Attrib
     """The attributes of ``self`` that a method assigns or reads."""
     arguments = func.node.args
     receiver = next((item.arg for item in (*arguments.posonlyargs, *arguments.args)), None)
-    for node in ast.walk(func.node):
+    for node in walk(func.node):
         owner = node.value if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) is store else None
         if isinstance(node, ast.Attribute) and isinstance(owner, ast.Name) and owner.id == receiver:
             yield node.attr, node
@@ -142,7 +143,7 @@ def _assigned_elsewhere(cls: UserClass, but: FuncVal) -> set[str]:
 
 def _asks(func: FuncVal, name: str) -> bool:
     """Whether a method looks first whether there is such an attribute."""
-    return any(isinstance(node, ast.Constant) and node.value == name for node in ast.walk(func.node))
+    return any(isinstance(node, ast.Constant) and node.value == name for node in walk(func.node))
 
 
 # -- transforms over descriptors ---------------------------------------------------------------------------------------
@@ -155,6 +156,8 @@ def transform_over_descriptor(event: TransformApplied, report: Reporter) -> None
     if event.how != "decorator" or not event.applied.row.level:
         return
     module, node = event.frame.module, event.applied.node
+    if len(getattr(getattr(event.func, "node", None), "decorator_list", (None, None))) < 2:
+        return
     func = enclosing(module, node, ast.FunctionDef)
     place = next((i for i, item in enumerate(func.decorator_list) if item is node), None) if func is not None else None
     if func is None or place is None or enclosing(module, func, ast.ClassDef) is None:
@@ -206,16 +209,36 @@ def linen_class(event: ClassDefined, report: Reporter) -> None:
 
 def _called_names(module: Module) -> set[str]:
     """The names of methods that a file calls."""
-    calls = (node.func for node in ast.walk(module.source.tree) if isinstance(node, ast.Call))
+    calls = (node.func for node in walk(module.source.tree) if isinstance(node, ast.Call))
     return {func.attr for func in calls if isinstance(func, ast.Attribute)}
 
 
-@judges_calls(rules.LINEN_IDIOM, ".init", ".apply", ".param", ".variable", ".make_rng")
+_HOLDS = "an NNX module holds its parameters: make it with `rngs`, and call it"
+_MAKES = "make the Variable yourself: `self.w = nnx.Param(init(rngs.params(), shape))`"
+_LISTS = "its parameters are `nnx.state(model, nnx.Param)`"
+_PLACES = "arrays are placed by JAX: `jax.device_put`, or a sharding"
+
+FOREIGN = {
+    **dict.fromkeys(("init", "init_with_output", "apply", "bind"), _HOLDS),
+    **dict.fromkeys(("param", "variable", "make_rng", "register_buffer", "register_parameter", "add_module"), _MAKES),
+    **dict.fromkeys(("parameters", "named_parameters", "buffers", "named_buffers", "state_dict"), _LISTS),
+    **dict.fromkeys(("cuda", "cpu", "to"), _PLACES),
+    "load_state_dict": "put values into it with `nnx.update(model, state)`",
+    "zero_grad": "gradients are what `nnx.grad` returns: nothing has to be cleared",
+    "named_modules": "it is `nnx.iter_modules(model)`",
+    **{name: f"it is `nnx.{name}(model, ...)`" for name in ("clone", "split", "update")},
+}
+"""Methods of modules of Linen, of PyTorch and of early NNX, with what there is instead."""
+
+
+@judges_calls(rules.LINEN_IDIOM, *(f".{name}" for name in FOREIGN))
 def linen_method(event: Called, report: Reporter) -> None:
     obj, func = event.owner, event.node.func if isinstance(event.node, ast.Call) else None
     if not isinstance(obj, Obj) or not is_module(obj) or not isinstance(func, ast.Attribute):
         return
     cls = obj.cls
+    if getattr(cls, "canonical", None) == "nnx.Sequential" and obj.origin is not None:
+        report_foreign(event, report, cls.name, func.attr)
     if cls.is_open or not isinstance(cls, UserClass) or cls.opaque or func.attr in attribute_names(obj):
         return
     if obj.assumed or (obj is not event.frame.receiver and obj.origin is None) or cls.may_be_extended:
@@ -229,13 +252,12 @@ def linen_method(event: Called, report: Reporter) -> None:
         or library.canonical != "nnx.Module"
     ):
         return
-    if func.attr in {"init", "apply"}:
-        problem = f"`{cls.name}` is an NNX module: it has no `{func.attr}`"
-        mend = "an NNX module holds its parameters: make it with `rngs`, and call it"
-    else:
-        problem = f"`{cls.name}` is an NNX module: it has no `{func.attr}`"
-        mend = "make the Variable yourself: `self.w = nnx.Param(init(rngs.params(), shape))`"
-    report(event.frame.module, event.node, problem=problem, mend=mend)
+    report_foreign(event, report, cls.name, func.attr)
+
+
+def report_foreign(event: Called, report: Reporter, cls: str, method: str) -> None:
+    problem = f"`{cls}` is an NNX module: it has no `{method}`"
+    report(event.frame.module, event.node, problem=problem, mend=FOREIGN[method])
 
 
 @judges(rules.LINEN_IDIOM, AttributeSet)
@@ -275,11 +297,11 @@ def bridge_unbound_use(event: ClassDefined, report: Reporter) -> None:
 def _calls_of(node: ast.FunctionDef) -> list[ast.Attribute]:
     """The methods of its own object that a method calls."""
     receiver = node.args.args[0].arg
-    called = [call.func for call in ast.walk(node) if isinstance(call, ast.Call)]
+    called = [call.func for call in walk(node) if isinstance(call, ast.Call)]
     methods = [func for func in called if isinstance(func, ast.Attribute)]
     return [func for func in methods if isinstance(func.value, ast.Name) and func.value.id == receiver]
 
 
 def _used_by_compact(cls: ast.ClassDef, name: str) -> bool:
     """Whether another method of the class calls this one, which may then be bound."""
-    return any(isinstance(node, ast.Attribute) and node.attr == name for node in ast.walk(cls))
+    return any(isinstance(node, ast.Attribute) and node.attr == name for node in walk(cls))

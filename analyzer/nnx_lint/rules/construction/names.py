@@ -9,6 +9,7 @@ from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
 from nnx_lint.model.events import LibraryName
 from nnx_lint.reporting import Reporter, judges
 from nnx_lint.rules.program import ancestors, is_tried
+from nnx_lint.syntax_walk import walk
 from nnx_rules.names import FOREIGN, KNOWN, SAME_USE
 from nnx_rules.rules import construction as rules
 
@@ -43,7 +44,7 @@ def _is_asked_for(module: Module, node: ast.AST) -> bool:
     last = node.attr if isinstance(node, ast.Attribute) else ""
     return any(
         isinstance(item, (ast.If, ast.IfExp))
-        and any(isinstance(part, ast.Constant) and part.value == last for part in ast.walk(item.test))
+        and any(isinstance(part, ast.Constant) and part.value == last for part in walk(item.test))
         for item in ancestors(module, node)
     )
 

@@ -7,7 +7,7 @@ import ast
 from nnx_lint.model.callables import Transformed
 from nnx_lint.model.events import Called
 from nnx_lint.model.values import Const, DictVal, Ext, Obj, Seq, Value
-from nnx_lint.reporting import Reporter, judges, judges_calls
+from nnx_lint.reporting import Reporter, judges_calls
 from nnx_rules.rules.modules import VARIABLE_NAME_TAKEN
 from nnx_rules.rules.transforms import AXIS_NAME
 
@@ -43,7 +43,7 @@ def maps(event: Called) -> bool:
     return isinstance(callee, Transformed) and "transform_metadata" in callee.applied.keywords
 
 
-@judges(AXIS_NAME, Called, when=maps)
+@judges_calls(AXIS_NAME, Transformed, when=maps)
 def axis_name_mismatch(event: Called, report: Reporter) -> None:
     callee = event.callee
     if not isinstance(callee, Transformed) or callee.applied.row.name not in {"nnx.vmap", "nnx.scan", "nnx.pmap"}:

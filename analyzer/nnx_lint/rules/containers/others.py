@@ -1,5 +1,5 @@
-"""Keys of ``nnx.Dict`` (NNX854), elements and arguments of ``nnx.Sequential`` (NNX855), and functions that walk through
-what is no object (NNX860) or cannot be changed (NNX861).
+"""Keys of ``nnx.Dict`` (NNX854), elements and arguments of ``nnx.Sequential`` (NNX855, NNX856), and functions that walk
+through what is no object (NNX860) or cannot be changed (NNX861).
 """
 
 from __future__ import annotations
@@ -60,13 +60,12 @@ def _as_text(module: Module, node: ast.expr) -> Fix:
 def sequential_element(event: Called, report: Reporter) -> None:
     for value, node in zip(event.args, event.nodes, strict=False):
         if value is not None and not isinstance(node, ast.Starred) and _cannot_be_called(value):
-            problem = f"`nnx.Sequential` calls its elements, and {value.describe()} cannot be called"
             mend = (
                 "pass the layers one by one: `nnx.Sequential(*layers)`"
                 if isinstance(value, Seq)
                 else "pass a layer or a function"
             )
-            report(event.frame.module, node, problem=problem, mend=mend)
+            report(event.frame.module, node, value=value.describe(), mend=mend)
 
 
 def _cannot_be_called(value: Value) -> bool:
@@ -78,7 +77,7 @@ def _cannot_be_called(value: Value) -> bool:
     return isinstance(value, Array) or (isinstance(value, Seq) and value.facts().holds_data is False)
 
 
-@judges_calls(rules.SEQUENTIAL, "()")
+@judges_calls(rules.SEQUENTIAL_KEYWORD, "()")
 def sequential_keyword(event: Called, report: Reporter) -> None:
     obj = event.callee
     if not isinstance(obj, Obj) or not obj.cls.derives_from("nnx.Sequential") or not event.keywords:
@@ -92,13 +91,7 @@ def sequential_keyword(event: Called, report: Reporter) -> None:
     for name in event.keywords.keys() - {"rngs", "**"} if known is not None else ():
         if known is not None and name not in known:
             what = first.describe() if first is not None else "it"
-            problem = f"`nnx.Sequential` hands `{name}` to its first element only, and {what} has no such argument"
-            report(
-                event.frame.module,
-                event.node,
-                problem=problem,
-                mend="set modes with `train()` and `eval()`, not by arguments",
-            )
+            report(event.frame.module, event.node, keyword=name, value=what)
 
 
 def _keywords(value: Value | None) -> frozenset[str] | None:

@@ -19,9 +19,10 @@ from nnx_lint.model.events import Called, Ran
 from nnx_lint.model.modules import Env
 from nnx_lint.model.statements import assigned_names
 from nnx_lint.model.values import Const, Obj, Other, Value
-from nnx_lint.reporting import Reporter, judges, related
+from nnx_lint.reporting import Reporter, judges, judges_calls, related
 from nnx_lint.rules.program import STATEMENT_LOOPS, around, in_test
 from nnx_lint.rules.updates.ownership import changes_of
+from nnx_lint.syntax_walk import walk
 from nnx_rules.rules import costs as rules
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def calls_compiled(event: Called) -> bool:
 # -- compiled in a loop ------------------------------------------------------------------------------------------------
 
 
-@judges(rules.TRANSFORM_IN_LOOP, Called, when=calls_compiled)
+@judges_calls(rules.TRANSFORM_IN_LOOP, Transformed, when=calls_compiled)
 def transform_in_loop(event: Called, report: Reporter) -> None:
     frame, callee = event.frame, event.callee
     if not isinstance(callee, Transformed) or callee.applied.module is not frame.module:
@@ -49,7 +50,7 @@ def transform_in_loop(event: Called, report: Reporter) -> None:
     if loop is None or innermost_loop(frame, event.node) is None:
         return
     bound = assigned_names(loop.body) | _targets(loop)
-    names = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+    names = {part.id for part in walk(node) if isinstance(part, ast.Name)}
     made_inside = isinstance(callee.func, FuncVal) and _stands_in(loop, callee.func.node)
     if isinstance(callee.func, FuncVal) and not made_inside and names.isdisjoint(bound):
         report(frame.module, node, transform=applied.text)
@@ -71,11 +72,11 @@ def innermost_loop(frame: Frame, node: ast.AST) -> ast.For | ast.AsyncFor | ast.
 
 def _targets(loop: ast.For | ast.AsyncFor | ast.While) -> set[str]:
     target = loop.target if isinstance(loop, (ast.For, ast.AsyncFor)) else None
-    return {part.id for part in ast.walk(target) if isinstance(part, ast.Name)} if target is not None else set()
+    return {part.id for part in walk(target) if isinstance(part, ast.Name)} if target is not None else set()
 
 
 def _stands_in(outer: ast.AST, node: ast.AST) -> bool:
-    return any(part is node for part in ast.walk(outer))
+    return any(part is node for part in walk(outer))
 
 
 # -- static values that change -----------------------------------------------------------------------------------------
@@ -112,13 +113,13 @@ def _counts(node: ast.AST, name: str) -> bool:
     if isinstance(node, ast.AugAssign):
         return True
     value = node.value if isinstance(node, ast.Assign) and isinstance(node.value, ast.BinOp) else None
-    return value is not None and any(isinstance(part, ast.Attribute) and part.attr == name for part in ast.walk(value))
+    return value is not None and any(isinstance(part, ast.Attribute) and part.attr == name for part in walk(value))
 
 
 # -- functions that are made anew --------------------------------------------------------------------------------------
 
 
-@judges(rules.IDENTITY_STATIC, Called, when=calls_compiled)
+@judges_calls(rules.IDENTITY_STATIC, Transformed, when=calls_compiled)
 def function_of_its_own(event: Called, report: Reporter) -> None:
     callee = event.callee
     if not isinstance(callee, Transformed) or not isinstance(event.node, ast.Call):

@@ -9,7 +9,7 @@ from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
 from nnx_lint.model.classes import LibClass, UserClass
 from nnx_lint.model.events import Called, ClassDefined, Constructed
 from nnx_lint.model.values import Array, ClassVal
-from nnx_lint.reporting import Reporter, judges, related
+from nnx_lint.reporting import Reporter, judges, judges_calls, related
 from nnx_lint.rules.edits import insert, replace
 from nnx_lint.rules.spelling import spelled
 from nnx_rules.rules import dataclasses
@@ -102,7 +102,7 @@ def struct_dataclass(event: ClassDefined, report: Reporter) -> None:
             report(cls.module, decorator, cls=cls.name, decorator=name, fix=fix)
 
 
-@judges(dataclasses.FIELDS_WITHOUT_DATACLASS, Called)
+@judges_calls(dataclasses.FIELDS_WITHOUT_DATACLASS, "class")
 def fields_without_dataclass(event: Called, report: Reporter) -> None:
     if not isinstance(event.callee, ClassVal) or not isinstance(event.callee.cls, UserClass):
         return

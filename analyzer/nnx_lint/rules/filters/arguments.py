@@ -20,8 +20,9 @@ from nnx_lint.model.values import (
     UnionTypeVal,
     Value,
 )
-from nnx_lint.reporting import Reporter, judges
-from nnx_lint.rules.filters.reading import calls_library, filter_lists, gives_filters, library_name
+from nnx_lint.reporting import Reporter, judges_calls
+from nnx_lint.rules.filters.reading import FILTERING, filter_lists, gives_filters, library_name
+from nnx_lint.syntax_walk import walk
 from nnx_rules.rules import filters as rules
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 # -- Not -------------------------------------------------------------------------------------------------------------
 
 
-@judges(rules.NOT_ARITY, Called, when=calls_library)
+@judges_calls(rules.NOT_ARITY, "nnx.Not")
 def not_filter_arity(event: Called, report: Reporter) -> None:
     if library_name(event.callee) != "nnx.Not" or None in event.args or "**" in event.keywords:
         return
@@ -53,7 +54,7 @@ def _one_tuple(event: Called) -> Fix | None:
 # -- PathContains ----------------------------------------------------------------------------------------------------
 
 
-@judges(rules.PATH_NEVER_MATCHES, Called, when=calls_library)
+@judges_calls(rules.PATH_NEVER_MATCHES, "nnx.PathContains")
 def path_never_matches(event: Called, report: Reporter) -> None:
     if library_name(event.callee) != "nnx.PathContains" or not event.args or not event.nodes:
         return
@@ -93,7 +94,7 @@ def components(key: str) -> list[str | int] | None:
 
 def _is_key(module: Module, text: str) -> bool:
     """Whether the module has a dict with such a key, which may become the name of an attribute."""
-    dicts = (node for node in ast.walk(module.source.tree) if isinstance(node, ast.Dict))
+    dicts = (node for node in walk(module.source.tree) if isinstance(node, ast.Dict))
     return any(isinstance(key, ast.Constant) and key.value == text for node in dicts for key in node.keys)
 
 
@@ -108,7 +109,7 @@ def _by_components(event: Called, name: str, text: str) -> Fix | None:
 # -- mappings --------------------------------------------------------------------------------------------------------
 
 
-@judges(rules.UNHASHABLE_FILTER_KEY, Called, when=gives_filters)
+@judges_calls(rules.UNHASHABLE_FILTER_KEY, *FILTERING, when=gives_filters)
 def unhashable_filter_key(event: Called, report: Reporter) -> None:
     for found in filter_lists(event):
         if found.spec is not None:
@@ -130,7 +131,7 @@ def _tuple(module: Module, node: ast.expr) -> Fix | None:
 # -- DiffState -------------------------------------------------------------------------------------------------------
 
 
-@judges(rules.DIFFSTATE_ARGUMENTS, Called, when=calls_library)
+@judges_calls(rules.DIFFSTATE_ARGUMENTS, "nnx.DiffState")
 def diffstate_arguments(event: Called, report: Reporter) -> None:
     if library_name(event.callee) != "nnx.DiffState" or None in event.args or "**" in event.keywords:
         return
@@ -175,7 +176,7 @@ def _is_number(value: Value) -> bool:
 # -- pop -------------------------------------------------------------------------------------------------------------
 
 
-@judges(rules.POP_WITHOUT_FILTER, Called, when=calls_library)
+@judges_calls(rules.POP_WITHOUT_FILTER, "nnx.pop")
 def pop_without_filter(event: Called, report: Reporter) -> None:
     alone = len(event.args) == 1 and None not in event.args and not event.keywords
     if alone and library_name(event.callee) == "nnx.pop":

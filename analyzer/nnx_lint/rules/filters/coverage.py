@@ -20,10 +20,11 @@ from nnx_lint.model.values import (
     Value,
     present,
 )
-from nnx_lint.reporting import Reporter, judges
+from nnx_lint.reporting import Reporter, judges_calls
+from nnx_lint.rules.callees import TRANSFORMED
 from nnx_lint.rules.filters.edits import add_rest
 from nnx_lint.rules.filters.expressions import ARRAY, expression, is_subtype, type_name
-from nnx_lint.rules.filters.reading import Given, Single, filter_lists, gives_filters, single_filters
+from nnx_lint.rules.filters.reading import FILTERING, Given, Single, filter_lists, gives_filters, single_filters
 from nnx_rules import _filter_logic as logic
 from nnx_rules import api
 from nnx_rules.filters import Everything, PathContains, WithTag
@@ -80,7 +81,7 @@ def path_text(leaf: Leaf) -> str:
 # -- what no filter takes --------------------------------------------------------------------------------------------
 
 
-@judges(rules.NON_EXHAUSTIVE_SPLIT, Called, when=gives_filters)
+@judges_calls(rules.NON_EXHAUSTIVE_SPLIT, *FILTERING, when=gives_filters)
 def non_exhaustive_split(event: Called, report: Reporter) -> None:
     for found in filter_lists(event):
         if found.spec is None or not found.spec.exhaustive or found.open or found.target is None or not found.given:
@@ -97,7 +98,7 @@ def uncovered(exprs: Sequence[Expr], value: Value, frame: Frame) -> list[Leaf]:
     return logic.uncovered(exprs, leaves_of(value, frame).leaves, is_subtype)
 
 
-@judges(rules.NON_EXHAUSTIVE_PREFIX, Called)
+@judges_calls(rules.NON_EXHAUSTIVE_PREFIX, *TRANSFORMED)
 def non_exhaustive_prefix(event: Called, report: Reporter) -> None:
     for prefix, mapping, target in _prefixes(event):
         if not mapping.exact or isinstance(present(target), StateVal):
@@ -171,7 +172,7 @@ NO_STREAMS = frozenset({"batch_stats", "kernel", "bias"})
 """Names that nobody gives to a random stream, because a collection and attributes of layers have them."""
 
 
-@judges(rules.STRING_FILTER, Called, when=gives_filters)
+@judges_calls(rules.STRING_FILTER, *FILTERING, when=gives_filters)
 def string_filter(event: Called, report: Reporter) -> None:
     for single in single_filters(event):
         if not single.leaves:
@@ -224,7 +225,7 @@ def _replace(part: Given, text: str) -> Fix | None:
 # -- list indices ----------------------------------------------------------------------------------------------------
 
 
-@judges(rules.PATH_NEVER_MATCHES, Called, when=gives_filters)
+@judges_calls(rules.PATH_NEVER_MATCHES, *FILTERING, when=gives_filters)
 def index_as_text(event: Called, report: Reporter) -> None:
     for single in single_filters(event):
         if single.target is None:

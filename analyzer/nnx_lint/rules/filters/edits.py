@@ -10,6 +10,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from nnx_lint.diagnostics import Edit, Fix, Span
+from nnx_lint.syntax_walk import walk
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 def statement_of(module: Module, call: ast.AST) -> ast.stmt | None:
     """The statement that consists of this call, or assigns nothing but its result."""
-    for node in ast.walk(module.source.tree):
+    for node in walk(module.source.tree):
         if isinstance(node, (ast.Expr, ast.Assign)) and node.value is call:
             return node
     return None
@@ -89,7 +90,7 @@ def add_rest(found: FilterList) -> Fix | None:
     if names is None or len(names) != found.spec.leading + len(found.given) or not found.spec.leading:
         return None
     scope = scope_of(tree, call)
-    if any(isinstance(node, ast.Name) and node.id == REST for node in ast.walk(tree)):
+    if any(isinstance(node, ast.Name) and node.id == REST for node in walk(tree)):
         return None
     merges = _merges(scope, names)
     if merges is None:
@@ -110,8 +111,8 @@ def insertion(offset: int, text: str) -> Edit:
 def scope_of(tree: ast.Module, node: ast.AST) -> ast.AST:
     """The innermost function that contains a node, or the module."""
     scope: ast.AST = tree
-    for item in ast.walk(tree):  # breadth first, so that inner functions come after outer ones
-        if isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef)) and any(part is node for part in ast.walk(item)):
+    for item in walk(tree):  # breadth first, so that inner functions come after outer ones
+        if isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef)) and any(part is node for part in walk(item)):
             scope = item
     return scope
 
@@ -121,7 +122,7 @@ def _merges(scope: ast.AST, names: Sequence[ast.Name]) -> list[ast.expr] | None:
     graphdef, states = names[0].id, {name.id for name in names[1:]}
     places: list[ast.expr] = []
     merged: set[int] = set()
-    for node in ast.walk(scope):
+    for node in walk(scope):
         if isinstance(node, ast.arg) and node.arg == graphdef:
             return None
         if isinstance(node, ast.Call) and isinstance(node.func, (ast.Name, ast.Attribute)) and node.args:
@@ -132,5 +133,5 @@ def _merges(scope: ast.AST, names: Sequence[ast.Name]) -> list[ast.expr] | None:
             if function == "merge" and isinstance(first, ast.Name) and first.id == graphdef and whole:
                 merged.add(id(first))
                 places.append(node.args[-1])
-    reads = (node for node in ast.walk(scope) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load))
+    reads = (node for node in walk(scope) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load))
     return places if all(id(node) in merged for node in reads if node.id == graphdef) else None

@@ -202,7 +202,7 @@ def known_types(module: Module, exprs: Iterable[Expr]) -> tuple[Any, ...]:
 
     types: dict[Any, None] = {ARRAY: None}
     types.update(dict.fromkeys(cls for name in api.VARIABLES if (cls := library_class(name)) is not None))
-    for value in module.env.names.values():
+    for value in module.env.values():
         if (
             isinstance(value, ClassVal)
             and isinstance(value.cls, UserClass)

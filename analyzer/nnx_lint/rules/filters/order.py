@@ -10,10 +10,12 @@ from nnx_lint.diagnostics import Applicability, Edit, Fix
 from nnx_lint.model.events import Called
 from nnx_lint.model.library import FilterVal
 from nnx_lint.model.values import Const
-from nnx_lint.reporting import Reporter, judges
+from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.rules.filters.edits import reorder
 from nnx_lint.rules.filters.expressions import is_subtype, known_types
-from nnx_lint.rules.filters.reading import FilterList, Given, filter_lists, gives_filters, single_filters
+from nnx_lint.rules.filters.reading import FILTERING, FilterList, Given, filter_lists, gives_filters, single_filters
+from nnx_lint.rules.program import FUNCTIONS
+from nnx_lint.syntax_walk import remembered, walk
 from nnx_rules import _filter_logic as logic
 from nnx_rules import filters as nnx_filters
 from nnx_rules.rules import filters as rules
@@ -53,7 +55,7 @@ def better_order(found: FilterList) -> tuple[int, ...] | None:
     return (*(place for place in order if place not in everything), *everything)
 
 
-@judges(rules.UNREACHABLE_FILTER, Called, when=gives_filters)
+@judges_calls(rules.UNREACHABLE_FILTER, *FILTERING, when=gives_filters)
 def unreachable_filter(event: Called, report: Reporter) -> None:
     for found in filter_lists(event):
         for finding in unreachable(found):
@@ -61,7 +63,7 @@ def unreachable_filter(event: Called, report: Reporter) -> None:
                 _report(found, finding, report, fixable=True)
 
 
-@judges(rules.DUPLICATE_FILTER, Called, when=gives_filters)
+@judges_calls(rules.DUPLICATE_FILTER, *FILTERING, when=gives_filters)
 def duplicate_filter(event: Called, report: Reporter) -> None:
     for found in filter_lists(event):
         for finding in unreachable(found):
@@ -86,7 +88,7 @@ def _report(found: FilterList, finding: logic.Unreachable, report: Reporter, *, 
     )
 
 
-@judges(rules.ELLIPSIS_NOT_LAST, Called, when=gives_filters)
+@judges_calls(rules.ELLIPSIS_NOT_LAST, *FILTERING, when=gives_filters)
 def ellipsis_not_last(event: Called, report: Reporter) -> None:
     for found in filter_lists(event):
         place = misplaced_everything(found)
@@ -107,15 +109,26 @@ def _everything_last(found: FilterList) -> Fix | None:
     return reorder(found, order)
 
 
-@judges(rules.CONTRADICTORY_FILTER, Called, when=gives_filters)
+@judges_calls(rules.CONTRADICTORY_FILTER, *FILTERING, when=gives_filters)
 def contradictory_filter(event: Called, report: Reporter) -> None:
     for single in single_filters(event):
         given = single.given
         if not single.leaves or not is_composed(given):
             continue
         universe = known_types(given.module, [given.expr])
-        if logic.contradictory([given.expr], is_subtype, universe):
+        if logic.contradictory([given.expr], is_subtype, universe) and not _mixes_locally(given.module.source.tree):
             report(given.module, given.node, fix=partial(_any_for_all, given), filter=given, mend=_mend(given))
+
+
+@remembered
+def _mixes_locally(tree: ast.Module) -> bool:
+    """Whether a function defines a class of several bases, which may be two types at once that nobody else sees."""
+    return any(
+        isinstance(node, ast.ClassDef) and len(node.bases) > 1
+        for function in walk(tree)
+        if isinstance(function, FUNCTIONS)
+        for node in walk(function)
+    )
 
 
 def is_composed(given: Given) -> bool:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from nnx_lint.model.events import Called
 from nnx_lint.model.leaves import tag_of
 from nnx_lint.model.values import Obj, Seq
-from nnx_lint.reporting import Reporter, judges
+from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.rules.filters.coverage import leaves_of, path_text
 from nnx_lint.rules.filters.expressions import is_subtype
 from nnx_lint.rules.filters.reading import FilterList, filter_lists, library_name
@@ -30,7 +30,7 @@ def _takes(found: FilterList, leaf: Leaf) -> bool:
     return logic.matches(Any(*found.exprs), leaf, is_subtype) is True
 
 
-@judges(rules.POP_SHARED, Called)
+@judges_calls(rules.POP_SHARED, "nnx.pop")
 def pop_shared_variable(event: Called, report: Reporter) -> None:
     for found in pops(event):
         for path, first, value in leaves_of(found.target, event.frame).again if found.target is not None else ():
@@ -41,7 +41,7 @@ def pop_shared_variable(event: Called, report: Reporter) -> None:
                     report(found.module, found.node, path=path_text(leaf), other_path=path_text(other))
 
 
-@judges(rules.POP_FROM_IMMUTABLE, Called)
+@judges_calls(rules.POP_FROM_IMMUTABLE, "nnx.pop")
 def pop_from_immutable(event: Called, report: Reporter) -> None:
     for found in pops(event):
         for item in leaves_of(found.target, event.frame).held if found.target is not None else ():

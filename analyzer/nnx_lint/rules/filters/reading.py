@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import ast
 import functools
+import weakref
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
 from nnx_lint.model.callables import BoundMethod, PartialVal
-from nnx_lint.model.classes import LibClass
 from nnx_lint.model.library import FilterVal
 from nnx_lint.model.values import (
     ClassVal,
@@ -28,6 +28,7 @@ from nnx_lint.model.values import (
     present,
 )
 from nnx_lint.rules.filters.expressions import MAX_DEPTH, describe, expression
+from nnx_lint.syntax_walk import walk
 from nnx_rules import api
 from nnx_rules.filters import Expr, OfType, Opaque
 
@@ -143,19 +144,14 @@ def library_name(callee: Value) -> str | None:
     return None
 
 
-def calls_library(event: Called) -> bool:
-    """Whether a function or class of a library is called."""
-    return isinstance(event.callee, (Ext, ClassVal))
-
-
 def _once(read: Callable[[Called], list[R]]) -> Callable[[Called], list[R]]:
-    """Read an event once: a dozen rules ask for the same in turn."""
-    last: list[tuple[Called, list[R]]] = []
+    """Read an event once: a dozen rules ask for the same in turn. It is held weakly, for it holds a project."""
+    last: list[tuple[weakref.ref[Called], list[R]]] = []
 
     @functools.wraps(read)
     def remembered(event: Called) -> list[R]:
-        if not last or last[0][0] is not event:
-            last[:] = [(event, read(event))]
+        if not last or last[0][0]() is not event:
+            last[:] = [(weakref.ref(event, lambda _: last.clear()), read(event))]
         return last[0][1]
 
     return remembered
@@ -279,7 +275,7 @@ def _mapping(event: Called) -> FilterList | None:
 
 
 def _same_module(module: Module, node: ast.AST) -> bool:
-    return any(item is node for item in ast.walk(module.source.tree))
+    return any(item is node for item in walk(module.source.tree))
 
 
 MAPPING_FUNCTIONS: dict[str, int] = {**dict.fromkeys(api.FILTER_MAPPINGS, 0), "nnx.prefix": 1}
@@ -388,18 +384,12 @@ def _keyword_node(call: ast.AST, keyword: str | None) -> ast.expr | None:
 
 
 def gives_filters(event: Called) -> bool:
-    """Whether a call gives filters at all."""
-    callee = event.callee
-    if isinstance(callee, PartialVal):
-        callee = callee.func
-    if isinstance(callee, Ext):
-        possible = callee.name.startswith("nnx.")
-    elif isinstance(callee, ClassVal):
-        possible = isinstance(callee.cls, LibClass)
-    else:
-        possible = isinstance(callee, BoundMethod) and callee.func is None and callee.name in FILTERING_METHODS
-    return possible and bool(single_filters(event) or filter_lists(event))
+    """Whether a call of something that takes filters gives any."""
+    return bool(single_filters(event) or filter_lists(event))
 
 
-FILTERING_METHODS = frozenset({"filter", "set_attributes", "split"})
-"""Names of methods of library objects that take filters."""
+FILTERING = (
+    *dict.fromkeys([*api.FILTER_FUNCTIONS, *MAPPING_FUNCTIONS, *SINGLE_KEYWORDS, *SINGLE_POSITIONS, *COMBINATORS]),
+    *(".filter", ".set_attributes", ".split"),
+)
+"""Functions, classes and methods of library objects that take filters, as subjects of calls."""

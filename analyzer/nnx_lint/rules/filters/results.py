@@ -9,8 +9,9 @@ from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
 from nnx_lint.model.events import Called, Unpacked, Used
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.values import GraphDefVal, Seq, StateVal, Value
-from nnx_lint.reporting import Reporter, judges
-from nnx_lint.rules.filters.reading import calls_library, library_name
+from nnx_lint.reporting import Reporter, judges, judges_calls
+from nnx_lint.rules.filters.reading import library_name
+from nnx_lint.syntax_walk import walk
 from nnx_rules.rules import filters as rules
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def _matching(event: Unpacked, expected: int) -> Fix | None:
     source = event.frame.module.source
     has_rest = any(isinstance(item, ast.Constant) and item.value is ... for item in call.args)
     if event.count == expected - 1 and has_rest:
-        names = {item.id for item in ast.walk(source.tree) if isinstance(item, ast.Name)}
+        names = {item.id for item in walk(source.tree) if isinstance(item, ast.Name)}
         end = source.span(target.elts[-1]).end
         fix = Fix("Add a name for the rest", (Edit(Span(end, end), ", rest"),), Applicability.UNSAFE)
         return fix if "rest" not in names else None
@@ -100,7 +101,7 @@ def is_split_result(value: Value | None) -> bool:
     return parts is not None and isinstance(parts[0], GraphDefVal)
 
 
-@judges(rules.SPLIT_NOT_UNPACKED, Called, when=calls_library)
+@judges_calls(rules.SPLIT_NOT_UNPACKED, *TAKE_STATES)
 def split_not_unpacked(event: Called, report: Reporter) -> None:
     name = library_name(event.callee)
     first = TAKE_STATES.get(name) if name is not None else None

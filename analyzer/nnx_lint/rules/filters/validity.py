@@ -24,9 +24,10 @@ from nnx_lint.model.values import (
     UnionTypeVal,
     Value,
 )
-from nnx_lint.reporting import Reporter, judges
+from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.rules.filters.expressions import External, is_literal, type_name
-from nnx_lint.rules.filters.reading import Given, gives_filters, single_filters
+from nnx_lint.rules.filters.reading import FILTERING, Given, gives_filters, single_filters
+from nnx_lint.syntax_walk import walk
 from nnx_rules import api
 from nnx_rules.filters import Misuse, OfType
 from nnx_rules.rules import filters as rules
@@ -67,7 +68,7 @@ def _names(union: UnionTypeVal) -> list[str]:
     return names
 
 
-@judges(rules.INVALID_FILTER, Called, when=gives_filters)
+@judges_calls(rules.INVALID_FILTER, *FILTERING, when=gives_filters)
 def invalid_filter(event: Called, report: Reporter) -> None:
     for single in single_filters(event):
         for part in single.given.parts():
@@ -133,7 +134,7 @@ _VALID: dict[type[ast.expr], Callable[[Given], str | None]] = {
 # -- types that are no types of leaves -------------------------------------------------------------------------------
 
 
-@judges(rules.MODULE_TYPE_FILTER, Called, when=gives_filters)
+@judges_calls(rules.MODULE_TYPE_FILTER, *FILTERING, when=gives_filters)
 def module_type_filter(event: Called, report: Reporter) -> None:
     for single in single_filters(event):
         if not single.leaves:
@@ -160,7 +161,7 @@ def _kind(cls: object) -> str:
 # -- callables -------------------------------------------------------------------------------------------------------
 
 
-@judges(rules.PREDICATE_ARITY, Called, when=gives_filters)
+@judges_calls(rules.PREDICATE_ARITY, *FILTERING, when=gives_filters)
 def filter_predicate_arity(event: Called, report: Reporter) -> None:
     for single in single_filters(event):
         for part in single.given.parts():
@@ -216,7 +217,7 @@ def _add_path(part: Given) -> Fix | None:
         return None
     if name in PATHS:
         return Fix("Take the value as well", (Edit(Span(span.end, span.end), ", _value"),))
-    used = {item.id for item in ast.walk(node.body) if isinstance(item, ast.Name)}
+    used = {item.id for item in walk(node.body) if isinstance(item, ast.Name)}
     path = "_path" if "path" in used else "path"
     return Fix("Take the path as well", (Edit(Span(span.start, span.start), f"{path}, "),))
 

@@ -51,13 +51,25 @@ def missing_state(event: Called, report: Reporter) -> None:
     first, *given = event.args or [None]
     found = report.memory(Splits).states.get(id(first))
     states = found[1] if found is not None else []
-    known = {id(item) for item in states}
-    if not given or any(id(item) not in known for item in given) or len(given) >= len(states):
+    known = all(any(_is_of(item, state) for state in states) for item in given)
+    if not given or not known or len(given) >= len(states):
         return
-    absent = [state for state in states if all(state is not item for item in given)]
+    absent = [state for state in states if not any(_is_of(item, state) for item in given)]
     leaves = [leaf for state in absent for leaf in taken(states, state, event.frame)]
     if leaves:
         report(event.frame.module, event.node, leaves=name_leaves(leaves))
+
+
+def _is_of(value: Value | None, state: StateVal) -> bool:
+    """Whether a value is a State of a split, or what arrived of it in a function under a transform."""
+    if value is state:
+        return True
+    return (
+        isinstance(value, StateVal)
+        and state.wanted is not None
+        and value.of is state.of
+        and value.wanted is state.wanted
+    )
 
 
 def taken(states: list[StateVal], state: StateVal, frame: Frame) -> list[logic.Leaf]:
@@ -79,6 +91,8 @@ def merge_arguments(event: Called, report: Reporter) -> None:
     first = present(first) if first is not None else None
     if isinstance(first, StateVal) and any(isinstance(item, GraphDefVal) for item in given):
         report(event.frame.module, event.nodes[0], given="a State as its first argument")
+    if isinstance(first, Obj) and first.cls.is_pytree and not first.assumed:
+        report(event.frame.module, event.nodes[0], given=f"an instance of `{first.cls.name}` as its first argument")
     if not isinstance(first, GraphDefVal):
         return
     for item, node in zip(given, event.nodes[1:], strict=False):

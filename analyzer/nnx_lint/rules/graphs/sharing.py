@@ -19,14 +19,15 @@ from nnx_lint.model.crossing import literal_positions
 from nnx_lint.model.events import AttributeSet, Called, Constructed
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.leaves import contents
-from nnx_lint.model.values import Ext, Obj, Seq, TagVal, Value, options
+from nnx_lint.model.values import Obj, Seq, TagVal, Value, options
 from nnx_lint.reporting import Reporter, judges, judges_calls
+from nnx_lint.rules.callees import TRANSFORMING
 from nnx_lint.rules.edits import replace
 from nnx_lint.rules.filters.coverage import leaves_of
 from nnx_lint.rules.filters.expressions import ARRAY
 from nnx_lint.rules.traces.boundaries import transform_of
 from nnx_lint.rules.updates.gradients import DIFFERENTIATING
-from nnx_rules import transforms
+from nnx_lint.syntax_walk import walk
 from nnx_rules.rules import graphs as rules
 
 if TYPE_CHECKING:
@@ -64,8 +65,8 @@ def repeated(frame: Frame, held: Seq, report: Reporter) -> None:
     node = held.node
     item = held.items[0] if held.items else None
     if isinstance(node, ast.ListComp):
-        bound = {part.id for each in node.generators for part in ast.walk(each.target) if isinstance(part, ast.Name)}
-        names = {part.id for part in ast.walk(node.elt) if isinstance(part, ast.Name)}
+        bound = {part.id for each in node.generators for part in walk(each.target) if isinstance(part, ast.Name)}
+        names = {part.id for part in walk(node.elt) if isinstance(part, ast.Name)}
         if not isinstance(node.elt, (ast.Name, ast.Attribute)) or names & bound:
             return
     elif not isinstance(node, ast.BinOp):
@@ -82,7 +83,7 @@ def _report_repeated(frame: Frame, node: ast.ListComp | ast.BinOp, item: Obj, re
 def _stands_in(frame: Frame, node: ast.AST) -> bool:
     """Whether a node is part of the file of a frame: a function of another one may have made the list."""
     top: ast.AST = frame.func.node if frame.func is not None else frame.module.source.tree
-    return any(part is node for part in ast.walk(top))
+    return any(part is node for part in walk(top))
 
 
 def one_for_each(frame: Frame, node: ast.ListComp | ast.BinOp) -> Fix | None:
@@ -100,19 +101,10 @@ def one_for_each(frame: Frame, node: ast.ListComp | ast.BinOp) -> Fix | None:
 # -- under JAX ---------------------------------------------------------------------------------------------------------
 
 
-def may_be_jax(event: Called) -> bool:
-    """Whether it may be a transform of jax that is called."""
-    callee = event.callee
-    if isinstance(callee, Transformed):
-        return callee.applied.row.name.startswith("jax.")
-    row = transforms.find(callee.name) if isinstance(callee, Ext) and callee.name.startswith("jax.") else None
-    return row is not None and row.form is transforms.Form.CALL
-
-
-@judges(rules.SHARED_UNDER_JAX, Called, when=may_be_jax)
+@judges_calls(rules.SHARED_UNDER_JAX, Transformed, *TRANSFORMING)
 def shared_under_jax(event: Called, report: Reporter) -> None:
     running = transform_of(event)
-    if running is None:
+    if running is None or not running.row.name.startswith("jax."):
         return
     differentiated = running.row.name in DIFFERENTIATING
     positions: tuple[int, ...] | None = None
@@ -212,12 +204,12 @@ def cloned(event: Called, report: Reporter) -> None:
 
 
 def donates(event: Called) -> bool:
-    """Whether the called function is compiled, and takes over arguments."""
+    """Whether the called function takes over arguments."""
     callee = event.callee
     return isinstance(callee, Transformed) and "donate_argnums" in callee.applied.keywords
 
 
-@judges(rules.SHARED_BUFFERS, Called, when=donates)
+@judges_calls(rules.SHARED_BUFFERS, Transformed, when=donates)
 def shared_buffers(event: Called, report: Reporter) -> None:
     clones = report.memory(Clones).of
     callee = event.callee

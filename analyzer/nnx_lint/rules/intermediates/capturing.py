@@ -13,6 +13,7 @@ from nnx_lint.model.values import Array, ClassVal, Const, Obj, Seq
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
 from nnx_lint.rules.intermediates.reading import Capture, capture_around, capture_at
 from nnx_lint.rules.intermediates.sowing import argument, sown_name, sows, type_name
+from nnx_lint.syntax_walk import walk
 from nnx_rules.rules import intermediates as rules
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def _module_of(event: Called, capture: Capture) -> Module | None:
     """The module whose text has the call of ``nnx.capture``."""
     frame = event.frame
     while True:
-        if any(node is capture.node for node in ast.walk(frame.module.source.tree)):
+        if any(node is capture.node for node in walk(frame.module.source.tree)):
             return frame.module
         if frame.caller is None:
             return None

@@ -20,6 +20,7 @@ from nnx_lint.rules.intermediates.reading import capture_around
 from nnx_lint.rules.program import FUNCTIONS, LOOPS, ancestors, enclosing
 from nnx_lint.rules.randomness.maps import axis_of, parameter_of
 from nnx_lint.rules.spelling import spelled
+from nnx_lint.syntax_walk import walk
 from nnx_rules.rules import intermediates as rules
 from nnx_rules.rules.modules import SOW_ON_ATTRIBUTE
 from nnx_rules.transforms import Arguments
@@ -75,7 +76,7 @@ def sown_not_collected(event: Called, report: Reporter) -> None:
     call, caller = _first_call(frame)
     lifted = next((scope for scope in frame.scope if scope.row.cached and scope.row.arguments is Arguments.KEPT), None)
     repeated = enclosing(caller.module, call, *LOOPS, *FUNCTIONS)
-    if not isinstance(repeated, LOOPS):
+    if not isinstance(repeated, LOOPS) or _is_made_in(frame, repeated):
         return
     traced = f", so that `{lifted.text}` compiles the function again for each call" if lifted is not None else ""
     sown = (related(frame.module, event.node, "sown here"),)
@@ -100,6 +101,14 @@ def _first_call(frame: Frame) -> tuple[ast.AST, Frame]:
     while frame.caller is not None and frame.call is not None:
         call, frame = frame.call, frame.caller
     return call, frame
+
+
+def _is_made_in(frame: Frame, loop: ast.AST) -> bool:
+    """Whether the object whose method was called first is another one in each round of a loop."""
+    while frame.caller is not None and frame.caller.caller is not None and frame.call is not None:
+        frame = frame.caller
+    node = frame.receiver.node if isinstance(frame.receiver, Obj) else None
+    return node is not None and any(part is node for part in walk(loop))
 
 
 def _collects(module: Module) -> bool:

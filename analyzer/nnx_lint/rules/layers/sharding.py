@@ -18,6 +18,7 @@ from nnx_lint.reporting import Reporter, judges_calls, related
 from nnx_lint.rules.edits import replace
 from nnx_lint.rules.filters.coverage import leaves_of
 from nnx_lint.rules.program import keyword_node
+from nnx_lint.syntax_walk import walk
 from nnx_rules import api
 from nnx_rules.rules import modules as rules
 
@@ -121,7 +122,7 @@ def _names(sharding: Value) -> list[str]:
 def _rename(module: Module, event: Called, wrong: str, right: str) -> Fix | None:
     """Write the name of the axis that was meant, where the sharding is written in the call."""
     written = next((node for name in METADATA if (node := keyword_node(event.node, name)) is not None), None)
-    for part in ast.walk(written) if written is not None else ():
+    for part in walk(written) if written is not None else ():
         if isinstance(part, ast.Constant) and part.value == wrong:
             return Fix(f"Name the axis `{right}`", replace(module.source, part, repr(right)))
     return None

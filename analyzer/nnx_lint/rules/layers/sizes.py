@@ -6,11 +6,12 @@ import ast
 from typing import TYPE_CHECKING, Any
 
 from nnx_lint.model import forms
-from nnx_lint.model.attributes import attribute_of
-from nnx_lint.model.classes import LibClass
+from nnx_lint.model.attributes import attribute_names, attribute_of
+from nnx_lint.model.classes import LibClass, UserClass
 from nnx_lint.model.events import Called
-from nnx_lint.model.values import Array, Const, Obj
+from nnx_lint.model.values import Array, Const, Obj, ParameterNumber, ParameterVal, Value, options
 from nnx_lint.reporting import Reporter, judges_calls, related
+from nnx_lint.rules.randomness.reading import elements
 from nnx_rules import layers
 from nnx_rules.rules import modules as rules
 
@@ -31,6 +32,32 @@ def layer_arguments(event: Called, report: Reporter) -> None:
     problem = layers.problem(obj.cls.canonical, arguments) if arguments is not None else None
     if problem is not None:
         report(event.frame.module, event.node, cls=obj.cls.name, **problem._asdict())
+
+
+@judges_calls(rules.LAYER_ARGUMENTS, "class")
+def layer_arguments_of_instance(event: Called, report: Reporter) -> None:
+    """Layers whose arguments are parameters of the constructor that makes them."""
+    owner = event.result
+    if not isinstance(owner, Obj) or not isinstance(owner.cls, UserClass) or owner.args is None:
+        return
+    for name in attribute_names(owner):
+        attr = attribute_of(owner, name)
+        if attr is None or not attr.assignments or attr.assignments[-1].branches:
+            continue
+        forms.bind(attr.value, owner)
+        for layer in elements(attr.value):
+            if not isinstance(layer.cls, LibClass) or layer.cls.canonical not in layers.CHECKED:
+                continue
+            if layer.origin is not None and any(_is_parameter(item) for item in (layer.args or {}).values()):
+                arguments = forms.sizes(layer)
+                problem = layers.problem(layer.cls.canonical, arguments) if arguments is not None else None
+                if problem is not None:
+                    made = (related(event.frame.module, event.node, f"this `{owner.cls.name}` gives the sizes"),)
+                    report(*layer.origin, related=made, cls=layer.cls.name, **problem._asdict())
+
+
+def _is_parameter(value: Value) -> bool:
+    return any(isinstance(option, (ParameterVal, ParameterNumber)) for option in options(value))
 
 
 @judges_calls(rules.LAYER_INPUT_SHAPE, "nnx.Sequential", "nnx.LoRA")

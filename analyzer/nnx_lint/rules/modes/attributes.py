@@ -17,6 +17,7 @@ from nnx_lint.model.values import Array, ClassVal, Const, DictVal, Ext, Obj, Oth
 from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.rules.intermediates.sowing import is_module
 from nnx_lint.rules.program import statement_of
+from nnx_lint.syntax_walk import walk
 from nnx_rules.modes import MODE_ATTRIBUTES, OWN_FLAGS, VIEWS
 from nnx_rules.rules import construction as rules
 from nnx_rules.rules.modules import UNKNOWN_MODE_ATTRIBUTE
@@ -211,13 +212,13 @@ def _is_set_elsewhere(event: Called, name: str) -> bool:
     obj = event.callee.receiver if isinstance(event.callee, BoundMethod) else None
     cls = obj.cls if isinstance(obj, Obj) else None
     found = method_of(cls, "__init__") if isinstance(cls, UserClass) else None
-    own = {id(node) for node in ast.walk(found[1].node)} if found is not None else set[int]()
+    own = {id(node) for node in walk(found[1].node)} if found is not None else set[int]()
     modules = {
         event.frame.module,
         *(item.module for item in (cls.ancestors if cls else ()) if isinstance(item, UserClass)),
     }
     for module in modules:
-        for node in ast.walk(module.source.tree):
+        for node in walk(module.source.tree):
             stored = isinstance(node, ast.Attribute) and node.attr == name and isinstance(node.ctx, ast.Store)
             named = isinstance(node, ast.keyword) and node.arg == name and statement_of(module, node) is not None
             if id(node) not in own and (stored or (named and _sets_attributes(module, node))):

@@ -1,7 +1,7 @@
 """Flags that a forward pass takes and does not hand on (NNX843).
 
 A parameter that a method never reads is harmless by itself: a base may ask for it. It is a mistake where the method
-calls a layer that takes a parameter of this name, and leaves that to its default.
+calls a layer that takes a parameter of this name and reads it, and leaves that to its default.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from nnx_lint.model.values import Const, Obj
 from nnx_lint.reporting import Reporter, judges
 from nnx_lint.rules.program import own_nodes
 from nnx_lint.rules.randomness.reading import elements
+from nnx_lint.syntax_walk import walk
 from nnx_rules.rules import construction as rules
 from nnx_rules.signatures import CALL_KEYWORDS
 
@@ -29,7 +30,7 @@ def flag_not_forwarded(event: Constructed, report: Reporter) -> None:
     func = event.cls.methods.get("__call__")
     if not isinstance(func, FuncVal) or isinstance(func.node, ast.Lambda) or not event.cls.derives_from("nnx.Module"):
         return
-    read = {node.id for node in ast.walk(func.node) if isinstance(node, ast.Name)}
+    read = _read(func)
     flags = [name for name in _flags(func) if name not in read]
     if not flags or "locals" in read:
         return
@@ -74,10 +75,15 @@ def _takes(layer: Obj, name: str, positional: int) -> bool:
     if not isinstance(layer.cls, UserClass):
         return name in CALL_KEYWORDS.get(layer.cls.name, ())
     found = method_of(layer.cls, "__call__")
-    if found is None or found[1].wrapped is not found[1]:
+    if found is None or found[1].wrapped is not found[1] or name not in _read(found[1]):
         return False
     arguments = found[1].node.args
     names = [item.arg for item in arguments.args][1:]
     default = found[1].defaults.get(name)
     known = name in names[positional:] or any(item.arg == name for item in arguments.kwonlyargs)
     return known and isinstance(default, Const)
+
+
+def _read(func: FuncVal) -> set[str]:
+    """The names that stand anywhere in a function."""
+    return {node.id for node in walk(func.node) if isinstance(node, ast.Name)}

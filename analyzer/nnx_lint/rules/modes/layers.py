@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 from nnx_lint.model.callables import FuncVal
 from nnx_lint.model.classes import LibClass
 from nnx_lint.model.events import Called, ClassDefined
+from nnx_lint.model.forms import resolved
 from nnx_lint.model.library import certainly_stateful
-from nnx_lint.model.values import Const, Obj
+from nnx_lint.model.values import UNKNOWN, Const, Obj
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.program import ancestors, given
 from nnx_rules.rules import construction as rules
@@ -47,9 +48,9 @@ def layer_without_rngs(event: Called, report: Reporter) -> None:
     obj = layer_of(event)
     if obj is None or obj.cls.name != "Dropout" or obj.args is None:
         return
-    rngs = obj.args.get("rngs", event.keywords.get("rngs"))
-    absent = rngs is None or (isinstance(rngs, Const) and rngs.value is None)
-    known = isinstance(obj.args.get("rate"), Const) and "deterministic" not in event.keywords
+    rngs = event.keywords.get("rngs", resolved(obj, obj.args.get("rngs", Const(None))))
+    absent = isinstance(rngs, Const) and rngs.value is None
+    known = isinstance(resolved(obj, obj.args.get("rate", UNKNOWN)), Const) and "deterministic" not in event.keywords
     if absent and known and not event.frame.doubtful and certainly_stateful(obj, given(event)):
         report(event.frame.module, event.node, cls=obj.cls.name)
 
@@ -58,8 +59,8 @@ UNDECIDED = {"Dropout": "deterministic", "BatchNorm": "use_running_average", "Mu
 """The option of a layer that may be ``None``, to be decided later."""
 
 
-SETTING = re.compile(r"\b(train|eval|set_attributes|with_attributes|view)\(")
-"""Calls that decide the mode of a layer; where there is one, it may be of this layer."""
+SETTING = re.compile(r"[.'\"](?:train|eval)\b|\b(?:set_attributes|with_attributes|view)\b")
+"""What decides the mode of a layer, called or handed on; where it is named, it may be for this layer."""
 
 
 @judges_calls(LAYER_MODE_UNDECIDED, "()")
@@ -68,13 +69,12 @@ def layer_mode_undecided(event: Called, report: Reporter) -> None:
     name = UNDECIDED.get(obj.cls.name) if obj is not None else None
     if obj is None or obj.args is None or name is None or name in event.keywords or event.frame.doubtful:
         return
-    if SETTING.search(event.frame.module.source.text):
-        return
     option = obj.args.get(name, Const(None) if name == "decode" else None)
     if isinstance(option, Const) and option.value is None and name not in obj.attrs:
         if name == "use_running_average" and len(event.args) > 1:
             return
-        report(event.frame.module, event.node, cls=obj.cls.name, name=name)
+        if not SETTING.search(event.frame.module.source.text):
+            report(event.frame.module, event.node, cls=obj.cls.name, name=name)
 
 
 # -- set_view ----------------------------------------------------------------------------------------------------------

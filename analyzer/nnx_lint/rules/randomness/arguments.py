@@ -5,15 +5,15 @@ is no key (NNX514), and wrong calls of methods and functions of streams (NNX525,
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from nnx_lint.diagnostics import Edit, Fix, Span
 from nnx_lint.model.callables import LibraryFunction
 from nnx_lint.model.classes import ClassBase, LibClass, UserClass, method_of
 from nnx_lint.model.events import Called
 from nnx_lint.model.expressions import text_of
-from nnx_lint.model.values import Array, ClassVal, Const, Obj, Seq, Value
-from nnx_lint.reporting import Reporter, judges, judges_calls
+from nnx_lint.model.values import Array, ClassVal, Const, DictVal, Obj, Seq, Value
+from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.rules.edits import insert, wrap
 from nnx_lint.rules.program import canonical_of, given, keyword_node
 from nnx_lint.rules.randomness.reading import (
@@ -38,17 +38,16 @@ MAKING = ("class", *TAKING_RNGS)
 # -- what a layer needs ------------------------------------------------------------------------------------------------
 
 
-class Needed:
-    """How a class takes the random streams that it needs: the name of the parameter, and whether by keyword only."""
+class Needed(NamedTuple):
+    """How a class takes random streams: the name of the parameter, and those that can be given by position."""
 
-    def __init__(self, name: str, positional: tuple[str, ...], *, required: bool) -> None:
-        self.name = name
-        self.positional = positional
-        self.required = required
+    name: str
+    positional: tuple[str, ...]
+    required: bool
 
 
-def needed_by(cls: ClassBase) -> Needed | None:
-    """How a class takes its random streams, or ``None`` if it certainly needs none, or that is not known."""
+def taken_by(cls: ClassBase) -> Needed | None:
+    """How a class takes its random streams, or ``None`` if it takes none, or that is not known."""
     if isinstance(cls, UserClass):
         if cls.is_open or cls.opaque or cls.remade or cls.replaced_init or cls.find("__new__") is not None:
             return None
@@ -60,19 +59,24 @@ def needed_by(cls: ClassBase) -> Needed | None:
     signature = SIGNATURES.get(library.canonical) if library is not None else None
     if signature is None or "rngs" not in signature.keywords:
         return None
-    return Needed("rngs", signature.positional, required="rngs" in signature.required)
+    return Needed("rngs", signature.positional, "rngs" in signature.required)
+
+
+def draws(cls: ClassBase) -> bool:
+    """Whether a class certainly needs the random streams that it takes."""
+    return not isinstance(cls, UserClass) or method_of(cls, "__init__") is None or bool(drawn_from_parameter(cls))
 
 
 def _of_initializer(cls: UserClass) -> Needed | None:
     parameter = streams_parameter(cls)
     found = method_of(cls, "__init__")
-    if parameter is None or found is None or found[1].wrapped is not found[1] or not drawn_from_parameter(cls):
+    if parameter is None or found is None or found[1].wrapped is not found[1]:
         return None
     arguments = found[1].node.args
     names = [item.arg for item in (*arguments.posonlyargs, *arguments.args)][1:]
     if arguments.vararg is not None:
         return None
-    return Needed(parameter.arg, tuple(names), required=parameter.arg not in found[1].defaults)
+    return Needed(parameter.arg, tuple(names), parameter.arg not in found[1].defaults)
 
 
 def constructed(event: Called) -> ClassBase | None:
@@ -88,15 +92,17 @@ def constructed(event: Called) -> ClassBase | None:
 @judges_calls(rules.MISSING_RNGS, *MAKING)
 def missing_rngs(event: Called, report: Reporter) -> None:
     cls = constructed(event)
-    needed = needed_by(cls) if cls is not None else None
     args = given(event)
-    if cls is None or needed is None or not needed.required or args.starred or needed.name in args.keywords:
+    if cls is None or "rngs" in args.keywords or args.starred:
+        return
+    needed = taken_by(cls)
+    if needed is None or not needed.required or needed.name in args.keywords:
         return
     place = needed.positional.index(needed.name) if needed.name in needed.positional else None
     if place is not None and len(args.positional) > place:
         return
-    if any(map(is_rngs, args.positional)):
-        return  # given in the wrong place
+    if any(map(is_rngs, args.positional)) or not draws(cls):  # given in the wrong place, or not needed
+        return
     name = streams_in_scope(event.frame)
     fix = _added(event, needed.name, name) if name is not None else None
     shown = name or f"{spelled('nnx.Rngs', event.frame.module, event.frame.env) or 'nnx.Rngs'}(0)"
@@ -125,11 +131,12 @@ def _added(event: Called, parameter: str, name: str) -> Fix | None:
 
 @judges_calls(rules.POSITIONAL_RNGS, *MAKING)
 def positional_rngs(event: Called, report: Reporter) -> None:
-    cls = constructed(event)
-    needed = needed_by(cls) if cls is not None else None
-    if cls is None or needed is None or needed.name in needed.positional or None in event.args:
+    cls, args = constructed(event), given(event)
+    if cls is None or None in event.args or not any(map(is_rngs, args.positional)):
         return
-    args = given(event)
+    needed = taken_by(cls)
+    if needed is None or needed.name in needed.positional or not draws(cls):
+        return
     for place, value in enumerate(args.positional):
         if value is None or not is_rngs(value) or needed.name in args.keywords:
             continue
@@ -150,15 +157,14 @@ def _named(event: Called, place: int, name: str) -> Fix | None:
 
 @judges_calls(rules.SEED_AS_RNGS, *MAKING)
 def seed_as_rngs(event: Called, report: Reporter) -> None:
-    cls = constructed(event)
-    needed = needed_by(cls) if cls is not None else None
+    cls, args = constructed(event), given(event)
+    needed = taken_by(cls) if cls is not None and not is_rngs(args.keywords.get("rngs")) else None
     if cls is None or needed is None:
         return
-    args = given(event)
     place = needed.positional.index(needed.name) if needed.name in needed.positional else len(args.positional)
     value = args.get(place, needed.name)
     node = args.node_of(place, needed.name)
-    if value is None or node is None:
+    if value is None or node is None or is_rngs(value) or not draws(cls):
         return
     if stream_name(value) is not None and isinstance(cls, LibClass) and needed.required:
         owner = text_of(node.value) if isinstance(node, ast.Attribute) else "rngs"
@@ -194,7 +200,7 @@ def _is_seed(value: Value, *, required: bool) -> bool:
         return (value.value is None and required) or (
             isinstance(value.value, int) and not isinstance(value.value, bool)
         )
-    return isinstance(value, Array)
+    return isinstance(value, (Array, DictVal))
 
 
 # -- what streams are made from ----------------------------------------------------------------------------------------
@@ -240,7 +246,7 @@ def needs_key(event: Called) -> bool:
     return subject is not None and subject.startswith("jax.random.") and subject[11:] not in NO_KEY_FIRST
 
 
-@judges(rules.RNGS_AS_KEY, Called, when=needs_key)
+@judges_calls(rules.RNGS_AS_KEY, LibraryFunction, "jax.random.*", when=needs_key)
 def rngs_as_key(event: Called, report: Reporter) -> None:
     args = given(event)
     value, node = args.get(0, "key"), args.node_of(0, "key")

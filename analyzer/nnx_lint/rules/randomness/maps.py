@@ -19,6 +19,7 @@ from nnx_lint.model.values import Const, Obj, Seq, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.program import FUNCTIONS, block_of, canonical_of, enclosing, given, own_nodes, statement_of
 from nnx_lint.rules.randomness.reading import RNGS, is_rngs
+from nnx_lint.syntax_walk import children, walk
 from nnx_rules.rules import rngs as rules
 from nnx_rules.transforms import Arguments
 
@@ -53,7 +54,7 @@ def calls_map(event: Called) -> bool:
     return isinstance(event.callee, Transformed) and event.callee.applied.row.name in MAPS
 
 
-@judges(rules.UNSPLIT_RNGS, Called, when=calls_map)
+@judges_calls(rules.UNSPLIT_RNGS, Transformed, when=calls_map)
 def unsplit_rngs(event: Called, report: Reporter) -> None:
     callee = event.callee
     if not isinstance(callee, Transformed) or None in event.args:
@@ -81,13 +82,13 @@ def _is_single(frame: Frame, value: Obj) -> bool:
     if isinstance(call, ast.Call) and value.args is not None:
         drops = value.cls.derives_from("nnx.Dropout") and is_rngs(value.args.get("rngs"))
         made = canonical_of(frame.env, call.func) == getattr(value.cls, "canonical", None)
-        return (value.cls is RNGS or drops) and made and any(node is call for node in ast.walk(scope))
+        return (value.cls is RNGS or drops) and made and any(node is call for node in walk(scope))
     return is_rngs(value) and value.assumed and any(_hands_on(frame, node, names) for node in own_nodes(scope))
 
 
 def _is_split(frame: Frame, scope: ast.AST, names: set[str]) -> bool:
     """Whether a function may split streams in place, or bind their name to others."""
-    for node in ast.walk(scope):
+    for node in walk(scope):
         given = node.args if isinstance(node, ast.Call) else []
         named = any(isinstance(item, ast.Name) and item.id in names for item in given)
         if named and isinstance(node, ast.Call) and canonical_of(frame.env, node.func) in SPLITTING:
@@ -147,13 +148,13 @@ def _swapped(module: Module, one: ast.AST, other: ast.AST) -> Fix | None:
 def keys_already_split(event: Called, report: Reporter) -> None:
     module, call, obj = event.frame.module, event.node, event.callee
     func = call.func if isinstance(call, ast.Call) else None
-    here = statement_of(module, call)
-    if not isinstance(func, ast.Name) or not isinstance(obj, Obj) or here is None or event.frame.scope:
+    if not isinstance(func, ast.Name) or not isinstance(obj, Obj) or event.frame.scope:
         return
     held = obj.cls.derives_from("nnx.Dropout") and "rngs" in (obj.args or {})
     if not is_rngs(obj) and not (held and certainly_stateful(obj, given(event))):
         return
-    split = _split_statement(event.frame, func.id, here)
+    here = statement_of(module, call)
+    split = _split_statement(event.frame, func.id, here) if here is not None else None
     if split is None:
         return
     splits = next((item.value for item in split.keywords if item.arg == "splits"), None)
@@ -181,7 +182,7 @@ def _split_statement(frame: Frame, name: str, before: ast.stmt) -> ast.Call | No
         call = statement.value if isinstance(statement, ast.Expr) else None
         if isinstance(call, ast.Call) and _splits(frame, call, name):
             found = call
-        elif any(isinstance(item, ast.Name) and item.id == name for item in ast.walk(statement)):
+        elif any(isinstance(item, ast.Name) and item.id == name for item in walk(statement)):
             found = None  # who knows what has become of it
     return found
 
@@ -196,7 +197,7 @@ def _splits(frame: Frame, call: ast.Call, name: str) -> bool:
 # -- the same numbers for all ------------------------------------------------------------------------------------------
 
 
-@judges(rules.IDENTICAL_MEMBERS, Called, when=calls_map)
+@judges_calls(rules.IDENTICAL_MEMBERS, Transformed, when=calls_map)
 def identical_members(event: Called, report: Reporter) -> None:
     callee = event.callee
     axes = callee.applied.keywords.get("in_axes") if isinstance(callee, Transformed) else None
@@ -282,7 +283,7 @@ def _is_returned(func: ast.AST, name: str) -> bool:
     if isinstance(func, ast.Lambda):
         returned: list[ast.expr] = [func.body]
     else:
-        returned = [node.value for node in ast.walk(func) if isinstance(node, (ast.Return, ast.Yield)) and node.value]
+        returned = [node.value for node in walk(func) if isinstance(node, (ast.Return, ast.Yield)) and node.value]
     return any(_hands_out(value, name) for value in returned)
 
 
@@ -297,4 +298,4 @@ def _hands_out(node: ast.AST, name: str) -> bool:
         return any(_hands_out(part, name) for part in (parts if isinstance(func, ast.Name) else [*parts, func]))
     if isinstance(node, ast.Attribute):
         return False
-    return any(_hands_out(part, name) for part in ast.iter_child_nodes(node))
+    return any(_hands_out(part, name) for part in children(node))

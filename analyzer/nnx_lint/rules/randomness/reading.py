@@ -13,7 +13,8 @@ from nnx_lint.model.attributes import attribute_names, attribute_of
 from nnx_lint.model.callables import BoundMethod, FuncVal
 from nnx_lint.model.classes import LibClass, UserClass, library_class, method_of
 from nnx_lint.model.values import Array, Const, DictVal, Obj, Other, Seq, Value, options
-from nnx_lint.rules.program import canonical_of
+from nnx_lint.rules.program import assigned_in, calls_in, canonical_of
+from nnx_lint.syntax_walk import remembered
 from nnx_rules.signatures import SIGNATURES
 from nnx_rules.streams import METHODS, NORMS
 
@@ -153,16 +154,17 @@ def streams_parameter(cls: UserClass) -> ast.arg | None:
     if len(taken) != 1:
         return None
     name = taken[0].arg
-    rebound = any(isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Load)
-                  for node in ast.walk(func.node))  # fmt: skip
-    return None if rebound else taken[0]
+    return None if assigned_in(func.node)[name] else taken[0]
 
 
 def _takes_streams(func: FuncVal, parameter: ast.arg) -> bool:
     if parameter.annotation is not None:
         return canonical_of(func.module.env, parameter.annotation) == "nnx.Rngs"
-    for node in ast.walk(func.node):
-        for item in node.keywords if isinstance(node, ast.Call) else ():
-            if item.arg == "rngs" and isinstance(item.value, ast.Name) and item.value.id == parameter.arg:
-                return True
-    return False
+    return parameter.arg in _given_as_rngs(func.node)
+
+
+@remembered
+def _given_as_rngs(scope: ast.AST) -> set[str]:
+    """The names that a function hands to something as its ``rngs``."""
+    given = (item for call in calls_in(scope) for item in call.keywords if item.arg == "rngs")
+    return {item.value.id for item in given if isinstance(item.value, ast.Name)}

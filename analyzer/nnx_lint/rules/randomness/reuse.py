@@ -17,21 +17,25 @@ from nnx_lint.rules.program import (
     FUNCTIONS,
     LOOPS,
     ancestors,
+    assigned_in,
+    calls_in,
     canonical_of,
     enclosing,
     follows,
     given,
     keyword_node,
+    parameters_in,
     resolved,
     statement_of,
-    stores,
 )
 from nnx_lint.rules.randomness.arguments import MAKING, constructed, needs_key
 from nnx_lint.rules.randomness.reading import RNGS, STREAM, elements, is_rngs
+from nnx_lint.syntax_walk import remembered, walk
 from nnx_rules.rules import rngs as rules
 from nnx_rules.streams import METHODS, NORMS, SAMPLERS
 
 if TYPE_CHECKING:
+    from nnx_lint.model.classes import ClassBase
     from nnx_lint.model.modules import Env, Module
 
 
@@ -56,9 +60,9 @@ def seeded(obj: Obj) -> ast.Call | None:
     return node if any(item is node for item in held) else None
 
 
-def has_equal_numbers(cls: object) -> bool:
+def has_equal_numbers(cls: ClassBase) -> bool:
     """Whether two instances that are made with one seed have equal numbers that should differ."""
-    return not isinstance(cls, LibClass) or cls.name not in NORMS
+    return not any(isinstance(item, LibClass) and item.name in NORMS for item in cls.ancestors)
 
 
 @judges(rules.SAME_SEED, Constructed)
@@ -88,20 +92,20 @@ def _repeated(module: Module, call: ast.Call) -> bool:
     loop = enclosing(module, call, *LOOPS, *FUNCTIONS, ast.ClassDef)
     if not isinstance(loop, LOOPS):
         return False
-    return not isinstance(loop, (ast.For, ast.AsyncFor)) or not any(call in ast.walk(part) for part in loop.orelse)
+    return not isinstance(loop, (ast.For, ast.AsyncFor)) or not any(call in walk(part) for part in loop.orelse)
 
 
 @judges_calls(rules.SAME_SEED_OBJECTS, *MAKING)
 def same_seed_objects(event: Called, report: Reporter) -> None:
     obj, module = event.result, event.frame.module
     cls = constructed(event)
-    if not isinstance(obj, Obj) or obj.cls is not cls or not has_equal_numbers(cls) or event.frame.initializing:
+    if not isinstance(obj, Obj) or obj.cls is not cls or not has_equal_numbers(obj.cls) or event.frame.initializing:
         return
     call, here = seeded(obj), statement_of(module, event.node)
     if call is None or here is None or not isinstance(event.node, ast.Call):
         return
     scope = enclosing(module, event.node, *FUNCTIONS, ast.Module)
-    for other in _calls(scope):
+    for other in calls_in(scope) if scope is not None else ():
         known = other is not event.node and resolved(event.frame.env, other.func)
         if known and ast.dump(other.func) == ast.dump(event.node.func) and other.lineno <= event.node.lineno:
             inner = [*other.args, *(item.value for item in other.keywords)]
@@ -116,11 +120,10 @@ def same_seed_objects(event: Called, report: Reporter) -> None:
                 return
 
 
-def _calls(scope: ast.AST | None) -> list[ast.Call]:
-    return [node for node in ast.walk(scope) if isinstance(node, ast.Call)] if scope is not None else []
-
-
 # -- one key -----------------------------------------------------------------------------------------------------------
+
+
+SPLIT = "jax.random.split"
 
 
 def consumes(name: str | None) -> bool:
@@ -129,21 +132,27 @@ def consumes(name: str | None) -> bool:
     return rest != name and (rest in SAMPLERS or rest == "split")
 
 
-@judges(rules.KEY_REUSED, Called, when=needs_key)
+@judges_calls(rules.KEY_REUSED, "jax.random.*", when=needs_key)
 def key_reused(event: Called, report: Reporter) -> None:
     module, env = event.frame.module, event.frame.env
     node = given(event).node_of(0, "key")
+    uses = canonical_of(env, _func(event.node))
+    if not isinstance(node, ast.Name) or not consumes(uses):
+        return
     scope = enclosing(module, event.node, *FUNCTIONS, ast.Module)
-    if not isinstance(node, ast.Name) or scope is None or not consumes(canonical_of(env, _func(event.node))):
+    if scope is None:
         return
     here = statement_of(module, event.node)
-    if here is None or stores(scope, node.id) != 1 or not _is_drawn(scope, env, node.id):
+    bound = assigned_in(scope)[node.id] + parameters_in(scope)[node.id]
+    if here is None or bound != 1 or not _is_drawn(scope, env, node.id):
         return
-    for call in _calls(scope):
+    for call in calls_in(scope):
         earlier = call is not event.node and (call.lineno, call.col_offset) < (node.lineno, node.col_offset)
         key = call.args[0] if call.args else keyword_node(call, "key")
         same_key = isinstance(key, ast.Name) and key.id == node.id
-        if not earlier or not same_key or not consumes(canonical_of(env, call.func)):
+        used = canonical_of(env, call.func) if earlier and same_key else None
+        # What is drawn from a key and from one that is split off it are not the same numbers.
+        if not consumes(used) or (used == SPLIT) != (uses == SPLIT):
             continue
         place = statement_of(module, call)
         same = enclosing(module, call, *FUNCTIONS, ast.Module) is scope
@@ -166,12 +175,21 @@ def _apart(module: Module, one: ast.AST, other: ast.AST) -> bool:
 
 def _is_drawn(scope: ast.AST, env: Env, name: str) -> bool:
     """Whether a name is bound to a key that is drawn from a random stream."""
-    for node in ast.walk(scope):
+    call = _called_for(scope).get(name)
+    return call is not None and is_stream(env, call.func)
+
+
+@remembered
+def _called_for(scope: ast.AST) -> dict[str, ast.Call]:
+    """The first call whose result is bound to a name, for each name in a function."""
+    found: dict[str, ast.Call] = {}
+    for node in walk(scope):
         value = node.value if isinstance(node, (ast.Assign, ast.NamedExpr, ast.AnnAssign)) else None
         targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
-        if isinstance(value, ast.Call) and any(isinstance(item, ast.Name) and item.id == name for item in targets):
-            return is_stream(env, value.func)
-    return False
+        for target in targets if isinstance(value, ast.Call) else ():
+            if isinstance(target, ast.Name) and isinstance(value, ast.Call):
+                found.setdefault(target.id, value)
+    return found
 
 
 def is_stream(env: Env, node: ast.expr) -> bool:
@@ -184,7 +202,7 @@ def is_stream(env: Env, node: ast.expr) -> bool:
     return isinstance(node, ast.Subscript) and is_rngs(resolved(env, node.value))
 
 
-@judges(rules.STREAM_KEY_READ, Called, when=needs_key)
+@judges_calls(rules.STREAM_KEY_READ, "jax.random.*", when=needs_key)
 def stream_key_read(event: Called, report: Reporter) -> None:
     node = given(event).node_of(0, "key")
     if not isinstance(node, ast.AST) or not consumes(canonical_of(event.frame.env, _func(event.node))):
@@ -210,9 +228,15 @@ def fixed_seed_in_call(event: Called, report: Reporter) -> None:
     if not frame.func.cls.derives_from("nnx.Module") or seed_of(obj) is None:
         return
     scope = enclosing(frame.module, event.node, *FUNCTIONS, ast.IfExp, ast.If, ast.BoolOp)
-    if scope is frame.func.node:
+    if scope is frame.func.node and not _starts_a_carry(frame.module, event.node):
         path = f"{frame.func.cls.name}.__call__"
         report(frame.module, event.node, path=path, seed=frame.module.source.segment(event.node))
+
+
+def _starts_a_carry(module: Module, node: ast.AST) -> bool:
+    """Whether streams are an argument for the carry of a recurrent cell, which is zeros and draws nothing from them."""
+    call = enclosing(module, node, ast.Call)
+    return call is not None and isinstance(call.func, ast.Attribute) and call.func.attr == "initialize_carry"
 
 
 # -- one default -------------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from nnx_lint.model.classes import LibClass, UserClass, method_of
 from nnx_lint.model.events import Called
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.values import Const, Obj, Value
-from nnx_lint.reporting import Reporter, judges, judges_calls
+from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.rules.program import canonical_of
 from nnx_lint.rules.randomness.reading import (
     Streams,
@@ -24,6 +24,7 @@ from nnx_lint.rules.randomness.reading import (
     streams_of,
     streams_parameter,
 )
+from nnx_lint.syntax_walk import walk
 from nnx_rules.rules import rngs as rules
 from nnx_rules.signatures import SIGNATURES
 from nnx_rules.streams import METHODS
@@ -44,7 +45,7 @@ def draws_stream(event: Called) -> bool:
 # -- streams that do not exist -----------------------------------------------------------------------------------------
 
 
-@judges(rules.MISSING_STREAM, Called, when=draws_stream)
+@judges_calls(rules.MISSING_STREAM, BoundMethod, when=draws_stream)
 def missing_stream(event: Called, report: Reporter) -> None:
     name = stream_name(event.callee)
     streams = streams_of(event.owner)
@@ -59,17 +60,17 @@ def missing_stream_of_layer(event: Called, report: Reporter) -> None:
     if not isinstance(obj, Obj) or obj.args is None:
         return
     if isinstance(obj.cls, LibClass):
-        rngs, needed = obj.args.get("rngs"), drawn_by(obj)
+        rngs = obj.args.get("rngs")
     elif isinstance(obj.cls, UserClass):
         parameter = streams_parameter(obj.cls) if any(map(is_rngs, obj.args.values())) else None
         rngs = obj.args.get(parameter.arg) if parameter is not None else None
-        needed = [item.stream for item in drawn_from_parameter(obj.cls)] if rngs is not None else []
     else:
         return
     streams = streams_of(rngs)
     if streams is None or streams.has_default:
         return
-    for name in dict.fromkeys(needed):
+    drawn = drawn_by(obj) if isinstance(obj.cls, LibClass) else [each.stream for each in drawn_from_parameter(obj.cls)]
+    for name in dict.fromkeys(drawn):
         if name not in streams.names:
             _report(event, report, event.node, name, streams, rngs)
             return
@@ -95,7 +96,7 @@ def _declared(module: Module, rngs: Value | None, name: str) -> Fix | None:
 # -- slips -------------------------------------------------------------------------------------------------------------
 
 
-@judges(rules.STREAM_TYPO, Called, when=draws_stream)
+@judges_calls(rules.STREAM_TYPO, BoundMethod, when=draws_stream)
 def stream_typo(event: Called, report: Reporter) -> None:
     name = stream_name(event.callee)
     streams = streams_of(event.owner)
@@ -161,5 +162,5 @@ def _makes_streams(cls: UserClass) -> bool:
     if found is None or len([item for item in cls.ancestors if isinstance(item, UserClass)]) > 1:
         return True
     env = found[1].module.env
-    calls = (node for node in ast.walk(found[1].node) if isinstance(node, ast.Call))
+    calls = (node for node in walk(found[1].node) if isinstance(node, ast.Call))
     return any((canonical_of(env, call.func) or "").startswith("nnx.Rng") for call in calls)

@@ -23,7 +23,8 @@ from nnx_lint.model.values import (
     Value,
     options,
 )
-from nnx_lint.reporting import Reporter, judges, related
+from nnx_lint.reporting import Reporter, judges, judges_calls, related
+from nnx_lint.rules.callees import TRANSFORMED, TRANSFORMING
 from nnx_lint.rules.traces.captures import owner_at
 from nnx_rules import transforms
 from nnx_rules.rules import traces as rules
@@ -39,8 +40,8 @@ if TYPE_CHECKING:
 # -- arguments ---------------------------------------------------------------------------------------------------------
 
 
-@judges(rules.CAPTURED_INTO_TRANSFORM, Called)
-@judges(rules.JAX_OVER_NNX, Called)
+@judges_calls(rules.CAPTURED_INTO_TRANSFORM, *TRANSFORMED, *TRANSFORMING)
+@judges_calls(rules.JAX_OVER_NNX, *TRANSFORMED, *TRANSFORMING)
 def captured_argument(event: Called, report: Reporter) -> None:
     frame = event.frame
     if not frame.scope:

@@ -158,17 +158,27 @@ def value_at(frame: Frame, node: ast.expr) -> Value | None:
 
 def holds(owner: Value, target: Value, depth: int = 6) -> bool:
     """Whether an object holds another one, as far as its attributes have been seen."""
-    if depth == 0:
-        return False
-    members: list[Value] = []
-    if isinstance(owner, Obj):
-        members = [attr.value for attr in owner.attrs.values()]
-    elif isinstance(owner, Seq):
-        members = owner.items
-    elif isinstance(owner, DictVal):
-        members = [value for _, value in owner.items]
-    found = [option for member in members for option in options(member)]
-    return any(option is target for option in found) or any(holds(option, target, depth - 1) for option in found)
+    seen: set[int] = set()
+    level = [owner]
+    for _ in range(depth):
+        inner: list[Value] = []
+        for value in level:
+            if isinstance(value, Obj):
+                members = [attr.value for attr in value.attrs.values()]
+            elif isinstance(value, Seq):
+                members = value.items
+            elif isinstance(value, DictVal):
+                members = [item for _, item in value.items]
+            else:
+                continue
+            for option in (option for member in members for option in options(member)):
+                if option is target:
+                    return True
+                if id(option) not in seen:
+                    seen.add(id(option))
+                    inner.append(option)
+        level = inner
+    return False
 
 
 def _held_name(scope: TraceScope, value: Value, how: str) -> str:

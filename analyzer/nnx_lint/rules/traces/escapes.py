@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 from nnx_lint.model.crossing import kept_positions
 from nnx_lint.model.events import AttributeSet, ContainerFilled, Mutated, OuterNameSet
 from nnx_lint.model.expressions import text_of
-from nnx_lint.model.values import ClassVal, Ext, Obj, Value
+from nnx_lint.model.values import Array, ClassVal, Ext, HostArray, Obj, Value
 from nnx_lint.reporting import Reporter, judges
 from nnx_lint.rules.traces.captures import capture_of, level_of, value_at
+from nnx_lint.syntax_walk import walk
 from nnx_rules.rules import traces as rules
 
 if TYPE_CHECKING:
@@ -47,9 +48,11 @@ def container_filled(event: ContainerFilled, report: Reporter) -> None:
         return
     owner = value_at(frame, target.value) if isinstance(target, ast.Attribute) else None
     tracked = isinstance(owner, Obj) and owner.cls.tracked
-    scope = frame.crossed(level_of(event.container, "write"), tracked=tracked)
+    scope = crossed_here(frame, level_of(event.container, "write"), tracked=tracked)
     stored = stored_node(event.node)
-    if scope is None or scope.frame is not frame or stored is None or not is_traced(frame, scope, stored):
+    if scope is None or stored is None:
+        return
+    if not is_stand_in(scope, event.value) and not is_traced(frame, scope, stored):
         return
     if emptied(frame, target) or (isinstance(target, ast.Name) and target.id in parameters(frame)):
         return
@@ -64,8 +67,10 @@ def attribute_of_plain_object(event: AttributeSet, report: Reporter) -> None:
     frame = event.frame
     if event.obj.cls.tracked or event.value_node is None:
         return
-    scope = frame.crossed(event.obj.level, tracked=False)
-    if scope is None or scope.frame is not frame or not is_traced(frame, scope, event.value_node):
+    scope = crossed_here(frame, event.obj.level, tracked=False)
+    if scope is None:
+        return
+    if not is_stand_in(scope, event.value) and not is_traced(frame, scope, event.value_node):
         return
     target = event.node.targets[0] if isinstance(event.node, ast.Assign) else None
     if isinstance(target, ast.Attribute):
@@ -78,8 +83,16 @@ def outer_name(event: OuterNameSet, report: Reporter) -> None:
     scope = frame.scope[-1] if frame.scope else None
     if scope is None or scope.frame is not frame or event.value_node is None:
         return
-    if is_traced(frame, scope, event.value_node):
+    if is_stand_in(scope, event.value) or is_traced(frame, scope, event.value_node):
         report(frame.module, event.node, name=event.name, transform=scope.text)
+
+
+def crossed_here(frame: Frame, level: int, *, tracked: bool) -> TraceScope | None:
+    """The outermost running transform that captures objects of a level, where a transformed function does the change.
+
+    The function may be one inside of it: a loss whose gradient a compiled step takes.
+    """
+    return frame.crossed(level, tracked=tracked) if frame.scope and frame.scope[-1].frame is frame else None
 
 
 # -- what is stored where ----------------------------------------------------------------------------------------------
@@ -99,7 +112,7 @@ def emptied(frame: Frame, container: ast.expr) -> bool:
     name = text_of(container)
     return frame.func is not None and any(
         isinstance(node, ast.Attribute) and node.attr in {"pop", "clear", "remove"} and text_of(node.value) == name
-        for node in ast.walk(frame.func.node)
+        for node in walk(frame.func.node)
     )
 
 
@@ -108,12 +121,12 @@ def used_inside(frame: Frame, container: ast.expr) -> bool:
     name = text_of(container)
     reads = (
         node
-        for node in ast.walk(frame.func.node if frame.func is not None else ast.Pass())
+        for node in walk(frame.func.node if frame.func is not None else ast.Pass())
         if isinstance(node, (ast.Name, ast.Attribute)) and text_of(node) == name
     )
     stores = {
         id(owner)
-        for node in ast.walk(frame.func.node if frame.func is not None else ast.Pass())
+        for node in walk(frame.func.node if frame.func is not None else ast.Pass())
         if (owner := container_node(node)) is not None
     }
     return any(id(node) not in stores for node in reads)
@@ -158,17 +171,23 @@ def traced_parameters(frame: Frame, scope: TraceScope) -> set[str]:
     return {name for i, name in enumerate(names) if i not in kept and name not in skipped and name not in defaults}
 
 
+def is_stand_in(scope: TraceScope, value: Value) -> bool:
+    """Whether a value certainly is an array that was made under a transform which gives arrays no values."""
+    made = isinstance(value, Array) and not isinstance(value, HostArray) and value.level >= scope.level
+    return made and scope.row.name in STAGING and not scope.held
+
+
 def is_traced(frame: Frame, scope: TraceScope, node: ast.expr) -> bool:
     """Whether an expression in the traced function is certainly computed from a traced argument."""
-    if frame.func is None:
+    if frame.func is None or scope.frame is not frame:
         return False
     known = traced_parameters(frame, scope)
     bound: dict[str, list[ast.expr]] = {}
-    for item in ast.walk(frame.func.node):
+    for item in walk(frame.func.node):
         if isinstance(item, ast.Assign) and len(item.targets) == 1 and isinstance(item.targets[0], ast.Name):
             bound.setdefault(item.targets[0].id, []).append(item.value)
     stored = Counter(
-        item.id for item in ast.walk(frame.func.node) if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Store)
+        item.id for item in walk(frame.func.node) if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Store)
     )
     known -= stored.keys()
     for name, values in bound.items():

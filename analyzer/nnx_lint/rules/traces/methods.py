@@ -23,6 +23,7 @@ from nnx_lint.model.values import (
     options,
 )
 from nnx_lint.reporting import Reporter, judges
+from nnx_lint.syntax_walk import walk
 from nnx_rules.attributes import Kind
 from nnx_rules.rules import traces as rules
 from nnx_rules.transforms import Arguments
@@ -58,7 +59,7 @@ def reads_data(obj: Obj, func: FuncVal, seen: frozenset[str] = frozenset(), *, r
         receiver = parameters[0].arg
     if not isinstance(obj.cls, UserClass):
         return False
-    for node in ast.walk(func.node):
+    for node in walk(func.node):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == receiver:
             attr = attribute_of(obj, node.attr)
             if attr is not None:
@@ -180,7 +181,7 @@ def may_not_be_argument(cls: UserClass) -> bool:
 
 def in_other_hands(cls: UserClass) -> bool:
     """Whether the module derives from the class, or hands it to a call that may register it with JAX."""
-    for node in ast.walk(cls.module.source.tree):
+    for node in walk(cls.module.source.tree):
         given: list[ast.expr] = []
         if isinstance(node, ast.ClassDef):
             given = node.bases

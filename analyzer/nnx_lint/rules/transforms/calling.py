@@ -13,7 +13,7 @@ from nnx_lint.model.callables import BoundMethod, FuncVal, PartialVal, Transform
 from nnx_lint.model.classes import LibClass, UserClass
 from nnx_lint.model.events import Called, Ran, TransformApplied
 from nnx_lint.model.modes import of_transform
-from nnx_lint.model.values import Obj, Value
+from nnx_lint.model.values import Array, Const, Obj, Seq, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.edits import insert
 from nnx_lint.rules.traces.mutation import add_keyword
@@ -165,6 +165,57 @@ def branches_differ(event: Called, report: Reporter) -> None:
                     other="not there",
                     second=other,
                 )
+
+
+class Results:
+    """What the branches of a conditional have returned, by call."""
+
+    def __init__(self) -> None:
+        self.by_call: dict[int, list[tuple[str, str | None]]] = {}
+
+
+CONDITIONALS = frozenset({"nnx.cond", "nnx.switch", "jax.lax.cond", "jax.lax.switch"})
+
+
+def is_conditional(event: Ran) -> bool:
+    """Whether a branch of a conditional has run."""
+    return event.scope.row.name in CONDITIONALS
+
+
+@judges(rules.BRANCH_STRUCTURE, Ran, when=is_conditional)
+def branch_returned(event: Ran, report: Reporter) -> None:
+    func = event.scope.frame.func if event.scope.frame is not None else None
+    returned = (func.name if func is not None else "a branch", _structure(event.result))
+    report.memory(Results).by_call.setdefault(id(event.node), []).append(returned)
+
+
+def _structure(value: Value) -> str | None:
+    """The structure of a result, where it certainly has no other one."""
+    if isinstance(value, Const) and value.value is None:
+        return "None"
+    if isinstance(value, Array) or (isinstance(value, Const) and isinstance(value.value, (bool, int, float))):
+        return "an array"
+    if isinstance(value, Seq) and value.type == "tuple" and value.exact:
+        return f"a tuple of {len(value.items)}"
+    return None
+
+
+@judges_calls(rules.BRANCH_STRUCTURE, *CONDITIONALS)
+def results_differ(event: Called, report: Reporter) -> None:
+    ran = [(name, each) for name, each in report.memory(Results).by_call.pop(id(event.node), []) if each is not None]
+    first, one = ran[0] if ran else ("", "")
+    second, other = next(((name, each) for name, each in ran if each != one), ("", one))
+    if other != one:
+        report(
+            event.frame.module,
+            event.node,
+            transform=event.name,
+            path="the result",
+            one=one,
+            first=first,
+            other=other,
+            second=second,
+        )
 
 
 # -- modes -------------------------------------------------------------------------------------------------------------

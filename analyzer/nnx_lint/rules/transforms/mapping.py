@@ -18,7 +18,8 @@ from nnx_lint.model.crossing import literal_positions
 from nnx_lint.model.events import Called, TransformApplied
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.values import Const, Obj, Seq, Value
-from nnx_lint.reporting import Reporter, judges
+from nnx_lint.reporting import Reporter, judges, judges_calls
+from nnx_lint.rules.callees import TRANSFORMED
 from nnx_lint.rules.edits import insert
 from nnx_lint.rules.traces.boundaries import Running, transform_of
 from nnx_lint.rules.transforms.options import CARRY, DEFAULTS, UNREAD, Axes, axes_of, option_node, parameters
@@ -93,9 +94,9 @@ def calls_transformed(event: Called) -> bool:
     return isinstance(callee, Transformed) or (isinstance(callee, Obj) and isinstance(callee.cls, UserClass))
 
 
-@judges(rules.MODULE_MAPPED, Called, when=calls_transformed)
-@judges(rules.AXIS_OUT_OF_RANGE, Called, when=calls_transformed)
-@judges(rules.INCONSISTENT_ALIASING, Called, when=calls_transformed)
+@judges_calls(rules.MODULE_MAPPED, *TRANSFORMED, when=calls_transformed)
+@judges_calls(rules.AXIS_OUT_OF_RANGE, *TRANSFORMED, when=calls_transformed)
+@judges_calls(rules.INCONSISTENT_ALIASING, *TRANSFORMED, when=calls_transformed)
 def arguments(event: Called, report: Reporter) -> None:
     running = transform_of(event)
     if running is None or event.keywords or None in event.args:

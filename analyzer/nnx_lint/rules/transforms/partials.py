@@ -98,7 +98,7 @@ def calls_partial(event: Called) -> bool:
     return isinstance(event.callee, PartialVal)
 
 
-@judges(rules.PARTIAL_STALE, Called, when=calls_partial)
+@judges_calls(rules.PARTIAL_STALE, PartialVal)
 def stale(event: Called, report: Reporter) -> None:
     item = report.memory(Kept).partials.get(id(event.callee))
     for change, name in item.changes if item is not None else ():
@@ -120,7 +120,7 @@ def ran(event: Ran, report: Reporter) -> None:
     report.memory(Kept).ran[id(event.node)] = event
 
 
-@judges(rules.CACHED_STRUCTURE, Called, when=calls_partial)
+@judges_calls(rules.CACHED_STRUCTURE, PartialVal)
 def kept_structure_edited(event: Called, report: Reporter) -> None:
     callee = event.callee
     applied = kept_by(callee)
@@ -152,7 +152,7 @@ def edits(change: Change) -> bool:
 # -- Variables beside what is kept -------------------------------------------------------------------------------------
 
 
-@judges(rules.PARTIAL_VARIABLE, Called, when=calls_partial)
+@judges_calls(rules.PARTIAL_VARIABLE, PartialVal)
 def variable_beside(event: Called, report: Reporter) -> None:
     callee = event.callee
     applied = kept_by(callee) if isinstance(callee, PartialVal) else None

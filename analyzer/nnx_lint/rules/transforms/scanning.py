@@ -18,9 +18,12 @@ from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.traces.boundaries import running
 from nnx_lint.rules.transforms.options import CARRY, UNREAD, Axes, axes_of, leaves, option_node, read, shown
 from nnx_lint.rules.updates.ownership import changes_of
+from nnx_lint.syntax_walk import walk
+from nnx_rules import carries
 from nnx_rules.rules import transforms as rules
 
 if TYPE_CHECKING:
+    from nnx_lint.model.events import Mutated
     from nnx_lint.model.frames import TraceScope
 
 # -- axes --------------------------------------------------------------------------------------------------------------
@@ -37,43 +40,33 @@ def scan_axes(event: TransformApplied, report: Reporter) -> None:
     given = {option: axes_of(applied, option) for option in ("in_axes", "out_axes")}
     if any(UNREAD in leaves(axes) for axes in given.values()):
         return
-    found = [(option, *known) for option, axes in given.items() if (known := _problem(option, axes)) is not None]
-    carried = {option: CARRY in _top(axes) for option, axes in given.items()}
-    if not found and carried["in_axes"] != carried["out_axes"]:
-        option = "out_axes" if carried["in_axes"] else "in_axes"
-        mend = "a carry goes in and comes out: put it in both `in_axes` and `out_axes`"
-        found = [(option, "it has no `Carry`, and the other one has", mend)]
-    for option, problem, remedy in found[:1]:
+    found = carries.problem(*(_leaves(axes) for axes in given.values()))
+    if found is not None:
         report(
             applied.module,
-            option_node(applied, option),
-            option=option,
+            option_node(applied, found.option),
+            option=found.option,
             transform=applied.text,
-            given=shown(given[option]),
-            problem=problem,
-            mend=remedy,
+            given=shown(given[found.option]),
+            problem=found.problem,
+            mend=found.mend,
         )
 
 
-def _top(axes: Axes) -> list[Axes]:
-    return list(axes) if isinstance(axes, (tuple, list)) else [axes]
+def _leaves(axes: Axes) -> list[carries.Leaf]:
+    """The axes of an option, as the rule sees them."""
+    top = list(axes) if isinstance(axes, (tuple, list)) else [axes]
+    return [_leaf(leaf, whole=leaf is item) for item in top for leaf in leaves(item)]
 
 
-def _problem(option: str, axes: Axes) -> tuple[str, str] | None:
-    """What is wrong with the axes of an option, and the mend."""
-    count = sum(item is CARRY for item in _top(axes))
-    if count > 1:
-        return "only one value can be carried", "carry a tuple"
-    if sum(leaf is CARRY for leaf in leaves(axes)) > count:
-        return "`Carry` is inside of a container", "give it the place of a whole argument"
-    if option != "out_axes":
-        return None
-    if any(None in _entries(leaf) for leaf in leaves(axes)):
-        mend = "give it an axis: 0; also to the result `None`"
-        return "each step has its own result, which cannot be broadcast", mend
-    if any(isinstance(leaf, FilterVal) and CARRY in _entries(leaf) for leaf in leaves(axes)):
-        return "a part of a result cannot be carried", "carry the whole module"
-    return None
+def _leaf(leaf: Axes, *, whole: bool) -> carries.Leaf:
+    return carries.Leaf(tuple(map(_label, _entries(leaf))), whole, isinstance(leaf, FilterVal))
+
+
+def _label(axis: Axes) -> carries.Label:
+    if axis is None:
+        return carries.Label.BROADCAST
+    return carries.Label.CARRY if axis is CARRY else carries.Label.AXIS
 
 
 def _entries(leaf: Axes) -> list[Axes]:
@@ -253,7 +246,9 @@ def written_for_each_element(event: Ran, report: Reporter) -> None:
         return
     mapped = {name for name in scope.frame.given if (axis := axis_of(scope, name)) and isinstance(axis[0], int)}
     for item in changes_of(event):
-        if item.merged or axis_of(scope, item.root) != (None,) or not _depends(item.event.node, mapped):
+        if item.merged or axis_of(scope, item.root) != (None,):
+            continue
+        if not _depends(item.event.node, mapped) and not (_averages(item.event) and _depends(item.node, mapped)):
             continue
         report(
             item.module,
@@ -265,6 +260,14 @@ def written_for_each_element(event: Ran, report: Reporter) -> None:
         )
 
 
+def _averages(event: Mutated) -> bool:
+    """Whether a layer is called that keeps statistics of its input, of each element by itself."""
+    layer = event.target
+    if not isinstance(layer, Obj) or getattr(layer.cls, "canonical", None) != "nnx.BatchNorm":
+        return False
+    return layer.args is not None and "axis_name" not in layer.args and "**" not in layer.args
+
+
 def _depends(node: ast.AST, mapped: set[str]) -> bool:
     """Whether what is written is computed from a mapped argument, and not made one for all."""
     if isinstance(node, (ast.Assign, ast.AugAssign)):
@@ -273,7 +276,7 @@ def _depends(node: ast.AST, mapped: set[str]) -> bool:
         value = node
     else:
         return False
-    if any(isinstance(part, ast.Call) for part in ast.walk(value) if part is not node):
+    if any(isinstance(part, ast.Call) for part in walk(value) if part is not node):
         return False  # it may take a mean of all
-    names = {text_of(part) for part in ast.walk(value) if isinstance(part, ast.Name)}
+    names = {text_of(part) for part in walk(value) if isinstance(part, ast.Name)}
     return not names.isdisjoint(mapped)

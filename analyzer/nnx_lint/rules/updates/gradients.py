@@ -16,6 +16,7 @@ from nnx_lint.model.events import Ran
 from nnx_lint.model.library import FilterVal
 from nnx_lint.model.values import Const, Obj, Value
 from nnx_lint.reporting import Reporter, judges
+from nnx_lint.syntax_walk import walk
 from nnx_rules.rules import updates as rules
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def names_read(func: FuncVal) -> dict[str, list[ast.Name]]:
     found: dict[str, list[ast.Name]] = {}
     node = func.node
     for statement in [node.body] if isinstance(node, ast.Lambda) else node.body:
-        for part in ast.walk(statement):
+        for part in walk(statement):
             if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
                 found.setdefault(part.id, []).append(part)
     return {name: sorted(places, key=lambda part: (part.lineno, part.col_offset)) for name, places in found.items()}

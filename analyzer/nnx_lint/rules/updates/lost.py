@@ -16,6 +16,7 @@ from nnx_lint.reporting import Reporter, judges, related
 from nnx_lint.rules.edits import replace
 from nnx_lint.rules.spelling import spelled
 from nnx_lint.rules.updates.ownership import ABSTRACT, Change, carried, changes_of
+from nnx_lint.syntax_walk import walk
 from nnx_rules.rules import updates as rules
 from nnx_rules.transforms import Arguments
 
@@ -103,7 +104,7 @@ def on_nnx(scope: TraceScope) -> Fix | None:
     name = spelled("nnx.jit", applied.module)
     found = [
         node
-        for node in ast.walk(applied.node)
+        for node in walk(applied.node)
         if isinstance(node, (ast.Attribute, ast.Name)) and applied.module.source.segment(node) == applied.text
     ]
     if name is None or len(found) != 1:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from nnx_lint.model.effects import place_of
 from nnx_lint.model.values import Array, Const, DictVal, Ext, GraphDefVal, Obj, Other, Seq, StateVal, Value, options
 from nnx_lint.rules.traces.captures import holds, owner_at, value_at
+from nnx_lint.syntax_walk import walk
 from nnx_rules.transforms import Arguments
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ def _is_given(merged: Obj, frame: Frame) -> bool:
     node = merged.origin[1] if merged.origin is not None else None
     if not isinstance(node, ast.Call) or merged.level != frame.level:
         return False
-    if any(keyword.arg == "copy" for keyword in node.keywords):
+    if any(keyword.arg in (None, "copy") for keyword in node.keywords):
         return False  # a copy is made to be thrown away
     states = [value_at(frame, item) for item in node.args if isinstance(item, (ast.Name, ast.Attribute))]
     return any(isinstance(item, StateVal) and place_of(frame.given, item) is not None for item in states)
@@ -151,15 +152,15 @@ def _is_read(frame: Frame, target: Obj) -> bool:
     body: list[ast.AST] = [node.body] if isinstance(node, ast.Lambda) else list(node.body)
     values: list[ast.AST] = list(body) if isinstance(node, ast.Lambda) else []
     assigned: dict[str, list[ast.AST]] = {}
-    for part in (inner for statement in body for inner in ast.walk(statement)):
+    for part in (inner for statement in body for inner in walk(statement)):
         if isinstance(part, ast.Return) and part.value is not None:
             values.append(part.value)
         elif isinstance(part, ast.Assign):
-            for name in (item for each in part.targets for item in ast.walk(each) if isinstance(item, ast.Name)):
+            for name in (item for each in part.targets for item in walk(each) if isinstance(item, ast.Name)):
                 assigned.setdefault(name.id, []).append(part.value)
     for value in values:
-        called = {id(part.func) for part in ast.walk(value) if isinstance(part, ast.Call)}
-        for part in ast.walk(value):
+        called = {id(part.func) for part in walk(value) if isinstance(part, ast.Call)}
+        for part in walk(value):
             if isinstance(part, ast.Name):
                 values.extend(assigned.pop(part.id, ()))
             if not isinstance(part, (ast.Name, ast.Attribute)):

@@ -14,13 +14,14 @@ from nnx_lint.model.callables import BoundMethod
 from nnx_lint.model.events import Called, Ran
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.statements import assigned_names
-from nnx_lint.model.values import ArrayAttr, Ext, Obj, Seq, StateVal
+from nnx_lint.model.values import Ext, Obj, Seq, StateVal
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.edits import replace
-from nnx_lint.rules.program import STATEMENT_LOOPS, around, in_test
+from nnx_lint.rules.program import FUNCTIONS, STATEMENT_LOOPS, around, enclosing, in_test
 from nnx_lint.rules.traces.boundaries import objects_in
 from nnx_lint.rules.updates.lost import drops
 from nnx_lint.rules.updates.ownership import changes_of, related
+from nnx_lint.syntax_walk import walk
 from nnx_rules.rules import updates as rules
 
 if TYPE_CHECKING:
@@ -39,9 +40,6 @@ NEW_VALUES = {
 }
 """Functions that are called for what they return, and nothing else, with what that is."""
 
-UPDATES = frozenset({"add", "apply", "divide", "max", "min", "mul", "multiply", "power", "set", "subtract"})
-"""Methods of ``array.at[...]``."""
-
 
 def discarded(event: Called) -> bool:
     """Whether a call is all of a statement."""
@@ -51,11 +49,16 @@ def discarded(event: Called) -> bool:
 @judges(rules.UNUSED_RESULT, Called, when=discarded)
 def unused_result(event: Called, report: Reporter) -> None:
     frame = event.frame
-    if in_test(frame) or (frame.func is None and frame.module.source.path.endswith(".ipynb")):
+    if is_shown(frame):
         return
     result = new_value(event)
     if result is not None:
         report(frame.module, event.node, name=event.name, result=result)
+
+
+def is_shown(frame: Frame) -> bool:
+    """Whether a statement may be there for its value, in a notebook, or for what it raises, in a test."""
+    return in_test(frame) or (frame.func is None and frame.module.source.path.endswith(".ipynb"))
 
 
 def new_value(event: Called) -> str | None:
@@ -63,11 +66,6 @@ def new_value(event: Called) -> str | None:
     callee = event.callee
     if isinstance(callee, Ext):
         return NEW_VALUES.get(event.subject or "")
-    func = event.node.func if isinstance(event.node, ast.Call) else None
-    if isinstance(callee, ArrayAttr) and callee.owner == "at" and callee.name in UPDATES:
-        return "a new array"
-    if isinstance(func, ast.Attribute) and func.attr in UPDATES and _is_at(func.value):
-        return "a new array"
     if not isinstance(callee, BoundMethod) or callee.func is not None:
         return None
     if isinstance(callee.receiver, StateVal):
@@ -79,10 +77,6 @@ def new_value(event: Called) -> str | None:
         return "a new Variable" if callee.name in {"replace", "copy"} else None
     streams = cls.derives_from("nnx.Rngs") or cls.derives_from("nnx.RngStream")
     return "new streams" if streams and callee.name in {"fork", "split"} else None
-
-
-def _is_at(node: ast.expr) -> bool:
-    return isinstance(node, ast.Subscript) and isinstance(node.value, ast.Attribute) and node.value.attr == "at"
 
 
 # -- results that are None ---------------------------------------------------------------------------------------------
@@ -99,7 +93,7 @@ def in_place_result(event: Called, report: Reporter) -> None:
         if not isinstance(receiver, Obj) or not receiver.cls.derives_from("nnx.Module"):
             return
     outers = around(frame, node)
-    if outers and used_in(outers[-1], node):
+    if outers and used_in(outers[-1], node) and not _expects_none(frame, outers[-1]):
         report(frame.module, node, fix=lambda: in_a_statement(frame, node, outers[-1]), name=event.name)
 
 
@@ -111,6 +105,19 @@ def used_in(outer: ast.AST, node: ast.AST) -> bool:
     if isinstance(outer, ast.Call):
         return True
     return isinstance(outer, (ast.Attribute, ast.keyword, ast.BinOp, ast.Subscript))
+
+
+def _expects_none(frame: Frame, outer: ast.AST) -> bool:
+    """Whether an assignment binds a name that the function then asks for being ``None``."""
+    target = outer.targets[0] if isinstance(outer, ast.Assign) else None
+    scope = enclosing(frame.module, outer, *FUNCTIONS, ast.Module)
+    return isinstance(target, ast.Name) and any(
+        isinstance(node, ast.Compare)
+        and isinstance(node.left, ast.Name)
+        and node.left.id == target.id
+        and isinstance(node.ops[0], (ast.Is, ast.IsNot))
+        for node in (walk(scope) if scope is not None else ())
+    )
 
 
 def in_a_statement(frame: Frame, node: ast.Call, outer: ast.AST) -> Fix | None:

@@ -24,9 +24,12 @@ from nnx_lint.rules.edits import insert, wrap
 from nnx_lint.rules.spelling import spelled
 from nnx_lint.rules.traces.captures import holds, value_at
 from nnx_lint.rules.updates.ownership import at_level
+from nnx_lint.syntax_walk import walk
 from nnx_rules.rules import updates as rules
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from nnx_lint.model.frames import Frame
 
 
@@ -130,7 +133,7 @@ def _goes_elsewhere(frame: Frame, node: ast.expr) -> bool:
     """Whether the function also hands a State to something that may write into it."""
     top: ast.AST = frame.func.node if frame.func is not None else frame.module.source.tree
     name = node.id if isinstance(node, ast.Name) else None
-    for call in ast.walk(top):
+    for call in walk(top):
         given = call.args if isinstance(call, ast.Call) else []
         if isinstance(call, ast.Call) and any(isinstance(item, ast.Name) and item.id == name for item in given):
             owner = value_at(frame, call.func.value) if isinstance(call.func, ast.Attribute) else None
@@ -190,7 +193,10 @@ def merged_changed(event: Mutated, report: Reporter) -> None:
     if event.action.startswith(("setting ", "`.train(", "`.eval(", "`.set_attributes(")):
         return  # attributes are not shared
     target = at_level(event.target, 0)
+    running = {id(frame.env) for frame in callers(event.frame)}
     for item in noted.merged:
+        if id(item.frame.env) not in running:
+            continue
         for changed, other in ((item.obj, item.of), (item.of, item.obj)):
             if changed is not target and not holds(changed, target):
                 continue
@@ -214,6 +220,13 @@ def _name_of(frame: Frame, obj: Obj) -> str | None:
     return next((name for name, value in frame.env.names.items() if obj in options(value)), None)
 
 
+def callers(frame: Frame | None) -> Iterator[Frame]:
+    """A frame, the one that called it, and so on."""
+    while frame is not None:
+        yield frame
+        frame = frame.caller
+
+
 def used_later(frame: Frame, event: Mutated, obj: Obj) -> str | None:
     """The name by which the function of a frame reads an object after a change that it makes or calls for."""
     inner: Frame | None = event.frame
@@ -226,7 +239,7 @@ def used_later(frame: Frame, event: Mutated, obj: Obj) -> str | None:
         return None
     top: ast.AST = frame.func.node if frame.func is not None else frame.module.source.tree
     end = (getattr(place, "end_lineno", 0), getattr(place, "end_col_offset", 0))
-    reads = (part for part in ast.walk(top) if isinstance(part, ast.Name) and part.id == name)
+    reads = (part for part in walk(top) if isinstance(part, ast.Name) and part.id == name)
     later = any(isinstance(part.ctx, ast.Load) and (part.lineno, part.col_offset) > end for part in reads)
     return name if later else None
 

@@ -12,9 +12,10 @@ from nnx_lint.model.classes import UserClass
 from nnx_lint.model.events import Called, Used, VariableAttributeSet, VariableWritten
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.forms import literal
-from nnx_lint.model.values import UNKNOWN, ArrayAttr, Const, HostArray, Obj, present
+from nnx_lint.model.values import UNKNOWN, ArrayAttr, Const, HostArray, Obj, Unknown, present
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
 from nnx_lint.rules.edits import wrap
+from nnx_lint.rules.updates.results import discarded, is_shown
 from nnx_lint.rules.variables.operators import is_variable
 from nnx_rules.layers import is_fractional, is_integral
 from nnx_rules.rules import modules
@@ -125,29 +126,35 @@ def variable_dtype_kept(event: VariableWritten, report: Reporter) -> None:
 # -- results that are dropped ------------------------------------------------------------------------------------------
 
 
-@judges_calls(rules.UPDATE_DISCARDED, "at[]")
+@judges(rules.UPDATE_DISCARDED, Called, when=discarded)
 def update_discarded(event: Called, report: Reporter) -> None:
     callee, node, module = event.callee, event.node, event.frame.module
-    if node is not event.frame.discards or not isinstance(callee, ArrayAttr) or callee.name == "get":
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or is_shown(event.frame):
         return
-    if not isinstance(node, ast.Call):
+    method = node.func.attr
+    certain = isinstance(callee, ArrayAttr) and callee.owner == "at" and method != "get"
+    if not certain and (not isinstance(callee, Unknown) or method not in UPDATES or "pallas" in module.source.text):
         return
-    part = node.func.value if isinstance(node.func, ast.Attribute) else None
+    part = node.func.value
     at = part.value if isinstance(part, ast.Subscript) else None
-    if not isinstance(part, ast.Subscript) or not isinstance(at, ast.Attribute):
+    if not isinstance(part, ast.Subscript) or not isinstance(at, ast.Attribute) or at.attr != "at":
         return
     source, owner = module.source, at.value
     name, index = source.segment(owner), source.segment(part.slice)
     is_held = _names_variable(event, owner)
     fix: Fix | None = None
-    if callee.name in ASSIGNED and len(node.args) == 1 and not node.keywords:
+    if method in ASSIGNED and len(node.args) == 1 and not node.keywords:
         value = source.segment(node.args[0])
         target = f"{name}[{index}]" if is_held else f"{name} = {source.segment(node)}"
-        text = f"{target} {ASSIGNED[callee.name]} {value}" if is_held else target
+        text = f"{target} {ASSIGNED[method]} {value}" if is_held else target
         fix = Fix("Write it" if is_held else "Keep the result", (Edit(source.span(node), text),))
     mend = f"write to the Variable: `{name}[{index}] = ...`" if is_held else f"assign it: `{name} = ...`"
-    report(module, node, fix=fix, name=name, method=callee.name, mend=mend)
+    report(module, node, fix=fix, name=name, method=method, mend=mend)
 
+
+UPDATES = frozenset({"add", "apply", "divide", "max", "min", "mul", "multiply", "power", "set", "subtract"})
+"""Methods of ``array.at[...]``. What is not known to be an array has them too, but for a reference of Pallas, which
+``set`` writes to."""
 
 ASSIGNED = {"set": "=", "add": "+=", "multiply": "*=", "mul": "*=", "subtract": "-=", "divide": "/="}
 """The operators that write to a Variable what a method of ``.at[...]`` computes."""

@@ -17,6 +17,7 @@ from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.edits import insert
 from nnx_lint.rules.program import given
 from nnx_lint.rules.spelling import spelled
+from nnx_lint.syntax_walk import walk
 from nnx_rules import api, versions
 from nnx_rules.rules import versions as rules
 
@@ -180,7 +181,7 @@ def _holds_modules(tree: Value | None) -> bool:
 def _uses_as_module(func: FuncVal, name: str) -> bool:
     """Whether a function does with its first argument what nobody does with an array."""
     body = func.node.body if isinstance(func.node.body, list) else [func.node.body]
-    for part in (node for statement in body for node in ast.walk(statement)):
+    for part in (node for statement in body for node in walk(statement)):
         if isinstance(part, ast.Call):
             callee = part.func
             if isinstance(callee, ast.Name) and callee.id == name:

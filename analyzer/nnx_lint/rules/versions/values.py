@@ -16,6 +16,7 @@ from nnx_lint.model.values import Array, ClassVal, Ext, Obj, StateVal, present
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.program import enclosing, keyword_node
 from nnx_lint.rules.spelling import spelled
+from nnx_lint.syntax_walk import walk
 from nnx_rules import api, versions
 from nnx_rules.rules import versions as rules
 
@@ -71,7 +72,7 @@ def value_written(event: Mutated, report: Reporter) -> None:
     if not isinstance(node, ast.Assign) or not isinstance(event.target, Obj):
         return
     attribute = event.action[2:-3]
-    targets = [part for target in node.targets for part in ast.walk(target)]
+    targets = [part for target in node.targets for part in walk(target)]
     found = [part for part in targets if isinstance(part, ast.Attribute) and part.attr == attribute]
     named = [part for part in found if text_of(part.value) == event.name]
     if len(named) != 1 or not _has_property(event.target, attribute):

@@ -1,0 +1,49 @@
+"""Names that a module imports, and that nobody has asked for yet.
+
+An import at the top of a module does not execute the module that it names: that happens when the name is looked up
+first. Most of what a file imports, and nearly all that those files import in turn, is never looked at.
+
+Invariants: a :class:`Deferred` stays where it was bound, and no other value holds one: who reads names takes them from
+:class:`~nnx_lint.model.modules.Env`, or through :func:`settled`. What it stands for depends on the texts of modules
+alone; the module that imports it has then used the one that it comes from.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nnx_lint.model.values import UNKNOWN, Value
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class Deferred(Value):
+    """What an import binds; ``ask`` gives the value, or ``None`` while the module that has it is being executed.
+
+    ``asking`` says that the value is being asked for: the name leads to itself.
+    """
+
+    __slots__ = ("_ask", "_value", "asking")
+
+    def __init__(self, ask: Callable[[], Value | None]) -> None:
+        self._ask = ask
+        self.asking = False
+        self._value: Value | None = None
+
+    def settled(self) -> Value:
+        """The value; unknown while it is being asked for."""
+        if self._value is None:
+            if self.asking:
+                return UNKNOWN
+            self.asking = True
+            try:
+                self._value = self._ask()
+            finally:
+                self.asking = False
+        return self._value if self._value is not None else UNKNOWN
+
+
+def settled(value: Value) -> Value:
+    """What a name is bound to."""
+    return value.settled() if type(value) is Deferred else value

@@ -1,0 +1,115 @@
+"""Values that a function under a transform does not have: conditions on them (NNX465), numbers out of them (NNX470).
+
+While JAX traces a function, whatever it computes with `jax.numpy` is a stand-in without a value. What is known before
+is not: shapes, dtypes, static arguments, NumPy's arrays, values of captured objects as they are.
+
+Invariants: only an array that was made under the transform counts, in a statement that runs whenever the function does.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from nnx_lint.model.callables import FuncVal
+from nnx_lint.model.events import Called, Used
+from nnx_lint.model.expressions import text_of
+from nnx_lint.model.values import Array, ArrayAttr, HostArray, Value
+from nnx_lint.reporting import Reporter, judges, judges_calls
+from nnx_lint.rules.program import ancestors
+from nnx_rules.rules import autodiff as rules
+
+if TYPE_CHECKING:
+    from nnx_lint.model.events import Event
+    from nnx_lint.model.frames import Frame, TraceScope
+
+TRACING = frozenset({"jax.jit", "nnx.jit", "jax.checkpoint", "nnx.remat"})
+"""Transforms under which no array has a value. Under ``jax.grad`` alone, one may have one."""
+
+
+def scope_of(event: Event, value: Value | None) -> TraceScope | None:
+    """The transform under which a value certainly is a stand-in."""
+    frame = event.frame
+    if not frame.scope or not isinstance(value, Array) or isinstance(value, HostArray) or _is_eager(frame, event.node):
+        return None
+    scope = next((each for each in frame.scope if each.row.name in TRACING and each.level <= value.level), None)
+    return scope if scope is not None and frame.certain_within(scope) else None
+
+
+def _is_eager(frame: Frame, node: ast.AST) -> bool:
+    """Whether code runs at once all the same: on the host, where it asks for it, or where it may fail."""
+    if any(scope.row.host for scope in frame.scope):
+        return True
+    for outer in ancestors(frame.module, node):
+        if isinstance(outer, ast.Try):
+            return True
+        if isinstance(outer, ast.With) and any("compile_time_eval" in ast.dump(item) for item in outer.items):
+            return True
+    return False
+
+
+# -- conditions --------------------------------------------------------------------------------------------------------
+
+
+def asks_array(event: Used) -> bool:
+    """Whether the truth of an array is asked for."""
+    return event.what == "a condition" and isinstance(event.value, Array)
+
+
+@judges(rules.TRACED_FLAG, Used, when=asks_array)
+def condition_on_traced_value(event: Used, report: Reporter) -> None:
+    scope, node, frame = scope_of(event, event.value), event.node, event.frame
+    if scope is None or not isinstance(node, ast.expr) or _compares_with_no_number(node):
+        return
+    if isinstance(node, ast.BoolOp) and _names(node.values[-1]) <= _names(*node.values[:-1]):
+        return  # of what it asks last, an operand before it has been asked
+    if isinstance(node, ast.Name) and frame is scope.frame and node.id in _parameters(frame.func):
+        return  # a flag that a call passes: that is said with how to make it static
+    mend = "choose by the value: `jnp.where(condition, a, b)`, `nnx.cond`, `nnx.while_loop`"
+    what = f"computed in a function under `{scope.text}`"
+    report(frame.module, node, name=text_of(node), what=what, mend=mend)
+
+
+def _names(*nodes: ast.expr) -> set[str]:
+    return {item.id for node in nodes for item in ast.walk(node) if isinstance(item, ast.Name)}
+
+
+def _parameters(func: FuncVal | None) -> set[str]:
+    arguments = func.node.args if func is not None else None
+    return {item.arg for item in (*arguments.args, *arguments.kwonlyargs)} if arguments is not None else set()
+
+
+def _compares_with_no_number(node: ast.expr) -> bool:
+    """Whether a comparison has an operand that no array is compared with element by element: ``x == "auto"``."""
+    operands = [node.left, *node.comparators] if isinstance(node, ast.Compare) else []
+    return any(
+        isinstance(item, ast.Constant) and not isinstance(item.value, (bool, int, float, complex)) for item in operands
+    )
+
+
+# -- numbers -----------------------------------------------------------------------------------------------------------
+
+CONVERTING = (
+    *("builtins.float", "builtins.int", "builtins.bool", "builtins.complex"),
+    *("numpy.array", "numpy.asarray", "numpy.exp", "numpy.log", "numpy.sqrt", "numpy.sin", "numpy.cos", "numpy.tanh"),
+    *("numpy.maximum", "numpy.minimum", "numpy.where", "numpy.isnan", "numpy.isfinite"),
+)
+"""Functions that need the numbers in an array. Others of NumPy hand over to a method of the array."""
+
+
+@judges_calls(rules.TRACED_VALUE, *CONVERTING)
+def number_of_traced_value(event: Called, report: Reporter) -> None:
+    value, node = (event.args[0], event.nodes[0]) if event.args and event.nodes else (None, None)
+    scope = scope_of(event, value)
+    if scope is not None and node is not None:
+        report(event.frame.module, node, name=text_of(node), transform=scope.text, function=event.name)
+
+
+@judges_calls(rules.TRACED_VALUE, ".item", ".tolist")
+def item_of_traced_value(event: Called, report: Reporter) -> None:
+    callee, node = event.callee, event.node
+    func = node.func if isinstance(node, ast.Call) else None
+    scope = scope_of(event, callee.array) if isinstance(callee, ArrayAttr) and not callee.host else None
+    if scope is not None and isinstance(func, ast.Attribute):
+        name, transform = text_of(func.value), scope.text
+        report(event.frame.module, node, name=name, transform=transform, function=f".{func.attr}()")

@@ -1,0 +1,66 @@
+"""Going over syntax trees, which rules and the interpreter do all the time.
+
+Invariants: only nodes that stand somewhere in the text are found (no operators and no contexts); outer nodes come
+before inner ones, and those of one level in the order of the text, as of ``ast.walk``. What was read off a tree lives
+as long as that tree: a server takes a new one for each keystroke.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import weakref
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+N = TypeVar("N", bound=ast.AST)
+R = TypeVar("R")
+
+PLAIN = frozenset(
+    {"arg", "attr", "conversion", "ctx", "id", "is_async", "kind", "level", "module", "op", "ops", "simple"}
+)
+"""Fields that hold no nodes with a place."""
+
+_FIELDS: dict[type[ast.AST], tuple[str, ...]] = {ast.Constant: ()}
+"""The fields of a type of node that may hold nodes."""
+
+
+def children(node: ast.AST) -> list[ast.AST]:
+    """The nodes right below a node."""
+    found: list[ast.AST] = []
+    kind = type(node)
+    fields = _FIELDS.get(kind)
+    if fields is None:
+        fields = _FIELDS[kind] = tuple(name for name in kind._fields if name not in PLAIN)
+    for name in fields:
+        value: ast.AST | list[object] | str | None = getattr(node, name, None)
+        if isinstance(value, list):
+            found += [item for item in value if isinstance(item, ast.AST)]
+        elif isinstance(value, ast.AST):
+            found.append(value)
+    return found
+
+
+def walk(node: ast.AST) -> list[ast.AST]:
+    """A node and all nodes in it."""
+    found = [node]
+    for each in found:
+        found += children(each)
+    return found
+
+
+def remembered(read: Callable[[N], R]) -> Callable[[N], R]:
+    """Read a node once. What is read must not hold the node itself, which would live as long as the process."""
+    known: weakref.WeakKeyDictionary[N, R] = weakref.WeakKeyDictionary()
+
+    @functools.wraps(read)
+    def reading(node: N) -> R:
+        try:
+            return known[node]
+        except KeyError:
+            known[node] = found = read(node)
+            return found
+
+    return reading

@@ -1,0 +1,256 @@
+"""What mypy knows of other packages, as stubs that the analyzer reads.
+
+The analyzer reads the files of the project and takes what is imported from elsewhere for unknown. Mypy has the types of
+all that: the classes that are modules or Variables, what functions return, declared or inferred. From its symbol tables
+follows one stub for each module of another package, with what can matter there, and nothing else.
+
+Invariants
+
+- What is left out is unknown to the analyzer, so what is doubtful is left out. An object that a function returns may be
+  one that it was given, and what a method returns may be a part of its object: such a result has no stub, for the
+  analyzer would take it for a new object.
+- A stub follows from the module alone, whoever imports it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
+
+from mypy.nodes import (
+    Decorator,
+    FuncDef,
+    Import,
+    ImportAll,
+    ImportFrom,
+    MypyFile,
+    SymbolNode,
+    TypeAlias,
+    TypeInfo,
+    Var,
+)
+from mypy.types import (
+    AnyType,
+    CallableType,
+    Instance,
+    NoneType,
+    ProperType,
+    TupleType,
+    Type,
+    TypeVarType,
+    UnionType,
+    get_proper_type,
+)
+
+from nnx_mypy.library import ARRAY, NODES, PACKAGES, has_base, package_of
+
+KINDS: Final = NODES | {"Variable", "VariableState", "State", "GraphDef"}
+"""The bases of the classes that matter, by their names in the libraries."""
+KNOWN: Final = frozenset({"flax", "jax", "nnxkit", "numpy", "optax", "typing_extensions"}) | sys.stdlib_module_names
+"""Packages whose meaning the analyzer has tables for, or that can hold nothing that matters."""
+ARRAYS: Final = frozenset({ARRAY, "jax.Array"})
+PLAIN: Final = {
+    **dict.fromkeys(ARRAYS, "jax.Array"),
+    "builtins.bool": "bool",
+    "builtins.bytes": "bytes",
+    "builtins.float": "float",
+    "builtins.int": "int",
+    "builtins.str": "str",
+}
+CONTAINERS: Final = frozenset(
+    {"builtins.dict", "builtins.frozenset", "builtins.list", "builtins.set", "builtins.tuple"}
+)
+UNKNOWN: Final = "typing.Any"
+
+
+class Declarations:
+    """Stubs of the modules that a build has.
+
+    Args:
+        modules: all modules by name.
+        is_own: whether a file, by its path, belongs to the project.
+    """
+
+    def __init__(self, modules: Mapping[str, MypyFile], is_own: Callable[[str], bool]) -> None:
+        self._modules = modules
+        self._is_own = is_own
+
+    def used_by(self, tree: MypyFile) -> dict[str, str]:
+        """The stubs of what a module imports, and of what these stubs name; empty texts where nothing matters."""
+        found: dict[str, str] = {}
+        waiting = list(_imported(tree))
+        while waiting:
+            name = waiting.pop()
+            module = self._modules.get(name)
+            if module is None or name in found or name.partition(".")[0] in KNOWN or self._is_own(module.path):
+                continue
+            stub = _Stub(module)
+            found[name] = stub.text
+            waiting += stub.named
+        return found
+
+
+def _imported(tree: MypyFile) -> Iterator[str]:
+    """The names of the modules that a module imports, and some that are none."""
+    for statement in tree.imports:
+        if isinstance(statement, Import):
+            yield from (above for name, _ in statement.ids for above in _with_packages(name))
+        elif isinstance(statement, ImportFrom | ImportAll) and not statement.relative:
+            yield from _with_packages(statement.id)
+            if isinstance(statement, ImportFrom):
+                yield from (f"{statement.id}.{name}" for name, _ in statement.names)
+
+
+def _with_packages(name: str) -> Iterator[str]:
+    """The name of a module, and of the packages that it lies in."""
+    while name:
+        yield name
+        name = name.rpartition(".")[0]
+
+
+class _Stub:
+    """The stub of one module.
+
+    Attributes:
+        text: the stub, empty if it would say nothing.
+        named: the modules that it names.
+    """
+
+    def __init__(self, module: MypyFile) -> None:
+        self.named: list[str] = []
+        self._libraries = {"jax", "typing"}
+        self._module = module.fullname
+        nodes = sorted(((name, symbol.node) for name, symbol in module.names.items()), key=_place)
+        lines = [line for name, node in nodes for line in self._lines(name, node)]
+        imports = [f"import {each}" for each in sorted({*self._libraries, *self.named})]
+        self.text = "".join(f"{line}\n" for line in (*imports, *lines)) if lines else ""
+
+    def _lines(self, name: str, node: SymbolNode | None) -> list[str]:
+        """What there is to say of one name."""
+        if isinstance(node, MypyFile):
+            return [f"import {node.fullname} as {name}"] if node.fullname in PACKAGES else []
+        if node is None or not _matters(node):
+            return []
+        module, _, own_name = node.fullname.rpartition(".")
+        if module != self._module:
+            self.named.append(module)
+            return [f"from {module} import {own_name} as {name}"]
+        if isinstance(node, TypeInfo):
+            return self._class(name, node)
+        type = _type_of(node)
+        if isinstance(type, CallableType):
+            return [f"def {name}(*args: typing.Any, **kwargs: typing.Any) -> {self._shown(type.ret_type)}: ..."]
+        return [f"{name} = {self._shown(type)}" if isinstance(node, TypeAlias) else f"{name}: {self._shown(type)}"]
+
+    def _class(self, name: str, info: TypeInfo) -> list[str]:
+        bases = [self._shown(base) for base in info.bases if has_base(base.type, KINDS)]
+        lines = [f"class {name}({', '.join(bases)}):"]
+        for method, symbol in sorted(info.names.items()):
+            type = _type_of(symbol.node) if isinstance(symbol.node, FuncDef | Decorator) else None
+            if isinstance(type, CallableType) and _says_only_arrays(type.ret_type):
+                result = self._shown(type.ret_type)
+                lines.append(f"    def {method}(self, *args: typing.Any, **kwargs: typing.Any) -> {result}: ...")
+        return lines if len(lines) > 1 else [f"{lines[0]} ..."]
+
+    def _shown(self, type: Type | None) -> str:
+        """A type as an annotation."""
+        proper = get_proper_type(type)
+        if isinstance(proper, UnionType):
+            return " | ".join(map(self._shown, proper.items))
+        if isinstance(proper, TupleType):
+            return f"tuple[{', '.join(map(self._shown, proper.items))}]" if proper.items else UNKNOWN
+        if isinstance(proper, NoneType):
+            return "None"
+        if not isinstance(proper, Instance):
+            return UNKNOWN
+        fullname = proper.type.fullname
+        if fullname in PLAIN:
+            return PLAIN[fullname]
+        if fullname in CONTAINERS:
+            items = [*map(self._shown, proper.args), *["..."] * (fullname == "builtins.tuple")]
+            return f"{proper.type.name}[{', '.join(items)}]"
+        if not has_base(proper.type, KINDS):
+            return UNKNOWN
+        library = package_of(fullname)
+        if library is not None:
+            self._libraries.add(library)
+        elif proper.type.module_name == self._module:
+            return proper.type.name
+        else:
+            self.named.append(proper.type.module_name)
+        return fullname
+
+
+def _place(entry: tuple[str, SymbolNode | None]) -> tuple[bool, int, str]:
+    """What the lines of a stub are ordered by: a class comes after its bases, and the rest after the classes."""
+    name, node = entry
+    return not isinstance(node, TypeInfo), len(node.mro) if isinstance(node, TypeInfo) else 0, name
+
+
+def _type_of(node: SymbolNode | None) -> ProperType | None:
+    """The type of what a name stands for."""
+    if isinstance(node, Decorator):
+        return get_proper_type(node.var.type)
+    if isinstance(node, FuncDef | Var):
+        return get_proper_type(node.type)
+    return get_proper_type(node.target) if isinstance(node, TypeAlias) else None
+
+
+def _matters(node: SymbolNode) -> bool:
+    """Whether there is something to say of what a name stands for."""
+    if isinstance(node, TypeInfo):
+        return has_base(node, KINDS)
+    type = _type_of(node)
+    if isinstance(type, CallableType):
+        return _says(type.ret_type) and not (_holds_nodes(type.ret_type) and any(map(_may_pass, type.arg_types)))
+    return _says(type)
+
+
+def _parts(type: Type | None) -> Iterator[ProperType]:
+    """What a type consists of, through unions and containers."""
+    proper = get_proper_type(type)
+    if isinstance(proper, UnionType | TupleType):
+        for item in proper.items:
+            yield from _parts(item)
+    elif isinstance(proper, Instance) and proper.type.fullname in CONTAINERS:
+        for item in proper.args:
+            yield from _parts(item)
+    elif proper is not None:
+        yield proper
+
+
+def _says(type: Type | None) -> bool:
+    """Whether a type names an array, or a class that matters."""
+    return any(isinstance(part, Instance) and (_is_array(part) or has_base(part.type, KINDS)) for part in _parts(type))
+
+
+def _says_only_arrays(type: Type | None) -> bool:
+    return _says(type) and not _holds_nodes(type)
+
+
+def _holds_nodes(type: Type | None) -> bool:
+    return any(isinstance(part, Instance) and has_base(part.type, KINDS) for part in _parts(type))
+
+
+def _may_pass(type: Type) -> bool:
+    """Whether a parameter of this type may be given an object that has Variables: a module, or anything at all."""
+    return any(
+        isinstance(part, AnyType | TypeVarType)
+        or (isinstance(part, Instance) and (part.type.fullname == "builtins.object" or _is_graph(part.type)))
+        for part in _parts(type)
+    )
+
+
+def _is_graph(info: TypeInfo) -> bool:
+    return has_base(info, KINDS) and not has_base(info, {"Rngs", "RngStream"})
+
+
+def _is_array(type: Instance) -> bool:
+    return type.type.fullname in ARRAYS
+
+
+def with_packages(stubs: Mapping[str, str]) -> dict[str, str]:
+    """The stubs that say something, and empty ones of the packages that these lie in."""
+    said = {name: text for name, text in stubs.items() if text}
+    return {above: stubs.get(above, "") for name in said for above in _with_packages(name)}
