@@ -25,6 +25,9 @@ from nnx_rules.rules import REGISTRY
 PAGE = Path(__file__).parents[1] / "docs" / "coverage.md"
 MARKER = "<!-- Below, all is written by scripts/write_coverage.py. -->"
 
+RUN_ON = (0, 12, 8)
+"""The version of flax that the programs of the catalog were run on."""
+
 HEAD = """import flax, jax, jax.numpy as jnp, numpy as np, optax, functools, dataclasses
 import typing as tp
 from flax import nnx
@@ -74,7 +77,7 @@ def _rules(item: dict[str, object]) -> tuple[Rule, ...]:
 
 def _findings(program: str) -> dict[Rule, None]:
     source = SourceFile.from_text(f"{HEAD}{program}\n", "program.py")
-    found = check([source], roots=[], options=Options.everywhere(lambda rule: True))
+    found = check([source], roots=[], options=Options.everywhere(lambda rule: True, version=RUN_ON))
     return dict.fromkeys(item.rule for item in sorted(found, key=lambda item: item.rule.code))
 
 

@@ -270,7 +270,7 @@ class ContainerUsed(Event):
 @dataclass(slots=True, eq=False, repr=False)
 class Used(Event):
     """A value is used as an operand, or an attribute of it is read: ``what`` is the name of the attribute, or one of
-    ``an operator``, ``an index``, ``a comparison``, ``a condition``, ``a key``.
+    ``an operator``, ``an index``, ``a comparison``, ``an equality`` (of two objects), ``a condition``, ``a key``.
     """
 
     value: Value

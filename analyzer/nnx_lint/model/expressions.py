@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from nnx_lint.model import attributes, events, strings
 from nnx_lint.model.annotations import is_form, is_type
 from nnx_lint.model.callables import FuncVal
+from nnx_lint.model.classes import UserClass
 from nnx_lint.model.forms import of_operator
 from nnx_lint.model.modules import Env
 from nnx_lint.model.narrowing import narrow
@@ -332,6 +333,13 @@ def _use(interp: Interpreter, frame: Frame, node: ast.expr, value: Value, what: 
     return value
 
 
+def _are_two_of_one_class(left: Value, right: Value) -> bool:
+    """Whether two values certainly are different instances of one class of the project."""
+    if not isinstance(left, Obj) or not isinstance(right, Obj) or left is right:
+        return False
+    return left.cls is right.cls and isinstance(left.cls, UserClass)
+
+
 def _container(
     interp: Interpreter, frame: Frame, node: ast.expr, left: Value, right: Value, how: type[ast.AST]
 ) -> None:
@@ -390,6 +398,8 @@ def _compare(interp: Interpreter, frame: Frame, node: ast.Compare) -> Value:
             _use(interp, frame, node.comparators[0], rights[0], "a comparison")
     if len(rights) == 1:
         _container(interp, frame, node, left, rights[0], type(node.ops[0]))
+        if isinstance(node.ops[0], (ast.Eq, ast.NotEq)) and _are_two_of_one_class(left, rights[0]):
+            interp.publish(events.Used(frame, node, left, "an equality"))
     if len(rights) == 1 and isinstance(node.ops[0], (ast.Is, ast.IsNot)):
         return _identity(left, rights[0], isinstance(node.ops[0], ast.Is))
     if isinstance(node.ops[0], (ast.In, ast.NotIn)):

@@ -166,7 +166,7 @@ SEQUENTIAL_KEYWORD = Rule(
     summary="A keyword goes through an `nnx.Sequential` to a layer that lacks it.",
     message="`nnx.Sequential` hands `{keyword}` to its first element only, and {value} has no such argument",
     help="set modes with `train()` and `eval()`, not by arguments",
-    versions=Versions(nnxkit=False),
+    versions=Versions(nnxkit=False, flax_before=(0, 12, 11)),
 )
 
 # -- the rest

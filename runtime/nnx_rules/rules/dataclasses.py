@@ -68,7 +68,6 @@ EQ_ON_ARRAYS = Rule(
     message="`{cls}` compares its fields with `==`, but `{path}` is an array, whose comparison has no truth value",
     help="write `@nnx.dataclass(eq=False)`",
     severity=Severity.WARNING,
-    default=False,
     fix=Fixable.UNSAFE,
 )
 STRUCT_DATACLASS = Rule(

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+from functools import partial
 from typing import TYPE_CHECKING
 
 from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
+from nnx_lint.model.attributes import attribute_of
 from nnx_lint.model.classes import LibClass, UserClass
-from nnx_lint.model.events import Called, ClassDefined, Constructed
-from nnx_lint.model.values import Array, ClassVal
+from nnx_lint.model.events import Called, ClassDefined, Event, Used
+from nnx_lint.model.values import Array, ClassVal, Obj, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
 from nnx_lint.rules.edits import insert, replace
 from nnx_lint.rules.spelling import spelled
@@ -49,20 +51,40 @@ def _without(source: SourceFile, call: ast.Call, option: ast.keyword) -> Fix:
     return Fix(title, (Edit(Span(source.span(before).end, source.span(option).end), ""),))
 
 
-@judges(dataclasses.EQ_ON_ARRAYS, Constructed)
-def eq_on_arrays(event: Constructed, report: Reporter) -> None:
-    cls = event.cls
+def asks_equality(event: Used) -> bool:
+    """Whether two instances of a class are compared."""
+    return event.what == "an equality"
+
+
+@judges(dataclasses.EQ_ON_ARRAYS, Used, when=asks_equality)
+def instances_compared(event: Used, report: Reporter) -> None:
+    _judge_equality(event.value, event, "instances are compared here", report)
+
+
+@judges_calls(dataclasses.EQ_ON_ARRAYS, "builtins.hash")
+def instance_hashed(event: Called, report: Reporter) -> None:
+    if event.args and event.args[0] is not None:
+        _judge_equality(event.args[0], event, "an instance is hashed here", report)
+
+
+def _judge_equality(value: Value, event: Event, what: str, report: Reporter) -> None:
+    """Report the class of an instance whose ``==`` compares arrays."""
+    cls = value.cls if isinstance(value, Obj) else None
+    if not isinstance(cls, UserClass) or not isinstance(value, Obj) or "__eq__" in cls.methods:
+        return
     decorator = cls.decorators.get("nnx.dataclass") or cls.decorators.get("dataclasses.dataclass")
-    if decorator is None or "__eq__" in cls.methods:
+    if decorator is None or not cls.is_pytree or cls.opaque:
         return
     if isinstance(decorator, ast.Call) and (
         decorator.args or any(option.arg in {"eq", None} for option in decorator.keywords)
     ):
         return
     for name in cls.fields:
-        attr = event.obj.attrs.get(name)
+        attr = attribute_of(value, name)
         if attr is not None and isinstance(attr.value, Array):
-            report(cls.module, decorator, cls=cls.name, path=name, fix=lambda: _without_eq(cls, decorator))
+            where = (related(event.frame.module, event.node, what),)
+            fix = partial(_without_eq, cls, decorator)
+            report(cls.module, decorator, cls=cls.name, path=name, related=where, fix=fix)
             return
 
 

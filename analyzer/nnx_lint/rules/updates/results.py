@@ -76,7 +76,10 @@ def new_value(event: Called) -> str | None:
     if cls.is_variable:
         return "a new Variable" if callee.name in {"replace", "copy"} else None
     streams = cls.derives_from("nnx.Rngs") or cls.derives_from("nnx.RngStream")
-    return "new streams" if streams and callee.name in {"fork", "split"} else None
+    # Of streams that are made for this call alone nothing can be drawn twice.
+    func = event.node.func if isinstance(event.node, ast.Call) else None
+    named = isinstance(func, ast.Attribute) and isinstance(func.value, (ast.Name, ast.Attribute))
+    return "new streams" if streams and named and callee.name in {"fork", "split"} else None
 
 
 # -- results that are None ---------------------------------------------------------------------------------------------
