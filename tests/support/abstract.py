@@ -11,6 +11,7 @@ import textwrap
 
 from nnx_lint import rules
 from nnx_lint.model.callables import BoundMethod, FuncVal, LibraryFunction, PartialVal, Transformed
+from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.events import Called, Event
 from nnx_lint.model.interpreter import Interpreter
 from nnx_lint.model.modules import Module, Project
@@ -20,11 +21,9 @@ from nnx_lint.model.values import (
     Array,
     ClassVal,
     Const,
-    DictVal,
     HostArray,
     Obj,
     Other,
-    Seq,
     UnionVal,
     Value,
 )

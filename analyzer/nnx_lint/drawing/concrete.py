@@ -20,7 +20,9 @@ from nnx_lint.model import expressions, statements
 from nnx_lint.model.callables import LibraryFunction
 from nnx_lint.model.classes import UserClass
 from nnx_lint.model.construct import build_model
-from nnx_lint.model.expressions import evaluate, library_elements, truth
+from nnx_lint.model.containers import DictVal, Seq
+from nnx_lint.model.elements import element_of, library_elements
+from nnx_lint.model.expressions import evaluate, truth
 from nnx_lint.model.interpreter import Budget, Interpreter
 from nnx_lint.model.modules import Env
 from nnx_lint.model.python import HANDLERS as BUILTINS
@@ -28,11 +30,9 @@ from nnx_lint.model.values import (
     UNKNOWN,
     Array,
     Const,
-    DictVal,
     Ext,
     Obj,
     Other,
-    Seq,
     Value,
     join,
     options,
@@ -196,7 +196,7 @@ def _comprehend(interp: Concrete, frame: Frame, generators: list[ast.comprehensi
     iterable = evaluate(interp, frame, first.iter)
     known = elements(iterable)
     exact = known is not None
-    for element in known if known is not None else [expressions.element_of(iterable, frame.level)]:
+    for element in known if known is not None else [element_of(iterable, frame.level)]:
         statements.assign(interp, frame, first.target, element, None, first.target)
         tests = [truth(evaluate(interp, frame, test)) for test in first.ifs]
         if False in tests:

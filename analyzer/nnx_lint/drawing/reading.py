@@ -17,6 +17,7 @@ from nnx_lint.drawing.structure import CONTAINERS, Kind, Node, Path, Place
 from nnx_lint.model.attributes import attribute_names, attribute_of
 from nnx_lint.model.callables import FuncVal
 from nnx_lint.model.classes import ClassBase, LibClass, UserClass, library_class
+from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.leaves import identity
 from nnx_lint.model.members import is_present, is_settled
 from nnx_lint.model.strings import HOLE
@@ -24,11 +25,9 @@ from nnx_lint.model.values import (
     Array,
     ClassVal,
     Const,
-    DictVal,
     Ext,
     Obj,
     Other,
-    Seq,
     TagVal,
     UnionVal,
     Value,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.frames import Frame
 from nnx_lint.model.values import (
     NONE,
@@ -18,10 +19,8 @@ from nnx_lint.model.values import (
     Array,
     ClassVal,
     Const,
-    DictVal,
     Ext,
     Other,
-    Seq,
     TypeVal,
     UnionTypeVal,
     Value,

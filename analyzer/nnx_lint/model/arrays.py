@@ -13,10 +13,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nnx_lint.model.callables import LibraryFunction
+from nnx_lint.model.containers import Seq
 from nnx_lint.model.crossing import refresh
 from nnx_lint.model.forms import of_method, shape_value
 from nnx_lint.model.tables.jax_results import METHODS, OVERLOADS, PROPERTIES, RESULTS
-from nnx_lint.model.values import NUMBER, SHAPE, UNKNOWN, Array, ArrayAttr, Const, HostArray, Obj, Other, Seq, Value
+from nnx_lint.model.values import (
+    NUMBER,
+    SHAPE,
+    UNKNOWN,
+    Array,
+    ArrayAttr,
+    Const,
+    HostArray,
+    Obj,
+    Other,
+    Value,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable

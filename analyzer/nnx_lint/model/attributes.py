@@ -20,6 +20,7 @@ from nnx_lint.model.callables import (
     TransformVal,
 )
 from nnx_lint.model.classes import UserClass
+from nnx_lint.model.containers import DictVal, Fill, Seq
 from nnx_lint.model.crossing import refresh
 from nnx_lint.model.forms import bind
 from nnx_lint.model.heap import touch
@@ -32,14 +33,11 @@ from nnx_lint.model.values import (
     Attr,
     ClassVal,
     Const,
-    DictVal,
     Ext,
-    Fill,
     ModuleVal,
     NamespaceVal,
     Obj,
     Other,
-    Seq,
     StateVal,
     TagVal,
     UnionVal,

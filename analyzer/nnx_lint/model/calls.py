@@ -18,8 +18,10 @@ from nnx_lint.model.callables import (
 )
 from nnx_lint.model.classes import UserClass, library_class
 from nnx_lint.model.construct import instantiate
+from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.crossing import refresh
-from nnx_lint.model.expressions import element_of, evaluate, text_of
+from nnx_lint.model.elements import element_of
+from nnx_lint.model.expressions import evaluate, text_of
 from nnx_lint.model.frames import Frame
 from nnx_lint.model.heap import touch
 from nnx_lint.model.python import bare
@@ -31,13 +33,11 @@ from nnx_lint.model.values import (
     ArrayAttr,
     ClassVal,
     Const,
-    DictVal,
     Ext,
     GradientVal,
     NamespaceVal,
     Obj,
     Other,
-    Seq,
     StateVal,
     UnionVal,
     Unknown,

@@ -8,7 +8,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nnx_lint.model.values import Array, Const, DictVal, Obj, Seq, StateVal, UnionVal, Value, join
+from nnx_lint.model.containers import DictVal, Seq
+from nnx_lint.model.values import (
+    Array,
+    Const,
+    Obj,
+    StateVal,
+    UnionVal,
+    Value,
+    join,
+)
 from nnx_rules.transforms import Arguments
 
 if TYPE_CHECKING:

@@ -17,7 +17,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from nnx_lint.model.values import UNKNOWN, Array, Const, DictVal, Obj, Other, Seq, Value, join, options
+from nnx_lint.model.containers import DictVal, Seq
+from nnx_lint.model.values import (
+    UNKNOWN,
+    Array,
+    Const,
+    Obj,
+    Other,
+    Value,
+    join,
+    options,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -229,7 +239,7 @@ def _members(value: Value) -> Iterator[tuple[str, Value]]:
 def at(interp: Interpreter, frame: Frame, given: Mapping[str, Value], place: Place) -> Value:
     """The object at a place, for these arguments."""
     from nnx_lint.model.attributes import attribute_of
-    from nnx_lint.model.expressions import element_of
+    from nnx_lint.model.elements import element_of
 
     value = given.get(place.parameter, UNKNOWN)
     for step in place.path:

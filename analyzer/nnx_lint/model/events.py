@@ -29,13 +29,12 @@ from nnx_lint.model.values import ArrayAttr, ClassVal, Ext, Obj, Unknown
 if TYPE_CHECKING:
     from nnx_lint.model.callables import TransformVal
     from nnx_lint.model.classes import UserClass
+    from nnx_lint.model.containers import DictVal, Seq
     from nnx_lint.model.frames import Frame, TraceScope
     from nnx_lint.model.modes import Modes
     from nnx_lint.model.values import (
         Assignment,
         Attr,
-        DictVal,
-        Seq,
         TagVal,
         Value,
     )

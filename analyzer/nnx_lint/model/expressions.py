@@ -9,27 +9,22 @@ from nnx_lint.model import attributes, events, strings
 from nnx_lint.model.annotations import is_form, is_type
 from nnx_lint.model.callables import FuncVal
 from nnx_lint.model.classes import UserClass
+from nnx_lint.model.containers import DictVal, Seq
+from nnx_lint.model.elements import element_of, item
 from nnx_lint.model.forms import of_operator
 from nnx_lint.model.modules import Env
 from nnx_lint.model.narrowing import narrow
 from nnx_lint.model.values import (
     NONE,
-    NUMBER,
-    SHAPE,
-    STRING,
     UNKNOWN,
     AliasVal,
     Array,
-    ArrayAttr,
     ClassVal,
     Const,
-    DictVal,
     Ext,
     HostArray,
     Obj,
     Other,
-    Seq,
-    StateVal,
     TagVal,
     TypeVal,
     UnionTypeVal,
@@ -37,7 +32,6 @@ from nnx_lint.model.values import (
     Unknown,
     Value,
     VersionVal,
-    is_version,
     join,
     options,
     present,
@@ -419,6 +413,13 @@ ORDER: dict[type[ast.cmpop], bool] = {ast.Gt: True, ast.GtE: True, ast.Lt: False
 """Whether the comparison holds when the left side is the greater one."""
 
 
+def is_version(value: Value) -> bool:
+    """Whether a value, or each element of a sequence, comes from a version of the library."""
+    if isinstance(value, Seq):
+        return bool(value.items) and all(isinstance(item, VersionVal) for item in value.items)
+    return isinstance(value, VersionVal)
+
+
 def _is_no_array(value: Value) -> bool:
     return isinstance(value, (Const, HostArray, Obj, Other))
 
@@ -508,86 +509,6 @@ def _subscript(interp: Interpreter, frame: Frame, node: ast.Subscript) -> Value:
     if key is not None:
         _container(interp, frame, node, value, UNKNOWN if isinstance(key, Obj) else key, ast.Subscript)
     return item(value, key, frame.level)
-
-
-def item(value: Value, key: Value | None, level: int) -> Value:
-    """The value of ``value[key]``; ``None`` as key is a slice."""
-    if isinstance(value, UnionVal):
-        return join(*(item(option, key, level) for option in value.options))
-    value = value.as_tuple() if isinstance(value, Obj) else value
-    if isinstance(value, HostArray):
-        return HostArray(level) if key is None else UNKNOWN
-    if isinstance(value, Array):
-        return Array(level)
-    if value is SHAPE:
-        return SHAPE if key is None else NUMBER
-    if isinstance(value, (ArrayAttr, VersionVal)):
-        return value
-    if isinstance(value, Seq):
-        if key is None:
-            return Seq(value.type, value.items, level, exact=False)
-        index = key.value if isinstance(key, Const) else None
-        if isinstance(index, int) and value.exact and -len(value.items) <= index < len(value.items):
-            return value.items[index]
-        return element_of(value, level)
-    if isinstance(value, DictVal):
-        if isinstance(key, Const):
-            known = [held for name, held in value.items if isinstance(name, Const) and name.value == key.value]
-            if known and value.exact:
-                return known[-1]
-        return join(*(held for _, held in value.items)) if value.items else UNKNOWN
-    if isinstance(value, Obj):
-        return object_item(value, key, level)
-    return UNKNOWN
-
-
-def object_item(obj: Obj, key: Value | None, level: int) -> Value:
-    """``obj[key]`` for Variables and the containers of the library."""
-    if obj.cls.is_variable:
-        held = attributes.variable_value(obj)
-        whole = isinstance(key, Const) and key.value is ...
-        return held if whole else Array(level) if isinstance(held, Array) else UNKNOWN
-    if obj.cls.derives_from("nnx.List"):
-        elements = library_elements(obj)
-        if elements is None:
-            return UNKNOWN
-        return Seq("list", elements.items, level, exact=False) if key is None else item(elements, key, level)
-    if obj.cls.derives_from("nnx.Dict") and isinstance(key, Const) and isinstance(key.value, str):
-        attr = attributes.attribute_of(obj, key.value)
-        return attr.value if attr is not None else UNKNOWN
-    return UNKNOWN
-
-
-def library_elements(obj: Obj) -> Seq | None:
-    """The elements of an ``nnx.List``, where they are known."""
-    attr = attributes.attribute_of(obj, "[]")
-    return attr.value if attr is not None and isinstance(attr.value, Seq) else None
-
-
-def element_of(value: Value, level: int) -> Value:
-    """What iterating over a value gives."""
-    value = present(value)
-    if isinstance(value, VersionVal):
-        return value
-    if isinstance(value, UnionVal):
-        return join(*(element_of(option, level) for option in value.options))
-    if isinstance(value, Seq):
-        return join(*value.items) if value.items else UNKNOWN
-    if isinstance(value, DictVal):
-        return join(*(key for key, _ in value.items)) if value.items else UNKNOWN
-    if isinstance(value, Array):
-        return UNKNOWN if isinstance(value, HostArray) else Array(level)
-    if isinstance(value, StateVal):
-        return STRING
-    if isinstance(value, Obj):
-        if value.cls.derives_from("nnx.List"):
-            held = library_elements(value)
-            return element_of(held, level) if held is not None else UNKNOWN
-        if value.cls.is_variable:
-            return Array(level)
-    if value is NUMBER or value is SHAPE:
-        return NUMBER
-    return UNKNOWN
 
 
 def _starred(interp: Interpreter, frame: Frame, node: ast.Starred) -> Value:

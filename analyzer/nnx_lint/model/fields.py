@@ -8,7 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nnx_lint.model.values import UNKNOWN, Const, DictVal, FieldVal, TagVal, Value
+from nnx_lint.model.containers import DictVal
+from nnx_lint.model.values import (
+    UNKNOWN,
+    Const,
+    FieldVal,
+    TagVal,
+    Value,
+)
 from nnx_rules.attributes import Status
 
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from nnx_lint.model.callables import PartialVal
 from nnx_lint.model.classes import LibClass
+from nnx_lint.model.containers import Seq
 from nnx_lint.model.values import (
     NUMBER,
     SHAPE,
@@ -20,7 +21,6 @@ from nnx_lint.model.values import (
     Obj,
     ParameterNumber,
     ParameterVal,
-    Seq,
     Value,
     options,
     present,
@@ -384,7 +384,7 @@ def _recurrent(obj: Obj, given: Form) -> tuple[Form | None, Step | None]:
 
 def _in_turn(obj: Obj, given: Form) -> tuple[Form | None, Step | None]:
     from nnx_lint.model.attributes import attribute_of
-    from nnx_lint.model.expressions import library_elements
+    from nnx_lint.model.elements import library_elements
 
     held = attribute_of(obj, "layers")
     elements = library_elements(held.value) if held is not None and isinstance(held.value, Obj) else None

@@ -13,9 +13,19 @@ from typing import TYPE_CHECKING
 
 from nnx_lint.model import events
 from nnx_lint.model.classes import library_class
+from nnx_lint.model.containers import Seq
 from nnx_lint.model.deferred import Deferred, settled
 from nnx_lint.model.heap import touch
-from nnx_lint.model.values import UNKNOWN, VERSION, ClassVal, Const, Ext, ModuleVal, Seq, Value, options
+from nnx_lint.model.values import (
+    UNKNOWN,
+    VERSION,
+    ClassVal,
+    Const,
+    Ext,
+    ModuleVal,
+    Value,
+    options,
+)
 from nnx_rules import api, transforms
 
 if TYPE_CHECKING:

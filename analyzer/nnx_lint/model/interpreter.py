@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from nnx_lint.model import expressions, imports, modes, statements, tracing
 from nnx_lint.model.callables import BoundMethod, ContextVal, FuncVal, PartialVal, Transformed
 from nnx_lint.model.classes import LibClass, UserClass, library_class
+from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.definitions import is_declaration
 from nnx_lint.model.effects import Effects
 from nnx_lint.model.events import Mutated
@@ -33,12 +34,10 @@ from nnx_lint.model.values import (
     Array,
     ClassVal,
     Const,
-    DictVal,
     Obj,
     Other,
     ParameterNumber,
     ParameterVal,
-    Seq,
     Unknown,
     Value,
     join,

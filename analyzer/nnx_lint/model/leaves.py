@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from nnx_lint.model.attributes import attribute_names, attribute_of
 from nnx_lint.model.callables import FuncVal
 from nnx_lint.model.classes import ClassBase, LibClass, UserClass
+from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.heap import touch
 from nnx_lint.model.members import is_settled
 from nnx_lint.model.strings import HOLE
@@ -23,11 +24,9 @@ from nnx_lint.model.values import (
     Attr,
     ClassVal,
     Const,
-    DictVal,
     Ext,
     Obj,
     Other,
-    Seq,
     TagVal,
     UnionVal,
     Value,

@@ -9,8 +9,10 @@ from nnx_lint.model import attributes, events, forms, modes, python
 from nnx_lint.model.arrays import array_call
 from nnx_lint.model.callables import BoundMethod, FuncVal, PartialVal, TransformVal
 from nnx_lint.model.classes import LibClass, UserClass, library_class
+from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.crossing import refresh
-from nnx_lint.model.expressions import element_of, text_of
+from nnx_lint.model.elements import element_of
+from nnx_lint.model.expressions import text_of
 from nnx_lint.model.heap import touch
 from nnx_lint.model.imports import LIBRARIES
 from nnx_lint.model.leaves import forget_variables
@@ -23,12 +25,10 @@ from nnx_lint.model.values import (
     Array,
     ClassVal,
     Const,
-    DictVal,
     Ext,
     FieldVal,
     GraphDefVal,
     Obj,
-    Seq,
     StateVal,
     TagVal,
     Value,
@@ -164,7 +164,7 @@ def call_library_object(
 def _call_in_turn(interp: Interpreter, frame: Frame, obj: Obj, args: Arguments, node: ast.AST, name: str) -> Value:
     """Call the layers of a ``Sequential``, each with what the one before it returned."""
     from nnx_lint.model.calls import Arguments, invoke
-    from nnx_lint.model.expressions import library_elements
+    from nnx_lint.model.elements import library_elements
 
     layers = attributes.attribute_of(obj, "layers")
     held = library_elements(layers.value) if layers is not None and isinstance(layers.value, Obj) else None
@@ -299,7 +299,7 @@ def _has_modes(obj: Obj, depth: int = 6) -> bool:
 
 
 def _list_method(interp: Interpreter, frame: Frame, receiver: Obj, method: str, args: Arguments) -> Value:
-    from nnx_lint.model.expressions import library_elements
+    from nnx_lint.model.elements import library_elements
 
     held = library_elements(receiver)
     if held is None:

@@ -10,9 +10,20 @@ from typing import TYPE_CHECKING
 
 from nnx_lint.model import attributes
 from nnx_lint.model.classes import LibClass, library_class
-from nnx_lint.model.expressions import element_of, text_of
+from nnx_lint.model.containers import DictVal, Seq
+from nnx_lint.model.elements import element_of
+from nnx_lint.model.expressions import text_of
 from nnx_lint.model.heap import touch
-from nnx_lint.model.values import NONE, UNKNOWN, Array, Attr, Const, DictVal, Obj, ParameterVal, Seq, Value
+from nnx_lint.model.values import (
+    NONE,
+    UNKNOWN,
+    Array,
+    Attr,
+    Const,
+    Obj,
+    ParameterVal,
+    Value,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable

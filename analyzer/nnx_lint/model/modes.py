@@ -14,7 +14,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from nnx_lint.model.values import Const, Seq, Value
+from nnx_lint.model.containers import Seq
+from nnx_lint.model.values import Const, Value
 from nnx_rules.attributes import Kind
 
 if TYPE_CHECKING:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from nnx_lint.model.callables import BoundMethod, FuncVal, LibraryFunction, PartialVal, Transformed
 from nnx_lint.model.classes import LibClass, UserClass
+from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.values import (
     NONE,
     UNKNOWN,
@@ -19,11 +20,9 @@ from nnx_lint.model.values import (
     Array,
     ClassVal,
     Const,
-    DictVal,
     Ext,
     HostArray,
     Obj,
-    Seq,
     UnionTypeVal,
     Unknown,
     Value,
@@ -213,7 +212,7 @@ def _match_class(interp: Interpreter, frame: Frame, pattern: ast.MatchClass, val
 
 
 def _bind_parts(interp: Interpreter, frame: Frame, pattern: ast.pattern, value: Value) -> None:
-    from nnx_lint.model.expressions import element_of
+    from nnx_lint.model.elements import element_of
 
     if isinstance(pattern, ast.MatchSequence):
         count = len(pattern.patterns)

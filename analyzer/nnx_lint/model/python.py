@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 from nnx_lint.model import attributes, imports
 from nnx_lint.model.callables import FuncVal
 from nnx_lint.model.construct import instance_of
+from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.definitions import named_tuple
-from nnx_lint.model.expressions import annotation_value, element_of, text_of
+from nnx_lint.model.elements import element_of
+from nnx_lint.model.expressions import annotation_value, text_of
 from nnx_lint.model.shims import provided
 from nnx_lint.model.strings import text_in
 from nnx_lint.model.values import (
@@ -18,10 +20,8 @@ from nnx_lint.model.values import (
     UNKNOWN,
     ClassVal,
     Const,
-    DictVal,
     Obj,
     Other,
-    Seq,
     Unknown,
     Value,
     options,

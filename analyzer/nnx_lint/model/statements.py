@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from nnx_lint.model import attributes, blanks, definitions, events, expressions, imports, narrowing, shims
+from nnx_lint.model import attributes, blanks, definitions, elements, events, expressions, imports, narrowing, shims
 from nnx_lint.model.callables import ContextVal, FuncVal
+from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.deferred import settled
 from nnx_lint.model.expressions import evaluate
 from nnx_lint.model.frames import ROUND
@@ -15,10 +16,8 @@ from nnx_lint.model.values import (
     NONE,
     UNKNOWN,
     Array,
-    DictVal,
     Ext,
     Obj,
-    Seq,
     StateVal,
     TypeVal,
     Unknown,
@@ -81,7 +80,7 @@ def unpack(
     if value_node is not None:
         count = None if starred is not None else len(target.elts)
         interp.publish(events.Unpacked(frame, node, value, value_node, count, target))
-    value = value.as_tuple() if isinstance(value, Obj) else value
+    value = elements.as_tuple(value) if isinstance(value, Obj) else value
     parts: list[Value]
     nodes: list[ast.expr | None] = [None] * len(target.elts)
     if isinstance(value, Seq) and value.exact and starred is None and len(value.items) == len(target.elts):
@@ -93,7 +92,7 @@ def unpack(
         middle = value.items[starred : len(value.items) - after]
         parts = [*value.items[:starred], Seq("list", middle, frame.level), *value.items[len(value.items) - after :]]
     else:
-        element = expressions.element_of(value, frame.level)
+        element = elements.element_of(value, frame.level)
         parts = [element] * len(target.elts)
     for item, part, part_node in zip(target.elts, parts, nodes, strict=True):
         inner = item.value if isinstance(item, ast.Starred) else item
@@ -126,7 +125,7 @@ def _aug_assign(interp: Interpreter, frame: Frame, node: ast.AugAssign) -> bool:
     operand = evaluate(interp, frame, node.value)
     held = present(current)
     if isinstance(held, Seq) and held.type == "list" and isinstance(node.op, ast.Add):
-        element = expressions.element_of(operand, frame.level)
+        element = elements.element_of(operand, frame.level)
         attributes.fill(interp, frame, held, element, "+=", node, expressions.text_of(node.target))
         return False
     if isinstance(held, Obj) and held.cls.is_variable:
@@ -337,7 +336,7 @@ def assigned_names(body: Iterable[ast.stmt]) -> set[str]:
 
 def _for(interp: Interpreter, frame: Frame, node: ast.For | ast.AsyncFor) -> bool:
     iterable = evaluate(interp, frame, node.iter)
-    element = expressions.element_of(iterable, frame.level)
+    element = elements.element_of(iterable, frame.level)
     _loop(interp, frame, node, node.body, lambda: assign(interp, frame, node.target, element, None, node))
     return interp.block(frame, node.orelse) if node.orelse else False
 

@@ -4,21 +4,21 @@ Invariants:
 
 * :data:`UNKNOWN` is a value like any other, and the answer whenever a fact is not certain; nothing may be concluded
   from it;
-* an abstract object (:class:`Obj`, :class:`Seq`, :class:`DictVal`) is created once per place and interpretation and
-  compared by identity, so aliases are seen: two names for one list are one :class:`Seq`;
+* an abstract object (:class:`Obj`) is created once per place and interpretation and compared by identity, so aliases
+  are seen: two names for one model are one :class:`Obj`;
 * every object that NNX tracks by trace carries the *level* of the trace it was created in (0 outside all transforms).
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from nnx_lint.model import heap
 from nnx_rules.attributes import DATA_KINDS, Kind, Status, Tag, ValueFacts
 
 if TYPE_CHECKING:
     import ast
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping
 
     from nnx_lint.model.classes import ClassBase
     from nnx_lint.model.modules import Env, Module
@@ -125,13 +125,6 @@ class VersionVal(Value):
 
 
 VERSION = VersionVal()
-
-
-def is_version(value: Value) -> bool:
-    """Whether a value, or each element of a sequence, comes from a version of the library."""
-    if isinstance(value, Seq):
-        return bool(value.items) and all(isinstance(item, VersionVal) for item in value.items)
-    return isinstance(value, VersionVal)
 
 
 class Array(Value):
@@ -385,130 +378,12 @@ class Obj(Value):
 
     def facts(self, depth: int = MAX_NESTING) -> ValueFacts:
         if self.cls.named_tuple and self.args and depth:
-            return _container_facts(list(self.args.values()), False, depth)
+            return container_facts(list(self.args.values()), False, depth)
         return ValueFacts(self.kind)
-
-    def as_tuple(self) -> Value:
-        """The elements of a named tuple, where all of them are known; other objects are no tuples."""
-        names = [field.name for field in self.cls.all_fields()] if self.cls.named_tuple else []
-        if not names or self.args is None or not all(name in self.args for name in names):
-            return self
-        return Seq("tuple", [self.args[name] for name in names], self.level)
 
     def describe(self) -> str:
         name = self.cls.name
         return f"{'an' if name[:1] in 'AEIOUaeiou' else 'a'} {name}"
-
-
-class Fill(NamedTuple):
-    """Something that was put into a plain container after it was made, and where."""
-
-    module: Module
-    node: ast.AST
-    value: Value
-
-
-class Seq(Value):
-    """A list, tuple, set or other sequence. ``items`` are the elements that it may hold; ``exact`` says that these are
-    all, in order.
-
-    ``fills`` is what was put into it later, ``shrunk`` whether anything was taken out again, ``owner`` the first object
-    and attribute that it was assigned to. ``sure`` are elements that are there whenever the loop that puts them there
-    runs at all.
-    """
-
-    __slots__ = ("born", "exact", "fills", "items", "level", "node", "owner", "shrunk", "sure", "type")
-
-    OPAQUE = frozenset({"set", "frozenset", "deque", "generator", "dict view", "map"})
-
-    def __init__(
-        self,
-        type: str,
-        items: Iterable[Value],
-        level: int = 0,
-        *,
-        exact: bool = True,
-        node: ast.AST | None = None,
-    ) -> None:
-        self.born = heap.current
-        self.type = type
-        self.items = list(items)
-        self.level = level
-        self.exact = exact
-        self.node = node
-        self.sure: list[Value] = []
-        self.fills: list[Fill] = []
-        self.shrunk = False
-        self.owner: tuple[Obj, str] | None = None
-
-    def saved(self) -> Callable[[], None]:
-        return heap.restorer(
-            self,
-            items=list(self.items),
-            exact=self.exact,
-            sure=list(self.sure),
-            fills=list(self.fills),
-            shrunk=self.shrunk,
-            owner=self.owner,
-        )
-
-    @property
-    def opaque(self) -> bool:
-        """Whether JAX does not look into it."""
-        return self.type in self.OPAQUE
-
-    @property
-    def kind(self) -> Kind:  # type: ignore[override]
-        return Kind.OTHER if self.opaque else Kind.CONTAINER
-
-    def facts(self, depth: int = MAX_NESTING) -> ValueFacts:
-        if self.opaque:
-            return ValueFacts(Kind.OTHER)
-        return _container_facts(self.items, self.shrunk, depth)
-
-    def describe(self) -> str:
-        article = "an" if self.type[:1] in "aeiou" else "a"
-        return f"{article} {self.type}{_contents(self.items)}"
-
-
-class DictVal(Value):
-    """A dict. ``items`` are the entries that it may hold, keys as values; the rest is as for :class:`Seq`."""
-
-    __slots__ = ("born", "exact", "fills", "items", "level", "node", "owner", "shrunk")
-    kind = Kind.CONTAINER
-
-    def __init__(
-        self,
-        items: Iterable[tuple[Value, Value]],
-        level: int = 0,
-        *,
-        exact: bool = True,
-        node: ast.AST | None = None,
-    ) -> None:
-        self.born = heap.current
-        self.items = list(items)
-        self.level = level
-        self.exact = exact
-        self.node = node
-        self.fills: list[Fill] = []
-        self.shrunk = False
-        self.owner: tuple[Obj, str] | None = None
-
-    def saved(self) -> Callable[[], None]:
-        return heap.restorer(
-            self,
-            items=list(self.items),
-            exact=self.exact,
-            fills=list(self.fills),
-            shrunk=self.shrunk,
-            owner=self.owner,
-        )
-
-    def facts(self, depth: int = MAX_NESTING) -> ValueFacts:
-        return _container_facts([value for _, value in self.items], self.shrunk, depth)
-
-    def describe(self) -> str:
-        return f"a dict{_contents([value for _, value in self.items])}"
 
 
 class TagVal(Value):
@@ -660,7 +535,8 @@ def present(value: Value) -> Value:
     return value
 
 
-def _container_facts(items: Iterable[Value], shrunk: bool, depth: int) -> ValueFacts:
+def container_facts(items: Iterable[Value], shrunk: bool, depth: int) -> ValueFacts:
+    """The facts of a container of these; one from which something was taken out (``shrunk``) may hold none of them."""
     if depth == 0:
         return ValueFacts(Kind.CONTAINER, holds_data=None)
     holds: bool | None = False
@@ -673,23 +549,3 @@ def _container_facts(items: Iterable[Value], shrunk: bool, depth: int) -> ValueF
         elif facts.is_data is None and holds is False:
             holds = None
     return ValueFacts(Kind.CONTAINER, None, None if holds and shrunk else holds, tags)
-
-
-def _contents(items: Sequence[Value]) -> str:
-    names = list(dict.fromkeys(_element_name(option) for item in items for option in options(item)))
-    known = [name for name in names if name]
-    if not known or len(known) > 3:
-        return ""
-    return " of " + " and ".join(known)
-
-
-def _element_name(value: Value) -> str:
-    if isinstance(value, TagVal) and value.value is not None:
-        return _element_name(value.value)
-    if isinstance(value, Obj):
-        return value.cls.name
-    if isinstance(value, Array):
-        return "arrays"
-    if isinstance(value, Seq):
-        return value.type + "s"
-    return "dicts" if isinstance(value, DictVal) else ""

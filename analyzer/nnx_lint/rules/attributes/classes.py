@@ -9,14 +9,10 @@ from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
 from nnx_lint.model.attributes import attribute_of
 from nnx_lint.model.callables import BoundMethod, FuncVal, PartialVal
 from nnx_lint.model.classes import UserClass
+from nnx_lint.model.containers import Seq
 from nnx_lint.model.events import ClassDefined, Constructed, Returned
 from nnx_lint.model.modules import Env
-from nnx_lint.model.values import (
-    Const,
-    Obj,
-    Seq,
-    Value,
-)
+from nnx_lint.model.values import Const, Obj, Value
 from nnx_lint.reporting import Reporter, judges
 from nnx_lint.rules.edits import replace
 from nnx_lint.rules.spelling import spelled

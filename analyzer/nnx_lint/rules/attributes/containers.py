@@ -10,13 +10,11 @@ from typing import TYPE_CHECKING
 from nnx_lint.diagnostics import Edit, Fix, Span
 from nnx_lint.model.callables import BoundMethod, PartialVal
 from nnx_lint.model.classes import LibClass, UserClass
+from nnx_lint.model.containers import DictVal, Fill, Seq
 from nnx_lint.model.events import AttributeSet, Called, Constructed, ContainerFilled
 from nnx_lint.model.values import (
     ClassVal,
-    DictVal,
-    Fill,
     Obj,
-    Seq,
     Value,
     options,
 )

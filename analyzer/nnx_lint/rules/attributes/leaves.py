@@ -8,13 +8,12 @@ from nnx_lint.diagnostics import Fix
 from nnx_lint.model.arrays import is_array_function
 from nnx_lint.model.callables import BoundMethod, FuncVal
 from nnx_lint.model.classes import UserClass
+from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.events import AttributeSet, Constructed
 from nnx_lint.model.values import (
     ClassVal,
     Const,
-    DictVal,
     Ext,
-    Seq,
     TagVal,
     UnionVal,
     Value,

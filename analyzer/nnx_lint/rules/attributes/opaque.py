@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 from nnx_lint.model.attributes import attribute_names, attribute_of
 from nnx_lint.model.callables import BoundMethod, FuncVal, Transformed
 from nnx_lint.model.classes import UserClass
+from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.crossing import kept_positions
 from nnx_lint.model.events import Called
-from nnx_lint.model.values import DictVal, Ext, Obj, Seq, Value
+from nnx_lint.model.values import Ext, Obj, Value
 from nnx_lint.reporting import Reporter, judges_calls, related
 from nnx_lint.rules.callees import TRANSFORMED, TRANSFORMING
 from nnx_rules import transforms

@@ -10,8 +10,14 @@ from typing import TYPE_CHECKING
 
 from nnx_lint.diagnostics import Fix
 from nnx_lint.model.classes import UserClass
+from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.events import AttributeSet
-from nnx_lint.model.values import Assignment, Const, DictVal, Other, Seq, TagVal
+from nnx_lint.model.values import (
+    Assignment,
+    Const,
+    Other,
+    TagVal,
+)
 from nnx_lint.reporting import Reporter, judges, related
 from nnx_lint.rules.attributes.annotations import ineffective
 from nnx_lint.rules.attributes.mends import as_data, is_given, is_shared

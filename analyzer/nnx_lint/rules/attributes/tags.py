@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 from nnx_lint.diagnostics import Fix
 from nnx_lint.model.classes import UserClass
+from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.events import AttributeSet, Called, ClassDefined, Constructed, Tagged, Used
-from nnx_lint.model.values import DictVal, Seq, TagVal, Value
+from nnx_lint.model.values import TagVal, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
 from nnx_lint.rules.edits import insert, unwrap, wrap
 from nnx_lint.rules.spelling import spelled

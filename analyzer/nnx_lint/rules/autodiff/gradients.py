@@ -11,11 +11,18 @@ from typing import TYPE_CHECKING
 from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
 from nnx_lint.model.callables import Transformed
 from nnx_lint.model.classes import ClassBase, library_class
+from nnx_lint.model.containers import Seq
 from nnx_lint.model.crossing import literal_positions
 from nnx_lint.model.events import Called, Returned, Unpacked
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.leaves import AtLeast, contents
-from nnx_lint.model.values import Array, Const, Obj, Seq, StateVal, Value
+from nnx_lint.model.values import (
+    Array,
+    Const,
+    Obj,
+    StateVal,
+    Value,
+)
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.program import FUNCTIONS, canonical_of, enclosing, resolved, statement_of
 from nnx_lint.rules.spelling import spelled

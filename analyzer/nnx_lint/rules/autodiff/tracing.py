@@ -13,10 +13,17 @@ from typing import TYPE_CHECKING
 from nnx_lint.diagnostics import Edit, Fix
 from nnx_lint.model.callables import BoundMethod, FuncVal, Transformed
 from nnx_lint.model.classes import UserClass
+from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.crossing import kept_keywords, kept_positions, literal_positions, statics_known
 from nnx_lint.model.events import Called, TransformApplied
 from nnx_lint.model.expressions import text_of
-from nnx_lint.model.values import Array, Const, DictVal, Obj, Seq, StateVal, Value
+from nnx_lint.model.values import (
+    Array,
+    Const,
+    Obj,
+    StateVal,
+    Value,
+)
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
 from nnx_lint.rules.callees import TRANSFORMED
 from nnx_lint.rules.program import ancestors, block_of, enclosing, keyword_node, own_nodes, statement_of

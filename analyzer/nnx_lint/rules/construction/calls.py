@@ -11,9 +11,16 @@ from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
 from nnx_lint.model.attributes import attribute_names
 from nnx_lint.model.callables import LibraryFunction
 from nnx_lint.model.classes import LibClass, UserClass, method_of
+from nnx_lint.model.containers import Seq
 from nnx_lint.model.events import AttributeSet, Called
 from nnx_lint.model.expressions import text_of
-from nnx_lint.model.values import Array, Const, Ext, Obj, Seq, Value
+from nnx_lint.model.values import (
+    Array,
+    Const,
+    Ext,
+    Obj,
+    Value,
+)
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.edits import insert
 from nnx_lint.rules.intermediates.sowing import is_module

@@ -8,9 +8,17 @@ import ast
 from typing import TYPE_CHECKING
 
 from nnx_lint.model.callables import BoundMethod
+from nnx_lint.model.containers import Seq
+from nnx_lint.model.elements import library_elements
 from nnx_lint.model.events import Called, ContainerUsed, Mutated
-from nnx_lint.model.expressions import library_elements, text_of
-from nnx_lint.model.values import UNKNOWN, Array, Const, Obj, Seq, Value
+from nnx_lint.model.expressions import text_of
+from nnx_lint.model.values import (
+    UNKNOWN,
+    Array,
+    Const,
+    Obj,
+    Value,
+)
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.autodiff.tracing import is_traced_parameter
 from nnx_rules.attributes import DATA_KINDS

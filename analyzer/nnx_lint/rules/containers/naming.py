@@ -5,8 +5,14 @@ from __future__ import annotations
 import ast
 
 from nnx_lint.model.callables import Transformed
+from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.events import Called
-from nnx_lint.model.values import Const, DictVal, Ext, Obj, Seq, Value
+from nnx_lint.model.values import (
+    Const,
+    Ext,
+    Obj,
+    Value,
+)
 from nnx_lint.reporting import Reporter, judges_calls
 from nnx_rules.rules.modules import VARIABLE_NAME_TAKEN
 from nnx_rules.rules.transforms import AXIS_NAME

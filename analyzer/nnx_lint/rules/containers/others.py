@@ -11,9 +11,15 @@ from typing import TYPE_CHECKING
 from nnx_lint.diagnostics import Edit, Fix
 from nnx_lint.model.callables import FuncVal
 from nnx_lint.model.classes import LibClass, UserClass
+from nnx_lint.model.containers import DictVal, Seq
+from nnx_lint.model.elements import library_elements
 from nnx_lint.model.events import Called
-from nnx_lint.model.expressions import library_elements
-from nnx_lint.model.values import Array, Const, DictVal, Obj, Seq, Value
+from nnx_lint.model.values import (
+    Array,
+    Const,
+    Obj,
+    Value,
+)
 from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.rules.attributes.mends import DICT_NAMES
 from nnx_rules.rules import construction as rules

@@ -7,9 +7,18 @@ from typing import TYPE_CHECKING
 
 from nnx_lint.diagnostics import Applicability, Fix
 from nnx_lint.model.classes import UserClass
+from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.events import ClassDefined, Constructed
 from nnx_lint.model.fields import Field, metadata_entry
-from nnx_lint.model.values import Array, Const, DictVal, FieldVal, Obj, Seq, TagVal, UnionVal, Value
+from nnx_lint.model.values import (
+    Array,
+    Const,
+    FieldVal,
+    Obj,
+    TagVal,
+    UnionVal,
+    Value,
+)
 from nnx_lint.reporting import Reporter, judges
 from nnx_lint.rules.edits import insert, replace
 from nnx_lint.rules.spelling import spelled

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
 from nnx_lint.model.callables import FuncVal
+from nnx_lint.model.containers import Seq
 from nnx_lint.model.events import Called
 from nnx_lint.model.library import FilterVal
 from nnx_lint.model.values import (
     AliasVal,
     ClassVal,
     Const,
-    Seq,
     UnionTypeVal,
     Value,
 )

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING
 from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
 from nnx_lint.model.callables import BoundMethod, Transformed
 from nnx_lint.model.classes import UserClass
+from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.events import Called
 from nnx_lint.model.leaves import Contents, contents
 from nnx_lint.model.library import FilterVal
 from nnx_lint.model.values import (
-    DictVal,
     Obj,
-    Seq,
     StateVal,
     Value,
     present,

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 from nnx_lint.model.callables import FuncVal
 from nnx_lint.model.classes import ClassBase, UserClass
 from nnx_lint.model.classes import is_subtype as is_subclass
+from nnx_lint.model.containers import Seq
 from nnx_lint.model.leaves import AtLeast
 from nnx_lint.model.library import FilterVal
 from nnx_lint.model.values import (
     ClassVal,
     Const,
     Ext,
-    Seq,
     Value,
 )
 from nnx_rules import _filter_logic as logic

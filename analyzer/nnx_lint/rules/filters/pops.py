@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from nnx_lint.model.containers import Seq
 from nnx_lint.model.events import Called
 from nnx_lint.model.leaves import tag_of
-from nnx_lint.model.values import Obj, Seq
+from nnx_lint.model.values import Obj
 from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.rules.filters.coverage import leaves_of, path_text
 from nnx_lint.rules.filters.expressions import is_subtype

@@ -16,13 +16,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
 from nnx_lint.model.callables import BoundMethod, PartialVal
+from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.library import FilterVal
 from nnx_lint.model.values import (
     ClassVal,
-    DictVal,
     Ext,
     Obj,
-    Seq,
     StateVal,
     Value,
     present,

@@ -6,9 +6,10 @@ import ast
 from typing import TYPE_CHECKING
 
 from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
+from nnx_lint.model.containers import Seq
 from nnx_lint.model.events import Called, Unpacked, Used
 from nnx_lint.model.expressions import text_of
-from nnx_lint.model.values import GraphDefVal, Seq, StateVal, Value
+from nnx_lint.model.values import GraphDefVal, StateVal, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.filters.reading import library_name
 from nnx_lint.syntax_walk import walk

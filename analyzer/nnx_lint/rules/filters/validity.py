@@ -9,17 +9,16 @@ from typing import TYPE_CHECKING
 from nnx_lint.diagnostics import Edit, Fix, Span
 from nnx_lint.model.callables import BoundMethod, FuncVal, PartialVal
 from nnx_lint.model.classes import ClassBase
+from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.events import Called
 from nnx_lint.model.values import (
     AliasVal,
     Array,
     ClassVal,
     Const,
-    DictVal,
     Ext,
     GraphDefVal,
     Obj,
-    Seq,
     StateVal,
     UnionTypeVal,
     Value,

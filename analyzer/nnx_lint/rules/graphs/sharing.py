@@ -15,11 +15,17 @@ from nnx_lint.model import forms
 from nnx_lint.model.attributes import attribute_names, attribute_of
 from nnx_lint.model.callables import Transformed
 from nnx_lint.model.classes import UserClass
+from nnx_lint.model.containers import Seq
 from nnx_lint.model.crossing import literal_positions
 from nnx_lint.model.events import AttributeSet, Called, Constructed
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.leaves import contents
-from nnx_lint.model.values import Obj, Seq, TagVal, Value, options
+from nnx_lint.model.values import (
+    Obj,
+    TagVal,
+    Value,
+    options,
+)
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.callees import TRANSFORMING
 from nnx_lint.rules.edits import replace

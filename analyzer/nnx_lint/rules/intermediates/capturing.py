@@ -7,9 +7,15 @@ from typing import TYPE_CHECKING
 
 from nnx_lint.diagnostics import Edit, Fix, Span
 from nnx_lint.model.classes import is_subtype
+from nnx_lint.model.containers import Seq
 from nnx_lint.model.events import Called, Unpacked
 from nnx_lint.model.library import FilterVal
-from nnx_lint.model.values import Array, ClassVal, Const, Obj, Seq
+from nnx_lint.model.values import (
+    Array,
+    ClassVal,
+    Const,
+    Obj,
+)
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
 from nnx_lint.rules.intermediates.reading import Capture, capture_around, capture_at
 from nnx_lint.rules.intermediates.sowing import argument, sown_name, sows, type_name

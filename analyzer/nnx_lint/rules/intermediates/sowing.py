@@ -12,9 +12,17 @@ from nnx_lint.diagnostics import Applicability, Edit, Fix
 from nnx_lint.model.attributes import attribute_of
 from nnx_lint.model.callables import BoundMethod, FuncVal
 from nnx_lint.model.classes import UserClass, library_class
+from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.events import Called
 from nnx_lint.model.expressions import text_of
-from nnx_lint.model.values import Array, ClassVal, Const, DictVal, Obj, Other, Seq, Value
+from nnx_lint.model.values import (
+    Array,
+    ClassVal,
+    Const,
+    Obj,
+    Other,
+    Value,
+)
 from nnx_lint.reporting import Reporter, judges_calls, related
 from nnx_lint.rules.intermediates.reading import capture_around
 from nnx_lint.rules.program import FUNCTIONS, LOOPS, ancestors, enclosing

@@ -12,8 +12,14 @@ from typing import TYPE_CHECKING
 from nnx_lint.diagnostics import Fix
 from nnx_lint.model.attributes import attribute_of
 from nnx_lint.model.classes import LibClass
+from nnx_lint.model.containers import Seq
 from nnx_lint.model.library import ShardedInit
-from nnx_lint.model.values import NONE, Const, Obj, Seq, Value
+from nnx_lint.model.values import (
+    NONE,
+    Const,
+    Obj,
+    Value,
+)
 from nnx_lint.reporting import Reporter, judges_calls, related
 from nnx_lint.rules.edits import replace
 from nnx_lint.rules.filters.coverage import leaves_of

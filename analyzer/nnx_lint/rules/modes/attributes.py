@@ -11,9 +11,19 @@ from nnx_lint.diagnostics import Edit, Fix, Span
 from nnx_lint.model.attributes import ANY_NAME, attribute_names, attribute_of
 from nnx_lint.model.callables import BoundMethod, FuncVal
 from nnx_lint.model.classes import LibClass, UserClass, method_of
+from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.events import Called
 from nnx_lint.model.library import FilterVal
-from nnx_lint.model.values import Array, ClassVal, Const, DictVal, Ext, Obj, Other, Seq, Value, options
+from nnx_lint.model.values import (
+    Array,
+    ClassVal,
+    Const,
+    Ext,
+    Obj,
+    Other,
+    Value,
+    options,
+)
 from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.rules.intermediates.sowing import is_module
 from nnx_lint.rules.program import statement_of

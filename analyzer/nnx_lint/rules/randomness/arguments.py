@@ -10,9 +10,16 @@ from typing import TYPE_CHECKING, NamedTuple
 from nnx_lint.diagnostics import Edit, Fix, Span
 from nnx_lint.model.callables import LibraryFunction
 from nnx_lint.model.classes import ClassBase, LibClass, UserClass, method_of
+from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.events import Called
 from nnx_lint.model.expressions import text_of
-from nnx_lint.model.values import Array, ClassVal, Const, DictVal, Obj, Seq, Value
+from nnx_lint.model.values import (
+    Array,
+    ClassVal,
+    Const,
+    Obj,
+    Value,
+)
 from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.rules.edits import insert, wrap
 from nnx_lint.rules.program import canonical_of, given, keyword_node

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 from nnx_lint.diagnostics import Edit, Fix
 from nnx_lint.model.callables import FuncVal, Transformed
 from nnx_lint.model.classes import library_class
+from nnx_lint.model.containers import Seq
 from nnx_lint.model.effects import place_of
 from nnx_lint.model.events import Called, Mutated, TransformApplied
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.library import certainly_stateful
-from nnx_lint.model.values import Const, Obj, Seq, Value
+from nnx_lint.model.values import Const, Obj, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.program import FUNCTIONS, block_of, canonical_of, enclosing, given, own_nodes, statement_of
 from nnx_lint.rules.randomness.reading import RNGS, is_rngs

@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, NamedTuple
 from nnx_lint.model.attributes import attribute_names, attribute_of
 from nnx_lint.model.callables import BoundMethod, FuncVal
 from nnx_lint.model.classes import LibClass, UserClass, library_class, method_of
-from nnx_lint.model.values import Array, Const, DictVal, Obj, Other, Seq, Value, options
+from nnx_lint.model.containers import DictVal, Seq
+from nnx_lint.model.values import (
+    Array,
+    Const,
+    Obj,
+    Other,
+    Value,
+    options,
+)
 from nnx_lint.rules.program import assigned_in, calls_in, canonical_of
 from nnx_lint.syntax_walk import remembered
 from nnx_rules.signatures import SIGNATURES

@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from nnx_lint.model.attributes import attribute_names, attribute_of
 from nnx_lint.model.callables import BoundMethod, FuncVal, PartialVal, Transformed
 from nnx_lint.model.classes import UserClass
+from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.events import Called, Returned, TransformApplied
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.modes import of_transform
 from nnx_lint.model.values import (
-    DictVal,
     Ext,
     Obj,
-    Seq,
     Value,
     options,
 )

@@ -15,8 +15,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from nnx_lint.model.attributes import attribute_of
+from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.expressions import text_of
-from nnx_lint.model.values import DictVal, Obj, Seq, StateVal, Value, options
+from nnx_lint.model.values import (
+    Obj,
+    StateVal,
+    Value,
+    options,
+)
 from nnx_lint.reporting import related
 from nnx_rules.transforms import Arguments
 

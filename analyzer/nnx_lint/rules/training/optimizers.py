@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
 from nnx_lint.model.callables import BoundMethod
+from nnx_lint.model.containers import Seq
 from nnx_lint.model.events import AttributeSet, Called, Used
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.leaves import identity
@@ -23,7 +24,6 @@ from nnx_lint.model.values import (
     Ext,
     GradientVal,
     Obj,
-    Seq,
     StateVal,
     Value,
     present,

@@ -11,9 +11,15 @@ from typing import TYPE_CHECKING
 from nnx_lint.diagnostics import Edit, Fix, Span
 from nnx_lint.model.callables import BoundMethod, FuncVal, PartialVal, Transformed
 from nnx_lint.model.classes import LibClass, UserClass
+from nnx_lint.model.containers import Seq
 from nnx_lint.model.events import Called, Ran, TransformApplied
 from nnx_lint.model.modes import of_transform
-from nnx_lint.model.values import Array, Const, Obj, Seq, Value
+from nnx_lint.model.values import (
+    Array,
+    Const,
+    Obj,
+    Value,
+)
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.edits import insert
 from nnx_lint.rules.traces.mutation import add_keyword

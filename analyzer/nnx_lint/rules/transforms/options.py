@@ -11,8 +11,14 @@ from typing import TYPE_CHECKING
 
 from nnx_lint.model.callables import FuncVal
 from nnx_lint.model.classes import LibClass
+from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.library import FilterVal
-from nnx_lint.model.values import ClassVal, Const, DictVal, Ext, Seq, Value
+from nnx_lint.model.values import (
+    ClassVal,
+    Const,
+    Ext,
+    Value,
+)
 
 if TYPE_CHECKING:
     from nnx_lint.model.callables import TransformVal

@@ -11,12 +11,13 @@ import ast
 from typing import TYPE_CHECKING, NamedTuple
 
 from nnx_lint.model.callables import FuncVal, PartialVal, Transformed
+from nnx_lint.model.containers import Seq
 from nnx_lint.model.effects import place_of
 from nnx_lint.model.events import Called, Mutated, Ran, Returned, TransformApplied
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.leaves import contents
 from nnx_lint.model.library import FilterVal
-from nnx_lint.model.values import Obj, Seq, Value
+from nnx_lint.model.values import Obj, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
 from nnx_lint.rules.filters.expressions import ARRAY
 from nnx_lint.rules.traces.boundaries import holds_variables, objects_in, running

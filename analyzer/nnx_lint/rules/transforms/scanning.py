@@ -10,10 +10,17 @@ import ast
 from typing import TYPE_CHECKING
 
 from nnx_lint.model.attributes import attribute_of
+from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.events import Called, Ran, Returned, TransformApplied
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.library import FilterVal
-from nnx_lint.model.values import Array, Const, DictVal, Obj, Seq, Value, options
+from nnx_lint.model.values import (
+    Array,
+    Const,
+    Obj,
+    Value,
+    options,
+)
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.traces.boundaries import running
 from nnx_lint.rules.transforms.options import CARRY, UNREAD, Axes, axes_of, leaves, option_node, read, shown

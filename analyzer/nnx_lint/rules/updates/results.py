@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 
 from nnx_lint.diagnostics import Fix
 from nnx_lint.model.callables import BoundMethod
+from nnx_lint.model.containers import Seq
 from nnx_lint.model.events import Called, Ran
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.statements import assigned_names
-from nnx_lint.model.values import Ext, Obj, Seq, StateVal
+from nnx_lint.model.values import Ext, Obj, StateVal
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.edits import replace
 from nnx_lint.rules.program import FUNCTIONS, STATEMENT_LOOPS, around, enclosing, in_test

@@ -7,10 +7,16 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from nnx_lint.diagnostics import Applicability, Fix
+from nnx_lint.model.containers import Seq
 from nnx_lint.model.events import Called, Mutated, Used
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.tables.jax_results import RESULTS
-from nnx_lint.model.values import Array, Const, Obj, Seq, Value
+from nnx_lint.model.values import (
+    Array,
+    Const,
+    Obj,
+    Value,
+)
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.edits import insert
 from nnx_lint.rules.program import enclosing

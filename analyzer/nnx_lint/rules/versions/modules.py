@@ -10,9 +10,15 @@ from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
 from nnx_lint.model.annotations import declared_name
 from nnx_lint.model.callables import BoundMethod, FuncVal, Transformed
 from nnx_lint.model.classes import UserClass
+from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.events import Called, ClassDefined
 from nnx_lint.model.frames import Frame
-from nnx_lint.model.values import ClassVal, DictVal, Obj, Seq, Value, present
+from nnx_lint.model.values import (
+    ClassVal,
+    Obj,
+    Value,
+    present,
+)
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.edits import insert
 from nnx_lint.rules.program import given

@@ -1,0 +1,150 @@
+"""Plain containers: lists, tuples, sets, dicts, and views of them.
+
+Invariants: a container is made once for each place and interpretation, and compared by identity, so that two names for
+one list are one :class:`Seq`; :func:`~nnx_lint.model.heap.touch` is called before one is changed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from nnx_lint.model import heap
+from nnx_lint.model.values import MAX_NESTING, Array, Obj, TagVal, Value, container_facts, options
+from nnx_rules.attributes import Kind, ValueFacts
+
+if TYPE_CHECKING:
+    import ast
+    from collections.abc import Callable, Iterable, Sequence
+
+    from nnx_lint.model.modules import Module
+
+
+class Fill(NamedTuple):
+    """Something that was put into a plain container after it was made, and where."""
+
+    module: Module
+    node: ast.AST
+    value: Value
+
+
+class Seq(Value):
+    """A list, tuple, set or other sequence. ``items`` are the elements that it may hold; ``exact`` says that these are
+    all, in order.
+
+    ``fills`` is what was put into it later, ``shrunk`` whether anything was taken out again, ``owner`` the first object
+    and attribute that it was assigned to. ``sure`` are elements that are there whenever the loop that puts them there
+    runs at all.
+    """
+
+    __slots__ = ("born", "exact", "fills", "items", "level", "node", "owner", "shrunk", "sure", "type")
+
+    OPAQUE = frozenset({"set", "frozenset", "deque", "generator", "dict view", "map"})
+
+    def __init__(
+        self,
+        type: str,
+        items: Iterable[Value],
+        level: int = 0,
+        *,
+        exact: bool = True,
+        node: ast.AST | None = None,
+    ) -> None:
+        self.born = heap.current
+        self.type = type
+        self.items = list(items)
+        self.level = level
+        self.exact = exact
+        self.node = node
+        self.sure: list[Value] = []
+        self.fills: list[Fill] = []
+        self.shrunk = False
+        self.owner: tuple[Obj, str] | None = None
+
+    def saved(self) -> Callable[[], None]:
+        return heap.restorer(
+            self,
+            items=list(self.items),
+            exact=self.exact,
+            sure=list(self.sure),
+            fills=list(self.fills),
+            shrunk=self.shrunk,
+            owner=self.owner,
+        )
+
+    @property
+    def opaque(self) -> bool:
+        """Whether JAX does not look into it."""
+        return self.type in self.OPAQUE
+
+    @property
+    def kind(self) -> Kind:  # type: ignore[override]
+        return Kind.OTHER if self.opaque else Kind.CONTAINER
+
+    def facts(self, depth: int = MAX_NESTING) -> ValueFacts:
+        if self.opaque:
+            return ValueFacts(Kind.OTHER)
+        return container_facts(self.items, self.shrunk, depth)
+
+    def describe(self) -> str:
+        article = "an" if self.type[:1] in "aeiou" else "a"
+        return f"{article} {self.type}{_contents(self.items)}"
+
+
+class DictVal(Value):
+    """A dict. ``items`` are the entries that it may hold, keys as values; the rest is as for :class:`Seq`."""
+
+    __slots__ = ("born", "exact", "fills", "items", "level", "node", "owner", "shrunk")
+    kind = Kind.CONTAINER
+
+    def __init__(
+        self,
+        items: Iterable[tuple[Value, Value]],
+        level: int = 0,
+        *,
+        exact: bool = True,
+        node: ast.AST | None = None,
+    ) -> None:
+        self.born = heap.current
+        self.items = list(items)
+        self.level = level
+        self.exact = exact
+        self.node = node
+        self.fills: list[Fill] = []
+        self.shrunk = False
+        self.owner: tuple[Obj, str] | None = None
+
+    def saved(self) -> Callable[[], None]:
+        return heap.restorer(
+            self,
+            items=list(self.items),
+            exact=self.exact,
+            fills=list(self.fills),
+            shrunk=self.shrunk,
+            owner=self.owner,
+        )
+
+    def facts(self, depth: int = MAX_NESTING) -> ValueFacts:
+        return container_facts([value for _, value in self.items], self.shrunk, depth)
+
+    def describe(self) -> str:
+        return f"a dict{_contents([value for _, value in self.items])}"
+
+
+def _contents(items: Sequence[Value]) -> str:
+    names = list(dict.fromkeys(_element_name(option) for item in items for option in options(item)))
+    known = [name for name in names if name]
+    if not known or len(known) > 3:
+        return ""
+    return " of " + " and ".join(known)
+
+
+def _element_name(value: Value) -> str:
+    if isinstance(value, TagVal) and value.value is not None:
+        return _element_name(value.value)
+    if isinstance(value, Obj):
+        return value.cls.name
+    if isinstance(value, Array):
+        return "arrays"
+    if isinstance(value, Seq):
+        return value.type + "s"
+    return "dicts" if isinstance(value, DictVal) else ""

@@ -1,0 +1,115 @@
+"""Elements: what is in a container, a State or an object that is indexed.
+
+Invariants: nothing is executed here; of a container that is not known whole, every element that it may hold is
+possible.
+"""
+
+from __future__ import annotations
+
+from nnx_lint.model import attributes
+from nnx_lint.model.containers import DictVal, Seq
+from nnx_lint.model.values import (
+    NUMBER,
+    SHAPE,
+    STRING,
+    UNKNOWN,
+    Array,
+    ArrayAttr,
+    Const,
+    HostArray,
+    Obj,
+    StateVal,
+    UnionVal,
+    Value,
+    VersionVal,
+    join,
+    present,
+)
+
+
+def item(value: Value, key: Value | None, level: int) -> Value:
+    """The value of ``value[key]``; ``None`` as key is a slice."""
+    if isinstance(value, UnionVal):
+        return join(*(item(option, key, level) for option in value.options))
+    value = as_tuple(value) if isinstance(value, Obj) else value
+    if isinstance(value, HostArray):
+        return HostArray(level) if key is None else UNKNOWN
+    if isinstance(value, Array):
+        return Array(level)
+    if value is SHAPE:
+        return SHAPE if key is None else NUMBER
+    if isinstance(value, (ArrayAttr, VersionVal)):
+        return value
+    if isinstance(value, Seq):
+        if key is None:
+            return Seq(value.type, value.items, level, exact=False)
+        index = key.value if isinstance(key, Const) else None
+        if isinstance(index, int) and value.exact and -len(value.items) <= index < len(value.items):
+            return value.items[index]
+        return element_of(value, level)
+    if isinstance(value, DictVal):
+        if isinstance(key, Const):
+            known = [held for name, held in value.items if isinstance(name, Const) and name.value == key.value]
+            if known and value.exact:
+                return known[-1]
+        return join(*(held for _, held in value.items)) if value.items else UNKNOWN
+    if isinstance(value, Obj):
+        return object_item(value, key, level)
+    return UNKNOWN
+
+
+def as_tuple(obj: Obj) -> Value:
+    """The elements of a named tuple, where all of them are known; other objects are no tuples."""
+    names = [field.name for field in obj.cls.all_fields()] if obj.cls.named_tuple else []
+    if not names or obj.args is None or not all(name in obj.args for name in names):
+        return obj
+    return Seq("tuple", [obj.args[name] for name in names], obj.level)
+
+
+def object_item(obj: Obj, key: Value | None, level: int) -> Value:
+    """``obj[key]`` for Variables and the containers of the library."""
+    if obj.cls.is_variable:
+        held = attributes.variable_value(obj)
+        whole = isinstance(key, Const) and key.value is ...
+        return held if whole else Array(level) if isinstance(held, Array) else UNKNOWN
+    if obj.cls.derives_from("nnx.List"):
+        elements = library_elements(obj)
+        if elements is None:
+            return UNKNOWN
+        return Seq("list", elements.items, level, exact=False) if key is None else item(elements, key, level)
+    if obj.cls.derives_from("nnx.Dict") and isinstance(key, Const) and isinstance(key.value, str):
+        attr = attributes.attribute_of(obj, key.value)
+        return attr.value if attr is not None else UNKNOWN
+    return UNKNOWN
+
+
+def library_elements(obj: Obj) -> Seq | None:
+    """The elements of an ``nnx.List``, where they are known."""
+    attr = attributes.attribute_of(obj, "[]")
+    return attr.value if attr is not None and isinstance(attr.value, Seq) else None
+
+
+def element_of(value: Value, level: int) -> Value:
+    """What iterating over a value gives."""
+    value = present(value)
+    if isinstance(value, VersionVal):
+        return value
+    if isinstance(value, UnionVal):
+        return join(*(element_of(option, level) for option in value.options))
+    if isinstance(value, Seq):
+        return join(*value.items) if value.items else UNKNOWN
+    if isinstance(value, DictVal):
+        return join(*(key for key, _ in value.items)) if value.items else UNKNOWN
+    if isinstance(value, Array):
+        return UNKNOWN if isinstance(value, HostArray) else Array(level)
+    if isinstance(value, StateVal):
+        return STRING
+    if isinstance(value, Obj):
+        if value.cls.derives_from("nnx.List"):
+            held = library_elements(value)
+            return element_of(held, level) if held is not None else UNKNOWN
+        if value.cls.is_variable:
+            return Array(level)
+    if value is NUMBER or value is SHAPE:
+        return NUMBER
+    return UNKNOWN
