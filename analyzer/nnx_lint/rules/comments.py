@@ -1,8 +1,9 @@
 """Comments that silence nothing, or name rules that do not exist.
 
 Only what this run could have found counts: a rule that is switched off, or does not hold for the library in use, may be
-needed elsewhere. A selector of several rules, or none, is judged only if all of them that are on by default are on. A
-bare ``# noqa`` and the codes of other tools are not ours to judge, and neither is what silences these two rules.
+needed elsewhere. A selector of several rules, or none, is judged only if all of them are on that are on by default and
+hold here. A bare ``# noqa`` and the codes of other tools are not ours to judge, and neither is what silences these two
+rules.
 """
 
 from __future__ import annotations
@@ -51,13 +52,11 @@ def _expected(selector: Selector, rules: Sequence[Rule], options: FileOptions) -
     """Whether this run would have shown what the selector, which stands for these rules, silences."""
     if any(rule.family is Family.COMMENTS for rule in rules) and selector.word != EVERYTHING:
         return False
-    if len(rules) > 1:
-        rules = [rule for rule in rules if rule.default and rule.family is not Family.COMMENTS]
     libraries = (options.library,) if options.library else ("flax", "nnxkit")
-    return all(
-        options.selected(rule) and any(rule.versions.holds(library, options.version) for library in libraries)
-        for rule in rules
-    )
+    holding = [rule for rule in rules if any(rule.versions.holds(library, options.version) for library in libraries)]
+    if len(rules) > 1:
+        holding = [rule for rule in holding if rule.default and rule.family is not Family.COMMENTS]
+    return bool(holding) and all(map(options.selected, holding))
 
 
 def _unknown(source: SourceFile, selector: Selector, rules: Iterable[Rule], options: FileOptions) -> Diagnostic:

@@ -1,5 +1,6 @@
 """NNX83x: how modules are made and called."""
 
+from nnx_rules.errors import StateArgumentError
 from nnx_rules.registry import Fixable, Rule, Severity, Versions
 
 MISSING_SUPER_INIT = Rule(
@@ -177,6 +178,7 @@ NOT_A_NODE = Rule(
     summary="The children of something are asked for that is no graph node.",
     message="`{function}` needs an NNX object or a container, not {value}",
     help="pass a module, a list or a dict",
+    exception=StateArgumentError,
 )
 IMMUTABLE_MAP = Rule(
     code="NNX861",

@@ -14,6 +14,7 @@ import numpy as np
 
 from nnx_rules.filters import parse
 from nnx_rules.rules import graphs as rules
+from nnx_rules.rules.construction import NOT_A_NODE
 from nnxkit._deprecation import deprecated
 from nnxkit._facts import describe
 from nnxkit._graph._graphdef import Static
@@ -92,7 +93,7 @@ def iter_children(node: Any, /, *, graph: bool | None = None) -> Iterator[tuple[
         StateArgumentError: it is no node, but a Variable, an array or another value.
     """
     if not is_node(node):
-        raise rules.NOT_A_NODE.error(function="nnx.iter_children", given=describe(node))
+        raise NOT_A_NODE.error(function="nnx.iter_children", value=describe(node))
     if not is_graph_mode(graph):
         require_tree(node, "iter_children")
     for key, child in children_of(node):
