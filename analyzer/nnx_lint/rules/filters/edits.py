@@ -10,6 +10,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from nnx_lint.diagnostics import Edit, Fix, Span
+from nnx_lint.rules.program import ancestors
 from nnx_lint.syntax_walk import walk
 
 if TYPE_CHECKING:
@@ -21,10 +22,8 @@ if TYPE_CHECKING:
 
 def statement_of(module: Module, call: ast.AST) -> ast.stmt | None:
     """The statement that consists of this call, or assigns nothing but its result."""
-    for node in walk(module.source.tree):
-        if isinstance(node, (ast.Expr, ast.Assign)) and node.value is call:
-            return node
-    return None
+    parent = next(ancestors(module, call), None)
+    return parent if isinstance(parent, (ast.Expr, ast.Assign)) and parent.value is call else None
 
 
 def unpacked_names(statement: ast.stmt | None) -> list[ast.Name] | None:
