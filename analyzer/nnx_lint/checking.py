@@ -69,9 +69,11 @@ class Checker:
         if self._folder is not None and isinstance(sources, Sources) and sources.on_disk:
             by_file = self._remembered(sources, self._folder)
         else:
-            engine = self._engine(sources)
-            engine.preload()
-            units = self._run(sources, sources, engine)
+            units = self._run(sources, sources, self._engine(sources))
+            if any(unit.knotted for unit in units):
+                engine = self._engine(sources)
+                engine.preload()
+                units = self._run(sources, sources, engine)
             by_file, _ = self._silenced(sources, units)
         return [finding for findings in by_file.values() for finding in findings]
 
@@ -93,19 +95,27 @@ class Checker:
         return self._silenced(sources, list(memory.units.values()), memory)[0]
 
     def _remembering(
-        self, sources: Sources, store: Cache, memory: Memory | None, changed: set[str]
+        self, sources: Sources, store: Cache, memory: Memory | None, changed: set[str], *, ordered: bool = False
     ) -> dict[str, list[Diagnostic]]:
-        """Check what has changed, or everything, and write the cache."""
+        """Check what has changed, or everything, and write the cache.
+
+        Modules are executed when they are asked for, unless that has to be ``ordered`` for modules that import each
+        other.
+        """
         from nnx_lint.incremental import Watch, outdated, remember, still_known
 
         watch = Watch(changed if memory is not None else sources)
         engine = self._engine(sources, still_known(memory, changed) if memory is not None else {})
         stale = outdated(memory, changed, engine, sources) if memory is not None else set(sources)
         standing = [memory.units[path] for path in sources if path not in stale] if memory is not None else []
-        if memory is None or memory.knotted:
+        ordered = ordered or (memory is not None and memory.knotted)
+        if ordered:
             self._readable(sources, list(sources))
             engine.preload()
-        units = [*standing, *self._run(sources, [path for path in sources if path in stale], engine)]
+        made = self._run(sources, [path for path in sources if path in stale], engine)
+        if not ordered and any(unit.knotted for unit in made):
+            return self._remembering(sources, store, None, set(), ordered=True)
+        units = [*standing, *made]
         by_file, kept = self._silenced(sources, units, memory, changed)
         self.cache_problem = store.write(remember(engine, watch, units, memory, changed, kept))
         return by_file

@@ -172,6 +172,7 @@ class Engine:
             ),
             folders=self._new_folders(),
             heirs=tuple(sorted({name for each in everything for name in each.heirs})),
+            knotted=self.project.knotted,
         )
 
     def _new_folders(self) -> tuple[tuple[str, tuple[str, ...]], ...]:

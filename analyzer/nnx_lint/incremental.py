@@ -92,5 +92,5 @@ def remember(
         path: sum(1 << numbers[each] for each in unit.used) if unit.used or path not in was_used else was_used[path]
         for path, unit in sound.items()
     }
-    knotted = engine.project.knotted or (before is not None and before.knotted)
+    knotted = any(unit.knotted for unit in sound.values()) or (before is not None and before.knotted)
     return Memory(files, folders, sound, used, kept, knotted)

@@ -25,7 +25,8 @@ class Unit(NamedTuple):
     ``findings`` lie in any file; ``problems`` make the run fail, ``notes`` do not. ``used`` are the files that the
     findings follow from, and ``heirs`` the class names whose heirs, in whatever file, they depend on. A unit is not
     ``complete`` where something has not been looked at, and ``crashed`` where a bug is the reason. ``folders`` are
-    those that were listed for the first time in the process, with what was in them.
+    those that were listed for the first time in the process, with what was in them. ``knotted`` says that modules were
+    seen that import each other, so that it matters which of them is executed first.
     """
 
     path: str
@@ -37,6 +38,7 @@ class Unit(NamedTuple):
     used: tuple[str, ...] = ()
     heirs: tuple[str, ...] = ()
     folders: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    knotted: bool = False
 
 
 def parse_report(source: SourceFile) -> Unit:
@@ -99,7 +101,7 @@ def pack(unit: Unit) -> Packed:
 
 def unpack(packed: Packed) -> Unit:
     """The unit that was packed."""
-    path, findings, problems, notes, complete, crashed, used, heirs, folders = packed
+    path, findings, problems, notes, complete, crashed, used, heirs, folders, knotted = packed
     return Unit(
         path,
         tuple(map(unpack_finding, findings)),
@@ -110,6 +112,7 @@ def unpack(packed: Packed) -> Unit:
         tuple(used),
         tuple(heirs),
         tuple((folder, tuple(entries)) for folder, entries in folders),
+        knotted,
     )
 
 

@@ -9,6 +9,7 @@ import textwrap
 import pytest
 
 from nnx_lint import engine
+from nnx_lint.checking import Checker
 from nnx_lint.selection import Options
 from nnx_lint.source import SourceFile
 from nnx_rules.rules import attributes as rules
@@ -176,3 +177,23 @@ def test_an_overridden_setattr_makes_attributes_unknown(tmp_path):
         def __init__(self, rngs): self.layers = [nnx.Linear(2, 2, rngs=rngs)]
     """
     assert lint(tmp_path, net=source) == []
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_findings_do_not_depend_on_the_order_of_files_that_import_each_other(tmp_path, monkeypatch, jobs):
+    monkeypatch.setattr("nnx_lint.checking.BIG", 0)
+    texts = {
+        "one": "from flax import nnx\nfrom two import *\nclass A(nnx.Module): pass\n"
+        + BODY.format(module="B", linear="nnx.Linear").replace("Net", "C"),
+        "two": "from flax import nnx\nfrom one import *\nclass B(nnx.Module): pass\n"
+        + BODY.format(module="A", linear="nnx.Linear").replace("Net", "D"),
+    }
+    for name, text in texts.items():
+        (tmp_path / f"{name}.py").write_text(text)
+    paths = [str(tmp_path / f"{name}.py") for name in texts]
+    found = []
+    for order in (paths, paths[::-1]):
+        checker = Checker(OPTIONS, roots=[str(tmp_path)], jobs=jobs)
+        found.append({(item.path, item.span) for item in checker.check(checker.read(order))})
+    assert found[0] == found[1]
+    assert found[0]

@@ -84,7 +84,6 @@ def run(request: Request) -> Iterator[Message]:
         return
     wanted = set(paths if request.only is None else request.only).difference(request.texts)
     todo = [path for path in paths if path in wanted]
-    engine.preload()
     for number, path in enumerate(todo):
         with contextlib.suppress(OSError, KeyError):
             analysis.check(path)

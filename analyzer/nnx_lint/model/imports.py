@@ -266,6 +266,8 @@ def _star(interp: Interpreter, frame: Frame, node: ast.ImportFrom, origin: Modul
             frame.env.names.update((name, library_value(f"nnx.{name}")) for name in NNX_NAMES)
         return
     interp.load(origin)
+    if not origin.complete:
+        interp.project.knotted = True
     for name in public_names(origin):
         value = module_attribute(interp, origin, name)
         frame.bind(name, value)
