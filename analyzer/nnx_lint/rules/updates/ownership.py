@@ -163,6 +163,7 @@ def _is_read(frame: Frame, target: Obj) -> bool:
     body: list[ast.AST] = [node.body] if isinstance(node, ast.Lambda) else list(node.body)
     values: list[ast.AST] = list(body) if isinstance(node, ast.Lambda) else []
     assigned: dict[str, list[ast.AST]] = {}
+    is_optimizer = target.cls.derives_from("nnx.Optimizer")
     for part in (inner for statement in body for inner in walk(statement)):
         if isinstance(part, ast.Return) and part.value is not None:
             values.append(part.value)
@@ -171,6 +172,7 @@ def _is_read(frame: Frame, target: Obj) -> bool:
                 assigned.setdefault(name.id, []).append(part.value)
     for value in values:
         called = {id(part.func) for part in walk(value) if isinstance(part, ast.Call)}
+        owners = {id(part.value) for part in walk(value) if isinstance(part, ast.Attribute)}
         for part in walk(value):
             if isinstance(part, ast.Name):
                 values.extend(assigned.pop(part.id, ()))
@@ -179,6 +181,8 @@ def _is_read(frame: Frame, target: Obj) -> bool:
             held = value_at(frame, part)
             if not isinstance(held, Obj) or not (held.cls.is_variable or id(part) not in called):
                 continue
+            if is_optimizer and (id(part) in owners if held is target else not held.cls.is_variable):
+                continue  # the model that it keeps goes into the loss, before the step
             if held is target or holds(target, held):
                 return True
     return False
