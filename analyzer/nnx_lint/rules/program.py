@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from nnx_lint.model.values import Value
 
 N = TypeVar("N", bound=ast.AST)
-R = TypeVar("R")
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 STATEMENT_LOOPS = (ast.For, ast.AsyncFor, ast.While)
@@ -38,7 +37,12 @@ LOOPS = (*STATEMENT_LOOPS, ast.ListComp, ast.SetComp, ast.DictComp, ast.Generato
 @remembered
 def _parents(statement: ast.stmt) -> dict[ast.AST, ast.AST]:
     """The nodes around all nodes in a statement, but for those right below it."""
-    return {child: parent for parent in walk(statement)[1:] for child in children(parent)}
+    parents: dict[ast.AST, ast.AST] = {}
+    for parent in (todo := children(statement)):
+        below = children(parent)
+        parents.update(dict.fromkeys(below, parent))
+        todo += below
+    return parents
 
 
 @remembered
@@ -50,7 +54,9 @@ def _starts(tree: ast.Module) -> list[int]:
 
 def _possibly_around(tree: ast.Module, node: ast.AST) -> Iterator[ast.stmt]:
     """The statements of a module that a node may stand in, by its line."""
-    line = next((place for part in walk(node) if (place := getattr(part, "lineno", None)) is not None), 0)
+    while not hasattr(node, "lineno") and (below := children(node)):
+        node = below[0]
+    line: int = getattr(node, "lineno", 0)
     starts = _starts(tree)
     for number in range(bisect.bisect_right(starts, line) - 1, -1, -1):
         yield tree.body[number]

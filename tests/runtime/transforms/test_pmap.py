@@ -10,28 +10,18 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import mapped
 import nnxkit as nnx
+from mapped import close, single
 from modes import every_mode
 from nnx_rules.errors import GraphError, RngArgumentError, TransformArgumentError, TransformTypeError
 
 XS = np.arange(4.0, dtype=np.float32)
 
 
-class Scale(nnx.Module):
+class Scale(mapped.Scale):
     def __init__(self, w: Any = (1.0, 2.0, 3.0, 4.0), b: Any = (0.0, 0.0, 0.0, 0.0)) -> None:
-        self.w = nnx.Param(jnp.asarray(w))
-        self.b = nnx.BatchStat(jnp.asarray(b))
-
-    def __call__(self, x: Any) -> Any:
-        return self.w * x
-
-
-def single() -> Scale:
-    return Scale(2.0, 1.0)
-
-
-def close(value: Any, expected: Any) -> bool:
-    return np.array_equal(np.asarray(value), np.asarray(expected))
+        super().__init__(w, b)
 
 
 class TestCalls:

@@ -102,10 +102,15 @@ def constructed_in_init(tree: ast.Module) -> ast.Module | None:
 
 def class_factories(tree: ast.Module) -> ast.Module | None:
     """Each class is made by a function that is called once."""
+    return _made_by_functions(tree, ast.ClassDef)
+
+
+def _made_by_functions(tree: ast.Module, kind: type[ast.ClassDef | ast.FunctionDef]) -> ast.Module:
+    """Each definition of this kind is made by a function that is called once."""
     new = fresh(tree)
     body: list[ast.stmt] = []
     for statement in tree.body:
-        if isinstance(statement, ast.ClassDef):
+        if isinstance(statement, kind):
             make = new(f"make_{statement.name}")
             body.append(function(make, parameters(), [statement, ast.Return(load(statement.name))]))
             body.append(assign(store(statement.name), call(load(make))))
@@ -169,17 +174,7 @@ def instance_methods(tree: ast.Module) -> ast.Module | None:
 
 def function_factories(tree: ast.Module) -> ast.Module | None:
     """A function of the module is returned by another one: `step = make_step()`."""
-    new = fresh(tree)
-    body: list[ast.stmt] = []
-    for statement in tree.body:
-        if isinstance(statement, ast.FunctionDef):
-            make = new(f"make_{statement.name}")
-            body.append(function(make, parameters(), [statement, ast.Return(load(statement.name))]))
-            body.append(assign(store(statement.name), call(load(make))))
-        else:
-            body.append(statement)
-    tree.body = body
-    return tree
+    return _made_by_functions(tree, ast.FunctionDef)
 
 
 def bodies_extracted(tree: ast.Module) -> ast.Module | None:

@@ -17,6 +17,7 @@ from nnx_lint.model.expressions import text_of
 from nnx_lint.model.values import Array, ArrayAttr, HostArray, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.program import ancestors
+from nnx_lint.syntax_walk import walk
 from nnx_rules.rules import autodiff as rules
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def condition_on_traced_value(event: Used, report: Reporter) -> None:
 
 
 def _names(*nodes: ast.expr) -> set[str]:
-    return {item.id for node in nodes for item in ast.walk(node) if isinstance(item, ast.Name)}
+    return {item.id for node in nodes for item in walk(node) if isinstance(item, ast.Name)}
 
 
 def _parameters(func: FuncVal | None) -> set[str]:
