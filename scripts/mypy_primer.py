@@ -20,7 +20,22 @@ from pathlib import Path
 from fetch import fetch
 from primer import PACKAGES
 
-NAMES = ("bijx", "calibrax", "heal-swin-nnx", "jraphx", "lpips-nnx", "mamba2-jax", "nnx-ppo", "zlynx")
+NAMES = (
+    "bijx",
+    "calibrax",
+    "canvit-nnx",
+    "gensbi",
+    "heal-swin-nnx",
+    "jraphx",
+    "lpips-nnx",
+    "mamba2-jax",
+    "mamba3-jax",
+    "nnx-ppo",
+    "rl-blox",
+    "synecdoche",
+    "vitax",
+    "zlynx",
+)
 RECORD = Path(__file__).resolve().parent.parent / "tests" / "mypy" / "upstream.toml"
 CONFIGURATION = "[mypy]\nignore_missing_imports = true\ncheck_untyped_defs = true\nnamespace_packages = true\n"
 

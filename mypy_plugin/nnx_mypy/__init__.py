@@ -12,11 +12,12 @@ from __future__ import annotations
 import os
 import re
 import sys
-from typing import Final
-
-from mypy.plugin import Plugin
+from typing import TYPE_CHECKING, Final
 
 from nnx_rules import __version__ as __version__
+
+if TYPE_CHECKING:
+    from mypy.plugin import Plugin  # the analyzer's process loads this package, and needs nothing of mypy
 
 OLDEST: Final = (2, 2)
 NEWEST: Final = (2, 4)
@@ -35,6 +36,8 @@ def plugin(version: str) -> type[Plugin]:
                 "install another version of one of them",
                 file=sys.stderr,
             )
+        from mypy.plugin import Plugin
+
         return Plugin
     from nnx_mypy.hooks import NNXPlugin
 

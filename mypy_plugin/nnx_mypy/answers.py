@@ -70,12 +70,12 @@ class Answers:
         return found.get(path, ())
 
     def everywhere(self) -> Found:
-        """The findings in all files."""
+        """The findings in all files; none where looking for them has failed, which is told once."""
         self.begin()
         if self._found is None:
+            is_asked, self._is_asked, self._found = self._is_asked, False, {}
             with _told():
-                self._found = self._worker.answer() if self._is_asked else find(self._options, self._declared.stubs)
-            self._is_asked = False
+                self._found = self._worker.answer() if is_asked else find(self._options, self._declared.stubs)
         return self._found
 
     def learn(self, tree: MypyFile, modules: Mapping[str, MypyFile]) -> None:

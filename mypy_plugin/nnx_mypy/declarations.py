@@ -14,16 +14,12 @@ Invariants
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from typing import Final
 
 from mypy.nodes import (
     Decorator,
     FuncDef,
-    Import,
-    ImportAll,
-    ImportFrom,
     MypyFile,
     SymbolNode,
     TypeAlias,
@@ -43,12 +39,11 @@ from mypy.types import (
     get_proper_type,
 )
 
+from nnx_mypy.foreign import Project
 from nnx_mypy.library import ARRAY, NODES, PACKAGES, has_base, package_of
 
 KINDS: Final = NODES | {"Variable", "VariableState", "State", "GraphDef"}
 """The bases of the classes that matter, by their names in the libraries."""
-KNOWN: Final = frozenset({"flax", "jax", "nnxkit", "numpy", "optax", "typing_extensions"}) | sys.stdlib_module_names
-"""Packages whose meaning the analyzer has tables for, or that can hold nothing that matters."""
 ARRAYS: Final = frozenset({ARRAY, "jax.Array"})
 PLAIN: Final = {
     **dict.fromkeys(ARRAYS, "jax.Array"),
@@ -64,49 +59,19 @@ CONTAINERS: Final = frozenset(
 UNKNOWN: Final = "typing.Any"
 
 
-class Declarations:
-    """Stubs of the modules that a build has.
-
-    Args:
-        modules: all modules by name.
-        is_own: whether a file, by its path, belongs to the project.
+def used_by(tree: MypyFile, project: Project) -> dict[str, str]:
+    """The stubs of the foreign modules that a module imports, and of those that these stubs name; empty texts where
+    nothing matters.
     """
-
-    def __init__(self, modules: Mapping[str, MypyFile], is_own: Callable[[str], bool]) -> None:
-        self._modules = modules
-        self._is_own = is_own
-
-    def used_by(self, tree: MypyFile) -> dict[str, str]:
-        """The stubs of what a module imports, and of what these stubs name; empty texts where nothing matters."""
-        found: dict[str, str] = {}
-        waiting = list(_imported(tree))
-        while waiting:
-            name = waiting.pop()
-            module = self._modules.get(name)
-            if module is None or name in found or name.partition(".")[0] in KNOWN or self._is_own(module.path):
-                continue
+    found: dict[str, str] = {}
+    waiting = list(project.imported_by(tree))
+    while waiting:
+        module = waiting.pop()
+        if module.fullname not in found:
             stub = _Stub(module)
-            found[name] = stub.text
-            waiting += stub.named
-        return found
-
-
-def _imported(tree: MypyFile) -> Iterator[str]:
-    """The names of the modules that a module imports, and some that are none."""
-    for statement in tree.imports:
-        if isinstance(statement, Import):
-            yield from (above for name, _ in statement.ids for above in _with_packages(name))
-        elif isinstance(statement, ImportFrom | ImportAll) and not statement.relative:
-            yield from _with_packages(statement.id)
-            if isinstance(statement, ImportFrom):
-                yield from (f"{statement.id}.{name}" for name, _ in statement.names)
-
-
-def _with_packages(name: str) -> Iterator[str]:
-    """The name of a module, and of the packages that it lies in."""
-    while name:
-        yield name
-        name = name.rpartition(".")[0]
+            found[module.fullname] = stub.text
+            waiting += filter(None, map(project.foreign, stub.named))
+    return found
 
 
 class _Stub:
@@ -248,9 +213,3 @@ def _is_graph(info: TypeInfo) -> bool:
 
 def _is_array(type: Instance) -> bool:
     return type.type.fullname in ARRAYS
-
-
-def with_packages(stubs: Mapping[str, str]) -> dict[str, str]:
-    """The stubs that say something, and empty ones of the packages that these lie in."""
-    said = {name: text for name, text in stubs.items() if text}
-    return {above: stubs.get(above, "") for name in said for above in _with_packages(name)}

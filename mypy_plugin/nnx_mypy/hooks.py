@@ -31,7 +31,7 @@ from mypy.plugin import (
 from mypy.semanal import SemanticAnalyzer
 from mypy.types import FunctionLike, Type
 
-from nnx_mypy import attributes, digest, functions, gradients, signatures, states, variables
+from nnx_mypy import attributes, digest, functions, gradients, loosened, results, signatures, states, variables
 from nnx_mypy.library import NODES, Library, has_base, package_of
 from nnx_mypy.reporting import Reporter
 
@@ -51,6 +51,8 @@ FUNCTIONS: dict[str, FunctionHook] = {
     "unpack": states.unpacked,
     "value_and_grad": gradients.value_and_grad,
     "variables": states.states,
+    **dict.fromkeys(results.FUNCTIONS, results.array),
+    results.COMBINED: results.combined,
 }
 PARTIAL = "functools.partial"
 """What is not of NNX, and is called with what is."""
@@ -58,6 +60,7 @@ METHODS: dict[str, MethodHook] = {
     "JitWrapped.__get__": functions.bound,
     "State.filter": states.states_of_method,
     "State.split": states.states_of_method,
+    **{f"{name}.__call__": results.array for name in results.CALLS},
 }
 LOOSENED = frozenset({"StateAxes", "StateSharding", "fork_rngs", "with_rngs"})
 """What takes mappings from filters."""
@@ -70,11 +73,13 @@ class NNXPlugin(Plugin):
 
     def __init__(self, options: Options) -> None:
         super().__init__(options)
-        self._reporter = Reporter(options.fine_grained_incremental, options.cache_dir)
+        loosened.let_call_untyped(options)
+        self._cache = options.cache_dir
+        self._reporter = Reporter(options.fine_grained_incremental, self._cache)
 
     def report_config_data(self, ctx: ReportConfigContext) -> str:
         """What mypy's cache of a module depends on beside its code."""
-        return digest.of_packages() + self._reporter.digest(ctx.path, ctx.is_check)
+        return digest.of_packages(self._cache) + self._reporter.digest(ctx.path, ctx.is_check)
 
     def get_additional_deps(self, file: MypyFile) -> list[tuple[int, str, int]]:
         """Nothing; mypy has begun, so the analyzer can."""
@@ -112,8 +117,17 @@ class NNXPlugin(Plugin):
 
     def get_customize_class_mro_hook(self, fullname: str) -> Callable[[ClassDefContext], None] | None:
         """What a class is beside its bases."""
-        is_variable = package_of(fullname) is not None and fullname.rpartition(".")[2] == variables.VARIABLE
-        return variables.promote if is_variable else None
+        package = package_of(fullname)
+        if package is None:
+            return None
+        hooks = [loosened.loosen] if package == loosened.PACKAGE else []
+        hooks += [variables.promote] if fullname.rpartition(".")[2] == variables.VARIABLE else []
+
+        def change(context: ClassDefContext) -> None:
+            for hook in hooks:
+                hook(context)
+
+        return change
 
     def get_base_class_hook(self, fullname: str) -> Callable[[ClassDefContext], None] | None:
         """Nothing changes; mypy is at a module."""

@@ -13,7 +13,10 @@ from mypy.nodes import SymbolTableNode, TypeInfo
 from mypy.types import AnyType, Instance, Type, TypeOfAny, get_proper_type
 
 PACKAGES: Final = ("flax.nnx", "nnxkit")
-_INSIDE: Final = tuple(f"{package}." for package in PACKAGES)
+POOLING: Final = "flax.linen.pooling"
+"""Where flax defines functions that it gives out as those of ``flax.nnx``, too."""
+_INSIDE: Final = {**{f"{package}.": package for package in PACKAGES}, f"{POOLING}.": PACKAGES[0]}
+_PREFIXES: Final = tuple(_INSIDE)
 
 NODES: Final = frozenset({"Pytree", "Object"})
 """The bases of everything that has Variables as attributes."""
@@ -39,9 +42,9 @@ class Library(NamedTuple):
 
 def package_of(fullname: str) -> str | None:
     """The library that something is defined in."""
-    if not fullname.startswith(_INSIDE):  # most names that mypy asks about
+    if not fullname.startswith(_PREFIXES):  # most names that mypy asks about
         return None
-    return next(each for each in PACKAGES if fullname.startswith(f"{each}."))
+    return next(package for prefix, package in _INSIDE.items() if fullname.startswith(prefix))
 
 
 def is_a(type: Type, names: Collection[str]) -> bool:
@@ -52,7 +55,7 @@ def is_a(type: Type, names: Collection[str]) -> bool:
 
 def has_base(info: TypeInfo, names: Collection[str]) -> bool:
     """Whether a class is one of these classes of a library, or an heir."""
-    return any(base.name in names and base.fullname.startswith(_INSIDE) for base in info.mro)
+    return any(base.name in names and base.fullname.startswith(_PREFIXES) for base in info.mro)
 
 
 def anything() -> Type:

@@ -21,11 +21,10 @@ from __future__ import annotations
 
 import hashlib
 import os
-import uuid
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 
-from mypy.errors import ErrorInfo, Errors
+from mypy.errors import CompileError, ErrorInfo, Errors
 from mypy.nodes import MypyFile
 
 from nnx_mypy.answers import Answers
@@ -69,7 +68,7 @@ class Reporter:
         if not self._answers.are_about(path):
             return ""
         if is_check and not self._answers.are_known(path):
-            return uuid.uuid4().hex  # Like nothing that mypy can have kept: let it come across the module.
+            return os.urandom(16).hex()  # Like nothing that mypy can have kept: let it come across the module.
         findings = self._answers.at(path)
         return hashlib.blake2b(repr(findings).encode(), digest_size=16).hexdigest() if findings else ""
 
@@ -91,8 +90,12 @@ class Reporter:
         if self._is_daemon:
             self._errors, self._modules = errors, modules
         self._answers.learn(tree, modules)
-        findings = self._answers.at(path)
+        findings: tuple[Finding, ...] = ()
         with _unwatched(errors):
+            try:
+                findings = self._answers.at(path)
+            except CompileError as failure:  # mypy takes what is raised at a hook for a failure of its own
+                errors.report(1, 0, failure.messages[0].removeprefix("error: "), FAMILY, blocker=True)
             for finding in findings:
                 _add(errors, finding)
         self._added[file] = None

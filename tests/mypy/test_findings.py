@@ -152,6 +152,16 @@ def test_wrong_configuration_ends_the_run_with_a_message(mypy: Mypy, table: str,
     assert "Traceback" not in out + err
 
 
+def test_failure_of_the_analyzer_is_an_error_of_the_module(mypy: Mypy) -> None:
+    Path("model.py").write_text(MISTAKE.format(""))
+    Path("pyproject.toml").write_text('[tool.nnx-mypy]\nbaseline = "known.json"\n')
+    Path("known.json").write_text("{")
+    out, err, code = api.run(["--config-file", "mypy.ini", "--cache-dir", "cache", "model.py"])
+    assert code == 2
+    assert out.startswith("model.py:1:1: error: known.json: is no baseline")
+    assert "INTERNAL ERROR" not in out + err
+
+
 def test_cached_module_is_checked_again_when_its_findings_change(mypy: Mypy) -> None:
     Path("parts.py").write_text("from flax import nnx\ndef blocks(rngs):\n    return nnx.List([])\n")
     Path("model.py").write_text("from parts import blocks\n" + CLASS + "        self.blocks = blocks(rngs)\n")
@@ -174,12 +184,12 @@ def test_daemon_reports_findings_that_come_from_an_edit_elsewhere(mypy: Mypy) ->
 
 
 def test_data_kept_by_mypy_names_the_packages(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    before = digest.of_packages()
+    before = digest.of_packages(str(tmp_path))
     (tmp_path / "__init__.py").write_text("")
     monkeypatch.setattr(nnx_mypy, "__file__", str(tmp_path / "__init__.py"))
     digest.of_packages.cache_clear()
     try:
-        assert digest.of_packages() != before
+        assert digest.of_packages(str(tmp_path)) != before
     finally:
         digest.of_packages.cache_clear()
 
