@@ -31,6 +31,14 @@ from fetch import CACHE, Package, fetch
 ROOT = Path(__file__).resolve().parent.parent
 RECORD = ROOT / "tests" / "foreign" / "differences.toml"
 TABLE = ROOT / "docs" / "foreign.md"
+COMPILED = {
+    "JAX_COMPILATION_CACHE_DIR": str(CACHE.parent / "foreign-compiled"),
+    "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+    "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
+}
+"""What is compiled for one library is there for the other, and for the next run: most of the time would go there."""
+REPORTS = CACHE.parent / "foreign-reports"
+"""Where the outcome of each test of the last run lies, with what a failure said."""
 COMMON = ("optax", "pytest>=8", "absl-py", "cloudpickle")
 """What all suites need."""
 
@@ -53,8 +61,12 @@ class Environment:
         """The interpreter to make it with; `None` if there is none."""
         if not self.pythons:
             return sys.executable
+        managed = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"), "versions")
         # A name that is found may lead to nothing: version managers put one there for all that they know.
-        found = (name for name in self.pythons if shutil.which(name))
+        found = (
+            *(name for name in self.pythons if shutil.which(name)),
+            *(str(path) for name in self.pythons for path in sorted(managed.glob(f"*/bin/{name}"))),
+        )
         return next(
             (name for name in found if not subprocess.run([name, "-c", ""], capture_output=True).returncode), None
         )
@@ -128,6 +140,11 @@ SUITES = (
         ),
         tests=("blaxbird",),
         requirements=("orbax-checkpoint", "chex", "grain", "einops"),
+    ),
+    Suite(
+        Package("gpjax", "0.13.6", "4c25ad05cebc2dfa403c88393074726f21a745602a796effeddffc8628e60536", is_source=True),
+        tests=("tests",),
+        requirements=("numpyro", "jaxtyping", "beartype", "hypothesis", "mktestdocs", "networkx"),
     ),
 )
 
@@ -228,9 +245,17 @@ def prepare(environment: Environment, suites: list[Suite], interpreter: str) -> 
     return own
 
 
+def give_metadata(suite: Suite, tree: Path) -> None:
+    """Let the package be found among the installed ones: some ask for their own version when they are imported."""
+    for folder in suite.path[:1]:
+        distribution = tree / folder / f"{suite.package.name.replace('-', '_')}-{suite.package.version}.dist-info"
+        distribution.mkdir(exist_ok=True)
+        shutil.copy(tree / "PKG-INFO", distribution / "METADATA")
+
+
 def run(suite: Suite, tree: Path, python: Path, select: str | None) -> dict[str, str]:
     """Run the tests in a copy of a package: the outcome of each, by its name."""
-    report = tree / "report.xml"
+    report = REPORTS / f"{suite.name}-{tree.name}.xml"
     path = os.pathsep.join([*(str(tree / folder) for folder in suite.path), str(ROOT / "runtime")])
     subprocess.run(
         [
@@ -241,7 +266,7 @@ def run(suite: Suite, tree: Path, python: Path, select: str | None) -> dict[str,
             *suite.tests,
         ],
         cwd=tree,
-        env={**os.environ, "PYTHONPATH": path, "JAX_PLATFORMS": "cpu"},
+        env={**os.environ, **COMPILED, "PYTHONPATH": path, "JAX_PLATFORMS": "cpu"},
         stdout=subprocess.DEVNULL,
         check=False,
     )
@@ -263,6 +288,7 @@ def differences(suite: Suite, python: Path, select: str | None) -> tuple[dict[st
         for name in ("flax", "nnxkit"):
             tree = Path(scratch, name)
             shutil.copytree(source, tree)
+            give_metadata(suite, tree)
             if name == "nnxkit":
                 rewrite_tree(tree)
             outcomes.append(run(suite, tree, python, select))

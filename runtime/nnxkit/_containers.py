@@ -12,7 +12,7 @@ Invariants:
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping, MutableSequence
-from typing import Any, TypeVar, overload
+from typing import Any, overload
 
 from nnx_rules.attributes import Tag
 from nnxkit._epoch import touch
@@ -20,8 +20,9 @@ from nnxkit._facts import StatusTag
 from nnxkit._module import Module
 from nnxkit._repr import block, printing, represent
 from nnxkit._trace import check_mutation
+from nnxkit._typevars import TypeVar
 
-T = TypeVar("T")
+T = TypeVar("T", default=Any)
 
 
 class List(Module, MutableSequence[T]):
@@ -139,6 +140,8 @@ class List(Module, MutableSequence[T]):
             name = type(self).__name__
             return block(f"{name}([", map(represent, self), "])") if entered else f"{name}(...)"
 
+    __str__ = __repr__
+
     def __treescope_repr__(self, path: Any, subtree_renderer: Any) -> Any:
         from nnxkit._treescope import render_sequence
 
@@ -190,3 +193,5 @@ class Dict(Module, MutableMapping[str, T]):
             name = type(self).__name__
             entries = (f"{key!r}: {represent(value)}" for key, value in vars(self).items())
             return block(f"{name}({{", entries, "})") if entered else f"{name}(...)"
+
+    __str__ = __repr__

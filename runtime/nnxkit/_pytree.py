@@ -262,6 +262,9 @@ class Pytree(metaclass=PytreeMeta):
     def __repr__(self) -> str:
         return represent_pytree(self)
 
+    def __str__(self) -> str:
+        return represent_pytree(self)
+
     def __copy__(self: P) -> P:
         return _rebuild(type(self), vars(self), self._pytree__nodes)
 

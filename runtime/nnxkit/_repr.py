@@ -5,7 +5,8 @@ B)``. Inside an object an array of more than one element prints as shape and dty
 a list it prints in full.
 
 Invariants: a module prints in full once in one repr and as ``Linear(...)`` after that; an object that is being
-printed never starts again, so cycles end; a class with its own ``__repr__`` is asked for it wherever it stands.
+printed never starts again, so cycles end; as text (``str``) and inside of others an object prints with what it
+holds, whatever its ``__repr__`` says: that of a dataclass would hide every Variable that is no field.
 """
 
 from __future__ import annotations
@@ -89,30 +90,30 @@ def represent(value: Any, *, seen: set[int] | None = None) -> str:
     """
     if isinstance(value, type):
         return value.__name__
-    if seen is None:
-        return repr(value)
     kind = facts_of(value).kind
+    if seen is None:
+        return str(value) if kind in (Kind.VARIABLE, Kind.PYTREE) else repr(value)
     if kind is Kind.ARRAY and value.size > 1:
         return f"Array(shape={value.shape}, dtype={value.dtype!r})"
-    if kind is Kind.VARIABLE and type(value).__repr__ is _variable_repr():
+    if kind is Kind.VARIABLE and type(value).__str__ is _variable_text():
         return _variable(value, seen)
-    if kind is Kind.PYTREE and type(value).__repr__ is _pytree_repr():
+    if kind is Kind.PYTREE and type(value).__str__ is _pytree_text():
         return _pytree(value, seen)
     if kind is Kind.CONTAINER:
         return _container(value, seen)
     return repr(value)
 
 
-def _variable_repr() -> Any:
+def _variable_text() -> Any:
     from nnxkit._variable import Variable
 
-    return Variable.__repr__
+    return Variable.__str__
 
 
-def _pytree_repr() -> Any:
+def _pytree_text() -> Any:
     from nnxkit._pytree import Pytree
 
-    return Pytree.__repr__
+    return Pytree.__str__
 
 
 def _container(value: Any, seen: set[int]) -> str:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, TypeVar, overload
+from typing import Any, overload
 
 import jax
 import jax.numpy as jnp
@@ -25,9 +25,10 @@ from nnxkit._graph import iter_graph
 from nnxkit._pytree import Pytree
 from nnxkit._repr import count_as
 from nnxkit._samplers import Samplers
+from nnxkit._typevars import TypeVar
 from nnxkit._variable import Variable
 
-A = TypeVar("A")
+A = TypeVar("A", default=Any)
 
 Counts = int | tuple[int, ...]
 """How many keys a split makes, as a shape."""

@@ -90,6 +90,25 @@ def mesh_of(metadata: Mapping[str, Any]) -> Any:
     return mesh
 
 
+def context_mesh() -> Any:
+    """The mesh of the context, which may be empty."""
+    try:
+        return jax.sharding.get_mesh()  # has devices, so that arrays can be placed by it
+    except ValueError:  # in a trace, where there is only the shape of the mesh
+        return jax.sharding.get_abstract_mesh()
+
+
+def named_sharding(metadata: Mapping[str, Any], context: Any) -> jax.sharding.NamedSharding | None:
+    """The sharding that metadata says; ``None`` if it says nothing, or there is no mesh.
+
+    Args:
+        metadata: that of a Variable.
+        context: the mesh where the metadata names none.
+    """
+    spec, mesh = spec_of(metadata), metadata.get("mesh") or context
+    return None if spec is None or mesh.empty else jax.sharding.NamedSharding(mesh, spec)
+
+
 def place(cls: type, value: Any, metadata: Mapping[str, Any]) -> Any:
     """Place a new value of a Variable as its ``out_sharding`` says.
 

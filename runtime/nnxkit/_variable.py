@@ -18,7 +18,7 @@ import functools
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from types import EllipsisType
-from typing import Any, ClassVar, Generic, ParamSpec, Self, TypeVar, overload
+from typing import Any, ClassVar, Generic, ParamSpec, Self, overload
 
 import jax
 import numpy as np
@@ -32,10 +32,11 @@ from nnxkit._facts import facts_of, register_kind
 from nnxkit._repr import represent_variable
 from nnxkit._sharding import partition_spec, place
 from nnxkit._trace import TraceState, mutation_error
+from nnxkit._typevars import TypeVar
 from nnxkit._variable_defaults import Defaults, current_defaults
 from nnxkit._variable_ops import VariableOperators
 
-A = TypeVar("A")
+A = TypeVar("A", default=Any)
 P = ParamSpec("P")
 
 Hook = Callable[["Variable[Any]", Any], Any]
@@ -492,6 +493,9 @@ class Variable(VariableOperators[A], Generic[A]):
         set_slot(self, "_raw_value", state[0])
 
     def __repr__(self) -> str:
+        return represent_variable(self)
+
+    def __str__(self) -> str:
         return represent_variable(self)
 
     def __treescope_repr__(self, path: Any, subtree_renderer: Any) -> Any:

@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import math
 import operator
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, overload
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from nnxkit._typevars import TypeVar
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-A = TypeVar("A")
+A = TypeVar("A", default=Any)
 V = TypeVar("V")
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any
 
 from nnxkit._deprecation import deprecated
+from nnxkit._typevars import TypeVar
 from nnxkit._variable import Variable
 
-A = TypeVar("A")
+A = TypeVar("A", default=Any)
 
 
 class Param(Variable[A]):

@@ -13,8 +13,8 @@ import jax
 from nnxkit._deprecation import deprecated
 from nnxkit._graph import GraphDef, merge, split
 from nnxkit._pytree import Pytree
+from nnxkit._sharding import context_mesh, named_sharding, partition_spec, spec_of
 from nnxkit._sharding import logical_axis_rules as logical_axis_rules
-from nnxkit._sharding import partition_spec, spec_of
 from nnxkit._state import State
 from nnxkit._transforms import PARTITION_NAME as PARTITION_NAME
 from nnxkit._transforms import eval_shape
@@ -78,9 +78,11 @@ def as_abstract(tree: A, graph: bool | None = None) -> A:
         tree: a State, a module, or any pytree of these.
         graph: graph or tree mode for looking at it; ``None`` for the configured one.
     """
-    mesh = _context_mesh()
+    mesh = context_mesh()
     return _map_leaves(
-        lambda metadata, value: _struct(value, getattr(value, "sharding", None) or _named(metadata, mesh)), tree, graph
+        lambda metadata, value: _struct(value, getattr(value, "sharding", None) or named_sharding(metadata, mesh)),
+        tree,
+        graph,
     )
 
 
@@ -95,23 +97,12 @@ def abstract_with_sharding(tree: A, graph: bool | None = None) -> A:
         tree: a State, a module, or any pytree of these.
         graph: graph or tree mode for looking at it; ``None`` for the configured one.
     """
-    mesh = _context_mesh()
+    mesh = context_mesh()
     return _map_leaves(
-        lambda metadata, value: _struct(value, _named(metadata, mesh) or getattr(value, "sharding", None)), tree, graph
+        lambda metadata, value: _struct(value, named_sharding(metadata, mesh) or getattr(value, "sharding", None)),
+        tree,
+        graph,
     )
-
-
-def _context_mesh() -> Any:
-    try:
-        return jax.sharding.get_mesh()  # has devices, so that arrays can be placed by it
-    except ValueError:  # in a trace, where there is only the shape of the mesh
-        return jax.sharding.get_abstract_mesh()
-
-
-def _named(metadata: Any, context: Any) -> jax.sharding.NamedSharding | None:
-    """The sharding that metadata says; ``None`` if it says nothing, or there is no mesh."""
-    spec, mesh = spec_of(metadata), metadata.get("mesh") or context
-    return None if spec is None or mesh.empty else jax.sharding.NamedSharding(mesh, spec)
 
 
 def get_abstract_model(

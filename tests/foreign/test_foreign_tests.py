@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import tomllib
+from importlib.metadata import Distribution, DistributionFinder
+from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -70,3 +72,31 @@ def test_reasons_are_documented(foreign_tests: ModuleType) -> None:
     assert set(record) <= {suite.package.name for suite in foreign_tests.SUITES}
     reasons = {reason for patterns in record.values() for reason in patterns.values()}
     assert {reason for reason in reasons if reason not in DOCUMENT} == set()
+
+
+@pytest.mark.parametrize("works", [True, False])
+def test_managed_interpreters_are_found(
+    foreign_tests: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, works: bool
+) -> None:
+    managed = tmp_path / "versions" / "3.99.1" / "bin" / "python3.99"
+    managed.parent.mkdir(parents=True)
+    managed.write_text(f"#!/bin/sh\nexit {0 if works else 1}\n", encoding="utf-8")
+    managed.chmod(0o755)
+    monkeypatch.setenv("PYENV_ROOT", str(tmp_path))
+    environment = foreign_tests.Environment(tmp_path, (), ("python3.99",))
+    assert environment.interpreter() == (str(managed) if works else None)
+
+
+def test_packages_know_their_version(foreign_tests: ModuleType, tmp_path: Path) -> None:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "PKG-INFO").write_text("Metadata-Version: 2.4\nName: made-up\nVersion: 1.5\n", encoding="utf-8")
+    suite = foreign_tests.Suite(foreign_tests.Package("made-up", "1.5", "0" * 64), tests=("tests",), path=("src",))
+    foreign_tests.give_metadata(suite, tmp_path)
+    found = Distribution.discover(context=DistributionFinder.Context(name="made-up", path=[str(tmp_path / "src")]))
+    assert [distribution.version for distribution in found] == ["1.5"]
+
+
+def test_metadata_is_not_given_where_the_installed_package_is_meant(foreign_tests: ModuleType, tmp_path: Path) -> None:
+    suite = foreign_tests.Suite(foreign_tests.Package("made-up", "1.5", "0" * 64), tests=("tests",), path=())
+    foreign_tests.give_metadata(suite, tmp_path)
+    assert list(tmp_path.iterdir()) == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import dataclasses
 import sys
 import types
 from textwrap import dedent
@@ -148,15 +149,30 @@ def test_tracers() -> None:
     assert "value=Array(shape=(2, 3), dtype=dtype('float32'))" in shown[0]
 
 
-def test_own_repr_is_used() -> None:
+def test_own_repr() -> None:
     class Loud(nnx.Module):
         def __repr__(self) -> str:
             return "LOUD"
 
-    assert repr(nnx.Dict(a=Loud())) == "Dict({\n  'a': LOUD\n})"
+    assert repr(nnx.Dict(a=Loud())) == "Dict({\n  'a': Loud()\n})"
     holder = Empty()
     holder.x = Loud()
-    assert repr(holder) == "Empty(\n  x=LOUD\n)"
+    assert repr(holder) == "Empty(\n  x=Loud()\n)"
+    assert str(Loud()) == "Loud()"
+
+
+def test_dataclass_prints_what_is_no_field() -> None:
+    @dataclasses.dataclass
+    class Scale(nnx.Module):
+        n: int
+
+        def __post_init__(self) -> None:
+            self.w = nnx.Param(1)
+
+    shown = "Scale(\n  n=3,\n  w=Param(\n    value=1\n  )\n)"
+    assert repr(Scale(3)) == f"{Scale.__qualname__}(n=3)"
+    assert str(Scale(3)) == shown
+    assert str(nnx.Dict(a=1, b=nnx.List([2]))) == repr(nnx.Dict(a=1, b=nnx.List([2])))
 
 
 def test_display(capsys: pytest.CaptureFixture[str]) -> None:

@@ -132,6 +132,25 @@ class TestAbstract:
         state = init()
         assert state["linear"]["kernel"].sharding.spec == P(None, "model")
 
+    def test_eval_shape_says_where_variables_would_lie(self, mesh: Any) -> None:
+        def make() -> nnx.Dict[Any]:
+            return nnx.Dict(
+                sharded=nnx.Param(jnp.zeros((8, 8)), out_sharding=(None, "model")),
+                plain=nnx.BatchStat(jnp.zeros(8)),
+                logical=nnx.Param(jnp.zeros(8), out_sharding=("embed",), eager_sharding=False),
+                bare=jnp.zeros(8),
+            )
+
+        with jax.set_mesh(mesh):
+            abstract = nnx.eval_shape(make)
+        assert abstract.sharded.get_raw_value().sharding == NamedSharding(mesh, P(None, "model"))
+        assert abstract.plain.get_raw_value().sharding == NamedSharding(mesh, P())
+        assert abstract.logical.get_raw_value().sharding is None
+        assert abstract.bare.sharding is None
+        with_own = nnx.eval_shape(lambda: nnx.Param(jnp.zeros(8), out_sharding=("model",), mesh=mesh))
+        assert with_own.get_raw_value().sharding == NamedSharding(mesh, P("model"))
+        assert nnx.eval_shape(lambda: nnx.Param(jnp.zeros(8))).get_raw_value().sharding is None
+
     def test_concrete_arrays_become_shapes(self, mesh: Any) -> None:
         with jax.set_mesh(mesh):
             model = Model(nnx.Rngs(0))

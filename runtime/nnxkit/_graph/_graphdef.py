@@ -21,15 +21,16 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Generic, NamedTuple, TypeAlias
 
 import jax
 
 from nnxkit._state._functions import merge_state
 from nnxkit._state._order import Key
+from nnxkit._typevars import TypeVar
 from nnxkit._variable import Metadata, Variable
 
-Node = TypeVar("Node")
+Node = TypeVar("Node", default=Any)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -3,6 +3,8 @@
 Invariants
 
 - The function is traced, and nothing that it does reaches the caller's objects.
+- What ``eval_shape`` returns says where it would lie: under a mesh every Variable has the sharding of its metadata, so
+  that a checkpoint can be restored into it without more being said.
 """
 
 from __future__ import annotations
@@ -14,10 +16,13 @@ from typing import Any, overload
 import jax
 from jax.extend.core import ClosedJaxpr
 
+from nnxkit._graph import iter_graph
+from nnxkit._sharding import context_mesh, partition_spec, spec_of
 from nnxkit._transforms._lift import Function, Lift, abstract_result, modes_of
 from nnxkit._transforms._signatures import P, R
 from nnxkit._transforms._statics import Dynamic
 from nnxkit._transforms._wrapper import MISSING, Transformed, wrap
+from nnxkit._variable import Variable
 
 
 def eval_shape(
@@ -28,6 +33,8 @@ def eval_shape(
     **kwargs: Any,
 ) -> R:
     """What a function would return, with ``jax.ShapeDtypeStruct`` in the place of arrays. Nothing is computed.
+
+    Those of Variables have the sharding that ``out_sharding`` says, on the mesh of the Variable or of the context.
 
     Args:
         f: the function.
@@ -45,7 +52,23 @@ def eval_shape(
     modes = modes_of("nnx.eval_shape", graph, graph_updates)
     lift = Lift(modes, (args, kwargs), Function(f))
     result: R = abstract_result(lift, *jax.eval_shape(lift.run, lift.values))
+    context = context_mesh()
+    for _, node in iter_graph(result):
+        if isinstance(node, Variable):
+            _say_sharding(node, context)
     return result
+
+
+def _say_sharding(variable: Variable[Any], context: Any) -> None:
+    struct, metadata = variable.get_raw_value(), variable.get_metadata()
+    mesh = metadata.get("mesh") or context
+    if not isinstance(struct, jax.ShapeDtypeStruct) or struct.sharding is not None or mesh.empty:
+        return
+    try:
+        sharding = jax.sharding.NamedSharding(mesh, spec_of(metadata) or partition_spec())
+    except ValueError:  # names of logical axes, for which rules are to come
+        return
+    variable.set_raw_value(struct.update(sharding=sharding))  # type: ignore[no-untyped-call]
 
 
 @dataclass(frozen=True)

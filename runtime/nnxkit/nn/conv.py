@@ -149,8 +149,8 @@ class Conv(Module):
         require_arguments(self, "nnx.Conv", **sizes, feature_group_count=feature_group_count)
         self.kernel_size: tuple[int, ...] = as_tuple(kernel_size)
         self.kernel_shape: tuple[int, ...] = (*self.kernel_size, in_features // feature_group_count, out_features)
-        self.kernel: Param[Any] = param(kernel_init, rngs, self.kernel_shape, param_dtype, kernel_metadata)
-        self.bias: Param[Any] | None = param(
+        self.kernel: Param[jax.Array] = param(kernel_init, rngs, self.kernel_shape, param_dtype, kernel_metadata)
+        self.bias: Param[jax.Array] | None = param(
             bias_init, rngs, (out_features,), param_dtype, bias_metadata, when=use_bias
         )
         self.in_features = in_features
@@ -301,8 +301,8 @@ class ConvTranspose(Module):
         self.kernel_size: tuple[int, ...] = as_tuple(kernel_size)
         features = (out_features, in_features) if transpose_kernel else (in_features, out_features)
         self.kernel_shape: tuple[int, ...] = (*self.kernel_size, *features)
-        self.kernel: Param[Any] = param(kernel_init, rngs, self.kernel_shape, param_dtype, kernel_metadata)
-        self.bias: Param[Any] | None = param(
+        self.kernel: Param[jax.Array] = param(kernel_init, rngs, self.kernel_shape, param_dtype, kernel_metadata)
+        self.bias: Param[jax.Array] | None = param(
             bias_init, rngs, (out_features,), param_dtype, bias_metadata, when=use_bias
         )
         self.in_features = in_features

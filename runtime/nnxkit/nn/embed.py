@@ -52,7 +52,7 @@ class Embed(Module):
         rngs: Rngs,
         embedding_metadata: Mapping[str, Any] = NO_METADATA,
     ) -> None:
-        self.embedding: Param[Any] = param(
+        self.embedding: Param[jax.Array] = param(
             embedding_init, rngs, (num_embeddings, features), param_dtype, embedding_metadata
         )
         self.num_embeddings = num_embeddings

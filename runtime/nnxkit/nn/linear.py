@@ -78,8 +78,10 @@ class Linear(Module):
         kernel_metadata: Mapping[str, Any] = NO_METADATA,
         bias_metadata: Mapping[str, Any] = NO_METADATA,
     ) -> None:
-        self.kernel: Param[Any] = param(kernel_init, rngs, (in_features, out_features), param_dtype, kernel_metadata)
-        self.bias: Param[Any] | None = param(
+        self.kernel: Param[jax.Array] = param(
+            kernel_init, rngs, (in_features, out_features), param_dtype, kernel_metadata
+        )
+        self.bias: Param[jax.Array] | None = param(
             bias_init, rngs, (out_features,), param_dtype, bias_metadata, when=use_bias
         )
         self.in_features = in_features
@@ -190,8 +192,8 @@ class LinearGeneral(Module):
             return jnp.reshape(bias_init(key, (batches * columns,), dtype), shape)
 
         shape = (*batch, *self.in_features, *self.out_features)
-        self.kernel: Param[Any] = param(init_kernel, rngs, shape, param_dtype, kernel_metadata)
-        self.bias: Param[Any] | None = param(
+        self.kernel: Param[jax.Array] = param(init_kernel, rngs, shape, param_dtype, kernel_metadata)
+        self.bias: Param[jax.Array] | None = param(
             init_bias, rngs, (*batch, *self.out_features), param_dtype, bias_metadata, when=use_bias
         )
         self.use_bias = use_bias
@@ -317,8 +319,8 @@ class Einsum(Module):
             einsum_str = self._parsed(einsum_str)
         self.kernel_shape: tuple[int, ...] = as_tuple(kernel_shape)
         self.bias_shape: tuple[int, ...] | None = None if bias_shape is None else as_tuple(bias_shape)
-        self.kernel: Param[Any] = param(kernel_init, rngs, self.kernel_shape, param_dtype, kernel_metadata)
-        self.bias: Param[Any] | None = param(
+        self.kernel: Param[jax.Array] = param(kernel_init, rngs, self.kernel_shape, param_dtype, kernel_metadata)
+        self.bias: Param[jax.Array] | None = param(
             bias_init, rngs, self.bias_shape or (), param_dtype, bias_metadata, when=bias_shape is not None
         )
         self.einsum_str = einsum_str

@@ -5,7 +5,7 @@ head.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, overload
 
 import jax
 import jax.numpy as jnp
@@ -60,6 +60,10 @@ def make_causal_mask(x: jax.Array, extra_batch_dims: int = 0, dtype: Any = jnp.f
     return make_attention_mask(places, places, jnp.greater_equal, extra_batch_dims, dtype)
 
 
+@overload
+def combine_masks(mask: jax.Array, /, *masks: jax.Array | None, dtype: Any = ...) -> jax.Array: ...
+@overload
+def combine_masks(*masks: jax.Array | None, dtype: Any = ...) -> jax.Array | None: ...
 def combine_masks(*masks: jax.Array | None, dtype: Any = jnp.float32) -> jax.Array | None:
     """What all masks allow; those that are ``None`` allow everything, and ``None`` is returned if all are.
 

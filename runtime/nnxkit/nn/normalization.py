@@ -104,8 +104,10 @@ class BatchNorm(_Norm):
         shape = (num_features,)
         self.mean: BatchStat[jax.Array] = BatchStat(jnp.zeros(shape, jnp.float32))
         self.var: BatchStat[jax.Array] = BatchStat(jnp.ones(shape, jnp.float32))
-        self.scale: Param[Any] | None = param(scale_init, rngs, shape, param_dtype, scale_metadata, when=use_scale)
-        self.bias: Param[Any] | None = param(bias_init, rngs, shape, param_dtype, bias_metadata, when=use_bias)
+        self.scale: Param[jax.Array] | None = param(
+            scale_init, rngs, shape, param_dtype, scale_metadata, when=use_scale
+        )
+        self.bias: Param[jax.Array] | None = param(bias_init, rngs, shape, param_dtype, bias_metadata, when=use_bias)
         self.num_features = num_features
         self.use_running_average = use_running_average
         self.axis = axis
@@ -210,8 +212,10 @@ class LayerNorm(_Norm):
         scale_metadata: Mapping[str, Any] = NO_METADATA,
     ) -> None:
         shape = (num_features,)
-        self.scale: Param[Any] | None = param(scale_init, rngs, shape, param_dtype, scale_metadata, when=use_scale)
-        self.bias: Param[Any] | None = param(bias_init, rngs, shape, param_dtype, bias_metadata, when=use_bias)
+        self.scale: Param[jax.Array] | None = param(
+            scale_init, rngs, shape, param_dtype, scale_metadata, when=use_scale
+        )
+        self.bias: Param[jax.Array] | None = param(bias_init, rngs, shape, param_dtype, bias_metadata, when=use_bias)
         self.num_features = num_features
         self.epsilon = epsilon
         self.dtype = dtype
@@ -286,7 +290,7 @@ class RMSNorm(_Norm):
         rngs: Rngs,
         scale_metadata: Mapping[str, Any] = NO_METADATA,
     ) -> None:
-        self.scale: Param[Any] | None = param(
+        self.scale: Param[jax.Array] | None = param(
             scale_init, rngs, (num_features,), param_dtype, scale_metadata, when=use_scale
         )
         self.num_features = num_features
@@ -382,8 +386,10 @@ class GroupNorm(_Norm):
         self.num_features = num_features
         self.num_groups = groups
         self.group_size: int = num_features // groups
-        self.scale: Param[Any] | None = param(scale_init, rngs, shape, param_dtype, scale_metadata, when=use_scale)
-        self.bias: Param[Any] | None = param(bias_init, rngs, shape, param_dtype, bias_metadata, when=use_bias)
+        self.scale: Param[jax.Array] | None = param(
+            scale_init, rngs, shape, param_dtype, scale_metadata, when=use_scale
+        )
+        self.bias: Param[jax.Array] | None = param(bias_init, rngs, shape, param_dtype, bias_metadata, when=use_bias)
         self.epsilon = epsilon
         self.dtype = dtype
         self.param_dtype = param_dtype
@@ -473,8 +479,10 @@ class InstanceNorm(_Norm):
         scale_metadata: Mapping[str, Any] = NO_METADATA,
     ) -> None:
         shape = (num_features,)
-        self.scale: Param[Any] | None = param(scale_init, rngs, shape, param_dtype, scale_metadata, when=use_scale)
-        self.bias: Param[Any] | None = param(bias_init, rngs, shape, param_dtype, bias_metadata, when=use_bias)
+        self.scale: Param[jax.Array] | None = param(
+            scale_init, rngs, shape, param_dtype, scale_metadata, when=use_scale
+        )
+        self.bias: Param[jax.Array] | None = param(bias_init, rngs, shape, param_dtype, bias_metadata, when=use_bias)
         self.num_features = num_features
         self.epsilon = epsilon
         self.dtype = dtype

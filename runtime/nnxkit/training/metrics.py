@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -19,9 +19,10 @@ import jax.numpy as jnp
 from nnx_rules.rules import training as rules
 from nnxkit._graph import split
 from nnxkit._pytree import Pytree
+from nnxkit._typevars import TypeVar
 from nnxkit._variable import Variable
 
-A = TypeVar("A")
+A = TypeVar("A", default=Any)
 
 
 class MetricState(Variable[A]):

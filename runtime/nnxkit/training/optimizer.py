@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic
 
 import jax
 import jax.numpy as jnp
@@ -22,6 +22,7 @@ from nnxkit._graph._layouts import key_name
 from nnxkit._pytree import Pytree
 from nnxkit._sharding import place
 from nnxkit._state import State
+from nnxkit._typevars import TypeVar
 from nnxkit._variable import Variable
 from nnxkit._variable_types import Param
 
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
 
     from nnx_rules.filters import Filter
 
-A = TypeVar("A")
-Model = TypeVar("Model")
+A = TypeVar("A", default=Any)
+Model = TypeVar("Model", default=Any)
 MISSING: Any = dataclasses.MISSING
 
 

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, dataclass_transform
+from typing import TYPE_CHECKING, Any, Generic, Self, dataclass_transform
 
 import jax
 import jax.numpy as jnp
 
 from nnxkit._graph import GraphDef, call
 from nnxkit._state import merge_state
+from nnxkit._typevars import TypeVar
 
 if TYPE_CHECKING:
     import optax  # type: ignore[import-untyped, import-not-found, unused-ignore]
 
     from nnxkit._state import State
 
-M = TypeVar("M")
+M = TypeVar("M", default=Any)
 
 _IS_CHILD = "pytree_node"
 """Metadata of a field that says whether it is a child of the pytree; the others are part of its structure."""
