@@ -8,7 +8,7 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcInvalidParams
 
 from nnx_lint.ide.configuration import is_configuration
-from nnx_lint.ide.settings import SECTION
+from nnx_lint.ide.settings import BY_SETTING, SECTION
 from nnx_lsp.convert import table
 from nnx_lsp.documents import path_of
 from nnx_lsp.server import MALFORMED
@@ -69,7 +69,8 @@ def register(server: Server) -> None:
     @server.feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)
     async def did_change_configuration(params: types.DidChangeConfigurationParams) -> None:
         sent = table(params.settings)
-        await server.read_settings(sent.get(SECTION, sent) or None)
+        own = sent if BY_SETTING.keys() & sent.keys() else None  # some send what they have for all servers
+        await server.read_settings(sent.get(SECTION, own) or None)
 
     @server.feature(types.WORKSPACE_DID_CHANGE_WATCHED_FILES)
     def did_change_files(params: types.DidChangeWatchedFilesParams) -> None:

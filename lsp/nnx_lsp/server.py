@@ -73,10 +73,12 @@ class Protocol(LanguageServerProtocol):
         Raises:
             JsonRpcException: a notification is malformed, or about a document that is not open.
         """
+        is_request = "id" in data and "method" in data
         try:
-            message = super().structure_message(data)
+            # A method that nobody knows may well have no parameters; what is to be said of it is that nobody knows it.
+            message = super().structure_message({"params": None, **data} if is_request else data)
         except JsonRpcException:
-            if "id" not in data or "method" not in data:
+            if not is_request:
                 raise
             log.warning("a malformed request for %s", data["method"])
             return super().structure_message({**data, "method": MALFORMED, "params": {"method": data["method"]}})
@@ -131,9 +133,9 @@ class Server(LanguageServer):
 
     # -- work
 
-    async def ask(self, work: Callable[[], T]) -> T:
-        """The result of some work in the worker's thread."""
-        return await self.worker.ask(work)
+    async def ask(self, work: Callable[[], T], *, quick: bool = False) -> T:
+        """The result of some work in the worker's thread; ``quick`` work asks no engine, and does not wait for it."""
+        return await self.worker.ask(work, quick=quick)
 
     def tell(self, work: Callable[[], None]) -> None:
         """Change what the worker knows."""

@@ -1,12 +1,16 @@
 """The thread in which all analysis happens, and what waits for it.
 
-Three kinds of work, in the order in which they are taken: *edits*, which are cheap and change what is known; *jobs*,
-the answers to requests, first come first served; and what can be done in idle time, in slices.
+Four kinds of work, in the order in which they are taken: *edits*, which are cheap and change what is known; *quick*
+jobs, which need nothing but texts and what was known before; *jobs*, the answers to other requests, first come first
+served; and what can be done in idle time, in slices.
 
 An edit or the end of a request's life gives up what is running, at the next point where that is safe
 (:meth:`Worker.pause`). A job that was given up for an edit starts again after it, so that its answer is about the
 newest text; but somebody who types without end gets answers too: a job is not given up any more when it is
-``PATIENCE`` seconds old.
+``PATIENCE`` seconds old. A quick job gives up nothing: it is done in a pause of what is running.
+
+Garbage is collected when nothing was asked for ``REST`` seconds, since nothing else runs meanwhile; somebody who types
+pays for it only when it has become much.
 """
 
 from __future__ import annotations
@@ -30,6 +34,8 @@ T = TypeVar("T")
 
 PATIENCE = 0.5
 
+REST = 0.3
+
 STACK = 64 * 2**20
 """Bytes of stack: programs are trees, and are walked by recursion."""
 
@@ -51,10 +57,12 @@ class Worker:
         self._failed = failed
         self._wake = threading.Condition()
         self._edits: deque[Callable[[], None]] = deque()
+        self._quick: deque[_Job] = deque()
         self._jobs: deque[_Job] = deque()
         self._running: _Job | None = None
         self._since = 0.0
         self._more = True
+        self._littered = False
         self._ended = False
 
     def start(self) -> None:
@@ -69,11 +77,11 @@ class Worker:
             self._edits.append(work)
             self._wake.notify()
 
-    async def ask(self, work: Callable[[], T]) -> T:
-        """The result of a job; whoever does not wait for it any more cancels it."""
+    async def ask(self, work: Callable[[], T], *, quick: bool = False) -> T:
+        """The result of a job; whoever does not wait for it any more cancels it. A ``quick`` one asks no engine."""
         job = _Job(work)
         with self._wake:
-            self._jobs.append(job)
+            (self._quick if quick else self._jobs).append(job)
             self._wake.notify()
         return await asyncio.wrap_future(job.result)
 
@@ -84,7 +92,7 @@ class Worker:
             self._wake.notify()
 
     def pause(self) -> None:
-        """Give up what is running if somebody else needs the thread more.
+        """Do what is quick, and give up what is running if somebody else needs the thread more.
 
         Raises:
             Cancelled: that is so.
@@ -94,15 +102,20 @@ class Worker:
             raise Cancelled
         if (self._edits or (self._jobs and job is None)) and time.monotonic() - self._since < PATIENCE:
             raise Cancelled
+        while self._quick and not self._edits:  # it is about the newest text, too
+            self._answer(self._quick.popleft())
 
     def _run(self) -> None:
         while not self._ended:
             with self._wake:
-                while not (self._edits or self._jobs or self._more or self._ended):
-                    self._wake.wait()
+                awake = self._wake.wait_for(self._asked, REST if self._littered else None)
                 edit = self._edits.popleft() if self._edits else None
-                job = self._jobs.popleft() if edit is None and self._jobs else None
-            if edit is not None:
+                jobs = self._quick or self._jobs
+                job = jobs.popleft() if edit is None and jobs else None
+            if not awake:
+                COLLECTOR.tidy(waiting=False)
+                self._littered = False
+            elif edit is not None:
                 self._more = True
                 self._guarded(edit)
             elif job is not None:
@@ -111,6 +124,10 @@ class Worker:
                 self._tidy()
             elif not self._ended:
                 self._guarded(self._slice)
+
+    def _asked(self) -> bool:
+        """Whether there is something to do."""
+        return bool(self._edits or self._quick or self._jobs or self._more or self._ended)
 
     def _guarded(self, work: Callable[[], object]) -> None:
         try:
@@ -130,14 +147,15 @@ class Worker:
         self._more = True
 
     def _tidy(self) -> None:
-        COLLECTOR.tidy(waiting=bool(self._edits or self._jobs))
+        self._littered = True
+        COLLECTOR.tidy(waiting=True)
 
     def _answer(self, job: _Job) -> None:
         if job.result.cancelled():
             return
+        before = self._running, self._since
         job.began = job.began or time.monotonic()
-        self._since = job.began
-        self._running = job
+        self._running, self._since = job, job.began
         try:
             self._settle(job.result, job.work())
         except Cancelled:
@@ -147,7 +165,7 @@ class Worker:
             with contextlib.suppress(InvalidStateError):
                 job.result.set_exception(error)
         finally:
-            self._running = None
+            self._running, self._since = before
 
     @staticmethod
     def _settle(future: Future[Any], result: object) -> None:

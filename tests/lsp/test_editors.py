@@ -129,13 +129,84 @@ async def test_hover_says_what_is_known_and_why(editor: Editor) -> None:
         ("count", "self.", "a BatchStat"),
         ("nnx.Param", "nnx.split", "linear.kernel: Param"),
         ("...", "nnx.split", "count: BatchStat"),
-        ("jax.jit", "", "`net`, a Net"),
+        ("jax.jit", "", "`net`: Net"),
         ("string-filter", "", "# "),
     ):
         found = await editor.hover(uri, editor.at(uri, text, after))
         assert found is not None, text
         assert wanted in found, (text, found)
     assert await editor.hover(uri, editor.at(uri, "step(3)")) is None
+    editor.close(uri)
+
+
+KNOWN = """\
+import jax
+import jax.numpy as jnp
+from flax import nnx
+
+
+class MLP(nnx.Module):
+    def __init__(self, wide: bool, rngs: nnx.Rngs):
+        self.layer = nnx.Linear(3, 4, rngs=rngs)
+        self.scale = nnx.Param(jnp.ones((7,)))
+        self.table = nnx.BatchStat(
+            jnp.zeros(
+                (2, 5),
+            )
+        )
+        if wide:
+            self.mixed = nnx.Param(1.0)
+        else:
+            self.mixed = 2
+
+
+mlp = MLP(True, nnx.Rngs(0))
+mlp.layer.kernel
+params = nnx.state(mlp, nnx.BatchStat)
+_, state, rest = nnx.split(mlp, nnx.BatchStat, ...)
+part = nnx.jit(lambda m: m.scale, graph_updates=False)
+sizes = jax.tree.map(lambda leaf: leaf.size, params)
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "after", "wanted", "unwanted"),
+    [
+        ("scale", "self.", ("a Param", "shape: (7,)", "`self.scale = nnx.Param(jnp.ones((7,)))`"), ()),
+        (
+            "table",
+            "self.",
+            ("shape: (2, 5)", "`self.table = nnx.BatchStat(jnp.zeros((2, 5),))` (a Variable is data)"),
+            (),
+        ),
+        ("mixed", "self.", ("**attribute** `MLP.mixed`", "on line 16: ", "on line 18: "), ("Part of",)),
+        ("kernel", "mlp.layer.", ("**data attribute** `Linear.kernel`: a Param",), ("assigned",)),
+        ("nnx.BatchStat", "state(", ("of an MLP:", "`table: BatchStat`"), ()),
+        ("...", "", ("takes what the filters before it leave", "`scale: Param`"), ("everything",)),
+        ("nnx.jit", "", ("those of Variables are written back; those of attributes are lost",), ("caller's objects.",)),
+        ("jax.tree.map", "", ("runs in the present trace",), ("Changes",)),
+    ],
+)
+async def test_hover_says_no_more_than_is_known(
+    editor: Editor, text: str, after: str, wanted: tuple[str, ...], unwanted: tuple[str, ...]
+) -> None:
+    uri = editor.open("known.py", KNOWN)
+    found = await editor.hover(uri, editor.at(uri, text, after))
+    assert found is not None
+    assert [each for each in wanted if each not in found] == [], found
+    assert [each for each in unwanted if each in found] == [], found
+    editor.close(uri)
+
+
+async def test_hover_finds_assignments_in_other_files(editor: Editor) -> None:
+    base = KNOWN.replace("class MLP", "class Base")
+    editor.touch("base.py", base)
+    uri = editor.open(
+        "derived.py", "import base\n\n\nclass Net(base.Base):\n    def __call__(self):\n        self.scale\n"
+    )
+    found = await editor.hover(uri, editor.at(uri, "scale"))
+    assert found is not None
+    assert "First assigned in base.py, line 9 (a Variable is data)" in found
     editor.close(uri)
 
 
@@ -190,7 +261,15 @@ async def test_completion_knows_names_filters_and_rules(editor: Editor) -> None:
         ("nnx.Lin", "Linear", "self"),
         ("nnx.state(net, nnx.Pa", "Param", "kernel"),
         ("nnx.state(net, ", "nnx.BatchStat", "Param"),
+        ("nnx.StateAxes({nnx.Param: 0, ", "nnx.BatchStat", "Param"),
+        ("nnx.StateAxes({nnx.Param: ", None, "nnx.BatchStat"),
+        ("nnx.split([net], nnx.All(nnx.Param, ", "nnx.BatchStat", "Param"),
+        ("dict({net: ", None, "nnx.BatchStat"),
+        ("import flax\nflax.nnx.Lin", "Linear", "self"),
+        ("import flax.nnx.", None, "Linear"),
         ("x = 1  # nnx: ignore[data-", "data-in-static-attribute", "ALL"),
+        ("x = 1  # nnx: ig", "ignore[", "NNX101"),
+        ("x = 1  # noqa: NNX1", "NNX101", "data-in-static-attribute"),
         ("y = jax.", None, "Linear"),
         ("print(", None, "nnx.Param"),
     ):

@@ -80,6 +80,7 @@ def test_what_is_malformed_is_refused_and_nothing_more() -> None:
         message(id=1, method="initialize", params=INITIALIZE)
         + message(id=2, method="textDocument/hover", params={"position": "here"})
         + message(id=3, method="nnx/unknown", params={})
+        + message(id=6, method="nnx/unknown")
         + message(method="textDocument/didChange", params={"nonsense": 1})
         + message(id=4, method="workspace/executeCommand", params={"command": "nnx.rules"})
         + message(id=5, method="shutdown")
@@ -87,7 +88,7 @@ def test_what_is_malformed_is_refused_and_nothing_more() -> None:
     )
     by_id = {each["id"]: each for each in answers(done.stdout) if "id" in each and "method" not in each}
     assert by_id[2]["error"]["code"] == -32602
-    assert by_id[3]["error"]["code"] == -32601
+    assert by_id[3]["error"]["code"] == by_id[6]["error"]["code"] == -32601
     assert len(by_id[4]["result"]) > 50
     assert "result" in by_id[5]
     assert done.returncode == 0
@@ -180,4 +181,22 @@ async def test_a_client_that_can_do_nothing_gets_findings(tmp_path: Path) -> Non
     assert (found.tags, found.code_description, found.related_information) == (None, None, None)
     assert await editor.actions(uri, editor.range_of(uri, "[nnx.Param(1)]")) == []
     assert capabilities("emacs").text_document is not None
+    await editor.stop()
+
+
+@pytest.mark.asyncio
+async def test_settings_for_other_servers_change_nothing(tmp_path: Path) -> None:
+    bare = types.ClientCapabilities(text_document=types.TextDocumentClientCapabilities())
+    editor = await Editor.start(bare, tmp_path, options={"settings": {"ignore": ["NNX1"]}})
+    tell = editor.client.workspace_did_change_configuration
+    uri = editor.open("model.py", BAD)
+    await editor.published(uri, lambda codes: codes == [])
+    for sent in ({"settings": {"ignore": []}}, {"pylsp": {"plugins": {}}}, {}, None):
+        tell(types.DidChangeConfigurationParams(sent))
+    editor.replace(uri, "nnx.Param(1)", "nnx.Param(2)")
+    assert await editor.pull(uri) == []
+    for sent, codes in (({"ignore": []}, ["NNX101"]), ({"nnx": {"ignore": ["NNX1"]}}, [])):
+        tell(types.DidChangeConfigurationParams(sent))
+        assert [each.code for each in await editor.pull(uri)] == codes
+    assert [each.message for each in editor.client.messages] == []
     await editor.stop()

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from repository import ROOT
 from workbench import HERE, Report, Workbench, names_in
 
 Make = Callable[..., Workbench]
@@ -107,6 +108,7 @@ def test_untrusted(workbench: Make, example: Path, subtests: pytest.Subtests) ->
 )
 def test_scenario(workbench: Make, example: Path, scenario: str, strategy: str) -> None:
     settings = {"nnx.server.interpreter": BARE_PYTHON, "nnx.server.importStrategy": strategy}
+    shutil.copy(ROOT / "examples" / "char_gpt.py", example)
     report = workbench(example, settings).run_scenario(scenario)
 
     assert not report.failed, report.results

@@ -49,7 +49,7 @@ def register(server: Server) -> None:
                 return types.CompletionList(False, [])
             return types.CompletionList(is_incomplete=False, items=list(_items(server, document, items)))
 
-        return await server.ask(answer)
+        return await server.ask(answer, quick=True)
 
 
 def _items(server: Server, document: Document, items: Sequence[Item]) -> Iterator[types.CompletionItem]:

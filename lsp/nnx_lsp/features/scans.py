@@ -58,7 +58,7 @@ class Scans:
         """Scan all folders."""
         folders = self._server.folders().values()
         for folder in [each for each in self._tasks if each not in folders]:
-            self._tasks.pop(folder).cancel()
+            self._drop(folder)
         for folder in folders:
             self._begin(folder, None)
 
@@ -75,8 +75,8 @@ class Scans:
     def cancel(self, token: types.ProgressToken) -> None:
         """End the scan whose progress somebody has cancelled."""
         folder = self._tokens.get(token)
-        if folder is not None and folder in self._tasks:
-            self._tasks[folder].cancel()
+        if folder is not None:
+            self._drop(folder)
 
     def _soon(self, folder: str) -> None:
         """Scan again once nobody types any more."""
@@ -91,17 +91,24 @@ class Scans:
             self._begin(folder, ())
 
     def _begin(self, folder: str, only: Sequence[str] | None) -> None:
-        before = self._tasks.pop(folder, None)
-        if before is not None:
-            before.cancel()
+        self._drop(folder)
         task = asyncio.get_running_loop().create_task(self._scan(folder, only))
         self._tasks[folder] = task
         task.add_done_callback(lambda done: self._ended(folder, done))
 
+    def _drop(self, folder: str) -> None:
+        """End the scan of a folder, if there is one."""
+        task = self._tasks.pop(folder, None)
+        if task is not None:
+            task.cancel()
+            self._hide(folder)
+
     def _ended(self, folder: str, task: asyncio.Task[None]) -> None:
-        if self._tasks.get(folder) is task:
-            del self._tasks[folder]
-        if not task.cancelled() and task.exception() is not None:
+        if task.cancelled():  # by who has seen to the rest, or because the server ends
+            return
+        del self._tasks[folder]
+        self._hide(folder)
+        if task.exception() is not None:
             log.error("a scan of %s failed", folder, exc_info=task.exception())
         self._server.tell(_nothing)  # there may be more by now
 
@@ -116,9 +123,6 @@ class Scans:
                 self._take(folder, scan.read(line), token)
         finally:
             process.end()
-            if token is not None:
-                self._server.work_done_progress.end(token, types.WorkDoneProgressEnd())
-                del self._tokens[token]
         self._server.refresh()
 
     def _request(self, folder: str, everything: bool) -> scan.Request | None:
@@ -171,6 +175,12 @@ class Scans:
         begin = types.WorkDoneProgressBegin(title="nnx-lint", message="checking the workspace", cancellable=True)
         self._server.work_done_progress.begin(token, begin)
         return token
+
+    def _hide(self, folder: str) -> None:
+        """End to show the progress of a folder."""
+        for token in [token for token, shown in self._tokens.items() if shown == folder]:
+            del self._tokens[token]
+            self._server.work_done_progress.end(token, types.WorkDoneProgressEnd())
 
 
 class _Process:

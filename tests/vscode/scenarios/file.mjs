@@ -68,4 +68,15 @@ export async function scenario({ page, folder, open, saved, picture, step }) {
   await page.keyboard.type("\nself.extra = nnx.Linear(10, 3, rngs=rngs)");
   await row("extra.kernel").filter({ hasText: "(10, 3)" }).waitFor(TIME);
   step("the structure follows edits");
+
+  await page.keyboard.press("Control+P");
+  await page.locator(".quick-input-widget input").fill("char_gpt.py:42");
+  await page.locator(".quick-input-list .monaco-list-row", { hasText: "char_gpt.py" }).first().waitFor(TIME);
+  await page.keyboard.press("Enter");
+  await page.locator(".statusbar-item", { hasText: "Ln 42" }).waitFor(TIME);
+  await command("NNX: Show Structure of a Module");
+  await row("places.embedding").filter({ hasText: "(64, 96)" }).waitFor(TIME);
+  await line("self.places").getByText("embedding (64, 96)").first().waitFor(TIME);
+  await picture("program");
+  step("a whole program is drawn");
 }
