@@ -196,10 +196,8 @@ def scan(folders: Mapping[str, Path], record: Record) -> Scan:
 
 def flax_of(folder: Path) -> Version | None:
     """The newest flax that a package allows; `None` where it says nothing, or has no upper bound."""
-    for metadata in folder.glob("*.dist-info/METADATA"):
-        field = "Requires-Dist:"
-        lines = metadata.read_text(encoding="utf-8").splitlines()
-        allowed = requirements.lines("\n".join(line.removeprefix(field) for line in lines if line.startswith(field)))
+    for path in folder.glob("*.dist-info/METADATA"):
+        allowed = requirements.metadata(path.read_text(encoding="utf-8"))
         return allowed.newest if allowed is not None else None
     return None
 

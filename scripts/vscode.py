@@ -18,6 +18,7 @@ checked.
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -42,8 +43,10 @@ PICTURES = ROOT / "build" / "pictures"
 PACKAGES = SOURCE / "node_modules"
 INSTALLED = PACKAGES / ".installed"
 
-EDITOR_VERSION = "4.100.3"
-"""Of the npm package: the newest that runs on Node 20. It holds VS Code 1.100.3."""
+EDITOR_VERSION = os.environ.get("NNX_VSCODE", "4.100.3")
+"""Of the npm package: the newest that runs on Node 20, or what the environment names (4.139.1 wants Node 24).
+It holds VS Code 1.100.3.
+"""
 EDITOR = ROOT / ".cache" / f"vscode-{EDITOR_VERSION}"
 
 SHIPPED = ("README.md", "media", "images")

@@ -14,6 +14,7 @@ put into a repository can at worst be wrong.
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 import time
@@ -236,11 +237,13 @@ def _tool() -> str:
 
     parts = [nnx_rules.__version__, sys.version, sys.implementation.cache_tag or ""]
     for folder in (os.path.dirname(__file__), os.path.dirname(nnx_rules.__file__ or "")):
-        parts += sorted(_modules(folder))
+        parts += sorted(modules(folder))
     return "\n".join(parts)
 
 
-def _modules(folder: str) -> list[str]:
+@functools.cache
+def modules(folder: str) -> tuple[str, ...]:
+    """The modules of a part of the analyzer, each with its path, its time and its size; they are taken to stay."""
     found: list[str] = []
     with os.scandir(folder) as entries:
         for entry in entries:
@@ -248,8 +251,8 @@ def _modules(folder: str) -> list[str]:
                 status = entry.stat()
                 found.append(f"{entry.path} {status.st_mtime_ns} {status.st_size}")
             elif entry.is_dir() and entry.name != "__pycache__":
-                found += _modules(entry.path)
-    return found
+                found += modules(entry.path)
+    return tuple(found)
 
 
 def _pack(memory: Memory) -> object:

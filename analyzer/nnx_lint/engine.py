@@ -23,7 +23,7 @@ from nnx_lint.source import SourceError, SourceFile
 from nnx_lint.units import Unit, crash_report, parse_report, together
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from nnx_lint.diagnostics import Diagnostic
     from nnx_lint.model.modules import Module
@@ -81,8 +81,10 @@ class Engine:
             self.facts[path] = relevance.facts_of(source.text)
         return self.facts[path]
 
-    def change(self, paths: Iterable[str]) -> tuple[set[str], set[str]]:
-        """Say that some files have other texts now.
+    def change(
+        self, paths: Iterable[str], revise: Callable[[str], bool] = lambda path: False
+    ) -> tuple[set[str], set[str]]:
+        """Say that some files have other texts now; ``revise`` is asked to keep what is known of one, if it can.
 
         Returns the (absolute) paths of all modules that are void, and the names of bases whose heirs may be others now:
         units that used one of those modules, or asked for one of these heirs, are to be made again.
@@ -95,7 +97,8 @@ class Engine:
             for facts in (*before, *after):
                 bases.update(facts.bases if facts is not None else ())
             self._relate()
-        return self.project.forget(paths, bases), bases
+            return self.project.forget(paths, bases), bases
+        return self.project.forget([path for path in paths if not revise(path)], bases), bases
 
     def relist(self, roots: Iterable[str], facts: Mapping[str, Facts]) -> tuple[set[str], set[str]] | None:
         """Say that files came or went, with the roots and the facts of those that are there now.
@@ -155,7 +158,7 @@ class Engine:
             assert isinstance(evaluation.listener, Findings)
             for key, finding in evaluation.listener.found.items():
                 found.setdefault(key, finding)
-        everything = _closure(unit)
+        everything = _closure(own)
         failures = [each.failure for each in everything if each.failure is not None]
         report = parse_report(module.source)
         early = any(evaluation.ended_early for evaluation in own)
@@ -182,10 +185,10 @@ class Engine:
         return tuple(new)
 
 
-def _closure(unit: Interpreter) -> list[Interpreter]:
-    """All evaluations that one looked at, directly or not."""
-    seen = {unit: None}
-    for each in (todo := [unit]):
+def _closure(evaluations: list[Interpreter]) -> list[Interpreter]:
+    """Some evaluations, and all that these looked at, directly or not."""
+    seen = dict.fromkeys(evaluations)
+    for each in (todo := [*evaluations]):
         for used in each.used:
             if used not in seen:
                 seen[used] = None

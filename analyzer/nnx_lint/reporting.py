@@ -173,6 +173,13 @@ class Findings:
                         continue
         judging.found, judging.memory = outer
 
+    def gather(self, others: Iterable[Findings]) -> None:
+        """Hold what others have found in parts of the evaluation, and nothing else."""
+        self.found = {}
+        for other in others:
+            for key, finding in other.found.items():
+                self.found.setdefault(key, finding)
+
 
 class Reporter:
     """Reports findings of one rule."""

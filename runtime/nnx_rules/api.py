@@ -22,7 +22,7 @@ class Effect(enum.Enum):
     """Writes plain attributes (``train()``, ``eval()``, ``set_attributes()``)."""
 
 
-PROVIDERS: tuple[str, ...] = ("flax.nnx", "nnxkit")
+PROVIDERS: tuple[str, ...] = ("flax.nnx", "nnxkit", "flax.experimental.nnx")
 """Import paths that provide the canonical ``nnx`` namespace."""
 
 SUBMODULES: frozenset[str] = frozenset(

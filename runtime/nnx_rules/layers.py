@@ -11,9 +11,10 @@ nothing.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple
 
-from nnx_rules.shapes import UNKNOWN, Dimension, Form, Shape, Symbol
+from nnx_rules.shape_algebra import ANY, einsum, is_whole, lettered, reduced, spread, window
+from nnx_rules.shapes import UNKNOWN, Dimension, Form, Shape, Symbol, spliced
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -194,6 +195,8 @@ def call(
     >>> wrong.expected, form.shape
     ('(..., 4)', (2, 8))
     """
+    if name in _OTHERS and table is CALLS:
+        return _OTHERS[name](arguments, given)
     layer = table.get(name)
     if layer is None or any(arguments.get(option) is not None for option in layer.unless):
         return None, None
@@ -217,31 +220,70 @@ def call(
 
 def _strided(axes: Shape, arguments: Mapping[str, object], name: str) -> Shape:
     """The sizes of the axes that a convolution goes along."""
-    dilated = any(arguments.get(option) not in (None, 1) for option in ("input_dilation", "kernel_dilation"))
-    if name != "nnx.Conv" or dilated:
+    size, strides, padding = (arguments.get(option) for option in ("kernel_size", "strides", "padding"))
+    padding = "SAME" if padding is None else padding
+    if arguments.get("input_dilation") not in (None, 1) or name not in {"nnx.Conv", "nnx.ConvTranspose"}:
         return tuple(item if str(item).startswith("*") else UNKNOWN for item in axes)
-    return window(axes, arguments.get("kernel_size"), arguments.get("strides"), arguments.get("padding", "SAME"))
+    if name == "nnx.Conv":
+        return window(axes, size, strides, padding, arguments.get("kernel_dilation"))
+    plain = arguments.get("kernel_dilation") in (None, 1)
+    return spread(axes, size, strides, padding if plain else UNKNOWN)
 
 
-def window(axes: Shape, size: object, strides: object, padding: object) -> Shape:
-    """The sizes of axes that a window goes along: a convolution or pooling with these options."""
-    sizes, steps = (_per_axis(value, len(axes)) for value in (size, 1 if strides is None else strides))
-    return tuple(_moved(*item, padding) for item in zip(axes, sizes, steps, strict=True))
+def _general(arguments: Mapping[str, object], given: Form) -> tuple[Form | None, Mismatch | None]:
+    """A linear map over several axes."""
+    takes, gives, axes = (_several(arguments.get(name, default)) for name, default in _GENERAL)
+    if arguments.get("batch_axis") or takes is None or gives is None or axes is None or len(axes) != len(takes):
+        return None, None
+    count = len(axes)
+    last = tuple(range(-count, 0)) == axes
+    shape = given.shape if given.shape is not None else (ANY,)
+    if last and (is_whole(shape) or len(shape) > count) and len(shape) >= count:
+        fits = all(_may_equal(*pair) for pair in zip(shape[-count:], takes, strict=True))
+        wrong = None if fits else Mismatch("inputs", shown((ANY, *takes)))
+        return Form((*shape[:-count], *gives), given.dtype), wrong
+    if last:
+        return Form((ANY, *gives)), None
+    rest = reduced(given.shape, axes)
+    return (Form((*rest, *gives)), None) if rest is not None else (None, None)
 
 
-def _per_axis(value: object, count: int) -> tuple[object, ...]:
-    items = cast("tuple[object, ...]", value) if isinstance(value, tuple) else (value,) * count
-    return items if len(items) == count else (UNKNOWN,) * count
+_GENERAL = (("in_features", None), ("out_features", None), ("axis", -1))
 
 
-def _moved(axis: Dimension, size: object, step: object, padding: object) -> Dimension:
-    if not isinstance(axis, int) or not isinstance(step, int) or step < 1:
-        return axis if str(axis).startswith("*") else UNKNOWN
-    if padding == "SAME":
-        return -(-axis // step)
-    if padding == "VALID" and isinstance(size, int) and 0 < size <= axis:
-        return (axis - size) // step + 1
-    return UNKNOWN
+def _several(value: object) -> Shape | None:
+    """A size or several, where it is known how many."""
+    return None if isinstance(value, Symbol) else spliced(value)
+
+
+def _may_equal(left: Dimension, right: Dimension) -> bool:
+    return not isinstance(left, int) or not isinstance(right, int) or left == right
+
+
+def _equated(arguments: Mapping[str, object], given: Form) -> tuple[Form | None, Mismatch | None]:
+    """An equation with a kernel."""
+    text, kernel = arguments.get("einsum_str"), _several(arguments.get("kernel_shape"))
+    if not isinstance(text, str) or isinstance(text, Symbol) or kernel is None or _equation(arguments) is not None:
+        return None, None
+    text = text.replace(" ", "")
+    first, second = text.partition("->")[0].split(",")
+    held = lettered(second, kernel)
+    found = lettered(first, given.shape) if given.shape is not None else None
+    if held is not None and found is not None:
+        wanted = {name: held[0].get(name, UNKNOWN) for name in found[0]}
+        if not all(_may_equal(length, wanted[name]) or length == 1 for name, length in found[0].items()):
+            head, dots, tail = first.partition("...")
+            sizes = [[wanted.get(name, UNKNOWN) for name in part] for part in (head, tail)]
+            return None, Mismatch("inputs", shown((*sizes[0], *([ANY] if dots else ()), *sizes[1])))
+    shape = einsum(text, given.shape, kernel)
+    return (Form(shape, given.dtype) if shape is not None else None), None
+
+
+_OTHERS: dict[str, Callable[[Mapping[str, object], Form], tuple[Form | None, Mismatch | None]]] = {
+    "nnx.Einsum": _equated,
+    "nnx.LinearGeneral": _general,
+}
+"""Layers that look at axes in ways of their own."""
 
 
 def _embedded(layer: Layer, arguments: Mapping[str, object], given: Form) -> tuple[Form | None, Mismatch | None]:
@@ -249,10 +291,6 @@ def _embedded(layer: Layer, arguments: Mapping[str, object], given: Form) -> tup
     features = _number(arguments, *layer.gives)
     leading = given.shape if given.shape is not None else (ANY,)
     return Form((*leading, UNKNOWN if features is None else features)), wrong
-
-
-ANY = Symbol("*?")
-"""Any number of dimensions of which nothing is known."""
 
 
 def is_fractional(dtype: str | None) -> bool:

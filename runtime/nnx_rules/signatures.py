@@ -159,7 +159,11 @@ SIGNATURES: dict[str, Signature] = {name: _read(text) for name, text in _TEXTS.i
 """The constructors by the canonical name of the class."""
 
 CALL_KEYWORDS: dict[str, frozenset[str]] = {
+    **dict.fromkeys(("GRUCell", "LSTMCell", "OptimizedLSTMCell", "SimpleCell"), frozenset({"carry", "inputs"})),
     "BatchNorm": frozenset({"x", "use_running_average", "mask"}),
+    "Bidirectional": frozenset(
+        {"inputs", "initial_carry", "seq_lengths", "return_carry", "time_major", "reverse", "keep_order", "rngs"}
+    ),
     "Conv": frozenset({"inputs", "out_sharding"}),
     "ConvTranspose": frozenset({"inputs"}),
     "Dropout": frozenset({"inputs", "deterministic", "rngs"}),
@@ -171,7 +175,14 @@ CALL_KEYWORDS: dict[str, frozenset[str]] = {
     "Linear": frozenset({"inputs", "out_sharding"}),
     "LinearGeneral": frozenset({"inputs", "out_sharding"}),
     "LoRALinear": frozenset({"x", "out_sharding"}),
+    "MultiHeadAttention": frozenset(
+        {"inputs_q", "inputs_k", "inputs_v", "mask", "deterministic", "rngs", "sow_weights", "decode", "is_causal"}
+        | {"out_sharding", "qkv_sharding"}
+    ),
     "PReLU": frozenset({"inputs"}),
     "RMSNorm": frozenset({"x", "mask"}),
+    "RNN": frozenset(
+        {"inputs", "initial_carry", "seq_lengths", "return_carry", "time_major", "reverse", "keep_order", "rngs"}
+    ),
 }
 """The keywords that the layers take when they are called."""

@@ -18,11 +18,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Removed:
-    """A name that is gone: the first release without it, what to do instead, and whether nnxkit keeps it."""
+    """A name that is gone: the first release without it, what to do instead, and whether nnxkit keeps it.
+
+    ``successor`` is the name that takes its place in the same use, if there is one.
+    """
 
     since: Version
     instead: str
     nnxkit: bool = False
+    successor: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,29 +40,40 @@ class Deprecated:
 _REFS = "Variables take `ref=True`: `nnx.with_vars(model, ref=True)`"
 _MODES = "`model.train()`, `model.eval()` and `nnx.view(model, ...)` set modes"
 _HIJAX = "`nnx.with_vars(model, hijax=...)` makes Variables of that kind"
+_CONSTRAINT = "jax.lax.with_sharding_constraint"
+_BASES = "`nnx.Object` and `nnx.Module` are the base classes"
+_REGISTER = "nnx.register_variable_name"
 _TRANSFORMS = "transform a function: `nnx.vmap(lambda model, x: model(x))`"
 
 
-def _removed(since: Version, instead: str, *names: str, nnxkit: bool = False) -> dict[str, Removed]:
-    return {f"nnx.{name}": Removed(since, instead, nnxkit) for name in names}
+def _removed(
+    since: Version, instead: str, *names: str, nnxkit: bool = False, successor: str = ""
+) -> dict[str, Removed]:
+    return {f"nnx.{name}": Removed(since, instead, nnxkit, successor) for name in names}
 
 
 REMOVED: dict[str, Removed] = {
     **_removed((0, 12, 1), _REFS, "to_refs", "to_arrays", "array_ref", "ArrayRef", "is_array_ref", nnxkit=True),
-    **_removed((0, 12, 1), _REFS, "use_refs"),
+    **_removed((0, 12, 1), _REFS, "use_refs", "using_refs"),
     **_removed((0, 11, 1), _REFS, "mutable", "freeze", "MutableArray", "mutable_array"),
     **_removed((0, 12, 4), _MODES, "set_mode", "set_mode_info", "train_mode", "eval_mode"),
     **_removed((0, 12, 3), _HIJAX, "use_hijax", "using_hijax", "as_hijax_vars", "as_ref_vars", "as_mutable_vars"),
     **_removed((0, 12, 3), _HIJAX, "as_immutable_vars", "as_array_vars"),
-    **_removed((0, 12), "`nnx.is_data(value)` asks it of a value", "is_data_type"),
-    **_removed((0, 11, 2), "use `jax.lax.with_sharding_constraint`", "with_sharding_constraint"),
+    **_removed((0, 12), "`nnx.is_data(value)` asks it of a value", "is_data_type", successor="nnx.is_data"),
+    **_removed((0, 11, 2), f"use `{_CONSTRAINT}`", "with_sharding_constraint", successor=_CONSTRAINT),
     **_removed((0, 11), "`nnx.split_rngs` and `Rngs.fork` make streams for a map", "fork", "ForkStates"),
     **_removed((0, 10, 6), _TRANSFORMS, "Jit", "Vmap", "Pmap", "Scan", "Remat"),
-    **_removed((0, 8, 4), "`nnx.Object` and `nnx.Module` are the base classes", "GraphNode", "TreeNode"),
+    **_removed((0, 8, 4), _BASES, "GraphNode", successor="nnx.Object"),
+    **_removed((0, 10), _BASES, "TreeNode"),
     **_removed((0, 10), "a `State` that is empty is `nnx.State({})`", "EMPTY", "Empty"),
-    **_removed((0, 10, 4), "`nnx.register_variable_name(name, type)` does it", "register_variable_name_type_pair"),
+    **_removed(
+        (0, 10, 4), f"`{_REGISTER}(name, type)` does it", "register_variable_name_type_pair", successor=_REGISTER
+    ),
 }
 """Names of the top level that are gone."""
+
+SETTLED: Version = (0, 8, 4)
+"""When NNX moved from ``flax.experimental.nnx`` to ``flax.nnx``. The earlier name still works, and warns."""
 
 DEPRECATED: dict[str, Deprecated] = {
     "nnx.pure": Deprecated((0, 12, 7), "as_pure"),

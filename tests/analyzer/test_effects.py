@@ -5,6 +5,7 @@ import textwrap
 from abstract import run
 from marked import expect, program
 from nnx_lint.model.callables import FuncVal
+from nnx_lint.model.frames import Frame
 
 NETS = """
 class Net(nnx.Module):
@@ -29,7 +30,7 @@ def summary(text, name):
     interpreter, module, _ = run(NETS + textwrap.dedent(text))
     func = module.env.names[name]
     assert isinstance(func, FuncVal)
-    return interpreter.effects.of(func)
+    return interpreter.apart(func, Frame(module, module.env)).effects.of(func)
 
 
 def shown(found):

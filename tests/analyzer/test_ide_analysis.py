@@ -119,7 +119,7 @@ def test_what_was_given_up_leaves_nothing_behind(tmp_path: Path) -> None:
     made = analysis(tmp_path, PROGRAM)
     given_up = 0
     for _ in range(30):
-        left = numbers.randrange(12)
+        left = numbers.randrange(8)
 
         def pause() -> None:
             nonlocal left

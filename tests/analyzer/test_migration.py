@@ -95,6 +95,123 @@ def test_what_is_deprecated_is_no_finding_unless_somebody_names_a_target(tmp_pat
     assert "deprecated-value-property" in capsys.readouterr().out
 
 
+def moved(text: str, target: str, tmp_path, *flags: str) -> tuple[int, str]:
+    """The exit code of a migration, and what it makes of a program."""
+    path = tmp_path / "program.py"
+    path.write_text(text)
+    status = main(["check", "--isolated", "--no-cache", "--fix", "--target", target, *flags, str(path)])
+    return status, path.read_text()
+
+
+KEEPING = """\
+import optax
+from flax import nnx
+
+
+@nnx.jit
+def train_step(optimizer: nnx.Optimizer, x):
+    grads = nnx.grad(lambda model: model(x).mean())(optimizer.model)
+    optimizer.update(grads)
+
+
+def main(x):
+    optimizer = nnx.Optimizer(nnx.Linear(2, 1, rngs=nnx.Rngs(0)), optax.sgd(0.1))
+    train_step(optimizer, x)
+"""
+
+
+def test_code_that_asks_its_optimizer_for_the_model_gets_one_that_keeps_it(tmp_path, capsys):
+    status, text = moved(KEEPING, "flax-0.12", tmp_path, "--unsafe-fixes")
+
+    assert text == KEEPING.replace(
+        "nnx.Optimizer(nnx.Linear(2, 1, rngs=nnx.Rngs(0)), optax.sgd(0.1))",
+        "nnx.ModelAndOptimizer(nnx.Linear(2, 1, rngs=nnx.Rngs(0)), optax.sgd(0.1), wrt=nnx.Param)",
+    )
+    assert status == 0, capsys.readouterr().out
+
+
+VALUES = {
+    "x.value += y": "x.set_value(x.get_value() + y)",
+    "x.value -= 1": "x.set_value(x.get_value() - 1)",
+    "x.value *= y + 1": "x.set_value(x.get_value() * (y + 1))",
+    "x.value @= (\n    y  # a reason\n)": "x.set_value(x.get_value() @ (\n    y  # a reason\n))",
+    "x.value = (\n    y\n)": "x.set_value(\n    y\n)",
+    "x.value = (y) + (1)": "x.set_value((y) + (1))",
+    "x.value = y, 1": "x.set_value((y, 1))",
+    "x.value = (yield y)": "x.value = (yield y)",
+    "x.value, z = y, 1": "x.value, z = y, 1",
+    "f(y).value += 1": "f(y).value += 1",
+    "(x.value) = 1": "(x.value) = 1",
+    "(x.value) += 1": "(x.value) += 1",
+    "print(x.raw_value)": "print(x.get_raw_value())",
+}
+
+
+@pytest.mark.parametrize(("old", "new"), VALUES.items(), ids=VALUES)
+def test_values_are_set_as_they_were(old, new, tmp_path):
+    program = "from flax import nnx\n\n\ndef f(x: nnx.Param, y):\n{}\n"
+
+    _, text = moved(program.format(textwrap.indent(old, "    ")), "flax-0.12", tmp_path)
+
+    assert text == program.format(textwrap.indent(new, "    "))
+
+
+SEEN = """\
+import jax
+from flax import nnx
+
+
+class Cached(nnx.Module):
+    def __init__(self, value):
+        self.cache = nnx.Variable(None)
+        self.given = value if isinstance(value, nnx.Variable) else nnx.Param(value)
+
+    def __call__(self):
+        if self.cache.value is None:
+            return self.given.value
+        return self.cache.value
+
+
+def scale(state: nnx.State, model: Cached):
+    for path, leaf in nnx.to_flat_state(nnx.state(model)):
+        print(path, leaf.value)
+    for leaf in jax.tree.leaves(nnx.state(model), is_leaf=lambda x: isinstance(x, nnx.Variable)):
+        print(leaf.value)
+    linear = nnx.state(nnx.Linear(1, 1, rngs=nnx.Rngs(0)))
+    print(linear["kernel"].value, linear.bias.value)
+    for path, module in nnx.iter_modules(model):
+        if isinstance(module, nnx.Linear):
+            print(module.kernel.value)
+    return jax.tree.map(lambda x: x.value if isinstance(x, nnx.Param) else x, state)
+"""
+
+
+def test_variables_are_seen_wherever_they_come_from(tmp_path, capsys):
+    status, text = moved(SEEN, "flax-0.12", tmp_path)
+
+    assert text == SEEN.replace(".value", ".get_value()")
+    assert status == 0, capsys.readouterr().out
+
+
+def test_a_map_over_a_tree_gets_leaves_and_not_the_tree(tmp_path, capsys):
+    text = "import jax\nfrom flax import nnx\n\n\ndef f(model: nnx.Linear):\n"
+    text += "    return jax.tree.map(lambda x: x.split(2).value, nnx.state(model))\n"
+
+    assert moved(text, "flax-0.12", tmp_path) == (0, text), capsys.readouterr().out
+
+
+MOVED_IMPORTS = {
+    "from flax.experimental import nnx  # early": "from flax import nnx  # early",
+    "from flax.experimental.nnx import Linear, Rngs": "from flax.nnx import Linear, Rngs",
+    "import flax.experimental.nnx as nnx": "import flax.nnx as nnx",
+}
+
+
+@pytest.mark.parametrize(("old", "new"), MOVED_IMPORTS.items())
+def test_imports_move_to_where_nnx_has_been_since(old, new, tmp_path, capsys):
+    assert moved(old + "\n", "flax-0.12", tmp_path) == (0, new + "\n"), capsys.readouterr().out
+
+
 GUARDED = {
     "hasattr": 'if hasattr(nnx, "set_mode"):\n    nnx.set_mode(1)\n',
     "getattr": 'mode = getattr(nnx, "set_mode", None)\nnnx.set_mode\n',

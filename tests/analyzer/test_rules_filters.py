@@ -518,7 +518,20 @@ LOOPS = {
 @pytest.mark.parametrize("build", LOOPS.values(), ids=LOOPS.keys())
 def test_layers_that_a_loop_makes(build):
     head = "class C(nnx.Module):\n    def __init__(self, n, rngs):\n"
-    text = f"{head}        {build}\nnnx.split(C(3, nnx.Rngs(0)), nnx.Param)"
+    text = f"{head}        {build}\ndef parts(n):\n    return nnx.split(C(n, nnx.Rngs(0)), nnx.Param)"
 
     (message,) = messages(text)
     assert "layers[...].mean` (BatchStat)" in message
+
+
+def test_layers_that_a_loop_makes_so_many_times():
+    text = f"""
+    class C(nnx.Module):
+        def __init__(self, n, rngs):
+            {LOOPS["a comprehension"]}
+    nnx.split(C(2, nnx.Rngs(0)), nnx.Param)
+    """
+
+    (message,) = messages(textwrap.dedent(text))
+    assert "`layers[0].mean` (BatchStat)" in message
+    assert "`layers[1].mean` (BatchStat)" in message

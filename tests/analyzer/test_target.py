@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from nnx_lint.cli import main
 from nnx_lint.target import Detector, parse
-from nnx_lint.target.requirements import installed_in, lines, locked, pyproject, requirement, strings
+from nnx_lint.target.requirements import installed_in, lines, locked, metadata, pyproject, requirement, strings
 from nnx_lint.target.versions import ANY, LAST, Range, allowed, release
 from nnx_rules.registry import Versions
 
@@ -173,6 +173,22 @@ class TestFiles:
         assert strings("setup(install_requires=['jax', \"flax>=0.10\"])") == allowed(">=0.10")
         assert strings("setup(install_requires=['jax'])") is None
 
+    @pytest.mark.parametrize(
+        ("required", "specifiers"),
+        [
+            (["jax", "flax>=0.10,<0.12"], ">=0.10,<0.12"),
+            (["flax (==0.8.2)"], "==0.8.2"),
+            (["flax<0.11; extra == 'nn'", "flax<0.11.3; extra == 'x'"], "<0.11.3"),
+            (["flax<0.12; extra == 'nn'", "flax<0.11; python_version > '3.10'"], "<0.11"),
+        ],
+    )
+    def test_metadata(self, required, specifiers):
+        head = "Metadata-Version: 2.1\nName: flaxen\n" + "".join(f"Requires-Dist: {line}\n" for line in required)
+        assert metadata(head) == metadata(f"{head}\nRequires-Dist: flax==0.1\n") == allowed(specifiers)
+
+    def test_metadata_that_require_nothing(self):
+        assert metadata("Name: flax\nVersion: 0.12.1\nRequires-Dist: jax\n\nRequires-Dist: flax==0.8\n") is None
+
     def test_what_is_installed(self, write, tmp_path):
         write("env/lib/python3.12/site-packages/flax-0.10.4.dist-info/METADATA", "Name: flax\nVersion: 0.10.4\n")
         write("env/lib/python3.12/site-packages/flax_x-1.dist-info/METADATA", "Name: flax-x\nVersion: 1\n")
@@ -242,6 +258,20 @@ class TestWhichOneCounts:
         write("examples/old/requirements/base.txt", "flax==0.8.5")
         assert target("examples").version == (0, 12, 1)
         assert target("examples/old").version == (0, 8, 5)
+
+    def test_a_package_of_a_wheel_is_held_against_what_the_wheel_requires(self, target, write):
+        for name, version in (("one", "==0.11.1"), ("two", "==0.8.5"), ("none", "")):
+            write(f"{name}-1.0.dist-info/METADATA", f"Name: {name}\nRequires-Dist: jax\nRequires-Dist: flax{version}\n")
+            write(f"{name}-1.0.dist-info/RECORD", f"{name}/__init__.py,,\n{name}-1.0.dist-info/METADATA,,\n")
+        assert [target(f"{name}/deep").version for name in ("one", "two", "none")] == [(0, 11, 1), (0, 8, 5), None]
+        assert target("other/one").version is None
+        assert target("one").source.endswith("METADATA")
+
+    def test_the_metadata_of_a_source_archive_count_last(self, target, write):
+        write("PKG-INFO", "Name: x\nRequires-Dist: flax==0.11.1\n")
+        assert target("src").version == (0, 11, 1)
+        write("pyproject.toml", '[project]\ndependencies = ["flax==0.8.5"]')
+        assert target("src").version == (0, 8, 5)
 
     def test_nothing_above_the_repository_counts(self, target, write):
         write("requirements.txt", "flax==0.8.5")

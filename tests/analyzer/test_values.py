@@ -11,7 +11,8 @@ PROGRAMS = {
         print(jnp.add(a, 1))  # array
         print(jnp.add.reduce(a))  # array
         print(jnp.shape(a))  # shape
-        print(jnp.split(a, 2))  # list[array]
+        print(jnp.split(a, 2))  # list(array, array)
+        print(jnp.split(a, [1]))  # list[array]
         print(jnp.linalg.eigh(a))  # tuple(array, array)
         print(jnp.linalg.svd(a, full_matrices=False))  # tuple(array, array, array)
         print(jnp.linalg.svd(a, compute_uv=False))  # array

@@ -1,10 +1,13 @@
 """``--watch``: checks again after every change, and ends with Ctrl-C."""
 
 import os
+import tempfile
 from pathlib import Path
 
 import pytest
 
+from nnx_lint.cli import main
+from nnx_lint.engine import Engine
 from nnx_lint.watch import watch
 from reports import Stream
 
@@ -110,3 +113,32 @@ def test_looking_at_a_large_tree_takes_a_small_part_of_the_time(tmp_path, monkey
     session = Session(tmp_path, nothing, nothing)
     session.run()
     assert session.pauses == [0.25, 20.0, 20.0]
+
+
+def test_without_a_cache_only_what_changed_is_checked_again_and_nothing_is_left(tmp_path, monkeypatch, capsys):
+    checked = []
+    check = Engine.check
+    monkeypatch.setattr(Engine, "check", lambda engine, path: checked.append(Path(path).name) or check(engine, path))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    (tmp_path / "temporary").mkdir()
+    project = tmp_path / "project"
+    project.mkdir()
+    a, b = project / "a.py", project / "b.py"
+    for path in (a, b):
+        path.write_text("from flax import nnx\n\nnnx.Linear(1, 1, rngs=nnx.Rngs(0))\n")
+        os.utime(path, ns=(10**18, 10**18))
+
+    def twice(look, check, stream):
+        check(None)
+        b.write_text("from flax import nnx\n\nnnx.Linear(1, 1)\n")
+        check(frozenset({str(b)}))
+
+    monkeypatch.setattr("nnx_lint.watch.watch", twice)
+    monkeypatch.chdir(project)
+
+    assert main(["check", "--watch", "--no-cache", "--isolated", "."]) == 0
+
+    assert sorted(checked) == ["a.py", "b.py", "b.py"]
+    assert "missing-rngs" in capsys.readouterr().out
+    assert list((tmp_path / "temporary").iterdir()) == []
+    assert sorted(path.name for path in project.iterdir()) == ["a.py", "b.py"]

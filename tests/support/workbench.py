@@ -36,6 +36,7 @@ QUIET: dict[str, Any] = {
     "security.workspace.trust.enabled": False,
     "workbench.startupEditor": "none",
     "workbench.tips.enabled": False,
+    "workbench.secondarySideBar.defaultVisibility": "hidden",
     "telemetry.telemetryLevel": "off",
     "update.mode": "none",
     "extensions.autoUpdate": False,
@@ -46,9 +47,9 @@ QUIET: dict[str, Any] = {
 
 
 def editor_folder() -> Path | None:
-    """Where the fetched VS Code lies, if it was fetched."""
-    found = sorted((ROOT / ".cache").glob("vscode-*"))
-    return found[-1] if found else None
+    """Where the fetched VS Code lies, if it was fetched; of several the oldest, or what the environment names."""
+    found = sorted((ROOT / ".cache").glob(f"vscode-{os.environ.get('NNX_VSCODE', '*')}"))
+    return found[0] if found else None
 
 
 def missing() -> list[str]:

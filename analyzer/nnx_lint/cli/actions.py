@@ -46,6 +46,7 @@ class Actions:
             progress=None if self._on("quiet") else self.progress,
         )
         self.sources: Sources = self._read()
+        self.parts = run.parts()
         self.baseline = self._known()
         self._agree_on_statistics()
         self.stale: dict[Entry, None] = {}
@@ -106,7 +107,14 @@ class Actions:
 
     def _check(self, sources: Mapping[str, SourceFile]) -> list[Diagnostic]:
         with self.progress:
-            return self.checker.check(sources)
+            findings = self.checker.check(sources)
+        if not self.parts:
+            return findings
+        from nnx_rules.rules.comments import UNUSED_SUPPRESSION
+
+        # What a comment silences in a part of a program may be found from the rest of it.
+        code = UNUSED_SUPPRESSION.code
+        return [each for each in findings if each.rule.code != code or each.path not in self.parts]
 
     def _find(self, sources: Mapping[str, SourceFile]) -> list[Diagnostic]:
         """The findings that the baseline does not know."""

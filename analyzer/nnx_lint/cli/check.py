@@ -41,6 +41,14 @@ def check(words: list[str]) -> int:
 
 
 def _watch(flags: dict[str, object], paths: list[str]) -> int:
+    from tempfile import TemporaryDirectory
+
+    with TemporaryDirectory(prefix="nnx-lint-") as folder:
+        return _watch_with(folder, flags, paths)
+
+
+def _watch_with(folder: str, flags: dict[str, object], paths: list[str]) -> int:
+    """Watch; without a cache, what is known of files that did not change lies in a folder that goes when this ends."""
     from nnx_lint.watch import watch
 
     seen: list[str] = []
@@ -56,7 +64,9 @@ def _watch(flags: dict[str, object], paths: list[str]) -> int:
 
     def again(changed: frozenset[str] | None) -> None:
         try:
-            Run(flags, paths).finish()
+            run = Run(flags, paths)
+            cached = run.settings.switch("cache")
+            (run if cached else Run({**flags, "cache": True, "cache-dir": folder}, paths)).finish()
         except UsageError as error:
             complain(f"error: {error}")
 

@@ -12,7 +12,7 @@ from nnx_lint.config.settings import Configuration
 from nnx_lint.selection import SelectionError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from nnx_lint.config.settings import Settings
 
@@ -69,6 +69,15 @@ class Run:
         self.options = self.configuration.options(self.files)
         self.roots = import_roots(self.files, [*self.paths, *self.configuration.sources()])
 
+    def parts(self) -> frozenset[str]:
+        """The files that were named one by one, without others that lie next to them or in the package around them.
+
+        What such a file does may show only where one of these others uses it.
+        """
+        named = [path for path in self.paths if path in self.files and not os.path.isdir(path)]
+        taken = frozenset(map(os.path.abspath, self.files)) if named else frozenset[str]()
+        return frozenset(path for path in named if not taken.issuperset(_neighbours(os.path.abspath(path))))
+
     def finish(self, hint: Sequence[str] = ()) -> int:
         """Do what is asked for, and return the exit code."""
         if self.settings.switch("show-files"):
@@ -115,6 +124,21 @@ class Run:
             return self._end(["no file to show the settings of"] if not self.problems else [], CLEAN)
         sys.stdout.writelines(described(self.configuration, self.files[0]))
         return self._end([], CLEAN)
+
+
+def _neighbours(path: str) -> Iterator[str]:
+    """The Python files around one: in its folder, and in the folders around the packages that it lies in."""
+    folder = os.path.dirname(path)
+    while True:
+        try:
+            names = os.listdir(folder)
+        except OSError:
+            return
+        yield from (os.path.join(folder, name) for name in names if name.endswith(".py"))
+        above = os.path.dirname(folder)
+        if "__init__.py" not in names or above == folder:
+            return
+        folder = above
 
 
 def _with_command_hint(problem: str, words: Sequence[str]) -> str:

@@ -12,22 +12,18 @@ its arguments are not known.
 from __future__ import annotations
 
 import ast
-import math
 import operator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from nnx_lint.model import expressions, statements
+from nnx_lint.model import arithmetic, expressions, statements
 from nnx_lint.model.callables import LibraryFunction
 from nnx_lint.model.classes import UserClass
 from nnx_lint.model.construct import build_model
 from nnx_lint.model.containers import DictVal, Seq
-from nnx_lint.model.elements import element_of, library_elements
-from nnx_lint.model.expressions import evaluate, truth
+from nnx_lint.model.expressions import evaluate
 from nnx_lint.model.interpreter import Budget, Interpreter
-from nnx_lint.model.modules import Env
-from nnx_lint.model.python import HANDLERS as BUILTINS
+from nnx_lint.model.rounds import elements
 from nnx_lint.model.values import (
-    UNKNOWN,
     Array,
     Const,
     Ext,
@@ -49,9 +45,6 @@ if TYPE_CHECKING:
     from nnx_lint.model.modules import Module, Project
 
 MAX_ROUNDS = 256
-MAX_TEXT = 1_000
-MAX_NUMBER = 10**18
-MAX_EXPONENT = 64
 MAX_SAME = 12
 """How often a class may be constructed inside of itself."""
 
@@ -91,6 +84,8 @@ class Concrete(Interpreter):
     """
 
     builds = False
+    most_rounds = MAX_ROUNDS
+    number = Const
 
     def __init__(self, project: Project, publish: Callable[[Event], None], module: Module | None = None) -> None:
         super().__init__(project, publish, module)
@@ -149,21 +144,9 @@ def has_literals(obj: Obj) -> bool:
 # -----------------------------------------------------------------------------------------------------------------
 
 
-def elements(value: Value) -> list[Value] | None:
-    """What a loop over a value meets, in order; ``None`` if that is not known."""
-    value = present(value)
-    if isinstance(value, Obj) and value.cls.derives_from("nnx.List"):
-        value = library_elements(value) or UNKNOWN
-    if isinstance(value, Seq) and value.exact and not value.shrunk and value.type not in {"set", "frozenset"}:
-        return value.items if len(value.items) <= MAX_ROUNDS else None
-    if isinstance(value, DictVal) and value.exact and not value.shrunk:
-        return [key for key, _ in value.items] if len(value.items) <= MAX_ROUNDS else None
-    return None
-
-
 def _for(interp: Concrete, frame: Frame, node: ast.For) -> bool:
     known = elements(evaluate(interp, frame, node.iter))
-    if known is None:
+    if known is None or len(known) > MAX_ROUNDS:
         return statements.HANDLERS[ast.For](interp, frame, node)
     for element in known:
         statements.assign(interp, frame, node.target, element, None, node)
@@ -187,82 +170,12 @@ def _jump(how: str) -> Callable[[Concrete, Frame, ast.stmt], bool]:
     return handler
 
 
-def _comprehend(interp: Concrete, frame: Frame, generators: list[ast.comprehension], run: Callable[[], None]) -> bool:
-    """Run the body of a comprehension for every element; whether that is certainly how often it runs."""
-    if not generators:
-        run()
-        return True
-    first, *rest = generators
-    iterable = evaluate(interp, frame, first.iter)
-    known = elements(iterable)
-    exact = known is not None
-    for element in known if known is not None else [element_of(iterable, frame.level)]:
-        statements.assign(interp, frame, first.target, element, None, first.target)
-        tests = [truth(evaluate(interp, frame, test)) for test in first.ifs]
-        if False in tests:
-            continue
-        exact = _comprehend(interp, frame, rest, run) and exact and None not in tests
-    return exact
-
-
-def _comprehension(type_name: str) -> Callable[[Concrete, Frame, ast.ListComp], Value]:
-    def handler(interp: Concrete, frame: Frame, node: ast.ListComp) -> Value:
-        result = Seq(type_name, (), frame.level, exact=False, node=node)
-        outer = frame.env
-        frame.env = Env("comprehension", outer)
-        try:
-            result.exact = _comprehend(
-                interp, frame, node.generators, lambda: result.items.append(evaluate(interp, frame, node.elt))
-            )
-        finally:
-            frame.env = outer
-        return result
-
-    return handler
-
-
-def _dict_comprehension(interp: Concrete, frame: Frame, node: ast.DictComp) -> Value:
-    result = DictVal((), frame.level, exact=False, node=node)
-    outer = frame.env
-    frame.env = Env("comprehension", outer)
-    try:
-        result.exact = _comprehend(
-            interp,
-            frame,
-            node.generators,
-            lambda: result.items.append((evaluate(interp, frame, node.key), evaluate(interp, frame, node.value))),
-        )
-    finally:
-        frame.env = outer
-    return result
-
-
 # -- operators
 # -----------------------------------------------------------------------------------------------------------------
 
 
-def _divide(left: Any, right: Any) -> Any:
-    return left / right
-
-
-def _floor(left: Any, right: Any) -> Any:
-    return left // right
-
-
-def _power(base: Any, exponent: Any) -> Any:
-    if not isinstance(exponent, int) or not 0 <= exponent <= MAX_EXPONENT:
-        raise ValueError
-    return base**exponent
-
-
 OPERATORS: dict[type[ast.AST], Callable[..., object]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: _divide,
-    ast.FloorDiv: _floor,
-    ast.Mod: operator.mod,
-    ast.Pow: _power,
+    **arithmetic.OPERATORS,
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
     ast.Lt: operator.lt,
@@ -270,23 +183,13 @@ OPERATORS: dict[type[ast.AST], Callable[..., object]] = {
     ast.Gt: operator.gt,
     ast.GtE: operator.ge,
 }
-PLAIN = (bool, int, float, str)
 
 
 def computed(function: Callable[..., object], *values: Value) -> Value | None:
     """The result of a function of literals, if it is one, and not too large."""
-    plain = [value.value for value in values if isinstance(value, Const) and isinstance(value.value, PLAIN)]
-    if len(plain) != len(values) or any(isinstance(item, str) and len(item) > MAX_TEXT for item in plain):
-        return None
-    if function is operator.mul and any(isinstance(item, str) for item in plain):
-        return None
-    try:
-        result = function(*plain)
-    except (ArithmeticError, TypeError, ValueError):
-        return None
-    if isinstance(result, (int, float)) and not -MAX_NUMBER < result < MAX_NUMBER:
-        return None
-    return Const(result) if isinstance(result, PLAIN) else None
+    known = arithmetic.plain(*values)
+    result = arithmetic.evaluated(function, *known) if known is not None else None
+    return Const(result) if result is not None else None
 
 
 def _binop(interp: Concrete, frame: Frame, node: ast.BinOp) -> Value:
@@ -348,63 +251,11 @@ def _joined(interp: Concrete, frame: Frame, node: ast.JoinedStr) -> Value:
         if not simple or not isinstance(value, Const) or not isinstance(value.value, (int, str)):
             return expressions.HANDLERS[ast.JoinedStr](interp, frame, node)
         text += str(value.value)
-    return Const(text) if len(text) <= MAX_TEXT else Other("a string")
-
-
-def _subscript(interp: Concrete, frame: Frame, node: ast.Subscript) -> Value:
-    if isinstance(node.slice, ast.Slice):
-        value = present(evaluate(interp, frame, node.value))
-        bounds = [
-            evaluate(interp, frame, bound) if bound is not None else Const(None)
-            for bound in (node.slice.lower, node.slice.upper, node.slice.step)
-        ]
-        known = [item.value for item in bounds if isinstance(item, Const) and isinstance(item.value, (int, type(None)))]
-        if isinstance(value, Seq) and value.exact and len(known) == 3 and known[2] != 0:
-            return Seq(value.type, value.items[slice(*known)], frame.level)
-    return expressions.HANDLERS[ast.Subscript](interp, frame, node)
+    return Const(text) if len(text) <= arithmetic.MAX_TEXT else Other("a string")
 
 
 # -- functions
 # -----------------------------------------------------------------------------------------------------------------
-
-
-def _range(interp: Concrete, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
-    bounds = [item.value for item in args.positional if isinstance(item, Const) and type(item.value) is int]
-    if 1 <= len(bounds) <= 3 and len(bounds) == len(args.positional) and (len(bounds) < 3 or bounds[2]):
-        numbers = range(*bounds)
-        if len(numbers) <= MAX_ROUNDS:
-            return Seq("range", [Const(number) for number in numbers], frame.level)
-    return BUILTINS["builtins.range"](interp, frame, args, node, name)
-
-
-def _enumerate(interp: Concrete, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
-    known = elements(args.get(0) or UNKNOWN)
-    start = args.get(1, "start") or Const(0)
-    if known is None or not isinstance(start, Const) or type(start.value) is not int:
-        return BUILTINS["builtins.enumerate"](interp, frame, args, node, name)
-    pairs = [Seq("tuple", [Const(index), item], frame.level) for index, item in enumerate(known, start.value)]
-    return Seq("generator", pairs, frame.level)
-
-
-def _zip(interp: Concrete, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
-    columns = [elements(value or UNKNOWN) for value in args.positional]
-    known = [column for column in columns if column is not None]
-    if not known or len(known) < len(columns):
-        return BUILTINS["builtins.zip"](interp, frame, args, node, name)
-    rows = [Seq("tuple", row, frame.level) for row in zip(*known, strict=False)]
-    return Seq("generator", rows, frame.level)
-
-
-def _reversed(interp: Concrete, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
-    known = elements(args.get(0) or UNKNOWN)
-    if known is None:
-        return BUILTINS["builtins.reversed"](interp, frame, args, node, name)
-    return Seq("generator", known[::-1], frame.level)
-
-
-def _len(interp: Concrete, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
-    known = elements(args.get(0) or UNKNOWN)
-    return Const(len(known)) if known is not None else Other("an int")
 
 
 TYPES: dict[str, tuple[type, ...]] = {
@@ -428,23 +279,6 @@ def _isinstance(interp: Concrete, frame: Frame, args: Arguments, node: ast.AST, 
 
 
 SEQUENCES = frozenset({"builtins.tuple", "builtins.list", "builtins.dict", "builtins.set"})
-
-
-def _numeric(function: Callable[..., object]) -> Callable[..., Value]:
-    """A function of numbers, or of one sequence of them."""
-
-    def handler(interp: Concrete, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
-        given = [value or UNKNOWN for value in args.positional]
-        if not args.keywords and given:
-            known = elements(given[0]) if len(given) == 1 and not isinstance(given[0], Const) else None
-            if known is not None:
-                numbers = [item.value for item in known if isinstance(item, Const) and isinstance(item.value, PLAIN)]
-                if len(numbers) == len(known):
-                    return computed(lambda: function(numbers)) or Other("a number")
-            return computed(function, *given) or Other("a number")
-        return Other("a number")
-
-    return handler
 
 
 # -- arrays
@@ -537,15 +371,10 @@ def _named(node: ast.expr) -> bool:
 
 
 Concrete.evaluators = {
-    **expressions.HANDLERS,
+    **Interpreter.evaluators,
     ast.BinOp: _binop,
     ast.Compare: _compare,
     ast.JoinedStr: _joined,
-    ast.Subscript: _subscript,
-    ast.ListComp: _comprehension("list"),
-    ast.SetComp: _comprehension("set"),
-    ast.GeneratorExp: _comprehension("generator"),
-    ast.DictComp: _dict_comprehension,
     ast.Call: _call,
 }
 Concrete.executors = {
@@ -556,23 +385,6 @@ Concrete.executors = {
     ast.Continue: _jump("continue"),
 }
 Concrete.library = {
-    "builtins.range": _range,
-    "builtins.enumerate": _enumerate,
-    "builtins.zip": _zip,
-    "builtins.reversed": _reversed,
-    "builtins.len": _len,
     "builtins.isinstance": _isinstance,
-    "builtins.int": _numeric(int),
-    "builtins.float": _numeric(float),
-    "builtins.abs": _numeric(abs),
-    "builtins.round": _numeric(round),
-    "builtins.max": _numeric(max),
-    "builtins.min": _numeric(min),
-    "builtins.sum": _numeric(sum),
-    "math.prod": _numeric(math.prod),
-    "math.sqrt": _numeric(math.sqrt),
-    "math.ceil": _numeric(math.ceil),
-    "math.floor": _numeric(math.floor),
-    "math.log2": _numeric(math.log2),
 }
 """What differs from a check, by syntax and by the names of functions."""

@@ -406,7 +406,7 @@ def variable_form(obj: Obj) -> Form:
 def array_form(array: Array) -> Form:
     """Shape and dtype of an array, where the call that made it says them."""
     if not isinstance(array, ShapedArray):
-        return Form()
+        return array.form or Form()
     shape = plain(array.shape, array.text) if array.shape is not None else None
     dtype = plain(array.dtype, "") if array.dtype is not None else None
     return Form(shapes.spliced(shape), dtype if isinstance(dtype, str) and dtype != shapes.UNKNOWN else None)

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from nnx_lint.drawing.concrete import Concrete
 from nnx_lint.drawing.reading import place_of
 from nnx_lint.model.classes import ClassBase, UserClass
+from nnx_lint.model.events import ClassDefined
 from nnx_lint.model.interpreter import Interpreter
 from nnx_lint.model.modules import Project
 from nnx_lint.model.values import ClassVal, Obj
@@ -119,7 +120,13 @@ class Program:
         assert module is not None
         self.module: Module = module
         self.project = project
+        self._defined: dict[ast.AST, UserClass] = {}
+        project.listen = lambda: self._note
         Concrete(project, _ignore, module).load(module)
+
+    def _note(self, event: Event) -> None:
+        if isinstance(event, ClassDefined):
+            self._defined[event.node] = event.cls
 
     @property
     def errors(self) -> list[str]:
@@ -129,8 +136,7 @@ class Program:
     @functools.cached_property
     def classes(self) -> dict[str, UserClass]:
         """All classes of the file by the names that a reader would give them: dotted, through functions too."""
-        finder = _Finder(self.project, _ignore, self.module)
-        finder.check(self.module)
+        Interpreter(self.project, _ignore, self.module).check(self.module)
         found: dict[str, UserClass] = {}
         todo: list[tuple[ast.AST, str]] = [(self.source.tree, "")]
         while todo:
@@ -139,8 +145,8 @@ class Program:
                 inner = prefix
                 if isinstance(child, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
                     inner = f"{prefix}{child.name}."
-                    if child in finder.seen:
-                        found[inner[:-1]] = finder.seen[child]
+                    if child in self._defined:
+                        found[inner[:-1]] = self._defined[child]
                 todo.append((child, inner))
         return dict(sorted(found.items(), key=lambda item: item[1].node.lineno))
 
@@ -206,18 +212,6 @@ class Program:
         if hint:
             return f"{text}; did you mean {hint}?"
         return f"{text}; its Modules are {', '.join(names)}" if names else f"{text}, nor any Module"
-
-
-class _Finder(Interpreter):
-    """Executes all of a module, and notes the classes that it meets by their syntax."""
-
-    def __init__(self, project: Project, listener: Callable[[Event], None], module: Module) -> None:
-        super().__init__(project, listener, module)
-        self.seen: dict[ast.AST, UserClass] = {}
-
-    def model(self, cls: UserClass) -> Obj:
-        self.seen[cls.node] = cls
-        return super().model(cls)
 
 
 def _ignore(event: Event) -> None:

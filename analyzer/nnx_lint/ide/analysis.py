@@ -25,6 +25,7 @@ from nnx_lint.ide.actions import fixing
 from nnx_lint.ide.completion import Runs
 from nnx_lint.ide.garbage import COLLECTOR
 from nnx_lint.ide.notes import Notes, Noting
+from nnx_lint.ide.revisions import Revisions
 from nnx_lint.ide.structure import Structures
 from nnx_lint.ide.texts import Texts
 from nnx_lint.ide.views import Views
@@ -83,12 +84,14 @@ class Analysis:
         self.pause: Callable[[], None] = _go_on
         self._texts = Texts()
         self._engine: Engine | None = None
+        self._revisions: Revisions | None = None
         self._checked: dict[str, Checked] = {}
         self._edited: dict[str, None] = {}
         self._relisted = False
         self._options: dict[str, FileOptions] = {}
         self._views: dict[str, tuple[Checked, Views]] = {}
         self._variables: dict[str, tuple[str, ...]] = {}
+        self._runs: dict[str, Runs] = {}
         self._facts: dict[str, Facts] = {}
         self._closed: dict[str, Closed] = {}
         self.outdated: set[str] = set()
@@ -122,7 +125,7 @@ class Analysis:
         self._checked.clear()
         self._edited.clear()
         if self._engine is not None:
-            self._engine = None
+            self._engine = self._revisions = None
             COLLECTOR.forget()  # before another engine takes as much room as this one did
 
     def options_for(self, path: str) -> FileOptions:
@@ -181,6 +184,7 @@ class Analysis:
         self._checked.pop(path, None)
         self._views.pop(path, None)
         self._variables.pop(path, None)
+        self._runs.pop(path, None)
         if self._closed:
             self.outdated.add(path)
         self._facts.pop(path, None)
@@ -228,6 +232,7 @@ class Analysis:
         engine = Engine(self._texts, self._roots(), options, self._other_facts())
         engine.project.read = self._texts.read
         engine.project.listen = lambda: Noting(engine.judging, self._texts.edited)
+        self._revisions = Revisions(engine.project, self._texts.edited)
         return engine
 
     @property
@@ -245,7 +250,7 @@ class Analysis:
     def _update(self, engine: Engine) -> None:
         """Forget what edits, and files that came or went, make void."""
         concerned = engine.concerned
-        void, bases = engine.change(self._edited)
+        void, bases = engine.change(self._edited, self._revise)
         void = void.union(self._edited)
         if self._relisted:
             more = engine.relist(self._roots(), self._other_facts())
@@ -264,6 +269,11 @@ class Analysis:
             ):
                 del self._checked[path]
         self._outdate(void, bases)
+
+    def _revise(self, path: str) -> bool:
+        if self._revisions is None or path not in self._texts.edited:
+            return False
+        return self._revisions.revise(path, self._texts[path])
 
     def _outdate(self, void: Set[str], bases: Set[str] | None) -> None:
         """Note what scans have to look at again after some files changed, and classes of some ``bases``, or of any."""
@@ -291,6 +301,7 @@ class Analysis:
                 self._checked[path] = self._check(engine, path)
                 classes = self._checked[path].notes.classes.values()
                 self._variables[path] = tuple(cls.name for cls in classes if cls.is_variable)
+                self._runs[path] = self._runs_of(engine, path)
             except Cancelled:
                 engine.give_up()
                 raise
@@ -328,9 +339,13 @@ class Analysis:
         return self._variables.get(path, ())
 
     def runs(self, path: str) -> Runs:
-        """What the code of a file runs on."""
-        module = self.engine.project.module(path) if path in self.engine.concerned else None
-        return Runs(*self.engine.judging.runs_on(module)) if module is not None else Runs()
+        """What the code of a file ran on when it was checked last."""
+        return self._runs.get(path, Runs())
+
+    @staticmethod
+    def _runs_of(engine: Engine, path: str) -> Runs:
+        module = engine.project.module(path) if path in engine.concerned else None
+        return Runs(*engine.judging.runs_on(module)) if module is not None else Runs()
 
     def findings(self, path: str) -> list[Diagnostic]:
         """The findings in a file that is being edited which neither a comment nor the baseline knows of.
@@ -392,11 +407,11 @@ class Analysis:
             self.edit(before)
 
     def _baseline(self, path: str) -> Baseline | None:
-        from nnx_lint.baseline import Baseline, BaselineError
-
         location = self._configuration.at(os.path.dirname(path)).location("baseline")
         if location is None:
             return None
+        from nnx_lint.baseline import Baseline, BaselineError
+
         if location not in self._baselines:
             try:
                 self._baselines[location] = Baseline.read(location)

@@ -1,7 +1,7 @@
 """Completion: names of NNX, filters and Variable types where a filter belongs, rules where rules are named.
 
-What is being typed seldom parses, so the text before the cursor says where it is; the imports of the file say what its
-names mean.
+What is being typed seldom parses, and who types does not wait for a parser: the text before the cursor says where it
+is, and the lines that look like imports say what names mean.
 
 Invariants: nothing is offered where the text before the cursor does not certainly ask for it; a name that the version
 in use does not have is not offered.
@@ -9,13 +9,11 @@ in use does not have is not offered.
 
 from __future__ import annotations
 
-import ast
 import enum
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from nnx_lint.diagnostics import Span
-from nnx_lint.ide import trees
 from nnx_rules import api
 from nnx_rules.catalogue import CLASS, TRANSFORM, VARIABLE, names
 from nnx_rules.rules import REGISTRY
@@ -58,9 +56,11 @@ class Runs(NamedTuple):
 
 
 _COMMENT = re.compile(r"#\s*nnx:\s*ignore(?:-file)?\s*\[[^\]#]*?(?P<word>[\w-]*)$")
+_DIRECTIVE = re.compile(r"#\s*nnx:\s*(?P<word>[\w-]*)$")
 _NOQA = re.compile(r"#\s*noqa\s*:\s*(?:[\w-]+[,\s]+)*(?P<word>[\w-]*)$", re.IGNORECASE)
 _MEMBER = re.compile(r"(?<![\w.\])])(?P<owner>[^\W\d][\w.]*)\.(?P<word>\w*)$")
 _IMPORT = re.compile(r"^\s*from\s+(?P<package>[\w.]+)\s+import\s+\(?[\w\s,]*?(?P<word>\w*)$")
+_IMPORTING = re.compile(r"^\s*(?:import|from)\s")
 _WORD = re.compile(r"[^\W\d]?\w*$")
 
 
@@ -68,16 +68,16 @@ def complete(source: SourceFile, variables: Iterable[str], offset: int, runs: Ru
     """What can be written at an offset; ``variables`` are the Variable types of the file itself."""
     start = source.line_start(source.location(offset)[0])
     line = source.text[start:offset]
-    for pattern in (_COMMENT, _NOQA):
+    for pattern, offer in _IN_COMMENTS.items():
         match = pattern.search(line)
         if match is not None:
-            return list(_rules(Span(start + match.start("word"), offset)))
-    owners = set(_owners(source))
+            return list(offer(Span(start + match.start("word"), offset)))
+    owners = set(_owners(source.text))
     match = _IMPORT.match(line)
     if match is not None and match["package"] in api.PROVIDERS:
         return list(_names(Span(start + match.start("word"), offset), runs))
     match = _MEMBER.search(line)
-    if match is not None:
+    if match is not None and not _IMPORTING.match(line):
         if match["owner"] not in owners:
             return []
         span = Span(start + match.start("word"), offset)
@@ -113,10 +113,9 @@ def _names(span: Span, runs: Runs) -> Iterator[Item]:
 def _filters(variables: Iterable[str], span: Span, owners: Iterable[str], runs: Runs) -> Iterator[Item]:
     """What can be a filter: Variable types of the library and of the file, combinations of filters, `...`."""
     owner = min(owners, key=len)
-    for each in names().values():
-        if each.kind == VARIABLE and each.there(*runs):
-            yield Item(f"{owner}.{each.name}", Kind.CLASS, span, "leaves of this Variable type")
-    for name in variables:
+    known = [each.name for each in names().values() if each.kind == VARIABLE and each.there(*runs)]
+    known.sort(key=lambda name: name != "Param")  # what is most often meant
+    for name in (*variables, *(f"{owner}.{name}" for name in known)):
         yield Item(name, Kind.CLASS, span, "leaves of this Variable type")
     for name, meaning in COMBINATIONS.items():
         yield Item(f"{owner}.{name}", Kind.CLASS, span, meaning)
@@ -138,20 +137,48 @@ def _rules(span: Span) -> Iterator[Item]:
         yield Item(rule.code, Kind.RULE, span, rule.name, False, rule.summary)
 
 
+def _codes(span: Span) -> Iterator[Item]:
+    """The rules by code: comments that other tools read as well know no names."""
+    for rule in REGISTRY:
+        yield Item(rule.code, Kind.RULE, span, rule.name, False, rule.summary)
+
+
+def _directives(span: Span) -> Iterator[Item]:
+    """What a comment can ask for."""
+    yield Item("ignore[", Kind.VALUE, span, "silence rules on this line")
+    yield Item("ignore-file[", Kind.VALUE, span, "silence rules in this file")
+
+
+_IN_COMMENTS = {_COMMENT: _rules, _NOQA: _codes, _DIRECTIVE: _directives}
+
 # -- where a place is
 
 
-def _owners(source: SourceFile) -> Iterator[str]:
-    """What the file calls the top level of NNX, by its imports."""
-    for node in trees.statements(source.tree):
-        if isinstance(node, ast.Import):
-            for each in node.names:
-                if each.name in api.PROVIDERS:
-                    yield each.asname or each.name
-        elif isinstance(node, ast.ImportFrom) and not node.level:
-            for each in node.names:
-                if f"{node.module}.{each.name}" in api.PROVIDERS:
-                    yield each.asname or each.name
+_FROM = re.compile(
+    r"(?:^|;)[ \t]*from[ \t]+(?P<package>[\w.]+)[ \t]+import[ \t]*(?P<names>\([^)]*|[^\n;]*)", re.MULTILINE
+)
+_PLAIN = re.compile(r"(?:^|;)[ \t]*import[ \t]+(?P<names>[^\n;]*)", re.MULTILINE)
+_IMPORTED = re.compile(r"(?P<name>[\w.]+)(?:[ \t]+as[ \t]+(?P<alias>\w+))?")
+_REMARK = re.compile(r"#.*")
+
+
+def _owners(text: str) -> Iterator[str]:
+    """What the file calls the top level of NNX, by what looks like its imports."""
+    for match in _PLAIN.finditer(text):
+        for name, alias in _imported(match["names"]):
+            for provider in api.PROVIDERS:
+                if f"{provider}.".startswith(f"{name}."):
+                    yield (alias or name) + provider.removeprefix(name)
+    for match in _FROM.finditer(text):
+        for name, alias in _imported(match["names"]):
+            if f"{match['package']}.{name}" in api.PROVIDERS:
+                yield alias or name
+
+
+def _imported(names: str) -> Iterator[tuple[str, str | None]]:
+    """Names that are imported, and what they are called."""
+    for match in _IMPORTED.finditer(_REMARK.sub("", names)):
+        yield match["name"], match["alias"]
 
 
 MAX_BACK = 2_000
@@ -162,38 +189,61 @@ _CALLEE = re.compile(r"(?P<callee>[^\W\d][\w.]*)\s*$")
 _KEYWORD = re.compile(r"(?P<keyword>\w+)\s*=\s*[\w.]*$")
 
 
-def _in_filter(source: SourceFile, offset: int, owners: Iterable[str]) -> bool:
-    """Whether an offset is where a call takes a filter."""
-    text = source.text
-    depth, commas, first = 0, 0, max(offset - MAX_BACK, 0)
-    index = offset - 1
-    while index >= first:
+class _Bracket(NamedTuple):
+    """The bracket around a place: where it is, how many commas came since, and where the item after the last begins."""
+
+    start: int
+    commas: int
+    item: int
+
+
+def _bracket(text: str, offset: int) -> _Bracket | None:
+    """The innermost bracket around an offset; ``None`` in or after a string, which is not worth the tokens."""
+    depth, commas, item = 0, 0, None
+    for index in range(offset - 1, max(offset - MAX_BACK, 0) - 1, -1):
         character = text[index]
         if character in _OPENING:
             depth += 1
         elif character in "([{":
             if depth == 0:
-                break
+                return _Bracket(index, commas, item if item is not None else index + 1)
             depth -= 1
         elif character == "," and depth == 0:
             commas += 1
+            item = item if item is not None else index + 1
         elif character in "\"'#":
-            return False  # inside of a string or after one: not worth the tokens
-        index -= 1
-    else:
+            return None
+    return None
+
+
+def _in_filter(source: SourceFile, offset: int, owners: Iterable[str]) -> bool:
+    """Whether an offset is where a call takes a filter."""
+    text = source.text
+    around = _bracket(text, offset)
+    if around is None or text[around.start] == "[":
         return False
-    match = _CALLEE.search(text, max(index - MAX_BACK, 0), index)
-    if text[index] != "(" or match is None:
+    start, is_table = around.start, text[around.start] == "{"
+    if is_table:  # its keys may be filters
+        start = len(text[:start].rstrip()) - 1
+        if ":" in text[around.item : offset] or text[start : start + 1] != "(":
+            return False
+    match = _CALLEE.search(text, max(start - MAX_BACK, 0), start)
+    if match is None:
         return False
     owner, _, name = match["callee"].rpartition(".")
     if owner not in owners:
         return False
-    keyword = _KEYWORD.search(text, index, offset)
+    if is_table:
+        return name in TABLES
+    keyword = _KEYWORD.search(text, around.start, offset)
     if keyword is not None:
         return keyword["keyword"] in KEYWORDS
     place = POSITIONS.get(name)
-    return place is not None and commas >= place[0] and (place[1] is None or commas <= place[1])
+    return place is not None and around.commas >= place[0] and (place[1] is None or around.commas <= place[1])
 
+
+TABLES = frozenset({"StateAxes", "StateSharding"})
+"""Classes of NNX whose first argument is a table with filters as keys."""
 
 KEYWORDS = frozenset({"wrt", "only", "filter"})
 """Keywords of NNX whose values are filters."""

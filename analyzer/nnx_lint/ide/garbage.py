@@ -18,7 +18,7 @@ LITTER = 100_000
 """Blocks of memory (about 10 MB) below which nothing is worth a walk."""
 
 MUCH = 4
-"""How many times as much may lie about while somebody waits."""
+"""How many times as much may lie about while somebody waits or types."""
 
 
 class Collector:
@@ -29,14 +29,14 @@ class Collector:
         self._kept = 0
 
     def tidy(self, *, waiting: bool) -> None:
-        """Collect what may have become garbage, if there is enough of it; ``waiting`` says that there is work to do."""
+        """Collect what may have become garbage, if there is enough of it; ``waiting`` says that more work is likely."""
         there = sys.getallocatedblocks()
         if there > 2 * self._settled:
             self._settle()
             return
         enough = max(LITTER, self._kept - self._settled)
         if waiting:
-            enough = max(enough, min(MUCH * enough, self._settled // 4))
+            enough = max(MUCH * LITTER, min(MUCH * enough, self._settled // 4))
         if there - self._kept < enough:
             return
         gc.collect()

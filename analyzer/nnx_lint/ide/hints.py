@@ -9,6 +9,7 @@ import enum
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from nnx_lint.diagnostics import Span
+from nnx_lint.ide.notes import REST
 from nnx_rules.attributes import Status
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def _filters(notes: Notes) -> Iterator[Hint]:
     for span, texts in _by_span((note.span, note.filter) for note in notes.targets).items():
         if len(texts) == 1:
             (text,) = texts
-            yield Hint(span.end, Kind.FILTER, text, f"what the filter {text} takes" if text != "the rest" else "")
+            yield Hint(span.end, Kind.FILTER, text, f"what the filter {text} takes" if text != REST else "")
 
 
 def _captures(notes: Notes) -> Iterator[Hint]:
@@ -74,7 +75,7 @@ def _captures(notes: Notes) -> Iterator[Hint]:
 
 
 def _shapes(notes: Notes) -> Iterator[Hint]:
-    for span, texts in _by_span((note.span, note.shapes) for note in notes.assigned).items():
+    for span, texts in _by_span((note.span, () if note.written else note.shapes) for note in notes.assigned).items():
         if len(texts) == 1 and (shapes := next(iter(texts))):
             yield Hint(span.end, Kind.SHAPES, ", ".join(shapes[:MAX_SHAPES]), "\n".join(shapes))
 

@@ -6,11 +6,14 @@ Asked in the order of :data:`_ANSWERS`; the first that knows something answers.
 from __future__ import annotations
 
 import ast
+import os
+import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from nnx_lint import pages
 from nnx_lint.ide import trees
 from nnx_lint.ide.hints import STATUS_MEANING
+from nnx_lint.model.values import UNKNOWN
 from nnx_lint.selection import matches
 from nnx_lint.suppressions import Suppressions
 from nnx_rules.attributes import Kind, Status
@@ -18,12 +21,12 @@ from nnx_rules.rules import REGISTRY
 from nnx_rules.transforms import Arguments
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from nnx_lint.diagnostics import Span
     from nnx_lint.ide.notes import Applied, Assigned, Filter, Notes
     from nnx_lint.ide.views import Views
-    from nnx_lint.model.views import AttributeView
+    from nnx_lint.model.views import AssignmentView, AttributeView
     from nnx_lint.source import SourceFile
 
 MAX_LEAVES = 12
@@ -99,31 +102,43 @@ CHANGES = {
     Arguments.SHARED: "Arguments that are not differentiated are the caller's own objects; the others are copies.",
 }
 
+VARIABLES_ONLY = (
+    "Of the changes that the function makes to its arguments, those of Variables are written back; those of attributes"
+    " are lost."
+)
+"""What holds in the place of :attr:`Arguments.KEPT` in the modes that do not take objects apart."""
+
 
 def _transform(question: Question) -> Hover | None:
     """What a transform does with objects."""
     found = next((each for each in question.notes.applied if _within(each.span, question.offset)), None)
     if found is None:
         return None
-    row = found.transform
-    lines = [f"**transform** `{row.name}`", "", CHANGES[row.arguments], "", _captures_of(found)]
-    if row.cached:
+    lines = [f"**transform** `{found.transform.name}`", "", *_propagation(found)]
+    if found.transform.cached:
         lines += ["", "The compiled function is kept: what it reads from outside is a constant in it."]
     names = {each.name: each for each in question.notes.captured if each.span == found.span}
     if names:
         lines += ["", "captures:", ""]
-        lines += [
-            f"- `{name}`, a {each.cls}{', and changes it' if each.changed else ''}" for name, each in names.items()
-        ]
+        lines += [f"- `{name}`: {each.cls}{', and changes it' if each.changed else ''}" for name, each in names.items()]
     return Hover(found.span, "\n".join(lines))
 
 
-def _captures_of(found: Applied) -> str:
-    if not found.transform.level:
-        return "The function runs in the present trace."
+def _propagation(found: Applied) -> list[str]:
+    """What becomes of changes to arguments and to what the function closes over."""
+    row = found.transform
+    if row.host:
+        return ["The function runs on the host, outside of every trace, and gets arrays."]
+    if not row.level:
+        return ["The function runs in the present trace."]
+    kept = row.arguments is Arguments.KEPT
+    partly = kept and False in (found.modes.graph, found.modes.updates)
+    changes = VARIABLES_ONLY if partly else CHANGES[row.arguments]
     if found.lifts:
-        return "Objects that the function closes over become inputs: changes of them come back."
-    return "Objects that the function closes over belong to an outer trace: the function must not change them."
+        captured = "Objects that the function closes over become inputs: changes of them come back."
+    else:
+        captured = "Objects that the function closes over belong to an outer trace: the function must not change them."
+    return [changes, "", captured]
 
 
 KINDS = {
@@ -151,29 +166,31 @@ def _attribute(question: Question) -> Hover | None:
         return None
     cls, view = found
     status = "" if view.status is Status.UNKNOWN else f"{view.status.value} "
-    lines = [f"**{status}attribute** `{cls}.{view.name}`: {view.value}"]
+    value = "" if view.kinds == (Kind.UNKNOWN,) and view.value == UNKNOWN.describe() else f": {view.value}"
+    lines = [f"**{status}attribute** `{cls}.{view.name}`{value}"]
     if view.status is not Status.UNKNOWN:
         lines += ["", f"{STATUS_MEANING[view.status][0].upper()}{STATUS_MEANING[view.status][1:]}."]
-    lines += _reasons(question, view)
+    lines += _reasons(question, question.views, view)
     return Hover(trees.attribute_name(question.source, node), "\n".join(lines))
 
 
-def _reasons(question: Question, view: AttributeView) -> list[str]:
-    """Which assignment decided the status, and what it breaks."""
+def _reasons(question: Question, views: Views, view: AttributeView) -> list[str]:
+    """Which assignments decided the status, and what they break."""
     lines: list[str] = []
     if view.declared is not None:
         lines += ["", f"Declared as {view.declared.value} in the class body."]
-    for each in view.assignments[:1]:
-        here = each.place.path == question.source.path
-        note = next((note for note in question.notes.assigned if here and note.span == each.place.span), None)
-        if here:
-            line = question.source.position(each.place.span.start).row
-            code = " ".join(question.source.segment(each.place.span).split())
-            lines += ["", f"First assigned on line {line}: `{code if len(code) < MAX_CODE else code[:MAX_CODE] + '…'}`"]
-        if view.declared is None:
-            lines.append(f"({_why(note, each.kinds)})")
-        if note is not None and note.shapes:
-            lines += ["", "shapes:", "", *(f"- {shape}" for shape in note.shapes)]
+    firsts: dict[Status, AssignmentView] = {}
+    for each in view.assignments:
+        firsts.setdefault(each.status, each)
+    for each in firsts.values():
+        notes = _notes_of(question, each)
+        why = "" if view.declared is not None else f" ({_why(notes, each.kinds)})"
+        lines += ["", f"{'Assigned' if len(firsts) > 1 else 'First assigned'} {_where(question, views, each)}{why}"]
+        shapes = {note.shapes for note in notes}
+        if len(shapes) == 1 and (known := shapes.pop()):
+            lines += (
+                ["", f"shape: {known[0]}"] if len(known) == 1 else ["", "shapes:", "", *(f"- {each}" for each in known)]
+            )
     for code in dict.fromkeys(each.rule for each in view.assignments if each.rule is not None):
         rule = REGISTRY.get(code)
         if rule is not None:
@@ -181,13 +198,33 @@ def _reasons(question: Question, view: AttributeView) -> list[str]:
     return lines
 
 
+def _notes_of(question: Question, assignment: AssignmentView) -> list[Assigned]:
+    """What was noted at an assignment, each time that it ran."""
+    if assignment.place.path != question.source.path:
+        return []
+    return [note for note in question.notes.assigned if note.span == assignment.place.span]
+
+
+def _where(question: Question, views: Views, assignment: AssignmentView) -> str:
+    """The line of an assignment, and what is written there, or the file that it is in."""
+    path, span = assignment.place
+    if path == question.source.path:
+        code = _INSIDE.sub("", " ".join(question.source.segment(span).split()))
+        shown = code if len(code) < MAX_CODE else f"{code[:MAX_CODE]}…"
+        return f"on line {question.source.position(span.start).row}: `{shown}`"
+    source = views.source(path)
+    return f"in {os.path.basename(path)}" + (f", line {source.position(span.start).row}" if source is not None else "")
+
+
 MAX_CODE = 80
 
+_INSIDE = re.compile(r"(?<=[(\[{]) | (?=[)\]}])")
+"""What is left of line breaks within brackets when several lines become one."""
 
-def _why(note: Assigned | None, kinds: tuple[Kind, ...]) -> str:
-    if note is not None and note.tagged:
-        return f"marked as {note.status.value}"
-    return " or ".join(dict.fromkeys(KINDS[kind] for kind in kinds))
+
+def _why(notes: Sequence[Assigned], kinds: tuple[Kind, ...]) -> str:
+    marked = {note.status.value for note in notes if note.tagged}
+    return f"marked as {marked.pop()}" if marked else " or ".join(dict.fromkeys(KINDS[kind] for kind in kinds))
 
 
 def _within(span: Span, offset: int) -> bool:

@@ -14,12 +14,11 @@ import ast
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nnx_lint.diagnostics import Span
-from nnx_lint.drawing.reading import Reader
-from nnx_lint.drawing.structure import Kind as Drawn
+from nnx_lint.drawing.reading import Reader, array_form, variable_form
 from nnx_lint.drawing.structure import path_text
 from nnx_lint.model import events
 from nnx_lint.model.classes import LibClass, UserClass
-from nnx_lint.model.values import Obj
+from nnx_lint.model.values import Array, Obj
 from nnx_lint.reporting import Findings
 from nnx_lint.rules.filters.coverage import leaves_of
 from nnx_lint.rules.filters.coverage import path_text as leaf_text
@@ -33,10 +32,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable
 
     from nnx_lint.model.interpreter import Interpreter
+    from nnx_lint.model.modes import Modes
     from nnx_lint.model.values import Value
     from nnx_lint.reporting import Judging
     from nnx_lint.rules.filters.reading import FilterList, Given
     from nnx_lint.source import SourceFile
+    from nnx_rules.shapes import Shape
     from nnx_rules.transforms import Transform
 
 
@@ -44,7 +45,8 @@ class Assigned(NamedTuple):
     """``self.name = value``: the span of the name, and of the statement; what the attribute is after it, and why.
 
     ``tagged`` says that the value is marked, ``kept`` that the attribute had a status before; ``shapes`` are those of
-    the parameters of a layer that is assigned, where they are known.
+    the array or Variable that is assigned, or of the parameters of a layer, where they are known; ``written`` says that
+    the statement shows them itself.
     """
 
     name_span: Span
@@ -57,6 +59,7 @@ class Assigned(NamedTuple):
     tagged: bool
     kept: bool
     shapes: tuple[str, ...] = ()
+    written: bool = False
 
 
 class Filter(NamedTuple):
@@ -81,10 +84,11 @@ class Target(NamedTuple):
 
 
 class Applied(NamedTuple):
-    """A transform of a function: the span of the transform, its row of the table, and whether it lifts captures."""
+    """A transform of a function: its span, its row of the table, the modes it runs in; whether it lifts captures."""
 
     span: Span
     transform: Transform
+    modes: Modes
     lifts: bool
 
 
@@ -153,10 +157,38 @@ class Noting(Findings):
         if take is not None and event.frame.module.source.path in self._edited:
             take(self, event)
 
+    def gather(self, others: Iterable[Findings]) -> None:
+        """Hold what others have found and noted in parts of the evaluation, and nothing else."""
+        others = list(others)
+        super().gather(others)
+        self.classes, self.taken = {}, {}
+        for other in others:
+            if isinstance(other, Noting):
+                self.classes.update(other.classes)
+                self.taken.update(other.taken)
+
+    def shift(self, path: str, moved: Callable[[Span], Span]) -> None:
+        """Move the notes on a file."""
+        taken = [(where, _shifted(note, moved) if where == path else note) for where, note in self.taken]
+        self.taken = dict.fromkeys(taken)
+
     def note(self, source: SourceFile, note: object) -> None:
         """Keep a note on a file."""
         if source.path in self._edited:
             self.taken[source.path, note] = None
+
+
+def _shifted(note: Any, moved: Callable[[Span], Span]) -> Any:
+    """A note with all spans in it moved."""
+    if isinstance(note, Span):
+        return moved(note)
+    if hasattr(note, "_make"):
+        return note._make(_shifted(item, moved) for item in note)
+    return tuple(_shifted(item, moved) for item in note) if _is_tuple(note) else note
+
+
+def _is_tuple(note: object) -> bool:
+    return isinstance(note, tuple)
 
 
 def _class(noting: Noting, event: events.ClassDefined) -> None:
@@ -172,12 +204,14 @@ def _assignment(noting: Noting, event: events.AttributeSet) -> None:
         return
     source = event.frame.module.source
     end = source.span(target).end
+    span = source.span(node)
     facts = event.value.facts()
+    shapes = _shapes(event.value)
     noting.note(
         source,
         Assigned(
             Span(end - len(event.name), end),
-            source.span(node),
+            span,
             event.obj.cls.name,
             event.name,
             verdict.status,
@@ -185,24 +219,30 @@ def _assignment(noting: Noting, event: events.AttributeSet) -> None:
             event.value.describe(),
             facts.tag is not None,
             event.before is not None or event.attr.declared is not None,
-            _shapes(event.value),
+            shapes,
+            len(shapes) == 1 and shapes[0] in source.segment(span),
         ),
     )
 
 
 def _shapes(value: Value) -> tuple[str, ...]:
-    """The shapes of a Variable, or of the parameters of a layer of the library, where all sizes are known."""
-    if not isinstance(value, Obj) or not isinstance(value.cls, LibClass) or not value.args:
+    """The shape of an array or a Variable, or those of the parameters of a layer of the library, if all are known."""
+    if isinstance(value, Array):
+        return _texts(("", array_form(value).shape))
+    if not isinstance(value, Obj) or not value.args:
         return ()
-    found: list[str] = []
-    for node in Reader().root(value).walk():
-        shape = node.form.shape
-        if node.kind is not Drawn.VARIABLE or not (node.parameter or value.cls.is_variable):
-            continue
-        if shape is None or not all(isinstance(size, int) for size in shape):
-            return ()
-        found.append(f"{path_text(node.path)} {shape}".strip())
-    return tuple(found)
+    if value.cls.is_variable:
+        return _texts(("", variable_form(value).shape))
+    if not isinstance(value.cls, LibClass):
+        return ()
+    nodes = Reader().root(value).walk()
+    return _texts(*((path_text(node.path), node.form.shape) for node in nodes if node.parameter))
+
+
+def _texts(*shapes: tuple[str, Shape | None]) -> tuple[str, ...]:
+    """Shapes by name as they are shown; nothing if a size is missing."""
+    known = [shape is not None and all(isinstance(size, int) for size in shape) for _, shape in shapes]
+    return tuple(f"{name} {shape}".strip() for name, shape in shapes) if all(known) else ()
 
 
 def _target(node: ast.AST, name: str) -> ast.Attribute | None:
@@ -233,7 +273,7 @@ def _filters(noting: Noting, event: events.Called, found: FilterList) -> None:
     leaves = leaves_of(found.target, event.frame) if found.target is not None else None
     owner = found.target.describe() if found.target is not None and leaves is not None and leaves.held else ""
     left = list(leaves.leaves) if leaves is not None else []
-    for given in found.given:
+    for index, given in enumerate(found.given):
         if not given.in_place:
             continue
         taken = [leaf for leaf in left if logic.matches(given.expr, leaf, is_subtype)]
@@ -241,8 +281,9 @@ def _filters(noting: Noting, event: events.Called, found: FilterList) -> None:
         left = left if unsure else [leaf for leaf in left if leaf not in taken]
         names = tuple(f"{leaf_text(leaf)}: {type_name(leaf.type)}" for leaf in taken)
         complete = leaves is not None and leaves.complete and not found.open
-        span = source.span(given.node)
-        noting.note(source, Filter(span, _words(given), describe(given.expr), owner, names, complete))
+        words = _words(given)
+        meaning = "what the filters before it leave" if index and words == REST and not unsure else describe(given.expr)
+        noting.note(source, Filter(source.span(given.node), words, meaning, owner, names, complete))
     if not found.passed_on and not found.open and isinstance(found.node, ast.Call):
         _targets(noting, found)
 
@@ -257,19 +298,26 @@ def _targets(noting: Noting, found: FilterList) -> None:
         return
     source = found.module.source
     for name, given in zip(names[first:], found.given, strict=True):
-        noting.note(source, Target(source.span(name), _words(given)))
+        span = source.span(name)
+        if source.segment(span) != UNUSED:
+            noting.note(source, Target(span, _words(given)))
 
 
 def _words(given: Given) -> str:
     text = " ".join(given.module.source.segment(given.node).split())
-    return "the rest" if text == "..." else text
+    return REST if text == "..." else text
+
+
+REST = "the rest"
+UNUSED = "_"
+"""What a target is called whose value nobody wants."""
 
 
 def _transform(noting: Noting, event: events.TransformApplied) -> None:
     source = event.frame.module.source
     applied = event.applied
     lifts = applied.row.lifts_captures and event.frame.module.provider == "nnxkit"
-    noting.note(source, Applied(_transform_span(source, event.node), applied.row, lifts))
+    noting.note(source, Applied(_transform_span(source, event.node), applied.row, applied.modes, lifts))
 
 
 def _transform_span(source: SourceFile, node: ast.AST) -> Span:

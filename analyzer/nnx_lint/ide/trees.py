@@ -68,15 +68,6 @@ def classes(tree: ast.AST, prefix: str = "") -> Iterator[Named]:
             yield from classes(child, prefix)
 
 
-def statements(node: ast.AST) -> Iterator[ast.stmt]:
-    """All statements in a node, in the order of the text."""
-    for name in ("body", "handlers", "orelse", "finalbody", "cases"):
-        for child in getattr(node, name, ()):
-            if isinstance(child, ast.stmt):
-                yield child
-            yield from statements(child)
-
-
 def instance_at(path: Sequence[ast.AST], name: str) -> ast.ClassDef | None:
     """The class of what a name means where it is what the method around an offset calls its instance."""
     return next((outer for outer, given in _methods(path) if given == name), None)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from nnx_lint.ide.notes import Notes
     from nnx_lint.model.events import Event
     from nnx_lint.model.modules import Module, Project
+    from nnx_lint.source import SourceFile
 
 
 class Views:
@@ -66,6 +67,11 @@ class Views:
             return None
         named = next((each for each in view_object(owner) if each.name == node.attr), None)
         return (owner.cls.name, named) if named is not None else None
+
+    def source(self, path: str) -> SourceFile | None:
+        """Another file of the program."""
+        module = self._project.module(path)
+        return module.source if module is not None else None
 
     def value(self, path: Sequence[ast.AST], node: ast.expr) -> Value:
         """What an expression stands for, as far as the function around it tells when it runs on its own."""

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 from nnx_lint.model.callables import LibraryFunction
 from nnx_lint.model.containers import Seq
 from nnx_lint.model.crossing import refresh
-from nnx_lint.model.forms import of_method, shape_value
+from nnx_lint.model.forms import shape_value
+from nnx_lint.model.operations import of_method, of_property
 from nnx_lint.model.tables.jax_results import METHODS, OVERLOADS, PROPERTIES, RESULTS
 from nnx_lint.model.values import (
     NUMBER,
@@ -27,6 +28,7 @@ from nnx_lint.model.values import (
     HostArray,
     Obj,
     Other,
+    TransformationVal,
     Value,
 )
 
@@ -120,6 +122,26 @@ OPTAX_FUNCTIONS = frozenset({"apply_updates", "global_norm", "incremental_update
 """Names of optax that do not make a gradient transformation or a schedule."""
 
 
+OPTAX_SCHEDULES = frozenset(
+    {
+        "constant_schedule",
+        "cosine_decay_schedule",
+        "cosine_onecycle_schedule",
+        "exponential_decay",
+        "join_schedules",
+        "linear_onecycle_schedule",
+        "linear_schedule",
+        "piecewise_constant_schedule",
+        "piecewise_interpolate_schedule",
+        "polynomial_schedule",
+        "sgdr_schedule",
+        "warmup_constant_schedule",
+        "warmup_cosine_decay_schedule",
+        "warmup_exponential_decay_schedule",
+    }
+)
+"""Functions of optax that make a schedule: a function of the number of the step."""
+
 OPTAX_LOSSES = frozenset(
     {
         "convex_kl_divergence",
@@ -154,7 +176,9 @@ def array_call(name: str, args: Arguments, level: int) -> Value:
         return Array(level)
     if head == "optax":
         # Gradient transformations and schedules are namedtuples of functions and plain functions.
-        return Other("an optax transformation") if "." not in rest and rest not in OPTAX_FUNCTIONS else UNKNOWN
+        if rest.removeprefix("schedules.") in OPTAX_SCHEDULES:
+            return TransformationVal(schedule=True)
+        return TransformationVal() if "." not in rest and rest not in OPTAX_FUNCTIONS else UNKNOWN
     if head == "nnx":
         if rest.removeprefix("initializers.") in NNX_INITIALIZERS:
             return LibraryFunction("array")
@@ -239,7 +263,7 @@ def array_attribute(array: Array, name: str, level: int) -> Value:
     if kind == "array" and isinstance(array, HostArray):
         return array
     if kind is not None:
-        return Array(level) if kind == "array" else Other("a plain value")
+        return Array(level, of_property(array, name)) if kind == "array" else Other("a plain value")
     if name in {"sharding", "device", "devices"}:
         return Other("a plain value") if name != "devices" else UNKNOWN
     return ArrayAttr(array.level, name, host=isinstance(array, HostArray), array=array)

@@ -38,11 +38,13 @@ from nnx_lint.model.values import (
     NamespaceVal,
     Obj,
     Other,
+    PartVal,
     StateVal,
     TagVal,
     UnionVal,
     Unknown,
     Value,
+    VariableVal,
     VersionVal,
     join,
     options,
@@ -60,13 +62,15 @@ if TYPE_CHECKING:
 # -------------------------------------------------------------------------------------------------------------------
 
 
-def get_attribute(interp: Interpreter, frame: Frame, value: Value, name: str, node: ast.AST) -> Value:
-    """The value of ``value.name``."""
+def get_attribute(
+    interp: Interpreter, frame: Frame, value: Value, name: str, node: ast.AST, *, sure: bool = True
+) -> Value:
+    """The value of ``value.name``; not ``sure`` where it may be another value that is asked."""
     value = present(value)
     if isinstance(value, SuperVal):
         return value.method(name) or UNKNOWN
     if isinstance(value, UnionVal):
-        return join(*(get_attribute(interp, frame, option, name, node) for option in value.options))
+        return join(*(get_attribute(interp, frame, option, name, node, sure=False) for option in value.options))
     if isinstance(value, Ext):
         from nnx_lint.model.imports import library_value
 
@@ -82,13 +86,19 @@ def get_attribute(interp: Interpreter, frame: Frame, value: Value, name: str, no
     if isinstance(value, Obj):
         if name in WATCHED:
             interp.publish(events.Used(frame, node, value, name))
-        return object_attribute(interp, frame, value, name, node)
+        return object_attribute(interp, frame, value, name, node, sure=sure)
     if isinstance(value, Array):
         return array_attribute(value, name, value.level)
     if isinstance(value, ArrayAttr):
         return ArrayAttr(value.level, name, owner=value.name)
     if isinstance(value, (Seq, StateVal)):
         interp.publish(events.Used(frame, node, value, name))
+    if isinstance(value, (StateVal, PartVal)):
+        from nnx_lint.model import elements
+
+        if name not in elements.STATE_METHODS:
+            found = elements.part(value, name)
+            return BoundMethod(value, name) if found is UNKNOWN and isinstance(value, StateVal) else found
     if isinstance(value, (Seq, DictVal, StateVal, NamespaceVal)):
         return BoundMethod(value, name)
     if isinstance(value, ClassVal):
@@ -103,6 +113,8 @@ def get_attribute(interp: Interpreter, frame: Frame, value: Value, name: str, no
         return BoundMethod(value, name)
     if isinstance(value, Const) and isinstance(value.value, (str, bytes)):
         return BoundMethod(value, name)
+    if isinstance(value, VariableVal) and name in WATCHED:
+        interp.publish(events.Used(frame, node, value, name))
     return UNKNOWN
 
 
@@ -126,7 +138,9 @@ def class_attribute(value: ClassVal, name: str) -> Value:
     return BoundMethod(value, name) if cls.library is not None else UNKNOWN
 
 
-def object_attribute(interp: Interpreter, frame: Frame, obj: Obj, name: str, node: ast.AST) -> Value:
+def object_attribute(
+    interp: Interpreter, frame: Frame, obj: Obj, name: str, node: ast.AST, *, sure: bool = True
+) -> Value:
     """The value of an attribute of an instance: its own, a method, a class-level value."""
     attr = attribute_of(obj, name)
     if attr is not None:
@@ -148,6 +162,8 @@ def object_attribute(interp: Interpreter, frame: Frame, obj: Obj, name: str, nod
         return join(*computed)
     if cls.is_variable:
         return variable_attribute(obj, name)
+    if sure:
+        interp.publish(events.AttributeMissed(frame, node, obj, name))
     if cls.library is not None and (name in {"__call__", "__setattr__"} or not name.startswith("__")):
         from nnx_lint.model.library import library_member
 
@@ -285,10 +301,12 @@ def variable_attribute(obj: Obj, name: str) -> Value:
 
 
 def variable_value(obj: Obj) -> Value:
-    """What a Variable holds."""
+    """What a Variable holds. A number or string may be another one by now, and ``None`` is there to be replaced."""
     held = (obj.args or {}).get("value")
     if isinstance(held, Array):
         return Array(obj.level, held.form)
+    if isinstance(held, Const):
+        return UNKNOWN if held.value is None else Other(held.describe())
     return held if held is not None else UNKNOWN
 
 
@@ -318,7 +336,11 @@ def set_attribute(
     obj = present(target)
     if not isinstance(obj, Obj):
         if isinstance(obj, UnionVal):
-            mutate(interp, frame, obj, text, f"setting `.{name}`", "write", node)
+            variables = all(isinstance(option, Obj) and option.cls.is_variable for option in obj.options)
+            action = f"`.{name} =`" if variables and name in WATCHED else f"setting `.{name}`"
+            mutate(interp, frame, obj, text, action, "write", node)
+        if isinstance(obj, VariableVal) and name in WATCHED:
+            interp.publish(events.Used(frame, node, obj, name))
         if isinstance(obj, ClassVal) and isinstance(obj.cls, UserClass):
             runs = not frame.doubtful and (frame.func is None or frame.caller is not None)
             obj.cls.change(name, value if runs else UNKNOWN, node if frame.module is obj.cls.module else obj.cls.node)
@@ -441,6 +463,8 @@ def set_item(
             _set_element(frame, target, key, value, node)
     elif isinstance(target, NamespaceVal):
         bypass(interp, frame, target.of, key, value, node)
+    elif isinstance(target, Array):
+        interp.publish(events.ArrayWritten(frame, node, target))
     elif isinstance(target, DictVal):
         touch(target)
         target.items.append((key, value))
@@ -498,6 +522,7 @@ def fill(
     text: str,
     *,
     add: bool = True,
+    at_end: bool = False,
 ) -> None:
     """Put a value into a plain container."""
     touch(container)
@@ -506,7 +531,7 @@ def fill(
     if container.level < frame.level:
         interp.publish(events.Mutated(frame, node, container, text, action, "untracked"))
     if add and isinstance(container, Seq):
-        added(interp, frame, container, value, at_end=action == "`.append(...)`")
+        added(interp, frame, container, value, at_end=at_end)
 
 
 def added(interp: Interpreter, frame: Frame, container: Seq, value: Value, *, at_end: bool) -> None:
@@ -515,7 +540,8 @@ def added(interp: Interpreter, frame: Frame, container: Seq, value: Value, *, at
     container.items.append(value)
     if at_end and not frame.doubtful and all(node in interp.loops for node, _ in frame.branches):
         container.sure.append(value)
-    container.exact = container.exact and at_end and not frame.branches and not frame.doubtful
+    always = not frame.doubtful and all(node in interp.rolled for node, _ in frame.branches)
+    container.exact = container.exact and at_end and always
 
 
 def delete_attribute(interp: Interpreter, frame: Frame, target: Value, text: str, name: str, node: ast.AST) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from nnx_lint.model import attributes, events, modes
+from nnx_lint.model import attributes, events, modes, rounds, trees
 from nnx_lint.model.arrays import call_array_method, value_of_kind
 from nnx_lint.model.callables import (
     BoundMethod,
@@ -18,7 +18,7 @@ from nnx_lint.model.callables import (
 )
 from nnx_lint.model.classes import UserClass, library_class
 from nnx_lint.model.construct import instantiate
-from nnx_lint.model.containers import DictVal, Seq
+from nnx_lint.model.containers import DictVal, Seq, give_away
 from nnx_lint.model.crossing import refresh
 from nnx_lint.model.elements import element_of
 from nnx_lint.model.expressions import evaluate, text_of
@@ -197,6 +197,7 @@ def invoke(interp: Interpreter, frame: Frame, callee: Value, args: Arguments, no
         elif isinstance(value, ClassVal) and isinstance(value.cls, UserClass):
             touch(value.cls)
             value.cls.registered_container = True
+    give_away((*args.positional, *args.keywords.values()))
     return UNKNOWN
 
 
@@ -305,7 +306,8 @@ def container_method(
                 touch(container)
                 container.exact = container.exact and not frame.branches
                 container.items.append((args.get(0) or UNKNOWN, value))
-            attributes.fill(interp, frame, container, value, f"`.{method}(...)`", node, text)
+            action, last = f"`.{method}(...)`", method == "append"
+            attributes.fill(interp, frame, container, value, action, node, text, at_end=last)
         return value if method == "setdefault" and value is not None else UNKNOWN
     if method in {"extend", "update"}:
         other = args.get(0)
@@ -318,7 +320,7 @@ def container_method(
             for _, value in added:
                 attributes.fill(interp, frame, container, value, f"`.{method}(...)`", node, text)
         elif other is not None:
-            attributes.fill(interp, frame, container, element_of(other, frame.level), f"`.{method}(...)`", node, text)
+            rounds.extend(interp, frame, container, other, f"`.{method}(...)`", node, text)
         return UNKNOWN
     if isinstance(container, DictVal):
         values = [value for _, value in container.items]
@@ -326,7 +328,8 @@ def container_method(
             keys = [key for key, _ in container.items]
             pairs: list[Value] = [Seq("tuple", [key, value], frame.level) for key, value in container.items]
             held = {"values": values, "keys": keys, "items": pairs}[method]
-            return Seq("dict view", held, container.level, exact=False)
+            whole = container.exact and not container.shrunk and rounds.keys(container) is not None
+            return Seq("dict view", held, container.level, exact=whole)
         if method in {"get", "pop"}:
             touch(container)
             container.shrunk = container.shrunk or method == "pop"
@@ -446,7 +449,14 @@ def _gradients(frame: Frame, applied: TransformVal, args: Arguments) -> Value:
     if isinstance(argnums, FilterVal):
         chosen = argnums.args
         argnums, wanted = chosen.get(0, "argnum") or UNKNOWN, chosen.get(1, "filter")
-    position = argnums.value if isinstance(argnums, Const) else None
+    if isinstance(argnums, Seq) and argnums.exact and argnums.type == "tuple":
+        return Seq("tuple", [_gradient_of(frame, applied, args, each, None) for each in argnums.items], frame.level)
+    return _gradient_of(frame, applied, args, argnums, wanted)
+
+
+def _gradient_of(frame: Frame, applied: TransformVal, args: Arguments, argnum: Value, wanted: Value | None) -> Value:
+    """The gradients with respect to one argument."""
+    position = argnum.value if isinstance(argnum, Const) else None
     model = args.get(position) if isinstance(position, int) and not isinstance(position, bool) else None
     param = library_class("nnx.Param")
     if model is None or param is None:
@@ -501,6 +511,8 @@ def call_now(
             interp.publish(events.TransformApplied(frame, node, applied, func, where, None, "call"))
             inner = operand_values(interp, frame, row, operands, args)
             result = interp.run_under(frame, applied, func, inner, {}, node)
+    if row.name == "jax.tree.map":
+        return trees.mapped(args.get(1, "tree") or UNKNOWN)
     return UNKNOWN if row.name != "nnx.eval_shape" and row.name != "jax.eval_shape" else result
 
 
@@ -508,6 +520,8 @@ def operand_values(
     interp: Interpreter, frame: Frame, row: transforms.Transform, operands: list[Value | None], args: Arguments
 ) -> list[Value | None]:
     """What the function of a transform of call form receives, as far as that is simple."""
+    if row.name == "jax.tree.map":
+        return [trees.leaf(interp, frame, tree or UNKNOWN, args.keywords.get("is_leaf")) for tree in operands]
     if row.name in {"jax.lax.scan"}:
         init = args.get(1, "init")
         xs = args.get(2, "xs")

@@ -15,7 +15,7 @@ from nnx_rules import api
 from nnx_rules.attributes import Declaration, Status, is_checked
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Hashable
 
     from nnx_lint.model.callables import FuncVal
     from nnx_lint.model.fields import Field
@@ -164,9 +164,14 @@ class UserClass(ClassBase):
         self.dynamic = False
         self.model: Obj | None = None
         self.modelled: Interpreter | None = None
+        self.sized: dict[Hashable, tuple[Obj | None, Interpreter]] = {}
 
     def __repr__(self) -> str:
         return f"{self.module.name}.{self.name}"
+
+    def forget_model(self) -> None:
+        """Let the model be made anew when somebody asks for it."""
+        self.model = self.modelled = None
 
     @property
     def may_be_extended(self) -> bool:

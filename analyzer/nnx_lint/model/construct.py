@@ -13,7 +13,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from nnx_lint.model import annotations as annotated
-from nnx_lint.model import events
+from nnx_lint.model import events, parameters
 from nnx_lint.model.attributes import ANY_NAME, attribute_of, untagged
 from nnx_lint.model.callables import FuncVal
 from nnx_lint.model.classes import ClassBase, LibClass, UserClass, method_of
@@ -81,11 +81,11 @@ def run_initializer(
     inner = Frame(func.module, env, func=func, caller=frame, call=None, level=0, cls=func.cls, receiver=obj)
     inner.initializing = obj
     if func.wraps is not None:
-        interp.bind(inner, func, [obj], {"**": UNKNOWN, **(given or {})})
+        parameters.bind(interp, inner, func, [obj], {"**": UNKNOWN, **(given or {})})
     elif given is None:
-        interp.bind_entry(inner, func, obj)
+        parameters.bind_entry(interp, inner, func, obj)
     else:
-        interp.bind(inner, func, [obj], given)
+        parameters.bind(interp, inner, func, [obj], given)
     interp.body(inner, func)
 
 

@@ -90,6 +90,14 @@ class Seq(Value):
         return f"{article} {self.type}{_contents(self.items)}"
 
 
+def give_away(values: Iterable[Value | None]) -> None:
+    """Note that something unknown has lists in its hands: it may put anything into them."""
+    for value in values:
+        if isinstance(value, Seq) and value.type == "list":
+            heap.touch(value)
+            value.exact = False
+
+
 class DictVal(Value):
     """A dict. ``items`` are the entries that it may hold, keys as values; the rest is as for :class:`Seq`."""
 

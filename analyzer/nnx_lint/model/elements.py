@@ -11,6 +11,7 @@ from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.values import (
     NUMBER,
     SHAPE,
+    SOME_VARIABLE,
     STRING,
     UNKNOWN,
     Array,
@@ -18,13 +19,16 @@ from nnx_lint.model.values import (
     Const,
     HostArray,
     Obj,
+    PartVal,
     StateVal,
     UnionVal,
     Value,
     VersionVal,
     join,
+    options,
     present,
 )
+from nnx_rules import versions
 
 
 def item(value: Value, key: Value | None, level: int) -> Value:
@@ -55,7 +59,30 @@ def item(value: Value, key: Value | None, level: int) -> Value:
         return join(*(held for _, held in value.items)) if value.items else UNKNOWN
     if isinstance(value, Obj):
         return object_item(value, key, level)
+    if isinstance(value, (StateVal, PartVal)) and isinstance(key, Const):
+        return part(value, key.value)
     return UNKNOWN
+
+
+def part(state: StateVal | PartVal, key: object) -> Value:
+    """What a State, or a part of one, holds under a key: a Variable, or what belongs to an object with Variables."""
+    of = present(state.of)
+    held: Value = UNKNOWN
+    if isinstance(of, Obj) and isinstance(key, str):
+        attr = attributes.attribute_of(of, key)
+        held = present(attr.value) if attr is not None else UNKNOWN
+    elif isinstance(of, Obj) and of.cls.derives_from("nnx.List") and key is not None:
+        held = item(of, Const(key), of.level)
+    if all(isinstance(option, Obj) and option.cls.is_variable for option in options(held)):
+        return SOME_VARIABLE
+    return PartVal(held) if isinstance(held, Obj) and held.cls.is_pytree else UNKNOWN
+
+
+STATE_METHODS = frozenset(
+    {"clear", "copy", "get", "items", "keys", "pop", "popitem", "raw_mapping", "setdefault", "update", "values"}
+    | versions.STATE_METHODS.keys()
+)
+"""Methods of a State: what it holds under such a key is not to be had as an attribute."""
 
 
 def as_tuple(obj: Obj) -> Value:
@@ -97,7 +124,7 @@ def element_of(value: Value, level: int) -> Value:
     if isinstance(value, UnionVal):
         return join(*(element_of(option, level) for option in value.options))
     if isinstance(value, Seq):
-        return join(*value.items) if value.items else UNKNOWN
+        return _any_of(value, level)
     if isinstance(value, DictVal):
         return join(*(key for key, _ in value.items)) if value.items else UNKNOWN
     if isinstance(value, Array):
@@ -113,3 +140,13 @@ def element_of(value: Value, level: int) -> Value:
     if value is NUMBER or value is SHAPE:
         return NUMBER
     return UNKNOWN
+
+
+def _any_of(held: Seq, level: int) -> Value:
+    """Any element of a sequence; of tuples of one length one that has any of theirs at each place."""
+    rows = [row.items for row in held.items if isinstance(row, Seq) and row.exact and row.type == "tuple"]
+    if held.type == "range":
+        return NUMBER
+    if len(rows) > 1 and len(rows) == len(held.items) and len({len(row) for row in rows}) == 1:
+        return Seq("tuple", [join(*column) for column in zip(*rows, strict=True)], level)
+    return join(*held.items) if held.items else UNKNOWN

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from nnx_lint.model.frames import Frame, TraceScope
     from nnx_lint.model.modes import Modes
     from nnx_lint.model.values import (
+        Array,
         Assignment,
         Attr,
         TagVal,
@@ -72,6 +73,14 @@ class AttributeSet(Event):
     attr: Attr
     before: Assignment | None
     verdict: Verdict | None
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class AttributeMissed(Event):
+    """``obj.name`` is read, and neither the object nor a class of the project is known to have it."""
+
+    obj: Obj
+    name: str
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -237,6 +246,13 @@ class VariableWritten(Event):
     name: str
     key: Value
     value: Value
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class ArrayWritten(Event):
+    """``array[key] = value``, or another operator of assignment; ``node`` is the statement."""
+
+    target: Array
 
 
 @dataclass(slots=True, eq=False, repr=False)

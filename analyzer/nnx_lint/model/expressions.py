@@ -3,28 +3,33 @@
 from __future__ import annotations
 
 import ast
+from types import NoneType
 from typing import TYPE_CHECKING
 
-from nnx_lint.model import attributes, events, strings
+from nnx_lint.model import arithmetic, attributes, events, strings
 from nnx_lint.model.annotations import is_form, is_type
 from nnx_lint.model.callables import FuncVal
 from nnx_lint.model.classes import UserClass
 from nnx_lint.model.containers import DictVal, Seq
-from nnx_lint.model.elements import element_of, item
-from nnx_lint.model.forms import of_operator
-from nnx_lint.model.modules import Env
+from nnx_lint.model.elements import element_of, item, library_elements
 from nnx_lint.model.narrowing import narrow
+from nnx_lint.model.operations import of_comparison, of_index, of_operator
 from nnx_lint.model.values import (
     NONE,
     UNKNOWN,
+    WHOLE,
     AliasVal,
     Array,
     ClassVal,
+    Computed,
     Const,
+    Cut,
     Ext,
     HostArray,
     Obj,
     Other,
+    PartVal,
+    StateVal,
     TagVal,
     TypeVal,
     UnionTypeVal,
@@ -199,58 +204,6 @@ def _part(interp: Interpreter, frame: Frame, node: ast.expr) -> str | None:
     return strings.text_in(value) if node.conversion == -1 and node.format_spec is None else None
 
 
-# -- comprehensions
-# ------------------------------------------------------------------------------------------------------------
-
-
-def _comprehend(
-    interp: Interpreter, frame: Frame, generators: list[ast.comprehension], run: Callable[[], None]
-) -> None:
-    from nnx_lint.model.statements import assign
-
-    outer = frame.env
-    frame.env = Env("comprehension", outer)
-    try:
-        for generator in generators:
-            iterable = evaluate(interp, frame, generator.iter)
-            assign(interp, frame, generator.target, element_of(iterable, frame.level), None, generator.target)
-            for test in generator.ifs:
-                evaluate(interp, frame, test)
-        run()
-    finally:
-        frame.env = outer
-
-
-def _comprehension(
-    type_name: str,
-) -> Callable[[Interpreter, Frame, ast.ListComp | ast.SetComp | ast.GeneratorExp], Value]:
-    def handler(interp: Interpreter, frame: Frame, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> Value:
-        result = Seq(type_name, (), frame.level, exact=False, node=node)
-
-        def element() -> None:
-            value = evaluate(interp, frame, node.elt)
-            # Both arms of a condition are among the elements.
-            result.items.extend(options(value) if isinstance(node.elt, ast.IfExp) else (value,))
-
-        _comprehend(interp, frame, node.generators, element)
-        if not isinstance(node.elt, ast.IfExp) and not any(generator.ifs for generator in node.generators):
-            result.sure = list(result.items)
-        return result
-
-    return handler
-
-
-def _dict_comprehension(interp: Interpreter, frame: Frame, node: ast.DictComp) -> Value:
-    result = DictVal((), frame.level, exact=False, node=node)
-    _comprehend(
-        interp,
-        frame,
-        node.generators,
-        lambda: result.items.append((evaluate(interp, frame, node.key), evaluate(interp, frame, node.value))),
-    )
-    return result
-
-
 # -- operators
 # -----------------------------------------------------------------------------------------------------------------
 
@@ -277,7 +230,7 @@ def _binop(interp: Interpreter, frame: Frame, node: ast.BinOp) -> Value:
     left = evaluate(interp, frame, node.left)
     right = evaluate(interp, frame, node.right)
     for value in (left, right):
-        if isinstance(value, TagVal):
+        if isinstance(value, (TagVal, StateVal)):
             interp.publish(events.Used(frame, node, value, "an operator"))
     _container(interp, frame, node, left, right, type(node.op))
     return operation(frame, node, left, right)
@@ -309,6 +262,9 @@ def operation(frame: Frame, node: ast.BinOp, left: Value, right: Value) -> Value
 
 def computed(left: Value, op: ast.operator, right: Value, level: int) -> Value:
     """The value of an arithmetic operator, with the form of an array."""
+    number = arithmetic.number(op, left, right)
+    if number is not None:
+        return number
     value = binary(left, right, level)
     if isinstance(value, Array):
         value.form = of_operator(op, left, right)
@@ -359,9 +315,10 @@ def _unary(interp: Interpreter, frame: Frame, node: ast.UnaryOp) -> Value:
         known = truth(value)
         return Other("a bool") if known is None else Const(not known)
     if isinstance(node.op, ast.USub) and isinstance(value, Const) and isinstance(value.value, (int, float)):
-        return Const(-value.value)
+        return type(value)(-value.value)
     if is_array_like(value):
-        return value if isinstance(value, HostArray) else Array(frame.level)
+        form = value.form if isinstance(value, Array) and not asked else None
+        return value if isinstance(value, HostArray) else Array(frame.level, form)
     return value if isinstance(value, Other) else UNKNOWN
 
 
@@ -399,14 +356,19 @@ def _compare(interp: Interpreter, frame: Frame, node: ast.Compare) -> Value:
     if isinstance(node.ops[0], (ast.In, ast.NotIn)):
         return Other("a bool")
     if is_array_like(left) or any(is_array_like(item) for item in rights):
-        return Array(frame.level)
+        return Array(frame.level, of_comparison(left, rights[0]) if len(rights) == 1 else None)
     if len(rights) == 1 and isinstance(node.ops[0], tuple(ORDER)) and is_version(left) is not is_version(rights[0]):
         return Const(ORDER[type(node.ops[0])] is is_version(left))
     if len(rights) == 1 and isinstance(node.ops[0], (ast.Eq, ast.NotEq)):
         right = rights[0]
-        if isinstance(left, Const) and isinstance(right, Const) and type(left.value) is type(right.value):
+        if isinstance(left, Const) and isinstance(right, Const) and _are_literals(left, right):
             return Const((left.value == right.value) is isinstance(node.ops[0], ast.Eq))
     return UNKNOWN if any(isinstance(item, Unknown) for item in (left, *rights)) else Other("a bool")
+
+
+def _are_literals(left: Const, right: Const) -> bool:
+    """Whether two values are of one type, and neither is computed."""
+    return type(left.value) is type(right.value) and not isinstance(left, Computed) and not isinstance(right, Computed)
 
 
 ORDER: dict[type[ast.cmpop], bool] = {ast.Gt: True, ast.GtE: True, ast.Lt: False, ast.LtE: False}
@@ -430,12 +392,20 @@ def _identity(left: Value, right: Value, positive: bool) -> Value:
             return Const((left.value is None) is positive)
         if isinstance(left, (Obj, Seq, DictVal, Array, FuncVal, ClassVal)):
             return Const(not positive)
+    if isinstance(left, Ext) and isinstance(right, Ext) and {left.name, right.name} <= _NUMERIC:
+        return Const((left.name == right.name) is positive)
     return Other("a bool")
+
+
+_NUMERIC = frozenset({"numpy", "jax.numpy", "torch", "cupy"})
+"""Modules of which code that works with several asks which one it got: ``if xp is np``."""
 
 
 def truth(value: Value) -> bool | None:
     """The truth of a value where it is certain from a literal."""
-    return bool(value.value) if isinstance(value, Const) and value.value is not ... else None
+    if not isinstance(value, Const) or isinstance(value, Computed) or value.value is ...:
+        return None
+    return bool(value.value)
 
 
 def _ifexp(interp: Interpreter, frame: Frame, node: ast.IfExp) -> Value:
@@ -492,7 +462,10 @@ def _attribute(interp: Interpreter, frame: Frame, node: ast.Attribute) -> Value:
 
 def _subscript(interp: Interpreter, frame: Frame, node: ast.Subscript) -> Value:
     value = present(evaluate(interp, frame, node.value))
-    key = evaluate(interp, frame, node.slice) if not isinstance(node.slice, ast.Slice) else None
+    index = evaluate(interp, frame, node.slice)
+    if isinstance(index, Cut) and (part := _part_of(value, index, frame.level)) is not None:
+        return part
+    key = index if not isinstance(index, Cut) else None
     if isinstance(value, ClassVal):
         return AliasVal(value)
     if isinstance(value, Ext) and value.name == "typing.Union":
@@ -502,13 +475,27 @@ def _subscript(interp: Interpreter, frame: Frame, node: ast.Subscript) -> Value:
     if is_form(value):
         return TypeVal(node, frame.module, frame.env)
     named = isinstance(key, Const) and isinstance(key.value, str)
-    if isinstance(value, TagVal) or (isinstance(value, Seq) and (named or value.type == "FlatState")):
+    told = isinstance(value, TagVal) or (isinstance(value, (StateVal, PartVal)) and named)
+    if told or (isinstance(value, Seq) and (named or value.type == "FlatState")):
         interp.publish(events.Used(frame, node, value, "an index"))
     if isinstance(key, Const) and key.value is ...:
         _use(interp, frame, node, value, "an index")
     if key is not None:
         _container(interp, frame, node, value, UNKNOWN if isinstance(key, Obj) else key, ast.Subscript)
-    return item(value, key, frame.level)
+    found = item(value, key, frame.level)
+    if isinstance(value, Array) and isinstance(found, Array) and found is not value:
+        several = isinstance(index, Seq) and index.type == "tuple" and index.exact
+        found.form = of_index(value, index.items if several and isinstance(index, Seq) else [index])
+    return found
+
+
+def _part_of(value: Value, cut: Cut, level: int) -> Value | None:
+    """A slice of a list or tuple; ``None`` where it is not known which elements that are."""
+    held = library_elements(value) if isinstance(value, Obj) and value.cls.derives_from("nnx.List") else value
+    bounds = [bound for bound in cut.bounds if bound is None or isinstance(bound, int)]
+    if not isinstance(held, Seq) or not held.exact or held.shrunk or len(bounds) < 3 or bounds[2] == 0:
+        return None
+    return Seq(held.type, held.items[slice(*bounds)], level)
 
 
 def _starred(interp: Interpreter, frame: Frame, node: ast.Starred) -> Value:
@@ -516,7 +503,15 @@ def _starred(interp: Interpreter, frame: Frame, node: ast.Starred) -> Value:
 
 
 def _slice(interp: Interpreter, frame: Frame, node: ast.Slice) -> Value:
-    return Other("a slice")
+    if node.lower is node.upper is node.step is None:
+        return WHOLE
+    bounds = [evaluate(interp, frame, bound) if bound else NONE for bound in (node.lower, node.upper, node.step)]
+    return Cut(
+        tuple(
+            bound.value if isinstance(bound, Const) and isinstance(bound.value, (int, NoneType)) else ...
+            for bound in bounds
+        )
+    )
 
 
 def _call(interp: Interpreter, frame: Frame, node: ast.Call) -> Value:
@@ -544,10 +539,6 @@ HANDLERS: dict[type[ast.expr], Callable[..., Value]] = {
     ast.Set: _set,
     ast.Dict: _dict,
     ast.JoinedStr: _joined,
-    ast.ListComp: _comprehension("list"),
-    ast.SetComp: _comprehension("set"),
-    ast.GeneratorExp: _comprehension("generator"),
-    ast.DictComp: _dict_comprehension,
     ast.BinOp: _binop,
     ast.UnaryOp: _unary,
     ast.BoolOp: _boolop,

@@ -130,6 +130,11 @@ class Frame:
         scope.names[name] = value
 
     @property
+    def traced(self) -> Frame | None:
+        """The frame of the function that runs under the innermost transform."""
+        return self.scope[-1].frame if self.scope else None
+
+    @property
     def name(self) -> str:
         return self.func.name if self.func is not None else f"module {self.module.name}"
 

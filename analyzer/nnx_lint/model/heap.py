@@ -31,11 +31,15 @@ class Changeable(Protocol):
 
 
 class Evaluation:
-    """The objects from before it that an evaluation has changed, and how each is put back."""
+    """The objects from before it that an evaluation has changed, and how each is put back.
 
-    __slots__ = ("_outer", "_undo")
+    ``part`` is what it is at, if somebody keeps its parts apart.
+    """
+
+    __slots__ = ("_outer", "_undo", "part")
 
     def __init__(self) -> None:
+        self.part: object = None
         self._undo: dict[int, Callable[[], None]] = {}
         self._outer: Evaluation | None = None
 

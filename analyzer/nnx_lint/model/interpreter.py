@@ -4,7 +4,8 @@ A module body runs once, in order. Then every function that was defined runs onc
 are what their annotations say, ``self`` is an instance of the class), so that all code is seen; functions that are
 called with known arguments also run at the call, to a bounded depth and a bounded number of times; beyond that their
 summary stands in for them (:mod:`~nnx_lint.model.effects`). The body of a loop runs once, and what it leaves is kept
-where another round would leave the same kind; the arms of a branch run one after the other on copies of the scope,
+where another round would leave the same kind, but over a few known elements it runs for each
+(:mod:`~nnx_lint.model.rounds`); the arms of a branch run one after the other on copies of the scope,
 narrowed by the condition (:mod:`~nnx_lint.model.narrowing`), which are joined after it.
 
 Invariants: the interpreter never raises on any syntax tree; it stops silently when its budget of steps is spent; it
@@ -16,12 +17,13 @@ from __future__ import annotations
 import ast
 import contextlib
 import copy
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from nnx_lint.model import expressions, imports, modes, statements, tracing
+from nnx_lint.model import comprehensions, expressions, imports, modes, parameters, sized, statements, tracing
 from nnx_lint.model.callables import BoundMethod, ContextVal, FuncVal, PartialVal, Transformed
-from nnx_lint.model.classes import LibClass, UserClass, library_class
-from nnx_lint.model.containers import DictVal, Seq
+from nnx_lint.model.classes import UserClass
+from nnx_lint.model.containers import Seq
 from nnx_lint.model.definitions import is_declaration
 from nnx_lint.model.effects import Effects
 from nnx_lint.model.events import Mutated
@@ -32,21 +34,15 @@ from nnx_lint.model.values import (
     NONE,
     UNKNOWN,
     Array,
-    ClassVal,
+    Computed,
     Const,
     Obj,
-    Other,
-    ParameterNumber,
-    ParameterVal,
-    Unknown,
     Value,
     join,
-    options,
 )
-from nnx_lint.syntax_walk import walk
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Sequence
+    from collections.abc import Callable, Generator, Hashable, Sequence
 
     from nnx_lint.model.callables import TransformVal
     from nnx_lint.model.calls import Arguments
@@ -84,9 +80,6 @@ MAX_RUNS_IN_CONSTRUCTION = 60
 """The same for calls that a constructor makes: what helper functions return to it is what the object is made of."""
 
 
-RNGS = library_class("nnx.Rngs") or LibClass("nnx.Rngs", (), None)
-
-
 class Budget(Exception):
     """The budget of the module is spent; everything not yet seen stays unknown."""
 
@@ -96,13 +89,18 @@ class Interpreter:
 
     An evaluation that needs another one starts it, once; it has a budget of its own, publishes for itself, and undoes
     what it changes elsewhere (:mod:`~nnx_lint.model.heap`). ``module`` is the one that is evaluated, or that has the
-    class; ``used`` are the other evaluations that this one looked at, ``heirs`` the names whose heirs it asked for.
+    class; ``subject`` is the syntax of the class or function that it is about, ``forget`` lets its result be unknown;
+    ``used`` are the other evaluations that this one looked at, ``heirs`` the names whose heirs it asked for.
     """
 
-    evaluators: ClassVar[dict[type[ast.expr], Callable[..., Value]]] = expressions.HANDLERS
+    evaluators: ClassVar[dict[type[ast.expr], Callable[..., Value]]] = expressions.HANDLERS | comprehensions.HANDLERS
     executors: ClassVar[dict[type[ast.stmt], Callable[..., bool]]] = statements.HANDLERS
     library: ClassVar[dict[str, Callable[..., Value]]] = {}
     """What library functions do here, by canonical name, before the tables of the library are asked."""
+    most_rounds: ClassVar[int] = 8
+    """Over how many known elements a loop runs one by one."""
+    number: ClassVar[type[Const]] = Computed
+    """What a number is that is computed from literals."""
 
     def __init__(self, project: Project, listener: Callable[[Event], None], module: Module | None = None) -> None:
         self.project = project
@@ -113,8 +111,9 @@ class Interpreter:
         self.heirs: set[str] = set()
         self.failure: Exception | None = None
         self.partial: Interpreter | None = None
-        self.provisional: list[UserClass] = []
-        self.provisional_functions: list[object] = []
+        self.subject: ast.AST | None = None
+        self.forget: Callable[[], object] = _nothing
+        self.provisional: list[Interpreter] = []
         self.ended_early = False
         self.heap = Evaluation()
         self.steps = 0
@@ -126,10 +125,13 @@ class Interpreter:
         self.entered: set[int] = set()
         self.adopted: dict[Interpreter, None] = {}
         self.streams: dict[int, set[str]] = {}
+        self.sizes: dict[UserClass, set[Hashable]] = {}
         self.configured = self.modes = modes.at_entry(module)
         self.effects = Effects()
         self.entering = 0
         self.loops: set[int] = set()
+        self.rolled: set[int] = set()
+        self.nested = 1
         self.loop_facts: dict[int, tuple[set[str], bool]] = {}
 
     # -- modules
@@ -145,10 +147,11 @@ class Interpreter:
             module.born = inner.heap
             with inner.evaluating():
                 inner.modes = inner.modes._replace(mesh=modes.NO_MESH)
-                inner.block(Frame(module, module.env), module.source.tree.body)
+                self.project.run_body(inner, module)
             imports.settle(module)
             module.complete = True
-        self.used.add(module.body)
+        if module is not self.module:  # what it uses of its own module it looks up there by name
+            self.used.add(module.body)
 
     def model(self, cls: UserClass) -> Obj:
         """The model of a class: an instance on which the constructor ran, once.
@@ -160,6 +163,7 @@ class Interpreter:
 
         if cls.model is None:
             inner = cls.modelled = Interpreter(self.project, self.project.listen(), cls.module)
+            inner.subject, inner.forget = cls.node, cls.forget_model
             self.project.evaluations.append(inner)
             if self.publish is _ignore and cls.born is self.heap:
                 inner.publish = _ignore  # code that is meant to fail makes the class, and the only instance
@@ -171,10 +175,11 @@ class Interpreter:
                     self.project.modelling.add(cls.node)
                     try:
                         build_model(inner, cls, model)
+                        inner.run_pending(transformed=False)
                     finally:
                         self.project.modelling.discard(cls.node)
             if inner.partial is not None:
-                inner.partial.provisional.append(cls)
+                inner.partial.provisional.append(inner)
         else:
             model = cls.model
             self.project.note_partial(cls.modelled)
@@ -198,52 +203,88 @@ class Interpreter:
             except Exception as error:
                 self.failure = error
         del running[depth:]
-        for cls in self.provisional:
-            cls.model = cls.modelled = None
+        for each in self.provisional:
+            each.forget()
         self.provisional.clear()
-        for key in self.provisional_functions:
-            self.project.functions.pop(key, None)
-        self.provisional_functions.clear()
 
     def adopt(self, other: Interpreter) -> None:
-        """See to what another evaluation of the same module has defined, and take over what it has seen."""
+        """Count what another evaluation of the same module has seen as seen."""
         if other is not self and other not in self.adopted:
             self.adopted.update({**other.adopted, other: None})
-            self.functions += other.functions
-            self.classes += other.classes
-            self.transforms += other.transforms
             self.entered |= other.entered
             self.ran |= other.ran
 
     def check(self, module: Module) -> None:
-        """Execute a module and every function in it."""
+        """Execute a module and every function in it: each in an evaluation of its own, which this one adopts."""
         self.module = module
         self.configured = self.modes = modes.at_entry(module)
         self.load(module)
-        if module.body is not None:
-            self.adopt(module.body)
+        assert module.body is not None
+        self.adopt(module.body)
         with self.evaluating():
-            self.run_pending()
+            for cls in module.body.classes:
+                self.project.pause()
+                self.model(cls)
+            for func, frame in module.body.functions:
+                if id(func.node) not in self.entered:
+                    self._adopt_within_budget(self.apart(func, frame))
+            # Functions first: one may call a transformed function with arguments that are known, or in a mode.
+            for evaluation in self.adopted.copy():
+                for transformed, frame in evaluation.transforms:
+                    if transformed not in self.ran:
+                        self._adopt_within_budget(self.apart(transformed, frame))
 
-    def run_pending(self) -> None:
-        """Run the entries of all functions that the module defines, transformed ones under their transform."""
-        while self.classes or self.functions or self.transforms:
+    def _adopt_within_budget(self, inner: Interpreter) -> None:
+        self.adopt(inner)
+        self.steps += inner.steps
+        if self.steps > STEPS_PER_MODULE:
+            raise Budget
+
+    def apart(self, func: FuncVal | Transformed, frame: Frame) -> Interpreter:
+        """The evaluation of a function that is no closure, run on its own; once for the whole project.
+
+        Its module sees to what is to be said of it.
+        """
+        self.project.pause()
+        functions = self.project.functions
+        key = func.key if isinstance(func, FuncVal) else func
+        inner = functions.get(key)
+        if inner is None:
+            inner = functions[key] = Interpreter(self.project, self.project.listen(), frame.module)
+            inner.subject, inner.forget = _syntax(func), partial(functions.pop, key, None)
+            self.project.evaluations.append(inner)
+            with inner.evaluating():
+                if isinstance(func, FuncVal):
+                    inner.enter(func, frame)
+                else:
+                    inner.enter_transformed(func, frame)
+                inner.run_pending()
+            if inner.partial is not None:
+                inner.partial.provisional.append(inner)
+        else:
+            self.project.note_partial(inner)
+        self.used.add(inner)
+        return inner
+
+    def run_pending(self, *, transformed: bool = True) -> None:
+        """Run what was defined in here on its own, and transformed functions that nobody called under the transform."""
+        while self.classes or self.functions or (transformed and self.transforms):
             self.project.pause()
             if self.classes:
                 self.model(self.classes.pop(0))
-            # Functions first: one may call a transformed function with arguments that are known, or in a mode.
             elif self.functions:
                 func, frame = self.functions.pop(0)
                 if id(func.node) not in self.entered:
                     self.enter(func, frame)
             else:
-                transformed, frame = self.transforms.pop(0)
-                if transformed not in self.ran:
-                    self.enter_transformed(transformed, frame)
+                item, frame = self.transforms.pop(0)
+                if item not in self.ran:
+                    self.enter_transformed(item, frame)
 
     def defined(self, func: FuncVal, frame: Frame) -> None:
         """Note that a function was defined, so that its body is seen even if nobody calls it."""
-        if func.module is self.module:
+        # A function that is called has an evaluation of its own, and what it defines is run there.
+        if func.module is self.module and (frame.call is None or frame is frame.traced):
             self.functions.append((func, frame))
 
     def defined_class(self, cls: UserClass) -> None:
@@ -267,8 +308,8 @@ class Interpreter:
         env = Env("function", func.env, func)  # type: ignore[arg-type]
         # Defined under a transform, but not seen to be called: it may as well run on the host, outside of every trace.
         entry = Frame(func.module, env, func=func, level=frame.level, cls=func.cls)
-        receiver = self.receiver_of(func)
-        self.bind_entry(entry, func, receiver)
+        receiver = parameters.receiver_of(self, func)
+        parameters.bind_entry(self, entry, func, receiver)
         self.effects.begin(entry, func)
         self.effects.end(entry, self.body(entry, func))
 
@@ -277,83 +318,11 @@ class Interpreter:
         self.ran.add(transformed)
         self.modes = self.configured
         func = transformed.func
-        receiver = self.receiver_of(func) if isinstance(func, FuncVal) else None
+        receiver = parameters.receiver_of(self, func) if isinstance(func, FuncVal) else None
         frame = copy.copy(frame)
         frame.initializing = None
         anything: dict[str, Value] = {"**": UNKNOWN}  # or parameters would have their defaults
         self.run_under(frame, transformed.applied, func, [], anything, None, receiver=receiver)
-
-    def receiver_of(self, func: FuncVal) -> Value | None:
-        """What ``self`` (or ``cls``) is in a method run on its own."""
-        func = func.wrapped
-        if func.cls is None or isinstance(func.node, ast.Lambda):
-            return None
-        if "staticmethod" in func.decorators:
-            return None
-        if "classmethod" in func.decorators:
-            return UNKNOWN
-        if func.name == "__new__":
-            return ClassVal(func.cls)
-        from nnx_lint.model.construct import model_of
-
-        obj = model_of(self, func.cls, fresh=True)
-        # The forward pass must work in training; of other methods it is not known in which mode they are called.
-        obj.training = True if func.name == "__call__" else None
-        return obj
-
-    def bind_entry(self, frame: Frame, func: FuncVal, receiver: Value | None) -> None:
-        """Bind the parameters of an entry."""
-        arguments = func.node.args
-        parameters = [*arguments.posonlyargs, *arguments.args]
-        names = frame.env.names
-        for position, parameter in enumerate(parameters):
-            if position == 0 and receiver is not None:
-                names[parameter.arg] = receiver
-                frame.receiver = receiver
-            else:
-                names[parameter.arg] = self.parameter(frame, func, parameter)
-        for parameter in arguments.kwonlyargs:
-            names[parameter.arg] = self.parameter(frame, func, parameter)
-        self.bind_variadic(frame, func)
-
-    def bind_variadic(self, frame: Frame, func: FuncVal) -> None:
-        """Bind ``*args`` and ``**kwargs`` to containers of unknown contents."""
-        arguments = func.node.args
-        if arguments.vararg is not None:
-            frame.env.names.setdefault(arguments.vararg.arg, Seq("tuple", [UNKNOWN], frame.level, exact=False))
-        if arguments.kwarg is not None:
-            frame.env.names.setdefault(arguments.kwarg.arg, DictVal([(UNKNOWN, UNKNOWN)], frame.level, exact=False))
-
-    def parameter(self, frame: Frame, func: FuncVal, parameter: ast.arg) -> Value:
-        """The value of a parameter that nobody gave: by its annotation, which a default may widen (`x: Param = None`),
-        else by a default that is an NNX object, else unknown.
-        """
-        default = func.defaults.get(parameter.arg)
-        if default is not None and any(isinstance(item, Obj) and item.cls.tracked for item in options(default)):
-            return default
-        if parameter.annotation is not None:
-            annotated = expressions.annotation_value(self, frame, parameter.annotation)
-            if type(annotated) is Other:
-                annotated = ParameterNumber(parameter.arg)
-            return annotated if default is None else join(annotated, default)
-        optional = isinstance(default, Const) and default.value is None
-        if (default is None or optional) and self.takes_streams(func, parameter.arg, frame):
-            streams = self.instance(RNGS, frame.level)
-            return join(streams, NONE) if optional else streams
-        return ParameterVal(parameter.arg, default is None)
-
-    def takes_streams(self, func: FuncVal, name: str, frame: Frame) -> bool:
-        """Whether a function hands a parameter to a layer of the library as its ``rngs``."""
-        known = self.streams.get(id(func.node))
-        if known is None:
-            known = self.streams[id(func.node)] = set()
-            for node in walk(func.node):
-                given = node.keywords if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else []
-                names = {item.value.id for item in given if item.arg == "rngs" and isinstance(item.value, ast.Name)}
-                callee = expressions.evaluate(self, frame, node.func) if names else None  # type: ignore[attr-defined]
-                if isinstance(callee, ClassVal) and isinstance(callee.cls, LibClass):
-                    known |= names
-        return name in known
 
     def body(self, frame: Frame, func: FuncVal) -> Value:
         """Execute the body of a function in its frame and join what it returns."""
@@ -429,7 +398,7 @@ class Interpreter:
             scope.frame = inner
         elif frame.scope and frame.scope[-1].frame is frame and is_wrapper_of(frame.func, func):
             frame.scope[-1].frame = inner  # a wrapper stands for what it wraps
-        self.bind(inner, func, given, keywords)
+        parameters.bind(self, inner, func, given, keywords)
         if inner.scope and inner.scope[-1].frame is inner:
             inner.given = dict(inner.env.names)
         return self.body(inner, func)
@@ -439,36 +408,15 @@ class Interpreter:
         self.modes = self.modes._replace(mesh=None)  # it may set one
         names = (parameter.arg for parameter in (*func.node.args.posonlyargs, *func.node.args.args))
         given = dict(zip(names, (value if value is not None else UNKNOWN for value in args), strict=False)) | keywords
-        self.enter_now(frame, func)
-        effects = self.effects if self.effects.of(func) is not None else self.alone(func)
-        if effects is None or effects.of(func) is None:
+        if is_closure(func):
+            self.enter_now(frame, func)
+            effects = self.effects
+        else:
+            effects = self.apart(func, Frame(func.module, func.module.env)).effects
+        if effects.of(func) is None:
             self.effects.called(frame, func, given)
             return UNKNOWN
         return effects.apply(self, frame, func, given)
-
-    def alone(self, func: FuncVal) -> Effects | None:
-        """What a function does that runs on its own, once for the whole project; ``None`` if it is a closure.
-
-        Its module sees to what is to be said of it.
-        """
-        scope = func.env
-        if isinstance(scope, Env) and scope.kind == "class":
-            scope = scope.parent
-        if not isinstance(scope, Env) or scope.kind != "module":
-            return None
-        functions = self.project.functions
-        inner = functions.get(func.key)
-        if inner is None:
-            inner = functions[func.key] = Interpreter(self.project, _ignore, func.module)
-            self.project.evaluations.append(inner)
-            with inner.evaluating():
-                inner.enter(func, Frame(func.module, func.module.env))
-            if inner.partial is not None:
-                inner.partial.provisional_functions.append(func.key)
-        else:
-            self.project.note_partial(inner)
-        self.used.add(inner)
-        return inner.effects
 
     def enter_now(self, frame: Frame, func: FuncVal) -> None:
         """Run a function on its own before its turn, because its summary is asked for."""
@@ -483,10 +431,16 @@ class Interpreter:
             self.modes = configured
 
     def constructed(self, obj: Obj) -> Obj:
-        """An instance of a project class that a call of the class has just made: what is known of it is its class, and
-        what its parameters hand to attributes.
-        """
+        """An instance of a project class that a call of the class has just made."""
+        sized.give_sizes(self, obj)
         return obj
+
+    def silent(self, module: Module, steps: int) -> Interpreter:
+        """An evaluation in a module that has a few steps, and says nothing."""
+        inner = Interpreter(self.project, _ignore, module)
+        inner.publish = _ignore
+        inner.steps = STEPS_PER_MODULE - steps
+        return inner
 
     def construct_under(self, frame: Frame, obj: Obj, func: FuncVal, args: Arguments) -> None:
         """Run a constructor for what it does to captured arguments; all else is known from the model of the class."""
@@ -513,34 +467,6 @@ class Interpreter:
                 return True
             current = current.caller
         return False
-
-    def bind(self, frame: Frame, func: FuncVal, args: list[Value | None], keywords: dict[str, Value]) -> None:
-        """Bind arguments to parameters; what is not given is a default or unknown."""
-        arguments = func.node.args
-        names = frame.env.names
-        parameters = [*arguments.posonlyargs, *arguments.args]
-        starred = None in args
-        certain = args[: args.index(None)] if starred else args
-        for position, parameter in enumerate(parameters):
-            given = certain[position] if position < len(certain) else keywords.get(parameter.arg)
-            if given is None:
-                given = self.missing(frame, func, parameter, starred or "**" in keywords)
-            elif isinstance(given, Unknown) and parameter.annotation is not None:
-                given = expressions.annotation_value(self, frame, parameter.annotation)
-            names[parameter.arg] = given
-        for parameter in arguments.kwonlyargs:
-            given = keywords.get(parameter.arg)
-            names[parameter.arg] = self.missing(frame, func, parameter, "**" in keywords) if given is None else given
-        if arguments.vararg is not None and not starred and len(certain) >= len(parameters):
-            rest = [value if value is not None else UNKNOWN for value in certain[len(parameters) :]]
-            names[arguments.vararg.arg] = Seq("tuple", rest, frame.level)
-        self.bind_variadic(frame, func)
-
-    def missing(self, frame: Frame, func: FuncVal, parameter: ast.arg, maybe_given: bool) -> Value:
-        default = func.defaults.get(parameter.arg)
-        if default is not None and not maybe_given:
-            return default
-        return self.parameter(frame, func, parameter)
 
     # -- transforms
     # ------------------------------------------------------------------------------------------------------------
@@ -599,9 +525,28 @@ class Interpreter:
         return obj
 
 
+def _syntax(func: Value) -> ast.AST | None:
+    """The syntax of the function that is run, inside of all that was made of it."""
+    while isinstance(func, (Transformed, PartialVal, BoundMethod)):
+        func = func.func or UNKNOWN
+    return func.node if isinstance(func, FuncVal) else None
+
+
+def is_closure(func: FuncVal) -> bool:
+    """Whether a function was defined in another one."""
+    scope = func.env
+    while isinstance(scope, Env) and scope.kind == "class":
+        scope = scope.parent
+    return not isinstance(scope, Env) or scope.kind != "module"
+
+
 def is_wrapper_of(wrapper: FuncVal | None, func: FuncVal) -> bool:
     """Whether a decorator put a function in place of another."""
     return wrapper is not None and isinstance(wrapper.wraps, FuncVal) and wrapper.wraps.node is func.node
+
+
+def _nothing() -> None:
+    """Nobody knows the result."""
 
 
 def _ignore(event: Event) -> None:

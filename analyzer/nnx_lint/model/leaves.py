@@ -217,6 +217,21 @@ _CONTAINERS = frozenset({"List", "Sequential"})
 """Library classes whose contents are followed element by element."""
 
 
+PARAMETRIC = frozenset({"Conv", "ConvTranspose", "Einsum", "Embed", "Linear", "LinearGeneral", "MultiHeadAttention"})
+"""Layers of the library that hold Params, whatever they are made with."""
+
+
+def holds_parameters(value: Value, depth: int) -> bool:
+    """Whether a value certainly is or holds a ``nnx.Param``."""
+    if isinstance(value, Obj):
+        if value.cls.derives_from("nnx.Param") or (isinstance(value.cls, LibClass) and value.cls.name in PARAMETRIC):
+            return True
+        held = [attr.value for name in attribute_names(value) if (attr := attribute_of(value, name)) is not None]
+    else:
+        held = list(value.items) if isinstance(value, Seq) and value.exact else []
+    return depth > 0 and any(holds_parameters(item, depth - 1) for item in held)
+
+
 def _extends_layer(cls: UserClass) -> bool:
     """Whether a project class gets attributes from a library class whose constructor was not followed."""
     library = cls.library

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from nnx_lint.model import attributes, events, forms, modes, python
+from nnx_lint.model import attributes, events, forms, modes, operations, python, rounds, trees
 from nnx_lint.model.arrays import array_call
 from nnx_lint.model.callables import BoundMethod, FuncVal, PartialVal, TransformVal
 from nnx_lint.model.classes import LibClass, UserClass, library_class
-from nnx_lint.model.containers import DictVal, Seq
+from nnx_lint.model.containers import DictVal, Seq, give_away
 from nnx_lint.model.crossing import refresh
 from nnx_lint.model.elements import element_of
 from nnx_lint.model.expressions import text_of
@@ -20,6 +20,7 @@ from nnx_lint.model.members import inherit
 from nnx_lint.model.strings import formatted
 from nnx_lint.model.values import (
     NONE,
+    SOME_VARIABLE,
     STRING,
     UNKNOWN,
     Array,
@@ -224,7 +225,9 @@ def call_library_method(
             return formatted(receiver.value)
         return STRING if method.name in {"join", "lower", "upper", "strip"} else UNKNOWN
     if isinstance(receiver, StateVal) and method.name == "flat_state":
-        return _flat_state(interp, frame, args, node, name)
+        return trees.flat_state(interp, frame, args, node, name)
+    if isinstance(receiver, StateVal) and method.name == "map":
+        return trees.map_state(interp, frame, args.get(0) or UNKNOWN, receiver, node, name)
     if not isinstance(receiver, Obj):
         return UNKNOWN
     if method.name == "__call__":
@@ -242,6 +245,8 @@ def call_library_method(
             attributes.forget_form(receiver)
             attributes.mutate(interp, frame, receiver, text, f"`.{method.name}(...)`", "write", node)
             return UNKNOWN
+        if method.name in {"copy", "replace"}:
+            return SOME_VARIABLE
         return attributes.variable_value(receiver) if method.name == "get_value" else UNKNOWN
     if receiver.cls.derives_from("nnx.Rngs") or receiver.cls.derives_from("nnx.RngStream"):
         return _draw(interp, frame, receiver, method.name, node, text)
@@ -306,8 +311,10 @@ def _list_method(interp: Interpreter, frame: Frame, receiver: Obj, method: str, 
         return UNKNOWN
     given = args.get(1 if method == "insert" else 0)
     if method in {"append", "insert", "extend"} and given is not None:
-        value = element_of(given, frame.level) if method == "extend" else attributes.untagged(given)
-        attributes.added(interp, frame, held, value, at_end=method == "append")
+        known = rounds.elements(given) if method == "extend" else [given]
+        for value in known if known is not None else [element_of(given, frame.level)]:
+            at_end = method != "insert" and known is not None
+            attributes.added(interp, frame, held, attributes.untagged(value), at_end=at_end)
     else:
         touch(held)
         held.exact = False
@@ -355,7 +362,8 @@ def call_library(interp: Interpreter, frame: Frame, callee: Ext, args: Arguments
         return FilterVal(canonical, args, frame.module, node)
     if canonical.partition(".")[0] not in LIBRARIES | {"nnx"}:
         interp.modes = interp.modes._replace(mesh=None)  # who knows what it sets
-    return forms.with_form(canonical, args, array_call(canonical, args, frame.level))
+        give_away((*args.positional, *args.keywords.values()))
+    return operations.with_form(canonical, args, array_call(canonical, args, frame.level), frame.level)
 
 
 class FilterVal(Value):
@@ -482,10 +490,6 @@ def _prefix(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, n
     return FilterVal("nnx.prefix", args, frame.module, node)
 
 
-def _flat_state(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
-    return Seq("FlatState", [UNKNOWN], frame.level, exact=False, node=node)
-
-
 def _written_state(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
     given = args.get(0)
     return StateVal(given, frame.level) if isinstance(given, DictVal) else UNKNOWN
@@ -598,9 +602,9 @@ def _dataclass_container(interp: Interpreter, frame: Frame, args: Arguments, nod
 
 HANDLERS: dict[str, Handler] = {
     **python.HANDLERS,
+    **trees.HANDLERS,
     "nnx.DiffState": _diff_state,
     "nnx.prefix": _prefix,
-    "nnx.to_flat_state": _flat_state,
     "nnx.State": _written_state,
     "nnx.with_partitioning": _with_partitioning,
     "nnx.data": _tag(Tag.DATA),

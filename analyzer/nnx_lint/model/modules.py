@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     )
 
 
+ALL = "*"
+"""What somebody looks at who goes through all names of a module, or all of its syntax."""
+
 DECLARED = "<declared>/"
 """What the paths begin with of modules of libraries that somebody has declared: there are no such files."""
 
@@ -37,10 +40,12 @@ DECLARED = "<declared>/"
 class Env:
     """A scope: names to values, and the scope around it. Class scopes are skipped by lookups from functions inside.
 
-    ``func`` is the function whose scope it is.
+    ``func`` is the function whose scope it is. ``readers`` are the evaluations that have looked at what, each with the
+    part it was at: at a name, there or not, or what else a module may be asked for. Only modules that may be revised
+    (:mod:`~nnx_lint.ide.revisions`) keep them.
     """
 
-    __slots__ = ("born", "func", "globals", "kind", "names", "nonlocals", "parent")
+    __slots__ = ("born", "func", "globals", "kind", "names", "nonlocals", "parent", "readers")
 
     def __init__(self, kind: str, parent: Env | None = None, func: FuncVal | None = None) -> None:
         self.born = heap.current
@@ -50,17 +55,25 @@ class Env:
         self.names: dict[str, Value] = {}
         self.globals: set[str] = set()
         self.nonlocals: set[str] = set()
+        self.readers: dict[object, set[tuple[heap.Evaluation, object]]] | None = None
 
     def saved(self) -> Callable[[], None]:
         return heap.restorer(self, names=dict(self.names))
 
+    def note(self, what: object) -> None:
+        """Note that the present evaluation looks at something."""
+        if self.readers is not None:
+            self.readers.setdefault(what, set()).add((heap.current, heap.current.part))
+
     def get(self, name: str) -> Value | None:
         """The value of a name in this scope alone."""
+        self.note(name)
         value = self.names.get(name)
         return settled(value) if value is not None else None
 
     def values(self) -> Iterator[Value]:
         """The values of all names in this scope."""
+        self.note(ALL)
         return map(settled, self.names.values())
 
     def lookup(self, name: str) -> tuple[Env, Value] | None:
@@ -68,6 +81,8 @@ class Env:
         env: Env | None = self
         first = True
         while env is not None:
+            if env.readers is not None:
+                env.note(name)
             if (first or env.kind != "class") and name in env.names:
                 return env, settled(env.names[name])
             first = False
@@ -98,9 +113,34 @@ class Module:
         self.born: object = None
         self.provider: str | None = None
         self.mocks = False
+        self._read: dict[Callable[[ast.AST], frozenset[str]], frozenset[str]] = {}
 
     def saved(self) -> Callable[[], None]:
         return heap.restorer(self, provider=self.provider, mocks=self.mocks)
+
+    @property
+    def tree(self) -> ast.Module:
+        """All syntax of the module."""
+        self.env.note(ALL)
+        return self.source.tree
+
+    def all_of(self, read: Callable[[ast.AST], frozenset[str]]) -> frozenset[str]:
+        """What is read off the statements of the module one by one, all in all; whoever asks depends on that alone."""
+        self.env.note(read)
+        if read not in self._read:
+            self._read[read] = frozenset().union(*map(read, self.source.tree.body))
+        return self._read[read]
+
+    def read_otherwise(self, statements: Sequence[ast.stmt]) -> Iterator[object]:
+        """What was asked for with :meth:`all_of` that would be something else if the module had these statements."""
+        for read, known in self._read.items():
+            if known != frozenset[str]().union(*map(read, statements)):
+                yield read
+
+    def revise(self, source: SourceFile) -> None:
+        """Take another text, whose tree holds the nodes of the old one where that was the same."""
+        self.source = source
+        self._read.clear()
 
     @property
     def has_file(self) -> bool:
@@ -115,7 +155,7 @@ class Project:
     new evaluation; ``running`` are the evaluations that go on, outermost first, ``modelling`` the classes whose models
     are being made, ``bases`` the files to check by the last names of the bases of their classes, ``evaluations`` all
     that modules hold on to. ``pause`` is called between functions, by a raise of which an analysis is given up.
-    ``read`` gives a file that is not one of those to check.
+    ``read`` gives a file that is not one of those to check, ``run_body`` executes the statements of a module.
     """
 
     def __init__(
@@ -127,6 +167,7 @@ class Project:
         self.functions: dict[object, Interpreter] = {}
         self.evaluations: list[Interpreter] = []
         self.pause: Callable[[], None] = _go_on
+        self.run_body: Callable[[Interpreter, Module], None] = _run_body
         self.read: Callable[[str], SourceFile] = SourceFile.read
         self.knotted = False
         self.bases: Mapping[str, Sequence[str]] = {}
@@ -209,8 +250,20 @@ class Project:
         for path in names | unread:
             del self._by_path[path]
         self.evaluations = [each for each in self.evaluations if id(each.module) not in gone]
-        self.functions = {key: each for key, each in self.functions.items() if id(each.module) not in gone}
+        for key in [key for key, each in self.functions.items() if id(each.module) in gone]:
+            del self.functions[key]
         return names
+
+    def loaded(self, path: str) -> Module | None:
+        """The module of a file, if somebody has asked for it."""
+        return self._by_path.get(os.path.abspath(path))
+
+    def forget_evaluations(self, void: Set[Interpreter]) -> None:
+        """Forget some evaluations of functions, and of models of classes; who used them is among them."""
+        for each in void:
+            each.forget()
+        self.evaluations = [each for each in self.evaluations if each not in void]
+        self._heirs.clear()
 
     def note_partial(self, inner: Interpreter | None) -> None:
         """Note that all that was started within an evaluation which goes on has seen a part of its result."""
@@ -255,6 +308,12 @@ def _last_name(base: ast.expr) -> str | None:
     while isinstance(base, (ast.Subscript, ast.Call)):
         base = base.value if isinstance(base, ast.Subscript) else base.func
     return base.attr if isinstance(base, ast.Attribute) else base.id if isinstance(base, ast.Name) else None
+
+
+def _run_body(interp: Interpreter, module: Module) -> None:
+    from nnx_lint.model.frames import Frame
+
+    interp.block(Frame(module, module.env), module.source.tree.body)
 
 
 def _go_on() -> None:

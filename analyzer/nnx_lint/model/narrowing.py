@@ -15,6 +15,7 @@ from nnx_lint.model.classes import LibClass, UserClass
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.values import (
     NONE,
+    SOME_VARIABLE,
     UNKNOWN,
     AliasVal,
     Array,
@@ -23,6 +24,7 @@ from nnx_lint.model.values import (
     Ext,
     HostArray,
     Obj,
+    PartVal,
     UnionTypeVal,
     Unknown,
     Value,
@@ -160,13 +162,34 @@ def _narrow_instance(interp: Interpreter, frame: Frame, test: ast.Call, positive
     from nnx_lint.model.expressions import evaluate
 
     wanted = evaluate(interp, frame, test.args[1])
-    _replace(frame, test.args[0], lambda value: _instances(value, wanted) if positive else _others(value, wanted))
+    _replace(
+        frame,
+        test.args[0],
+        lambda value: _instances(interp, frame, value, wanted) if positive else _others(value, wanted),
+    )
 
 
-def _instances(value: Value, wanted: Value) -> Value:
+def _instances(interp: Interpreter, frame: Frame, value: Value, wanted: Value) -> Value:
     # An object that only an annotation knows came from somewhere: which trace level it belongs to is not known, so what
-    # another annotation or nothing at all says of it is not replaced by the type that is asked for.
-    return restrict(value, lambda option: fits(option, wanted) is not False)
+    # another annotation or nothing at all says of it is not replaced by the type that is asked for. That it is some
+    # Variable, or an object with Variables, is enough to know what its attributes mean.
+    known = restrict(value, lambda option: fits(option, wanted) is not False)
+    if not isinstance(known, Unknown):
+        return known
+    if are_variables(wanted):
+        return SOME_VARIABLE
+    is_module = isinstance(wanted, ClassVal) and wanted.cls.is_pytree and not wanted.cls.is_open
+    return PartVal(interp.instance(wanted.cls, frame.level)) if is_module and isinstance(wanted, ClassVal) else known
+
+
+def are_variables(wanted: Value) -> bool:
+    """Whether all instances of a type, or of those in a tuple, are Variables with the attributes of the library."""
+    if isinstance(wanted, (Seq, UnionTypeVal)):
+        members = wanted.items if isinstance(wanted, Seq) else wanted.members
+        return bool(members) and all(map(are_variables, members))
+    if not isinstance(wanted, ClassVal) or not wanted.cls.is_variable or wanted.cls.is_open:
+        return False
+    return not isinstance(wanted.cls, UserClass) or wanted.cls.find("value") is None
 
 
 def _others(value: Value, wanted: Value) -> Value:
@@ -203,7 +226,7 @@ def _match_class(interp: Interpreter, frame: Frame, pattern: ast.MatchClass, val
     from nnx_lint.model.attributes import get_attribute
     from nnx_lint.model.expressions import evaluate
 
-    taken = _instances(value, evaluate(interp, frame, pattern.cls))
+    taken = _instances(interp, frame, value, evaluate(interp, frame, pattern.cls))
     for part in pattern.patterns:
         match(interp, frame, part, UNKNOWN)
     for name, part in zip(pattern.kwd_attrs, pattern.kwd_patterns, strict=True):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from typing import TYPE_CHECKING
 
-from nnx_lint.model import attributes, imports
+from nnx_lint.model import arithmetic, attributes, imports, rounds
 from nnx_lint.model.callables import FuncVal
 from nnx_lint.model.construct import instance_of
 from nnx_lint.model.containers import DictVal, Seq
@@ -59,6 +60,10 @@ def _dict(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, nam
         items.extend(given.items)
         exact = exact and given.exact
     elif given is not None:
+        known = rounds.elements(given)
+        pairs = [pair.items for pair in known or () if isinstance(pair, Seq) and pair.exact and len(pair.items) == 2]
+        if known is not None and len(pairs) == len(known):
+            return DictVal([(key, value) for key, value in pairs], frame.level, exact=exact, node=node)
         pair = element_of(given, frame.level)
         held = pair.items[1] if isinstance(pair, Seq) and pair.exact and len(pair.items) == 2 else UNKNOWN
         items.append((UNKNOWN, held))
@@ -68,17 +73,71 @@ def _dict(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, nam
 
 
 def _zip(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
+    columns = [rounds.elements(value) if value is not None else None for value in args.positional]
+    known = [column for column in columns if column is not None]
+    if known and len(known) == len(columns):
+        rows = [Seq("tuple", row, frame.level) for row in zip(*known, strict=False)]
+        return Seq("generator", rows, frame.level)
     parts = [element_of(value, frame.level) if value is not None else UNKNOWN for value in args.positional]
     return Seq("generator", [Seq("tuple", parts, frame.level)], frame.level, exact=False)
 
 
 def _enumerate(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
-    element = element_of(args.get(0) or UNKNOWN, frame.level)
-    return Seq("generator", [Seq("tuple", [NUMBER, element], frame.level)], frame.level, exact=False)
+    given, start = args.get(0) or UNKNOWN, args.get(1, "start") or Const(0)
+    known = rounds.elements(given)
+    if known is not None and isinstance(start, Const) and type(start.value) is int:
+        pairs = [Seq("tuple", [Const(place), item], frame.level) for place, item in enumerate(known, start.value)]
+        return Seq("generator", pairs, frame.level)
+    pair = Seq("tuple", [NUMBER, element_of(given, frame.level)], frame.level)
+    return Seq("generator", [pair], frame.level, exact=False)
+
+
+def _pairwise(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
+    given = args.get(0) or UNKNOWN
+    known = rounds.elements(given)
+    if known is not None:
+        pairs = [Seq("tuple", pair, frame.level) for pair in itertools.pairwise(known)]
+        return Seq("generator", pairs, frame.level)
+    return Seq("generator", [Seq("tuple", [element_of(given, frame.level)] * 2, frame.level)], frame.level, exact=False)
 
 
 def _range(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
+    bounds = [value.value for value in args.positional if isinstance(value, Const) and type(value.value) is int]
+    if 1 <= len(bounds) <= 3 and len(bounds) == len(args.positional) and (len(bounds) < 3 or bounds[2]):
+        numbers = range(*bounds)
+        if len(numbers) <= interp.most_rounds:
+            return Seq("range", [Const(number) for number in numbers], frame.level)
     return Seq("range", [NUMBER], frame.level, exact=False)
+
+
+def _reversed(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
+    known = rounds.elements(args.get(0) or UNKNOWN)
+    if known is None:
+        return _elements_as("generator")(interp, frame, args, node, name)
+    return Seq("generator", known[::-1], frame.level)
+
+
+def _len(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
+    known = rounds.elements(args.get(0) or UNKNOWN)
+    return interp.number(len(known)) if known is not None else Other("an int")
+
+
+def _numeric(function: Callable[..., object], otherwise: Value) -> Handler:
+    """A function of numbers, or of one sequence of them; ``otherwise`` is the result of others."""
+
+    def handler(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
+        given = [value or UNKNOWN for value in args.positional]
+        if given and not args.keywords:
+            held = rounds.elements(given[0]) if len(given) == 1 else None
+            known = arithmetic.plain(*(given if held is None else held))
+            result = None
+            if known is not None:
+                result = arithmetic.evaluated(function, *(known if held is None else [known]))
+            if result is not None:
+                return interp.number(result)
+        return otherwise
+
+    return handler
 
 
 def _elements_as(type_name: str) -> Handler:
@@ -230,7 +289,7 @@ HANDLERS: dict[str, Handler] = {
     "builtins.frozenset": _sequence("frozenset"),
     "collections.deque": _sequence("deque"),
     "builtins.sorted": _sequence("list"),
-    "builtins.reversed": _elements_as("generator"),
+    "builtins.reversed": _reversed,
     "builtins.filter": _elements_as("generator"),
     "builtins.dict": _dict,
     "collections.OrderedDict": _dict,
@@ -238,11 +297,14 @@ HANDLERS: dict[str, Handler] = {
     "builtins.enumerate": _enumerate,
     "builtins.range": _range,
     "builtins.map": _map,
-    "builtins.int": _plain("an int"),
-    "builtins.float": _plain("a float"),
+    "itertools.pairwise": _pairwise,
+    **{name: _numeric(function, UNKNOWN) for name, function in arithmetic.FUNCTIONS.items()},
+    "numpy.prod": _numeric(arithmetic.FUNCTIONS["math.prod"], UNKNOWN),
+    "builtins.int": _numeric(int, Other("an int")),
+    "builtins.float": _numeric(float, Other("a float")),
     "builtins.bool": _plain("a bool"),
     "builtins.str": _plain("a string"),
-    "builtins.len": _plain("an int"),
+    "builtins.len": _len,
     "builtins.isinstance": _plain("a bool"),
     "builtins.hasattr": _hasattr,
     "builtins.callable": _plain("a bool"),

@@ -5,7 +5,19 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from nnx_lint.model import attributes, blanks, definitions, elements, events, expressions, imports, narrowing, shims
+from nnx_lint.model import (
+    attributes,
+    blanks,
+    definitions,
+    elements,
+    events,
+    expressions,
+    failures,
+    imports,
+    narrowing,
+    rounds,
+    shims,
+)
 from nnx_lint.model.callables import ContextVal, FuncVal
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.deferred import settled
@@ -14,9 +26,10 @@ from nnx_lint.model.frames import ROUND
 from nnx_lint.model.heap import touch
 from nnx_lint.model.values import (
     NONE,
+    NUMBER,
     UNKNOWN,
     Array,
-    Ext,
+    Computed,
     Obj,
     StateVal,
     TypeVal,
@@ -27,7 +40,7 @@ from nnx_lint.model.values import (
     present,
 )
 from nnx_lint.syntax import Blank
-from nnx_lint.syntax_walk import children, walk
+from nnx_lint.syntax_walk import children
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -125,8 +138,7 @@ def _aug_assign(interp: Interpreter, frame: Frame, node: ast.AugAssign) -> bool:
     operand = evaluate(interp, frame, node.value)
     held = present(current)
     if isinstance(held, Seq) and held.type == "list" and isinstance(node.op, ast.Add):
-        element = elements.element_of(operand, frame.level)
-        attributes.fill(interp, frame, held, element, "+=", node, expressions.text_of(node.target))
+        rounds.extend(interp, frame, held, operand, "+=", node, expressions.text_of(node.target))
         return False
     if isinstance(held, Obj) and held.cls.is_variable:
         attributes.mutate(interp, frame, held, expressions.text_of(node.target), "`+=`", "write", node)
@@ -135,13 +147,19 @@ def _aug_assign(interp: Interpreter, frame: Frame, node: ast.AugAssign) -> bool:
         attributes.mutate(interp, frame, held, expressions.text_of(node.target), "`+=`", "write", node)
         return False
     value = expressions.computed(current, node.op, operand, frame.level)
+    if isinstance(value, Computed) and not isinstance(node.target, ast.Name):
+        value = NUMBER  # who knows how often
     assign(interp, frame, node.target, value, None, node)
     return False
 
 
 def _expr(interp: Interpreter, frame: Frame, node: ast.Expr) -> bool:
     frame.discards = node.value
-    evaluate(interp, frame, node.value)
+    if failures.expects_error(interp, frame, node.value):
+        with interp.failing():
+            evaluate(interp, frame, node.value)
+    else:
+        evaluate(interp, frame, node.value)
     return False
 
 
@@ -256,26 +274,24 @@ def _loop(interp: Interpreter, frame: Frame, node: ast.stmt, body: list[ast.stmt
 
     Of the names that it assigns, objects and arrays are at its start what they are in the first round; other values may
     be those of an earlier round, so they are unknown. Afterwards a name is what it was before the loop or what the body
-    left, if that is of the same kind, so that a further round would leave the same.
+    left, if that is of the same kind, so that a further round would leave the same. Where the shapes are others after
+    the round, it runs again with shapes that are not known.
     """
     facts = interp.loop_facts.get(id(node))
     if facts is None:
         facts = interp.loop_facts[id(node)] = (assigned_names(body), contains_return(body))
     assigned, returns = facts
-    started: dict[str, Value] = {}
 
     def once() -> bool:
         frame.branches = (*frame.branches[:-1], (id(node), ROUND))
         names = frame.env.names
-        for name in assigned & names.keys():
-            if isinstance(value := names[name], STEADY):
-                started[name] = value
-                if isinstance(value, Array) and value.form is not None:
-                    names[name] = type(value)(value.level)  # a later round may start with another shape
-            else:
-                names[name] = UNKNOWN
-        bind()
-        interp.block(frame, body)
+        started = {name: value for name in assigned & names.keys() if isinstance(value := names[name], STEADY)}
+        names.update(dict.fromkeys((assigned & names.keys()) - started.keys(), UNKNOWN))
+        before = dict(names)
+        _round(interp, frame, body, bind)
+        if any(_reshaped(value, frame.env.names.get(name)) for name, value in started.items()):
+            frame.env.names = before | {name: _shapeless(value) for name, value in started.items()}
+            _round(interp, frame, body, bind)
         for name, value in started.items():
             if not _alike(value, frame.env.names.get(name, UNKNOWN)):
                 frame.env.names[name] = UNKNOWN
@@ -285,6 +301,22 @@ def _loop(interp: Interpreter, frame: Frame, node: ast.stmt, body: list[ast.stmt
     interp.loops.add(id(node))
     branch(interp, frame, node, [once, lambda: False], (0, 0))
     frame.doubts -= 1 if frame.exits > exits and not returns else 0
+
+
+def _round(interp: Interpreter, frame: Frame, body: list[ast.stmt], bind: Callable[[], None]) -> None:
+    bind()
+    interp.block(frame, body)
+
+
+def _reshaped(before: Value, after: Value | None) -> bool:
+    """Whether the shape that an array started with is another one after a round."""
+    return isinstance(before, Array) and before.form is not None and not (
+        isinstance(after, Array) and after.form == before.form
+    )  # fmt: skip
+
+
+def _shapeless(value: Value) -> Value:
+    return type(value)(value.level) if isinstance(value, Array) else value
 
 
 STEADY = (Array, Obj, StateVal, Seq, DictVal, FuncVal)
@@ -336,9 +368,28 @@ def assigned_names(body: Iterable[ast.stmt]) -> set[str]:
 
 def _for(interp: Interpreter, frame: Frame, node: ast.For | ast.AsyncFor) -> bool:
     iterable = evaluate(interp, frame, node.iter)
+    known = rounds.of_loop(interp, frame, node, iterable)
+    if known is not None:
+        return _round_by_round(interp, frame, node, known) or interp.block(frame, node.orelse)
     element = elements.element_of(iterable, frame.level)
     _loop(interp, frame, node, node.body, lambda: assign(interp, frame, node.target, element, None, node))
     return interp.block(frame, node.orelse) if node.orelse else False
+
+
+def _round_by_round(interp: Interpreter, frame: Frame, node: ast.For | ast.AsyncFor, known: list[Value]) -> bool:
+    """Run a loop body for each of these elements; whether a round certainly ends the function."""
+    outer, doubts, exits = frame.branches, frame.doubts, frame.exits
+    frame.branches = (*outer, (id(node), ROUND))
+    interp.loops.add(id(node))
+    ended = False
+    for element in rounds.one_by_one(interp, node, known):
+        assign(interp, frame, node.target, element, None, node)
+        ended = interp.block(frame, node.body)
+        if ended:
+            break
+    frame.branches = outer
+    frame.doubts = doubts + (1 if frame.exits > exits and contains_return(node.body) else 0)
+    return ended
 
 
 def _while(interp: Interpreter, frame: Frame, node: ast.While) -> bool:
@@ -366,11 +417,11 @@ def _managed(interp: Interpreter, frame: Frame, node: ast.With | ast.AsyncWith) 
             interp.modes = interp.modes._replace(mesh=None)  # it may set one
         if item.optional_vars is not None:
             assign(interp, frame, item.optional_vars, entered, None, node)
-    if any(_expects_error(interp, frame, item.context_expr) for item in node.items):
+    if any(failures.expects_error(interp, frame, item.context_expr) for item in node.items):
         with interp.failing():
             interp.block(frame, node.body)
         return False
-    if any(_alters_library(interp, frame, item.context_expr) for item in node.items):
+    if any(failures.alters_library(interp, frame, item.context_expr) for item in node.items):
         with interp.failing():
             return interp.block(frame, node.body)
     return interp.block(frame, node.body)
@@ -395,41 +446,6 @@ def _entered(interp: Interpreter, frame: Frame, value: Value, node: ast.expr) ->
     return invoke(interp, frame, enter, Arguments(node, [], {}, []), node, expressions.text_of(node))
 
 
-def _expects_error(interp: Interpreter, frame: Frame, node: ast.expr) -> bool:
-    """Whether a context manager asserts that its body fails: ``pytest.raises``, ``self.assertRaises``."""
-    if not isinstance(node, ast.Call):
-        return False
-    if isinstance(node.func, ast.Attribute) and node.func.attr in {"assertRaises", "assertRaisesRegex"}:
-        return True
-    callee = evaluate(interp, frame, node.func)
-    return isinstance(callee, Ext) and callee.name == "pytest.raises"
-
-
-_ALTERING = frozenset(
-    {"jax.disable_jit", *(f"unittest.mock.patch{kind}" for kind in ("", ".object", ".dict", ".multiple"))}
-)
-"""Context managers under which nothing is traced, or parts of a library are replaced."""
-
-
-def _alters_library(interp: Interpreter, frame: Frame, node: ast.expr) -> bool:
-    """Whether under a context manager the library may do something else than it does: what is found there says nothing.
-
-    A manager of the project may patch it where it sets attributes by name, or enters what somebody else made.
-    """
-    if not isinstance(node, ast.Call):
-        return False
-    callee = evaluate(interp, frame, node.func)
-    if isinstance(callee, FuncVal):
-        functions = (part.func for part in walk(callee.node) if isinstance(part, ast.Call))
-        return any(
-            function.attr == "enter_context"
-            if isinstance(function, ast.Attribute)
-            else isinstance(function, ast.Name) and function.id == "setattr"
-            for function in functions
-        )
-    return isinstance(callee, Ext) and callee.name in _ALTERING
-
-
 def _try(interp: Interpreter, frame: Frame, node: ast.Try | ast.TryStar) -> bool:
     def handler(item: ast.ExceptHandler) -> Callable[[], bool]:
         def run() -> bool:
@@ -439,7 +455,13 @@ def _try(interp: Interpreter, frame: Frame, node: ast.Try | ast.TryStar) -> bool
 
         return run
 
-    arms: list[Callable[[], bool]] = [lambda: interp.block(frame, node.body) or interp.block(frame, node.orelse)]
+    def body() -> bool:
+        if not failures.is_taken(node):
+            return interp.block(frame, node.body)
+        with interp.failing():
+            return interp.block(frame, node.body)
+
+    arms: list[Callable[[], bool]] = [lambda: body() or interp.block(frame, node.orelse)]
     handlers = [item for item in node.handlers if not shims.stands_in(frame, node, item)]
     arms.extend(handler(item) for item in handlers)
     ended = branch(interp, frame, node, arms, (0, *(1 for _ in handlers))) if handlers else arms[0]()
@@ -506,11 +528,15 @@ def _nonlocal(interp: Interpreter, frame: Frame, node: ast.Nonlocal) -> bool:
 
 
 def _function(interp: Interpreter, frame: Frame, node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    if node.decorator_list and failures.is_marked(interp, frame, node):
+        return False
     frame.bind(node.name, definitions.define_function(interp, frame, node))
     return False
 
 
 def _class(interp: Interpreter, frame: Frame, node: ast.ClassDef) -> bool:
+    if node.decorator_list and failures.is_marked(interp, frame, node):
+        return False
     frame.bind(node.name, definitions.define_class(interp, frame, node))
     return False
 

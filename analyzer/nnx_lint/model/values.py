@@ -11,6 +11,7 @@ Invariants:
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from nnx_lint.model import heap
@@ -64,8 +65,30 @@ class ParameterVal(Unknown):
         self.required = required
 
 
+class VariableVal(Unknown):
+    """A Variable, since the program asked whether it is one: where it came from, and its type, are not known."""
+
+    __slots__ = ()
+
+
+SOME_VARIABLE = VariableVal()
+
+
+class PartVal(Unknown):
+    """Something with the Variables of an object, of which nothing else is known: what a State holds of an object in
+    the one it is of, or what the program asked the type of.
+    """
+
+    __slots__ = ("of",)
+
+    def __init__(self, of: Value) -> None:
+        self.of = of
+
+
 class GradientVal(Unknown):
-    """What a derivative of a function is with respect to a value of which nothing is known."""
+    """What a derivative of a function is with respect to a value of which nothing is known, or what has been made of a
+    derivative leaf by leaf.
+    """
 
     __slots__ = ("of",)
 
@@ -87,6 +110,15 @@ class Const(Value):
 
 
 NONE = Const(None)
+
+
+class Computed(Const):
+    """A number that the program computes from literals.
+
+    It is a size like any other, and decides no condition: what it comes from may be counted up where nobody looks.
+    """
+
+    __slots__ = ()
 
 
 class Other(Value):
@@ -112,6 +144,27 @@ class ParameterNumber(Other):
         self.name = name
 
 
+class TransformationVal(Other):
+    """What a function of optax makes: a gradient transformation, or a schedule, which is only part of one."""
+
+    __slots__ = ("schedule",)
+
+    def __init__(self, *, schedule: bool = False) -> None:
+        super().__init__("an optax schedule" if schedule else "an optax transformation")
+        self.schedule = schedule
+
+
+class Cut(Other):
+    """A slice as an index. ``bounds`` are its start, stop and step, each a number, ``None``, or ``...`` if unknown."""
+
+    __slots__ = ("bounds",)
+
+    def __init__(self, bounds: tuple[object, ...]) -> None:
+        super().__init__("a slice")
+        self.bounds = bounds
+
+
+WHOLE = Cut((None, None, None))
 NUMBER = Other("a number")
 SHAPE = Other("a tuple of numbers")
 STRING = Other("a string")
@@ -290,6 +343,15 @@ class Attr:
         return self.assignments[0] if self.assignments else None
 
 
+_VOWEL = re.compile(r"[AEIOUaeiou]|[FHLMNRSX](?![a-z])")
+"""How a name begins that is spoken with a vowel first, also one that is spelled out: an MLP, an RNN, an LSTMCell."""
+
+
+def with_article(name: str) -> str:
+    """A name as a noun."""
+    return f"{'an' if _VOWEL.match(name) else 'a'} {name}"
+
+
 class Obj(Value):
     """An instance of a class.
 
@@ -382,8 +444,7 @@ class Obj(Value):
         return ValueFacts(self.kind)
 
     def describe(self) -> str:
-        name = self.cls.name
-        return f"{'an' if name[:1] in 'AEIOUaeiou' else 'a'} {name}"
+        return with_article(self.cls.name)
 
 
 class TagVal(Value):
@@ -448,7 +509,12 @@ class StateVal(Value):
         self.wanted = wanted
 
     def facts(self, depth: int = MAX_NESTING) -> ValueFacts:
-        return ValueFacts(Kind.CONTAINER, holds_data=None)
+        from nnx_lint.model.leaves import holds_parameters
+
+        params = self.wanted is None or (
+            isinstance(self.wanted, ClassVal) and getattr(self.wanted.cls, "canonical", "") == "nnx.Param"
+        )
+        return ValueFacts(Kind.CONTAINER, holds_data=True if params and holds_parameters(self.of, depth) else None)
 
     def describe(self) -> str:
         return "a State"
@@ -487,7 +553,7 @@ def join(*values: Value) -> Value:
     for value in values:
         for option in value.options if isinstance(value, UnionVal) else (value,):
             if isinstance(option, Unknown):
-                return UNKNOWN
+                return UNKNOWN if option is UNKNOWN else _any_of(values)
             known = next((known for known in options if same(option, known)), None)
             if known is None:
                 options.append(option)
@@ -501,18 +567,29 @@ def join(*values: Value) -> Value:
                 return UNKNOWN
     if len(options) == 1:
         return options[0]
+    if any(isinstance(option, Computed) for option in options):
+        return join(*(Other("a plain value") if isinstance(option, Computed) else option for option in options))
     return UnionVal(tuple(options)) if options else UNKNOWN
+
+
+def _any_of(values: Iterable[Value]) -> Value:
+    """The value that is one of these, some of which are not known."""
+    found = [option for value in values for option in options(value)]
+    variables = all(
+        isinstance(option, VariableVal) or (isinstance(option, Obj) and option.cls.is_variable) for option in found
+    )
+    return SOME_VARIABLE if variables else UNKNOWN
 
 
 def same(left: Value, right: Value) -> bool:
     """Whether two values need not be told apart."""
     if left is right:
         return True
+    if isinstance(left, Const) and isinstance(right, Const):
+        return type(left.value) is type(right.value) and left.value == right.value
     if type(left) is not type(right):
         plain = isinstance(left, Other) and isinstance(right, Other)
         return plain and (isinstance(left, ParameterNumber) or isinstance(right, ParameterNumber))
-    if isinstance(left, Const) and isinstance(right, Const):
-        return type(left.value) is type(right.value) and left.value == right.value
     if isinstance(left, Ext) and isinstance(right, Ext):
         return left.name == right.name
     if isinstance(left, Array) and isinstance(right, Array):

@@ -13,7 +13,7 @@ from nnx_lint.model.attributes import attribute_names, attribute_of, current_sta
 from nnx_lint.model.classes import UserClass
 from nnx_lint.model.strings import HOLE
 from nnx_lint.model.values import Value, options
-from nnx_rules.attributes import Kind, Status
+from nnx_rules.attributes import Kind, Status, infer
 
 if TYPE_CHECKING:
     from nnx_lint.diagnostics import Span
@@ -95,7 +95,7 @@ def view_object(obj: Obj) -> tuple[AttributeView, ...]:
 
 
 def _attribute(name: str, attr: Attr) -> AttributeView:
-    given = {item.status for item in attr.assignments} or {attr.declared or Status.UNKNOWN}
+    given = {item.status for item in attr.assignments} or {attr.declared or infer(attr.value.facts()).status}
     status = given.pop() if len(given) == 1 else current_status(attr, ())[1] or Status.UNKNOWN
     assignments = tuple(_assignment(item) for item in attr.assignments)
     return AttributeView(name, status, attr.declared, _kinds(attr.value), attr.value.describe(), assignments)

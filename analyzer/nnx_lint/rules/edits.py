@@ -49,6 +49,11 @@ def replace(source: SourceFile, node: ast.AST, text: str) -> tuple[Edit, ...]:
     return (Edit(source.span(node), text),)
 
 
+def exchange(source: SourceFile, one: ast.AST, other: ast.AST) -> tuple[Edit, ...]:
+    """Put two nodes into each other's places."""
+    return (*replace(source, one, source.segment(other)), *replace(source, other, source.segment(one)))
+
+
 def insert(offset: int, text: str) -> tuple[Edit, ...]:
     """Insert text at an offset."""
     return (Edit(Span(offset, offset), text),)

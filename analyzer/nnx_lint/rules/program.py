@@ -138,6 +138,26 @@ def is_tried(module: Module, node: ast.AST) -> bool:
     return False
 
 
+ASKING = frozenset({"callable", "getattr", "hasattr", "isinstance", "issubclass", "type"})
+"""Functions by which a program asks what a value is."""
+
+
+def is_asked_for(module: Module, node: ast.AST) -> bool:
+    """Whether a condition around a node asks what some value is: what stands there is for one kind of value only."""
+    for item in ancestors(module, node):
+        if isinstance(item, FUNCTIONS):
+            return False
+        tests = [item.test] if isinstance(item, (ast.If, ast.IfExp, ast.While)) else []
+        tests += item.values if isinstance(item, ast.BoolOp) else []
+        if any(_asks(call.func) for test in tests for call in walk(test) if isinstance(call, ast.Call)):
+            return True
+    return False
+
+
+def _asks(func: ast.expr) -> bool:
+    return isinstance(func, ast.Name) and func.id in ASKING
+
+
 def canonical_of(env: Env, node: ast.expr | None) -> str | None:
     """The canonical name of a library function or class that an expression names in a scope."""
     value = resolved(env, node)

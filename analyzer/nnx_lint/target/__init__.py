@@ -7,8 +7,9 @@ all newer ones are excluded, and a rule about new versions unless the project ke
 requirement decides nothing: it is seldom tried, and a finding about it would say "may fail for somebody".
 
 The nearest folder above a file that says something of flax is the one that counts, up to the root of the repository; a
-lock further up (a workspace has one for all its members) refines a range. Code that imports nnxkit is checked as such
-whatever the version of flax: that is the engine's doing, from the imports.
+lock further up (a workspace has one for all its members) refines a range. A package from an unpacked wheel is held
+against what the metadata of the wheel require, whatever else is unpacked beside it. Code that imports nnxkit is checked
+as such whatever the version of flax: that is the engine's doing, from the imports.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from nnx_lint.target.versions import ANY, LAST, Range, allowed, release
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from nnx_rules.registry import Version
 
 ENVIRONMENTS = (".venv", "venv")
@@ -59,12 +62,13 @@ def parse(text: str) -> Target:
 
 
 class _Said(NamedTuple):
-    """What a folder and those above it say: the nearest range, and the nearest lock."""
+    """What a folder and those above it say: the nearest range, the nearest lock, and of wheels in the folder itself."""
 
     range: Range | None
     source: str
     lock: tuple[Version, str] | None
     environment: tuple[Version, str] | None
+    unpacked: Mapping[str, tuple[Range, str]]
 
 
 class Detector:
@@ -90,22 +94,25 @@ class Detector:
     def _at(self, folder: str) -> _Said:
         if folder in self._said:
             return self._said[folder]
-        from nnx_lint.target.requirements import installed_in, lock_of, range_of
+        from nnx_lint.target.requirements import installed_in, lock_of, range_of, unpacked
 
         try:
             names = frozenset(os.listdir(folder))
         except OSError:
             names = frozenset[str]()
         above = os.path.dirname(folder)
-        outer = _Said(None, "", None, None) if ".git" in names or above == folder else self._at(above)
+        outer = _Said(None, "", None, None, {}) if ".git" in names or above == folder else self._at(above)
         lock = lock_of(folder, names)
-        required = range_of(folder, names)
+        required = range_of(folder, names) or outer.unpacked.get(os.path.basename(folder))
         if lock is not None:
             required = (Range(lock[0], lock[0]), lock[1])
         environments = [os.path.join(folder, name) for name in ENVIRONMENTS if name in names]
         found = next((held for path in environments if (held := installed_in(path))), None)
         self._said[folder] = _Said(
-            *(required or (outer.range, outer.source)), lock or outer.lock, found or outer.environment
+            *(required or (outer.range, outer.source)),
+            lock or outer.lock,
+            found or outer.environment,
+            unpacked(folder, names),
         )
         return self._said[folder]
 

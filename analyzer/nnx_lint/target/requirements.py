@@ -41,6 +41,13 @@ def locked(text: str) -> Version | None:
     return max(found, default=None)
 
 
+def metadata(text: str) -> Range | None:
+    """The core metadata of a distribution: ``METADATA`` of a wheel, ``PKG-INFO`` of a source archive."""
+    required = re.findall(r"(?m)^Requires-Dist:(.*)", text.partition("\n\n")[0])
+    further = [line for line in required if re.search(r"\bextra\s*==", line)]
+    return _first([line for line in required if line not in further], further)
+
+
 def _first(*groups: Iterable[str]) -> Range | None:
     """What the first group of lines says that speaks of flax."""
     for group in groups:
@@ -119,6 +126,7 @@ _REQUIRING: tuple[tuple[str, Callable[[str], Range | None]], ...] = (
     ("setup.py", strings),
     ("requirements.txt", lines),
     ("requirements.in", lines),
+    ("PKG-INFO", metadata),
 )
 
 
@@ -149,6 +157,18 @@ def range_of(folder: str, names: frozenset[str]) -> tuple[Range, str] | None:
     return None
 
 
+def unpacked(folder: str, names: frozenset[str]) -> dict[str, tuple[Range, str]]:
+    """What wheels that are unpacked in a folder require, by the entries of the folder that they brought."""
+    brought: dict[str, tuple[Range, str]] = {}
+    for name in sorted(names):
+        if name.endswith(".dist-info"):
+            path = os.path.join(folder, name, "METADATA")
+            if (found := metadata(_text(path))) is not None:
+                record = _text(os.path.join(folder, name, "RECORD"), about="")
+                brought |= dict.fromkeys((line.partition("/")[0] for line in record.splitlines()), (found, path))
+    return brought
+
+
 def installed_in(environment: str) -> tuple[Version, str] | None:
     """The release of flax that a virtual environment holds, from its metadata, and the path of these."""
     library = os.path.join(environment, "lib")
@@ -171,11 +191,11 @@ def _entries(folder: str) -> list[str]:
         return []
 
 
-def _text(path: str) -> str:
-    """The text of a file, if it speaks of flax at all."""
+def _text(path: str, about: str = NAME) -> str:
+    """The text of a file, if it speaks of flax at all (or of something else)."""
     try:
         with open(path, "rb") as file:
             data = file.read()
     except OSError:
         return ""
-    return data.decode(errors="replace") if NAME.encode() in data.lower() else ""
+    return data.decode(errors="replace") if about.encode() in data.lower() else ""

@@ -29,9 +29,9 @@ GRADIENT_RESULTS = Rule(
 TUPLE_LOSS = Rule(
     code="NNX463",
     name="loss-is-tuple",
-    summary="A function is differentiated that returns a tuple, without `has_aux=True`.",
+    summary="A function is differentiated that returns a tuple, without `has_aux=True`, or no number at all.",
     message="`{transform}` differentiates one number, and `{function}` returns {given}",
-    help="pass `has_aux=True` if the first element is the loss",
+    help="{mend}",
     fix=Fixable.UNSAFE,
 )
 GRADIENT_AS_MODULE = Rule(

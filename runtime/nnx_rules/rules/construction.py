@@ -69,7 +69,7 @@ TRANSFORM_OVER_DESCRIPTOR = Rule(
 LAYER_SIGNATURE = Rule(
     code="NNX838",
     name="layer-signature",
-    summary="A layer of the library is made without an argument that it requires, or with one of another library.",
+    summary="A layer is made or called without an argument that it requires, or with one that it does not take.",
     message="`{cls}` {problem}",
     help="{mend}",
     fix=Fixable.UNSAFE,
@@ -204,6 +204,13 @@ BRIDGE_UNBOUND = Rule(
     summary="A bridge module makes parameters outside of `setup` and compact methods.",
     message="`self.{method}` in `{path}`: a bridge module makes parameters in `setup` or in a compact method only",
     help="decorate the method with `bridge.compact`, or do it in `setup`",
+)
+MISSING_ATTRIBUTE = Rule(
+    code="NNX864",
+    name="missing-attribute",
+    summary="An attribute is read that the object does not have.",
+    message="`{cls}` has no attribute `{name}`",
+    help="{mend}",
 )
 
 RULES = tuple(value for value in list(globals().values()) if isinstance(value, Rule))

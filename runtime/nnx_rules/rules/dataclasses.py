@@ -75,7 +75,7 @@ STRUCT_DATACLASS = Rule(
     name="struct-dataclass-on-pytree",
     summary="A Pytree class is registered with JAX a second time.",
     message="`{cls}` is a Pytree and thus known to JAX; `{decorator}` registers it again",
-    help="use `@nnx.dataclass`",
+    help="{mend}",
     versions=Versions(flax_since=(0, 11)),
     fix=Fixable.SAFE,
 )

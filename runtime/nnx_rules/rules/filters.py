@@ -125,6 +125,7 @@ SPLIT_NOT_UNPACKED = Rule(
     summary="The tuple that `nnx.split` returns is used as if it were a State.",
     message="`{name}` is the tuple (graphdef, state) that `nnx.split` returns, not a State",
     help="write `graphdef, {name} = nnx.split(...)`",
+    fix=Fixable.SAFE,
 )
 STATE_ARITY = Rule(
     code="NNX315",

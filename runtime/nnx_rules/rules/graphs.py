@@ -61,6 +61,7 @@ UPDATE_ARGUMENTS = Rule(
     message="`nnx.update` got {given}",
     help="write `nnx.update(node, state, ...)`",
     exception=StateArgumentError,
+    fix=Fixable.SAFE,
 )
 UPDATE_KIND = Rule(
     code="NNX338",
@@ -234,6 +235,44 @@ SHARED_BUFFERS = Rule(
     summary="An object and a copy of it, which share their arrays, are donated together.",
     message="`{name}` and `{other}` share their arrays, as `nnx.clone` copies Variables only, and both are donated",
     help="copy the arrays too: `nnx.clone(..., arrays=True)`",
+)
+
+STATE_ARITHMETIC = Rule(
+    code="NNX361",
+    name="state-arithmetic",
+    summary="A State is added, multiplied or divided, as if it were an array.",
+    message="`{name}` computes with a State, which is a tree of arrays",
+    help="compute with its leaves: {mend}",
+)
+LEAF_VALUE = Rule(
+    code="NNX362",
+    name="leaf-value",
+    summary="A leaf of a State is read like a Variable: functions of JAX go down to the arrays.",
+    message="`{name}` is an array here, and has no `{attribute}`: functions of JAX look into the Variables",
+    help="use `{name}` itself, or give `is_leaf=lambda x: isinstance(x, nnx.Variable)`",
+)
+COPIED_WEIGHTS = Rule(
+    code="NNX363",
+    name="copied-weights",
+    summary="Weights are tied by copying them: the copies are equal until the first step of training.",
+    message="`{name}` gets a copy of `{source}`: each is trained by itself from here on",
+    help="share the Variable, or use the one layer for both: `embed.attend(x)`, `x @ layer.kernel.T`",
+    severity=Severity.WARNING,
+)
+SELF_UPDATE = Rule(
+    code="NNX364",
+    name="self-update",
+    summary="An object is updated from its own State under another name, which changes nothing.",
+    message="`{name}` and `{other}` are one object, so this changes nothing",
+    help="make the second one a copy where it is made: `nnx.clone({other})`",
+    severity=Severity.WARNING,
+)
+STATE_UNKNOWN_KEY = Rule(
+    code="NNX365",
+    name="state-unknown-key",
+    summary="A State is asked for an entry that it does not have.",
+    message="{problem}",
+    help="{mend}",
 )
 
 RULES = tuple(value for value in list(globals().values()) if isinstance(value, Rule))

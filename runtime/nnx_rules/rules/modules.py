@@ -71,6 +71,7 @@ SHARDING_WITHOUT_MESH = Rule(
     message="a `{cls}` with out_sharding={sharding} is sharded when it is created, and there is no mesh",
     help="create it inside `with jax.set_mesh(mesh):`, pass `mesh=`, or pass `eager_sharding=False`",
     exception=VariableError,
+    fix=Fixable.UNSAFE,
     versions=Versions(flax_since=(0, 12)),
 )
 SHARDING_UNKNOWN_AXIS = Rule(

@@ -27,6 +27,7 @@ RNG_ARGUMENT = Rule(
     summary="A random stream is made from something that is neither a seed, a key nor a stream.",
     message="a random stream is made from a seed, a key or a stream, not from {given}",
     help="pass an int seed or `jax.random.key(seed)`",
+    fix=Fixable.SAFE,
     exception=RngArgumentError,
 )
 KEYS_ALREADY_SPLIT = Rule(
@@ -161,6 +162,7 @@ NOT_ADVANCED = Rule(
     summary="A function under a JAX transform draws from random streams that it gets as an argument.",
     message="`{transform}` drops what `{function}` does to `{path}`: the next call draws the same numbers",
     help="use `{mend}`, or return the object and keep it",
+    fix=Fixable.SAFE,
 )
 RNGS_DEFAULT = Rule(
     code="NNX524",
@@ -169,6 +171,7 @@ RNGS_DEFAULT = Rule(
     message="the default of `{parameter}` is made once, when the module is imported, and all calls draw from it",
     help="require the argument, or default to `None` and make the streams inside of the function",
     severity=Severity.WARNING,
+    fix=Fixable.UNSAFE,
 )
 FORK_ARGUMENTS = Rule(
     code="NNX525",
@@ -222,9 +225,9 @@ STREAM_KEY_READ = Rule(
 FIXED_SEED = Rule(
     code="NNX531",
     name="fixed-seed-in-call",
-    summary="A module makes random streams from a literal seed in its forward pass: the same numbers in each call.",
+    summary="A module makes streams or a key from a literal seed in its forward pass: the same numbers each time.",
     message="`{path}` makes `{seed}` anew each time it runs: every call draws the same numbers",
-    help="make the streams once, in `__init__`, or take them as an argument",
+    help="keep streams that `__init__` gets, `self.rngs = rngs`, and draw from them, or take them as an argument",
     severity=Severity.WARNING,
 )
 

@@ -6,7 +6,7 @@ from nnx_rules.errors import (
     MetricCallError,
     OptimizerArgumentError,
 )
-from nnx_rules.registry import Fixable, Rule, Versions
+from nnx_rules.registry import Fixable, Rule, Severity, Versions
 
 OPTIMIZER_WITHOUT_WRT = Rule(
     code="NNX610",
@@ -60,6 +60,7 @@ OPTIMIZER_MODEL_ATTRIBUTE = Rule(
     summary="The model is asked of an optimizer that does not keep it.",
     message="`{cls}` keeps no model, so it has no `.model`",
     help="use the model itself; `nnx.ModelAndOptimizer` is the one that keeps it",
+    fix=Fixable.SAFE,
     versions=Versions(flax_since=(0, 11)),
 )
 OPTIMIZER_WITHOUT_VARIABLES = Rule(
@@ -98,6 +99,14 @@ EMA_OF_OTHER_VALUES = Rule(
     message="`nnx.EMA` averages Variables of floats, and `{path}` is {value}",
     help="pass `only=nnx.Param`",
     fix=Fixable.SAFE,
+)
+OPTIMIZER_IN_STEP = Rule(
+    code="NNX621",
+    name="optimizer-made-in-step",
+    summary="A compiled training step makes its optimizer: what that remembers is lost after each step.",
+    message="`{name}` is made anew each time `{function}` runs, so its moments and its count of steps begin at zero",
+    help="make it once, outside, and pass it: `{function}(model, {name}, ...)`",
+    severity=Severity.WARNING,
 )
 
 RULES = tuple(value for value in list(globals().values()) if isinstance(value, Rule))

@@ -373,9 +373,9 @@ CACHED_STRUCTURE = Rule(
 TRANSFORM_OPERANDS = Rule(
     code="NNX403",
     name="transform-operands",
-    summary="A transform that wraps a function is called with the arguments of the function.",
-    message="`{transform}` takes a function and options, and returns a function: it gets {count} positional arguments",
-    help="call what it returns: `{transform}(f)(...)`",
+    summary="A transform that wraps a function gets its arguments too, or what a call of the function returns.",
+    message="`{transform}` takes a function and options, and returns a function: it gets {given}",
+    help="{mend}",
     fix=Fixable.SAFE,
 )
 BRANCHES_IN_SEQUENCE = Rule(
@@ -445,6 +445,13 @@ PARTIAL_VARIABLE = Rule(
     message="`{name}` holds Variables, and what `{transform}` returns takes these with its first arguments only",
     help="give it to `{transform}`, or use `nnx.jit`",
     versions=Versions(nnxkit=False),
+)
+ABSTRACT_CALLED = Rule(
+    code="NNX471",
+    name="abstract-model-called",
+    summary="A model of which only the shapes were computed is called.",
+    message="`{name}` holds shapes and no arrays: `nnx.eval_shape` computes nothing else",
+    help="put arrays into it first: `nnx.update(model, state)`, or `nnx.merge(graphdef, state)`",
 )
 
 RULES = tuple(value for value in list(globals().values()) if isinstance(value, Rule))

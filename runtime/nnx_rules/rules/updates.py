@@ -64,6 +64,7 @@ ALIASED_SNAPSHOT = Rule(
     summary="A State is kept to restore an object later, but it shares the Variables of the object.",
     message="this State shares the Variables of `{name}`, which has changed since: the update restores nothing",
     help="keep a copy: `nnx.clone(nnx.state({name}))`",
+    versions=Versions(flax_since=(0, 11)),
     fix=Fixable.UNSAFE,
 )
 ALIASED_MERGE = Rule(
@@ -80,8 +81,8 @@ UNUSED_RESULT = Rule(
     code="NNX225",
     name="unused-result",
     summary="The result of a function that changes nothing is thrown away.",
-    message="`{name}` returns {result} and changes nothing, and the result is not used",
-    help="bind the result to a name",
+    message="`{name}` {result} and changes nothing, and the result is not used",
+    help="{mend}",
 )
 IN_PLACE_RESULT = Rule(
     code="NNX226",
@@ -108,6 +109,13 @@ LOST_STRUCTURE = Rule(
     message="`{name}` belongs to an argument of a function under `{transform}` without graph updates: only values of "
     "Variables come back, and {action} is lost",
     help="hold what changes in a Variable, `nnx.Variable(jnp.array(...))`, and write its value",
+)
+STATE_NOT_APPLIED = Rule(
+    code="NNX229",
+    name="state-not-applied",
+    summary="A State is trained or edited, and never put back into the object that it comes from.",
+    message="`{name}` {what}, and nothing puts it into `{model}`, which stays as it was",
+    help="put it back: `nnx.update({model}, {name})`",
 )
 
 RULES = tuple(value for value in list(globals().values()) if isinstance(value, Rule))

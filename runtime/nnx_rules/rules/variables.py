@@ -23,6 +23,7 @@ VARIABLE_WITHOUT_ITEMS = Rule(
     summary="`variable[...]` is used on a Variable that holds no array.",
     message="`{name}` holds {value}, which cannot be indexed, so `{name}[...]` fails",
     help="make it with an array, `{cls}(jnp.array(...))`, or use `get_value()` and `set_value()`",
+    versions=Versions(flax_since=(0, 12, 1)),
     fix=Fixable.SAFE,
 )
 VARIABLE_COMPARISON = Rule(
@@ -50,6 +51,7 @@ VARIABLE_AS_KEY = Rule(
     summary="A Variable is a key of a dict or a member of a set.",
     message="`{name}` is a {cls}, and Variables have no hash",
     help="use its path or `id(...)` as the key",
+    versions=Versions(flax_since=(0, 12, 1)),
 )
 VARIABLE_INTO_PRIMITIVE = Rule(
     code="NNX817",
@@ -57,6 +59,7 @@ VARIABLE_INTO_PRIMITIVE = Rule(
     summary="A Variable is passed to a function of `jax.lax` that takes arrays only.",
     message="`{function}` takes arrays, and `{name}` is a {cls}",
     help="pass the value: `{name}[...]`",
+    versions=Versions(flax_since=(0, 11)),
     fix=Fixable.SAFE,
 )
 UPDATE_DISCARDED = Rule(
@@ -91,5 +94,20 @@ VARIABLE_METADATA_ARGUMENTS = Rule(
     summary="`set_metadata` is called with arguments that it does not take.",
     message="`set_metadata` takes a mapping, or a name and a value, or keywords, and got {given}",
     help="write `variable.set_metadata(name=value)`",
+)
+ARRAY_ITEM_ASSIGNED = Rule(
+    code="NNX824",
+    name="array-item-assignment",
+    summary="An element of a JAX array is assigned, and JAX arrays cannot be changed.",
+    message="`{name}` is a JAX array, which cannot be changed in place",
+    help="{mend}",
+    fix=Fixable.UNSAFE,
+)
+TENSOR_IDIOM = Rule(
+    code="NNX825",
+    name="tensor-idiom",
+    summary="A method or an argument of PyTorch's tensors is used on JAX arrays.",
+    message="{problem}",
+    help="{mend}",
 )
 RULES = tuple(value for value in list(globals().values()) if isinstance(value, Rule))

@@ -14,6 +14,7 @@ REMOVED_NAME = Rule(
     summary="A name of NNX is used that the version in use no longer has.",
     message="`{name}` is gone since flax {version}",
     help="{instead}",
+    fix=Fixable.SAFE,
 )
 NAME_NEWER_THAN_TARGET = Rule(
     code="NNX902",
@@ -86,7 +87,7 @@ DEPRECATED_NAME = Rule(
     name="deprecated-name",
     summary="A name of NNX is used that has a successor.",
     message="`{name}` is deprecated since flax {version}",
-    help="write `nnx.{successor}`",
+    help="write `{successor}`",
     severity=Severity.WARNING,
     fix=Fixable.SAFE,
     default=False,

@@ -31,13 +31,13 @@ def status_bypass(event: AttributeBypassed, report: Reporter) -> None:
     recorded = attr is not None and (attr.declared is Status.DATA or bool(attr.assignments))
     if recorded or (obj.assumed and frame.module.mocks) or event.name.startswith("_pytree__") or _rebuilds(frame):
         return
-    if event.name not in taken_back(frame.module.source.tree):
+    if event.name not in frame.module.all_of(taken_back):
         report(frame.module, event.node, cls=obj.cls.name, path=event.name, value=event.value.describe())
 
 
 @remembered
-def taken_back(tree: ast.Module) -> frozenset[str]:
-    """Attributes that a file also sets to ``None``, or deletes, past the class: there they only hand a value on.
+def taken_back(tree: ast.AST) -> frozenset[str]:
+    """Attributes that code also sets to ``None``, or deletes, past the class: there they only hand a value on.
 
     What is put into an object and taken out again in one call is not meant to be data.
     """

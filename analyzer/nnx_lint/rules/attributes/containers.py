@@ -315,8 +315,8 @@ def _elements(event: Called, call: ast.Call, holder: str) -> list[tuple[Value, a
 def _element_nodes(node: ast.expr | None, count: int) -> list[ast.expr | None]:
     if isinstance(node, (ast.List, ast.Tuple)) and len(node.elts) == count:
         return [None if isinstance(item, ast.Starred) else item for item in node.elts]
-    if isinstance(node, (ast.ListComp, ast.GeneratorExp)) and count == 1:
-        return [node.elt]
+    if isinstance(node, (ast.ListComp, ast.GeneratorExp)):
+        return [node.elt] * count
     return [None] * count
 
 

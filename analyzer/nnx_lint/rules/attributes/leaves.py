@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from nnx_lint.diagnostics import Fix
@@ -11,6 +12,7 @@ from nnx_lint.model.classes import UserClass
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.events import AttributeSet, Constructed
 from nnx_lint.model.values import (
+    Assignment,
     ClassVal,
     Const,
     Ext,
@@ -140,13 +142,16 @@ def optional_data_on_branches(event: Constructed, report: Reporter) -> None:
             item = apart[0]
             if item.value_node is None or not isinstance(item.value, Const) or item.value.value is not None:
                 continue
-            spelling = spelled("nnx.data", item.module)
-            fix = (
-                Fix(f"Wrap the value in `{spelling}(...)`", wrap(item.module.source, item.value_node, spelling))
-                if spelling is not None
-                else None
-            )
-            report(item.module, item.value_node, cls=event.cls.name, path=name, fix=fix)
+            report(item.module, item.value_node, cls=event.cls.name, path=name, fix=partial(_mark_all, apart))
+
+
+def _mark_all(assignments: list[Assignment]) -> Fix | None:
+    """Make every ``None`` data that is assigned instead of data; one that is left would be found the next time."""
+    source = assignments[0].module.source
+    name = spelled("nnx.data", assignments[0].module)
+    nodes = dict.fromkeys(item.value_node for item in assignments if item.module.source is source)
+    edits = [edit for node in nodes if node is not None and name for edit in wrap(source, node, name)]
+    return Fix(f"Wrap the value in `{name}(...)`", tuple(edits)) if edits else None
 
 
 def _is_optional(options: tuple[Value, ...]) -> bool:

@@ -19,6 +19,7 @@ from nnx_lint.model.values import (
     TagVal,
 )
 from nnx_lint.reporting import Reporter, judges, related
+from nnx_lint.rules.alternatives import is_wrapped_beside
 from nnx_lint.rules.attributes.annotations import ineffective
 from nnx_lint.rules.attributes.mends import as_data, is_given, is_shared
 from nnx_lint.rules.attributes.usage import is_handed_over, is_used_plainly
@@ -40,6 +41,8 @@ def data_in_static_attribute(event: AttributeSet, report: Reporter) -> None:
     if broken(event) is not report.rule or ineffective(event) or unchecked_base(event) is not None:
         return
     node = event.value_node
+    if is_wrapped_beside(event.frame, event.node, node):
+        return
     report(
         event.frame.module,
         node or event.node,

@@ -6,6 +6,7 @@ an argument that went (NNX468).
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING
 
 from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
@@ -13,11 +14,13 @@ from nnx_lint.model.callables import Transformed
 from nnx_lint.model.classes import ClassBase, library_class
 from nnx_lint.model.containers import Seq
 from nnx_lint.model.crossing import literal_positions
-from nnx_lint.model.events import Called, Returned, Unpacked
+from nnx_lint.model.events import Called, Ran, Returned, Unpacked
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.leaves import AtLeast, contents
+from nnx_lint.model.operations import EXAMPLES
 from nnx_lint.model.values import (
     Array,
+    ArrayAttr,
     Const,
     Obj,
     StateVal,
@@ -27,6 +30,7 @@ from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.program import FUNCTIONS, canonical_of, enclosing, resolved, statement_of
 from nnx_lint.rules.spelling import spelled
 from nnx_lint.syntax_walk import walk
+from nnx_rules import layers
 from nnx_rules._filter_logic import Leaf
 from nnx_rules.rules import autodiff as rules
 from nnx_rules.rules.transforms import AUX_PAIR, MISSING_VJP_RULES
@@ -164,7 +168,10 @@ def gradient_results(event: Unpacked, report: Reporter) -> None:
     names = [source.segment(item) for item in target.elts]
     if name.endswith("value_and_grad"):
         if aux and event.count == 3:
-            mend = f"({names[0]}, {names[1]}), {names[2]}"
+            # The names say which of them is for the gradients, wherever it stands: `loss, grads, aux`.
+            named = [place for place, name in enumerate(names) if "grad" in name.lower()]
+            gradients = names.pop(named[0] if len(named) == 1 else -1)
+            mend = f"({', '.join(names)}), {gradients}"
             fix = Fix("Nest the names", (Edit(source.span(target), mend),))
             report(
                 module,
@@ -216,7 +223,47 @@ def loss_is_tuple(event: Returned, report: Reporter) -> None:
         given = f"a tuple of {len(value.items)}" if value.exact else "a tuple"
         fix = _with_aux(frame.caller.module, applied)
         function = frame.func.name if frame.func is not None else "it"
-        report(frame.caller.module, frame.call, fix=fix, transform=applied.text, function=function, given=given)
+        mend = "pass `has_aux=True` if the first element is the loss"
+        module, call = frame.caller.module, frame.call
+        report(module, call, fix=fix, transform=applied.text, function=function, given=given, mend=mend)
+
+
+def of_one_number(event: Ran) -> bool:
+    """Whether a function under a derivative of one number has run."""
+    return event.scope.row.name in {"nnx.grad", "nnx.value_and_grad", "jax.grad", "jax.value_and_grad"}
+
+
+@judges(rules.TUPLE_LOSS, Ran, when=of_one_number)
+def loss_is_no_number(event: Ran, report: Reporter) -> None:
+    result, applied = event.result, event.scope.applied
+    func = event.scope.frame.func if event.scope.frame is not None else None
+    if func is None or has_aux(applied) is not False:
+        return
+    if isinstance(result, ArrayAttr):
+        given, mend = f"the method `{result.name}` of an array", f"call it: `.{result.name}()`"
+    elif isinstance(result, Const) and result.value is None:
+        given, mend = "nothing", "end it with `return loss`"
+    elif isinstance(result, Array) and (shape := _shape_of_many(event, result)) is not None:
+        given, mend = shape, "take the mean: `.mean()`"
+    else:
+        return
+    report(event.frame.module, event.node, transform=applied.text, function=func.name, given=given, mend=mend)
+
+
+def _shape_of_many(event: Ran, result: Array) -> str | None:
+    """What an array is that certainly is no single number; ``None`` for one that may be.
+
+    The loss of examples may be that of one alone, where something is mapped over examples.
+    """
+    shape = result.form.shape if result.form is not None else None
+    if shape == (EXAMPLES,):
+        return None if MAPPING.search(event.frame.module.source.text) else "the loss of each example"
+    sure = [item for item in shape or () if not str(item).startswith("*")]
+    return f"an array of shape {layers.shown(shape)}" if shape and sure else None
+
+
+MAPPING = re.compile(r"\b(vmap|pmap|shard_map|xmap|lax\.map)\b")
+"""What maps a function over examples, by any name."""
 
 
 @judges(AUX_PAIR, Returned)
@@ -271,7 +318,7 @@ def missing_vjp_rules(event: Called, report: Reporter) -> None:
     here, scope = statement_of(module, event.node), enclosing(module, event.node, *FUNCTIONS, ast.Module)
     if here is None or not isinstance(scope, ast.Module):
         return  # when a function runs, the rules may have been defined by then
-    defined = [node for node in walk(module.source.tree) if isinstance(node, ast.Attribute) and node.attr == "defvjp"]
+    defined = [node for node in walk(module.tree) if isinstance(node, ast.Attribute) and node.attr == "defvjp"]
     if not any(node.lineno <= here.lineno for node in defined):
         report(module, event.node, name=func.id, transform=callee.applied.text)
 

@@ -22,12 +22,14 @@ from nnx_lint.model.values import (
     Const,
     Obj,
     StateVal,
+    TransformationVal,
     Value,
 )
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
 from nnx_lint.rules.callees import TRANSFORMED
 from nnx_lint.rules.program import ancestors, block_of, enclosing, keyword_node, own_nodes, statement_of
 from nnx_lint.syntax_walk import walk
+from nnx_rules.attributes import Kind
 from nnx_rules.rules import autodiff as rules
 from nnx_rules.rules.transforms import MISSING_PARAMETER, NOT_AN_ARRAY, UNHASHABLE_STATIC_ARGUMENT
 
@@ -207,7 +209,7 @@ def unhashable_static_argument(event: Called, report: Reporter) -> None:
 
 
 @judges_calls(NOT_AN_ARRAY, *TRANSFORMED, when=calls_traced)
-def string_as_array(event: Called, report: Reporter) -> None:
+def value_as_array(event: Called, report: Reporter) -> None:
     found = called(event)
     if found is None or found[0].row.name not in COMPILING or not statics_known(found[0]):
         return
@@ -220,8 +222,25 @@ def string_as_array(event: Called, report: Reporter) -> None:
     named = kept_keywords(applied, func, event.keywords)
     given += [(name not in named, value, keyword_node(event.node, name)) for name, value in event.keywords.items()]
     for traced, value, node in given:
-        if traced and node is not None and isinstance(value, Const) and isinstance(value.value, str):
-            report(event.frame.module, node, path=text_of(node), given="a string", transform=applied.text)
+        what = _no_array(value) if traced and node is not None and not isinstance(node, ast.Starred) else None
+        if what is not None and node is not None:
+            report(event.frame.module, node, path=text_of(node), given=what, transform=applied.text)
+
+
+def _no_array(value: Value | None) -> str | None:
+    """What a value is that JAX certainly cannot take for an array or a tree of arrays."""
+    if isinstance(value, Const):
+        return "a string" if isinstance(value.value, str) else None
+    if isinstance(value, FuncVal):
+        return value.describe()
+    if isinstance(value, TransformationVal):
+        return value.describe()
+    if isinstance(value, Obj) and isinstance(value.cls, UserClass) and value.kind is Kind.OTHER:
+        cls = value.cls
+        plain = value.origin is not None and not value.assumed and cls.library is None and not cls.opaque
+        known = cls.decorators.keys() <= {"dataclasses.dataclass"} and not cls.named_tuple
+        return f"an object of `{cls.name}`, a class that JAX does not know" if plain and known else None
+    return None
 
 
 def _has_no_hash(value: Value) -> bool:

@@ -93,6 +93,7 @@ def _compares_with_no_number(node: ast.expr) -> bool:
 CONVERTING = (
     *("builtins.float", "builtins.int", "builtins.bool", "builtins.complex"),
     *("numpy.array", "numpy.asarray", "numpy.exp", "numpy.log", "numpy.sqrt", "numpy.sin", "numpy.cos", "numpy.tanh"),
+    *(f"math.{name}" for name in ("ceil", "cos", "exp", "floor", "isnan", "log", "log2", "pow", "sin", "sqrt", "tanh")),
     *("numpy.maximum", "numpy.minimum", "numpy.where", "numpy.isnan", "numpy.isfinite"),
 )
 """Functions that need the numbers in an array. Others of NumPy hand over to a method of the array."""

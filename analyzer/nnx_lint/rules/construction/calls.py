@@ -1,5 +1,5 @@
-"""What a program does with modules and layers: layers made in a forward pass (NNX833, NNX834), layers made with wrong
-arguments (NNX838), initializers that are none (NNX835), instances that cannot be called (NNX836).
+"""What a program does with modules and layers: layers made in a forward pass (NNX833, NNX834), initializers that are
+none (NNX835), instances that cannot be called (NNX836).
 """
 
 from __future__ import annotations
@@ -19,19 +19,18 @@ from nnx_lint.model.values import (
     Const,
     Ext,
     Obj,
+    ParameterNumber,
     Value,
 )
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.edits import insert
 from nnx_lint.rules.intermediates.sowing import is_module
-from nnx_lint.rules.program import ancestors, canonical_of, enclosing, given, keyword_node
+from nnx_lint.rules.program import ancestors, canonical_of, enclosing, keyword_node
 from nnx_lint.rules.randomness.arguments import MAKING, constructed
 from nnx_lint.rules.randomness.reading import drawn_by, drawn_from_parameter
 from nnx_lint.rules.spelling import spelled
 from nnx_lint.syntax_walk import walk
-from nnx_rules.names import ARGUMENTS
 from nnx_rules.rules import construction as rules
-from nnx_rules.signatures import CALL_KEYWORDS, SIGNATURES
 
 if TYPE_CHECKING:
     from nnx_lint.model.frames import Frame
@@ -149,58 +148,6 @@ def _asks_for(test: ast.expr, name: str) -> bool:
     return isinstance(test, ast.UnaryOp) and isinstance(test.operand, ast.Attribute) and test.operand.attr == name
 
 
-# -- constructors of layers --------------------------------------------------------------------------------------------
-
-
-@judges_calls(rules.LAYER_SIGNATURE, *SIGNATURES)
-def layer_signature(event: Called, report: Reporter) -> None:
-    cls, args = constructed(event), given(event)
-    signature = SIGNATURES.get(cls.canonical) if isinstance(cls, LibClass) else None
-    if signature is None or cls is None or args.starred or signature.variadic or signature.open:
-        return
-    taken = {*signature.positional, *signature.keywords}
-    foreign = [name for name in event.keywords if name not in taken and ARGUMENTS.get(name) in taken]
-    if foreign:
-        name, right = foreign[0], ARGUMENTS[foreign[0]]
-        problem, mend = f"takes no `{name}`", f"it is called `{right}`"
-        fix = _keyword(event.frame.module, event.node, name, right) if right not in args.keywords else None
-        report(event.frame.module, event.node, fix=fix, cls=cls.name, problem=problem, mend=mend)
-        return
-    required = [name for name in signature.positional if name in signature.required]
-    missing = [name for name in required[len(args.positional) :] if name not in args.keywords]
-    if missing and not (
-        len(args.positional) and any(name in args.keywords for name in signature.positional[: len(args.positional)])
-    ):
-        problem = f"is made without `{missing[0]}`"
-        mend = f"its sizes are given: `{cls.name}({', '.join(required)})`"
-        report(event.frame.module, event.node, cls=cls.name, problem=problem, mend=mend)
-
-
-MODES = frozenset({"train", "training", "is_training", "deterministic", "inference", "use_running_average"})
-"""Flags by which layers, here and elsewhere, are told whether they are trained."""
-
-
-@judges_calls(rules.LAYER_SIGNATURE, "()")
-def layer_call_signature(event: Called, report: Reporter) -> None:
-    cls = event.callee.cls if isinstance(event.callee, Obj) else None
-    taken = CALL_KEYWORDS.get(cls.name) if isinstance(cls, LibClass) else None
-    foreign = next((name for name in event.keywords if name in MODES and name not in (taken or ())), None)
-    if taken is None or cls is None or foreign is None:
-        return
-    right = next((name for name in taken if name in MODES), None)
-    mend = f"it is called `{right}`, and true where nothing is learned" if right else "leave it out"
-    report(event.frame.module, event.node, cls=cls.name, problem=f"takes no `{foreign}` when it is called", mend=mend)
-
-
-def _keyword(module: Module, node: ast.AST, name: str, right: str) -> Fix | None:
-    for item in node.keywords if isinstance(node, ast.Call) else ():
-        if item.arg == name and right != "rngs":
-            start = module.source.span(item).start
-            edit = Edit(Span(start, start + len(name)), right)
-            return Fix(f"Write `{right}`", (edit,), Applicability.UNSAFE)
-    return None
-
-
 # -- initializers ------------------------------------------------------------------------------------------------------
 
 _FACTORIES = (
@@ -262,6 +209,30 @@ def initializer_misuse(event: Called, report: Reporter) -> None:
             report(module, node, name=keyword, problem=problem, mend="use `nnx.initializers.constant(value)`")
 
 
+@judges_calls(rules.INITIALIZER, "nnx.Param")
+def param_of_no_array(event: Called, report: Reporter) -> None:
+    value, node = (event.args[0], event.nodes[0]) if event.args and event.nodes else (None, None)
+    if value is None or node is None or isinstance(node, ast.Starred):
+        return
+    shape = isinstance(value, Seq) and value.type == "tuple" and value.exact and bool(value.items)
+    if isinstance(value, Seq) and shape and all(is_size(item) for item in value.items):
+        problem = "is made of a shape, and takes an array"
+        mend = f"make one: `nnx.Param(jnp.zeros({text_of(node)}))`"
+    elif isinstance(value, LibraryFunction) or factory(value) is not None:
+        problem = "is made of an initializer, and takes an array"
+        mend = "call it with a key and a shape: `init(rngs.params(), shape)`"
+    else:
+        return
+    report(event.frame.module, event.node, name=event.name, problem=problem, mend=mend)
+
+
+def is_size(value: Value) -> bool:
+    """Whether a value is a number of elements, as in a shape."""
+    if isinstance(value, Const):
+        return isinstance(value.value, int) and not isinstance(value.value, bool)
+    return isinstance(value, ParameterNumber)
+
+
 FILLING = tuple(f"{head}.{name}" for head in ("nnx.initializers", "jax.nn.initializers") for name in ("ones", "zeros"))
 """Initializers that are functions themselves."""
 
@@ -308,7 +279,7 @@ def _renamed(frame: Frame, cls: UserClass, name: str) -> Fix | None:
     module = cls.module
     if found is None or found[0] is not cls or module is not frame.module:
         return None
-    if any(isinstance(node, ast.Attribute) and node.attr == name for node in walk(module.source.tree)):
+    if any(isinstance(node, ast.Attribute) and node.attr == name for node in walk(module.tree)):
         return None
     span = module.source.span(found[1].node)
     start = module.source.text.find(f"def {name}", span.start, span.end)

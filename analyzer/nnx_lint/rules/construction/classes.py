@@ -12,7 +12,7 @@ from nnx_lint.model.attributes import ANY_NAME, attribute_names
 from nnx_lint.model.callables import FuncVal
 from nnx_lint.model.classes import LibClass, UserClass, method_of
 from nnx_lint.model.events import AttributeSet, Called, ClassDefined, Constructed, TransformApplied
-from nnx_lint.model.values import Obj
+from nnx_lint.model.values import ClassVal, Obj
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.intermediates.sowing import is_module
 from nnx_lint.rules.program import canonical_of, enclosing
@@ -209,7 +209,7 @@ def linen_class(event: ClassDefined, report: Reporter) -> None:
 
 def _called_names(module: Module) -> set[str]:
     """The names of methods that a file calls."""
-    calls = (node.func for node in walk(module.source.tree) if isinstance(node, ast.Call))
+    calls = (node.func for node in walk(module.tree) if isinstance(node, ast.Call))
     return {func.attr for func in calls if isinstance(func, ast.Attribute)}
 
 
@@ -220,7 +220,9 @@ _PLACES = "arrays are placed by JAX: `jax.device_put`, or a sharding"
 
 FOREIGN = {
     **dict.fromkeys(("init", "init_with_output", "apply", "bind"), _HOLDS),
-    **dict.fromkeys(("param", "variable", "make_rng", "register_buffer", "register_parameter", "add_module"), _MAKES),
+    **dict.fromkeys(
+        ("param", "variable", "make_rng", "register_buffer", "register_parameter", "add_module", "add_weight"), _MAKES
+    ),
     **dict.fromkeys(("parameters", "named_parameters", "buffers", "named_buffers", "state_dict"), _LISTS),
     **dict.fromkeys(("cuda", "cpu", "to"), _PLACES),
     "load_state_dict": "put values into it with `nnx.update(model, state)`",
@@ -255,9 +257,33 @@ def linen_method(event: Called, report: Reporter) -> None:
     report_foreign(event, report, cls.name, func.attr)
 
 
+@judges_calls(rules.LINEN_IDIOM, "()", ".step")
+def optimizer_stepped(event: Called, report: Reporter) -> None:
+    func = event.node.func if isinstance(event.node, ast.Call) else None
+    owner = event.owner
+    if not isinstance(func, ast.Attribute) or func.attr != "step" or not isinstance(owner, Obj):
+        return
+    if getattr(owner.cls, "canonical", None) in {"nnx.Optimizer", "nnx.ModelAndOptimizer"}:
+        problem = f"`{owner.cls.name}.step` is the number of steps so far, and cannot be called"
+        mend = "gradients come from `nnx.grad`, and go into `optimizer.update(model, grads)`"
+        report(event.frame.module, event.node, problem=problem, mend=mend)
+
+
 def report_foreign(event: Called, report: Reporter, cls: str, method: str) -> None:
     problem = f"`{cls}` is an NNX module: it has no `{method}`"
     report(event.frame.module, event.node, problem=problem, mend=FOREIGN[method])
+
+
+@judges(rules.LINEN_IDIOM, TransformApplied)
+def class_transformed(event: TransformApplied, report: Reporter) -> None:
+    func = event.func
+    if event.applied.row.name not in {"nnx.remat", "nnx.checkpoint"} or not isinstance(func, ClassVal):
+        return
+    if func.cls.derives_from("nnx.Module"):
+        text = event.applied.text
+        problem = f"`{text}` is applied to the class `{func.cls.name}`, and would run its constructor, not its call"
+        mend = f"apply it to the forward pass: `{text}(lambda layer, x: layer(x))(layer, x)`"
+        report(event.frame.module, event.node, problem=problem, mend=mend)
 
 
 @judges(rules.LINEN_IDIOM, AttributeSet)

@@ -20,7 +20,7 @@ from nnx_lint.model.modules import Env
 from nnx_lint.model.statements import assigned_names
 from nnx_lint.model.values import Const, Obj, Other, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
-from nnx_lint.rules.program import STATEMENT_LOOPS, around, in_test
+from nnx_lint.rules.program import STATEMENT_LOOPS, around, assigned_in, in_test, parameters_in
 from nnx_lint.rules.updates.ownership import changes_of
 from nnx_lint.syntax_walk import walk
 from nnx_rules.rules import costs as rules
@@ -44,16 +44,28 @@ def transform_in_loop(event: Called, report: Reporter) -> None:
         return
     applied = callee.applied
     node = applied.node
-    if not applied.row.name.startswith("nnx.") or not isinstance(node, ast.Call) or not node.args or in_test(frame):
+    if not applied.row.name.startswith("nnx.") or in_test(frame):
         return
     loop = innermost_loop(frame, node)
     if loop is None or innermost_loop(frame, event.node) is None:
         return
     bound = assigned_names(loop.body) | _targets(loop)
+    if isinstance(callee.func, FuncVal) and node in getattr(callee.func.node, "decorator_list", ()):
+        if _free_names(callee.func.node).isdisjoint(bound - {callee.func.name}):
+            report(frame.module, node, transform=applied.text)
+        return
+    if not isinstance(node, ast.Call) or not node.args:
+        return
     names = {part.id for part in walk(node) if isinstance(part, ast.Name)}
     made_inside = isinstance(callee.func, FuncVal) and _stands_in(loop, callee.func.node)
     if isinstance(callee.func, FuncVal) and not made_inside and names.isdisjoint(bound):
         report(frame.module, node, transform=applied.text)
+
+
+def _free_names(func: ast.AST) -> set[str]:
+    """The names that a function does not bind itself."""
+    names = {part.id for part in walk(func) if isinstance(part, ast.Name)}
+    return names - assigned_in(func).keys() - parameters_in(func).keys()
 
 
 def innermost_loop(frame: Frame, node: ast.AST) -> ast.For | ast.AsyncFor | ast.While | None:

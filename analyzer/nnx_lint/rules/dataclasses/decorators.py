@@ -121,7 +121,8 @@ def struct_dataclass(event: ClassDefined, report: Reporter) -> None:
             spelling = spelled("nnx.dataclass", cls.module) if makes_dataclass else None
             bare = not isinstance(decorator, ast.Call)
             fix = Fix(f"Use `{spelling}`", replace(source, decorator, spelling)) if spelling and bare else None
-            report(cls.module, decorator, cls=cls.name, decorator=name, fix=fix)
+            mend = "use `@nnx.dataclass`" if makes_dataclass else "remove it"
+            report(cls.module, decorator, cls=cls.name, decorator=name, fix=fix, mend=mend)
 
 
 @judges_calls(dataclasses.FIELDS_WITHOUT_DATACLASS, "class")

@@ -94,7 +94,7 @@ def components(key: str) -> list[str | int] | None:
 
 def _is_key(module: Module, text: str) -> bool:
     """Whether the module has a dict with such a key, which may become the name of an attribute."""
-    dicts = (node for node in walk(module.source.tree) if isinstance(node, ast.Dict))
+    dicts = (node for node in walk(module.tree) if isinstance(node, ast.Dict))
     return any(isinstance(key, ast.Constant) and key.value == text for node in dicts for key in node.keys)
 
 

@@ -78,7 +78,7 @@ def _reorder_mapping(found: FilterList, order: Sequence[int], title: str) -> Fix
 
 def add_rest(found: FilterList) -> Fix | None:
     """Add ``...`` as the last filter, a name for its State, and that name to every merge of the graphdef."""
-    call, tree, source = found.node, found.module.source.tree, found.module.source
+    call, tree, source = found.node, found.module.tree, found.module.source
     if found.open or found.passed_on or found.spec is None or not isinstance(call, ast.Call) or not call.args:
         return None
     statement = statement_of(found.module, call)

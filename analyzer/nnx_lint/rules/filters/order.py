@@ -116,7 +116,7 @@ def contradictory_filter(event: Called, report: Reporter) -> None:
         if not single.leaves or not is_composed(given):
             continue
         universe = known_types(given.module, [given.expr])
-        if logic.contradictory([given.expr], is_subtype, universe) and not _mixes_locally(given.module.source.tree):
+        if logic.contradictory([given.expr], is_subtype, universe) and not _mixes_locally(given.module.tree):
             report(given.module, given.node, fix=partial(_any_for_all, given), filter=given, mend=_mend(given))
 
 

@@ -11,6 +11,7 @@ from nnx_lint.model.events import Called, Unpacked, Used
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.values import GraphDefVal, StateVal, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls
+from nnx_lint.rules.edits import insert
 from nnx_lint.rules.filters.reading import library_name
 from nnx_lint.syntax_walk import walk
 from nnx_rules.rules import filters as rules
@@ -61,7 +62,7 @@ def _matching(event: Unpacked, expected: int) -> Fix | None:
     source = event.frame.module.source
     has_rest = any(isinstance(item, ast.Constant) and item.value is ... for item in call.args)
     if event.count == expected - 1 and has_rest:
-        names = {item.id for item in walk(source.tree) if isinstance(item, ast.Name)}
+        names = {item.id for item in walk(event.frame.module.tree) if isinstance(item, ast.Name)}
         end = source.span(target.elts[-1]).end
         fix = Fix("Add a name for the rest", (Edit(Span(end, end), ", rest"),), Applicability.UNSAFE)
         return fix if "rest" not in names else None
@@ -110,7 +111,9 @@ def split_not_unpacked(event: Called, report: Reporter) -> None:
         return
     for value, node in list(zip(event.args, event.nodes, strict=False))[first:]:
         if is_split_result(value) and not isinstance(node, ast.Starred):
-            report(event.frame.module, node, name=text_of(node))
+            star = Fix("Unpack it", insert(event.frame.module.source.span(node).start, "*"))
+            alone = name == "nnx.merge" and len(event.args) == 1 and isinstance(node, (ast.Name, ast.Call))
+            report(event.frame.module, node, fix=star if alone else None, name=text_of(node))
 
 
 @judges(rules.SPLIT_NOT_UNPACKED, Used)

@@ -28,7 +28,7 @@ from nnx_lint.model.values import (
     present,
 )
 from nnx_lint.reporting import Reporter, judges_calls
-from nnx_lint.rules.edits import insert
+from nnx_lint.rules.edits import exchange, insert
 from nnx_lint.rules.filters.coverage import leaves_of, name_leaves
 from nnx_lint.rules.filters.expressions import expression, is_subtype
 from nnx_rules import _filter_logic as logic
@@ -171,7 +171,9 @@ def update_arguments(event: Called, report: Reporter) -> None:
         return
     node, *states = (present(item) if item is not None else None for item in event.args)
     if isinstance(node, StateVal) and any(is_module(item) for item in states):
-        report(event.frame.module, event.node, given="a State as its node, and a node as its State")
+        module, plain = event.frame.module, len(event.args) == 2 and not event.keywords
+        fix = Fix("Exchange them", exchange(module.source, *event.nodes)) if plain else None
+        report(module, event.node, fix=fix, given="a State as its node, and a node as its State")
         return
     for item, where in zip(states, event.nodes[1:], strict=False):
         wrong = is_module(item) or isinstance(item, Array) or (isinstance(item, Const) and item.value is not None)

@@ -9,11 +9,12 @@ import ast
 from functools import partial
 from typing import TYPE_CHECKING
 
-from nnx_lint.diagnostics import Fix
+from nnx_lint.diagnostics import Applicability, Fix
 from nnx_lint.model.attributes import attribute_of
 from nnx_lint.model.classes import LibClass
 from nnx_lint.model.containers import Seq
 from nnx_lint.model.library import ShardedInit
+from nnx_lint.model.modes import MeshVal
 from nnx_lint.model.values import (
     NONE,
     Const,
@@ -21,9 +22,10 @@ from nnx_lint.model.values import (
     Value,
 )
 from nnx_lint.reporting import Reporter, judges_calls, related
-from nnx_lint.rules.edits import replace
+from nnx_lint.rules.edits import replace, wrap
 from nnx_lint.rules.filters.coverage import leaves_of
-from nnx_lint.rules.program import keyword_node
+from nnx_lint.rules.program import around, keyword_node, resolved
+from nnx_lint.rules.spelling import spelled
 from nnx_lint.syntax_walk import walk
 from nnx_rules import api
 from nnx_rules.rules import modules as rules
@@ -31,6 +33,7 @@ from nnx_rules.rules import modules as rules
 if TYPE_CHECKING:
     from nnx_lint.diagnostics import Related
     from nnx_lint.model.events import Called
+    from nnx_lint.model.frames import Frame
     from nnx_lint.model.modules import Module
 
 METADATA = ("out_sharding", "sharding", "sharding_names")
@@ -84,7 +87,23 @@ def sharding_without_mesh(event: Called, report: Reporter) -> None:
         return
     for cls, sharding, where in _shardings(made, event)[:1]:
         places = _places(event, where)
-        report(event.frame.module, event.node, cls=cls, sharding=_shown(sharding), related=places)
+        fix = partial(_set_entered, event)
+        report(event.frame.module, event.node, fix=fix, cls=cls, sharding=_shown(sharding), related=places)
+
+
+def _set_entered(event: Called) -> Fix | None:
+    """Set the mesh that a ``with`` statement around the call enters, or around a call that leads to it."""
+    frame: Frame | None = event.frame
+    node: ast.AST | None = event.node
+    module = event.frame.module
+    while frame is not None and node is not None and frame.module is module:
+        for outer in around(frame, node):
+            for item in outer.items if isinstance(outer, ast.With) else ():
+                name = spelled("jax.set_mesh", module, frame.env)
+                if name is not None and isinstance(resolved(frame.env, item.context_expr), MeshVal):
+                    return Fix(f"Use `{name}`", wrap(module.source, item.context_expr, name), Applicability.UNSAFE)
+        node, frame = frame.call, frame.caller
+    return None
 
 
 def _places(event: Called, where: Obj) -> tuple[Related, ...]:

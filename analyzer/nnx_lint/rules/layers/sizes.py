@@ -8,17 +8,23 @@ from typing import TYPE_CHECKING, Any
 from nnx_lint.model import forms
 from nnx_lint.model.attributes import attribute_names, attribute_of
 from nnx_lint.model.classes import LibClass, UserClass
+from nnx_lint.model.containers import Seq
+from nnx_lint.model.elements import library_elements
 from nnx_lint.model.events import Called
-from nnx_lint.model.values import Array, Const, Obj, ParameterNumber, ParameterVal, Value, options
+from nnx_lint.model.values import UNKNOWN, Array, Const, Obj, Value, options
 from nnx_lint.reporting import Reporter, judges_calls, related
-from nnx_lint.rules.randomness.reading import elements
 from nnx_rules import layers
 from nnx_rules.rules import modules as rules
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from nnx_lint.diagnostics import Related
     from nnx_lint.model.forms import Step
     from nnx_lint.model.frames import Frame
+
+MAX_DEPTH = 4
+"""How deep the parts of a module are looked into."""
 
 # -- made --------------------------------------------------------------------------------------------------------------
 
@@ -26,11 +32,8 @@ if TYPE_CHECKING:
 @judges_calls(rules.LAYER_ARGUMENTS, *layers.CHECKED)
 def layer_arguments(event: Called, report: Reporter) -> None:
     obj = event.result
-    if not isinstance(obj, Obj) or not isinstance(obj.cls, LibClass):
-        return
-    arguments = forms.sizes(obj)
-    problem = layers.problem(obj.cls.canonical, arguments) if arguments is not None else None
-    if problem is not None:
+    problem = _problem(obj) if isinstance(obj, Obj) else None
+    if problem is not None and isinstance(obj, Obj):
         report(event.frame.module, event.node, cls=obj.cls.name, **problem._asdict())
 
 
@@ -40,24 +43,48 @@ def layer_arguments_of_instance(event: Called, report: Reporter) -> None:
     owner = event.result
     if not isinstance(owner, Obj) or not isinstance(owner.cls, UserClass) or owner.args is None:
         return
+    usual = {layer.origin: _problem(layer) for layer in _layers(owner.cls.model)} if owner.cls.model else {}
+    for layer in _layers(owner):
+        problem = _problem(layer)
+        if problem is not None and layer.origin is not None and problem != usual.get(layer.origin):
+            made = (related(event.frame.module, event.node, f"this `{owner.cls.name}` gives the sizes"),)
+            report(*layer.origin, related=made, cls=layer.cls.name, **problem._asdict())
+
+
+def _layers(owner: Obj, depth: int = MAX_DEPTH) -> Iterator[Obj]:
+    """The layers of the library that a module holds for certain, those of its parts too."""
     for name in attribute_names(owner):
         attr = attribute_of(owner, name)
         if attr is None or not attr.assignments or attr.assignments[-1].branches:
             continue
         forms.bind(attr.value, owner)
-        for layer in elements(attr.value):
-            if not isinstance(layer.cls, LibClass) or layer.cls.canonical not in layers.CHECKED:
-                continue
-            if layer.origin is not None and any(_is_parameter(item) for item in (layer.args or {}).values()):
-                arguments = forms.sizes(layer)
-                problem = layers.problem(layer.cls.canonical, arguments) if arguments is not None else None
-                if problem is not None:
-                    made = (related(event.frame.module, event.node, f"this `{owner.cls.name}` gives the sizes"),)
-                    report(*layer.origin, related=made, cls=layer.cls.name, **problem._asdict())
+        for held in _held(attr.value):
+            if isinstance(held.cls, LibClass):
+                yield held
+            elif depth:
+                yield from _layers(held, depth - 1)
 
 
-def _is_parameter(value: Value) -> bool:
-    return any(isinstance(option, (ParameterVal, ParameterNumber)) for option in options(value))
+def _held(value: Value) -> Iterator[Obj]:
+    """An object, or those in a container."""
+    for option in options(value) if len(options(value)) == 1 else ():
+        items = option.items if isinstance(option, Seq) else None
+        if isinstance(option, Obj) and option.cls.derives_from("nnx.Sequential"):
+            held = attribute_of(option, "layers")
+            items = [held.value] if held is not None else None
+        elif isinstance(option, Obj) and option.cls.derives_from("nnx.List"):
+            items = [library_elements(option) or UNKNOWN]
+        for item in items or ():
+            yield from _held(item)
+        if items is None and isinstance(option, Obj):
+            yield option
+
+
+def _problem(layer: Obj) -> layers.Problem | None:
+    """What is wrong with the arguments of a layer."""
+    name = layer.cls.canonical if isinstance(layer.cls, LibClass) else ""
+    arguments = forms.sizes(layer) if name in layers.CHECKED else None
+    return layers.problem(name, arguments) if arguments is not None else None
 
 
 @judges_calls(rules.LAYER_INPUT_SHAPE, "nnx.Sequential", "nnx.LoRA")

@@ -228,7 +228,7 @@ def _is_set_elsewhere(event: Called, name: str) -> bool:
         *(item.module for item in (cls.ancestors if cls else ()) if isinstance(item, UserClass)),
     }
     for module in modules:
-        for node in walk(module.source.tree):
+        for node in walk(module.tree):
             stored = isinstance(node, ast.Attribute) and node.attr == name and isinstance(node.ctx, ast.Store)
             named = isinstance(node, ast.keyword) and node.arg == name and statement_of(module, node) is not None
             if id(node) not in own and (stored or (named and _sets_attributes(module, node))):

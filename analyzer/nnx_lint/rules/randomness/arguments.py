@@ -7,7 +7,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, NamedTuple
 
-from nnx_lint.diagnostics import Edit, Fix, Span
+from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
 from nnx_lint.model.callables import LibraryFunction
 from nnx_lint.model.classes import ClassBase, LibClass, UserClass, method_of
 from nnx_lint.model.containers import DictVal, Seq
@@ -24,6 +24,7 @@ from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.rules.edits import insert, wrap
 from nnx_lint.rules.program import canonical_of, given, keyword_node
 from nnx_lint.rules.randomness.reading import (
+    RNGS,
     STREAM,
     drawn_from_parameter,
     is_rngs,
@@ -184,7 +185,7 @@ def seed_as_rngs(event: Called, report: Reporter) -> None:
         return  # only an annotation says that it is a key
     module = event.frame.module
     name = spelled("nnx.Rngs", module, event.frame.env)
-    made = None if value.describe() == "None" else name
+    made = None if value.describe() == "None" or isinstance(value, ClassVal) else name
     report(
         module,
         node,
@@ -207,7 +208,7 @@ def _is_seed(value: Value, *, required: bool) -> bool:
         return (value.value is None and required) or (
             isinstance(value.value, int) and not isinstance(value.value, bool)
         )
-    return isinstance(value, (Array, DictVal))
+    return isinstance(value, (Array, DictVal)) or (isinstance(value, ClassVal) and value.cls is RNGS)
 
 
 # -- what streams are made from ----------------------------------------------------------------------------------------
@@ -227,7 +228,17 @@ def bad_seed(event: Called, report: Reporter) -> None:
         if what is None and flax and numpy in NUMPY_INTEGERS:
             what = "a numpy integer"
         if what is not None:
-            report(event.frame.module, node, given=what)
+            report(event.frame.module, node, fix=_as_integer(event, value, node), given=what)
+
+
+def _as_integer(event: Called, value: Value, node: ast.expr) -> Fix | None:
+    """Make a number an integer: a numpy integer is one, and of another number something is cut off."""
+    made = isinstance(node, ast.Call)
+    number = made or (isinstance(value, Const) and isinstance(value.value, float))
+    if not number or is_rngs(value) or event.frame.env.lookup("int") is not None:
+        return None
+    applicability = Applicability.SAFE if made and not isinstance(value, Const) else Applicability.UNSAFE
+    return Fix("Make it an integer", wrap(event.frame.module.source, node, "int"), applicability)
 
 
 def _no_seed(value: Value) -> str | None:
@@ -298,7 +309,7 @@ def stream_next(event: Called, report: Reporter) -> None:
     is_stream = isinstance(owner, Obj) and STREAM is not None and STREAM in owner.cls.ancestors
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute) or event.args or event.keywords:
         return
-    if not is_stream and stream_name(owner) is None and not is_rngs(owner):
+    if not is_stream and stream_name(owner) is None:
         return
     source = event.frame.module.source
     start, end = source.span(call.func.value).end, source.span(call.func).end

@@ -6,9 +6,10 @@ transform forgets (NNX523).
 from __future__ import annotations
 
 import ast
+from functools import partial
 from typing import TYPE_CHECKING
 
-from nnx_lint.diagnostics import Edit, Fix
+from nnx_lint.diagnostics import Fix
 from nnx_lint.model.callables import FuncVal, Transformed
 from nnx_lint.model.classes import library_class
 from nnx_lint.model.containers import Seq
@@ -18,8 +19,10 @@ from nnx_lint.model.expressions import text_of
 from nnx_lint.model.library import certainly_stateful
 from nnx_lint.model.values import Const, Obj, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls
+from nnx_lint.rules.edits import exchange
 from nnx_lint.rules.program import FUNCTIONS, block_of, canonical_of, enclosing, given, own_nodes, statement_of
 from nnx_lint.rules.randomness.reading import RNGS, is_rngs
+from nnx_lint.rules.updates.lost import on_nnx
 from nnx_lint.syntax_walk import children, walk
 from nnx_rules.rules import rngs as rules
 from nnx_rules.transforms import Arguments
@@ -75,7 +78,7 @@ def _is_single(frame: Frame, value: Obj) -> bool:
     """Whether streams, or those of a dropout layer, certainly have single keys: they are made in this function, or it
     hands them to a layer, too.
     """
-    scope = frame.func.node if frame.func is not None else frame.module.source.tree
+    scope = frame.func.node if frame.func is not None else frame.module.tree
     names = {name for name, held in frame.env.names.items() if held is value}
     if _is_split(frame, scope, names):
         return False
@@ -134,12 +137,7 @@ def _swapped(module: Module, one: ast.AST, other: ast.AST) -> Fix | None:
     func = enclosing(module, one, ast.FunctionDef)
     if func is None or one not in func.decorator_list or other not in func.decorator_list:
         return None
-    source = module.source
-    edits = (
-        Edit(source.span(one), source.segment(other)),
-        Edit(source.span(other), source.segment(one)),
-    )
-    return Fix("Exchange the decorators", edits)
+    return Fix("Exchange the decorators", exchange(module.source, one, other))
 
 
 # -- a split that stays ------------------------------------------------------------------------------------------------
@@ -276,7 +274,7 @@ def not_advanced(event: Mutated, report: Reporter) -> None:
         return
     module, node = event.frame.place_within(scope, event.node)
     mend = f"nnx.{'remat' if short == 'checkpoint' else short}"
-    report(module, node, transform=scope.text, function=func.name, path=found[0], mend=mend)
+    report(module, node, fix=partial(on_nnx, scope), transform=scope.text, function=func.name, path=found[0], mend=mend)
 
 
 def _is_returned(func: ast.AST, name: str) -> bool:

@@ -5,8 +5,10 @@ NNX530), one ``nnx.Rngs`` for all calls of a function (NNX524) or a new one with
 from __future__ import annotations
 
 import ast
+from functools import partial
 from typing import TYPE_CHECKING
 
+from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
 from nnx_lint.model.attributes import attribute_names, attribute_of
 from nnx_lint.model.classes import LibClass
 from nnx_lint.model.events import Called, Constructed
@@ -36,6 +38,7 @@ from nnx_rules.streams import METHODS, NORMS, SAMPLERS
 
 if TYPE_CHECKING:
     from nnx_lint.model.classes import ClassBase
+    from nnx_lint.model.frames import Frame
     from nnx_lint.model.modules import Env, Module
 
 
@@ -233,6 +236,41 @@ def fixed_seed_in_call(event: Called, report: Reporter) -> None:
         report(frame.module, event.node, path=path, seed=frame.module.source.segment(event.node))
 
 
+KEY_MAKERS = frozenset({"jax.random.key", "jax.random.PRNGKey"})
+
+
+@judges_calls(rules.FIXED_SEED, "jax.random.*", when=needs_key)
+def fixed_key_in_call(event: Called, report: Reporter) -> None:
+    frame, module = event.frame, event.frame.module
+    node = given(event).node_of(0, "key")
+    if frame.func is None or node is None or (event.subject or "")[11:] not in SAMPLERS or not _in_forward_pass(frame):
+        return
+    scope = enclosing(module, event.node, *FUNCTIONS)
+    made: ast.expr | None = node
+    if isinstance(node, ast.Name) and scope is not None and assigned_in(scope)[node.id] == 1:
+        made = _called_for(scope).get(node.id)
+    if not isinstance(made, ast.Call) or canonical_of(frame.env, made.func) not in KEY_MAKERS:
+        return
+    literal = len(made.args) == 1 and isinstance(made.args[0], ast.Constant) and not made.keywords
+    branch = enclosing(module, event.node, *FUNCTIONS, ast.IfExp, ast.If, ast.BoolOp)
+    if literal and scope is frame.func.node and branch is scope and frame.func.cls is not None:
+        path = f"{frame.func.cls.name}.{frame.func.name}"
+        report(module, made, path=path, seed=module.source.segment(made))
+
+
+def _in_forward_pass(frame: Frame) -> bool:
+    """Whether a method of a module runs because of a call of a module: what it draws is to differ between calls."""
+    own = frame.func.cls if frame.func is not None else None
+    if own is None or not own.derives_from("nnx.Module"):
+        return False
+    current: Frame | None = frame
+    while current is not None and current.initializing is None:
+        if current.func is not None and current.func.name == "__call__":
+            return True
+        current = current.caller
+    return False
+
+
 def _starts_a_carry(module: Module, node: ast.AST) -> bool:
     """Whether streams are an argument for the carry of a recurrent cell, which is zeros and draws nothing from them."""
     call = enclosing(module, node, ast.Call)
@@ -252,4 +290,17 @@ def rngs_default_argument(event: Called, report: Reporter) -> None:
     defaults += [(name, value) for name, value in zip(parent.kwonlyargs, parent.kw_defaults, strict=True) if value]
     for parameter, default in defaults:
         if default is event.node:
-            report(event.frame.module, event.node, parameter=parameter.arg)
+            fix = partial(_without_default, event.frame.module, parent, parameter, default)
+            report(event.frame.module, event.node, fix=fix, parameter=parameter.arg)
+
+
+def _without_default(module: Module, given: ast.arguments, parameter: ast.arg, default: ast.expr) -> Fix | None:
+    """Take the default away, where no other one stands before it that would have to go, too."""
+    positional = [*given.posonlyargs, *given.args]
+    if parameter in positional and positional.index(parameter) != len(positional) - len(given.defaults):
+        return None
+    source = module.source
+    start, end = source.span(parameter).end, source.span(default).end
+    if source.text[start : source.span(default).start].strip() != "=":
+        return None  # in parentheses, or with a comment
+    return Fix("Remove the default", (Edit(Span(start, end), ""),), Applicability.UNSAFE)

@@ -181,7 +181,7 @@ def may_not_be_argument(cls: UserClass) -> bool:
 
 def in_other_hands(cls: UserClass) -> bool:
     """Whether the module derives from the class, or hands it to a call that may register it with JAX."""
-    for node in walk(cls.module.source.tree):
+    for node in walk(cls.module.tree):
         given: list[ast.expr] = []
         if isinstance(node, ast.ClassDef):
             given = node.bases

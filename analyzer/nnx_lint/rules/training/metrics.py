@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 from nnx_lint.diagnostics import Edit, Fix
 from nnx_lint.model.callables import BoundMethod
 from nnx_lint.model.classes import LibClass, UserClass
+from nnx_lint.model.expressions import text_of
 from nnx_lint.model.values import UNKNOWN, Array, ClassVal, Const, Obj, present
 from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.rules.edits import insert
 from nnx_lint.rules.filters.coverage import leaves_of, path_text
 from nnx_lint.rules.filters.expressions import ARRAY
-from nnx_lint.rules.program import given, keyword_node
+from nnx_lint.rules.program import canonical_of, given, keyword_node
 from nnx_lint.rules.spelling import spelled
 from nnx_rules.rules import training as rules
 
@@ -45,6 +46,23 @@ def metric_missing_argument(event: Called, report: Reporter) -> None:
         fix = partial(_rename, module, event, names, missing) if metric is receiver else None
         report(module, event.node, fix=fix, cls=metric.cls.name, name=missing, given=shown)
         return
+
+
+ONE_HOT = frozenset({"jax.nn.one_hot", "nnx.one_hot"})
+
+
+@judges_calls(rules.METRIC_ARGUMENT, ".update")
+def labels_one_hot(event: Called, report: Reporter) -> None:
+    callee = event.callee
+    receiver = present(callee.receiver) if isinstance(callee, BoundMethod) and callee.func is None else None
+    node = keyword_node(event.node, "labels")
+    if not isinstance(receiver, Obj) or not isinstance(node, ast.Call) or not node.args:
+        return
+    if canonical_of(event.frame.env, node.func) in ONE_HOT and any(
+        getattr(metric.cls, "canonical", None) == "nnx.metrics.Accuracy" for metric in _metrics(receiver)
+    ):
+        problem, mend = "labels are numbers of classes, not one-hot vectors", f"pass `labels={text_of(node.args[0])}`"
+        report(event.frame.module, node, cls="Accuracy", problem=problem, mend=mend)
 
 
 def _metrics(receiver: Obj) -> list[Obj]:
@@ -88,6 +106,10 @@ def metric_argument(event: Called, report: Reporter) -> None:
         if name in DECLARED | {"split"}:
             problem = f"a metric called `{name}` would hide the method"
             report(module, node, cls="MultiMetric", problem=problem, mend="give it another name")
+        elif isinstance(value, ClassVal) and value.cls.derives_from("nnx.metrics.Metric"):
+            problem = f"`{name}` is {value.describe()}, not a metric"
+            mend = f"make one: `{module.source.segment(node)}()`"
+            report(module, node, cls="MultiMetric", problem=problem, mend=mend)
         elif isinstance(value, (Array, Const)):
             problem = f"`{name}` is {value.describe()}, which is no metric"
             mend = "pass metrics, such as `nnx.metrics.Average()`"

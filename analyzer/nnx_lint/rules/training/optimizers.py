@@ -1,4 +1,4 @@
-"""Optimizers: how they are made, and what ``update`` is given (NNX610-NNX612, NNX615-NNX618).
+"""Optimizers: how they are made, and what ``update`` is given (NNX610-NNX612, NNX616-NNX618).
 
 Invariants: an optimizer of which only the annotation is known may be the kind that keeps its model, so nothing is said
 of one in a module that names that kind; gradients are what a call of ``nnx.grad`` returned, and of a known model.
@@ -11,9 +11,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
-from nnx_lint.model.callables import BoundMethod
-from nnx_lint.model.containers import Seq
-from nnx_lint.model.events import AttributeSet, Called, Used
+from nnx_lint.model.callables import BoundMethod, Transformed
+from nnx_lint.model.containers import DictVal, Seq
+from nnx_lint.model.events import AttributeSet, Called
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.leaves import identity
 from nnx_lint.model.values import (
@@ -25,27 +25,28 @@ from nnx_lint.model.values import (
     GradientVal,
     Obj,
     StateVal,
+    TransformationVal,
     Value,
     present,
 )
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
-from nnx_lint.rules.edits import insert
+from nnx_lint.rules.alternatives import has_other_form
+from nnx_lint.rules.edits import exchange, insert
 from nnx_lint.rules.filters.coverage import leaves_of, path_text
 from nnx_lint.rules.filters.expressions import describe, expression, is_subtype, type_name
 from nnx_lint.rules.program import given
 from nnx_lint.rules.spelling import spelled
+from nnx_lint.rules.training.keeping import KEEPER, asks_for_models, keep_model
 from nnx_rules import _filter_logic as logic
 from nnx_rules.rules import training as rules
 
 if TYPE_CHECKING:
-    from nnx_lint.model.classes import ClassBase
     from nnx_lint.model.frames import Frame
     from nnx_lint.model.modules import Module
     from nnx_rules._filter_logic import Leaf
     from nnx_rules.filters import Expr
 
 OPTIMIZERS = ("nnx.Optimizer", "nnx.ModelAndOptimizer")
-KEEPER = "ModelAndOptimizer"
 
 # -- construction ------------------------------------------------------------------------------------------------------
 
@@ -54,6 +55,8 @@ KEEPER = "ModelAndOptimizer"
 def optimizer_without_wrt(event: Called, report: Reporter) -> None:
     args, module = given(event), event.frame.module
     if args.starred or args.get(1, "tx") is None or args.get(0, "model") is None or "wrt" in args.keywords:
+        return
+    if has_other_form(module, event.node):
         return
     report(module, event.node, fix=partial(_add_wrt, module, event), cls="Optimizer")
 
@@ -65,7 +68,7 @@ def _add_wrt(module: Module, event: Called) -> Fix | None:
         span = module.source.span(event.nodes[2])
         return Fix("Pass the filter as `wrt`", insert(span.start, "wrt="))
     name = spelled("nnx.Param", module, event.frame.env)
-    if name is None or len(event.nodes) != 2:
+    if name is None or len(event.nodes) + len(event.node.keywords) != 2:
         return None
     last = max((module.source.span(part).end for part in (*event.nodes, *event.node.keywords)), default=0)
     return Fix("Optimize the Params", insert(last, f", wrt={name}"))
@@ -84,6 +87,9 @@ def optimizer_transformation(event: Called, report: Reporter) -> None:
             problem=f"gets the class `{model.cls.name}` as its model, not an instance",
             mend=f"pass a model: `{model.cls.name}(...)`",
         )
+    if isinstance(model, TransformationVal) and node is not None:
+        problem, mend = "gets the transformation as its model", f"the model comes first: `{cls}(model, tx, wrt=...)`"
+        report(module, node, cls=cls, problem=problem, mend=mend)
     value, node = args.get(1, "tx"), args.node_of(1, "tx")
     if node is None:
         return
@@ -94,6 +100,9 @@ def optimizer_transformation(event: Called, report: Reporter) -> None:
     elif isinstance(value, Const) and isinstance(value.value, (int, float)):
         problem = f"gets the number {value.value!r} where it takes an optax transformation"
         report(module, node, cls=cls, problem=problem, mend="pass one: `optax.adam(1e-3)`")
+    elif isinstance(value, TransformationVal) and value.schedule:
+        problem = "gets a schedule, which is a function of the step, where it takes an optax transformation"
+        report(module, node, cls=cls, problem=problem, mend=f"make one with it: `optax.adam({text_of(node)})`")
 
 
 FACTORIES = frozenset(
@@ -149,6 +158,8 @@ def optimizer_update_arguments(event: Called, report: Reporter) -> None:
     if found is None:
         return
     optimizer, keeps = found
+    if has_other_form(event.frame.module, event.node):
+        return
     slots: dict[str, Any] = {"cls": KEEPER if keeps else "Optimizer"}
     count, module = len(event.args), event.frame.module
     swapped = count == 2 and _is_swapped(present(event.args[0] or UNKNOWN), present(event.args[1] or UNKNOWN))
@@ -156,7 +167,7 @@ def optimizer_update_arguments(event: Called, report: Reporter) -> None:
         slots |= {"problem": "got two arguments, and takes the gradients only: it keeps its model"}
         slots |= {"mend": "call `optimizer.update(grads)`"}
         report(module, event.node, fix=partial(_drop_model, module, event), **slots)
-    elif not keeps and count == 1 and "grads" not in event.keywords:
+    elif not keeps and count + ("grads" in event.keywords) == 1 and "model" not in event.keywords:
         slots |= {"problem": "got one argument, and takes the model and its gradients"}
         slots |= {"mend": "call `optimizer.update(model, grads)`; only `nnx.ModelAndOptimizer` keeps its model"}
         report(module, event.node, fix=partial(_add_model, module, event, optimizer), **slots)
@@ -189,28 +200,26 @@ def _drop_model(module: Module, event: Called) -> Fix | None:
 def _swap(module: Module, event: Called) -> Fix | None:
     if not _in_place(event):
         return None
-    first, second = event.nodes[:2]
-    source = module.source
-    edits = (
-        Edit(source.span(first), source.segment(second)),
-        Edit(source.span(second), source.segment(first)),
-    )
-    return Fix("Pass the model first", edits)
+    return Fix("Pass the model first", exchange(module.source, *event.nodes[:2]))
 
 
 def _add_model(module: Module, event: Called, optimizer: Obj) -> Fix | None:
     """Pass the model, where a name in scope certainly is the one that the gradients are of."""
-    if not _in_place(event):
-        return None
-    gradients = present(event.args[0] or UNKNOWN)
+    if asks_for_models(module.tree):
+        return keep_model(event.frame, optimizer)
+    given = event.args[0] if event.args else event.keywords.get("grads")
+    gradients = present(given or UNKNOWN)
     model = (optimizer.args or {}).get("model")
     if isinstance(gradients, (StateVal, GradientVal)):
         model = gradients.of
     name = _name_of(model, event.frame) if model is not None else None
     if name is None:
         return None
-    start = module.source.span(event.nodes[0]).start
-    return Fix("Pass the model", insert(start, f"{name}, "))
+    call = event.node
+    if not isinstance(call, ast.Call) or not (_in_place(event) or call.keywords):
+        return None
+    first = event.nodes[0] if event.nodes else call.keywords[0]
+    return Fix("Pass the model", insert(module.source.span(first).start, f"{name}, "))
 
 
 def _name_of(model: Value, frame: Frame) -> str | None:
@@ -248,16 +257,19 @@ def gradients_mismatch(event: Called, report: Reporter) -> None:
         return
     grads, node = present(event.args[position] or UNKNOWN), event.nodes[position]
     module = event.frame.module
-    if isinstance(grads, Array) and grads.form is not None and grads.form.shape == ():
+    model = present(event.args[0] or UNKNOWN) if not keeps else present((optimizer.args or {}).get("model", UNKNOWN))
+    if isinstance(grads, Transformed):
+        name = text_of(node)
+        report(module, node, problem=f"are a function that computes them: call it with the model, `{name}(model)`")
+    elif isinstance(grads, (StateVal, GradientVal)) and (of := _other_model(grads, model)) is not None:
+        report(module, node, problem=of)
+    elif isinstance(grads, Array) and grads.form is not None and grads.form.shape == ():
         report(module, node, problem="are a number, and the optimizer takes those of the whole model")
     elif isinstance(grads, Seq) and grads.type == "tuple" and grads.exact and _pairs(grads):
         fix = partial(_unpack, module, node)
         report(module, node, fix=fix, problem="are the pair of value and gradients that `value_and_grad` returns")
     elif isinstance(grads, StateVal) and grads.wanted is not None:
         wrt = (optimizer.args or {}).get("wrt")
-        model = (
-            present(event.args[0] or UNKNOWN) if not keeps else present((optimizer.args or {}).get("model", UNKNOWN))
-        )
         missing = _missing(grads, wrt, model, event.frame) if wrt is not None else None
         if missing is not None:
             report(module, node, problem=f"have no `{path_text(missing)}`, which the optimizer was made for")
@@ -265,6 +277,18 @@ def gradients_mismatch(event: Called, report: Reporter) -> None:
 
 def _pairs(given: Seq) -> bool:
     return len(given.items) == 2 and isinstance(present(given.items[1]), (StateVal, GradientVal))
+
+
+def _other_model(grads: StateVal | GradientVal, model: Value) -> str | None:
+    """What gradients are of, where that certainly is another thing than the model."""
+    of = present(grads.of)
+    if isinstance(of, (Array, DictVal)) and isinstance(model, Obj):
+        return f"are those of {of.describe()}, and the optimizer takes those of the model"
+    if not isinstance(of, Obj) or not isinstance(model, Obj) or of.assumed or model.assumed:
+        return None
+    known = of.cls.derives_from("nnx.Module") and model.cls.derives_from("nnx.Module")
+    apart = known and of.cls not in model.cls.ancestors and model.cls not in of.cls.ancestors
+    return f"are those of the {of.cls.name}, and the model is a {model.cls.name}" if apart else None
 
 
 def _missing(given: StateVal, wrt: Value, model: Value, frame: Frame) -> Leaf | None:
@@ -285,27 +309,6 @@ def _unpack(module: Module, node: ast.expr) -> Fix | None:
         return None
     end = module.source.span(node).end
     return Fix("Take the gradients", insert(end, "[1]"))
-
-
-# -- the model ---------------------------------------------------------------------------------------------------------
-
-
-def _asks_for_model(event: Used) -> bool:
-    return event.what == "model"
-
-
-@judges(rules.OPTIMIZER_MODEL_ATTRIBUTE, Used, when=_asks_for_model)
-def optimizer_model_attribute(event: Used, report: Reporter) -> None:
-    value = present(event.value)
-    if not isinstance(value, Obj) or not _is_plain_optimizer(value.cls) or "model" in value.attrs:
-        return
-    if value.assumed and KEEPER in event.frame.module.source.text:
-        return
-    report(event.frame.module, event.node, cls="Optimizer")
-
-
-def _is_plain_optimizer(cls: ClassBase) -> bool:
-    return getattr(cls, "canonical", None) == "nnx.Optimizer"
 
 
 class History:

@@ -13,11 +13,13 @@ from nnx_lint.model.callables import BoundMethod, FuncVal, PartialVal, Transform
 from nnx_lint.model.classes import LibClass, UserClass
 from nnx_lint.model.containers import Seq
 from nnx_lint.model.events import Called, Ran, TransformApplied
+from nnx_lint.model.expressions import text_of
 from nnx_lint.model.modes import of_transform
 from nnx_lint.model.values import (
     Array,
     Const,
     Obj,
+    StateVal,
     Value,
 )
 from nnx_lint.reporting import Reporter, judges, judges_calls
@@ -42,6 +44,9 @@ WRAPPERS = (
 @judges_calls(rules.TRANSFORM_OPERANDS, *WRAPPERS)
 def operands_at_transform(event: Called, report: Reporter) -> None:
     node = event.node
+    if "wrt" in event.keywords and event.subject in {"nnx.grad", "nnx.value_and_grad"}:
+        mend = "say what to differentiate by `argnums=nnx.DiffState(0, filter)`"
+        report(event.frame.module, node, transform=event.name, given="`wrt`, which optimizers take", mend=mend)
     if len(event.args) < 2 or None in event.args or not isinstance(node, ast.Call):
         return
     report(
@@ -49,8 +54,23 @@ def operands_at_transform(event: Called, report: Reporter) -> None:
         node,
         fix=lambda: called_after(event.frame.module, node),
         transform=event.name,
-        count=len(event.args),
+        given=f"{len(event.args)} positional arguments",
+        mend=f"call what it returns: `{event.name}(f)(...)`",
     )
+
+
+@judges(rules.TRANSFORM_OPERANDS, TransformApplied)
+def value_transformed(event: TransformApplied, report: Reporter) -> None:
+    node = event.func_node
+    if event.transformed is None or event.how != "call" or not isinstance(node, ast.Call):
+        return
+    func = event.func
+    nothing = isinstance(func, Const) and func.value is None
+    if isinstance(func, (Array, StateVal, Seq)) or nothing:
+        text = text_of(node.func)
+        given = f"what `{text}(...)` returns, {func.describe()}"
+        mend = f"pass the function, and call the result: `{event.applied.text}({text})(...)`"
+        report(event.frame.module, node, transform=event.applied.text, given=given, mend=mend)
 
 
 def called_after(module: Module, node: ast.Call) -> Fix | None:

@@ -10,19 +10,23 @@ import ast
 from typing import TYPE_CHECKING
 
 from nnx_lint.diagnostics import Fix
+from nnx_lint.model.arrays import is_array_function
 from nnx_lint.model.callables import BoundMethod
+from nnx_lint.model.classes import LibClass
 from nnx_lint.model.containers import Seq
-from nnx_lint.model.events import Called, Ran
+from nnx_lint.model.events import AttributeMissed, Called, Ran
 from nnx_lint.model.expressions import text_of
+from nnx_lint.model.library import ARRAY_LAYERS, effect_of
 from nnx_lint.model.statements import assigned_names
-from nnx_lint.model.values import Ext, Obj, StateVal
+from nnx_lint.model.values import Array, Ext, Obj, StateVal
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.edits import replace
-from nnx_lint.rules.program import FUNCTIONS, STATEMENT_LOOPS, around, enclosing, in_test
+from nnx_lint.rules.program import FUNCTIONS, STATEMENT_LOOPS, ancestors, around, enclosing, in_test
 from nnx_lint.rules.traces.boundaries import objects_in
 from nnx_lint.rules.updates.lost import drops
 from nnx_lint.rules.updates.ownership import changes_of, related
 from nnx_lint.syntax_walk import walk
+from nnx_rules.api import Effect
 from nnx_rules.rules import updates as rules
 
 if TYPE_CHECKING:
@@ -37,6 +41,8 @@ NEW_VALUES = {
     "nnx.map_state": "a new State",
     "nnx.merge_state": "a new State",
     "nnx.view": "a new object",
+    "optax.apply_updates": "new parameters",
+    "optax.incremental_update": "new parameters",
     "nnx.with_attributes": "a new object",
 }
 """Functions that are called for what they return, and nothing else, with what that is."""
@@ -54,7 +60,7 @@ def unused_result(event: Called, report: Reporter) -> None:
         return
     result = new_value(event)
     if result is not None:
-        report(frame.module, event.node, name=event.name, result=result)
+        report(frame.module, event.node, name=event.name, result=f"returns {result}", mend="bind the result to a name")
 
 
 def is_shown(frame: Frame) -> bool:
@@ -65,6 +71,8 @@ def is_shown(frame: Frame) -> bool:
 def new_value(event: Called) -> str | None:
     """What a call returns that is made for what it returns only."""
     callee = event.callee
+    if _is_in_forward_pass(event.frame) and _computes(event):
+        return "an array"
     if isinstance(callee, Ext):
         return NEW_VALUES.get(event.subject or "")
     if not isinstance(callee, BoundMethod) or callee.func is not None:
@@ -83,22 +91,52 @@ def new_value(event: Called) -> str | None:
     return "new streams" if streams and named and callee.name in {"fork", "split"} else None
 
 
+def _is_in_forward_pass(frame: Frame) -> bool:
+    """Whether a statement is part of the forward pass of a module, which is there for what it returns."""
+    own = frame.func.cls if frame.func is not None and frame.func.name == "__call__" else None
+    return own is not None and own.derives_from("nnx.Module")
+
+
+def _computes(event: Called) -> bool:
+    """Whether a call computes an array, and certainly does nothing else."""
+    callee = event.callee
+    if isinstance(callee, Obj):
+        pure = effect_of(callee, "__call__") in {None, Effect.PURE} and isinstance(callee.cls, LibClass)
+        return pure and callee.cls.name in ARRAY_LAYERS and isinstance(event.result, Array)
+    return isinstance(callee, Ext) and isinstance(event.result, Array) and is_array_function(callee.name)
+
+
+@judges(rules.UNUSED_RESULT, AttributeMissed)
+def method_not_called(event: AttributeMissed, report: Reporter) -> None:
+    module, node = event.frame.module, event.node
+    if event.name not in {"train", "eval"} or not event.obj.cls.derives_from("nnx.Module") or is_shown(event.frame):
+        return
+    if isinstance(node, ast.Attribute) and isinstance(next(ancestors(module, node), None), ast.Expr):
+        text = text_of(node)
+        report(module, node, name=text, result="is not called: it names a method", mend=f"call it: `{text}()`")
+
+
 # -- results that are None ---------------------------------------------------------------------------------------------
 
 
-@judges_calls(rules.IN_PLACE_RESULT, "nnx.update", "nnx.reseed", "nnx.set_metadata")
-@judges_calls(rules.IN_PLACE_RESULT, ".train", ".eval", ".set_attributes")
+@judges_calls(rules.IN_PLACE_RESULT, "nnx.update", "nnx.reseed", "nnx.set_metadata", "nnx.replace_by_pure_dict")
+@judges_calls(rules.IN_PLACE_RESULT, ".train", ".eval", ".set_attributes", ".update")
 def in_place_result(event: Called, report: Reporter) -> None:
     frame, node, callee = event.frame, event.node, event.callee
     if frame.discards is node or not isinstance(node, ast.Call):
         return
     if not isinstance(callee, Ext):
         receiver = callee.receiver if isinstance(callee, BoundMethod) and callee.func is None else None
-        if not isinstance(receiver, Obj) or not receiver.cls.derives_from("nnx.Module"):
+        name = callee.name if isinstance(callee, BoundMethod) else ""
+        if not isinstance(receiver, Obj) or not receiver.cls.derives_from(IN_PLACE.get(name, "nnx.Module")):
             return
     outers = around(frame, node)
     if outers and used_in(outers[-1], node) and not _expects_none(frame, outers[-1]):
         report(frame.module, node, fix=lambda: in_a_statement(frame, node, outers[-1]), name=event.name)
+
+
+IN_PLACE = {"update": "nnx.Optimizer"}
+"""The class whose method changes its object in place, where that is not ``nnx.Module``."""
 
 
 def used_in(outer: ast.AST, node: ast.AST) -> bool:

@@ -140,7 +140,7 @@ READING = frozenset(
 
 def _goes_elsewhere(frame: Frame, node: ast.expr) -> bool:
     """Whether the function also hands a State to something that may write into it."""
-    top: ast.AST = frame.func.node if frame.func is not None else frame.module.source.tree
+    top: ast.AST = frame.func.node if frame.func is not None else frame.module.tree
     name = node.id if isinstance(node, ast.Name) else None
     for call in walk(top):
         given = call.args if isinstance(call, ast.Call) else []
@@ -246,7 +246,7 @@ def used_later(frame: Frame, event: Mutated, obj: Obj) -> str | None:
     name = _name_of(frame, obj)
     if inner is None or name is None:
         return None
-    top: ast.AST = frame.func.node if frame.func is not None else frame.module.source.tree
+    top: ast.AST = frame.func.node if frame.func is not None else frame.module.tree
     end = (getattr(place, "end_lineno", 0), getattr(place, "end_col_offset", 0))
     reads = (part for part in walk(top) if isinstance(part, ast.Name) and part.id == name)
     later = any(isinstance(part.ctx, ast.Load) and (part.lineno, part.col_offset) > end for part in reads)

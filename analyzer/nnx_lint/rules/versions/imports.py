@@ -1,4 +1,4 @@
-"""Imports of NNX from flax in code that moves to nnxkit (NNX914).
+"""Where NNX is imported from: where it was at first (NNX908), or flax in code that moves to nnxkit (NNX914).
 
 The names stay what they are: ``nnx`` is bound to nnxkit, and what else is imported from flax stays an import from flax.
 """
@@ -9,15 +9,41 @@ import ast
 from functools import partial
 from typing import TYPE_CHECKING
 
-from nnx_lint.diagnostics import Edit, Fix
+from nnx_lint.diagnostics import Edit, Fix, Span
 from nnx_lint.model.events import Imported
 from nnx_lint.reporting import Reporter, judges
+from nnx_lint.rules.program import is_tried
+from nnx_rules import versions
 from nnx_rules.rules import versions as rules
 
 if TYPE_CHECKING:
     from nnx_lint.model.modules import Module
 
 FLAX = "flax.nnx"
+EXPERIMENTAL = "flax.experimental"
+
+
+@judges(rules.DEPRECATED_NAME, Imported)
+def import_of_experiment(event: Imported, report: Reporter) -> None:
+    node, module = event.node, event.frame.module
+    if isinstance(node, ast.ImportFrom):
+        found = [f"{node.module}.{alias.name}" for alias in node.names]
+    else:
+        found = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+    old = f"{EXPERIMENTAL}.nnx"
+    meant = [name for name in found if f"{name}.".startswith(f"{old}.")]
+    if meant and not is_tried(module, node):
+        fix = partial(_without_experiment, module, node) if meant == found else None
+        report(module, node, fix=fix, name=old, version=versions.spelled(versions.SETTLED), successor=FLAX)
+
+
+def _without_experiment(module: Module, node: ast.AST) -> Fix | None:
+    source = module.source
+    start = source.text.find(EXPERIMENTAL, source.span(node).start, source.span(node).end)
+    if start < 0:
+        return None
+    end = start + len(EXPERIMENTAL)
+    return Fix(f"Import `{FLAX}`", (Edit(Span(start, end), "flax"),))
 
 
 @judges(rules.IMPORT_OF_FLAX, Imported)

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
 from nnx_lint.model.annotations import declared_name
 from nnx_lint.model.callables import BoundMethod, FuncVal, Transformed
-from nnx_lint.model.classes import UserClass
+from nnx_lint.model.classes import ClassBase, UserClass, library_class
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.events import Called, ClassDefined
+from nnx_lint.model.expressions import text_of
 from nnx_lint.model.frames import Frame
 from nnx_lint.model.values import (
     ClassVal,
@@ -21,7 +22,8 @@ from nnx_lint.model.values import (
 )
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.edits import insert
-from nnx_lint.rules.program import given
+from nnx_lint.rules.filters.coverage import leaves_of
+from nnx_lint.rules.program import canonical_of, enclosing, given
 from nnx_lint.rules.spelling import spelled
 from nnx_lint.syntax_walk import walk
 from nnx_rules import api, versions
@@ -63,8 +65,9 @@ def _by_value(cls: UserClass, statement: ast.AnnAssign, successor: str) -> Fix |
     if name is None or statement.value is not None or not isinstance(annotation, ast.Subscript) or cls.is_dataclass:
         return None
     source = cls.module.source
-    text = f"{source.segment(annotation.slice)} = {name}()"
-    return Fix(f"Declare it by `{name}()`", (Edit(source.span(annotation), text),))
+    inner = source.segment(annotation.slice)
+    written = f"({inner})" if "\n" in inner or "\r" in inner else inner  # the brackets that allowed it go
+    return Fix(f"Declare it by `{name}()`", (Edit(source.span(annotation), f"{written} = {name}()"),))
 
 
 # -- methods -----------------------------------------------------------------------------------------------------------
@@ -119,6 +122,8 @@ def _leave_out(module: Module, keyword: ast.keyword) -> Fix | None:
     return Fix("Leave it out", (Edit(Span(len(before) - 1, span.end), ""),), Applicability.UNSAFE)
 
 
+RNG_STATE = library_class("nnx.RngState")
+
 # -- stacks ------------------------------------------------------------------------------------------------------------
 
 
@@ -146,6 +151,42 @@ def _is_stack(cls: UserClass) -> bool:
         split = split or made.applied.row.name == "nnx.split_rngs"
         made = made.func
     return mapped and split
+
+
+def _splits_first(event: Called) -> bool:
+    """Whether what is called splits streams, and then maps a function."""
+    callee = event.callee
+    inner = callee.func if isinstance(callee, Transformed) and callee.applied.row.name == "nnx.split_rngs" else None
+    return isinstance(inner, Transformed) and inner.applied.row.name in {"nnx.scan", "nnx.vmap"}
+
+
+@judges_calls(rules.SPLIT_RNGS_ON_CALL, Transformed, when=_splits_first)
+def split_rngs_of_stack(event: Called, report: Reporter) -> None:
+    callee = event.callee
+    if not isinstance(callee, Transformed) or not callee.applied.keywords.keys() <= {"splits"}:
+        return
+    for value, node in zip(event.args, event.nodes, strict=False):
+        if isinstance(value, Obj) and _was_made_by_map(value) and _holds_streams(value, event):
+            module, place = callee.applied.module, callee.applied.node
+            report(module, place, fix=partial(_remove, module, place), transform=callee.applied.text, cls=text_of(node))
+            return
+
+
+def _was_made_by_map(stack: Obj) -> bool:
+    """Whether an object was made in a function that is mapped over streams that are split for it."""
+    if stack.origin is None or stack.assumed:
+        return False
+    module, node = stack.origin
+    made = enclosing(module, node, ast.FunctionDef)
+    heads = [item.func if isinstance(item, ast.Call) else item for item in made.decorator_list] if made else []
+    return {"nnx.vmap", "nnx.split_rngs"} <= {canonical_of(module.env, head) for head in heads}
+
+
+def _holds_streams(stack: Obj, event: Called) -> bool:
+    return any(
+        isinstance(leaf.type, ClassBase) and RNG_STATE in leaf.type.ancestors
+        for leaf in leaves_of(stack, event.frame).leaves
+    )
 
 
 def _remove(module: Module, decorator: ast.AST) -> Fix | None:

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 from nnx_lint.diagnostics import Edit, Fix, Span
 from nnx_lint.model.events import LibraryName
 from nnx_lint.reporting import Reporter, judges
+from nnx_lint.rules.edits import replace
 from nnx_lint.rules.program import ancestors, enclosing, is_tried, keyword_node
+from nnx_lint.rules.spelling import spelled
 from nnx_lint.rules.versions.values import make_type
 from nnx_rules import versions
 from nnx_rules.rules import versions as rules
@@ -58,7 +60,18 @@ def removed_name(event: LibraryName, report: Reporter) -> None:
     if not gone or _is_meant_for_another(event):
         return
     slots: dict[str, Any] = {"name": event.name, "version": versions.spelled(removed.since), "instead": removed.instead}
-    report(module, _place(event), **slots)
+    fix = partial(_succeed, event, removed.successor) if removed.successor else None
+    report(module, _place(event), fix=fix, **slots)
+
+
+def _succeed(event: LibraryName, successor: str) -> Fix | None:
+    """Put a name that is used in the same way in the place of one that is gone."""
+    module, place = event.frame.module, _place(event)
+    if isinstance(place, ast.alias):
+        own = successor.startswith("nnx.")
+        return _rename(module, place, event.written, successor.removeprefix("nnx.")) if own else None
+    name = spelled(successor, module, event.frame.env)
+    return Fix(f"Use `{name}`", replace(module.source, place, name)) if name else None
 
 
 def _was_added(event: LibraryName) -> bool:
@@ -95,8 +108,8 @@ def deprecated_name(event: LibraryName, report: Reporter) -> None:
     kind = keyword_node(call, "type") if call is not None and call.func is place else None
     if call is not None and kind is not None:  # a Variable with that type as metadata would be another thing
         fix = partial(make_type, module, call, kind)
-    slots: dict[str, Any] = {"name": event.name, "version": versions.spelled(deprecated.since), "successor": successor}
-    report(module, place, fix=fix, **slots)
+    slots: dict[str, Any] = {"name": event.name, "version": versions.spelled(deprecated.since)}
+    report(module, place, fix=fix, successor=f"nnx.{successor}", **slots)
 
 
 def _rename(module: Module, place: ast.AST, old: str, new: str) -> Fix | None:

@@ -6,13 +6,13 @@ import ast
 from functools import partial
 from typing import TYPE_CHECKING
 
-from nnx_lint.diagnostics import Edit, Fix, Span
+from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
 from nnx_lint.model.attributes import variable_value
 from nnx_lint.model.callables import BoundMethod
 from nnx_lint.model.classes import LibClass, UserClass
 from nnx_lint.model.events import Called, Mutated, Used
 from nnx_lint.model.expressions import text_of
-from nnx_lint.model.values import Array, ClassVal, Ext, Obj, StateVal, present
+from nnx_lint.model.values import Array, ClassVal, Ext, Obj, StateVal, Value, VariableVal, present
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.program import enclosing, keyword_node
 from nnx_lint.rules.spelling import spelled
@@ -28,8 +28,12 @@ if TYPE_CHECKING:
 PROPERTIES = frozenset({"value", "raw_value"})
 
 
-def _has_property(value: Obj, name: str) -> bool:
+def _has_property(value: Value, name: str) -> bool:
     """Whether it is the library's own attribute that is asked for."""
+    if isinstance(value, VariableVal):
+        return True
+    if not isinstance(value, Obj):
+        return False
     cls = value.cls
     if not cls.is_variable or cls.is_open:
         return False
@@ -44,22 +48,89 @@ def _reads_value(event: Used) -> bool:
 @judges(rules.DEPRECATED_VALUE_PROPERTY, Used, when=_reads_value)
 def value_read(event: Used, report: Reporter) -> None:
     node, value, module = event.node, present(event.value), event.frame.module
-    if not isinstance(node, ast.Attribute) or not isinstance(value, Obj) or not _has_property(value, node.attr):
+    if isinstance(node, ast.Assign):
+        if isinstance(value, VariableVal):
+            _report_written(module, node, None, event.what, report)
+        return
+    if not isinstance(node, ast.Attribute) or not _has_property(value, node.attr):
         return
     statement = enclosing(module, node, ast.AugAssign)
-    is_array = isinstance(variable_value(value), Array) and node.attr == "value"
+    is_array = isinstance(value, Obj) and isinstance(variable_value(value), Array) and node.attr == "value"
+    tail = "[...]" if is_array else f".get_{node.attr}()"
     name = text_of(node.value)
-    if statement is not None and statement.target is node and not is_array:
-        report(module, node, name=name, attribute=node.attr, mend=f"{name}.set_value(...)")
-        return
-    tail = "[...]" if is_array else ".get_value()" if node.attr == "value" else ".get_raw_value()"
-    fix = partial(_replace_tail, module, node, tail)
-    report(module, node, fix=fix, name=name, attribute=node.attr, mend=f"{name}{tail}")
+    if statement is None or statement.target is not node or (is_array and _keeps_form(statement)):
+        fix = partial(_replace_tail, module, node, tail)
+        report(module, node, fix=fix, name=name, attribute=node.attr, mend=f"{name}{tail}")
+    else:
+        certain = is_array or _holds_arrays(value, statement)
+        changed = partial(_set_changed, module, statement, node, tail, certain=certain)
+        report(module, node, fix=changed, name=name, attribute=node.attr, mend=f"{name}.set_{node.attr}(...)")
 
 
 def _replace_tail(module: Module, node: ast.Attribute, tail: str) -> Fix:
     start, end = module.source.span(node.value).end, module.source.span(node).end
     return Fix(f"Write `{tail}`", (Edit(Span(start, end), tail),))
+
+
+def _is_number(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, (int, float))
+
+
+def _keeps_form(statement: ast.AugAssign) -> bool:
+    """Whether an array certainly has its shape and dtype afterwards, which is what ``[...] +=`` gives it."""
+    whole = isinstance(statement.value, ast.Constant) and type(statement.value.value) is int
+    return whole and isinstance(statement.op, (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod, ast.Pow))
+
+
+def _holds_arrays(value: Value, statement: ast.AugAssign) -> bool:
+    """Whether the operator makes a new value, as it does of arrays and numbers, and not of lists."""
+    special = isinstance(value, Obj) and any(
+        isinstance(cls, LibClass) and cls.canonical != "nnx.Variable" and cls.is_variable for cls in value.cls.ancestors
+    )
+    return special or _is_number(statement.value)
+
+
+OPERATORS: dict[type[ast.operator], str] = {
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.MatMult: "@",
+    ast.Div: "/",
+    ast.FloorDiv: "//",
+    ast.Mod: "%",
+    ast.Pow: "**",
+    ast.LShift: "<<",
+    ast.RShift: ">>",
+    ast.BitOr: "|",
+    ast.BitXor: "^",
+    ast.BitAnd: "&",
+}
+
+ATOMS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Constant)
+"""What needs no parentheses to be an operand."""
+
+
+def _set_changed(
+    module: Module, statement: ast.AugAssign, target: ast.Attribute, tail: str, *, certain: bool
+) -> Fix | None:
+    """``x.value += y`` as ``x.set_value(x.get_value() + y)``, where ``x`` may be evaluated twice."""
+    source = module.source
+    if not all(isinstance(part, (ast.Name, ast.Attribute, ast.Load)) for part in walk(target.value)):
+        return None
+    owner, value = source.span(target.value), source.span(statement.value)
+    between = source.text[owner.end : value.start]
+    if not {"#", "\\", ")"}.isdisjoint(between):
+        return None
+    opening = f".set_{target.attr}({source.segment(target.value)}{tail} {OPERATORS[type(statement.op)]} "
+    bracket = between.find("(")
+    if bracket >= 0 or isinstance(statement.value, ATOMS):
+        end = source.span(statement).end
+        kept = owner.end + bracket if bracket >= 0 else value.start
+        edits = Edit(Span(owner.end, kept), opening), Edit(Span(end, end), ")")
+    else:
+        edits = Edit(Span(owner.end, value.start), f"{opening}("), Edit(Span(value.end, value.end), "))")
+    applicability = Applicability.SAFE if certain else Applicability.UNSAFE
+    return Fix("Use the method", edits, applicability)
 
 
 def _writes_value(event: Mutated) -> bool:
@@ -68,28 +139,37 @@ def _writes_value(event: Mutated) -> bool:
 
 @judges(rules.DEPRECATED_VALUE_PROPERTY, Mutated, when=_writes_value)
 def value_written(event: Mutated, report: Reporter) -> None:
-    node, module = event.node, event.frame.module
-    if not isinstance(node, ast.Assign) or not isinstance(event.target, Obj):
-        return
     attribute = event.action[2:-3]
+    if isinstance(event.node, ast.Assign) and _has_property(event.target, attribute):
+        _report_written(event.frame.module, event.node, event.name, attribute, report)
+
+
+def _report_written(module: Module, node: ast.Assign, name: str | None, attribute: str, report: Reporter) -> None:
+    """Report the one target of an assignment that is this attribute, of what is called ``name`` where that is known."""
     targets = [part for target in node.targets for part in walk(target)]
     found = [part for part in targets if isinstance(part, ast.Attribute) and part.attr == attribute]
-    named = [part for part in found if text_of(part.value) == event.name]
-    if len(named) != 1 or not _has_property(event.target, attribute):
+    named = [part for part in found if name is None or text_of(part.value) == name]
+    if len(named) != 1:
         return
     target = named[0]
-    method = "set_value" if attribute == "value" else "set_raw_value"
-    fix = partial(_set_value, module, node, target, method) if node.targets == [target] else None
-    mend = f"{event.name}.{method}(...)"
-    report(module, target, fix=fix, name=event.name, attribute=attribute, mend=mend)
+    fix = partial(_set_value, module, node, target) if node.targets == [target] else None
+    name = text_of(target.value)
+    report(module, target, fix=fix, name=name, attribute=attribute, mend=f"{name}.set_{attribute}(...)")
 
 
-def _set_value(module: Module, node: ast.Assign, target: ast.Attribute, method: str) -> Fix:
+def _set_value(module: Module, node: ast.Assign, target: ast.Attribute) -> Fix | None:
     source = module.source
-    head, value = source.span(target.value).end, source.span(node.value)
-    bare = isinstance(node.value, ast.Tuple) and not source.segment(node.value).startswith("(")
-    opening, closing = (f".{method}((", "))") if bare else (f".{method}(", ")")
-    return Fix("Use the method", (Edit(Span(head, value.start), opening), Edit(Span(value.end, value.end), closing)))
+    head, value, end = source.span(target.value).end, source.span(node.value), source.span(node).end
+    between, _, rest = source.text[source.span(target).end :].partition("=")
+    if between.strip() or isinstance(node.value, (ast.Yield, ast.YieldFrom)):
+        return None
+    opening = len(source.text) - len(rest.lstrip())
+    method = f".set_{target.attr}"
+    if source.text[opening] == "(" and value.start > opening:  # its own parentheses become those of the call
+        return Fix("Use the method", (Edit(Span(head, opening), method),))
+    bare = isinstance(node.value, ast.Tuple) and source.text[value.start] != "("
+    before, after = ("((", "))") if bare else ("(", ")")
+    return Fix("Use the method", (Edit(Span(head, value.start), method + before), Edit(Span(end, end), after)))
 
 
 # -- methods of a State ------------------------------------------------------------------------------------------------

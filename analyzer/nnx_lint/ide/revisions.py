@@ -1,0 +1,352 @@
+"""An edit inside of one function or class leaves most of what is known of a file as it is: only the rest is made anew.
+
+The statements of a module that is being edited are executed as *parts*, each with what it gave. If a new text differs
+in a single ``def`` or ``class``, or in nothing but comments, the other statements keep their syntax (moved to where it
+stands now), and with it their values. Only the new statement is executed, in the state in which it would have been, and
+void is what looked at its name before, or at something that followed from it. For that, a module that may be revised
+notes which evaluation looks at which of its names (:class:`~nnx_lint.model.modules.Env`).
+
+Invariants: whatever is not certain (a name that is bound twice, a decorator of the project, another file that looks at
+the statement, a part besides the changed one that does) is no revision, and the module is evaluated as if it was new;
+so the findings are those of a run over the same texts.
+"""
+
+from __future__ import annotations
+
+import ast
+import bisect
+import copy
+from collections import Counter
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from nnx_lint.diagnostics import Span
+from nnx_lint.ide.notes import Noting
+from nnx_lint.model.frames import Frame
+from nnx_lint.model.modules import ALL
+from nnx_lint.syntax_walk import walk
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterable
+
+    from nnx_lint.model.callables import FuncVal, Transformed
+    from nnx_lint.model.classes import UserClass
+    from nnx_lint.model.interpreter import Interpreter
+    from nnx_lint.model.modes import Modes
+    from nnx_lint.model.modules import Module, Project
+    from nnx_lint.source import SourceFile
+
+DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
+class Part:
+    """A statement of a module, the state in which it was executed, and what it gave.
+
+    ``clean`` says that it did nothing but bind its name, to something new.
+    """
+
+    def __init__(self, node: ast.stmt, frame: Frame, interp: Interpreter) -> None:
+        self.node = node
+        self.frame = copy.copy(frame)
+        self.modes: Modes = interp.modes
+        self.bound = len(frame.env.names)
+        self.functions: list[tuple[FuncVal, Frame]] = []
+        self.classes: list[UserClass] = []
+        self.transforms: list[tuple[Transformed, Frame]] = []
+        self.ran: set[Transformed] = set()
+        self.entered: set[int] = set()
+        self.listener: Noting | None = None
+        self.clean = False
+
+
+class Text(NamedTuple):
+    """The statements of a module with their texts, and where these begin and end."""
+
+    nodes: list[ast.stmt]
+    texts: list[str]
+    starts: list[int]
+    ends: list[int]
+
+    @classmethod
+    def of(cls, source: SourceFile) -> Text:
+        nodes = source.tree.body
+        starts = [source.offset(_first_line(node), 0) for node in nodes]
+        ends = [source.offset((node.end_lineno or node.lineno) + 1, 0) for node in nodes]
+        texts = [source.text[start:end].rstrip() for start, end in zip(starts, ends, strict=True)]
+        return cls(nodes, texts, starts, ends)
+
+
+class _Body:
+    """A module that may be revised: its parts, and the text that they are of."""
+
+    def __init__(self, text: Text, parts: list[Part]) -> None:
+        self.text = text
+        self.parts = parts
+
+
+class Revisions:
+    """Executes the files of a project that are being edited in parts, and revises them."""
+
+    def __init__(self, project: Project, edited: Container[str]) -> None:
+        self._project = project
+        self._edited = edited
+        self._bodies: dict[Module, _Body] = {}
+        project.run_body = self._run
+
+    def _run(self, interp: Interpreter, module: Module) -> None:
+        """Execute the statements of a module."""
+        frame = Frame(module, module.env)
+        path = module.source.path
+        if path not in self._edited or not isinstance(interp.listener, Noting):
+            interp.block(frame, module.source.tree.body)
+            return
+        module.env.readers = {}
+        text = Text.of(module.source)
+        bound = Counter(name for node in text.nodes for name in _binds(node))
+        parts: list[Part] = []
+        try:
+            for node in text.nodes:
+                parts.append(Part(node, frame, interp))
+                if self._execute(interp, frame, parts[-1]):
+                    return
+        finally:
+            _gather(interp, parts)
+        for part in parts:
+            part.clean = part.clean and bound[getattr(part.node, "name", "")] == 1
+        self._bodies[module] = _Body(text, parts)
+
+    def _execute(self, interp: Interpreter, frame: Frame, part: Part) -> bool:
+        """Execute a part; whether it certainly ends the module."""
+        env, node = frame.env, part.node
+        names = dict(env.names) if isinstance(node, DEFINITIONS) else {}
+        before = _state(interp, frame)
+        main = interp.listener
+        assert isinstance(main, Noting)
+        part.listener = listener = self._project.listen()  # type: ignore[assignment]
+        assert isinstance(listener, Noting)
+        listener.memory = main.memory
+        interp.functions, interp.classes, interp.transforms = part.functions, part.classes, part.transforms
+        interp.ran, interp.entered = part.ran, part.entered
+        publish, interp.publish = interp.publish, listener
+        interp.heap.part = part
+        try:
+            ended = interp.block(frame, [node])
+        finally:
+            interp.heap.part = None
+            interp.publish = publish
+        if isinstance(node, DEFINITIONS) and _state(interp, frame) == before and node.name not in names:
+            names[node.name] = env.names.get(node.name)  # type: ignore[assignment]
+            part.clean = env.names.keys() == names.keys() and all(env.names[name] is names[name] for name in names)
+        return ended
+
+    # -- revising
+
+    def revise(self, path: str, source: SourceFile) -> bool:
+        """Take a new text of a file; whether that was possible. If not, nothing is known of the file any more."""
+        module = self._project.loaded(path)
+        body = self._bodies.get(module) if module is not None else None
+        if module is None or body is None or module.body is None or not module.complete:
+            return False
+        new = Text.of(source)
+        changed = _difference(body.text, new, strict=bool(source.errors or module.source.errors))
+        if changed is None:
+            return False
+        first, count = changed
+        old = body.parts[first] if count else None
+        if old is not None and not old.clean:
+            return False
+        void = self._void(module, body, old, new.nodes[first] if count else None)
+        if void is None:
+            return False
+        del self._bodies[module]  # what is begun now may fail
+        moved = _move(body.text, new, skipped=first if count else None)
+        module.revise(source)
+        for each in void:  # what was asked of other modules is known here now, without asking again
+            module.body.used.update(used for used in each.used if used.module is not module)
+        self._project.forget_evaluations(void)
+        shift = _Shift(body.text.starts, new.starts)
+        if old is not None and not self._replace(module, body, first, new.nodes[first]):
+            return False
+        kept: list[object] = [each.listener for each in self._project.evaluations if each.module is module]
+        kept += [part.listener for number, part in enumerate(body.parts) if not (count and number == first)]
+        if moved:
+            for listener in kept:
+                if isinstance(listener, Noting):
+                    listener.shift(path, shift)
+        _gather(module.body, body.parts)
+        self._forget_readers(module, void, old)
+        self._bodies[module] = _Body(new, body.parts)
+        return True
+
+    def _void(self, module: Module, body: _Body, old: Part | None, new: ast.stmt | None) -> set[Interpreter] | None:
+        """The evaluations that do not stand if a part of a module changes; ``None`` if that cannot be said."""
+        readers = module.env.readers
+        assert readers is not None
+        assert module.body is not None
+        asked: list[object] = [ALL]
+        if old is not None and new is not None:
+            asked.append(getattr(new, "name", ""))
+            asked += module.read_otherwise([new if part is old else part.node for part in body.parts])
+        looked = {pair for each in asked for pair in readers.get(each, ())}
+        if any(heap is module.body.heap and part is not old for heap, part in looked):
+            return None
+        heaps = {heap for heap, _ in looked}
+        nodes = {id(node) for node in walk(old.node)} if old is not None else set[int]()
+        bases = _bases(old.node if old is not None else None) | _bases(new)
+        void: set[Interpreter] = set()
+        for each in self._project.evaluations:
+            told = isinstance(each.listener, Noting) and bool(each.listener.found) and each.module is module
+            if each is module.body:
+                if not bases.isdisjoint(each.heirs):
+                    return None
+            elif told or each.heap in heaps or not bases.isdisjoint(each.heirs) or id(each.subject) in nodes:
+                void.add(each)
+            if each.module is not module and module.body in each.used:
+                return None
+        if any(part.listener is not None and part.listener.found for part in body.parts if part is not old):
+            return None
+        left = [each for each in self._project.evaluations if each not in void]
+        while doomed := [each for each in left if not void.isdisjoint(each.used)]:
+            void.update(doomed)
+            left = [each for each in left if each not in void]
+        return None if any(each.module is not module or each is module.body for each in void) else void
+
+    def _replace(self, module: Module, body: _Body, number: int, node: ast.stmt) -> bool:
+        """Execute a statement that came in the place of another one."""
+        interp, old = module.body, body.parts[number]
+        assert interp is not None
+        env, name = module.env, getattr(node, "name", "")
+        names = list(env.names.items())
+        env.names = dict(names[: old.bound])
+        for known in (interp.runs, interp.streams, interp.loop_facts):
+            known.clear()  # by syntax that is gone, in whose place other syntax may lie
+        ended, modes = interp.ended_early, interp.modes
+        with interp.evaluating():
+            interp.modes = old.modes
+            frame = copy.copy(old.frame)
+            body.parts[number] = part = Part(node, frame, interp)
+            part.bound = old.bound
+            self._execute(interp, frame, part)
+        interp.modes = modes
+        done = part.clean and not ended and not interp.ended_early and interp.failure is None
+        value = env.names.get(name)
+        env.names = dict(names[: old.bound])
+        if value is not None:
+            env.names[name] = value
+        env.names.update((each, held) for each, held in names[old.bound :] if each != name)
+        return done
+
+    def _forget_readers(self, module: Module, void: set[Interpreter], old: Part | None) -> None:
+        gone = {each.heap for each in void}
+        readers = module.env.readers
+        assert readers is not None
+        for what, pairs in readers.items():
+            readers[what] = {pair for pair in pairs if pair[0] not in gone and (old is None or pair[1] is not old)}
+
+
+class _Shift:
+    """Where a place in the text of a statement that was kept is now."""
+
+    def __init__(self, before: list[int], after: list[int]) -> None:
+        self._before = before
+        self._by = [new - old for old, new in zip(before, after, strict=True)]
+
+    def __call__(self, span: Span) -> Span:
+        by = self._by[bisect.bisect_right(self._before, span.start) - 1]
+        return Span(span.start + by, span.end + by)
+
+
+def _state(interp: Interpreter, frame: Frame) -> tuple[object, ...]:
+    """What a clean part leaves as it is."""
+    used, runs = len(interp.used), sum(interp.runs.values())
+    return used, runs, interp.modes, frame.doubts, frame.exits, frame.branches, interp.project.knotted
+
+
+def _gather(interp: Interpreter, parts: Iterable[Part]) -> None:
+    """Give the evaluation of a module what its parts gave."""
+    interp.functions = [item for part in parts for item in part.functions]
+    interp.classes = [item for part in parts for item in part.classes]
+    interp.transforms = [item for part in parts for item in part.transforms]
+    interp.ran = {item for part in parts for item in part.ran}
+    interp.entered = {item for part in parts for item in part.entered}
+    assert isinstance(interp.listener, Noting)
+    interp.listener.gather([part.listener for part in parts if part.listener is not None])
+
+
+def _first_line(node: ast.stmt) -> int:
+    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
+    return min([node.lineno, *(each.lineno for each in decorators)])
+
+
+def _binds(node: ast.stmt) -> set[str]:
+    """The names that a statement of a module may bind, or delete."""
+    if isinstance(node, DEFINITIONS):
+        inner = [part for part in ast.walk(node) if isinstance(part, ast.Global)]
+        return {node.name, *(name for part in inner for name in part.names)}
+    names: set[str] = set()
+    for part in ast.walk(node):
+        if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load):
+            names.add(part.id)
+        elif isinstance(part, DEFINITIONS):
+            names.add(part.name)
+        elif isinstance(part, ast.alias):
+            names.add((part.asname or part.name).partition(".")[0])
+        elif isinstance(part, ast.Global):
+            names.update(part.names)
+    return names
+
+
+def _bases(node: ast.stmt | None) -> set[str]:
+    """The last names of a class's bases, and its own: who asked for heirs of one of these may have met it."""
+    if not isinstance(node, ast.ClassDef):
+        return set()
+    parts = [part for base in node.bases for part in walk(base)]
+    names = {part.id for part in parts if isinstance(part, ast.Name)}
+    return {node.name} | names | {part.attr for part in parts if isinstance(part, ast.Attribute)}
+
+
+def _difference(old: Text, new: Text, *, strict: bool) -> tuple[int, int] | None:
+    """The number of the only definition that differs, and one; or zero at the end; ``None`` if more differs."""
+    alike = _alike if strict else _same_kind
+    count = min(len(old.nodes), len(new.nodes))
+    first = 0
+    while first < count and old.texts[first] == new.texts[first] and alike(old.nodes[first], new.nodes[first]):
+        first += 1
+    last = 0
+    while (
+        last < count - first
+        and old.texts[-1 - last] == new.texts[-1 - last]
+        and alike(old.nodes[-1 - last], new.nodes[-1 - last])
+    ):
+        last += 1
+    if len(old.nodes) != len(new.nodes) or len(old.nodes) - first - last > 1:
+        return None
+    if first + last == len(old.nodes):
+        return first, 0
+    before, after = old.nodes[first], new.nodes[first]
+    if not isinstance(before, DEFINITIONS) or type(before) is not type(after):
+        return None
+    return (first, 1) if before.name == getattr(after, "name", None) else None
+
+
+def _same_kind(one: ast.stmt, other: ast.stmt) -> bool:
+    return type(one) is type(other)
+
+
+def _alike(one: ast.stmt, other: ast.stmt) -> bool:
+    """Whether two statements of one text are the same: what is around a broken one may have another meaning."""
+    return [type(node) for node in walk(one)] == [type(node) for node in walk(other)]
+
+
+def _move(old: Text, new: Text, skipped: int | None) -> bool:
+    """Keep the syntax of all statements but one, and move it; whether any place is another one now."""
+    for number, (before, after) in enumerate(zip(old.nodes, new.nodes, strict=True)):
+        if number == skipped:
+            continue
+        by = after.lineno - before.lineno
+        if by:
+            placed: list[Any] = [node for node in walk(before) if hasattr(node, "lineno")]
+            for node in placed:
+                node.lineno += by
+                node.end_lineno += by
+        new.nodes[number] = before
+    return old.starts != new.starts

@@ -1,0 +1,98 @@
+"""Arithmetic of what a program says in literals: sizes such as ``4 * hidden``, ``len(layers)``, ``math.prod(shape)``.
+
+Invariants: no code of the program is run; results are plain numbers and texts, and small, or there is none.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import operator
+from typing import TYPE_CHECKING, Any
+
+from nnx_lint.model.values import Computed, Const, Value
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+MAX_TEXT = 1_000
+MAX_NUMBER = 10**18
+MAX_EXPONENT = 64
+
+PLAIN = (bool, int, float, str)
+
+
+def _divide(left: Any, right: Any) -> Any:
+    return left / right
+
+
+def _floor(left: Any, right: Any) -> Any:
+    return left // right
+
+
+def _power(base: Any, exponent: Any) -> Any:
+    if not isinstance(exponent, int) or not 0 <= exponent <= MAX_EXPONENT:
+        raise ValueError
+    return base**exponent
+
+
+OPERATORS: dict[type[ast.AST], Callable[..., object]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: _divide,
+    ast.FloorDiv: _floor,
+    ast.Mod: operator.mod,
+    ast.Pow: _power,
+}
+"""Operators of two numbers."""
+
+FUNCTIONS: dict[str, Callable[..., object]] = {
+    "builtins.abs": abs,
+    "builtins.float": float,
+    "builtins.int": int,
+    "builtins.max": max,
+    "builtins.min": min,
+    "builtins.round": round,
+    "builtins.sum": sum,
+    "math.ceil": math.ceil,
+    "math.floor": math.floor,
+    "math.isqrt": math.isqrt,
+    "math.log2": math.log2,
+    "math.prod": math.prod,
+    "math.sqrt": math.sqrt,
+}
+"""Functions of numbers, or of one sequence of them, by canonical name."""
+
+
+def evaluated(function: Callable[..., object], *values: object) -> bool | int | float | str | None:
+    """The result of a function of plain values; ``None`` if it has none, or a large one."""
+    if any(isinstance(item, str) and len(item) > MAX_TEXT for item in values):
+        return None
+    if function is operator.mul and any(isinstance(item, str) for item in values):
+        return None
+    try:
+        result = function(*values)
+    except (ArithmeticError, TypeError, ValueError):
+        return None
+    if isinstance(result, (int, float)) and not -MAX_NUMBER < result < MAX_NUMBER:
+        return None
+    return result if isinstance(result, PLAIN) else None
+
+
+def plain(*values: Value) -> list[object] | None:
+    """What literals stand for; ``None`` if one of them is none."""
+    known: list[object] = [
+        value.value for value in values if isinstance(value, Const) and isinstance(value.value, PLAIN)
+    ]
+    return known if len(known) == len(values) else None
+
+
+def number(op: ast.operator, left: Value, right: Value) -> Computed | None:
+    """The number that an operator makes of two numbers, where both are known."""
+    function = OPERATORS.get(type(op))
+    sides = plain(left, right)
+    if function is None or sides is None or any(isinstance(side, (str, bool)) for side in sides):
+        return None
+    result = evaluated(function, *sides)
+    return Computed(result) if result is not None else None

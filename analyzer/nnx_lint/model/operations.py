@@ -1,0 +1,477 @@
+"""Operations on arrays: the shapes and dtypes of what functions, methods, operators and indices return.
+
+How shapes come out is in :mod:`nnx_rules.shape_algebra`; here it is read off the arguments. Invariants: as in
+:mod:`~nnx_lint.model.forms`, a dimension is a number only where it certainly is that number; a function that is not
+listed gives nothing, and so does a call with options that are not listed.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from nnx_lint.model.callables import PartialVal
+from nnx_lint.model.containers import Seq
+from nnx_lint.model.forms import NOTHING, dimension, dtype_of, is_int, literal, plain, shape_of
+from nnx_lint.model.values import WHOLE, Array, Const, Cut, Ext, Value
+from nnx_rules import layers
+from nnx_rules import shape_algebra as algebra
+from nnx_rules.shapes import UNKNOWN, Dimension, Form, Shape, Symbol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from nnx_lint.model.calls import Arguments
+
+    Operation = Callable[[Arguments], Form]
+
+# -- making ------------------------------------------------------------------------------------------------------------
+
+
+def _filled(default: str | None, position: int = 0, dtype: int = 1) -> Operation:
+    def form(args: Arguments) -> Form:
+        given = args.get(dtype, "dtype")
+        return Form(shape_of(args.get(position, "shape")), default if given is None else dtype_of(given))
+
+    return form
+
+
+def _drawn(args: Arguments) -> Form:
+    given, shape = args.get(2, "dtype"), args.get(1, "shape")
+    dtype = "float32" if given is None else dtype_of(given)
+    return Form(() if shape is None else shape_of(shape), dtype)
+
+
+def _full(args: Arguments) -> Form:
+    given = args.get(2, "dtype")
+    dtype = literal(args.get(1, "fill_value")).dtype if given is None else dtype_of(given)
+    return Form(shape_of(args.get(0, "shape")), dtype)
+
+
+def _converted(args: Arguments) -> Form:
+    value = args.get(0, "object") or args.get(0, "a")
+    given = args.get(1, "dtype")
+    known = literal(value)
+    return known if given is None else Form(known.shape, dtype_of(given))
+
+
+def _like(args: Arguments) -> Form:
+    given = args.keywords.get("dtype")
+    known = literal(args.get(0))
+    return Form(known.shape, known.dtype if given is None else dtype_of(given))
+
+
+def _range(args: Arguments) -> Form:
+    given = args.keywords.get("dtype")
+    values = [item.value for item in args.positional if isinstance(item, Const)]
+    whole = len(values) == len(args.positional) and all(map(is_int, values))
+    dtype = dtype_of(given) if given is not None else "int32" if whole else None
+    stop = values[0] if len(values) == 1 and whole else None
+    return Form((stop if isinstance(stop, int) else UNKNOWN,), dtype)
+
+
+def _keys(args: Arguments) -> Form:
+    number = args.get(1, "num")
+    return Form((2,) if number is None else shape_of(number) or (UNKNOWN,), None)
+
+
+def _one_hot(args: Arguments) -> Form:
+    classes = args.get(1, "num_classes")
+    shape = literal(args.get(0)).shape
+    return Form((*(shape if shape is not None else (algebra.ANY,)), dimension(classes)) if classes else None, "float32")
+
+
+# -- element by element ------------------------------------------------------------------------------------------------
+
+
+def _same(args: Arguments) -> Form:
+    known = literal(args.get(0))
+    return Form(known.shape, known.dtype if layers.is_fractional(known.dtype) else None)
+
+
+def _kept(args: Arguments) -> Form:
+    return literal(args.get(0))
+
+
+def _compared(args: Arguments) -> Form:
+    return Form(_paired(args).shape, "bool")
+
+
+def _paired(args: Arguments) -> Form:
+    """A function of two arrays, element by element."""
+    one, other = literal(args.get(0)), literal(args.get(1))
+    return Form(algebra.broadcast(one.shape, other.shape), _common(one.dtype, other.dtype))
+
+
+def _common(left: str | None, right: str | None) -> str | None:
+    """The dtype of a sum or product of two, in the cases that are plain."""
+    both = {left, right}
+    return "float32" if "float32" in both and both <= {"float32", "int32", "bool"} else None
+
+
+def _chosen(args: Arguments) -> Form:
+    """``where(condition, a, b)``."""
+    parts = [literal(args.get(position)) for position in range(3)]
+    if len(args.positional) != 3 or args.keywords:
+        return NOTHING
+    return Form(algebra.broadcast(*(part.shape for part in parts)), _common(parts[1].dtype, parts[2].dtype))
+
+
+def _per_example(args: Arguments) -> Form:
+    """A loss of logits and one-hot labels."""
+    axis = args.get(2, "axis")
+    logits, labels = (literal(args.get(position, name)) for position, name in _LOGITS)
+    dtype = logits.dtype if layers.is_fractional(logits.dtype) else None
+    shape = algebra.broadcast(logits.shape, labels.shape) or logits.shape or (algebra.ANY,)
+    return Form(_examples(shape[:-1] or shape) if axis is None else None, dtype)
+
+
+_LOGITS = ((0, "logits"), (1, "labels"))
+
+
+def _per_label(args: Arguments) -> Form:
+    """A loss of logits and integer labels."""
+    logits, labels = (literal(args.get(position, name)) for position, name in _LOGITS)
+    shape = labels.shape if labels.shape is not None or not logits.shape else logits.shape[:-1]
+    return Form(_examples(shape), logits.dtype if layers.is_fractional(logits.dtype) else None)
+
+
+def _examples(shape: Shape | None) -> Shape:
+    """The shape of the losses of examples, of which nobody knows how they are counted."""
+    return (EXAMPLES,) if shape is None or shape == (algebra.ANY,) else shape
+
+
+EXAMPLES = Symbol("*examples")
+"""As many dimensions as examples have: none at all for one alone."""
+
+
+def _pair_loss(*names: str) -> Operation:
+    """A loss of two arrays, element by element; without the second it is one of the first."""
+
+    def form(args: Arguments) -> Form:
+        given = [args.get(position, name) for position, name in enumerate(names)]
+        shapes = [literal(value).shape for value in given if value is not None]
+        dtype = literal(given[0]).dtype
+        shape = algebra.broadcast(*shapes) if shapes else None
+        return Form(shape, dtype if layers.is_fractional(dtype) else None)
+
+    return form
+
+
+# -- axes --------------------------------------------------------------------------------------------------------------
+
+
+def _axes(value: Value | None) -> object:
+    """Axes as an argument gives them: ``None``, a number, several, or a Symbol for what is not known."""
+    return None if value is None else plain(value)
+
+
+def _reduction(args: Arguments) -> Form:
+    known = literal(args.get(0, "a"))
+    dtype = known.dtype if layers.is_fractional(known.dtype) else None
+    keeps = _axes(args.keywords.get("keepdims"))
+    if args.keywords.keys() & {"where", "initial", "dtype", "out"} or len(args.positional) > 2:
+        return NOTHING
+    if not isinstance(keeps, (bool, type(None))):
+        return NOTHING
+    return Form(algebra.reduced(known.shape, _axes(args.get(1, "axis")), keeps=bool(keeps)), dtype)
+
+
+def _found(args: Arguments) -> Form:
+    return Form(_reduction(args).shape, "int32")
+
+
+def _asked(args: Arguments) -> Form:
+    return Form(_reduction(args).shape, "bool")
+
+
+def _reshaped(args: Arguments) -> Form:
+    known = literal(args.get(0))
+    wanted = shape_of(args.get(1, "shape") or args.get(1, "newshape"))
+    return Form(algebra.reshaped(known.shape, wanted), known.dtype) if wanted is not None else NOTHING
+
+
+def _flat(args: Arguments) -> Form:
+    known = literal(args.get(0))
+    return Form(algebra.reshaped(known.shape, (-1,)), known.dtype)
+
+
+def _on_axes(shape: Callable[..., Shape | None], *names: str) -> Operation:
+    """A function of an array and of axes under these names."""
+
+    def form(args: Arguments) -> Form:
+        known = literal(args.get(0))
+        axes = [_axes(args.get(position, name)) for position, name in enumerate(names, 1)]
+        return Form(shape(known.shape, *axes), known.dtype)
+
+    return form
+
+
+def _together(shape: Callable[[Sequence[Shape | None], object], Shape | None]) -> Operation:
+    """A function that puts arrays together along an axis."""
+
+    def form(args: Arguments) -> Form:
+        given = args.get(0)
+        if not isinstance(given, Seq) or not given.exact or args.keywords.keys() - {"axis"}:
+            return NOTHING
+        forms = [literal(item) for item in given.items]
+        axis = args.get(1, "axis")
+        dtypes = {form.dtype for form in forms}
+        dtype = dtypes.pop() if len(dtypes) == 1 else None
+        return Form(shape([form.shape for form in forms], 0 if axis is None else _axes(axis)), dtype)
+
+    return form
+
+
+def _product(args: Arguments) -> Form:
+    one, other = literal(args.get(0)), literal(args.get(1))
+    return Form(algebra.product(one.shape, other.shape), _common(one.dtype, other.dtype))
+
+
+def _dot(args: Arguments) -> Form:
+    shapes = [literal(args.get(position)).shape for position in range(2)]
+    return _product(args) if shapes[1] is not None and len(shapes[1]) <= 2 else NOTHING
+
+
+def _equation(args: Arguments) -> Form:
+    text, *operands = args.positional
+    if not isinstance(text, Const) or not isinstance(text.value, str):
+        return NOTHING
+    return Form(algebra.einsum(text.value, *(literal(operand).shape for operand in operands)), None)
+
+
+def _spread_to(args: Arguments) -> Form:
+    return Form(shape_of(args.get(1, "shape")), literal(args.get(0)).dtype)
+
+
+def _pooled(args: Arguments) -> Form:
+    known, size = literal(args.get(0, "inputs")), shape_of(args.get(1, "window_shape"))
+    padding = args.get(3, "padding")
+    if known.shape is None or size is None or len(known.shape) != len(size) + 2:
+        return NOTHING
+    given = args.get(2, "strides")
+    steps = shape_of(given) if given is not None else None
+    if given is not None and steps is None:
+        return NOTHING
+    how = "VALID" if padding is None else plain(padding)
+    batch, *axes, last = known.shape
+    return Form((batch, *algebra.window(tuple(axes), size, steps, how), last), known.dtype)
+
+
+# -- tables ------------------------------------------------------------------------------------------------------------
+
+_REDUCING = "amax amin max mean median min nanmax nanmean nanmin nansum prod std sum var"
+_PAIRED = "add arctan2 divide fmod hypot logaddexp maximum minimum mod multiply power remainder subtract true_divide"
+_COMPARED = "equal greater greater_equal less less_equal logical_and logical_or not_equal"
+_NUMPY: dict[str, Operation] = {
+    **dict.fromkeys(("ones", "zeros", "empty"), _filled("float32")),
+    **dict.fromkeys(("ones_like", "zeros_like", "empty_like", "full_like"), _like),
+    **dict.fromkeys(("array", "asarray"), _converted),
+    **dict.fromkeys(_REDUCING.split(), _reduction),
+    **dict.fromkeys(("argmax", "argmin"), _found),
+    **dict.fromkeys(("all", "any"), _asked),
+    **dict.fromkeys(_PAIRED.split(), _paired),
+    **dict.fromkeys(_COMPARED.split(), _compared),
+    **dict.fromkeys(("flip", "roll", "sort", "cumsum", "tril", "triu", "copy"), _kept),
+    "reshape": _reshaped,
+    "ravel": _flat,
+    "full": _full,
+    "arange": _range,
+    "where": _chosen,
+    "transpose": _on_axes(algebra.transposed, "axes"),
+    "swapaxes": _on_axes(algebra.swapped, "axis1", "axis2"),
+    "moveaxis": _on_axes(algebra.moved, "source", "destination"),
+    "expand_dims": _on_axes(algebra.expanded, "axis"),
+    "squeeze": _on_axes(algebra.squeezed, "axis"),
+    "concatenate": _together(algebra.joined),
+    "stack": _together(algebra.stacked),
+    "matmul": _product,
+    "dot": _dot,
+    "einsum": _equation,
+    "broadcast_to": _spread_to,
+}
+_RANDOM: dict[str, Operation] = {
+    **dict.fromkeys(("normal", "uniform", "exponential", "gumbel", "laplace"), _drawn),
+    "truncated_normal": _filled("float32", 3, 4),
+    "randint": _filled("int32", 1, 4),
+    "bernoulli": _filled("bool", 2, 99),
+    "split": _keys,
+}
+_ELEMENTWISE_NN = (
+    "celu elu gelu hard_sigmoid hard_silu hard_swish hard_tanh identity leaky_relu log_sigmoid log_softmax mish relu "
+    "relu6 selu sigmoid silu soft_sign softmax softplus squareplus standardize swish tanh"
+)
+_ELEMENTWISE = (
+    "abs absolute arccos arcsin arctan cbrt ceil clip conj cos cosh exp exp2 expm1 fabs floor log log10 log1p log2 "
+    "nan_to_num negative reciprocal rint round sign sin sinh sqrt square tan tanh"
+)
+_LOSSES: dict[str, Operation] = {
+    "softmax_cross_entropy": _per_example,
+    "safe_softmax_cross_entropy": _per_example,
+    "softmax_cross_entropy_with_integer_labels": _per_label,
+    "sigmoid_binary_cross_entropy": _pair_loss("logits", "labels"),
+    **dict.fromkeys(("huber_loss", "l2_loss", "log_cosh", "squared_error"), _pair_loss("predictions", "targets")),
+}
+
+FUNCTIONS: dict[str, Operation] = {
+    **{f"{head}.{name}": form for head in ("jax.numpy", "numpy") for name, form in _NUMPY.items()},
+    **{f"jax.random.{name}": form for name, form in _RANDOM.items()},
+    **{f"{head}.{name}": _same for head in ("jax.nn", "nnx") for name in _ELEMENTWISE_NN.split()},
+    **{f"jax.numpy.{name}": _same for name in _ELEMENTWISE.split()},
+    **{f"{head}.{name}": form for head in ("optax", "optax.losses") for name, form in _LOSSES.items()},
+    **dict.fromkeys(("jax.nn.one_hot", "nnx.one_hot"), _one_hot),
+    **dict.fromkeys(("nnx.avg_pool", "nnx.max_pool", "nnx.min_pool"), _pooled),
+    **dict.fromkeys(("jax.nn.logsumexp", "jax.scipy.special.logsumexp"), _reduction),
+    "jax.lax.stop_gradient": _kept,
+    "jax.lax.rsqrt": _same,
+}
+"""What the functions return whose results are known from their arguments, by canonical name."""
+
+PARTS = frozenset({"jax.numpy.split", "numpy.split"})
+"""Functions that give several equal parts of an array."""
+
+
+def with_form(name: str, args: Arguments, result: Value, level: int) -> Value:
+    """The result of a call of a library function, with what is known of it."""
+    if args.starred:
+        return result
+    if name in PARTS:
+        return _parts(args, level) or result
+    function = FUNCTIONS.get(name)
+    if function is not None and isinstance(result, Array):
+        form = function(args)
+        if form != NOTHING:
+            result.form = form
+        if function is _same and isinstance(given := args.get(0), Array):
+            result.maker = given.maker
+    return result
+
+
+def _parts(args: Arguments, level: int) -> Value | None:
+    array, count, axis = args.get(0), args.get(1, "indices_or_sections"), args.get(2, "axis")
+    number = count.value if isinstance(count, Const) else None
+    if not isinstance(array, Array) or not isinstance(number, int) or not 0 < number <= 16:
+        return None
+    known = literal(array)
+    form = Form(algebra.divided(known.shape, number, 0 if axis is None else _axes(axis)), known.dtype)
+    return Seq("list", [type(array)(level, form if form != NOTHING else None) for _ in range(number)], level)
+
+
+def keeps_shape(value: Value) -> bool:
+    """Whether a function gives each array back in the same shape."""
+    while isinstance(value, PartialVal):
+        value = value.func
+    return isinstance(value, Ext) and FUNCTIONS.get(value.name) is _same
+
+
+# -- methods, operators, indices ---------------------------------------------------------------------------------------
+
+_METHODS = {
+    name: _NUMPY[name]
+    for name in (
+        *("all", "any", "argmax", "argmin", "copy", "cumsum", "max", "mean", "min", "prod", "squeeze", "std", "sum"),
+        *("swapaxes", "var"),
+    )
+}
+
+
+def of_method(array: Array, name: str, args: Arguments) -> Form | None:
+    """What a method of an array returns."""
+    known = array.form
+    if known is None or args.starred:
+        return None
+    if name == "astype":
+        return Form(known.shape, dtype_of(args.get(0, "dtype")))
+    if name in {"flatten", "ravel"}:
+        return Form(algebra.reshaped(known.shape, (-1,)), known.dtype)
+    if name in {"reshape", "transpose"} and not args.keywords:
+        return _rearranged(known, name, [value for value in args.positional if value is not None])
+    function = _METHODS.get(name)
+    if function is None:
+        return None
+    inner = type(args)(args.node, [array, *args.positional], args.keywords, args.nodes)
+    form = function(inner)
+    return form if form != NOTHING else None
+
+
+def _rearranged(known: Form, name: str, given: list[Value]) -> Form | None:
+    """An array reshaped or transposed, to what is given as one tuple or one by one."""
+    wanted = shape_of(given[0]) if len(given) == 1 else tuple(map(dimension, given))
+    if name == "transpose":
+        return Form(algebra.transposed(known.shape, wanted if given else None), known.dtype)
+    return Form(algebra.reshaped(known.shape, wanted), known.dtype) if wanted else None
+
+
+def of_property(array: Array, name: str) -> Form | None:
+    """What a property of an array is that is an array."""
+    known = array.form
+    if known is None or name not in {"T", "mT"}:
+        return None
+    return Form(algebra.transposed(known.shape) if name == "T" else algebra.swapped(known.shape, -1, -2), known.dtype)
+
+
+def of_operator(op: ast.operator, left: Value, right: Value) -> Form | None:
+    """What an arithmetic operator returns for two arrays, or an array and a number."""
+    one, other = literal(left), literal(right)
+    if isinstance(op, ast.MatMult):
+        known = Form(algebra.product(one.shape, other.shape), _common(one.dtype, other.dtype))
+    elif type(op) in _ARITHMETIC:
+        dtype = _common(one.dtype, other.dtype)
+        if {one.dtype, other.dtype} == {"int32"} and type(op) in _WHOLE:
+            dtype = "int32"
+        known = Form(algebra.broadcast(one.shape, other.shape), dtype)
+    else:
+        return None
+    return known if known != NOTHING else None
+
+
+def of_comparison(left: Value, right: Value) -> Form | None:
+    """What a comparison of two arrays, or an array and a number, returns."""
+    shape = algebra.broadcast(literal(left).shape, literal(right).shape)
+    return Form(shape, "bool") if shape is not None else None
+
+
+_WHOLE = frozenset({ast.Add, ast.Sub, ast.Mult})
+_ARITHMETIC = _WHOLE | {ast.Div, ast.Pow, ast.Mod, ast.FloorDiv}
+
+
+def of_index(array: Array, indices: Sequence[Value]) -> Form | None:
+    """What an array gives for an index: numbers, slices, ``None`` and ``...``; arrays are not followed."""
+    known = array.form
+    if known is None or known.shape is None:
+        return None
+    dots = [place for place, item in enumerate(indices) if _is(item, ...)]
+    new = [item for item in indices if _is(item, None)]
+    counted = len(indices) - len(dots) - len(new)
+    if not algebra.is_whole(known.shape) or len(dots) > 1 or counted > len(known.shape):
+        return None
+    filled = list(indices)
+    where = dots[0] if dots else len(filled)
+    whole: list[Value] = [WHOLE] * (len(known.shape) - counted)
+    filled[where : where + 1 if dots else where] = whole
+    axes = iter(known.shape)
+    shape: list[Dimension] = []
+    for item in filled:
+        if _is(item, None):
+            shape.append(1)
+            continue
+        axis = next(axes)
+        if isinstance(item, Cut):
+            shape.append(_length(item, axis))
+        elif not (isinstance(item, Const) and is_int(item.value)):
+            return None
+    return Form(tuple(shape), known.dtype)
+
+
+def _length(cut: Cut, axis: Dimension) -> Dimension:
+    """How much a slice takes of an axis."""
+    if cut is WHOLE or cut.bounds == (None, None, None):
+        return axis
+    known = [item for item in cut.bounds if item is None or isinstance(item, int)]
+    if len(known) < 3 or not isinstance(axis, int) or known[2] == 0:
+        return UNKNOWN
+    return len(range(axis)[slice(*known)])
+
+
+def _is(item: Value, literally: object) -> bool:
+    return isinstance(item, Const) and item.value is literally

@@ -1,0 +1,145 @@
+"""Parameters: what they are bound to when a function is called, and when it runs on its own.
+
+Of a parameter that nobody gives, known is what its annotation says, else a default that is an NNX object, else that it
+is handed to layers as their streams.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from nnx_lint.model import expressions
+from nnx_lint.model.classes import LibClass, library_class
+from nnx_lint.model.containers import DictVal, Seq
+from nnx_lint.model.values import (
+    NONE,
+    UNKNOWN,
+    ClassVal,
+    Const,
+    Obj,
+    Other,
+    ParameterNumber,
+    ParameterVal,
+    Unknown,
+    Value,
+    join,
+    options,
+)
+from nnx_lint.syntax_walk import walk
+
+if TYPE_CHECKING:
+    from nnx_lint.model.callables import FuncVal
+    from nnx_lint.model.frames import Frame
+    from nnx_lint.model.interpreter import Interpreter
+
+RNGS = library_class("nnx.Rngs") or LibClass("nnx.Rngs", (), None)
+
+
+def receiver_of(interp: Interpreter, func: FuncVal) -> Value | None:
+    """What ``self`` (or ``cls``) is in a method run on its own."""
+    func = func.wrapped
+    if func.cls is None or isinstance(func.node, ast.Lambda):
+        return None
+    if "staticmethod" in func.decorators:
+        return None
+    if "classmethod" in func.decorators:
+        return UNKNOWN
+    if func.name == "__new__":
+        return ClassVal(func.cls)
+    from nnx_lint.model.construct import model_of
+
+    obj = model_of(interp, func.cls, fresh=True)
+    # The forward pass must work in training; of other methods it is not known in which mode they are called.
+    obj.training = True if func.name == "__call__" else None
+    return obj
+
+
+def bind_entry(interp: Interpreter, frame: Frame, func: FuncVal, receiver: Value | None) -> None:
+    """Bind the parameters of an entry."""
+    arguments = func.node.args
+    parameters = [*arguments.posonlyargs, *arguments.args]
+    names = frame.env.names
+    for position, parameter in enumerate(parameters):
+        if position == 0 and receiver is not None:
+            names[parameter.arg] = receiver
+            frame.receiver = receiver
+        else:
+            names[parameter.arg] = _parameter(interp, frame, func, parameter)
+    for parameter in arguments.kwonlyargs:
+        names[parameter.arg] = _parameter(interp, frame, func, parameter)
+    _bind_variadic(frame, func)
+
+
+def _bind_variadic(frame: Frame, func: FuncVal) -> None:
+    """Bind ``*args`` and ``**kwargs`` to containers of unknown contents."""
+    arguments = func.node.args
+    if arguments.vararg is not None:
+        frame.env.names.setdefault(arguments.vararg.arg, Seq("tuple", [UNKNOWN], frame.level, exact=False))
+    if arguments.kwarg is not None:
+        frame.env.names.setdefault(arguments.kwarg.arg, DictVal([(UNKNOWN, UNKNOWN)], frame.level, exact=False))
+
+
+def _parameter(interp: Interpreter, frame: Frame, func: FuncVal, parameter: ast.arg) -> Value:
+    """The value of a parameter that nobody gave: by its annotation, which a default may widen (`x: Param = None`),
+    else by a default that is an NNX object, else unknown.
+    """
+    default = func.defaults.get(parameter.arg)
+    if default is not None and any(isinstance(item, Obj) and item.cls.tracked for item in options(default)):
+        return default
+    if parameter.annotation is not None:
+        annotated = expressions.annotation_value(interp, frame, parameter.annotation)
+        if type(annotated) is Other:
+            annotated = ParameterNumber(parameter.arg)
+        return annotated if default is None else join(annotated, default)
+    optional = isinstance(default, Const) and default.value is None
+    if (default is None or optional) and _takes_streams(interp, func, parameter.arg, frame):
+        streams = interp.instance(RNGS, frame.level)
+        return join(streams, NONE) if optional else streams
+    return ParameterVal(parameter.arg, default is None)
+
+
+def _takes_streams(interp: Interpreter, func: FuncVal, name: str, frame: Frame) -> bool:
+    """Whether a function hands a parameter to a layer of the library as its ``rngs``."""
+    known = interp.streams.get(id(func.node))
+    if known is None:
+        known = interp.streams[id(func.node)] = set()
+        for node in walk(func.node):
+            given = node.keywords if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else []
+            names = {item.value.id for item in given if item.arg == "rngs" and isinstance(item.value, ast.Name)}
+            callee = expressions.evaluate(interp, frame, node.func) if names else None  # type: ignore[attr-defined]
+            if isinstance(callee, ClassVal) and isinstance(callee.cls, LibClass):
+                known |= names
+    return name in known
+
+
+def bind(
+    interp: Interpreter, frame: Frame, func: FuncVal, args: list[Value | None], keywords: dict[str, Value]
+) -> None:
+    """Bind arguments to parameters; what is not given is a default or unknown."""
+    arguments = func.node.args
+    names = frame.env.names
+    parameters = [*arguments.posonlyargs, *arguments.args]
+    starred = None in args
+    certain = args[: args.index(None)] if starred else args
+    for position, parameter in enumerate(parameters):
+        given = certain[position] if position < len(certain) else keywords.get(parameter.arg)
+        if given is None:
+            given = _missing(interp, frame, func, parameter, starred or "**" in keywords)
+        elif isinstance(given, Unknown) and parameter.annotation is not None:
+            given = expressions.annotation_value(interp, frame, parameter.annotation)
+        names[parameter.arg] = given
+    for parameter in arguments.kwonlyargs:
+        given = keywords.get(parameter.arg)
+        names[parameter.arg] = _missing(interp, frame, func, parameter, "**" in keywords) if given is None else given
+    if arguments.vararg is not None and not starred and len(certain) >= len(parameters):
+        rest = [value if value is not None else UNKNOWN for value in certain[len(parameters) :]]
+        names[arguments.vararg.arg] = Seq("tuple", rest, frame.level)
+    _bind_variadic(frame, func)
+
+
+def _missing(interp: Interpreter, frame: Frame, func: FuncVal, parameter: ast.arg, maybe_given: bool) -> Value:
+    default = func.defaults.get(parameter.arg)
+    if default is not None and not maybe_given:
+        return default
+    return _parameter(interp, frame, func, parameter)

@@ -1,0 +1,166 @@
+"""Rounds: loops and comprehensions over elements that are known, few and in order run element by element.
+
+So the sizes of layers that a loop makes are known one by one, and the shape of an array is followed through a loop over
+layers. All other loops run once, for any element.
+
+Invariants: a container is gone through only where it is known whole; loops in loops have no more than
+:data:`MAX_NESTED` times as many rounds as one; of the calls that are counted, those of the first round are.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from nnx_lint.model import attributes
+from nnx_lint.model.callables import FuncVal
+from nnx_lint.model.containers import DictVal, Seq
+from nnx_lint.model.elements import element_of, library_elements
+from nnx_lint.model.values import ClassVal, Const, Obj, Value, present
+from nnx_lint.syntax_walk import children, remembered, walk
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from nnx_lint.model.frames import Frame
+    from nnx_lint.model.interpreter import Interpreter
+
+MAX_NESTED = 4
+
+MAX_ELEMENTS = 256
+"""How many elements of a container that grows by others are told apart."""
+
+
+def elements(value: Value) -> list[Value] | None:
+    """What a loop over a value meets, in order; ``None`` if that is not known."""
+    value = present(value)
+    if isinstance(value, Obj) and value.cls.derives_from("nnx.List"):
+        held = library_elements(value)
+        return held.items if held is not None and held.exact and not held.shrunk else None
+    if isinstance(value, Seq) and value.exact and not value.shrunk and value.type not in {"set", "frozenset"}:
+        return value.items
+    if isinstance(value, DictVal) and value.exact and not value.shrunk:
+        return keys(value)
+    return None
+
+
+def keys(value: DictVal) -> list[Value] | None:
+    """The keys of a dict that is known whole, if they certainly differ."""
+    known = [key.value for key, _ in value.items if isinstance(key, Const)]
+    return [key for key, _ in value.items] if len(set(map(repr, known))) == len(value.items) else None
+
+
+def few(interp: Interpreter, value: Value) -> list[Value] | None:
+    """The elements of a value, if they are few enough to go through them one by one."""
+    known = elements(value)
+    if not known or len(known) > interp.most_rounds:
+        return None
+    # A copy: the body of a loop may put something into what it goes through.
+    return list(known) if len(known) * interp.nested <= MAX_NESTED * interp.most_rounds else None
+
+
+def one_by_one(interp: Interpreter, node: ast.AST, known: list[Value]) -> Iterator[Value]:
+    """Go through elements in the rounds of a loop."""
+    nested, already = interp.nested, id(node) in interp.rolled
+    interp.nested = nested * len(known)
+    interp.rolled.add(id(node))
+    counted: dict[object, int] | None = None
+    try:
+        for element in known:
+            if counted is not None:
+                interp.runs = dict(counted)
+            yield element
+            counted = interp.runs if counted is None else counted
+    finally:
+        interp.nested = nested
+        interp.runs = interp.runs if counted is None else counted
+        if not already:
+            interp.rolled.discard(id(node))
+
+
+def of_loop(interp: Interpreter, frame: Frame, node: ast.For | ast.AsyncFor, iterable: Value) -> list[Value] | None:
+    """The elements that a loop is run with one by one; ``None`` where it is run once for any of them.
+
+    Nothing is told by the numbers of rounds that only count, outside of constructors.
+    """
+    known = few(interp, iterable)
+    if known is None or not any(map(_tells, known)) or _jumps(node):
+        return None
+    if any(isinstance(part, ast.Attribute) and part.attr in frame.module.all_of(_filled) for part in walk(node.iter)):
+        return None
+    counts = isinstance(iterable, Seq) and iterable.type == "range" and frame.initializing is None
+    return None if counts and not _chooses(node) else known
+
+
+def _tells(element: Value) -> bool:
+    """Whether something follows from an element that does not follow from any."""
+    if isinstance(element, Seq):
+        return any(map(_tells, element.items))
+    return isinstance(element, (Const, Obj, ClassVal, FuncVal))
+
+
+def extend(
+    interp: Interpreter, frame: Frame, container: Seq, other: Value, action: str, node: ast.AST, text: str
+) -> None:
+    """Put the elements of a value into a plain container, at its end."""
+    known = elements(other)
+    if known is not None and len(known) + len(container.items) > MAX_ELEMENTS:
+        known = None
+    for element in list(known) if known is not None else [element_of(other, frame.level)]:
+        attributes.fill(interp, frame, container, element, action, node, text, at_end=known is not None)
+
+
+# -- syntax ------------------------------------------------------------------------------------------------------------
+
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
+
+
+@remembered
+def _jumps(loop: ast.For | ast.AsyncFor) -> bool:
+    """Whether a loop may end a round, or itself, early."""
+    todo: list[ast.AST] = list(loop.body)
+    while todo:
+        node = todo.pop()
+        if isinstance(node, (ast.Break, ast.Continue)):
+            return True
+        if not isinstance(node, (*_SCOPES, *_LOOPS)):
+            todo.extend(children(node))
+    return False
+
+
+@remembered
+def _chooses(loop: ast.For | ast.AsyncFor) -> bool:
+    """Whether the number of a round chooses an element of something."""
+    name = loop.target.id if isinstance(loop.target, ast.Name) else None
+    indices = (part.slice for statement in loop.body for part in walk(statement) if isinstance(part, ast.Subscript))
+    return any(isinstance(part, ast.Name) and part.id == name for index in indices for part in walk(index))
+
+
+@remembered
+def _filled(tree: ast.AST) -> frozenset[str]:
+    """The attributes whose elements change after they were made: what a constructor puts into them is not all."""
+    found: set[str] = set()
+    todo: list[ast.AST] = [tree]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, ast.FunctionDef) and node.name == "__init__":
+            continue
+        held = _changed(node)
+        if isinstance(held, ast.Attribute):
+            found.add(held.attr)
+        todo.extend(children(node))
+    return frozenset(found)
+
+
+def _changed(node: ast.AST) -> ast.AST | None:
+    """What a statement or call puts elements into, or takes them from."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in CHANGING:
+        return node.func.value
+    if isinstance(node, ast.AugAssign):
+        return node.target
+    return node.value if isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load) else None
+
+
+CHANGING = frozenset({"append", "clear", "extend", "insert", "pop", "remove", "reverse", "sort"})
+"""Methods that change which elements a list has."""

@@ -1,0 +1,195 @@
+"""Sized models: what the constructor of a class makes of the sizes that one call gives it.
+
+The model of a class (:mod:`~nnx_lint.model.construct`) holds what is true of every instance. Of an instance that is
+made with numbers, flags, or configurations of numbers more is known: how many layers it has, and of which sizes. So the
+constructor runs once more for each set of such arguments, and says nothing.
+
+Invariants: what the constructor is handed follows from the key that the model is kept under, and holds nothing of the
+caller; a class that is being modelled gets no sized model, and one whose constructor ends early has none. Of a plain
+object, a configuration, only its numbers are known: what it says decides no condition of those that look at it.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from nnx_lint.model.attributes import attribute_of
+from nnx_lint.model.callables import FuncVal
+from nnx_lint.model.classes import UserClass, library_class
+from nnx_lint.model.construct import build_model, instance_of
+from nnx_lint.model.containers import Seq
+from nnx_lint.model.modules import Env
+from nnx_lint.model.values import UNKNOWN, Attr, ClassVal, Computed, Const, Ext, Obj, Other, Unknown, Value
+
+if TYPE_CHECKING:
+    import ast
+    from collections.abc import Hashable, Iterable, Mapping
+
+    from nnx_lint.model.interpreter import Interpreter
+
+MAX_SIZED = 16
+"""How many sets of arguments of one class an evaluation tells apart."""
+
+MAX_RUNNING = 40
+"""How many evaluations may be under way; no program nests that deep."""
+
+STEPS = 4_000
+"""How many statements a constructor may execute for it."""
+
+RNGS = library_class("nnx.Rngs")
+
+
+def give_sizes(interp: Interpreter, obj: Obj) -> None:
+    """Let an instance be what its constructor makes of its arguments, where these are sizes."""
+    cls = obj.cls
+    if not isinstance(cls, UserClass) or obj.args is None or not _takes_sizes(cls, obj.args):
+        return
+    key: list[tuple[str, Hashable]] = []
+    given: dict[str, Value] = {}
+    for name, value in sorted(obj.args.items()):
+        known = _known(value)
+        key += [(name, known)] if known is not None else []
+        given[name] = _handed(interp, value, known)
+    model = _model(interp, cls, tuple(key), given)
+    if model is not None:
+        obj.template = model
+
+
+def _takes_sizes(cls: UserClass, args: Mapping[str, Value]) -> bool:
+    """Whether a constructor that can be run gets a number, or has one as a default and gets nothing unknown."""
+    if cls.is_variable or cls.replaced_init or cls.opaque:
+        return False
+    if cls.generated_init:
+        defaults = [field.value for field in cls.all_fields()]
+        return any(map(_has_number, args.values())) or _is_told_by(defaults, args)
+    found = cls.find("__init__")
+    func = found[1] if found is not None else None
+    if not isinstance(func, FuncVal) or func.wraps is not None or func.node.args.vararg is not None:
+        return False
+    return any(map(_has_number, args.values())) or _is_told_by(func.defaults.values(), args)
+
+
+def _is_told_by(defaults: Iterable[Value | None], args: Mapping[str, Value]) -> bool:
+    """Whether there are numbers among the defaults, and nothing that is given may say otherwise."""
+    return any(map(_is_number, defaults)) and not any(isinstance(value, (Unknown, Other)) for value in args.values())
+
+
+def _is_number(value: Value | None) -> bool:
+    return isinstance(value, Const) and isinstance(value.value, int) and not isinstance(value.value, bool)
+
+
+def _has_number(value: Value) -> bool:
+    """Whether an argument is a number, several, or a configuration that says some."""
+    if isinstance(value, Seq):
+        return value.exact and any(map(_has_number, value.items))
+    return _is_number(value) or (isinstance(value, Obj) and _is_configuration(value))
+
+
+# -- arguments ---------------------------------------------------------------------------------------------------------
+
+
+def _known(value: Value) -> Hashable | None:
+    """What is known of an argument, as part of a key; ``None`` if it tells nothing."""
+    if isinstance(value, Const):
+        return type(value.value), value.value
+    if isinstance(value, (ClassVal, Ext)):
+        return value.cls if isinstance(value, ClassVal) else value.name
+    if isinstance(value, FuncVal) and isinstance(value.env, Env) and value.env.kind == "module":
+        return value  # others are made anew each time
+    if isinstance(value, Seq) and value.exact and not value.shrunk and value.type in {"tuple", "list"}:
+        items = tuple(map(_known, value.items))
+        return None if None in items else (value.type, items)
+    if isinstance(value, Obj) and _is_configuration(value):
+        args = [(name, _known(given)) for name, given in sorted((value.args or {}).items())]
+        return None if any(known is None for _, known in args) else (value.cls, tuple(args))
+    return None
+
+
+def _is_configuration(obj: Obj) -> bool:
+    """Whether an object is a plain one that is as its constructor left it."""
+    if not isinstance(obj.cls, UserClass) or obj.cls.tracked or obj.args is None or obj.assumed or obj.template is None:
+        return False
+    made = ((attr, attribute_of(obj.template, name)) for name, attr in obj.attrs.items())
+    return all(before is not None and _places(before) == _places(attr) for attr, before in made)
+
+
+def _places(attr: Attr) -> list[ast.AST]:
+    """Where an attribute is assigned."""
+    return [assignment.node for assignment in attr.assignments]
+
+
+def _handed(interp: Interpreter, value: Value, known: Hashable | None) -> Value:
+    """An argument as the constructor gets it: a copy, if it could be changed."""
+    if isinstance(value, Obj) and RNGS is not None and value.cls is RNGS:
+        return interp.instance(RNGS, 0)
+    if known is None:
+        return UNKNOWN
+    if isinstance(value, Seq):
+        return Seq(value.type, (_handed(interp, item, known) for item in value.items))
+    if not isinstance(value, Obj):
+        return value
+    copy = Obj(value.cls, 0, value.args)
+    copy.template = value.template
+    copy.attrs = {name: Attr(attr.value, attr.declared) for name, attr in value.attrs.items()}
+    return copy
+
+
+# -- models ------------------------------------------------------------------------------------------------------------
+
+
+def _model(interp: Interpreter, cls: UserClass, key: Hashable, given: dict[str, Value]) -> Obj | None:
+    """The model of a class for these arguments, made once; ``None`` where it cannot be made."""
+    project = interp.project
+    asked = interp.sizes.setdefault(cls, set())
+    if key not in asked and len(asked) == MAX_SIZED:
+        return None
+    asked.add(key)
+    if key not in cls.sized:
+        if cls.node in project.modelling:
+            for each in [each for each in project.running if each.subject is cls.node]:
+                project.note_partial(each)
+            return None
+        if len(project.running) >= MAX_RUNNING:
+            return None
+        inner = interp.silent(cls.module, STEPS)
+        inner.subject, inner.forget = cls.node, partial(cls.sized.pop, key, None)
+        project.evaluations.append(inner)
+        model: Obj | None = None
+        with inner.evaluating():
+            model = Obj(cls, 0)
+            project.modelling.add(cls.node)
+            try:
+                build_model(inner, cls, model, given)
+            finally:
+                project.modelling.discard(cls.node)
+            if not cls.is_pytree:
+                _keep_numbers(interp, model)
+        cls.sized[key] = (None if inner.ended_early or inner.failure is not None else model, inner)
+        if inner.partial is not None:
+            inner.partial.provisional.append(inner)
+    model, inner = cls.sized[key]
+    project.note_partial(inner)
+    interp.used.add(inner)
+    return model
+
+
+def _keep_numbers(interp: Interpreter, model: Obj) -> None:
+    """Leave of what is known of a configuration the numbers in it."""
+    numbers = {name: _numbers(attr.value) for name, attr in model.attrs.items()}
+    model.template = instance_of(interp, model.cls, 0)
+    for name, attr in list(model.attrs.items()):
+        number = numbers[name]
+        if number is None:
+            del model.attrs[name]
+        else:
+            attr.value = number
+
+
+def _numbers(value: Value) -> Value | None:
+    if isinstance(value, Const) and _is_number(value):
+        return Computed(value.value)
+    if isinstance(value, Seq) and value.exact and value.type == "tuple":
+        held = [_numbers(item) for item in value.items]
+        return Seq("tuple", [item for item in held if item is not None]) if None not in held else None
+    return None

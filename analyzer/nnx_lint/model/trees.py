@@ -1,0 +1,102 @@
+"""Trees: what functions that go through a tree hand to the functions that they are given, and what comes out.
+
+Invariants: a function that is mapped over a tree gets leaves and never the tree itself; a leaf is known only where the
+tree is a State and the call stops at Variables; what is made of gradients leaf by leaf belongs to the model that they
+are of.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from nnx_lint.model import narrowing
+from nnx_lint.model.callables import FuncVal
+from nnx_lint.model.containers import Seq
+from nnx_lint.model.modules import Env
+from nnx_lint.model.values import (
+    SOME_VARIABLE,
+    UNKNOWN,
+    Array,
+    Const,
+    GradientVal,
+    PartVal,
+    StateVal,
+    Value,
+    present,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from nnx_lint.model.calls import Arguments
+    from nnx_lint.model.frames import Frame
+    from nnx_lint.model.interpreter import Interpreter
+
+    Handler = Callable[[Interpreter, Frame, Arguments, ast.AST, str], Value]
+
+
+def leaf(interp: Interpreter, frame: Frame, tree: Value, is_leaf: Value | None) -> Value:
+    """What a function gets that is called for the leaves of a tree."""
+    tree = present(tree)
+    if isinstance(tree, (Array, Const)) and is_leaf is None:
+        return tree
+    is_state = isinstance(tree, (StateVal, PartVal, GradientVal))
+    return (
+        SOME_VARIABLE if is_state and is_leaf is not None and _stops_at_variables(interp, frame, is_leaf) else UNKNOWN
+    )
+
+
+def _stops_at_variables(interp: Interpreter, frame: Frame, is_leaf: Value) -> bool:
+    """Whether a function asks of its argument whether it is a Variable, and nothing else."""
+    from nnx_lint.model.expressions import evaluate
+
+    if not isinstance(is_leaf, FuncVal):
+        return False
+    body, parameters = is_leaf.node.body, is_leaf.node.args.args
+    statement = body[-1] if isinstance(body, list) and len(body) == 1 else None
+    test = statement.value if isinstance(statement, ast.Return) else body
+    if not isinstance(test, ast.Call) or not isinstance(test.func, ast.Name) or len(test.args) != 2:
+        return False
+    asked, wanted = test.args
+    named = isinstance(asked, ast.Name) and len(parameters) == 1 and asked.id == parameters[0].arg
+    if test.func.id != "isinstance" or not named or not isinstance(is_leaf.env, Env):
+        return False
+    return narrowing.are_variables(evaluate(interp, frame, wanted))
+
+
+def mapped(tree: Value) -> Value:
+    """What a function of the leaves of a tree makes of the whole."""
+    tree = present(tree)
+    return GradientVal(tree.of) if isinstance(tree, (StateVal, GradientVal)) else UNKNOWN
+
+
+def _leaves(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
+    found = leaf(interp, frame, args.get(0, "tree") or UNKNOWN, args.get(1, "is_leaf"))
+    return Seq("list", [found], frame.level, exact=False, node=node)
+
+
+def map_state(interp: Interpreter, frame: Frame, func: Value, state: Value, node: ast.AST, name: str) -> Value:
+    """Call a function for each path and Variable of a State."""
+    from nnx_lint.model.calls import Arguments, invoke
+
+    if isinstance(func, FuncVal):
+        invoke(interp, frame, func, Arguments(node, [UNKNOWN, SOME_VARIABLE], {}, []), node, name)
+    return mapped(state)
+
+
+def _map_state(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
+    return map_state(interp, frame, args.get(0) or UNKNOWN, args.get(1) or UNKNOWN, node, name)
+
+
+def flat_state(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
+    """A State as pairs of path and Variable."""
+    pair = Seq("tuple", [Seq("tuple", [UNKNOWN], frame.level, exact=False), SOME_VARIABLE], frame.level)
+    return Seq("FlatState", [pair], frame.level, exact=False, node=node)
+
+
+HANDLERS: dict[str, Handler] = {
+    "nnx.to_flat_state": flat_state,
+    "nnx.map_state": _map_state,
+    **dict.fromkeys(("jax.tree.leaves", "jax.tree_util.tree_leaves", "jax.tree_leaves"), _leaves),
+}

@@ -1,0 +1,257 @@
+"""How modules are made and called: the arguments of a layer of the library and of a module of the project (NNX838).
+
+Invariants: a call with a starred argument of unknown length is not judged; what a class of the library takes is what
+any version takes (:mod:`nnx_rules.signatures`); a module of the project is judged where it certainly is of this very
+class, and its function is called as it is written, with no decorator between.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+from typing import TYPE_CHECKING, NamedTuple
+
+from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
+from nnx_lint.model.callables import BoundMethod, FuncVal
+from nnx_lint.model.classes import LibClass, UserClass, method_of
+from nnx_lint.model.events import Unpacked
+from nnx_lint.model.values import Array, ClassVal, Obj
+from nnx_lint.reporting import Reporter, judges, judges_calls
+from nnx_lint.rules.intermediates.sowing import is_module
+from nnx_lint.rules.program import given, is_asked_for, is_tried
+from nnx_lint.rules.randomness.arguments import constructed, taken_by
+from nnx_lint.rules.randomness.reading import is_rngs
+from nnx_rules.api import VARIABLES
+from nnx_rules.names import ARGUMENTS
+from nnx_rules.rules import construction as rules
+from nnx_rules.signatures import CALL_KEYWORDS, SIGNATURES
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from nnx_lint.model.calls import Arguments
+    from nnx_lint.model.events import Called
+    from nnx_lint.model.modules import Module
+    from nnx_lint.model.values import Value
+
+# -- layers of the library ---------------------------------------------------------------------------------------------
+
+
+@judges_calls(rules.LAYER_SIGNATURE, *SIGNATURES)
+def layer_signature(event: Called, report: Reporter) -> None:
+    cls, args = constructed(event), given(event)
+    signature = SIGNATURES.get(cls.canonical) if isinstance(cls, LibClass) else None
+    if signature is None or cls is None or args.starred or signature.variadic:
+        return
+    taken = (*signature.positional, *signature.keywords)
+    foreign = next((name for name in event.keywords if name not in taken), None)
+    if foreign is not None and not signature.open:
+        right = _meant(foreign, taken)
+        fix = _keyword(event.frame.module, event.node, foreign, right) if right not in args.keywords else None
+        mend = f"it is called `{right}`" if right is not None else f"it takes {_listed(taken)}"
+        report(event.frame.module, event.node, fix=fix, cls=cls.name, problem=f"takes no `{foreign}`", mend=mend)
+        return
+    extra = args.positional[len(signature.positional) :]
+    if extra and not any(is_rngs(value) for value in extra):
+        problem = f"takes {_counted(len(signature.positional))} by position, and gets {len(args.positional)}"
+        named = [*signature.positional, *(f"{name}=..." for name in signature.keywords[:1])]
+        call = f"{cls.name}({', '.join(named)})"
+        mend = f"name the rest: `{call}`" if signature.keywords else f"it takes {_listed(taken)}"
+        report(event.frame.module, event.node, cls=cls.name, problem=problem, mend=mend)
+        return
+    required = [name for name in signature.positional if name in signature.required]
+    required += [name for name in signature.keywords if name in signature.required and name != "rngs"]
+    missing = [name for name in required[len(args.positional) :] if name not in args.keywords]
+    if missing and not (
+        len(args.positional) and any(name in args.keywords for name in signature.positional[: len(args.positional)])
+    ):
+        problem = f"is made without `{missing[0]}`"
+        mend = f"its sizes are given: `{cls.name}({', '.join(required)})`"
+        report(event.frame.module, event.node, cls=cls.name, problem=problem, mend=mend)
+
+
+MODES = frozenset({"train", "training", "is_training", "deterministic", "inference", "use_running_average"})
+"""Flags by which layers, here and elsewhere, are told whether they are trained."""
+
+
+@judges_calls(rules.LAYER_SIGNATURE, "()")
+def layer_call_signature(event: Called, report: Reporter) -> None:
+    cls = event.callee.cls if isinstance(event.callee, Obj) else None
+    taken = CALL_KEYWORDS.get(cls.name) if isinstance(cls, LibClass) else None
+    foreign = next((name for name in event.keywords if name != "**" and name not in (taken or ())), None)
+    if taken is None or cls is None or foreign is None:
+        return
+    if foreign in MODES:
+        right = next((name for name in taken if name in MODES), None)
+        mend = f"it is called `{right}`, and true where nothing is learned" if right else "leave it out"
+    else:
+        close = _meant(foreign, sorted(taken))
+        mend = f"it is called `{close}`" if close is not None else f"it takes {_listed(sorted(taken))}"
+    report(event.frame.module, event.node, cls=cls.name, problem=f"takes no `{foreign}` when it is called", mend=mend)
+
+
+def _keyword(module: Module, node: ast.AST, name: str, right: str | None) -> Fix | None:
+    for item in node.keywords if isinstance(node, ast.Call) else ():
+        if item.arg == name and right not in {"rngs", None}:
+            start = module.source.span(item).start
+            edit = Edit(Span(start, start + len(name)), str(right))
+            return Fix(f"Write `{right}`", (edit,), Applicability.UNSAFE)
+    return None
+
+
+def _meant(name: str, taken: Sequence[str]) -> str | None:
+    """The argument that a foreign or misspelled name stands for."""
+    right = ARGUMENTS.get(name)
+    if right is not None and right in taken:
+        return right
+    return next(iter(difflib.get_close_matches(name, taken, n=1, cutoff=CLOSE)), None)
+
+
+CLOSE = 0.75
+"""How alike two names must be (:func:`difflib.get_close_matches`) for one to be a slip of the other."""
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = [f"`{name}`" for name in names] or ["none"]
+    return ", ".join(shown[:MAX_SHOWN]) + (", ..." if len(shown) > MAX_SHOWN else "")
+
+
+MAX_SHOWN = 6
+"""How many arguments a message lists."""
+
+
+def _counted(number: int) -> str:
+    return f"{number} argument{'s' if number != 1 else ''}"
+
+
+# -- modules of the project --------------------------------------------------------------------------------------------
+
+
+@judges_calls(rules.LAYER_SIGNATURE, "class")
+def module_made(event: Called, report: Reporter) -> None:
+    cls, args = constructed(event), given(event)
+    if not isinstance(cls, UserClass) or not cls.derives_from("nnx.Module") or cls.find("__new__") is not None:
+        return
+    func = event.node.func if isinstance(event.node, ast.Call) else None
+    written = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else None
+    if written != cls.name or cls.is_open or cls.opaque or cls.remade or cls.replaced_init or cls.generated_init:
+        return  # by another name it may be a class below
+    found = method_of(cls, "__init__")
+    needed = taken_by(cls)
+    problem = _unfit(found[1], args, needed.name if needed is not None else None, made="made") if found else None
+    if problem is not None and _is_meant(event):
+        report(event.frame.module, event.node, cls=cls.name, problem=problem.text, mend=problem.mend)
+
+
+@judges_calls(rules.LAYER_SIGNATURE, "()", BoundMethod)
+def module_called(event: Called, report: Reporter) -> None:
+    callee = event.callee
+    obj: Value = callee
+    func: Value | None = None
+    label = ""
+    if isinstance(callee, BoundMethod):
+        obj, func, label = callee.receiver, callee.func, f".{callee.name}"
+    elif isinstance(obj, Obj) and (found := method_of(obj.cls, "__call__")) is not None:
+        func = found[1]
+    if not isinstance(obj, Obj) or not isinstance(func, FuncVal) or not is_module(obj) or label.startswith(".__"):
+        return
+    if obj.assumed or obj.origin is None or not isinstance(obj.cls, UserClass) or obj.cls.is_open or obj.cls.opaque:
+        return
+    problem = _unfit(func, given(event), None, made="called")
+    if problem is not None and _is_meant(event):
+        when = " when it is called" if not label and "called" not in problem.text else ""
+        name = f"{obj.cls.name}{label}"
+        report(event.frame.module, event.node, cls=name, problem=f"{problem.text}{when}", mend=problem.mend)
+
+
+def _is_meant(event: Called) -> bool:
+    """Whether a program means a call as it is: it neither expects it to fail, nor makes it for one kind of value."""
+    module = event.frame.module
+    return not is_tried(module, event.node) and not is_asked_for(module, event.node)
+
+
+@judges_calls(rules.LAYER_SIGNATURE, ".train", ".eval")
+def mode_by_position(event: Called, report: Reporter) -> None:
+    callee = event.callee
+    receiver = callee.receiver if isinstance(callee, BoundMethod) and callee.func is None else None
+    if isinstance(receiver, Obj) and is_module(receiver) and event.args and isinstance(callee, BoundMethod):
+        problem = f"is given an argument by position by `{callee.name}(...)`, which takes attributes by name"
+        mend = "switch to evaluation with `model.eval()`, and back with `model.train()`"
+        report(event.frame.module, event.node, cls=receiver.cls.name, problem=problem, mend=mend)
+
+
+@judges_calls(rules.LAYER_SIGNATURE, *VARIABLES)
+def variable_made(event: Called, report: Reporter) -> None:
+    if len(event.args) < 2 or None in event.args or not isinstance(event.callee, ClassVal):
+        return
+    name = event.callee.cls.name
+    if event.name.rpartition(".")[2] != name:
+        return  # an earlier type of another signature
+    problem = f"takes 1 argument by position, and gets {len(event.args)}"
+    mend = f"it takes a value: `{event.name}(init(rngs.params(), shape, dtype))`"
+    report(event.frame.module, event.node, cls=name, problem=problem, mend=mend)
+
+
+CARRY_OWNERS = frozenset({"GRUCell", "LSTMCell", "OptimizedLSTMCell", "SimpleCell"})
+
+
+@judges_calls(rules.LAYER_SIGNATURE, ".initialize_carry")
+def carry_initialized(event: Called, report: Reporter) -> None:
+    callee = event.callee
+    receiver = callee.receiver if isinstance(callee, BoundMethod) and callee.func is None else None
+    cls = receiver.cls if isinstance(receiver, (Obj, ClassVal)) else None
+    if not isinstance(cls, LibClass) or cls.name not in CARRY_OWNERS:
+        return
+    first = event.args[0] if event.args else None
+    if isinstance(receiver, ClassVal):
+        problem = "has no `initialize_carry` of its own: cells do"
+    elif is_rngs(first) or isinstance(first, Array):
+        problem = "takes the shape of an input first in `initialize_carry`, and streams second"
+    else:
+        return
+    mend = "write `cell.initialize_carry(input_shape, rngs)`"
+    report(event.frame.module, event.node, cls=cls.name, problem=problem, mend=mend)
+
+
+@judges(rules.LAYER_SIGNATURE, Unpacked)
+def result_unpacked(event: Unpacked, report: Reporter) -> None:
+    value = event.value
+    maker = value.maker if isinstance(value, Array) else None
+    if maker is not None and maker[2] is event.value_node and event.count is not None:
+        problem = f"returns one array, which is unpacked into {event.count} names along its first axis"
+        report(event.frame.module, event.value_node, cls=maker[0], problem=problem, mend="bind the array to one name")
+
+
+class Unfit(NamedTuple):
+    """Why arguments do not go into the parameters of a function, and what to do."""
+
+    text: str
+    mend: str
+
+
+def _unfit(func: FuncVal, args: Arguments, streams: str | None, *, made: str) -> Unfit | None:
+    """Why a method of the project cannot be called so; other rules judge the parameter for random ``streams``."""
+    if func.wrapped is not func or func.decorators or args.starred:
+        return None
+    node = func.node.args
+    positional = [item.arg for item in (*node.posonlyargs, *node.args)][1:]
+    named = [item.arg for item in (*node.args, *node.kwonlyargs)]
+    foreign = next((name for name in args.keywords if name not in named), None)
+    if foreign is not None and node.kwarg is None:
+        close = _meant(foreign, named)
+        mend = f"it is called `{close}`" if close is not None else f"it takes {_listed(named[1:]) or 'none'}"
+        return Unfit(f"takes no `{foreign}`", mend)
+    extra = args.positional[len(positional) :]
+    if extra and node.vararg is None:
+        if any(is_rngs(value) for value in extra):
+            return None
+        text = f"takes {_counted(len(positional))} by position, and gets {len(args.positional)}"
+        return Unfit(text, "name them" if node.kwonlyargs else "leave out what it does not take")
+    twice = next((name for name in positional[: len(args.positional)] if name in args.keywords), None)
+    if twice is not None:
+        return Unfit(f"gets `{twice}` twice: by position and by name", "give it once")
+    without = positional[len(args.positional) : max(len(positional) - len(node.defaults), 0)]
+    by_name = zip(node.kwonlyargs, node.kw_defaults, strict=True)
+    needed = [*without, *(item.arg for item, default in by_name if default is None)]
+    missing = next((name for name in needed if name not in args.keywords and name != streams), None)
+    return Unfit(f"is {made} without `{missing}`", f"pass `{missing}`") if missing is not None else None

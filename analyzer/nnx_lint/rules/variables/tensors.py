@@ -1,0 +1,206 @@
+"""What people do with tensors of PyTorch and arrays of numpy that JAX's arrays do not have: assignment to elements
+(NNX824), methods and arguments of other names (NNX825).
+
+Invariants: numpy's own arrays are never meant; what an array has by another name is said by a table, and an attribute
+that is in no table is left alone.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from nnx_lint.diagnostics import Applicability, Edit, Fix
+from nnx_lint.model.callables import LibraryFunction
+from nnx_lint.model.containers import Seq
+from nnx_lint.model.events import ArrayWritten, Called
+from nnx_lint.model.expressions import text_of
+from nnx_lint.model.values import Array, ArrayAttr, Const, HostArray, Other, ParameterNumber
+from nnx_lint.reporting import Reporter, judges, judges_calls
+from nnx_lint.rules.program import FUNCTIONS, enclosing, follows, is_tried, own_nodes
+from nnx_rules.rules import variables as rules
+
+if TYPE_CHECKING:
+    from nnx_lint.model.modules import Module
+
+# -- elements that are assigned ----------------------------------------------------------------------------------------
+
+METHODS: dict[type[ast.operator], str] = {
+    ast.Add: "add",
+    ast.Sub: "subtract",
+    ast.Mult: "multiply",
+    ast.Div: "divide",
+    ast.Pow: "power",
+}
+"""The method of ``.at[...]`` for an assignment with an operator."""
+
+
+@judges(rules.ARRAY_ITEM_ASSIGNED, ArrayWritten)
+def array_item_assigned(event: ArrayWritten, report: Reporter) -> None:
+    module, node = event.frame.module, event.node
+    if isinstance(event.target, HostArray) or is_tried(module, node):
+        return
+    if isinstance(node, ast.Assign):
+        targets, method = node.targets, "set"
+    elif isinstance(node, ast.AugAssign):
+        targets, method = [node.target], METHODS.get(type(node.op), "")
+    else:
+        return
+    places = [item for item in targets if isinstance(item, ast.Subscript)]
+    if len(targets) != 1 or not places or not method:
+        return
+    place = places[0]
+    if not _is_computed(module, place.value, node):
+        return
+    array, index, value = (module.source.segment(item) for item in (place.value, place.slice, node.value))
+    new = f"{array} = {array}.at[{index}].{method}({value})"
+    fix = None
+    if isinstance(place.value, ast.Name):
+        fix = Fix("Make a new array", (Edit(module.source.span(node), new),), Applicability.UNSAFE)
+    short = new if "\n" not in new and len(new) < LONGEST else f"{array}.at[...].{method}(...)"
+    report(module, node, fix=fix, name=text_of(place.value), mend=f"make a new one: `{short}`")
+
+
+def _is_computed(module: Module, array: ast.expr, here: ast.stmt) -> bool:
+    """Whether an array is the value of a Variable, or a name that a call in this function was bound to.
+
+    What only an annotation calls an array may be one of numpy, or a reference of Pallas, which can be written to.
+    """
+    if isinstance(array, ast.Call):
+        return isinstance(array.func, ast.Attribute) and array.func.attr == "get_value"
+    if not isinstance(array, ast.Name):
+        return isinstance(array, ast.Attribute) and array.attr == "value"
+    for statement in own_nodes(enclosing(module, here, *FUNCTIONS) or module.tree):
+        targets = statement.targets if isinstance(statement, ast.Assign) else []
+        named = any(isinstance(target, ast.Name) and target.id == array.id for target in targets)
+        if named and isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call):
+            func = statement.value.func
+            again = isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and func.value.id == array.id
+            if statement is not here and not again and follows(module, statement, here):
+                return True
+    return False
+
+
+LONGEST = 80
+"""How long a statement may be for a message to show it."""
+
+
+# -- methods of tensors ------------------------------------------------------------------------------------------------
+
+FOREIGN = {
+    "permute": "`transpose`, or `jnp.permute_dims(x, axes)`",
+    "unsqueeze": "`jnp.expand_dims(x, axis)`, or `x[:, None]`",
+    "expand": "`jnp.broadcast_to(x, shape)`",
+    "expand_as": "`jnp.broadcast_to(x, y.shape)`",
+    "masked_fill": "`jnp.where(mask, value, x)`",
+    "contiguous": "nothing: leave it out",
+    "detach": "`jax.lax.stop_gradient(x)`",
+    "requires_grad_": "nothing: `nnx.grad` differentiates with respect to its arguments",
+    "backward": "`nnx.grad(loss_fn)(model)`",
+    "zero_": "a new array: `jnp.zeros_like(x)`",
+    "fill_": "a new array: `jnp.full_like(x, value)`",
+    "copy_": "a new array, or `variable[...] = x`",
+    "add_": "a new array: `x + y`",
+    "sub_": "a new array: `x - y`",
+    "mul_": "a new array: `x * y`",
+    "div_": "a new array: `x / y`",
+    "clamp": "`clip`",
+    "clamp_": "`clip`",
+    "cuda": "`jax.device_put(x, device)`",
+    "cpu": "`jax.device_get(x)`",
+    "to": "`x.astype(dtype)`, or `jax.device_put(x, device)`",
+    "numpy": "`np.asarray(x)`",
+    "float": "`x.astype(jnp.float32)`",
+    "long": "`x.astype(jnp.int32)`",
+    "half": "`x.astype(jnp.float16)`",
+    "bfloat16": "`x.astype(jnp.bfloat16)`",
+    "type_as": "`x.astype(y.dtype)`",
+    "chunk": "`jnp.split(x, n, axis)`",
+    "index_select": "`jnp.take(x, index, axis)`",
+    "gather": "`jnp.take_along_axis(x, index, axis)`",
+    "repeat_interleave": "`jnp.repeat(x, n, axis)`",
+    "unbind": "`jnp.unstack(x, axis)`",
+    "numel": "`size`",
+    "bmm": "`x @ y`",
+    "mm": "`x @ y`",
+    "matmul": "`x @ y`",
+    "softmax": "`nnx.softmax(x, axis)`",
+    "log_softmax": "`nnx.log_softmax(x, axis)`",
+    "sigmoid": "`nnx.sigmoid(x)`",
+    "relu": "`nnx.relu(x)`",
+    "norm": "`jnp.linalg.norm(x)`",
+    **{name: f"`jnp.{name}(x)`" for name in ("abs", "cos", "exp", "log", "sin", "sqrt", "tanh", "tril", "triu")},
+}
+"""Methods of PyTorch's tensors that JAX's arrays lack, with what there is instead."""
+
+
+@judges_calls(rules.TENSOR_IDIOM, ArrayAttr)
+def tensor_method(event: Called, report: Reporter) -> None:
+    method, module = event.callee, event.frame.module
+    if not isinstance(method, ArrayAttr) or method.host or method.owner or is_tried(module, event.node):
+        return
+    mend = FOREIGN.get(method.name)
+    if method.name == "view" and any(_is_number(value) for value in event.args[:2]):
+        problem, mend = "`view` of a JAX array takes a dtype, not a shape", "`reshape`"
+    else:
+        problem = f"a JAX array has no method `{method.name}`"
+    if mend is not None:
+        report(module, event.node, problem=problem, mend=f"use {mend}")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, ParameterNumber) or (isinstance(value, Const) and isinstance(value.value, int))
+
+
+ARGUMENTS: dict[str, str | None] = {"dim": "axis", "keepdim": "keepdims"}
+"""Arguments of PyTorch's functions, with their names in JAX, which has no function with those of PyTorch."""
+
+POOLING: dict[str, str | None] = {"kernel_size": "window_shape", "stride": "strides"}
+"""The same of the functions of NNX that pool."""
+
+
+@judges_calls(rules.TENSOR_IDIOM, "jax.numpy.*", "jax.nn.*", "nnx.*", ArrayAttr)
+def tensor_argument(event: Called, report: Reporter) -> None:
+    callee = event.callee
+    if isinstance(callee, ArrayAttr) and (callee.host or callee.owner):
+        return
+    if not isinstance(event.result, Array) or isinstance(callee, LibraryFunction):
+        return
+    subject = event.subject or ""
+    arguments = ARGUMENTS | (POOLING if subject.endswith("_pool") else {})
+    if not subject.startswith("jax.numpy."):
+        arguments = {**arguments, "inplace": None}  # `jnp.place` has one
+    name = next((name for name in event.keywords if name in arguments), None)
+    if name is not None:
+        right = arguments[name]
+        problem = f"`{event.name}` takes no `{name}`"
+        mend = f"it is called `{right}`" if right is not None else "leave it out: nothing is changed in place"
+        report(event.frame.module, event.node, problem=problem, mend=mend)
+
+
+@judges_calls(rules.TENSOR_IDIOM, Other, Seq)
+def property_called(event: Called, report: Reporter) -> None:
+    func = event.node.func if isinstance(event.node, ast.Call) else None
+    if isinstance(event.owner, Array) and isinstance(func, ast.Attribute) and func.attr in {"shape", "dtype", "ndim"}:
+        problem = f"`{func.attr}` of a JAX array is no method"
+        mend = f"write `x.{func.attr}[axis]`" if func.attr == "shape" else f"write `x.{func.attr}`"
+        report(event.frame.module, event.node, problem=problem, mend=mend)
+
+
+_ACTIVATIONS = """
+    celu elu gelu glu hard_tanh leaky_relu log_sigmoid log_softmax relu relu6 selu sigmoid silu soft_sign softmax
+    softplus swish tanh
+"""
+
+ACTIVATIONS = tuple(f"nnx.{name}" for name in _ACTIVATIONS.split())
+"""Functions of NNX where PyTorch has classes."""
+
+
+@judges_calls(rules.TENSOR_IDIOM, *ACTIVATIONS, when=lambda event: not event.args)
+def activation_made(event: Called, report: Reporter) -> None:
+    if "x" in event.keywords or "**" in event.keywords:
+        return
+    options = ", ".join(f"{name}=..." for name in event.keywords)
+    mend = f"write `lambda x: {event.name}(x, {options})`" if options else f"pass the function: `{event.name}`"
+    problem = f"`{event.name}` is a function of an array, and is called without one"
+    report(event.frame.module, event.node, problem=problem, mend=mend)

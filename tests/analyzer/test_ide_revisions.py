@@ -1,0 +1,204 @@
+"""Revisions: an edit in one definition leaves the rest as it is known; what is said then is what a fresh run says."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nnx_lint.engine import STACK
+from nnx_lint.ide.analysis import Analysis
+from nnx_lint.ide.settings import Settings
+from nnx_lint.source import SourceFile
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TEXT = '''\
+"""A model and what it is trained with."""
+import functools
+
+import jax
+import jax.numpy as jnp
+import optax
+from flax import nnx
+
+WIDTH = 8
+
+
+class Norm(nnx.Module):
+    def __init__(self, width: int):
+        self.scale = nnx.Param(jnp.ones((width,)))
+
+    def __call__(self, x):
+        return x * self.scale
+
+
+class Block(nnx.Module):
+    """A block."""
+
+    def __init__(self, width: int, *, rngs: nnx.Rngs):
+        self.norm = Norm(width)
+        self.linear = nnx.Linear(width, width, rngs=rngs)
+
+    def __call__(self, x):
+        return x + self.linear(self.norm(x))
+
+
+class Net(nnx.Module):
+    def __init__(self, *, rngs: nnx.Rngs):
+        self.blocks = nnx.List([Block(WIDTH, rngs=rngs) for _ in range(2)])
+        self.head = nnx.Linear(WIDTH, 1, rngs=rngs)
+
+    def __call__(self, x):
+        for block in self.blocks:
+            x = block(x)
+        return self.head(x)
+
+
+def loss_of(model: Net, x, y):
+    return jnp.mean((model(x) - y) ** 2)
+
+
+@nnx.jit
+def train_step(model: Net, optimizer: nnx.Optimizer, x, y):
+    loss, grads = nnx.value_and_grad(loss_of)(model, x, y)
+    optimizer.update(model, grads)
+    return loss
+
+
+def train():
+    model = Net(rngs=nnx.Rngs(0))
+    optimizer = nnx.Optimizer(model, optax.sgd(0.1), wrt=nnx.Param)
+    graphdef, params, rest = nnx.split(model, nnx.Param, ...)
+    return train_step(model, optimizer, jnp.ones((2, WIDTH)), jnp.ones((2, 1)))
+'''
+
+CHANGES = [
+    ("        self.scale = nnx.Param(jnp.ones((width,)))", "        self.scale = [nnx.Param(jnp.ones((width,)))]"),
+    ("        self.norm = Norm(width)\n", "        self.norm = Norm(width\n"),
+    ("        self.norm = Norm(width)\n", '        self.norm = Norm(width)\n        self.text = """\n'),
+    ("        return x + self.linear", "        # what is left out comes back\n\n        return x + self.linear"),
+    ("nnx.Linear(WIDTH, 1, rngs=rngs)", "nnx.Linear(WIDTH + 1, 1, rngs=rngs)"),
+    (
+        "    graphdef, params, rest = nnx.split(model, nnx.Param, ...)\n",
+        "    graphdef, params = nnx.split(model, nnx.Param)\n",
+    ),
+    ("def loss_of(model: Net, x, y):\n", "def loss_of(model: Net, x, y, scale=1.0):\n"),
+    ("WIDTH = 8\n", "WIDTH = 9\n"),
+    ("class Block(nnx.Module):", "class Block(Norm):"),
+    ("class Block(nnx.Module):", "class Other(nnx.Module):"),
+    ("@nnx.jit\n", "@jax.jit\n"),
+    ("@nnx.jit\n", "@functools.cache\n"),
+    ("\n\ndef train():", "\n\nNet.head = None\n\n\ndef train():"),
+    ("\n\ndef train():", "\n\nclass Net(nnx.Module):\n    pass\n\n\ndef train():"),
+    ("import jax\n", "import jax  # the library\n\n"),
+    ("class Norm(", "# nnx: ignore-file\nclass Norm("),
+    ("        return self.head(x)\n", "        self.blocks.append(x)\n        return self.head(x)\n"),
+]
+
+
+def fresh(folder: Path, text: str) -> Analysis:
+    made = Analysis(str(folder), Settings())
+    made.edit(SourceFile.from_text(text, str(folder / "net.py")))
+    return made
+
+
+def known(made: Analysis, folder: Path) -> tuple[object, ...]:
+    """All that is said of the file, and all that is noted of it."""
+    path = str(folder / "net.py")
+    notes: Any = made.check(path).notes
+    findings = [(each.rule.code, each.message, each.span, each.fix, each.related) for each in made.findings(path)]
+    return findings, notes.assigned, notes.filters, notes.targets, notes.applied, notes.captured
+
+
+def edited(made: Analysis, folder: Path, text: str) -> tuple[object, ...]:
+    made.edit(SourceFile.from_text(text, str(folder / "net.py")))
+    return known(made, folder)
+
+
+# hypothesis watches the limit, which an engine raises once.
+sys.setrecursionlimit(max(sys.getrecursionlimit(), STACK))
+
+
+@given(st.lists(st.sampled_from(range(len(CHANGES))), min_size=1, max_size=10))
+@settings(deadline=None, max_examples=12)
+def test_any_edits_lead_where_a_fresh_analysis_begins(
+    tmp_path_factory: pytest.TempPathFactory, numbers: list[int]
+) -> None:
+    folder = tmp_path_factory.mktemp("revisions")
+    made = fresh(folder, TEXT)
+    known(made, folder)
+    text = TEXT
+    for number in numbers:
+        old, new = CHANGES[number]
+        text = text.replace(old, new, 1) if old in text and new not in text else text.replace(new, old, 1)
+        assert edited(made, folder, text) == known(fresh(folder, text), folder)
+
+
+def kept(made: Analysis, folder: Path, text: str) -> set[str]:
+    """The functions and classes whose evaluations an edit leaves."""
+    before = set(made.engine.project.evaluations)
+    edited(made, folder, text)
+    left = before.intersection(made.engine.project.evaluations)
+    return {str(getattr(each.subject, "name", "")) for each in left if each.subject is not None}
+
+
+def test_an_edit_leaves_what_does_not_look_at_it(tmp_path: Path) -> None:
+    made = fresh(tmp_path, TEXT)
+    known(made, tmp_path)
+    text = TEXT.replace("    return jnp.mean((model(x) - y) ** 2)", "    return jnp.sum((model(x) - y) ** 2)")
+    assert kept(made, tmp_path, text) >= {"Norm", "Block", "Net", "__call__"}
+    text = text.replace("        self.head = nnx", "        self.count = 0\n        self.head = nnx")
+    left = kept(made, tmp_path, text)
+    assert left >= {"Norm", "Block"}
+    assert "Net" not in left
+    assert "train" not in left
+
+
+def test_comments_between_definitions_leave_everything(tmp_path: Path) -> None:
+    made = fresh(tmp_path, TEXT)
+    known(made, tmp_path)
+    evaluations = set(made.engine.project.evaluations)
+    edited(made, tmp_path, TEXT.replace("\n\nclass Net(", "\n\n# The model.\nclass Net("))
+    assert evaluations == set(made.engine.project.evaluations)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("WIDTH = 8\n", "WIDTH = 9\n"),
+        ("class Block(nnx.Module):", "class Other(nnx.Module):"),
+        ("@nnx.jit\ndef train_step", "def other():\n    pass\n\n\n@nnx.jit\ndef train_step"),
+    ],
+    ids=["a constant", "another name", "one more"],
+)
+def test_other_edits_begin_anew(tmp_path: Path, old: str, new: str) -> None:
+    made = fresh(tmp_path, TEXT)
+    known(made, tmp_path)
+    assert kept(made, tmp_path, TEXT.replace(old, new, 1)) == set()
+
+
+def test_a_definition_that_others_look_at_when_they_are_defined_begins_anew(tmp_path: Path) -> None:
+    text = TEXT + "\n\nclass Wide(Net):\n    pass\n"
+    made = fresh(tmp_path, text)
+    known(made, tmp_path)
+    assert (
+        kept(made, tmp_path, text.replace("        for block in self.blocks:", "        for block in [*self.blocks]:"))
+        == set()
+    )
+
+
+def test_a_file_that_another_one_uses_begins_anew(tmp_path: Path) -> None:
+    (tmp_path / "net.py").write_text(TEXT)
+    made = fresh(tmp_path, TEXT)
+    user = SourceFile.from_text(
+        "from net import Net\nfrom flax import nnx\nmodel = Net(rngs=nnx.Rngs(0))\n", str(tmp_path / "user.py")
+    )
+    made.edit(user)
+    made.findings(user.path)
+    known(made, tmp_path)
+    assert kept(made, tmp_path, TEXT.replace("    return jnp.mean(", "    return jnp.sum(")) == set()
