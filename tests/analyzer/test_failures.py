@@ -131,6 +131,16 @@ MISTAKES = {
             print(error)
         """,
     ),
+    "a missing file is taken": (
+        "non-exhaustive-split",
+        """
+        try:
+            print(open("state").read())
+            nnx.split(model, nnx.BatchStat)
+        except (FileNotFoundError, PermissionError) as error:
+            print(error)
+        """,
+    ),
     "the error goes on": (
         "non-exhaustive-split",
         """

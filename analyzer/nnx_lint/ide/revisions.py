@@ -78,7 +78,8 @@ class Text(NamedTuple):
 class _Body:
     """A module that may be revised: its parts, and the text that they are of."""
 
-    def __init__(self, text: Text, parts: list[Part]) -> None:
+    def __init__(self, module: Module, text: Text, parts: list[Part]) -> None:
+        self.module = module
         self.text = text
         self.parts = parts
 
@@ -89,7 +90,7 @@ class Revisions:
     def __init__(self, project: Project, edited: Container[str]) -> None:
         self._project = project
         self._edited = edited
-        self._bodies: dict[Module, _Body] = {}
+        self._bodies: dict[str, _Body] = {}
         project.run_body = self._run
 
     def _run(self, interp: Interpreter, module: Module) -> None:
@@ -112,7 +113,7 @@ class Revisions:
             _gather(interp, parts)
         for part in parts:
             part.clean = part.clean and bound[getattr(part.node, "name", "")] == 1
-        self._bodies[module] = _Body(text, parts)
+        self._bodies[path] = _Body(module, text, parts)
 
     def _execute(self, interp: Interpreter, frame: Frame, part: Part) -> bool:
         """Execute a part; whether it certainly ends the module."""
@@ -142,10 +143,11 @@ class Revisions:
 
     def revise(self, path: str, source: SourceFile) -> bool:
         """Take a new text of a file; whether that was possible. If not, nothing is known of the file any more."""
-        module = self._project.loaded(path)
-        body = self._bodies.get(module) if module is not None else None
-        if module is None or body is None or module.body is None or not module.complete:
+        body = self._bodies.pop(path, None)  # what is begun now may fail
+        if body is None or body.module is not self._project.loaded(path) or not body.module.complete:
             return False
+        module = body.module
+        assert module.body is not None
         new = Text.of(source)
         changed = _difference(body.text, new, strict=bool(source.errors or module.source.errors))
         if changed is None:
@@ -157,7 +159,6 @@ class Revisions:
         void = self._void(module, body, old, new.nodes[first] if count else None)
         if void is None:
             return False
-        del self._bodies[module]  # what is begun now may fail
         moved = _move(body.text, new, skipped=first if count else None)
         module.revise(source)
         for each in void:  # what was asked of other modules is known here now, without asking again
@@ -174,7 +175,7 @@ class Revisions:
                     listener.shift(path, shift)
         _gather(module.body, body.parts)
         self._forget_readers(module, void, old)
-        self._bodies[module] = _Body(new, body.parts)
+        self._bodies[path] = _Body(module, new, body.parts)
         return True
 
     def _void(self, module: Module, body: _Body, old: Part | None, new: ast.stmt | None) -> set[Interpreter] | None:

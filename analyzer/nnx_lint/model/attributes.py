@@ -165,7 +165,7 @@ def object_attribute(
     if sure:
         interp.publish(events.AttributeMissed(frame, node, obj, name))
     if cls.library is not None and (name in {"__call__", "__setattr__"} or not name.startswith("__")):
-        from nnx_lint.model.library import library_member
+        from nnx_lint.model.instances import library_member
 
         return library_member(obj, name)
     return UNKNOWN

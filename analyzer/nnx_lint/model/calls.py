@@ -247,7 +247,7 @@ def call_object(interp: Interpreter, frame: Frame, obj: Obj, args: Arguments, no
     found = obj.cls.find("__call__") if isinstance(obj.cls, UserClass) else None
     if found is not None:
         return call_method(interp, frame, BoundMethod(obj, "__call__", found[1]), args, node, name)
-    from nnx_lint.model.library import call_library_object
+    from nnx_lint.model.instances import call_library_object
 
     return call_library_object(interp, frame, obj, args, node, name)
 
@@ -268,7 +268,7 @@ def call_method(
         return namespace_method(interp, frame, receiver, method.name, args, node)
     if isinstance(receiver, (Seq, DictVal)):
         return container_method(interp, frame, receiver, method.name, args, node, name.rpartition(".")[0])
-    from nnx_lint.model.library import call_library_method
+    from nnx_lint.model.instances import call_library_method
 
     return call_library_method(interp, frame, method, args, node, name)
 

@@ -8,6 +8,7 @@ of ``Exception`` is no such word: it guards against what nobody expects.
 from __future__ import annotations
 
 import ast
+import builtins
 from typing import TYPE_CHECKING
 
 from nnx_lint.model.callables import FuncVal
@@ -63,14 +64,16 @@ def is_taken(node: ast.Try | ast.TryStar) -> bool:
 
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
-_ABOUT_IMPORTS = frozenset({"ImportError", "ModuleNotFoundError"})
+_ABOUT_THE_WORLD = (ImportError, OSError, EOFError, MemoryError, UnicodeError)
+"""Errors that say nothing of the code: a file or a package is missing, or memory."""
 
 
 def _names_error(kind: ast.expr | None) -> bool:
     if isinstance(kind, ast.Tuple):
         return all(map(_names_error, kind.elts))
     name = kind.attr if isinstance(kind, ast.Attribute) else getattr(kind, "id", "")
-    return name.endswith("Error") and name not in _ABOUT_IMPORTS
+    builtin = getattr(builtins, name, None)
+    return name.endswith("Error") and not (isinstance(builtin, type) and issubclass(builtin, _ABOUT_THE_WORLD))
 
 
 def _raises(body: list[ast.stmt]) -> bool:

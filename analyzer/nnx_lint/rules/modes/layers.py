@@ -12,7 +12,7 @@ from nnx_lint.model.callables import FuncVal
 from nnx_lint.model.classes import LibClass
 from nnx_lint.model.events import Called, ClassDefined
 from nnx_lint.model.forms import resolved
-from nnx_lint.model.library import certainly_stateful
+from nnx_lint.model.instances import certainly_stateful
 from nnx_lint.model.values import UNKNOWN, Const, Obj
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.program import ancestors, given

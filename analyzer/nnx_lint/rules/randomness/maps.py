@@ -16,7 +16,7 @@ from nnx_lint.model.containers import Seq
 from nnx_lint.model.effects import place_of
 from nnx_lint.model.events import Called, Mutated, TransformApplied
 from nnx_lint.model.expressions import text_of
-from nnx_lint.model.library import certainly_stateful
+from nnx_lint.model.instances import certainly_stateful
 from nnx_lint.model.values import Const, Obj, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.edits import exchange

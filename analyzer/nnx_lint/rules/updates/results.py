@@ -16,7 +16,7 @@ from nnx_lint.model.classes import LibClass
 from nnx_lint.model.containers import Seq
 from nnx_lint.model.events import AttributeMissed, Called, Ran
 from nnx_lint.model.expressions import text_of
-from nnx_lint.model.library import ARRAY_LAYERS, effect_of
+from nnx_lint.model.instances import ARRAY_LAYERS, effect_of
 from nnx_lint.model.statements import assigned_names
 from nnx_lint.model.values import Array, Ext, Obj, StateVal
 from nnx_lint.reporting import Reporter, judges, judges_calls

@@ -1,0 +1,313 @@
+"""Instances of library classes: what their attributes are, and what a call of one, or of a method of it, does."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from nnx_lint.model import attributes, forms, python, rounds, trees
+from nnx_lint.model.callables import BoundMethod
+from nnx_lint.model.classes import LibClass, UserClass, library_class
+from nnx_lint.model.containers import DictVal, Seq
+from nnx_lint.model.elements import element_of
+from nnx_lint.model.expressions import text_of
+from nnx_lint.model.heap import touch
+from nnx_lint.model.library import shared_out
+from nnx_lint.model.members import inherit
+from nnx_lint.model.strings import formatted
+from nnx_lint.model.values import (
+    NONE,
+    SOME_VARIABLE,
+    STRING,
+    UNKNOWN,
+    Array,
+    ClassVal,
+    Const,
+    Obj,
+    StateVal,
+    Value,
+)
+from nnx_rules import api
+from nnx_rules.versions import MODULE_METHODS
+
+if TYPE_CHECKING:
+    from nnx_lint.model.calls import Arguments
+    from nnx_lint.model.frames import Frame
+    from nnx_lint.model.interpreter import Interpreter
+
+
+def library_member(obj: Obj, name: str) -> Value:
+    """An attribute of an instance of a library class (or of a project class below one) that has not been assigned.
+
+    On a project class it may be an attribute that is set from outside, unless it is known to be a method.
+    """
+    specs = [item.spec for item in obj.cls.ancestors if isinstance(item, LibClass) and item.spec is not None]
+    if any(member.path == (name,) for spec in specs for member in spec.members or ()):
+        return UNKNOWN  # the options that decide whether it is there are not known
+    known = isinstance(obj.cls, LibClass) or name in {"__call__", "__setattr__"} or effect_of(obj, name) is not None
+    known = known or (name in MODULE_METHODS and obj.cls.derives_from("nnx.Module"))
+    return BoundMethod(obj, name) if known or obj.cls.library in OPEN_FACES else UNKNOWN
+
+
+OPEN_FACES = frozenset(library_class(name) for name in ("nnx.Rngs", "nnx.RngStream", "nnx.List", "nnx.Dict"))
+"""Classes whose instances have methods of any name, or whose methods are known elsewhere."""
+
+
+def effect_of(obj: Obj, method: str) -> api.Effect | None:
+    """What calling a method of a library object does to the object."""
+    for item in obj.cls.ancestors:
+        if isinstance(item, LibClass) and item.spec is not None:
+            if method == "__call__" and item.spec.call is not api.Effect.PURE:
+                return item.spec.call
+            found = dict(item.spec.methods).get(method)
+            if found is not None:
+                return found
+        elif isinstance(item, UserClass) and method in item.methods:
+            return None
+    return None
+
+
+def drawn_from(obj: Obj, method: str, args: Arguments) -> Obj | None:
+    """The random streams among the arguments that a method of a library object draws from."""
+    for item in obj.cls.ancestors:
+        position = dict(item.spec.drawing).get(method) if isinstance(item, LibClass) and item.spec is not None else None
+        if position is not None:
+            given = args.get(position, "rngs")
+            return given if isinstance(given, Obj) and given.cls.derives_from("nnx.Rngs") else None
+    return None
+
+
+def certainly_stateful(obj: Obj, args: Arguments) -> bool:
+    """Whether calling a layer certainly updates its state: none of the options that switch it off may be in force."""
+    library = obj.cls.library
+    if library is None or library.spec is None:
+        return False
+    if obj.args is None or "**" in args.keywords or not args.keywords.keys().isdisjoint(library.spec.pure_with):
+        return False
+    made_with = {name: forms.resolved(obj, value) for name, value in obj.args.items()}
+    for name, value in library.spec.stateful_when:
+        given = args.keywords.get(name, made_with.get(name))
+        if isinstance(given, Const) and given.value == value:
+            return True
+    for name, value in library.spec.pure_when:
+        given = args.keywords.get(name)
+        if given is None and name in MODES:
+            attr = attributes.attribute_of(obj, name)
+            if attr is not None:
+                given = attr.value
+            elif obj.training is not True:
+                return False
+        given = made_with.get(name) if given is None else given
+        if given is None:
+            continue
+        if not isinstance(given, Const) or given.value == value:
+            return False
+    return all(
+        isinstance(given := made_with.get(name), Const) and given.value not in without
+        for name, without in library.spec.stateful_with
+    )
+
+
+MODES = frozenset({"deterministic", "use_running_average"})
+"""Options of layers that ``train()`` and ``eval()`` set."""
+
+
+STATE_NAMES = {api.Effect.DRAWS: "RngCount", api.Effect.WRITES_STATE: "state", api.Effect.SETS_ATTRIBUTES: "attributes"}
+
+
+def call_library_object(
+    interp: Interpreter, frame: Frame, obj: Obj, args: Arguments, node: ast.AST, name: str
+) -> Value:
+    """Call an instance of a library class."""
+    library = obj.cls.library
+    if library is None:
+        return UNKNOWN
+    effect = effect_of(obj, "__call__")
+    if library.derives_from("nnx.Rngs") or library.derives_from("nnx.RngStream"):
+        attributes.mutate(interp, frame, obj, name, "drawing from it", "draw", node, "RngCount")
+        return Array(frame.level)
+    given = args.keywords.get("rngs")
+    if given is not None and effect is api.Effect.DRAWS:
+        if isinstance(given, Obj) and certainly_stateful(obj, args):  # it draws from these instead of from its own
+            attributes.mutate(interp, frame, given, _keyword_text(node, "rngs"), "calling it", "draw", node, "RngCount")
+    elif effect is not None and certainly_stateful(obj, args):
+        attributes.mutate(interp, frame, obj, name, "calling it", "call", node, STATE_OF.get(library.name, "state"))
+    if obj.cls.is_variable:
+        return UNKNOWN
+    last = _call_in_turn(interp, frame, obj, args, node, name) if library.canonical == "nnx.Sequential" else UNKNOWN
+    plain = not args.starred and args.keywords.keys().isdisjoint({"return_carry", "**"})
+    form = forms.result(obj, args.get(0)) if plain else None
+    if form is None and (library.spec is None or library.name not in ARRAY_LAYERS):
+        return last
+    result = Array(frame.level, form)
+    result.maker = (name, frame.module, node)
+    return result
+
+
+def _call_in_turn(interp: Interpreter, frame: Frame, obj: Obj, args: Arguments, node: ast.AST, name: str) -> Value:
+    """Call the layers of a ``Sequential``, each with what the one before it returned."""
+    from nnx_lint.model.calls import Arguments, invoke
+    from nnx_lint.model.elements import library_elements
+
+    layers = attributes.attribute_of(obj, "layers")
+    held = library_elements(layers.value) if layers is not None and isinstance(layers.value, Obj) else None
+    result: Value = UNKNOWN
+    for item in held.items if held is not None else ():
+        result = invoke(interp, frame, item, args, node, name)
+        if isinstance(result, DictVal):
+            args = Arguments(args.node, [], {"**": UNKNOWN}, [])
+        else:
+            given: list[Value | None] = [result]
+            if isinstance(result, Seq) and result.type == "tuple" and result.exact:
+                given = [*result.items]
+            args = Arguments(args.node, given, {}, [])
+    return result if held is not None and held.exact else UNKNOWN
+
+
+def _keyword_text(node: ast.AST, name: str) -> str:
+    keywords = node.keywords if isinstance(node, ast.Call) else []
+    return next((text_of(item.value) for item in keywords if item.arg == name), name)
+
+
+STATE_OF = {
+    "BatchNorm": "BatchStat",
+    "Bidirectional": "RngCount",
+    "Dropout": "RngCount",
+    "RNN": "RngCount",
+    "SpectralNorm": "BatchStat",
+}
+ARRAY_LAYERS = frozenset(
+    {
+        "Linear",
+        "LinearGeneral",
+        "Einsum",
+        "Conv",
+        "ConvTranspose",
+        "Embed",
+        "BatchNorm",
+        "LayerNorm",
+        "RMSNorm",
+        "GroupNorm",
+    }
+    | {"InstanceNorm", "Dropout", "MultiHeadAttention", "PReLU", "LoRALinear"}
+)
+
+
+def call_library_method(
+    interp: Interpreter, frame: Frame, method: BoundMethod, args: Arguments, node: ast.AST, name: str
+) -> Value:
+    """Call a method that a library class defines."""
+    receiver = method.receiver
+    if isinstance(receiver, ClassVal):
+        return UNKNOWN
+    if isinstance(receiver, StateVal) and method.name in {"split", "filter"}:
+        return shared_out(receiver, args.positional, frame)
+    if isinstance(receiver, Const) and isinstance(receiver.value, str):
+        if method.name == "format":
+            return formatted(receiver.value)
+        return STRING if method.name in {"join", "lower", "upper", "strip"} else UNKNOWN
+    if isinstance(receiver, StateVal) and method.name == "flat_state":
+        return trees.flat_state(interp, frame, args, node, name)
+    if isinstance(receiver, StateVal) and method.name == "map":
+        return trees.map_state(interp, frame, args.get(0) or UNKNOWN, receiver, node, name)
+    if not isinstance(receiver, Obj):
+        return UNKNOWN
+    if method.name == "__call__":
+        return call_library_object(interp, frame, receiver, args, node, name)
+    if method.name == "__new__":
+        return receiver
+    if method.name == "__setattr__":
+        return python.set_by_name(interp, frame, receiver, name.rpartition(".")[0] or name, args, node)
+    if method.name == "__init__":
+        inherit(frame, receiver, args)
+        return NONE
+    text = name.rpartition(".")[0] or name
+    if receiver.cls.is_variable:
+        if method.name in api.VARIABLE_WRITES:
+            attributes.forget_form(receiver)
+            attributes.mutate(interp, frame, receiver, text, f"`.{method.name}(...)`", "write", node)
+            return UNKNOWN
+        if method.name in {"copy", "replace"}:
+            return SOME_VARIABLE
+        return attributes.variable_value(receiver) if method.name == "get_value" else UNKNOWN
+    if receiver.cls.derives_from("nnx.Rngs") or receiver.cls.derives_from("nnx.RngStream"):
+        return _draw(interp, frame, receiver, method.name, node, text)
+    if receiver.cls.derives_from("nnx.List") and method.name in {
+        "append",
+        "insert",
+        "extend",
+        "pop",
+        "remove",
+        "clear",
+    }:
+        attributes.mutate(interp, frame, receiver, text, f"`.{method.name}(...)`", "write", node)
+        return _list_method(interp, frame, receiver, method.name, args)
+    if receiver.cls.derives_from("nnx.Dict") and method.name in {"update", "pop", "clear", "setdefault"}:
+        attributes.mutate(interp, frame, receiver, text, f"`.{method.name}(...)`", "write", node)
+        return UNKNOWN
+    if (source := drawn_from(receiver, method.name, args)) is not None:
+        where = args.node_of(args.positional.index(source) if source in args.positional else -1, "rngs")
+        attributes.mutate(interp, frame, source, text_of(where or node), f"`{name}(...)`", "draw", node, "RngCount")
+    effect = effect_of(receiver, method.name)
+    if effect is api.Effect.SETS_ATTRIBUTES:
+        attributes.set_training(receiver, _mode_after(method.name, args))
+        if not _has_modes(receiver):
+            return UNKNOWN
+    if method.name == "update" and receiver.cls.derives_from("nnx.Optimizer"):
+        model, where = args.get(0, "model"), args.node_of(0, "model")
+        if isinstance(model, Obj) and where is not None and not receiver.cls.derives_from("nnx.ModelAndOptimizer"):
+            attributes.mutate(interp, frame, model, text_of(where), f"`{name}(...)`", "write", node)
+    if effect is not None and method.name == "perturb":
+        return Array(frame.level)  # only the first call changes the module
+    if effect is not None:
+        kind = "write" if effect is api.Effect.SETS_ATTRIBUTES or method.name == "sow" else "call"
+        attributes.mutate(interp, frame, receiver, text, f"`.{method.name}(...)`", kind, node, STATE_NAMES[effect])
+    return UNKNOWN
+
+
+def _mode_after(method: str, args: Arguments) -> bool | None:
+    """The mode that ``train()`` or ``eval()`` leaves layers in; other ways to set attributes may not reach them all."""
+    return None if args.positional or method == "set_attributes" else method == "train"
+
+
+def _has_modes(obj: Obj, depth: int = 6) -> bool:
+    """Whether a module certainly has, or holds a layer that has, an attribute that ``train()`` and ``eval()`` set."""
+    spec = obj.cls.library.spec if obj.cls.library is not None else None
+    if spec is not None and not MODES.isdisjoint(name for name, _ in spec.pure_when):
+        return True
+    for name in attributes.attribute_names(obj):
+        attr = attributes.attribute_of(obj, name)
+        members = [attr.value] if attr is not None else []
+        if attr is not None and isinstance(attr.value, Seq):
+            members = attr.value.items
+        if name in MODES or (depth and any(isinstance(item, Obj) and _has_modes(item, depth - 1) for item in members)):
+            return True
+    return False
+
+
+def _list_method(interp: Interpreter, frame: Frame, receiver: Obj, method: str, args: Arguments) -> Value:
+    from nnx_lint.model.elements import library_elements
+
+    held = library_elements(receiver)
+    if held is None:
+        return UNKNOWN
+    given = args.get(1 if method == "insert" else 0)
+    if method in {"append", "insert", "extend"} and given is not None:
+        known = rounds.elements(given) if method == "extend" else [given]
+        for value in known if known is not None else [element_of(given, frame.level)]:
+            at_end = method != "insert" and known is not None
+            attributes.added(interp, frame, held, attributes.untagged(value), at_end=at_end)
+    else:
+        touch(held)
+        held.exact = False
+        held.sure.clear()
+    return element_of(held, frame.level) if method == "pop" else UNKNOWN
+
+
+def _draw(interp: Interpreter, frame: Frame, rngs: Obj, method: str, node: ast.AST, text: str) -> Value:
+    if method in {"items", "keys", "values", "get"}:
+        return UNKNOWN
+    attributes.mutate(interp, frame, rngs, text, f"`.{method}(...)`", "draw", node, "RngCount")
+    if method in {"fork", "split", "broadcast"}:
+        return Obj(rngs.cls, frame.level)
+    return UNKNOWN if method.endswith(("_normal", "_uniform")) or method in {"orthogonal"} else Array(frame.level)
