@@ -17,7 +17,7 @@ from nnx_lint.model.events import Called
 
 if TYPE_CHECKING:
     import ast
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from nnx_lint.diagnostics import Fix
     from nnx_lint.model.events import Event
@@ -173,7 +173,7 @@ class Findings:
                         continue
         judging.found, judging.memory = outer
 
-    def gather(self, others: Iterable[Findings]) -> None:
+    def gather(self, others: Sequence[Findings]) -> None:
         """Hold what others have found in parts of the evaluation, and nothing else."""
         self.found = {}
         for other in others:

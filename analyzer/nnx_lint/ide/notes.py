@@ -29,7 +29,7 @@ from nnx_rules import _filter_logic as logic
 from nnx_rules.attributes import Kind, Status
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable
+    from collections.abc import Callable, Container, Iterable, Sequence
 
     from nnx_lint.model.interpreter import Interpreter
     from nnx_lint.model.modes import Modes
@@ -157,9 +157,8 @@ class Noting(Findings):
         if take is not None and event.frame.module.source.path in self._edited:
             take(self, event)
 
-    def gather(self, others: Iterable[Findings]) -> None:
+    def gather(self, others: Sequence[Findings]) -> None:
         """Hold what others have found and noted in parts of the evaluation, and nothing else."""
-        others = list(others)
         super().gather(others)
         self.classes, self.taken = {}, {}
         for other in others:

@@ -59,12 +59,11 @@ class Part:
 
 
 class Text(NamedTuple):
-    """The statements of a module with their texts, and where these begin and end."""
+    """The statements of a module with their texts, and where these begin."""
 
     nodes: list[ast.stmt]
     texts: list[str]
     starts: list[int]
-    ends: list[int]
 
     @classmethod
     def of(cls, source: SourceFile) -> Text:
@@ -72,7 +71,7 @@ class Text(NamedTuple):
         starts = [source.offset(_first_line(node), 0) for node in nodes]
         ends = [source.offset((node.end_lineno or node.lineno) + 1, 0) for node in nodes]
         texts = [source.text[start:end].rstrip() for start, end in zip(starts, ends, strict=True)]
-        return cls(nodes, texts, starts, ends)
+        return cls(nodes, texts, starts)
 
 
 class _Body:
@@ -152,23 +151,22 @@ class Revisions:
         changed = _difference(body.text, new, strict=bool(source.errors or module.source.errors))
         if changed is None:
             return False
-        first, count = changed
-        old = body.parts[first] if count else None
+        old = body.parts[changed] if changed < len(body.parts) else None
         if old is not None and not old.clean:
             return False
-        void = self._void(module, body, old, new.nodes[first] if count else None)
+        void = self._void(module, body, old, new.nodes[changed] if old is not None else None)
         if void is None:
             return False
-        moved = _move(body.text, new, skipped=first if count else None)
+        moved = _move(body.text, new, skipped=changed)
         module.revise(source)
         for each in void:  # what was asked of other modules is known here now, without asking again
             module.body.used.update(used for used in each.used if used.module is not module)
         self._project.forget_evaluations(void)
         shift = _Shift(body.text.starts, new.starts)
-        if old is not None and not self._replace(module, body, first, new.nodes[first]):
+        if old is not None and not self._replace(module, body, changed, new.nodes[changed]):
             return False
         kept: list[object] = [each.listener for each in self._project.evaluations if each.module is module]
-        kept += [part.listener for number, part in enumerate(body.parts) if not (count and number == first)]
+        kept += [part.listener for number, part in enumerate(body.parts) if number != changed]
         if moved:
             for listener in kept:
                 if isinstance(listener, Noting):
@@ -305,8 +303,8 @@ def _bases(node: ast.stmt | None) -> set[str]:
     return {node.name} | names | {part.attr for part in parts if isinstance(part, ast.Attribute)}
 
 
-def _difference(old: Text, new: Text, *, strict: bool) -> tuple[int, int] | None:
-    """The number of the only definition that differs, and one; or zero at the end; ``None`` if more differs."""
+def _difference(old: Text, new: Text, *, strict: bool) -> int | None:
+    """The number of the only definition that differs, that of all statements if none does; ``None`` if more differs."""
     alike = _alike if strict else _same_kind
     count = min(len(old.nodes), len(new.nodes))
     first = 0
@@ -322,11 +320,11 @@ def _difference(old: Text, new: Text, *, strict: bool) -> tuple[int, int] | None
     if len(old.nodes) != len(new.nodes) or len(old.nodes) - first - last > 1:
         return None
     if first + last == len(old.nodes):
-        return first, 0
+        return first
     before, after = old.nodes[first], new.nodes[first]
     if not isinstance(before, DEFINITIONS) or type(before) is not type(after):
         return None
-    return (first, 1) if before.name == getattr(after, "name", None) else None
+    return first if before.name == getattr(after, "name", None) else None
 
 
 def _same_kind(one: ast.stmt, other: ast.stmt) -> bool:
@@ -338,7 +336,7 @@ def _alike(one: ast.stmt, other: ast.stmt) -> bool:
     return [type(node) for node in walk(one)] == [type(node) for node in walk(other)]
 
 
-def _move(old: Text, new: Text, skipped: int | None) -> bool:
+def _move(old: Text, new: Text, skipped: int) -> bool:
     """Keep the syntax of all statements but one, and move it; whether any place is another one now."""
     for number, (before, after) in enumerate(zip(old.nodes, new.nodes, strict=True)):
         if number == skipped:

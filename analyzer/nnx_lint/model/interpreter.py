@@ -163,11 +163,9 @@ class Interpreter:
 
         if cls.model is None:
             inner = cls.modelled = Interpreter(self.project, self.project.listen(), cls.module)
-            inner.subject, inner.forget = cls.node, cls.forget_model
-            self.project.evaluations.append(inner)
             if self.publish is _ignore and cls.born is self.heap:
                 inner.publish = _ignore  # code that is meant to fail makes the class, and the only instance
-            with inner.evaluating():
+            with inner.evaluating_for(cls.node, cls.forget_model):
                 model = cls.model = Obj(cls, 0)
                 if cls.node in self.project.modelling:
                     cls.dynamic = True  # a constructor defines its own class anew, and would do so without end
@@ -178,8 +176,6 @@ class Interpreter:
                         inner.run_pending(transformed=False)
                     finally:
                         self.project.modelling.discard(cls.node)
-            if inner.partial is not None:
-                inner.partial.provisional.append(inner)
         else:
             model = cls.model
             self.project.note_partial(cls.modelled)
@@ -206,6 +202,16 @@ class Interpreter:
         for each in self.provisional:
             each.forget()
         self.provisional.clear()
+
+    @contextlib.contextmanager
+    def evaluating_for(self, subject: ast.AST | None, forget: Callable[[], object]) -> Generator[None, None, None]:
+        """Evaluate in here what others will ask for again; a result that came out of a part of another is forgotten."""
+        self.subject, self.forget = subject, forget
+        self.project.evaluations.append(self)
+        with self.evaluating():
+            yield
+        if self.partial is not None:
+            self.partial.provisional.append(self)
 
     def adopt(self, other: Interpreter) -> None:
         """Count what another evaluation of the same module has seen as seen."""
@@ -251,16 +257,12 @@ class Interpreter:
         inner = functions.get(key)
         if inner is None:
             inner = functions[key] = Interpreter(self.project, self.project.listen(), frame.module)
-            inner.subject, inner.forget = _syntax(func), partial(functions.pop, key, None)
-            self.project.evaluations.append(inner)
-            with inner.evaluating():
+            with inner.evaluating_for(_syntax(func), partial(functions.pop, key, None)):
                 if isinstance(func, FuncVal):
                     inner.enter(func, frame)
                 else:
                     inner.enter_transformed(func, frame)
                 inner.run_pending()
-            if inner.partial is not None:
-                inner.partial.provisional.append(inner)
         else:
             self.project.note_partial(inner)
         self.used.add(inner)

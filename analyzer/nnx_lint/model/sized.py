@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING
 
 from nnx_lint.model.attributes import attribute_of
 from nnx_lint.model.callables import FuncVal
-from nnx_lint.model.classes import UserClass, library_class
+from nnx_lint.model.classes import UserClass
 from nnx_lint.model.construct import build_model, instance_of
 from nnx_lint.model.containers import Seq
 from nnx_lint.model.modules import Env
+from nnx_lint.model.parameters import RNGS
 from nnx_lint.model.values import UNKNOWN, Attr, ClassVal, Computed, Const, Ext, Obj, Other, Unknown, Value
 
 if TYPE_CHECKING:
@@ -36,8 +37,6 @@ MAX_RUNNING = 40
 
 STEPS = 4_000
 """How many statements a constructor may execute for it."""
-
-RNGS = library_class("nnx.Rngs")
 
 
 def give_sizes(interp: Interpreter, obj: Obj) -> None:
@@ -121,7 +120,7 @@ def _places(attr: Attr) -> list[ast.AST]:
 
 def _handed(interp: Interpreter, value: Value, known: Hashable | None) -> Value:
     """An argument as the constructor gets it: a copy, if it could be changed."""
-    if isinstance(value, Obj) and RNGS is not None and value.cls is RNGS:
+    if isinstance(value, Obj) and value.cls is RNGS:
         return interp.instance(RNGS, 0)
     if known is None:
         return UNKNOWN
@@ -153,10 +152,8 @@ def _model(interp: Interpreter, cls: UserClass, key: Hashable, given: dict[str, 
         if len(project.running) >= MAX_RUNNING:
             return None
         inner = interp.silent(cls.module, STEPS)
-        inner.subject, inner.forget = cls.node, partial(cls.sized.pop, key, None)
-        project.evaluations.append(inner)
         model: Obj | None = None
-        with inner.evaluating():
+        with inner.evaluating_for(cls.node, partial(cls.sized.pop, key, None)):
             model = Obj(cls, 0)
             project.modelling.add(cls.node)
             try:
@@ -166,8 +163,6 @@ def _model(interp: Interpreter, cls: UserClass, key: Hashable, given: dict[str, 
             if not cls.is_pytree:
                 _keep_numbers(interp, model)
         cls.sized[key] = (None if inner.ended_early or inner.failure is not None else model, inner)
-        if inner.partial is not None:
-            inner.partial.provisional.append(inner)
     model, inner = cls.sized[key]
     project.note_partial(inner)
     interp.used.add(inner)
