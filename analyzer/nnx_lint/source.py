@@ -25,6 +25,8 @@ from nnx_lint.syntax import SyntaxProblem as SyntaxProblem
 if TYPE_CHECKING:
     from tokenize import TokenInfo
 
+    from nnx_lint.syntax_edits import Change
+
 NOTEBOOK = ".ipynb"
 
 BOM = "\ufeff"
@@ -58,9 +60,10 @@ class SourceFile:
         path: the name that is shown to people, as it was given.
         text: the whole text, without a byte order mark, newlines as they are in the file.
         encoding: the codec that gives back the file's bytes (``utf-8-sig`` where it began with a byte order mark).
+        followed: how the text came from the one whose nodes are in the tree (:meth:`follow`), once it is parsed.
     """
 
-    __slots__ = ("_ascii", "_line_starts", "_misnamed", "_parsed", "encoding", "path", "text")
+    __slots__ = ("_ascii", "_before", "_line_starts", "_misnamed", "_parsed", "encoding", "followed", "path", "text")
 
     def __init__(self, path: str, text: str, encoding: str) -> None:
         self.path = path
@@ -69,6 +72,8 @@ class SourceFile:
         self._ascii = text.isascii()
         self._line_starts: list[int] | None = None
         self._parsed: Parsed | None = None
+        self._before: SourceFile | None = None
+        self.followed: Change | None = None
         self._misnamed = ""  # what is wrong with the encoding that the file names
 
     def __repr__(self) -> str:
@@ -135,6 +140,15 @@ class SourceFile:
         except UnicodeError as error:
             raise SourceError(self.path, f"cannot be encoded as {self.encoding}: {error}") from None
 
+    def follow(self, before: SourceFile) -> None:
+        """Take the place of a text that this one was made of, and of its nodes where these are the same; that one is
+        parsed anew if anybody still wants its tree.
+        """
+        while before._parsed is None and before._before is not None:
+            before = before._before
+        if before is not self and before._parsed is not None and type(before) is type(self) is SourceFile:
+            self._before = before
+
     # The syntax tree, parsed when it is first asked for.
 
     @property
@@ -168,7 +182,14 @@ class SourceFile:
         return self._parsed
 
     def _parse(self) -> Parsed:
-        return parse(self.text)
+        before, self._before = self._before, None
+        if before is None or before._parsed is None:
+            return parse(self.text)
+        from nnx_lint.syntax_edits import follow
+
+        parsed, self.followed = follow(before, self)
+        before._parsed = None
+        return parsed
 
     # Positions.
 

@@ -41,7 +41,12 @@ MAX_REPAIRS = 5
 
 
 def recover(
-    lines: list[str], whole: str, *, blanks: Iterable[range] = (), barriers: frozenset[int] = frozenset()
+    lines: list[str],
+    whole: str,
+    *,
+    blanks: Iterable[range] = (),
+    barriers: frozenset[int] = frozenset(),
+    size: int | None = None,
 ) -> Parsed:
     """Parse the lines of a text that may be broken.
 
@@ -50,10 +55,18 @@ def recover(
         whole: the text that the lines stand for, where they differ from it.
         blanks: lines that are left out in any case, with a placeholder on their first.
         barriers: lines that no statement goes across.
+        size: how many characters the text has that the lines are a part of, which bounds the work.
     """
-    recovery = _Recovery(lines, split_lines(whole), barriers)
+    recovery = _Recovery(lines, split_lines(whole), barriers, sum(map(len, lines)) if size is None else size)
     recovery.blanks.update((region.start, region) for region in blanks)
     return recovery.parse()
+
+
+def is_local(text: str, lines: list[str]) -> bool:
+    """Whether what is broken in a text can be judged without the rest of it: there are neither marks of version
+    control nor lines of data.
+    """
+    return CONFLICT not in text and max(map(len, lines), default=0) <= MAX_LINE
 
 
 def split_lines(text: str) -> list[str]:
@@ -72,7 +85,8 @@ _CASE = "case _ if _: pass\n"
 _UNREAD = "*_\n"
 """The placeholders of a statement, of a case, and of a line that may stand between brackets as well."""
 
-_CONFLICT = re.compile(r"<{7}(?: |$)")
+CONFLICT = "<" * 7
+_CONFLICT = re.compile(rf"{CONFLICT}(?: |$)")
 _CONFLICT_END = re.compile(r">{7}(?: |$)")
 _POISON = "$"
 """A text that is no part of any statement: it makes the one that it stands in a broken one."""
@@ -98,7 +112,7 @@ class _Place(NamedTuple):
 class _Recovery:
     """The recovery of one text. Lines count from zero here."""
 
-    def __init__(self, lines: list[str], original: list[str], barriers: frozenset[int]) -> None:
+    def __init__(self, lines: list[str], original: list[str], barriers: frozenset[int], size: int) -> None:
         self.lines = lines
         self.original = original
         self.barriers = barriers
@@ -106,7 +120,7 @@ class _Recovery:
         self.unreadable: SyntaxProblem | None = None
         self.notes: dict[str, SyntaxProblem] = {}
         self.blanks: dict[int, range] = {}  # by the line of the placeholder, the lines that it stands for
-        self.budget = WORK * sum(map(len, lines)) + 100_000
+        self.budget = WORK * size + 100_000
         self.conflicts: list[range] = []
         self.unread: list[int] = []
 

@@ -315,7 +315,7 @@ class Analysis:
         if module is None:
             return Checked(source, parse_report(source), Notes())
         evaluation = engine.evaluate(module)
-        notes = Notes.of([*evaluation.adopted, evaluation], path)
+        notes = Notes([*evaluation.adopted, evaluation], path)
         return Checked(source, engine.report(evaluation), notes)
 
     def views(self, path: str) -> Views | None:

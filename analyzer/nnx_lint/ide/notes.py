@@ -11,7 +11,8 @@ left out, unless it is the same in both.
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from nnx_lint.diagnostics import Span
 from nnx_lint.drawing.reading import Reader, array_form, variable_form
@@ -29,7 +30,7 @@ from nnx_rules import _filter_logic as logic
 from nnx_rules.attributes import Kind, Status
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Sequence
+    from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 
     from nnx_lint.model.interpreter import Interpreter
     from nnx_lint.model.modes import Modes
@@ -101,37 +102,51 @@ class Captured(NamedTuple):
     changed: bool
 
 
+N = TypeVar("N", bound=tuple[Any, ...])
+
+
 class Notes:
-    """The notes on one file, each in the order of the text."""
+    """The notes on one file that its evaluations took, each in the order of the text.
 
-    def __init__(self) -> None:
+    They are put together when somebody asks, for most of what is typed nobody does.
+    """
+
+    def __init__(self, evaluations: Iterable[Interpreter] = (), path: str = "") -> None:
+        self._listeners = [each.listener for each in evaluations if isinstance(each.listener, Noting)]
+        self._path = path
         self.classes: dict[ast.AST, UserClass] = {}
-        self.assigned: list[Assigned] = []
-        self.filters: list[Filter] = []
-        self.targets: list[Target] = []
-        self.applied: list[Applied] = []
-        self.captured: list[Captured] = []
+        for listener in self._listeners:
+            found = listener.classes.items()
+            self.classes.update((node, each) for node, each in found if each.module.source.path == path)
 
-    @classmethod
-    def of(cls, evaluations: Iterable[Interpreter], path: str) -> Notes:
-        """The notes on a file that its evaluations took."""
-        notes = cls()
-        taken: list[Any] = []
-        for evaluation in evaluations:
-            if isinstance(evaluation.listener, Noting):
-                notes.classes.update(evaluation.listener.classes)
-                taken += [note for where, note in evaluation.listener.taken if where == path]
-        for name, kind in (
-            ("assigned", Assigned),
-            ("filters", Filter),
-            ("targets", Target),
-            ("applied", Applied),
-            ("captured", Captured),
-        ):
-            own = dict.fromkeys(note for note in taken if isinstance(note, kind))
-            setattr(notes, name, sorted(own, key=lambda note: (note[0].start, note[0].end)))
-        notes.classes = {node: each for node, each in notes.classes.items() if each.module.source.path == path}
-        return notes
+    @cached_property
+    def _taken(self) -> list[object]:
+        taken = dict.fromkeys(note for listener in self._listeners for note in listener.on(self._path))
+        self._listeners.clear()
+        return list(taken)
+
+    def _of(self, kind: type[N]) -> list[N]:
+        return sorted((note for note in self._taken if isinstance(note, kind)), key=lambda note: note[0])
+
+    @cached_property
+    def assigned(self) -> list[Assigned]:
+        return self._of(Assigned)
+
+    @cached_property
+    def filters(self) -> list[Filter]:
+        return self._of(Filter)
+
+    @cached_property
+    def targets(self) -> list[Target]:
+        return self._of(Target)
+
+    @cached_property
+    def applied(self) -> list[Applied]:
+        return self._of(Applied)
+
+    @cached_property
+    def captured(self) -> list[Captured]:
+        return self._of(Captured)
 
     def statuses(self) -> dict[Span, set[Status]]:
         """The statuses that the assignments of every place lead to, by the span of the attribute's name."""
@@ -141,6 +156,10 @@ class Notes:
         return found
 
 
+MAX_SHIFTS = 100
+"""How many edits a note waits for somebody to ask for it."""
+
+
 class Noting(Findings):
     """Listens to one evaluation for the rules, and takes notes on the files that are being edited."""
 
@@ -148,7 +167,9 @@ class Noting(Findings):
         super().__init__(judging)
         self._edited = edited
         self.classes: dict[ast.AST, UserClass] = {}
-        self.taken: dict[tuple[str, Any], None] = {}
+        self._taken: dict[tuple[str, Any], None] = {}
+        self._parts: list[Noting] = []
+        self._shifts: list[tuple[str, Callable[[Span], Span]]] = []
 
     def __call__(self, event: events.Event) -> None:
         """Hand an event to the rules, and note what it says."""
@@ -160,21 +181,35 @@ class Noting(Findings):
     def gather(self, others: Sequence[Findings]) -> None:
         """Hold what others have found and noted in parts of the evaluation, and nothing else."""
         super().gather(others)
-        self.classes, self.taken = {}, {}
-        for other in others:
-            if isinstance(other, Noting):
-                self.classes.update(other.classes)
-                self.taken.update(other.taken)
+        self._parts = [other for other in others if isinstance(other, Noting)]
+        self.classes, self._taken = {}, {}
+        for part in self._parts:
+            self.classes.update(part.classes)
 
     def shift(self, path: str, moved: Callable[[Span], Span]) -> None:
-        """Move the notes on a file."""
-        taken = [(where, _shifted(note, moved) if where == path else note) for where, note in self.taken]
-        self.taken = dict.fromkeys(taken)
+        """Move the notes on a file, once somebody asks for them."""
+        if self._taken:
+            self._shifts.append((path, moved))
+            if len(self._shifts) > MAX_SHIFTS:
+                self._settle()
 
     def note(self, source: SourceFile, note: object) -> None:
         """Keep a note on a file."""
         if source.path in self._edited:
-            self.taken[source.path, note] = None
+            self._taken[source.path, note] = None
+
+    def on(self, path: str) -> Iterator[object]:
+        """The notes on a file."""
+        self._settle()
+        yield from (note for where, note in self._taken if where == path)
+        for part in self._parts:
+            yield from part.on(path)
+
+    def _settle(self) -> None:
+        for path, moved in self._shifts:
+            notes = [(where, _shifted(note, moved) if where == path else note) for where, note in self._taken]
+            self._taken = dict.fromkeys(notes)
+        self._shifts.clear()
 
 
 def _shifted(note: Any, moved: Callable[[Span], Span]) -> Any:

@@ -1,10 +1,10 @@
 """An edit inside of one function or class leaves most of what is known of a file as it is: only the rest is made anew.
 
-The statements of a module that is being edited are executed as *parts*, each with what it gave. If a new text differs
-in a single ``def`` or ``class``, or in nothing but comments, the other statements keep their syntax (moved to where it
-stands now), and with it their values. Only the new statement is executed, in the state in which it would have been, and
-void is what looked at its name before, or at something that followed from it. For that, a module that may be revised
-notes which evaluation looks at which of its names (:class:`~nnx_lint.model.modules.Env`).
+The statements of a module that is being edited are executed as *parts*, each with what it gave. A new text has the
+nodes of all statements that it did not change (:mod:`~nnx_lint.syntax_edits`). If a single ``def`` or ``class`` is
+another one now, or none is, the others keep their values. Only the new statement is executed, in the state in which it
+would have been, and void is what looked at its name before, or at something that followed from it. For that, a module
+that may be revised notes which evaluation looks at which of its names (:class:`~nnx_lint.model.modules.Env`).
 
 Invariants: whatever is not certain (a name that is bound twice, a decorator of the project, another file that looks at
 the statement, a part besides the changed one that does) is no revision, and the module is evaluated as if it was new;
@@ -17,12 +17,13 @@ import ast
 import bisect
 import copy
 from collections import Counter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from nnx_lint.diagnostics import Span
 from nnx_lint.ide.notes import Noting
 from nnx_lint.model.frames import Frame
 from nnx_lint.model.modules import ALL
+from nnx_lint.syntax_edits import first_line, last_line
 from nnx_lint.syntax_walk import walk
 
 if TYPE_CHECKING:
@@ -59,19 +60,22 @@ class Part:
 
 
 class Text(NamedTuple):
-    """The statements of a module with their texts, and where these begin."""
+    """The text of a module, its statements, and the lines that these begin and end with."""
 
+    text: str
     nodes: list[ast.stmt]
-    texts: list[str]
     starts: list[int]
+    ends: list[int]
 
     @classmethod
     def of(cls, source: SourceFile) -> Text:
         nodes = source.tree.body
-        starts = [source.offset(_first_line(node), 0) for node in nodes]
-        ends = [source.offset((node.end_lineno or node.lineno) + 1, 0) for node in nodes]
-        texts = [source.text[start:end].rstrip() for start, end in zip(starts, ends, strict=True)]
-        return cls(nodes, texts, starts)
+        starts = [source.line_start(first_line(node)) for node in nodes]
+        return cls(source.text, nodes, starts, [source.offset(last_line(node) + 1, 0) for node in nodes])
+
+    def statement(self, number: int) -> str:
+        """The text of a statement."""
+        return self.text[self.starts[number] : self.ends[number]].rstrip()
 
 
 class _Body:
@@ -148,7 +152,8 @@ class Revisions:
         module = body.module
         assert module.body is not None
         new = Text.of(source)
-        changed = _difference(body.text, new, strict=bool(source.errors or module.source.errors))
+        direct = source.followed is not None and source.followed.text is body.text.text
+        changed = _difference(body.text, new, direct=direct)
         if changed is None:
             return False
         old = body.parts[changed] if changed < len(body.parts) else None
@@ -157,20 +162,18 @@ class Revisions:
         void = self._void(module, body, old, new.nodes[changed] if old is not None else None)
         if void is None:
             return False
-        moved = _move(body.text, new, skipped=changed)
         module.revise(source)
         for each in void:  # what was asked of other modules is known here now, without asking again
             module.body.used.update(used for used in each.used if used.module is not module)
         self._project.forget_evaluations(void)
-        shift = _Shift(body.text.starts, new.starts)
         if old is not None and not self._replace(module, body, changed, new.nodes[changed]):
             return False
         kept: list[object] = [each.listener for each in self._project.evaluations if each.module is module]
         kept += [part.listener for number, part in enumerate(body.parts) if number != changed]
-        if moved:
-            for listener in kept:
-                if isinstance(listener, Noting):
-                    listener.shift(path, shift)
+        shift = source.followed if source.followed is not None and direct else _Shift(body.text.starts, new.starts)
+        for listener in kept if shift else ():
+            if isinstance(listener, Noting):
+                listener.shift(path, shift.moved)
         _gather(module.body, body.parts)
         self._forget_readers(module, void, old)
         self._bodies[path] = _Body(module, new, body.parts)
@@ -249,7 +252,10 @@ class _Shift:
         self._before = before
         self._by = [new - old for old, new in zip(before, after, strict=True)]
 
-    def __call__(self, span: Span) -> Span:
+    def __bool__(self) -> bool:
+        return any(self._by)
+
+    def moved(self, span: Span) -> Span:
         by = self._by[bisect.bisect_right(self._before, span.start) - 1]
         return Span(span.start + by, span.end + by)
 
@@ -269,11 +275,6 @@ def _gather(interp: Interpreter, parts: Iterable[Part]) -> None:
     interp.entered = {item for part in parts for item in part.entered}
     assert isinstance(interp.listener, Noting)
     interp.listener.gather([part.listener for part in parts if part.listener is not None])
-
-
-def _first_line(node: ast.stmt) -> int:
-    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
-    return min([node.lineno, *(each.lineno for each in decorators)])
 
 
 def _binds(node: ast.stmt) -> set[str]:
@@ -303,49 +304,25 @@ def _bases(node: ast.stmt | None) -> set[str]:
     return {node.name} | names | {part.attr for part in parts if isinstance(part, ast.Attribute)}
 
 
-def _difference(old: Text, new: Text, *, strict: bool) -> int | None:
-    """The number of the only definition that differs, that of all statements if none does; ``None`` if more differs."""
-    alike = _alike if strict else _same_kind
-    count = min(len(old.nodes), len(new.nodes))
-    first = 0
-    while first < count and old.texts[first] == new.texts[first] and alike(old.nodes[first], new.nodes[first]):
-        first += 1
-    last = 0
-    while (
-        last < count - first
-        and old.texts[-1 - last] == new.texts[-1 - last]
-        and alike(old.nodes[-1 - last], new.nodes[-1 - last])
-    ):
-        last += 1
-    if len(old.nodes) != len(new.nodes) or len(old.nodes) - first - last > 1:
+def _difference(old: Text, new: Text, *, direct: bool) -> int | None:
+    """The number of the only definition that differs, that of all statements if none does; ``None`` if more differs.
+
+    A statement with the nodes from before is the same, even with another text, if one text came ``direct`` from the
+    other: then it is known how its places have moved.
+    """
+    if len(old.nodes) != len(new.nodes):
         return None
-    if first + last == len(old.nodes):
-        return first
-    before, after = old.nodes[first], new.nodes[first]
+    pairs = enumerate(zip(old.nodes, new.nodes, strict=True))
+    others = [
+        number
+        for number, (before, after) in pairs
+        if before is not after or not (direct or old.statement(number) == new.statement(number))
+    ]
+    if len(others) > 1:
+        return None
+    if not others:
+        return len(old.nodes)
+    before, after = old.nodes[others[0]], new.nodes[others[0]]
     if not isinstance(before, DEFINITIONS) or type(before) is not type(after):
         return None
-    return first if before.name == getattr(after, "name", None) else None
-
-
-def _same_kind(one: ast.stmt, other: ast.stmt) -> bool:
-    return type(one) is type(other)
-
-
-def _alike(one: ast.stmt, other: ast.stmt) -> bool:
-    """Whether two statements of one text are the same: what is around a broken one may have another meaning."""
-    return [type(node) for node in walk(one)] == [type(node) for node in walk(other)]
-
-
-def _move(old: Text, new: Text, skipped: int) -> bool:
-    """Keep the syntax of all statements but one, and move it; whether any place is another one now."""
-    for number, (before, after) in enumerate(zip(old.nodes, new.nodes, strict=True)):
-        if number == skipped:
-            continue
-        by = after.lineno - before.lineno
-        if by:
-            placed: list[Any] = [node for node in walk(before) if hasattr(node, "lineno")]
-            for node in placed:
-                node.lineno += by
-                node.end_lineno += by
-        new.nodes[number] = before
-    return old.starts != new.starts
+    return others[0] if before.name == getattr(after, "name", None) else None

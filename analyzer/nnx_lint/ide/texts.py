@@ -1,5 +1,7 @@
 """The files that an editor's analysis sees: what is being edited wins over what is on disk.
 
+A text that is edited takes the syntax of the one before with it (:mod:`~nnx_lint.syntax_edits`).
+
 Invariants: a file that is not being edited is as it is on disk whenever somebody looks at it; it is read, and with that
 parsed, again only if it was written.
 """
@@ -22,6 +24,9 @@ class Texts(Mapping[str, SourceFile]):
 
     def edit(self, source: SourceFile) -> None:
         """Take the text of a file that is being edited."""
+        known = self._buffers.get(source.path)
+        if known is not None and known is not source:
+            source.follow(known)
         self._buffers[source.path] = source
 
     def close(self, path: str) -> None:
