@@ -25,6 +25,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "scripts"))
 
+from _installed import environment
 from _turns import in_turns
 
 from fetch import Package, fetch
@@ -38,8 +39,8 @@ SLOW_PEERS = 1
 MEDIUM = 60
 """How many files the cost of a single one is the median of."""
 
-# An installed tool has its byte code beside it; the environment of a test machine may forbid to write it.
-ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+ENVIRONMENT: dict[str, str] = {}
+"""Of all processes that are measured; it is known when there is a folder for their byte code."""
 LINT = [sys.executable, "-P", "-m", "nnx_lint", "check", "--isolated", "--exit-zero", "--quiet"]
 
 
@@ -231,7 +232,7 @@ def growth(tree: Tree, scratch: Path) -> tuple[float, int, int]:
 def main() -> None:
     source = Path(sys.argv[1]) if len(sys.argv) > 1 else fetch(TREE)
     with tempfile.TemporaryDirectory() as scratch:
-        ENVIRONMENT["PYTHONPYCACHEPREFIX"] = f"{scratch}/byte-code"
+        ENVIRONMENT.update(environment(scratch))
         tree = Tree(source, Path(scratch, "tree"))
         marked = nnx_files(tree.files)
         print(

@@ -21,6 +21,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from _installed import environment
+
 MODULES = 100
 SIDES = ("without", "with")
 
@@ -80,11 +82,10 @@ class Project:
     """The project, and what is done to it."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.lines = write_project(folder)
+        self.folder = folder / "checkout"  # beside the byte code, which no project has among its files
+        self.lines = write_project(self.folder)
         self._edits = 0
-        self._environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-        self._environment["PYTHONPYCACHEPREFIX"] = str(folder / "bytecode")
+        self._environment = environment(folder)
 
     def edit(self) -> None:
         """Change the body of a function in one module."""

@@ -1,7 +1,8 @@
 """How fast `nnx-lsp` answers while somebody types, against ruff, ty and pyright over the same edits in the same run.
 
 Every server gets the same file of about 1,000 lines, the same keystrokes, and is asked for the diagnostics after each.
-What is measured begins when the edit is sent and ends when its diagnostics are there; beside the time of the clock
+What is measured begins when the edit is sent and ends when its diagnostics are there; our own server is then asked what
+an editor shows besides, so that each answer is about a text that it has not seen before. Beside the time of the clock
 stands the time of processors that the server took for it, which a machine that does other things at once leaves alone.
 The tools answer different questions, so the times say what somebody who types waits for.
 
@@ -27,10 +28,11 @@ from pathlib import Path
 from queue import Empty, Queue
 from typing import Any, ClassVar
 
-ROOT = Path(__file__).resolve().parent.parent
+from _installed import environment
+
 LINES = 1_000
 EDITS = 150
-QUESTIONS = 100
+STARTS = 5
 PATIENCE = 60
 TICK = 1e-9
 
@@ -168,15 +170,13 @@ class Server:
     settings: ClassVar[dict[str, Any]] = {"diagnosticMode": "open-files"}
     capabilities: ClassVar[dict[str, Any]] = {}
 
-    def __init__(self, command: list[str], folder: Path) -> None:
-        environment = dict(os.environ)
-        environment["PYTHONPATH"] = os.pathsep.join(str(ROOT / name) for name in ("runtime", "analyzer", "lsp"))
-        environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    def __init__(self, command: list[str], folder: Path, kept: Path) -> None:
+        """Start it for a folder; what Python compiles is kept in ``kept``."""
         self.began = time.perf_counter()
         self.process = subprocess.Popen(
             command,
             cwd=folder,
-            env=environment,
+            env=environment(kept, ("runtime", "analyzer", "lsp")),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -286,15 +286,40 @@ Times = dict[str, list[tuple[float, float]]]
 """What took how long, by the clock and of processors."""
 
 
-def measure(name: str, command: list[str], file: Path, text: str) -> tuple[Times, float]:
-    """Go through the script with one server."""
-    times: Times = {"start": [], "edit": []}
-    server = Server(command, file.parent)
-    uri = file.as_uri()
-    item = {"uri": uri, "languageId": "python", "version": 0, "text": text}
+def start(command: list[str], file: Path, text: str, kept: Path) -> tuple[Server, tuple[float, float]]:
+    """A server that has said what is wrong with a file, and what that took."""
+    server = Server(command, file.parent, kept)
+    item = {"uri": file.as_uri(), "languageId": "python", "version": 0, "text": text}
     server.tell("textDocument/didOpen", {"textDocument": item})
-    server.diagnostics(uri, 0)
-    times["start"].append((time.perf_counter() - server.began, server.busy()))
+    server.diagnostics(file.as_uri(), 0)
+    return server, (time.perf_counter() - server.began, server.busy(children=False))
+
+
+def questions(uri: str, text: str, numbers: random.Random) -> Iterator[tuple[str, dict[str, Any]]]:
+    """What an editor asks of a text that was just edited, in some place."""
+    lines = text.split("\n")
+    line = numbers.choice([number for number, content in enumerate(lines) if "self." in content])
+    document = {"textDocument": {"uri": uri}}
+    here = {**document, "position": {"line": line, "character": lines[line].index("self.") + 6}}
+    whole = {"start": {"line": 0, "character": 0}, "end": {"line": len(lines) - 1, "character": 0}}
+    yield "textDocument/hover", here
+    yield "textDocument/completion", here
+    yield "textDocument/inlayHint", {**document, "range": whole}
+    yield "textDocument/semanticTokens/full", document
+    yield "textDocument/documentSymbol", document
+    yield "textDocument/codeLens", document
+
+
+def measure(name: str, command: list[str], file: Path, text: str, kept: Path) -> tuple[Times, float]:
+    """Start a server a few times, the first for the byte code, and go through the script with the last one."""
+    times: Times = {"start": [], "edit": []}
+    server, _ = start(command, file, text, kept)
+    for _ in range(STARTS):
+        server.stop()
+        server, begun = start(command, file, text, kept)
+        times["start"].append(begun)
+    uri = file.as_uri()
+    numbers = random.Random(1)
     for version, edit in enumerate(itertools.islice(script(text), EDITS), 1):
         busy, begin = server.busy(), time.perf_counter()
         document = {"uri": uri, "version": version}
@@ -302,27 +327,10 @@ def measure(name: str, command: list[str], file: Path, text: str) -> tuple[Times
         server.diagnostics(uri, version)
         taken = time.perf_counter() - begin
         times["edit"].append((taken, server.busy() - busy))
-        text, place = edit.text, edit.place
-    if name == "nnx-lsp":
-        whole = {"start": {"line": 0, "character": 0}, "end": {"line": text.count("\n"), "character": 0}}
-        numbers = random.Random(1)
-        lines = [line for line, content in enumerate(text.split("\n")) if "self." in content]
-        document = {"textDocument": {"uri": uri}}
-        for _ in range(QUESTIONS):
-            line = numbers.choice(lines)
-            place = {"line": line, "character": text.split("\n")[line].index("self.") + 6}
-            for method, params in (
-                ("textDocument/hover", {**document, "position": place}),
-                ("textDocument/completion", {**document, "position": place}),
-                ("textDocument/inlayHint", {**document, "range": whole}),
-                ("textDocument/semanticTokens/full", document),
-                ("textDocument/documentSymbol", document),
-            ):
-                busy, begin = server.busy(), time.perf_counter()
-                server.ask(method, params)
-                times.setdefault(method.partition("/")[2], []).append(
-                    (time.perf_counter() - begin, server.busy() - busy)
-                )
+        for method, params in questions(uri, edit.text, numbers) if name == "nnx-lsp" else ():
+            busy, begin = server.busy(), time.perf_counter()
+            server.ask(method, params)
+            times.setdefault(method.partition("/")[2], []).append((time.perf_counter() - begin, server.busy() - busy))
     memory = server.memory()
     server.stop()
     return times, memory
@@ -345,10 +353,11 @@ def main() -> int:
         found = Path(sys.prefix) / "bin" / command[0]
         program = str(found) if found.exists() else command[0]
         with tempfile.TemporaryDirectory() as folder:
-            file = Path(folder).resolve() / "model.py"
+            file = Path(folder).resolve() / "model" / "model.py"
+            file.parent.mkdir()
             file.write_text(text)
             try:
-                times, memory = measure(name, [program, *command[1:]], file, text)
+                times, memory = measure(name, [program, *command[1:]], file, text, Path(folder))
             except Empty:
                 print(f"| {name} | no findings within {PATIENCE} s of an edit | | | |", flush=True)
                 continue

@@ -13,6 +13,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from _installed import environment
 from _turns import in_turns
 
 ROUNDS = 31
@@ -39,20 +40,16 @@ def loss(model: Net, x: jax.Array, y: jax.Array) -> jax.Array:
 """
 
 
-# An installed tool has its byte code beside it; the environment of a test machine may forbid to write it.
-ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-
-
-def milliseconds(command: list[str]) -> float:
+def milliseconds(command: list[str], installed: dict[str, str]) -> float:
     begin = time.perf_counter()
-    subprocess.run(command, env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+    subprocess.run(command, env=installed, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
     return (time.perf_counter() - begin) * 1000
 
 
 def main() -> None:
     lint = [sys.executable, "-m", "nnx_lint"]
     with tempfile.TemporaryDirectory() as folder:
-        ENVIRONMENT["PYTHONPYCACHEPREFIX"] = f"{folder}/byte-code"
+        installed = environment(folder)
         path = Path(folder, "net.py")
         path.write_text(SMALL_FILE, encoding="utf-8")
         commands = {
@@ -60,7 +57,7 @@ def main() -> None:
             "nnx-lint --version": [*lint, "--version"],
             "nnx-lint net.py": [*lint, os.fspath(path)],
         }
-        measures = {name: functools.partial(milliseconds, command) for name, command in commands.items()}
+        measures = {name: functools.partial(milliseconds, command, installed) for name, command in commands.items()}
         medians = in_turns(measures, ROUNDS, unmeasured=1)
     bare = medians["python -c pass"]
     targets = {"nnx-lint --version": 40, "nnx-lint net.py": 100}

@@ -11,6 +11,7 @@ process), and the memory of the server and of the process that scans.
 from __future__ import annotations
 
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
@@ -47,9 +48,13 @@ class Workspace(Server):
 def main() -> int:
     folder, file = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
     patience = float(sys.argv[3]) if len(sys.argv) > 3 else 120
-    text = file.read_text()
-    uri = file.as_uri()
-    server = Workspace(SERVERS["nnx-lsp"], folder)
+    with tempfile.TemporaryDirectory() as kept:
+        return look(Workspace(SERVERS["nnx-lsp"], folder, Path(kept)), file, patience)
+
+
+def look(server: Workspace, file: Path, patience: float) -> int:
+    """Type into a file until it was quiet for a hundred keystrokes."""
+    text, uri = file.read_text(), file.as_uri()
     server.tell(
         "textDocument/didOpen", {"textDocument": {"uri": uri, "languageId": "python", "version": 0, "text": text}}
     )

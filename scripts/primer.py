@@ -47,7 +47,7 @@ PACKAGES = (
     Package("calibrax", "0.1.1", "31c954986a2e53f699f299409fdd3ce001f0276375b614ed044509a7ea7a1047"),
     Package("canvit-nnx", "0.2.0", "0a4bd14caab81326197c80ba69b6aa2aa41666c7a40c3aadc4c080e9186e1d05"),
     Package("dantinox", "0.4.14", "1bca1ed8096013bdfb35b3390beee0f037c8c4e761c0d9ed16dd4a0deb1dbf17"),
-    Package("datarax", "0.1.4", "d0d45d9060925a67f531895dd218dd46b35708bf8a6eef4a6cd39985a6d93049"),
+    Package("datarax", "0.1.17", "ee4b2654b0e883c06a76b9715829b9801a6fcf5d2f8944b66c690b7ccabdc4af"),
     Package("diffbio", "0.1.0", "558d17d6e05b634ce74e3dd079e15afe389d722213b134bb768b9970535edbf7"),
     Package("diffuse-jax", "0.1.1", "66b151732c88e21f91e98da13ac23d2fb573847faf023400e4290765ea06dd85"),
     Package("faustax", "0.0.1", "1cb9d8a9078cd643b1eb1e6c6d4ca2f35d2e5611c2ac18ecf167dcaca22e0a1e"),

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import tokenize
 from bisect import bisect_right
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from nnx_lint.diagnostics import Span
+from nnx_rules.records import Entity, Record, made
 
 if TYPE_CHECKING:
     from nnx_lint.source import SourceFile
@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 _NOT_CODE = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
 
 
-@dataclass(frozen=True, slots=True)
-class Comment:
+class Comment(Record):
     """A comment, from its ``#`` to the end of its line; ``alone`` if there is nothing else on the line."""
 
     line: int
@@ -28,8 +27,7 @@ class Comment:
     alone: bool
 
 
-@dataclass(slots=True)
-class Layout:
+class Layout(Entity):
     """The comments and the logical lines of a file; lines count from one.
 
     Attributes:
@@ -40,10 +38,10 @@ class Layout:
         joined: the lines that the line before cannot be told apart from, since no comment fits at its end.
     """
 
-    comments: list[Comment] = field(default_factory=list[Comment])
-    statements: list[tuple[int, int, bool]] = field(default_factory=list[tuple[int, int, bool]])
-    code_lines: list[int] = field(default_factory=list[int])
-    joined: set[int] = field(default_factory=set[int])
+    comments: list[Comment] = made(factory=list[Comment])
+    statements: list[tuple[int, int, bool]] = made(factory=list[tuple[int, int, bool]])
+    code_lines: list[int] = made(factory=list[int])
+    joined: set[int] = made(factory=set[int])
 
     @classmethod
     def read(cls, source: SourceFile) -> Layout:

@@ -12,19 +12,22 @@ from __future__ import annotations
 
 import enum
 import itertools
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from nnx_rules.records import Record
 
 if TYPE_CHECKING:
     from nnx_rules.registry import Rule, Severity
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Span:
+class Span(Record):
     """A half-open range of character offsets; an empty one is a position between two characters."""
 
     start: int
     end: int
+
+    def __lt__(self, other: Span) -> bool:
+        return (self.start, self.end) < (other.start, other.end)
 
 
 class Applicability(enum.Enum):
@@ -40,16 +43,17 @@ class Applicability(enum.Enum):
     """Has a hole for a person to fill: it is shown, never applied."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Edit:
+class Edit(Record):
     """Replace the text of ``span`` by ``text``; an insertion has an empty span, a deletion an empty text."""
 
     span: Span
     text: str
 
+    def __lt__(self, other: Edit) -> bool:
+        return (self.span, self.text) < (other.span, other.text)
 
-@dataclass(frozen=True, slots=True)
-class Fix:
+
+class Fix(Record):
     """A mend: what it does, in the imperative, and its edits.
 
     Raises:
@@ -67,8 +71,7 @@ class Fix:
                 raise ValueError(f"edits of the fix {self.title!r} overlap at offset {other.start}")
 
 
-@dataclass(frozen=True, slots=True)
-class Related:
+class Related(Record):
     """Another place, in this file or a different one, that explains a finding."""
 
     path: str
@@ -76,8 +79,7 @@ class Related:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class Diagnostic:
+class Diagnostic(Record):
     """One finding of ``rule``, at ``span`` of the file ``path``; message and help are filled templates of the rule.
 
     ``level`` is what the configuration of the file makes of the rule's own severity, if it says anything about it.

@@ -117,10 +117,15 @@ class Engine:
         return self.project.forget((), bases), bases
 
     def give_up(self) -> None:
-        """Forget what was being evaluated when an analysis was given up."""
-        running = [each.module for each in self.project.running if each.module is not None]
+        """Forget what was being evaluated when an analysis was given up; what had come to its end stands.
+
+        A body that was executed in part is forgotten with its module, and so is whatever looked at it.
+        """
+        running = list(self.project.running)
         self.project.running.clear()
-        self.project.forget([module.source.path for module in running])
+        modules = [each.module for each in running if each.module is not None]
+        self.project.forget([module.source.path for module in modules if not module.complete])
+        self.project.forget_evaluations({part for each in running for part in (each, *each.provisional)})
 
     def preload(self) -> None:
         """Execute the bodies of all modules, in the order of their paths.
@@ -161,6 +166,9 @@ class Engine:
         everything = _closure(own)
         failures = [each.failure for each in everything if each.failure is not None]
         report = parse_report(module.source)
+        if module.source.error:  # what was found before the file was broken has fixes still
+            for key, finding in found.items():
+                found[key] = finding.replaced(fix=None) if finding.path == path else finding
         early = any(evaluation.ended_early for evaluation in own)
         return report._replace(
             findings=tuple(found.values()),

@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import os
 import stat
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from nnx_lint.config.gitignore import Ignores, is_ignored
+from nnx_rules.records import Entity, made
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -28,12 +28,11 @@ ENDINGS = (".py", ".ipynb")
 """What a walk takes; a file that is named may be called anything."""
 
 
-@dataclass(slots=True)
-class Discovery:
+class Discovery(Entity):
     """The files that some paths stand for, each once, and what is wrong with the other paths."""
 
-    files: list[str] = field(default_factory=list[str])
-    problems: list[str] = field(default_factory=list[str])
+    files: list[str] = made(factory=list[str])
+    problems: list[str] = made(factory=list[str])
 
 
 def discover(paths: Sequence[str], configuration: Configuration | None = None) -> Discovery:

@@ -11,10 +11,10 @@ text that no edit touches is unchanged, newlines included; the new text parses, 
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from nnx_lint.diagnostics import Applicability, Edit, Fix
+from nnx_rules.records import Entity, made
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Mapping, Sequence
@@ -96,8 +96,7 @@ def apply(source: SourceFile, fixes: Iterable[Fix]) -> tuple[str, list[Fix]]:
     return edited(source, edits), chosen
 
 
-@dataclass(slots=True)
-class Outcome:
+class Outcome(Entity):
     """What fixing did.
 
     Attributes:
@@ -109,8 +108,8 @@ class Outcome:
 
     sources: dict[str, SourceFile]
     remaining: list[Diagnostic]
-    fixed: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
-    problems: list[str] = field(default_factory=list[str])
+    fixed: dict[str, list[str]] = made(factory=dict[str, list[str]])
+    problems: list[str] = made(factory=list[str])
 
 
 def fix_all(

@@ -89,6 +89,11 @@ Judges = list[tuple["Callable[[Any], bool] | None", "list[tuple[Callable[[Any, R
 """Functions with what each reports to, by the condition under which they are asked."""
 
 
+def key_of(finding: Diagnostic) -> Key:
+    """What tells a finding from others."""
+    return finding.rule.code, finding.path, finding.span.start, finding.span.end
+
+
 class Judging:
     """The judges of the rules that are asked for anywhere, and the findings that they report to at present."""
 

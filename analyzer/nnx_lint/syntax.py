@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import ast
 import warnings
-from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
+
+from nnx_rules.records import Record
 
 MAX_SIZE = 4_000_000
 """Characters of a text that is parsed: what is longer was written by a program, for a program."""
@@ -20,8 +21,7 @@ MAX_SIZE = 4_000_000
 TOO_DEEP = "too deeply nested to be parsed"
 
 
-@dataclass(frozen=True, slots=True)
-class SyntaxProblem:
+class SyntaxProblem(Record):
     """What is wrong at a place of a text; line and column count from one, the column in characters."""
 
     line: int

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+
+if __name__ == "__main__" and not sys.flags.safe_path:
+    del sys.path[0]  # the workspace: its `typing.py` or `math.py` would hide Python's own
+
 import argparse
 import gc
 import logging
-import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:

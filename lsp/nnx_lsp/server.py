@@ -129,6 +129,7 @@ class Server(LanguageServer):
         """Whether the client has said all that diagnostics depend on."""
         self._initial: object = None
         self._shown: set[str] = set()
+        self._crashed: set[str] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
 
     # -- work
@@ -159,6 +160,13 @@ class Server(LanguageServer):
         if text not in self._shown:
             self._shown.add(text)
             self.window_show_message(types.ShowMessageParams(kind, text))
+
+    def say_crashed(self, path: str, report: str) -> None:
+        """Log and show that a file could not be checked, unless that was said of it: it comes with each keystroke."""
+        if path not in self._crashed:
+            self._crashed.add(path)
+            log.error("%s", report)
+            self.say_once(f"nnx-lsp: {report}")
 
     def complain(self) -> None:
         """Show what is wrong with settings and configuration; runs in the worker's thread."""

@@ -30,9 +30,11 @@ class Answers:
 
     Args:
         cache: the folder of mypy's cache.
+        project: the folder of the project.
     """
 
-    def __init__(self, cache: str) -> None:
+    def __init__(self, cache: str, project: str) -> None:
+        self._project = project
         self._declared = Declared(cache)
         self._worker = Worker()
         self._is_asked = False
@@ -44,15 +46,17 @@ class Answers:
         """Look at what is known, and let the analyzer begin with the rest, unless that is done already."""
         if self._recalled is None:
             with _told():
-                settings = Settings.here()
-                self._recalled = recall(settings.options, self._declared.stubs) if settings.findings else NOTHING
+                settings = Settings.of(self._project)
+                self._recalled = NOTHING
+                if settings.findings:
+                    self._recalled = recall(self._project, settings.options, self._declared.stubs)
             self._options = settings.options
             if self._recalled.open is not None and not self._recalled.open:
                 self._found = self._recalled.found
             is_near = "nnx_lint.engine" in sys.modules and _size(self._recalled) <= SMALL
             self._is_asked = self._found is None and not is_near
             if self._is_asked:
-                self._worker.ask(settings.options, self._declared.stubs)
+                self._worker.ask(self._project, settings.options, self._declared.stubs)
         return self._recalled
 
     def are_about(self, path: str) -> bool:
@@ -75,7 +79,10 @@ class Answers:
         if self._found is None:
             is_asked, self._is_asked, self._found = self._is_asked, False, {}
             with _told():
-                self._found = self._worker.answer() if is_asked else find(self._options, self._declared.stubs)
+                if is_asked:
+                    self._found = self._worker.answer()
+                else:
+                    self._found = find(self._project, self._options, self._declared.stubs)
         return self._found
 
     def learn(self, tree: MypyFile, modules: Mapping[str, MypyFile]) -> None:

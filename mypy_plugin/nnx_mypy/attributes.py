@@ -31,7 +31,7 @@ def of_module(context: AttributeContext, name: str) -> Type:
     if not isinstance(method, CallableType):
         return context.default_attr_type
     result = TupleType([method.ret_type, pair], context.api.named_generic_type("builtins.tuple", [anything()]))
-    return method.copy_modified(ret_type=result)
+    return method.copy_modified(ret_type=result, implicit=False)
 
 
 BY_CLASS: dict[str, AttributeHook] = {"ApplyCaller": of_module, "Variable": of_value}

@@ -10,6 +10,7 @@ Invariants
   one that it was given, and what a method returns may be a part of its object: such a result has no stub, for the
   analyzer would take it for a new object.
 - A stub follows from the module alone, whoever imports it.
+- A type that is defined by itself, such as that of any JSON value, has no end, and is unknown.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ from mypy.types import (
     ProperType,
     TupleType,
     Type,
+    TypeAliasType,
+    TypeOfAny,
     TypeVarType,
     UnionType,
     get_proper_type,
@@ -120,7 +123,7 @@ class _Stub:
 
     def _shown(self, type: Type | None) -> str:
         """A type as an annotation."""
-        proper = get_proper_type(type)
+        proper = _unfolded(type)
         if isinstance(proper, UnionType):
             return " | ".join(map(self._shown, proper.items))
         if isinstance(proper, TupleType):
@@ -172,9 +175,16 @@ def _matters(node: SymbolNode) -> bool:
     return _says(type)
 
 
+def _unfolded(type: Type | None) -> ProperType | None:
+    """What a type is an alias of."""
+    if isinstance(type, TypeAliasType) and type.is_recursive:
+        return AnyType(TypeOfAny.special_form)
+    return get_proper_type(type)
+
+
 def _parts(type: Type | None) -> Iterator[ProperType]:
     """What a type consists of, through unions and containers."""
-    proper = get_proper_type(type)
+    proper = _unfolded(type)
     if isinstance(proper, UnionType | TupleType):
         for item in proper.items:
             yield from _parts(item)

@@ -57,10 +57,11 @@ class Recalled(NamedTuple):
     open: frozenset[str] | None
 
 
-def find(options: Mapping[str, object], declared: Mapping[str, str]) -> Found:
-    """The findings in the project of the current folder, with these options on top of its configuration.
+def find(project: str, options: Mapping[str, object], declared: Mapping[str, str]) -> Found:
+    """The findings in a project, with these options on top of its configuration.
 
     Args:
+        project: its folder.
         options: options of ``nnx-lint``.
         declared: stubs of modules of other packages, by their names.
 
@@ -71,7 +72,7 @@ def find(options: Mapping[str, object], declared: Mapping[str, str]) -> Found:
     from nnx_lint.checking import Checker
 
     try:
-        run = _run(options, declared)
+        run = _run(project, options, declared)
         checker = Checker(run.options, run.roots, cache=_cache(run))
         sources = checker.read(run.files)
         found = checker.check(sources)
@@ -83,14 +84,14 @@ def find(options: Mapping[str, object], declared: Mapping[str, str]) -> Found:
     return _plain(found, sources)
 
 
-def recall(options: Mapping[str, object], declared: Mapping[str, str]) -> Recalled:
+def recall(project: str, options: Mapping[str, object], declared: Mapping[str, str]) -> Recalled:
     """What is known of that from the last run with the same arguments.
 
     Raises:
         FindingsError: a configuration is wrong.
     """
     try:
-        run = _run(options, declared)
+        run = _run(project, options, declared)
     except UsageError as error:
         raise FindingsError(str(error)) from None
     files = frozenset(map(os.path.abspath, run.files))
@@ -100,8 +101,8 @@ def recall(options: Mapping[str, object], declared: Mapping[str, str]) -> Recall
     return Recalled(files, *_remembered(run, folder))
 
 
-def _run(options: Mapping[str, object], declared: Mapping[str, str]) -> Run:
-    run = Run(dict(options), [os.curdir])
+def _run(project: str, options: Mapping[str, object], declared: Mapping[str, str]) -> Run:
+    run = Run(dict(options), [project])
     run.options.declared = declared
     return run
 

@@ -116,4 +116,5 @@ def _without(function: CallableType | None, count: int) -> CallableType | None:
         arg_kinds=function.arg_kinds[count:],
         arg_names=function.arg_names[count:],
         name=None,
+        implicit=False,
     )

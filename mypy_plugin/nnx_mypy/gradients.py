@@ -49,8 +49,8 @@ class _Call(NamedTuple):
     gradient: Type
 
     def returning(self, result: Type) -> Type:
-        """A function with the same parameters and another result."""
-        return self.function.copy_modified(ret_type=result, name=None)
+        """A function with the same parameters and another result; the library makes it, so its types are declared."""
+        return self.function.copy_modified(ret_type=result, name=None, implicit=False)
 
 
 def _read(context: FunctionContext, library: Library) -> _Call | None:

@@ -2,12 +2,13 @@
 
 Hooks of types are found in tables, by the name of a function, method or class of one of the libraries. Findings have no
 place of their own in mypy: a class with an NNX base, or the call of something of NNX, tells that mypy is at a module,
-and then the findings of the module are reported (`Reporter`).
+and then the findings of the module are reported (`Reporter`). Where the libraries are not installed beside mypy, as in
+an environment of pre-commit, a base, a call or a type that mypy knows nothing of tells the same.
 
 Invariants
 
 - Mypy asks its plugins in order and takes the first hook that it gets, so there is one only for what is NNX.
-- There is no state but the findings: plugins run in every worker of a parallel run.
+- There is no state but the findings, and names that were looked up: plugins run in every worker of a parallel run.
 """
 
 from __future__ import annotations
@@ -16,9 +17,10 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from mypy.checker import TypeChecker
-from mypy.nodes import MypyFile, TypeInfo
+from mypy.nodes import MypyFile, TypeInfo, Var
 from mypy.options import Options
 from mypy.plugin import (
+    AnalyzeTypeContext,
     AttributeContext,
     ClassDefContext,
     DynamicClassDefContext,
@@ -29,11 +31,12 @@ from mypy.plugin import (
     ReportConfigContext,
 )
 from mypy.semanal import SemanticAnalyzer
-from mypy.types import FunctionLike, Type
+from mypy.types import AnyType, FunctionLike, Type, TypeOfAny, get_proper_type
 
 from nnx_mypy import attributes, digest, functions, gradients, loosened, results, signatures, states, variables
-from nnx_mypy.library import NODES, Library, has_base, package_of
+from nnx_mypy.library import NODES, PACKAGES, Library, has_base, package_of
 from nnx_mypy.reporting import Reporter
+from nnx_mypy.settings import folder_of_project
 
 C = TypeVar("C", FunctionContext, MethodContext)
 FunctionHook = Callable[[FunctionContext, Library], Type]
@@ -75,7 +78,9 @@ class NNXPlugin(Plugin):
         super().__init__(options)
         loosened.let_call_untyped(options)
         self._cache = options.cache_dir
-        self._reporter = Reporter(options.fine_grained_incremental, self._cache)
+        self._there: set[str] = set()
+        project = folder_of_project(options.config_file)
+        self._reporter = Reporter(options.fine_grained_incremental, self._cache, project)
 
     def report_config_data(self, ctx: ReportConfigContext) -> str:
         """What mypy's cache of a module depends on beside its code."""
@@ -131,11 +136,27 @@ class NNXPlugin(Plugin):
 
     def get_base_class_hook(self, fullname: str) -> Callable[[ClassDefContext], None] | None:
         """Nothing changes; mypy is at a module."""
-        return (lambda context: self._see(context.api)) if self._is_node(fullname) else None
+        concerned = self._is_node(fullname) or self._is_unknown(fullname)
+        return (lambda context: self._see(context.api)) if concerned else None
+
+    def get_type_analyze_hook(self, fullname: str) -> Callable[[AnalyzeTypeContext], Type] | None:
+        """What mypy takes a type for that there is nothing to import for; and mypy is at a module."""
+        if fullname in self._there:  # mypy asks about a type wherever one is written
+            return None
+        missing = self._missing(fullname)
+        if missing is None or any(self.lookup_fully_qualified(f"{package}.Module") for package in PACKAGES):
+            self._there.add(fullname)
+            return None
+
+        def seeing(context: AnalyzeTypeContext) -> Type:
+            self._see(getattr(context.api, "api", None))
+            return AnyType(TypeOfAny.from_unimported_type, missing_import_name=missing.missing_import_name)
+
+        return seeing
 
     def get_dynamic_class_hook(self, fullname: str) -> Callable[[DynamicClassDefContext], None] | None:
         """Nothing changes; mypy is at a module, also in a function without annotations."""
-        concerned = fullname.startswith(CONCERNED) or self._is_node(fullname)
+        concerned = fullname.startswith(CONCERNED) or self._is_node(fullname) or self._is_unknown(fullname)
         return (lambda context: self._see(context.api)) if concerned else None
 
     def _found(
@@ -152,6 +173,22 @@ class NNXPlugin(Plugin):
         """Whether something is a class of modules, in a library or below one of its classes."""
         found = self.lookup_fully_qualified(fullname)
         return found is not None and isinstance(found.node, TypeInfo) and has_base(found.node, NODES)
+
+    def _is_unknown(self, fullname: str) -> bool:
+        """Whether mypy does not know what something is: the libraries may not be installed, or not be followed."""
+        return self.lookup_fully_qualified(fullname) is None or self._missing(fullname) is not None
+
+    def _missing(self, fullname: str) -> AnyType | None:
+        """What mypy takes something for that is imported, or a part of what is, where there is nothing to import."""
+        while fullname:
+            found = self.lookup_fully_qualified(fullname)
+            if found is not None:
+                type = get_proper_type(found.node.type) if isinstance(found.node, Var) else None
+                if isinstance(type, AnyType) and type.type_of_any == TypeOfAny.from_unimported_type:
+                    return type
+                return None
+            fullname = fullname.rpartition(".")[0]
+        return None
 
     def _see(self, api: Any) -> None:
         if isinstance(api, SemanticAnalyzer):

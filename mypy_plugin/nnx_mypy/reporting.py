@@ -41,11 +41,12 @@ class Reporter:
     Args:
         is_daemon: whether mypy runs as a daemon.
         cache: the folder of mypy's cache.
+        project: the folder of the project.
     """
 
-    def __init__(self, is_daemon: bool, cache: str) -> None:
+    def __init__(self, is_daemon: bool, cache: str, project: str) -> None:
         self._is_daemon = is_daemon
-        self._answers = Answers(cache)
+        self._answers = Answers(cache, project)
         self._errors: Errors | None = None
         self._modules: Mapping[str, MypyFile] = {}
         self._pass: dict[str, list[ErrorInfo]] | None = None

@@ -2,12 +2,14 @@
 
 It looks at the project while mypy reads the libraries, and stays there for the next question, which a daemon has. It
 ends with the object here, or when its standard input does. Questions and answers are lines of JSON: the arguments of
-`find`, and findings or a message.
+`find`, and findings or a message. `serving` is what it runs.
+
+Invariant: the process is of the same environment as mypy's, and loads the same packages, for both read what the other
+has kept. Nothing is loaded from the current folder, where a module may be called like one of the standard library.
 """
 
 from __future__ import annotations
 
-import gc
 import json
 import os
 import subprocess
@@ -15,7 +17,12 @@ import sys
 import weakref
 from collections.abc import Mapping
 
-from nnx_mypy.findings import Finding, FindingsError, Found, find
+import nnx_lint
+import nnx_mypy
+import nnx_rules
+from nnx_mypy.findings import Finding, FindingsError, Found
+
+COMMAND = ("-P", "-c", "import sys; sys.path += sys.argv[1:]; from nnx_mypy.serving import serve; serve()")
 
 
 class Worker:
@@ -24,18 +31,15 @@ class Worker:
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
 
-    def ask(self, options: Mapping[str, object], declared: Mapping[str, str]) -> None:
+    def ask(self, project: str, options: Mapping[str, object], declared: Mapping[str, str]) -> None:
         """Have the findings looked for; `answer` must be called before the next question."""
         if self._process is None or self._process.poll() is not None:
             self._process = subprocess.Popen(
-                [sys.executable, "-c", "from nnx_mypy.worker import serve; serve()"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+                [sys.executable, *COMMAND, *_roots()], stdin=subprocess.PIPE, stdout=subprocess.PIPE
             )
             weakref.finalize(self, _end, self._process)
         assert self._process.stdin is not None
-        self._process.stdin.write(_line([options, declared]))
+        self._process.stdin.write(json.dumps([project, options, declared]).encode() + b"\n")
         self._process.stdin.flush()
 
     def answer(self) -> Found:
@@ -56,6 +60,12 @@ class Worker:
         return {path: tuple(Finding(*each) for each in findings) for path, findings in answer.items()}
 
 
+def _roots() -> list[str]:
+    """The folders that the packages lie in which the process needs."""
+    files = [package.__file__ or "" for package in (nnx_mypy, nnx_lint, nnx_rules)]
+    return list(dict.fromkeys(os.path.dirname(os.path.dirname(os.path.abspath(file))) for file in files))
+
+
 def _end(process: subprocess.Popen[bytes]) -> None:
     """End the process, whatever it is doing: its files are written atomically."""
     process.kill()
@@ -63,27 +73,3 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     for pipe in (process.stdin, process.stdout):
         assert pipe is not None
         pipe.close()
-
-
-def serve() -> None:
-    """Answer questions until there are no more; the process runs this."""
-    questions, answers = sys.stdin.buffer, sys.stdout.buffer
-    sys.stdout = sys.stderr
-    gc.disable()  # there is time for it between the questions
-    for line in questions:
-        options, declared = json.loads(line)
-        answer: Found | str
-        try:
-            answer = find(options, declared)
-        except FindingsError as error:
-            answer = str(error)
-        try:
-            answers.write(_line(answer))
-            answers.flush()
-        except BrokenPipeError:  # mypy has ended, and did not need it
-            os._exit(0)  # in the end the interpreter would try to write again
-        gc.collect()
-
-
-def _line(value: object) -> bytes:
-    return json.dumps(value).encode() + b"\n"

@@ -23,11 +23,12 @@ Answers are True, False, or None: None means unknown, because an opaque callable
 the search would exceed ``MAX_WORLDS``. Functions that return findings report certain ones only.
 """
 
+from __future__ import annotations
+
 import enum
 import itertools
 import typing as t
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from nnx_rules.filters import (
     All,
@@ -44,6 +45,7 @@ from nnx_rules.filters import (
     PathParts,
     WithTag,
 )
+from nnx_rules.records import Record
 
 Truth: t.TypeAlias = bool | None
 Subtype: t.TypeAlias = Callable[[t.Any, t.Any], bool | None]
@@ -69,8 +71,7 @@ UNKNOWN = _Unknown.UNKNOWN
 """Stands for a type, a tag, a path, or one component of a path that is not known."""
 
 
-@dataclass(frozen=True)
-class Leaf:
+class Leaf(Record):
     """A leaf as far as it is known without running the program; each part may be ``UNKNOWN``.
 
     Attributes:
@@ -84,8 +85,7 @@ class Leaf:
     tag: str | t.Literal[_Unknown.UNKNOWN] | None = None
 
 
-@dataclass(frozen=True)
-class World:
+class World(Record):
     """One imaginable leaf: a witness that an expression can be satisfied.
 
     Attributes:
@@ -311,8 +311,7 @@ def disjoint(a: Expr, b: Expr, is_subtype: Subtype = subclass, universe: Univers
 Relation: t.TypeAlias = t.Literal["duplicate", "subsumed", "after-everything"]
 
 
-@dataclass(frozen=True)
-class Unreachable:
+class Unreachable(Record):
     """A filter that never receives a leaf.
 
     Attributes:
@@ -327,8 +326,7 @@ class Unreachable:
     relation: Relation
 
 
-@dataclass(frozen=True)
-class Partition:
+class Partition(Record):
     """Leaves by the filter that takes them.
 
     Attributes:

@@ -7,7 +7,8 @@ Canonical names start with ``nnx.`` whatever library provides them (``flax.nnx``
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+
+from nnx_rules.records import Record
 
 
 class Effect(enum.Enum):
@@ -84,8 +85,7 @@ VARIABLES: dict[str, str | None] = {
 """Every Variable type of the library with its base."""
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(Record):
     """A Variable or submodule that an instance of a library class holds.
 
     Attributes:
@@ -103,8 +103,7 @@ class Member:
     options: tuple[tuple[str, object], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class LibraryClass:
+class LibraryClass(Record):
     """A class of the library.
 
     Attributes:
@@ -353,8 +352,7 @@ FILTER_CLASSES: frozenset[str] = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class FilterFunction:
+class FilterFunction(Record):
     """A function that partitions leaves by filters.
 
     Attributes:

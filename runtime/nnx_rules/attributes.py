@@ -18,9 +18,9 @@ Invariants:
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from nnx_rules.records import Record
 from nnx_rules.rules import attributes as rules
 
 if TYPE_CHECKING:
@@ -74,8 +74,7 @@ DATA_KINDS = frozenset({Kind.ARRAY, Kind.VARIABLE, Kind.REF, Kind.PYTREE, Kind.R
 """The kinds that are data by themselves (what ``nnx.is_data`` answers)."""
 
 
-@dataclass(frozen=True, slots=True)
-class ValueFacts:
+class ValueFacts(Record):
     """What is known of a value that is assigned to an attribute.
 
     Attributes:
@@ -105,8 +104,7 @@ class ValueFacts:
         return self.holds_data if self.kind is Kind.CONTAINER else False
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Record):
     """The status after an assignment, and the rule that the assignment breaks, if any."""
 
     status: Status
@@ -169,8 +167,7 @@ def recheck(status: Status, facts: ValueFacts, *, checked: bool = True) -> Rule 
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class Declaration:
+class Declaration(Record):
     """A status that a class body gives to an attribute before any instance exists.
 
     ``source`` says how: ``"annotation"`` for ``x: nnx.Data[T]``, ``"field"`` for a field specifier, ``"metadata"`` for
@@ -182,8 +179,7 @@ class Declaration:
     source: str
 
 
-@dataclass(frozen=True, slots=True)
-class Declared:
+class Declared(Record):
     """The declarations of a class with those that it inherits, and the names on which they contradict each other."""
 
     statuses: Mapping[str, Status]

@@ -7,10 +7,10 @@ together. Names are given without the ``nnx.``.
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from nnx_rules import api, signatures, transforms, versions
+from nnx_rules.records import Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,8 +33,7 @@ _OTHERS: dict[str, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Name:
+class Name(Record):
     """A name of the top level.
 
     Attributes:

@@ -10,14 +10,14 @@ nothing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
-from nnx_rules.shape_algebra import ANY, einsum, is_whole, lettered, reduced, spread, window
-from nnx_rules.shapes import UNKNOWN, Dimension, Form, Shape, Symbol, spliced
+from nnx_rules.records import Record
+from nnx_rules.shape_algebra import ANY, broadcast, einsum, is_whole, lettered, places, spread, window
+from nnx_rules.shapes import UNKNOWN, Dimension, Form, Shape, Symbol, size, spliced
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 # -- constructors ------------------------------------------------------------------------------------------------------
 
@@ -55,21 +55,65 @@ def _attention(arguments: Mapping[str, object]) -> Problem | None:
 
 
 def _convolution(arguments: Mapping[str, object]) -> Problem | None:
+    return _strided_window(arguments, {"CIRCULAR", "REFLECT", "CAUSAL"}) or _grouped(arguments)
+
+
+def _transposed_convolution(arguments: Mapping[str, object]) -> Problem | None:
+    return _strided_window(arguments, {"CIRCULAR"})
+
+
+def _grouped(arguments: Mapping[str, object]) -> Problem | None:
     if arguments.get("feature_group_count") is None:
         return None
     group = ("feature_group_count",)
     return _divides(arguments, ("in_features",), group) or _divides(arguments, ("out_features",), group)
 
 
+def _strided_window(arguments: Mapping[str, object], paddings: set[str]) -> Problem | None:
+    """What is said of each axis that a window goes along, as often as the window has axes.
+
+    Args:
+        arguments: the arguments of a convolution.
+        paddings: names of paddings that this one knows beside those of every window.
+    """
+    window = _several(arguments.get("kernel_size", UNKNOWN))
+    if window is None or not is_whole(window):
+        return None
+    count = len(window)
+    for name in ("strides", "input_dilation", "kernel_dilation", "padding"):
+        value = arguments.get(name)
+        if not isinstance(value, tuple):
+            continue
+        items = cast("tuple[object, ...]", value)
+        several = any(str(item).startswith("*") for item in items)
+        if not several and len(items) != count and (name, len(items)) != ("padding", 1):
+            given = f"{name}={items} and kernel_size={window}"
+            return Problem(f"{given} have different lengths", "give one number for each axis of the window, or one")
+    padding = arguments.get("padding")
+    if not isinstance(padding, str) or isinstance(padding, Symbol):
+        return None
+    known = sorted({*PADDINGS, *paddings})
+    if padding.upper() not in known:
+        return Problem(f"padding={padding!r} is none that it knows", f"write one of {', '.join(known)}, or numbers")
+    if padding.upper() == "CAUSAL" and count != 1:
+        problem = f"causal padding has a meaning along one axis, and the kernel has {count}"
+        return Problem(problem, "pad with explicit pairs instead")
+    return None
+
+
+PADDINGS = ("SAME", "SAME_LOWER", "VALID")
+"""The names of paddings that every window knows."""
+
+
 def _groups(arguments: Mapping[str, object]) -> Problem | None:
     groups = arguments.get("num_groups", 32)
-    size = arguments.get("group_size")
-    if isinstance(groups, Symbol) or isinstance(size, Symbol):
+    each = arguments.get("group_size")
+    if isinstance(groups, Symbol) or isinstance(each, Symbol):
         return None
-    if bool(groups) == bool(size):
-        given = f"num_groups={groups} and group_size={size}, and exactly one has to be given"
+    if bool(groups) == bool(each):
+        given = f"num_groups={groups} and group_size={each}, and exactly one has to be given"
         return Problem(given, "pass `num_groups=None` with `group_size=`")
-    parts, features = groups or size, _number(arguments, "num_features")
+    parts, features = groups or each, _number(arguments, "num_features")
     if features is None or not isinstance(parts, int) or features % parts == 0:
         return None
     what = "groups" if groups else "features a group"
@@ -83,20 +127,69 @@ def _equation(arguments: Mapping[str, object]) -> Problem | None:
     text = arguments.get("einsum_str")
     if not isinstance(text, str) or isinstance(text, Symbol):
         return None
-    if "->" in text and text.count(",") == 1:
+    equation = "".join(text.split())
+    if "->" not in equation or equation.count(",") != 1:
+        return Problem(
+            f"`einsum_str` {text!r} is not an equation of two operands with `->`",
+            "write the input, the kernel and the result out: `...i,ij->...j`",
+        )
+    given, _, result = equation.partition("->")
+    new = sorted(set(result) - {*given, "."})
+    if new:
+        return Problem(f"the result of `{equation}` has `{new[0]}`, which no operand has", "take it from an operand")
+    kernel, bias = (_known(arguments.get(name)) for name in ("kernel_shape", "bias_shape"))
+    operand = given.partition(",")[2]
+    held = lettered(operand, kernel) if kernel is not None else None
+    if kernel is not None and held is None:
+        return Problem(f"kernel_shape={kernel} is no `{operand}` of `{equation}`", "give a size for each letter")
+    if held is None or bias is None:
+        return None
+    letters, beside = held
+    expected = (*(letters[name] for name in result.replace("...", "") if name in letters), *beside)
+    if size(bias) == size(expected):
         return None
     return Problem(
-        f"`einsum_str` {text!r} is not an equation of two operands with `->`",
-        "write the input, the kernel and the result out: `...i,ij->...j`",
+        f"bias_shape={bias} does not fit kernel_shape={kernel}: of `{operand}`, {expected} is in the result of "
+        f"`{equation}`",
+        "give the sizes of the kernel that are in the result",
     )
+
+
+def _known(value: object) -> tuple[int, ...] | None:
+    """A size or several, where all of them are numbers."""
+    shape = _several(value) if value is not None else None
+    numbers = tuple(item for item in shape or () if isinstance(item, int))
+    return numbers if shape is not None and len(numbers) == len(shape) else None
+
+
+def _axes(arguments: Mapping[str, object]) -> Problem | None:
+    """A linear map takes as many sizes as it takes axes."""
+    takes, axes = (_several(arguments.get(name, default)) for name, default in (("in_features", None), ("axis", -1)))
+    known = takes is not None and axes is not None and is_whole(takes) and is_whole(axes)
+    if takes is None or axes is None or not known or len(takes) == len(axes):
+        return None
+    last = tuple(range(-len(takes), 0))
+    given = (
+        f"in_features has {_counted(takes, 'size')}, and axis={_or_one(axes)} names {_counted(axes, 'axis', 'axes')}"
+    )
+    return Problem(given, f"name the axes that it sums over: `axis={last if len(last) > 1 else -1}`")
+
+
+def _or_one(axes: Shape) -> object:
+    return axes if len(axes) != 1 else axes[0]
+
+
+def _counted(items: Shape, one: str, several: str | None = None) -> str:
+    return f"{len(items)} {one if len(items) == 1 else several or one + 's'}"
 
 
 _CONSTRUCTORS: dict[str, Callable[[Mapping[str, object]], Problem | None]] = {
     "nnx.MultiHeadAttention": _attention,
     "nnx.Conv": _convolution,
-    "nnx.ConvTranspose": _convolution,
+    "nnx.ConvTranspose": _transposed_convolution,
     "nnx.GroupNorm": _groups,
     "nnx.Einsum": _equation,
+    "nnx.LinearGeneral": _axes,
 }
 
 
@@ -121,8 +214,7 @@ def problem(name: str, arguments: Mapping[str, object]) -> Problem | None:
 # -- calls -------------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Layer:
+class Layer(Record):
     """How a layer reads its first argument.
 
     Attributes:
@@ -171,6 +263,14 @@ CELLS: dict[str, Layer] = dict.fromkeys(
 )
 """The cells of which an ``nnx.RNN`` is known: what it is called with, and what it gives."""
 
+CARRIES: dict[str, Layer] = dict.fromkeys(
+    ("nnx.GRUCell", "nnx.SimpleCell"), Layer("carry", ("hidden_features",), ("hidden_features",))
+)
+"""The cells whose carry is one array."""
+
+METHODS: dict[str, dict[str, Layer]] = {"attend": {"nnx.Embed": Layer("query", ("features",), ("num_embeddings",))}}
+"""Other methods of layers that are called with an array."""
+
 
 class Mismatch(NamedTuple):
     """What a layer expects of its argument; ``dtype`` says that it is about that, and not about the shape."""
@@ -203,14 +303,14 @@ def call(
     if layer.integers:
         return _embedded(layer, arguments, given)
     wrong: Mismatch | None = None
-    size = _number(arguments, *layer.takes)
+    expected = _number(arguments, *layer.takes)
     last = given.shape[-1] if given.shape else UNKNOWN
-    broadcast = layer.broadcasts and 1 in (size, last)
-    if size is not None and isinstance(last, int) and last != size and not broadcast:
-        wrong = Mismatch(layer.argument, f"(..., {size})")
-    if not layer.gives and (size is None or broadcast):
-        return (None if broadcast else given), wrong
-    result = size if not layer.gives else _number(arguments, *layer.gives)
+    repeated = layer.broadcasts and 1 in (expected, last)
+    if expected is not None and isinstance(last, int) and last != expected and not repeated:
+        wrong = Mismatch(layer.argument, f"(..., {expected})")
+    if not layer.gives and (expected is None or repeated):
+        return (None if repeated else given), wrong
+    result = expected if not layer.gives else _number(arguments, *layer.gives)
     leading = given.shape[:-1] if given.shape else (ANY,)
     if layer.spatial and len(leading) > 1:
         leading = (leading[0], *_strided(leading[1:], arguments, name))
@@ -233,22 +333,52 @@ def _strided(axes: Shape, arguments: Mapping[str, object], name: str) -> Shape:
 def _general(arguments: Mapping[str, object], given: Form) -> tuple[Form | None, Mismatch | None]:
     """A linear map over several axes."""
     takes, gives, axes = (_several(arguments.get(name, default)) for name, default in _GENERAL)
-    if arguments.get("batch_axis") or takes is None or gives is None or axes is None or len(axes) != len(takes):
+    batch = _pairs(arguments.get("batch_axis"))
+    if batch is None or takes is None or gives is None or axes is None or len(axes) != len(takes):
         return None, None
-    count = len(axes)
-    last = tuple(range(-count, 0)) == axes
     shape = given.shape if given.shape is not None else (ANY,)
-    if last and (is_whole(shape) or len(shape) > count) and len(shape) >= count:
-        fits = all(_may_equal(*pair) for pair in zip(shape[-count:], takes, strict=True))
-        wrong = None if fits else Mismatch("inputs", shown((ANY, *takes)))
-        return Form((*shape[:-count], *gives), given.dtype), wrong
-    if last:
+    leading = tuple(axis for axis, _ in batch)
+    sizes = [*batch, *zip(axes, takes, strict=True)]
+    if is_whole(shape):
+        gone = places((*leading, *axes), len(shape))
+        first = gone is not None and gone[: len(leading)] == tuple(range(len(leading)))
+        if gone is None or not first or not all(_may_equal(shape[axis], length) for axis, length in _known_axes(sizes)):
+            known = all(isinstance(axis, int) for axis, _ in sizes)
+            return None, Mismatch("inputs", _with_axes(sizes)) if known else None
+        return Form((*(item for place, item in enumerate(shape) if place not in gone[len(leading) :]), *gives)), None
+    count = len(axes)
+    if batch or axes != tuple(range(-count, 0)):
+        return None, None
+    if len(shape) <= count:
         return Form((ANY, *gives)), None
-    rest = reduced(given.shape, axes)
-    return (Form((*rest, *gives)), None) if rest is not None else (None, None)
+    fits = all(_may_equal(*pair) for pair in zip(shape[-count:], takes, strict=True))
+    return Form((*shape[:-count], *gives), given.dtype), None if fits else Mismatch("inputs", _with_axes(sizes))
 
 
 _GENERAL = (("in_features", None), ("out_features", None), ("axis", -1))
+
+
+def _pairs(value: object) -> tuple[tuple[int, int], ...] | None:
+    """Axes with their sizes; ``None`` if they are not known."""
+    if value is None:
+        return ()
+    return cast("tuple[tuple[int, int], ...]", value) if isinstance(value, tuple) else None
+
+
+def _known_axes(sizes: Sequence[tuple[Dimension, Dimension]]) -> Iterator[tuple[int, Dimension]]:
+    return ((axis, length) for axis, length in sizes if isinstance(axis, int))
+
+
+def _with_axes(sizes: Sequence[tuple[Dimension, Dimension]]) -> str:
+    """A shape that has these sizes along these axes, some counted from the end.
+
+    >>> _with_axes([(1, 2), (-1, 3)])
+    '(?, 2, ..., 3)'
+    """
+    wanted = dict(_known_axes(sizes))
+    head = [wanted.get(axis, UNKNOWN) for axis in range(max(wanted, default=-1) + 1)]
+    tail = [wanted.get(axis, UNKNOWN) for axis in range(min(0, min(wanted, default=0)), 0)]
+    return shown((*head, ANY, *tail))
 
 
 def _several(value: object) -> Shape | None:
@@ -260,20 +390,26 @@ def _may_equal(left: Dimension, right: Dimension) -> bool:
     return not isinstance(left, int) or not isinstance(right, int) or left == right
 
 
+def _repeats(left: Dimension, right: Dimension) -> bool:
+    """Whether two axes may be one, of which einsum repeats the one that has size one."""
+    return _may_equal(left, right) or 1 in (left, right)
+
+
 def _equated(arguments: Mapping[str, object], given: Form) -> tuple[Form | None, Mismatch | None]:
     """An equation with a kernel."""
     text, kernel = arguments.get("einsum_str"), _several(arguments.get("kernel_shape"))
     if not isinstance(text, str) or isinstance(text, Symbol) or kernel is None or _equation(arguments) is not None:
         return None, None
-    text = text.replace(" ", "")
+    text = "".join(text.split())
     first, second = text.partition("->")[0].split(",")
     held = lettered(second, kernel)
-    found = lettered(first, given.shape) if given.shape is not None else None
-    if held is not None and found is not None:
-        wanted = {name: held[0].get(name, UNKNOWN) for name in found[0]}
-        if not all(_may_equal(length, wanted[name]) or length == 1 for name, length in found[0].items()):
+    if held is not None and given.shape is not None:
+        found = lettered(first, given.shape)
+        wanted = {name: held[0].get(name, UNKNOWN) for name in first}
+        fits = found is not None and broadcast(found[1], held[1]) is not None
+        if found is None or not fits or not all(_repeats(item, wanted[name]) for name, item in found[0].items()):
             head, dots, tail = first.partition("...")
-            sizes = [[wanted.get(name, UNKNOWN) for name in part] for part in (head, tail)]
+            sizes = [[wanted[name] for name in part] for part in (head, tail)]
             return None, Mismatch("inputs", shown((*sizes[0], *([ANY] if dots else ()), *sizes[1])))
     shape = einsum(text, given.shape, kernel)
     return (Form(shape, given.dtype) if shape is not None else None), None

@@ -147,7 +147,15 @@ ATTRIBUTES: dict[str, dict[str, str]] = {
         "append": "gather the layers in a list first: `nnx.Sequential(*layers)`",
         "add": "gather the layers in a list first: `nnx.Sequential(*layers)`",
     },
-    "nnx.metrics.Metric": {"result": "it is `compute()`", "update_state": "it is `update(...)`"},
+    "nnx.metrics.Metric": {
+        "result": "it is `compute()`",
+        "update_state": "it is `update(...)`",
+        **dict.fromkeys(
+            ("merge", "from_model_output", "from_output", "gather_from_model_output", "single_from_model_output"),
+            "a metric of NNX is changed in place: `metric.update(...)`",
+        ),
+        "empty": "it is made empty, and `reset()` makes it so again",
+    },
     "nnx.metrics.MultiMetric": {"result": "it is `compute()`", "update_state": "it is `update(...)`"},
 }
 """Attributes of layers and optimizers in other libraries, by class of NNX, with what NNX has: a name or a sentence."""

@@ -11,10 +11,10 @@ and its test.
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from nnx_rules.errors import NNXError
+from nnx_rules.records import Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,8 +56,7 @@ class Family(enum.Enum):
 Version = tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Versions:
+class Versions(Record):
     """The library versions that a rule holds for.
 
     ``flax_since`` is inclusive, ``flax_before`` exclusive; ``None`` leaves that end open. ``flax = False`` and
@@ -81,8 +80,7 @@ class Versions:
         return since_ok and (self.flax_before is None or version < self.flax_before)
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(Record):
     """One mistake that NNX code can make.
 
     ``message`` and ``help`` are ``str.format`` templates over the slots that the reporter passes. ``error`` is the
@@ -103,7 +101,7 @@ class Rule:
     fix: Fixable = Fixable.NONE
     default: bool = True
     migration: bool = False
-    versions: Versions = field(default=Versions())
+    versions: Versions = Versions()
     aliases: tuple[str, ...] = ()
 
     @property

@@ -12,8 +12,9 @@ that starts with ``*``. A path that the table lacks has no known shape.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
+
+from nnx_rules.records import Record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,8 +33,7 @@ Shape = tuple[Dimension, ...]
 Path = tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Form:
+class Form(Record):
     """What a Variable holds: ``None`` where nothing is known."""
 
     shape: Shape | None = None

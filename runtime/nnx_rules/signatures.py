@@ -7,11 +7,10 @@ name that is missing here is wrong everywhere, while one that is here may be new
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from nnx_rules.records import Record
 
 
-@dataclass(frozen=True, slots=True)
-class Signature:
+class Signature(Record):
     """The parameters of a constructor.
 
     Attributes:
@@ -177,7 +176,7 @@ CALL_KEYWORDS: dict[str, frozenset[str]] = {
     "LoRALinear": frozenset({"x", "out_sharding"}),
     "MultiHeadAttention": frozenset(
         {"inputs_q", "inputs_k", "inputs_v", "mask", "deterministic", "rngs", "sow_weights", "decode", "is_causal"}
-        | {"out_sharding", "qkv_sharding"}
+        | {"out_sharding", "qkv_sharding", "input_positions"}
     ),
     "PReLU": frozenset({"inputs"}),
     "RMSNorm": frozenset({"x", "mask"}),
@@ -186,3 +185,12 @@ CALL_KEYWORDS: dict[str, frozenset[str]] = {
     ),
 }
 """The keywords that the layers take when they are called."""
+
+CALL_POSITIONAL: dict[str, int] = {
+    **dict.fromkeys(("Bidirectional", "ConvTranspose", "Dropout", "GroupNorm", "InstanceNorm", "LayerNorm", "RNN"), 1),
+    **dict.fromkeys(("BatchNorm", "Conv", "Embed", "GRUCell", "LSTMCell", "Linear", "LinearGeneral", "LoRALinear"), 2),
+    **dict.fromkeys(("OptimizedLSTMCell", "SimpleCell"), 2),
+    "MultiHeadAttention": 3,
+    "PReLU": 1,
+}
+"""How many arguments the layers take by position when they are called, in any version."""

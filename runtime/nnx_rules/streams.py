@@ -20,5 +20,10 @@ _SAMPLERS = """
 SAMPLERS: frozenset[str] = frozenset(_SAMPLERS.split())
 """Methods of ``nnx.Rngs`` and of a stream that draw a key and sample with it."""
 
+LATE = frozenset({"dropout"})
+"""Streams that layers only asked for when they were called, before a version of flax took them in the constructor."""
+
+LATE_BEFORE = (0, 11)
+
 METHODS: frozenset[str] = SAMPLERS | {"fork", "split", "broadcast", "items", "keys", "values", "get", "pop", "update"}
 """Attributes of ``nnx.Rngs`` that are no streams."""

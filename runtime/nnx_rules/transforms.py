@@ -11,8 +11,9 @@ count from zero over the positional parameters of the transform itself.
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 from typing import Any
+
+from nnx_rules.records import Record
 
 
 class Form(enum.Enum):
@@ -35,8 +36,7 @@ class Arguments(enum.Enum):
     """Arguments that are not differentiated are the caller's own objects; the others are copies."""
 
 
-@dataclass(frozen=True, slots=True)
-class FunctionArgument:
+class FunctionArgument(Record):
     """Where a transform takes a function: its position, its keyword, and whether a sequence of functions is meant."""
 
     position: int
@@ -44,8 +44,7 @@ class FunctionArgument:
     sequence: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Transform:
+class Transform(Record):
     """One row of the table.
 
     Attributes:
@@ -86,6 +85,11 @@ class Transform:
         """Whether arrays have the same shapes inside as outside."""
         return self.name in SHAPE_KEEPING
 
+    @property
+    def keeps_numbers(self) -> bool:
+        """Whether Python's numbers stay what they are inside, unless they are differentiated."""
+        return self.name in NUMBER_KEEPING
+
 
 SHAPE_KEEPING = frozenset(
     f"{library}.{name}"
@@ -93,6 +97,9 @@ SHAPE_KEEPING = frozenset(
     for name in ("jit", "grad", "value_and_grad", "checkpoint", "remat", "jit_partial", "cached_partial", "named_call")
 )
 """The transforms that neither map over axes nor split arrays."""
+
+NUMBER_KEEPING = frozenset({"jax.vmap", "nnx.vmap", "nnx.grad", "nnx.value_and_grad"})
+"""The transforms that make no array of a number: a map takes none but along no axis, a gradient leaves it alone."""
 
 _STATIC = ("static_argnums", "static_argnames")
 
@@ -215,6 +222,43 @@ ALIASES: dict[str, str] = {
     "nnx.compat.jit": "nnx.jit",
 }
 """Other public names of the same transforms."""
+
+
+_MODES = "graph graph_updates"
+_JIT = (
+    "in_shardings out_shardings static_argnums static_argnames donate_argnums donate_argnames keep_unused device "
+    f"backend inline compiler_options abstracted_axes {_MODES}"
+)
+_GRADIENT = f"argnums has_aux holomorphic allow_int reduce_axes {_MODES}"
+
+OPTIONS: dict[str, frozenset[str]] = {
+    name: frozenset(options.split())
+    for name, options in {
+        "nnx.jit": f"fun {_JIT}",
+        "nnx.pmap": "f axis_name in_axes out_axes static_broadcasted_argnums devices backend axis_size donate_argnums "
+        f"global_arg_shapes transform_metadata {_MODES}",
+        "nnx.vmap": f"f in_axes out_axes axis_name axis_size spmd_axis_name transform_metadata {_MODES}",
+        "nnx.scan": "f length reverse unroll _split_transpose in_axes out_axes transform_metadata " + _MODES,
+        "nnx.grad": f"f {_GRADIENT}",
+        "nnx.value_and_grad": f"f {_GRADIENT}",
+        "nnx.remat": f"f prevent_cse static_argnums policy {_MODES}",
+    }.items()
+}
+"""The parameters of transforms that take nothing else by keyword."""
+
+FORMER_OPTIONS: dict[str, str] = {
+    **dict.fromkeys(
+        ("state_axes", "variable_axes", "variables", "variable_carry", "variable_broadcast"),
+        "say it by argument: `in_axes=nnx.StateAxes({nnx.Param: 0, ...: None})`",
+    ),
+    "split_rngs": "decorate with `nnx.split_rngs(splits=n)`, and map over the streams",
+    "methods": "apply it to a function that takes the module",
+    "mutable": "leave it out: what the function changes comes back",
+    "in_dims": "it is called `in_axes`",
+    "out_dims": "it is called `out_axes`",
+    "concrete": "name them: `static_argnums=...`",
+}
+"""Options of these transforms in Linen, in NNX before 0.10 and elsewhere, with what there is instead."""
 
 
 def find(name: str) -> Transform | None:

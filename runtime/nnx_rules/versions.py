@@ -9,15 +9,15 @@ Invariants: ``Removed.since`` is the first release without the name, ``ADDED`` t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from nnx_rules.records import Record
 
 if TYPE_CHECKING:
     from nnx_rules.registry import Version
 
 
-@dataclass(frozen=True, slots=True)
-class Removed:
+class Removed(Record):
     """A name that is gone: the first release without it, what to do instead, and whether nnxkit keeps it.
 
     ``successor`` is the name that takes its place in the same use, if there is one.
@@ -29,8 +29,7 @@ class Removed:
     successor: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Deprecated:
+class Deprecated(Record):
     """A name that warns: the first release that does, and the name that takes its place."""
 
     since: Version

@@ -11,7 +11,6 @@ data is never flattened further: a module in a list is one data leaf.
 
 from __future__ import annotations
 
-import dataclasses
 import types
 from typing import TYPE_CHECKING, Any
 
@@ -142,7 +141,7 @@ def facts_of(value: Any, tag: Tag | None = None) -> ValueFacts:
         if isinstance(value, StatusTag):
             return ValueFacts(Kind.OTHER, tag, inner_tags=frozenset((value.tag,)))
         facts = _look(value)
-    return facts if tag is None else dataclasses.replace(facts, tag=tag)
+    return facts if tag is None else facts.replaced(tag=tag)
 
 
 def is_data(value: Any, /) -> bool:

@@ -12,15 +12,22 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from jax.extend.core import get_opaque_trace_state
-
 from nnx_rules.errors import TraceContextError
 from nnx_rules.rules import traces as rules
 
 if TYPE_CHECKING:
     from nnx_rules.errors import NNXError
 
-_opaque_trace_state: Callable[..., object] = functools.partial(get_opaque_trace_state, convention="nnx")
+
+def _first_opaque_trace_state() -> object:
+    global _opaque_trace_state
+    from jax.extend.core import get_opaque_trace_state  # with which comes Pallas, a fifth of what the import would cost
+
+    _opaque_trace_state = functools.partial(get_opaque_trace_state, convention="nnx")
+    return _opaque_trace_state()
+
+
+_opaque_trace_state: Callable[[], object] = _first_opaque_trace_state
 
 
 class TraceState:

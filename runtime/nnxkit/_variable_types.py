@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nnxkit._deprecation import deprecated
 from nnxkit._typevars import TypeVar
@@ -56,7 +56,31 @@ class HijaxVariable(metaclass=_HasHijax):
     """For ``isinstance`` only: whether a Variable has the metadata ``hijax=True``."""
 
 
-@deprecated("'VariableState' is deprecated, make the Variable itself")
-def VariableState(type: type[Variable[Any]], value: Any, **metadata: Any) -> Variable[Any]:  # noqa: N802 - once a class
-    """Deprecated, ``nnx.VariableState``: make the Variable itself, ``type(value, **metadata)``."""
-    return type(value, **metadata)
+class _StandsForVariable(type):
+    """Of `VariableState`, which was the class of a State's leaves: they are Variables now, and it stands for all."""
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, Variable)
+
+    def __subclasscheck__(cls, subclass: type) -> bool:
+        return issubclass(subclass, Variable)
+
+    @deprecated("'VariableState' is deprecated, make the Variable itself")
+    def __call__(cls, type: type[Variable[Any]], value: Any, **metadata: Any) -> Variable[Any]:
+        return type(value, **metadata)
+
+
+if TYPE_CHECKING:
+    VariableState = Variable
+else:
+
+    class VariableState(metaclass=_StandsForVariable):
+        """Deprecated: for ``isinstance``, annotations and filters another name of ``Variable``.
+
+        ``VariableState(type, value, **metadata)`` is a ``type``: make the Variable itself, ``type(value, **metadata)``.
+        """
+
+        __deprecated__ = _StandsForVariable.__call__.__deprecated__
+
+        def __class_getitem__(cls, _: Any) -> type:
+            return cls

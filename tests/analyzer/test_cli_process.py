@@ -17,6 +17,7 @@ ENVIRONMENT.pop("FORCE_COLOR", None)
 
 COMMAND = [sys.executable, "-m", "nnx_lint"]
 STUBBED = [sys.executable, "-m", "stub_engine"]
+FULL = Path("/dev/full")
 
 
 def run(*command, cwd, **options):
@@ -49,6 +50,15 @@ def test_exit_codes(tmp_path, text, code):
     assert (done.stderr == "") == (code < 2)
 
 
+def test_modules_named_like_those_of_python_do_not_hide_them(tmp_path):
+    for name in ("typing", "math"):
+        (tmp_path / f"{name}.py").write_text("raise RuntimeError\n")
+    (tmp_path / "model.py").write_text("from flax import nnx\n\nnnx.Optimiser\n")
+    done = run(*COMMAND, "--isolated", "--no-cache", cwd=tmp_path, text=True)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert "model.py:3:1" in done.stdout
+
+
 def test_standard_input_is_fixed_byte_for_byte(tmp_path):
     done = run(*STUBBED, "--fix", "-", cwd=tmp_path, input="'é'; BAD\r\n".encode())
     assert (done.returncode, done.stdout) == (0, "'é'; GOOD\r\n".encode())
@@ -78,3 +88,19 @@ def test_an_interrupt_ends_the_run_quietly(tmp_path):
     (tmp_path / "a.py").write_text("INTERRUPT\n")
     done = run(*STUBBED, "a.py", cwd=tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="there is no full device here")
+def test_an_output_that_cannot_be_written_is_an_error_of_the_run(tmp_path):
+    (tmp_path / "a.py").write_text("x = 1\n")
+    with FULL.open("w", encoding="utf-8") as full:
+        done = subprocess.run(
+            [*STUBBED, "a.py"],
+            cwd=tmp_path,
+            env=ENVIRONMENT,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert (done.returncode, done.stderr) == (2, "error: standard output cannot be written: No space left on device\n")

@@ -62,6 +62,15 @@ STRANGE = {
         class C((lambda: C)()): ...
         C()(B())
         """,
+    "a module that constructs many of itself": """
+        class Tree(nnx.Module):
+            def __init__(self, depth, rngs):
+                self.linear = nnx.Linear(2, 2, rngs=rngs)
+                self.first = Tree(depth - 1, rngs)
+                self.second = Tree(depth - 1, rngs)
+                self.others = nnx.List([Tree(depth - 1, rngs)])
+        nnx.pop(Tree(3, nnx.Rngs(0)), nnx.Intermediate)
+        """,
     "a module that constructs itself": """
         class Deep(nnx.Module):
             child: "Deep"

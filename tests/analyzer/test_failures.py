@@ -40,6 +40,13 @@ MEANT = {
             with pytest.raises(ValueError) if fails else contextlib.nullcontext():
                 nnx.split(model, nnx.BatchStat)
         """,
+    "entered by a stack": """
+        def test(fails):
+            with contextlib.ExitStack() as stack:
+                if fails:
+                    stack.enter_context(pytest.raises(ValueError, match="x"))
+                nnx.split(model, nnx.BatchStat)
+        """,
     "a function for pytest": "pytest.raises(ValueError, lambda: nnx.split(model, nnx.BatchStat))",
     "a function for unittest": """
         class Test(unittest.TestCase):

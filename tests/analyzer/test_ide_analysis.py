@@ -16,6 +16,7 @@ from nnx_lint.checking import Checker
 from nnx_lint.engine import STACK
 from nnx_lint.ide import scan
 from nnx_lint.ide.analysis import Analysis, Cancelled
+from nnx_lint.ide.revisions import Revisions
 from nnx_lint.ide.settings import Settings, read
 from nnx_lint.selection import Options
 from nnx_lint.source import SourceFile
@@ -136,6 +137,27 @@ def test_what_was_given_up_leaves_nothing_behind(tmp_path: Path) -> None:
     assert given_up > 5
     made.pause = lambda: None
     assert found(made, tmp_path, list(PROGRAM)) == expected
+
+
+def test_an_edit_that_was_taken_in_by_half_leaves_nothing_running(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = analysis(tmp_path, {"base.py": BASE})
+    before = found(made, tmp_path, ["base.py"])
+    edited = BASE.replace("[1]", "[nnx.Param(1)]")
+    made.edit(SourceFile.from_text(edited, str(tmp_path / "base.py")))
+
+    def execute(*_: object) -> bool:
+        raise Cancelled("in the middle")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(Revisions, "_execute", execute)
+        with pytest.raises(Cancelled, match="in the middle"):
+            made.findings(str(tmp_path / "base.py"))
+    after = found(made, tmp_path, ["base.py"])
+    assert after != before
+    assert after == found(analysis(tmp_path, {"base.py": edited}), tmp_path, ["base.py"])
+    assert made.engine.project.running == []
 
 
 def test_files_on_disk_are_seen_until_they_are_edited(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nnx_lint.engine import STACK
-from nnx_lint.ide.analysis import Analysis
+from nnx_lint.ide.analysis import Analysis, Cancelled
 from nnx_lint.ide.settings import Settings
 from nnx_lint.source import SourceFile
 
@@ -98,7 +99,28 @@ CHANGES = [
     ("import jax\n", "import jax  # the library\n\n"),
     ("class Norm(", "# nnx: ignore-file\nclass Norm("),
     ("        return self.head(x)\n", "        self.blocks.append(x)\n        return self.head(x)\n"),
+    ("        self.blocks = ", "        # one after the other\n        self.blocks = "),
+    ("for _ in range(2)]", "for _ in range(2)  # two\n            ]"),
+    ("    def __call__(self, x):\n        for", "    def __call__(self, x): # it all\n        for"),
+    ('    """A block."""\n', '    """A block of nnx.ModelAndOptimizer."""\n'),
 ]
+
+FAULTY = (
+    (
+        TEXT.replace(
+            "nnx.List([Block(WIDTH, rngs=rngs) for _ in range(2)])", "[Block(WIDTH, rngs=rngs) for _ in range(2)]"
+        )
+        .replace(", wrt=nnx.Param)", ")")
+        .replace("nnx.split(model, nnx.Param, ...)", "nnx.split(model, nnx.BatchStat, nnx.Dropout)")
+        .replace("@nnx.jit\ndef train_step", "@jax.jit\ndef train_step")
+    )
+    + """
+
+def scaled(x):
+    return x * WIDTH
+"""
+)
+"""The same with findings of several rules, some with fixes and related places."""
 
 
 def fresh(folder: Path, text: str) -> Analysis:
@@ -112,7 +134,7 @@ def known(made: Analysis, folder: Path) -> tuple[object, ...]:
     path = str(folder / "net.py")
     notes: Any = made.check(path).notes
     findings = [(each.rule.code, each.message, each.span, each.fix, each.related) for each in made.findings(path)]
-    return findings, notes.assigned, notes.filters, notes.targets, notes.applied, notes.captured
+    return findings, notes.assigned, notes.filters, notes.targets, notes.applied, notes.captured, made.lenses(path)
 
 
 def edited(made: Analysis, folder: Path, text: str) -> tuple[object, ...]:
@@ -124,18 +146,38 @@ def edited(made: Analysis, folder: Path, text: str) -> tuple[object, ...]:
 sys.setrecursionlimit(max(sys.getrecursionlimit(), STACK))
 
 
-@given(st.lists(st.sampled_from(range(len(CHANGES))), min_size=1, max_size=10))
-@settings(deadline=None, max_examples=12)
+def given_up(made: Analysis, folder: Path, patience: int) -> None:
+    """Ask for all that is known, and do not wait for it."""
+
+    def pause() -> None:
+        nonlocal patience
+        patience -= 1
+        if patience == 0:
+            raise Cancelled
+
+    made.pause = pause
+    with contextlib.suppress(Cancelled):
+        known(made, folder)
+    made.pause = lambda: None
+
+
+STEPS = st.lists(st.tuples(st.sampled_from(range(len(CHANGES))), st.integers(0, 25)), min_size=1, max_size=10)
+"""Changes, and how long somebody waits for an answer before asking again; 0 is forever."""
+
+
+@given(st.sampled_from([TEXT, FAULTY]), STEPS)
+@settings(deadline=None, max_examples=16)
 def test_any_edits_lead_where_a_fresh_analysis_begins(
-    tmp_path_factory: pytest.TempPathFactory, numbers: list[int]
+    tmp_path_factory: pytest.TempPathFactory, text: str, steps: list[tuple[int, int]]
 ) -> None:
     folder = tmp_path_factory.mktemp("revisions")
-    made = fresh(folder, TEXT)
+    made = fresh(folder, text)
     known(made, folder)
-    text = TEXT
-    for number in numbers:
+    for number, patience in steps:
         old, new = CHANGES[number]
         text = text.replace(old, new, 1) if old in text and new not in text else text.replace(new, old, 1)
+        made.edit(SourceFile.from_text(text, str(folder / "net.py")))
+        given_up(made, folder, patience)
         assert edited(made, folder, text) == known(fresh(folder, text), folder)
 
 
@@ -157,6 +199,43 @@ def test_an_edit_leaves_what_does_not_look_at_it(tmp_path: Path) -> None:
     assert left >= {"Norm", "Block"}
     assert "Net" not in left
     assert "train" not in left
+
+
+def test_findings_elsewhere_are_left(tmp_path: Path) -> None:
+    made = fresh(tmp_path, FAULTY)
+    found = known(made, tmp_path)[0]
+    assert isinstance(found, list)
+    assert len(found) > 3
+    text = FAULTY.replace("return x * WIDTH", "return WIDTH * x")
+    left = kept(made, tmp_path, text)
+    assert left >= {"train", "Net"}
+    text = text.replace("return WIDTH * x", "return (WIDTH * x")  # fixes wait until it is whole again
+    assert kept(made, tmp_path, text) >= {"train", "Net"}
+    assert all(each.fix is None for each in made.findings(str(tmp_path / "net.py")))
+    text = text.replace("return (WIDTH * x", "return WIDTH * x")
+    assert edited(made, tmp_path, text) == known(fresh(tmp_path, text), tmp_path)
+
+
+def test_words_of_the_text_that_a_rule_looked_for_make_it_look_again(tmp_path: Path) -> None:
+    text = TEXT.replace(", wrt=nnx.Param)", ", wrt=nnx.Param)\n    optimizer.update(jnp.ones(()))")
+    text = text.replace("def train():", "def train(optimizer: nnx.Optimizer):").replace(
+        "    optimizer = ", "    other = "
+    )
+    made = fresh(tmp_path, text)
+    before = known(made, tmp_path)
+    text = text.replace('"""A block."""', '"""A block of nnx.ModelAndOptimizer."""')
+    after = edited(made, tmp_path, text)
+    assert after == known(fresh(tmp_path, text), tmp_path)
+    assert after[0] != before[0]
+
+
+def test_what_came_to_its_end_before_an_analysis_was_given_up_is_left(tmp_path: Path) -> None:
+    made = fresh(tmp_path, TEXT)
+    given_up(made, tmp_path, 8)
+    before = set(made.engine.project.evaluations)
+    known(made, tmp_path)
+    assert {str(getattr(each.subject, "name", "")) for each in before} >= {"Norm", "Block"}
+    assert before <= set(made.engine.project.evaluations)
 
 
 def test_comments_between_definitions_leave_everything(tmp_path: Path) -> None:

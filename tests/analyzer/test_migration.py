@@ -237,3 +237,49 @@ def test_methods_of_the_same_name_are_left_alone(tmp_path, capsys):
     )
 
     assert main(["check", "--isolated", "--no-cache", "--target", "flax-0.12", str(path)]) == 0, capsys.readouterr().out
+
+
+TRAINED_BY_NAME = """\
+import jax.numpy as jnp
+import optax
+from flax import nnx
+
+
+def build(kind):
+    return kind(2, 1, rngs=nnx.Rngs(0))
+
+
+def train(kind, x):
+    net = build(kind)
+    optimizer = nnx.Optimizer(net, optax.sgd(0.1), wrt=nnx.Param)
+    gradients = nnx.value_and_grad(lambda net: net(x).mean())
+    loss, grads = gradients(net)
+    optimizer.update(grads=grads)
+    states = nnx.merge_state(*nnx.state(net, nnx.Param, ...))
+    return loss, nnx.VariableState(nnx.Param, jnp.ones(2))
+"""
+
+
+def test_the_model_is_what_the_gradients_were_taken_of(tmp_path, capsys):
+    status, text = moved(TRAINED_BY_NAME, "flax-0.12", tmp_path)
+
+    expected = TRAINED_BY_NAME.replace("update(grads=", "update(net, grads=")
+    assert text == expected.replace("nnx.VariableState(nnx.Param, jnp.ones(2))", "nnx.Param(jnp.ones(2))")
+    assert status == 0, capsys.readouterr().out
+
+
+STATES = """\
+from flax import nnx
+
+graphdef, params, rest = nnx.split(nnx.BatchNorm(2, rngs=nnx.Rngs(0)), nnx.Param, ...)
+merged = nnx.State.merge(params, rest)
+print(merged.to_pure_dict())
+"""
+
+
+def test_states_that_are_merged_are_one(tmp_path, capsys):
+    status, text = moved(STATES, "flax-0.12", tmp_path)
+
+    expected = STATES.replace("nnx.State.merge(", "nnx.merge_state(")
+    assert text == expected.replace("merged.to_pure_dict()", "nnx.to_pure_dict(merged)")
+    assert status == 0, capsys.readouterr().out

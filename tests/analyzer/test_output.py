@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nnx_lint.diagnostics import Applicability, Diagnostic, Edit, Fix, Related, Span
+from nnx_lint.notebooks import Notebook
 from nnx_lint.output import Report, render, statistics
 from nnx_lint.output.frames import cells
 from nnx_lint.output.terminal import wants_colour
@@ -155,6 +156,18 @@ class TestFull:
         first = show(source, "bad", level=Severity.WARNING).splitlines()[0]
         assert first == "NNX101 [data-in-static-attribute] warning: it is wrong"
         assert "\033[1;36mNNX101" in show(source, "bad", level=Severity.INFO, colour=True)
+
+    def test_nobody_sees_the_line_between_two_cells(self):
+        source = Notebook.from_cells(["x = bad\n", "y\n"], "n.ipynb")
+        assert show(source, "bad") == dedent("""
+            NNX101 [data-in-static-attribute] it is wrong
+             --> n.ipynb:cell 1:1:5
+              |
+            1 | x = bad
+              |     ^^^
+              |
+
+        """)
 
     def test_a_frame_in_a_notebook_stays_in_its_cell(self):
         source = Cells("n.ipynb", "a\nb\nc\nd\nx = bad\nf\ng\n", "utf-8")

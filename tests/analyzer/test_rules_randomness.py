@@ -94,6 +94,11 @@ FORMS = {
                 for _ in range(depth):
                     self.layers.append(nnx.Linear(2, 2, rngs=nnx.Rngs(0)))  # NNX518
         """,
+    "a comprehension with one seed": """
+        class Net(nnx.Module):
+            def __init__(self, depth, seed):
+                self.layers = nnx.List([nnx.Linear(2, 2, rngs=nnx.Rngs(seed)) for _ in range(depth)])  # NNX518
+        """,
     "a key used twice in blocks of one function": """
         def noise(rngs: nnx.Rngs, x, wide):
             key = rngs()
@@ -223,7 +228,6 @@ CLEAN = {
                 self.a = nnx.Linear(2, 2, rngs=nnx.Rngs(0))
                 self.b = nnx.Linear(2, 2, rngs=nnx.Rngs(1))
                 self.c = nnx.List([nnx.Linear(2, 2, rngs=nnx.Rngs(i)) for i in range(depth)])
-                self.d = nnx.List([nnx.Linear(2, 2, rngs=nnx.Rngs(seed)) for _ in range(depth)])
         """,
     "streams of a call where none are given": """
         class Net(nnx.Module):

@@ -89,7 +89,7 @@ def test_transform_called_with_the_function(tmp_path, call):
         count[...] += 1
         return x
 
-    {call}
+    result = {call}
     """
     found, _ = findings(tmp_path, program(text))
 
@@ -122,7 +122,7 @@ def test_functions_that_are_no_transforms_of_what_they_take(tmp_path, call):
         count[...] += 1
         return x
 
-    {call}
+    result = {call}
     """
     expect(tmp_path, program(text))
 

@@ -510,10 +510,10 @@ TRAPS = {
     "states of one split in any order": """
         norm = nnx.BatchNorm(2, rngs=nnx.Rngs(0))
         graphdef, params, rest = nnx.split(norm, nnx.Param, ...)
-        nnx.merge(graphdef, rest, params)
+        norm = nnx.merge(graphdef, rest, params)
         linear = nnx.Linear(2, 2, rngs=nnx.Rngs(0))
         graphdef, params, rest = nnx.split(linear, nnx.Param, ...)
-        nnx.merge(graphdef, params)
+        linear = nnx.merge(graphdef, params)
     """,
 }
 

@@ -334,3 +334,12 @@ class TestRulesByVersion:
         write("requirements.txt", "flax==0.10.4")
         assert reported(library="nnxkit") == ["NNX101"]
         assert reported() == []
+
+
+@pytest.mark.parametrize(("target", "found"), [("flax-0.10.7", 0), ("flax-0.11.0", 1), ("nnxkit", 1)])
+def test_a_dropout_layer_asked_for_its_stream_when_it_was_called(target, found, tmp_path):
+    path = tmp_path / "program.py"
+    library = "import nnxkit as nnx" if target == "nnxkit" else "from flax import nnx"
+    path.write_text(f"{library}\n\nnnx.Dropout(0.5, rngs=nnx.Rngs(params=0))\n")
+
+    assert main(["check", "--isolated", "--no-cache", "--target", target, str(path)]) == found

@@ -148,9 +148,9 @@ def test_a_page_with_another_title_and_without_sections_and_programs(write: Writ
 
 
 def test_a_fix_that_the_registry_does_not_know_of(write: Write) -> None:
-    assert attributes.CLASS_LEVEL_DATA.fix is Fixable.NONE
-    bad = BAD.replace(RULE, "class-level-data")
-    page = write(fenced("bad silent", bad), fenced("fixed", GOOD), name="class-level-data")
+    assert attributes.BOUND_METHOD_ATTRIBUTE.fix is Fixable.NONE
+    bad = BAD.replace(RULE, "bound-method-attribute")
+    page = write(fenced("bad silent", bad), fenced("fixed", GOOD), name="bound-method-attribute")
 
     assert "there is a fixed program, but the registry knows of no fix" in conformance.page_problems(page)
 

@@ -32,6 +32,17 @@ def configuration(program: str) -> str:
     return PAGE.read_text(encoding="utf-8").partition(opening)[2].partition("```")[0]
 
 
+def test_the_configuration_of_zed_is_well_formed() -> None:
+    """Zed itself cannot be had."""
+    settings = json.loads(
+        PAGE.read_text(encoding="utf-8").partition("## Zed")[2].partition("```json\n")[2].partition("```")[0]
+    )
+
+    (name,) = settings["lsp"]
+    assert settings["lsp"][name]["binary"] == {"path": "nnx-lsp", "arguments": ["--stdio"]}
+    assert name in settings["languages"]["Python"]["language_servers"]
+
+
 @pytest.mark.parametrize("program", EDITORS)
 def test_editor(program: str, tmp_path: Path, subtests: pytest.Subtests) -> None:
     packages, _, arguments = EDITORS[program]

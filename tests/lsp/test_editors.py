@@ -111,6 +111,26 @@ async def test_fixes_are_offered_resolved_and_applied(editor: Editor) -> None:
     editor.close(uri)
 
 
+async def test_all_findings_of_a_rule_are_fixed_at_once(editor: Editor) -> None:
+    other = "\n        self.more = [nnx.Param(1)]\n        self.name = nnx.state(self.more[0], 'text')\n"
+    uri = editor.open("rule.py", BAD.rstrip("\n") + other)
+    await editor.published(uri, lambda codes: codes.count("NNX101") == 2 and len(codes) > 2)
+    actions = await editor.actions(uri, editor.range_of(uri, "nnx.Linear(3, 4"))
+    action = next(each for each in actions if each.title == "Fix all data-in-static-attribute in this file")
+    text = await editor.applied(uri, action)
+    assert "self.layers = nnx.List([" in text
+    assert "self.more = nnx.List([" in text
+    assert "'text'" in text
+    editor.close(uri)
+
+
+async def test_what_still_works_and_what_does_nothing_is_tagged(editor: Editor) -> None:
+    uri = editor.open("tags.py", "from flax.experimental import nnx\n\nx = nnx  # nnx: ignore[NNX101]\n")
+    found = await editor.published(uri, lambda codes: len(codes) == 1)
+    assert [list(each.tags or ()) for each in found] == [[types.DiagnosticTag.Unnecessary]]
+    editor.close(uri)
+
+
 async def test_only_the_wanted_kinds_of_actions_come(editor: Editor) -> None:
     uri = editor.open("kinds.py", BAD)
     await editor.published(uri, only("NNX101"))

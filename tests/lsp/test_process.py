@@ -57,6 +57,20 @@ def test_it_ends_when_it_is_told_to() -> None:
     assert first["result"]["serverInfo"]["name"] == "nnx-lsp"
 
 
+def test_modules_of_the_workspace_do_not_hide_those_of_python(tmp_path: Path) -> None:
+    for name in ("typing.py", "math.py", "logging.py"):
+        (tmp_path / name).write_text("raise SystemExit('the workspace was run')\n")
+    done = subprocess.run(
+        [*COMMAND[:-1], "--version"],
+        cwd=tmp_path,
+        env=environment(),
+        capture_output=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
 def test_it_ends_when_nobody_talks_to_it_any_more() -> None:
     talk(message(id=1, method="initialize", params=INITIALIZE))  # or this runs into its time limit
 
@@ -149,6 +163,32 @@ async def test_a_crash_of_one_feature_is_said_once_and_ends_nothing(tmp_path: Pa
     await editor.stop()
 
 
+CRASHING = """
+from nnx_lint.engine import Engine
+from nnx_lsp.__main__ import main
+
+def evaluate(engine, module):
+    raise KeyError("a bug")
+
+Engine.evaluate = evaluate
+main()
+"""
+
+
+@pytest.mark.asyncio
+async def test_a_file_that_cannot_be_checked_is_said_once(tmp_path: Path) -> None:
+    editor = await Editor.start("pulling", tmp_path, command=[sys.executable, "-c", CRASHING])
+    uri = editor.open("model.py", BAD)
+    for text in ("nnx.Param(1)", "nnx.Param(2)"):
+        assert await editor.pull(uri) == []
+        editor.replace(uri, text, "nnx.Param(2)")
+    await editor.hover(uri, editor.at(uri, "layers"))
+    said = [each.message for each in editor.client.messages]
+    assert len(said) == 1
+    assert "model.py: internal error: KeyError" in said[0]
+    await editor.stop()
+
+
 @pytest.mark.asyncio
 async def test_requests_are_cancelled_and_edits_overtake(tmp_path: Path) -> None:
     editor = await Editor.start("pulling", tmp_path)
@@ -168,6 +208,32 @@ async def test_requests_are_cancelled_and_edits_overtake(tmp_path: Path) -> None
     editor.replace(uri, "class Net7(nnx.Module)", "class Net7")
     results = await asyncio.wait_for(asyncio.gather(*pending), PATIENCE)
     assert [len(found) for found in results] == [149, 149, 149]
+    await editor.stop()
+
+
+@pytest.mark.asyncio
+async def test_who_pulls_is_told_to_ask_again_when_an_edit_elsewhere_matters(tmp_path: Path) -> None:
+    (tmp_path / "base.py").write_text("from flax import nnx\n\n\nclass Base(nnx.Module):\n    pass\n")
+    editor = await Editor.start("pulling", tmp_path, settings={"diagnosticMode": "open-files"})
+    base = editor.open("base.py", (tmp_path / "base.py").read_text())
+    user = editor.open(
+        "user.py", BAD.replace("nnx.Param(1)", "Base()").replace("nnx\n", "nnx\nfrom base import Base\n", 1)
+    )
+    assert [each.code for each in await editor.pull(user)] == ["NNX101"]
+
+    async def told(times: int) -> None:
+        while editor.client.diagnostic_refresh_count < times:
+            await editor.hover(base, types.Position(0, 0))
+
+    await asyncio.wait_for(told(2), PATIENCE)  # when settings are known, and the files of the folder
+    editor.replace(user, "self.layers", "self.others")  # whoever types asks without being told
+    assert [each.code for each in await editor.pull(user)] == ["NNX101"]
+    editor.replace(base, "pass", "...")
+    await editor.pull(base)
+    assert editor.client.diagnostic_refresh_count == 2
+    editor.replace(base, "(nnx.Module)", "")
+    await asyncio.wait_for(told(3), PATIENCE)
+    assert await editor.pull(user) == []
     await editor.stop()
 
 

@@ -193,6 +193,61 @@ async def test_settings_win_over_files_and_mistakes_in_them_are_said(editor: Edi
     editor.close(uri)
 
 
+SHOWN = """\
+import jax
+from flax import nnx
+
+
+class Net(nnx.Module):
+    def __init__(self, rngs: nnx.Rngs):
+        self.linear = nnx.Linear(3, 4, rngs=rngs)
+        self.width = 4
+
+
+net = Net(nnx.Rngs(0))
+graphdef, params, rest = nnx.split(net, nnx.Param, ...)
+
+
+@jax.jit
+def step(x):
+    return net.linear(x)
+
+
+step(3)
+"""
+
+
+async def test_everything_that_is_shown_can_be_switched_off(editor: Editor) -> None:
+    uri = editor.open("shown.py", SHOWN)
+    document = types.TextDocumentIdentifier(uri)
+
+    async def shown() -> set[str]:
+        hints = await editor.client.text_document_inlay_hint_async(types.InlayHintParams(document, editor.whole(uri)))
+        lenses = await editor.client.text_document_code_lens_async(types.CodeLensParams(document))
+        tokens = await editor.client.text_document_semantic_tokens_full_async(types.SemanticTokensParams(document))
+        labels = " ".join(str(each.label) for each in hints or ())
+        there = {"codeLens": lenses, "semanticTokens": tokens is not None and tokens.data}
+        there.update({name: word in labels for name, word in WORDS.items()})
+        return {name for name, something in there.items() if something}
+
+    assert await shown() == {*WORDS, "codeLens", "semanticTokens"}
+    for name in (*WORDS, "codeLens", "semanticTokens"):
+        editor.client.set_configuration({"nnx": {name: False}})
+        editor.client.workspace_did_change_configuration(types.DidChangeConfigurationParams(None))
+        while name in (left := await shown()):
+            pass
+        assert left == {*WORDS, "codeLens", "semanticTokens"} - {name}
+        editor.client.set_configuration({"nnx": {}})
+        editor.client.workspace_did_change_configuration(types.DidChangeConfigurationParams(None))
+        while name not in await shown():
+            pass
+    editor.close(uri)
+
+
+WORDS = {"hintStatus": "static", "hintFilters": "nnx.Param", "hintCaptures": "captures net", "hintShapes": "(3, 4)"}
+"""What the hints of each kind say here."""
+
+
 async def test_folders_come_and_go(editor: Editor, tmp_path: Path) -> None:
     (tmp_path / "late.py").write_text(LOST)
     (tmp_path / "nnx-lint.toml").write_text('rules = { NNX101 = "warning" }\n')

@@ -16,6 +16,15 @@ PARTS = {
     "other/__init__.py": "from other.parts import Block as Block\nfrom other.parts import block as make\n",
     "other/parts.py": HEAD
     + """
+from typing import NamedTuple
+
+Json = list["Json"] | dict[str, "Json"] | str | None
+Tree = jax.Array | list["Tree"]
+
+class Chain(NamedTuple):
+    array: jax.Array
+    rest: "list[Chain]"
+
 class Block(nnx.Module):
     def scale(self) -> jax.Array:
         return jnp.zeros((2,))
@@ -43,6 +52,14 @@ def as_it_is(block: Block) -> Block:
     return block
 def from_anything(source, n: int) -> Block:
     return source
+def json(text: Json) -> Json:
+    return text
+def tree(n: int) -> Tree:
+    return array(n)
+def chain(n: int) -> Chain:
+    return Chain(array(n), [])
+def leaves(tree: Tree) -> list[jax.Array]:
+    return []
 
 BLOCK = block(nnx.Rngs(0))
 WIDTH = 3
@@ -91,13 +108,14 @@ def findings(lines: list[str]) -> list[str]:
         ("self.x = [parts.block(rngs).scale()]", "a list of arrays"),
         ("self.x = [parts.BLOCK]", "a list of Block"),
         ("self.x = (parts.array(2), 1)", "a tuple of arrays"),
+        ("self.x = parts.leaves([])", "a list of arrays"),
     ],
 )
 def test_finds_what_the_analyzer_alone_does_not(mypy: Mypy, value: str, holds: str) -> None:
     Path("model.py").write_text(model(value))
     (line,) = findings(mypy.fresh("model.py"))
     assert f"`Model.x` is static, but its value, {holds}" in line
-    assert find({"cache": False}, {}) == {}
+    assert find(".", {"cache": False}, {}) == {}
 
 
 def test_finds_it_through_parameters(mypy: Mypy) -> None:
@@ -130,6 +148,7 @@ def test_finds_it_by_whatever_name(mypy: Mypy, imports: str) -> None:
         "self.x = parts.block(rngs)",
         "self.x = nnx.List([parts.block(rngs)])",
         "self.x = parts.block(rngs).anything",
+        "self.x = [parts.json(None), parts.tree(3)]",
     ],
 )
 def test_says_nothing_where_mypy_is_not_sure_or_nothing_is_wrong(mypy: Mypy, value: str) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +15,9 @@ from mypy.plugin import Plugin
 import nnx_mypy
 from mypy_runs import Daemon, Mypy
 from nnx_mypy import codes, digest
+from nnx_mypy.codes import BY_RULE
+from nnx_mypy.findings import recall
+from nnx_mypy.worker import Worker
 from nnx_rules.rules import REGISTRY
 
 HEAD = "import jax.numpy as jnp\nfrom flax import nnx\n"
@@ -105,6 +110,44 @@ def test_namespace_packages(mypy: Mypy) -> None:
     assert errors(found) == [f"src/space/inner/model.py:5:23 {CODE}"]
 
 
+STATEMENT = "    nnx.split(model, ..., nnx.Param)\n"
+CONCERNED = {
+    "annotation.py": f"{HEAD}def f(model: nnx.Linear) -> None:\n{STATEMENT}",
+    "base.py": MISTAKE.format(""),
+    "call.py": f"{HEAD}def f():\n    model = nnx.Linear(2, 2, rngs=nnx.Rngs(0))\n{STATEMENT}",
+    "name.py": f"from flax import nnx\nfrom flax.nnx import Linear\ndef f(model: Linear) -> None:\n{STATEMENT}",
+}
+"""Modules with one mistake each, by what tells mypy that they concern NNX."""
+
+
+@pytest.mark.parametrize("is_installed", [True, False])
+def test_libraries_need_not_be_there(mypy: Mypy, monkeypatch: pytest.MonkeyPatch, is_installed: bool) -> None:
+    if not is_installed:  # as in an environment that has mypy and the plugin only
+        Path("mypy.ini").write_text("[mypy]\nplugins = nnx_mypy\n")
+        monkeypatch.setattr("mypy.modulefinder.get_search_dirs", lambda python: ([], []))
+    for name, program in CONCERNED.items():
+        Path(name).write_text(program)
+    words = ["--follow-imports=skip"] if is_installed else ["--ignore-missing-imports"]
+    first = mypy.warm(*words, *CONCERNED)
+    found = [line.partition(":")[0] for line in first if ": error: " in line]
+    assert found == list(CONCERNED)
+    assert all("[nnx-" in line for line in first if ": error: " in line)
+    assert mypy.warm(*words, *CONCERNED) == first
+
+
+@pytest.mark.parametrize("is_repository", [True, False])
+def test_project_is_where_its_configuration_lies(mypy: Mypy, is_repository: bool) -> None:
+    Path("model.py").write_text(MISTAKE.format(""))
+    Path("inner").mkdir()
+    if is_repository:
+        Path(".git").mkdir()
+    shutil.copytree(mypy.base, "fresh", copy_function=os.link)
+    os.chdir("inner")
+    out, err, _ = api.run(["--config-file", "../mypy.ini", "--cache-dir", "../fresh", "../model.py"])
+    assert not err
+    assert errors(out.splitlines()) == ([f"../model.py:5:23 {CODE}"] if is_repository else [])
+
+
 def test_parallel_run_says_the_same(mypy: Mypy) -> None:
     for number in range(4):
         Path(f"model{number}.py").write_text(MISTAKE.format(""))
@@ -195,8 +238,8 @@ def test_data_kept_by_mypy_names_the_packages(monkeypatch: pytest.MonkeyPatch, t
 
 
 def test_every_rule_has_a_code_of_the_family() -> None:
-    assert set(codes.BY_RULE) == {rule.code for rule in REGISTRY}
-    assert {code.sub_code_of for code in codes.BY_RULE.values()} == {codes.FAMILY}
+    assert set(BY_RULE) == {rule.code for rule in REGISTRY}
+    assert {code.sub_code_of for code in BY_RULE.values()} == {codes.FAMILY}
 
 
 @pytest.mark.parametrize("version", ["2.2.0", "2.4.1", "2.4.0+dev.abc"])
@@ -220,3 +263,23 @@ def test_plugin_loads_no_numerics() -> None:
     program = "import sys, nnx_mypy.hooks; print(*sorted({'jax', 'numpy', 'flax', 'nnxkit'} & sys.modules.keys()))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.split() == []
+
+
+def test_worker_leaves_what_the_next_run_recalls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("model.py").write_text(MISTAKE.format(""))
+    Path("json.py").write_text("raise RuntimeError\n")  # a module of the project, which nobody may load
+    worker = Worker()
+    worker.ask(".", {}, {})
+    found = worker.answer()
+    ((finding,),) = found.values()
+    assert BY_RULE[finding.code].code == CODE
+    recalled = recall(".", {}, {})
+    assert recalled.open == frozenset()
+    assert recalled.found == found
+
+
+def test_worker_is_gone_with_its_last_question() -> None:
+    program = "import atexit; atexit.register(print, 'late'); from nnx_mypy.serving import serve; serve()"
+    done = subprocess.run([sys.executable, "-c", program], input=b"", capture_output=True, check=True)
+    assert (done.stdout, done.stderr) == (b"", b"")

@@ -237,6 +237,14 @@ class TestRotary:
         np.testing.assert_allclose(*outputs, atol=1e-5)
         assert not np.allclose(outputs[0], nnx.dot_product_attention(q, k, k), atol=1e-2)
 
+    def test_layers_pass_places_on(self) -> None:
+        attend = functools.partial(nnx.dot_product_attention_with_rope, rope=nnx.RoPE())
+        layer = nnx.MultiHeadAttention(2, 8, attention_fn=attend, decode=False, rngs=nnx.Rngs(0))
+        x = jax.random.normal(jax.random.key(0), (1, 5, 8))
+        places = jnp.arange(5)
+        np.testing.assert_allclose(layer(x, input_positions=places + 11), layer(x), atol=1e-5)
+        assert not np.allclose(layer(x, input_positions=places[::-1] ** 2), layer(x), atol=1e-5)
+
     def test_arguments(self) -> None:
         with pytest.raises(ValueError, match="one of `embedding_size` and `max_seq_len`"):
             nnx.RoPE(embedding_size=4)

@@ -426,6 +426,14 @@ class TestCopies:
         assert type(v) is nnx.BatchStat
         assert (v.get_value(), v.a) == (1, 2)
         assert v.type is v.var_type is nnx.BatchStat
+        assert isinstance(v, nnx.VariableState)
+        assert isinstance(v, nnx.VariableState[Any])
+        assert isinstance(v, int | nnx.VariableState)
+        assert not isinstance(1, nnx.VariableState)
+        assert issubclass(nnx.Param, nnx.VariableState)
+        assert not issubclass(int, nnx.VariableState)
+        layer = nnx.Linear(2, 3, rngs=nnx.Rngs(0))
+        assert nnx.state(layer, nnx.VariableState) == nnx.state(layer, nnx.Variable)
 
 
 class TestTraceLevels:

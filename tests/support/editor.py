@@ -19,7 +19,7 @@ from pytest_lsp.client import make_test_lsp_client
 from repository import ROOT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from pytest_lsp import LanguageClient
 
@@ -77,13 +77,14 @@ class Editor:
         options: object = None,
         settings: dict[str, Any] | None = None,
         root: Path | None = None,
+        command: Sequence[str] = COMMAND,
     ) -> Editor:
         """Start a server, and greet it."""
         client = make_test_lsp_client()
         self = cls(client, root or folders[0])
         client.feature(types.CLIENT_REGISTER_CAPABILITY)(lambda params: self._registered(params))
         client.set_configuration({"nnx": settings or {}})
-        await client.start_io(*COMMAND, env=environment())
+        await client.start_io(*command, env=environment())
         params = types.InitializeParams(
             capabilities=capabilities(editor) if isinstance(editor, str) else editor,
             workspace_folders=[types.WorkspaceFolder(folder.as_uri(), folder.name) for folder in folders],

@@ -57,8 +57,8 @@ def _plain(value: Any) -> Any:
 
 
 def assert_same_layer(make: Make, call: Call, **tolerance: float) -> None:
-    """Assert that a layer is the same over both libraries: its Variables at first, what it returns, its Variables
-    afterwards, and the gradients of its ``Param``s.
+    """Assert that a layer is the same over both libraries: its attributes, its Variables at first, what it returns, its
+    Variables afterwards, and the gradients of its ``Param``s.
     """
     tolerance = tolerance or EXACT
     layers = {library: make(library, library.Rngs(0)) for library in (nnx, flax_nnx)}
@@ -70,6 +70,9 @@ def assert_same_layer(make: Make, call: Call, **tolerance: float) -> None:
             assert ours[path][0] == theirs[path][0], (when, path)
             assert_same_values(f"{path} {when}", ours[path][1], theirs[path][1], **tolerance)
 
+    # They are printed in the order in which they are set.
+    names, peer_names = ([name for name in vars(layer) if name[0] != "_"] for layer in layers.values())
+    assert names == peer_names
     compare_states("at first")
     (result, gradients), (peer_result, peer_gradients) = (
         _run(library, layer, call) for library, layer in layers.items()

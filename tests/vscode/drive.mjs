@@ -52,8 +52,8 @@ async function runSuite() {
 async function runScenario() {
   const { scenario } = await import(pathToFileURL(order.scenario));
   const picture = async (name) => {
-    // Nothing is caught half faded in.
-    await page.evaluate(() => Promise.all(document.getAnimations().filter((one) => one.effect.getTiming().iterations === 1).map((one) => one.finished)));
+    // Nothing is caught half faded in; what is taken away before that does not finish.
+    await page.evaluate(() => Promise.allSettled(document.getAnimations().filter((one) => one.effect.getTiming().iterations === 1).map((one) => one.finished)));
     await page.screenshot({ path: `${order.out}/${name}.png` });
   };
   const saved = async (path, text) => {

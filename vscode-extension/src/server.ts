@@ -4,9 +4,12 @@
 // interpreter, trust, the command - asks for a restart, and restarts that come together are one.
 import * as vscode from "vscode";
 import {
+  CloseAction,
   ConfigurationParams,
   ConfigurationRequest,
   DocumentSelector,
+  ErrorAction,
+  ErrorHandler,
   Executable,
   LanguageClient,
   LanguageClientOptions,
@@ -27,6 +30,9 @@ export type Status =
 
 const RESTART_DELAY = 200;
 const STOP_TIME = 3_000;
+
+/** A server that ends so often within this time is not started again. */
+const ENDS = { count: 5, within: 180_000 };
 
 export class Server implements vscode.Disposable {
   readonly #changed = new vscode.EventEmitter<Status>();
@@ -119,6 +125,7 @@ export class Server implements vscode.Disposable {
       traceOutputChannel: this.#trace,
       revealOutputChannelOn: RevealOutputChannelOn.Never,
       initializationOptions: { showsPages: true },
+      errorHandler: new Restarting(),
       diagnosticPullOptions: { onChange: true, onSave: true },
       markdown: { isTrusted: { enabledCommands: ["nnx.showRule"] } },
       middleware: {
@@ -160,6 +167,26 @@ export class Server implements vscode.Disposable {
     await this.#stop();
     this.#trace.dispose();
     this.#changed.dispose();
+  }
+}
+
+/**
+ * Starts a server that ended again. What could not be sent to it says nothing: a server that dies while somebody types
+ * leaves many such errors behind, and that it has ended is told besides.
+ */
+class Restarting implements ErrorHandler {
+  #ends: number[] = [];
+
+  error() {
+    return { action: ErrorAction.Continue };
+  }
+
+  closed() {
+    const now = Date.now();
+    this.#ends = [...this.#ends.filter((end) => now - end < ENDS.within), now];
+    if (this.#ends.length < ENDS.count) return { action: CloseAction.Restart };
+    const message = `The NNX language server ended ${ENDS.count} times in a short while, and is not started again.`;
+    return { action: CloseAction.DoNotRestart, message };
   }
 }
 

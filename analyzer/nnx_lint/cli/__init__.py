@@ -52,13 +52,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        # The reader left (`| head`). Python flushes once more when it exits, which must not fail again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()  # the reader left (`| head`)
         return BROKEN_PIPE
+    except OSError as error:
+        if error.filename is not None:
+            raise  # it is about a file, and whoever opened it should have said so
+        _drop_output()
+        complain(f"error: standard output cannot be written: {error.strerror}")
+        return FAILURE
     finally:
         if collecting:
             gc.enable()
     return code
+
+
+def _drop_output() -> None:
+    """Write to nowhere from now on: Python flushes once more when it exits, which must not fail again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _dispatch(words: list[str]) -> int:

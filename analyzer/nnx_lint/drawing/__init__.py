@@ -9,8 +9,9 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from nnx_rules.records import Entity, Record
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,8 +44,7 @@ SUFFIXES: dict[str, str] = {".txt": "text", ".mmd": "mermaid", ".svg": "svg", ".
 DRAWN, FAILURE = 0, 2
 
 
-@dataclass(frozen=True, slots=True)
-class Drawing:
+class Drawing(Record):
     """What a writer gets: the root of a structure, or the list of what could be drawn.
 
     ``colour`` and ``unicode`` say what the reader's terminal can show.
@@ -61,8 +61,7 @@ class _UsageError(Exception):
     """The command line asks for something that does not exist."""
 
 
-@dataclass(slots=True)
-class _Request:
+class _Request(Entity):
     target: str = ""
     format: str = ""
     output: str = ""

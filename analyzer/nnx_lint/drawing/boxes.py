@@ -7,11 +7,11 @@ Invariants: boxes come in the order of drawing, parents first; each is reached b
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from nnx_lint.drawing.structure import CONTAINERS, Kind
 from nnx_lint.drawing.words import form_text, headline, more, shortened, total_text
+from nnx_rules.records import Entity, made
 from nnx_rules.shapes import Form
 
 if TYPE_CHECKING:
@@ -25,8 +25,7 @@ SHOWN_FORMS = 3
 BUILT_IN = "nnx."
 
 
-@dataclass(slots=True)
-class Row:
+class Row(Entity):
     """One line of a box. ``look`` is the name of a style: the kind of the node, ``static``, or ``wrong``."""
 
     name: str
@@ -34,18 +33,16 @@ class Row:
     look: str
 
 
-@dataclass(slots=True)
-class Box:
+class Box(Entity):
     """One box: the class as its title, what is said of all of it, and its rows."""
 
     title: str
     facts: str
-    rows: list[Row] = field(default_factory=list[Row])
-    arrows: list[Arrow] = field(default_factory=list["Arrow"])
+    rows: list[Row] = made(factory=list[Row])
+    arrows: list[Arrow] = made(factory=list["Arrow"])
 
 
-@dataclass(slots=True)
-class Arrow:
+class Arrow(Entity):
     """From a row of a box, by its position, to the box of what the attribute holds."""
 
     row: int

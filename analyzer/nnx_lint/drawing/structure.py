@@ -10,10 +10,10 @@ Invariants:
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from nnx_rules.attributes import Status
+from nnx_rules.records import Entity, Record, made
 from nnx_rules.shapes import DTYPE_BYTES, Form, size
 
 if TYPE_CHECKING:
@@ -47,8 +47,7 @@ class Kind(enum.Enum):
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Record):
     """A line of a file; in a notebook, of the cell with this number."""
 
     path: str
@@ -59,8 +58,7 @@ class Place:
         return f"{self.path}:{self.line}" if self.cell is None else f"{self.path}:cell {self.cell}:{self.line}"
 
 
-@dataclass(frozen=True, slots=True)
-class Total:
+class Total(Record):
     """Parameters (Variables of type Param and below), and the bytes of them where all dtypes are known."""
 
     parameters: int = 0
@@ -74,8 +72,7 @@ class Total:
         return Total(self.parameters * count, None if self.bytes is None else self.bytes * count)
 
 
-@dataclass(slots=True)
-class Node:
+class Node(Entity):
     """One object or value.
 
     Attributes:
@@ -109,7 +106,7 @@ class Node:
     parameter: bool = False
     status: Status | None = None
     arguments: str = ""
-    form: Form = field(default_factory=Form)
+    form: Form = made(factory=Form)
     count: int | None = 1
     optional: str = ""
     target: Path = ()
@@ -119,7 +116,7 @@ class Node:
     assigned: Place | None = None
     defined: Place | None = None
     folded: bool = False
-    children: list[Node] = field(default_factory=list["Node"])
+    children: list[Node] = made(factory=list["Node"])
     total: Total | None = None
 
     def walk(self) -> Iterator[Node]:

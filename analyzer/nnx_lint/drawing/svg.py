@@ -7,11 +7,11 @@ measured. The drawing follows the reader's light or dark setting where its viewe
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from html import escape
 from typing import TYPE_CHECKING
 
 from nnx_lint.drawing.boxes import Arrow, Box, boxes
+from nnx_rules.records import Entity, made
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,14 +52,13 @@ STYLE = """\
 """
 
 
-@dataclass(slots=True)
-class _Placed:
+class _Placed(Entity):
     """A box with its place."""
 
     box: Box
     depth: int
     top: float = 0.0
-    arrows: list[tuple[Arrow, _Placed]] = field(default_factory=list["tuple[Arrow, _Placed]"])
+    arrows: list[tuple[Arrow, _Placed]] = made(factory=list["tuple[Arrow, _Placed]"])
 
     @property
     def height(self) -> float:

@@ -14,7 +14,6 @@ import ast
 import functools
 import os
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from nnx_lint.drawing.concrete import Concrete
@@ -25,6 +24,7 @@ from nnx_lint.model.interpreter import Interpreter
 from nnx_lint.model.modules import Project
 from nnx_lint.model.values import ClassVal, Obj
 from nnx_lint.source import SourceError, SourceFile
+from nnx_rules.records import Record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -40,8 +40,7 @@ class DrawingError(Exception):
     """What was asked for cannot be drawn; the message says why, and what could be."""
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(Record):
     """The parts of ``FILE:Class(...)``; without a class it stands for all of the file."""
 
     file: str
@@ -49,8 +48,7 @@ class Target:
     call: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Listed:
+class Listed(Record):
     """A class of NNX objects that a file defines."""
 
     name: str

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from nnx_lint.baseline import Baseline
     from nnx_lint.diagnostics import Applicability, Diagnostic, Edit
     from nnx_lint.ide.settings import Settings
+    from nnx_lint.ide.structure import Lens
     from nnx_lint.relevance import Facts
     from nnx_lint.selection import FileOptions
     from nnx_lint.source import SourceFile
@@ -185,6 +186,7 @@ class Analysis:
         self._views.pop(path, None)
         self._variables.pop(path, None)
         self._runs.pop(path, None)
+        self.structures.close(path)
         if self._closed:
             self.outdated.add(path)
         self._facts.pop(path, None)
@@ -205,9 +207,11 @@ class Analysis:
         if news:
             self._facts = facts
             self._relisted = True
+            self.structures.forget()
         return news
 
     def _changed(self, path: str, known: bool) -> None:
+        self.structures.forget()
         self._edited[path] = None
         self._relisted |= known != (path in self._texts)
 
@@ -217,7 +221,11 @@ class Analysis:
     def engine(self) -> Engine:
         """The engine, after what was edited."""
         if self._engine is not None and (self._edited or self._relisted):
-            self._update(self._engine)
+            try:
+                self._update(self._engine)
+            except BaseException:  # half of it may know of the edit
+                self.reset()
+                raise
         if self._engine is None:
             self._outdate(set(self._edited), None)
             self._engine = self._new_engine()
@@ -334,6 +342,15 @@ class Analysis:
             self._views[path] = checked, Views(project, module, checked.notes)
         return self._views[path][1]
 
+    def lenses(self, path: str) -> list[Lens]:
+        """The numbers of parameters of the classes in a file that is being edited, where they are known.
+
+        Raises:
+            Cancelled: ``pause`` said so.
+        """
+        source, _, notes = self.check(path)
+        return self.structures.lenses(source, notes.classes)
+
     def variables(self, path: str) -> Sequence[str]:
         """The Variable types that a file defined when it was checked last: good enough while it is being typed."""
         return self._variables.get(path, ())
@@ -346,6 +363,11 @@ class Analysis:
     def _runs_of(engine: Engine, path: str) -> Runs:
         module = engine.project.module(path) if path in engine.concerned else None
         return Runs(*engine.judging.runs_on(module)) if module is not None else Runs()
+
+    def crash(self, path: str) -> str | None:
+        """One line on the bug that kept a file from being checked, if one did."""
+        checked = self._checked.get(path)
+        return checked.unit.problems[-1] if checked is not None and checked.unit.crashed else None
 
     def findings(self, path: str) -> list[Diagnostic]:
         """The findings in a file that is being edited which neither a comment nor the baseline knows of.

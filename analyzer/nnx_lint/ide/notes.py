@@ -20,7 +20,7 @@ from nnx_lint.drawing.structure import path_text
 from nnx_lint.model import events
 from nnx_lint.model.classes import LibClass, UserClass
 from nnx_lint.model.values import Array, Obj
-from nnx_lint.reporting import Findings
+from nnx_lint.reporting import Findings, key_of
 from nnx_lint.rules.filters.coverage import leaves_of
 from nnx_lint.rules.filters.coverage import path_text as leaf_text
 from nnx_lint.rules.filters.edits import statement_of, unpacked_names
@@ -32,6 +32,7 @@ from nnx_rules.attributes import Kind, Status
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 
+    from nnx_lint.diagnostics import Diagnostic
     from nnx_lint.model.interpreter import Interpreter
     from nnx_lint.model.modes import Modes
     from nnx_lint.model.values import Value
@@ -187,7 +188,10 @@ class Noting(Findings):
             self.classes.update(part.classes)
 
     def shift(self, path: str, moved: Callable[[Span], Span]) -> None:
-        """Move the notes on a file, once somebody asks for them."""
+        """Move what was found in a file, and the notes on it, these once somebody asks for them."""
+        if self.found:
+            found = [_shifted_finding(finding, path, moved) for finding in self.found.values()]
+            self.found = {key_of(finding): finding for finding in found}
         if self._taken:
             self._shifts.append((path, moved))
             if len(self._shifts) > MAX_SHIFTS:
@@ -219,6 +223,16 @@ def _shifted(note: Any, moved: Callable[[Span], Span]) -> Any:
     if hasattr(note, "_make"):
         return note._make(_shifted(item, moved) for item in note)
     return tuple(_shifted(item, moved) for item in note) if _is_tuple(note) else note
+
+
+def _shifted_finding(finding: Diagnostic, path: str, moved: Callable[[Span], Span]) -> Diagnostic:
+    """A finding with all places in a file moved."""
+    fix, span = finding.fix, finding.span
+    if finding.path == path:
+        span = moved(span)
+        fix = fix and fix.replaced(edits=tuple(edit.replaced(span=moved(edit.span)) for edit in fix.edits))
+    related = tuple(each.replaced(span=moved(each.span)) if each.path == path else each for each in finding.related)
+    return finding.replaced(span=span, fix=fix, related=related)
 
 
 def _is_tuple(note: object) -> bool:

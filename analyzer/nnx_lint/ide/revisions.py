@@ -29,12 +29,14 @@ from nnx_lint.syntax_walk import walk
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable
 
+    from nnx_lint.diagnostics import Diagnostic
     from nnx_lint.model.callables import FuncVal, Transformed
     from nnx_lint.model.classes import UserClass
     from nnx_lint.model.interpreter import Interpreter
     from nnx_lint.model.modes import Modes
     from nnx_lint.model.modules import Module, Project
     from nnx_lint.source import SourceFile
+    from nnx_lint.syntax_edits import Change
 
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
@@ -60,9 +62,10 @@ class Part:
 
 
 class Text(NamedTuple):
-    """The text of a module, its statements, and the lines that these begin and end with."""
+    """The text of a module, whether it is broken, its statements, and where the lines of these begin and end."""
 
     text: str
+    broken: bool
     nodes: list[ast.stmt]
     starts: list[int]
     ends: list[int]
@@ -71,7 +74,9 @@ class Text(NamedTuple):
     def of(cls, source: SourceFile) -> Text:
         nodes = source.tree.body
         starts = [source.line_start(first_line(node)) for node in nodes]
-        return cls(source.text, nodes, starts, [source.offset(last_line(node) + 1, 0) for node in nodes])
+        return cls(
+            source.text, bool(source.errors), nodes, starts, [source.offset(last_line(node) + 1, 0) for node in nodes]
+        )
 
     def statement(self, number: int) -> str:
         """The text of a statement."""
@@ -159,7 +164,9 @@ class Revisions:
         old = body.parts[changed] if changed < len(body.parts) else None
         if old is not None and not old.clean:
             return False
-        void = self._void(module, body, old, new.nodes[changed] if old is not None else None)
+        place = Span(body.text.starts[changed], body.text.ends[changed]) if old is not None else None
+        kept = _Kept(body.text, source, source.followed if direct else None, place)
+        void = self._void(module, body, old, new.nodes[changed] if old is not None else None, kept)
         if void is None:
             return False
         module.revise(source)
@@ -168,26 +175,27 @@ class Revisions:
         self._project.forget_evaluations(void)
         if old is not None and not self._replace(module, body, changed, new.nodes[changed]):
             return False
-        kept: list[object] = [each.listener for each in self._project.evaluations if each.module is module]
-        kept += [part.listener for number, part in enumerate(body.parts) if number != changed]
+        stay: list[object] = [each.listener for each in self._project.evaluations if each.module is module]
+        stay += [part.listener for number, part in enumerate(body.parts) if number != changed]
         shift = source.followed if source.followed is not None and direct else _Shift(body.text.starts, new.starts)
-        for listener in kept if shift else ():
+        for listener in stay if shift else ():
             if isinstance(listener, Noting):
                 listener.shift(path, shift.moved)
         _gather(module.body, body.parts)
-        self._forget_readers(module, void, old)
+        self._forget_readers(module, old)
         self._bodies[path] = _Body(module, new, body.parts)
         return True
 
-    def _void(self, module: Module, body: _Body, old: Part | None, new: ast.stmt | None) -> set[Interpreter] | None:
+    def _void(
+        self, module: Module, body: _Body, old: Part | None, new: ast.stmt | None, kept: _Kept
+    ) -> set[Interpreter] | None:
         """The evaluations that do not stand if a part of a module changes; ``None`` if that cannot be said."""
         readers = module.env.readers
         assert readers is not None
         assert module.body is not None
-        asked: list[object] = [ALL]
-        if old is not None and new is not None:
-            asked.append(getattr(new, "name", ""))
-            asked += module.read_otherwise([new if part is old else part.node for part in body.parts])
+        asked: list[object] = [*module.read_otherwise(kept.source)]
+        if new is not None:
+            asked += [ALL, getattr(new, "name", "")]
         looked = {pair for each in asked for pair in readers.get(each, ())}
         if any(heap is module.body.heap and part is not old for heap, part in looked):
             return None
@@ -196,7 +204,7 @@ class Revisions:
         bases = _bases(old.node if old is not None else None) | _bases(new)
         void: set[Interpreter] = set()
         for each in self._project.evaluations:
-            told = isinstance(each.listener, Noting) and bool(each.listener.found) and each.module is module
+            told = each.module is module and not kept.all_of(each.listener)
             if each is module.body:
                 if not bases.isdisjoint(each.heirs):
                     return None
@@ -204,7 +212,7 @@ class Revisions:
                 void.add(each)
             if each.module is not module and module.body in each.used:
                 return None
-        if any(part.listener is not None and part.listener.found for part in body.parts if part is not old):
+        if not all(kept.all_of(part.listener) for part in body.parts if part is not old):
             return None
         left = [each for each in self._project.evaluations if each not in void]
         while doomed := [each for each in left if not void.isdisjoint(each.used)]:
@@ -219,7 +227,7 @@ class Revisions:
         env, name = module.env, getattr(node, "name", "")
         names = list(env.names.items())
         env.names = dict(names[: old.bound])
-        for known in (interp.runs, interp.streams, interp.loop_facts):
+        for known in (interp.runs, interp.uses, interp.loop_facts):
             known.clear()  # by syntax that is gone, in whose place other syntax may lie
         ended, modes = interp.ended_early, interp.modes
         with interp.evaluating():
@@ -237,12 +245,40 @@ class Revisions:
         env.names.update((each, held) for each, held in names[old.bound :] if each != name)
         return done
 
-    def _forget_readers(self, module: Module, void: set[Interpreter], old: Part | None) -> None:
-        gone = {each.heap for each in void}
+    def _forget_readers(self, module: Module, old: Part | None) -> None:
+        """Forget what is void, what was given up, and who only had a question."""
+        kept = {each.heap for each in self._project.evaluations}
         readers = module.env.readers
         assert readers is not None
         for what, pairs in readers.items():
-            readers[what] = {pair for pair in pairs if pair[0] not in gone and (old is None or pair[1] is not old)}
+            readers[what] = {pair for pair in pairs if pair[0] in kept and (old is None or pair[1] is not old)}
+
+
+class _Kept:
+    """Which findings in a module stand after a change of its text: their evaluations would report them again.
+
+    A finding stands if neither it, nor its fix, nor what it is related to, touches the change or the statement that is
+    another one now. What was found in a broken text may lack its fix.
+    """
+
+    def __init__(self, before: Text, source: SourceFile, change: Change | None, statement: Span | None) -> None:
+        self.source = source
+        self._known = change is not None
+        self._mended = before.broken and not source.errors
+        self._around = [Span(change.start, change.end)] if change is not None else []
+        self._around += [statement] if statement is not None else []
+
+    def all_of(self, listener: object) -> bool:
+        """Whether all findings of a listener stand."""
+        return not isinstance(listener, Noting) or all(map(self._stands, listener.found.values()))
+
+    def _stands(self, finding: Diagnostic) -> bool:
+        if not self._known or (self._mended and finding.fix is None):
+            return False
+        edits = finding.fix.edits if finding.fix is not None else ()
+        places = [finding.span, *(edit.span for edit in edits)] if finding.path == self.source.path else []
+        places += [each.span for each in finding.related if each.path == self.source.path]
+        return not any(place.start <= each.end and each.start <= place.end for place in places for each in self._around)
 
 
 class _Shift:

@@ -99,7 +99,7 @@ def run(request: Request) -> Iterator[Message]:
 
 def command() -> list[str]:
     """The command line of the process."""
-    return [sys.executable, "-m", "nnx_lint.ide.scan"]
+    return [sys.executable, "-P", "-m", "nnx_lint.ide.scan"]
 
 
 def environment() -> dict[str, str]:

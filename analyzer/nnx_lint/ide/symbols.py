@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from nnx_lint.diagnostics import Span
 from nnx_lint.ide import trees
-from nnx_lint.syntax_walk import walk
+from nnx_lint.syntax_walk import remembered, walk
 from nnx_rules.attributes import Status
 
 if TYPE_CHECKING:
@@ -73,8 +73,16 @@ def tokens(source: SourceFile, views: Views) -> Sequence[Token]:
     for named, view in views.all():
         statuses = {each.name: each.status for each in view.attributes if each.status is not Status.UNKNOWN}
         for function in named.node.body:
-            name = trees.receiver(function)
-            for node in walk(function) if name is not None else ():
-                if isinstance(node, ast.Attribute) and trees.is_name(node.value, name) and node.attr in statuses:
+            for node in _own_attributes(function):
+                if node.attr in statuses:
                     found.append(Token(trees.attribute_name(source, node), statuses[node.attr]))
     return sorted(dict.fromkeys(found), key=lambda token: token.span)
+
+
+@remembered
+def _own_attributes(function: ast.AST) -> list[ast.Attribute]:
+    """The attributes of its instance that a method names."""
+    name = trees.receiver(function)
+    if name is None:
+        return []
+    return [node for node in walk(function) if isinstance(node, ast.Attribute) and trees.is_name(node.value, name)]

@@ -17,6 +17,15 @@ N = TypeVar("N", bound=ast.AST)
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
+STATEMENTS = ("body", "handlers", "orelse", "finalbody", "cases")
+"""The fields of statements that have statements in them."""
+
+COMPOUND = (
+    *(ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Try, ast.TryStar, ast.ExceptHandler),
+    *(ast.Match, ast.match_case),
+)
+"""What has these fields, and is no scope."""
+
 
 class Named(NamedTuple):
     """A class and its dotted name, through other classes and functions."""
@@ -56,16 +65,18 @@ def innermost(path: Sequence[ast.AST], kind: type[N]) -> N | None:
     return next((node for node in reversed(path) if isinstance(node, kind)), None)
 
 
-def classes(tree: ast.AST, prefix: str = "") -> Iterator[Named]:
-    """All classes of a tree, outer ones first."""
-    for child in ast.iter_child_nodes(tree):
-        if isinstance(child, ast.ClassDef):
-            yield Named(prefix + child.name, child)
-            yield from classes(child, f"{prefix}{child.name}.")
-        elif isinstance(child, FUNCTIONS):
-            yield from classes(child, f"{prefix}{child.name}.")
-        elif not isinstance(child, ast.expr):
-            yield from classes(child, prefix)
+def classes(tree: ast.AST, prefix: str = "", *, in_functions: bool = True) -> Iterator[Named]:
+    """All classes of a tree, outer ones first; those that functions make only if ``in_functions`` says so."""
+    for field in STATEMENTS:
+        for child in getattr(tree, field, ()):
+            if isinstance(child, ast.ClassDef):
+                yield Named(prefix + child.name, child)
+                yield from classes(child, f"{prefix}{child.name}.", in_functions=in_functions)
+            elif isinstance(child, FUNCTIONS):
+                if in_functions:
+                    yield from classes(child, f"{prefix}{child.name}.")
+            elif isinstance(child, COMPOUND):
+                yield from classes(child, prefix, in_functions=in_functions)
 
 
 def instance_at(path: Sequence[ast.AST], name: str) -> ast.ClassDef | None:

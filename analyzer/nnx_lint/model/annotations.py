@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from nnx_lint.model import foreign
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.frames import Frame
 from nnx_lint.model.values import (
@@ -118,6 +119,7 @@ def plain_value(interp: Interpreter, frame: Frame, head: Value, depth: int = 0) 
             return Seq(SEQUENCES[head.name], [UNKNOWN], frame.level, exact=False)
         if head.name in DICTS:
             return DictVal([(UNKNOWN, UNKNOWN)], frame.level, exact=False)
+        return foreign.annotated(head.name) or UNKNOWN
     return UNKNOWN
 
 

@@ -31,6 +31,7 @@ from nnx_lint.model.values import (
     TransformationVal,
     Value,
 )
+from nnx_rules.shape_algebra import is_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -178,7 +179,7 @@ def array_call(name: str, args: Arguments, level: int) -> Value:
         # Gradient transformations and schedules are namedtuples of functions and plain functions.
         if rest.removeprefix("schedules.") in OPTAX_SCHEDULES:
             return TransformationVal(schedule=True)
-        return TransformationVal() if "." not in rest and rest not in OPTAX_FUNCTIONS else UNKNOWN
+        return TransformationVal(maker=rest) if "." not in rest and rest not in OPTAX_FUNCTIONS else UNKNOWN
     if head == "nnx":
         if rest.removeprefix("initializers.") in NNX_INITIALIZERS:
             return LibraryFunction("array")
@@ -262,6 +263,8 @@ def array_attribute(array: Array, name: str, level: int) -> Value:
         return shape_value(array, level)
     if kind == "array" and isinstance(array, HostArray):
         return array
+    if name == "ndim" and array.form is not None and array.form.shape is not None and is_whole(array.form.shape):
+        return Const(len(array.form.shape))
     if kind is not None:
         return Array(level, of_property(array, name)) if kind == "array" else Other("a plain value")
     if name in {"sharding", "device", "devices"}:

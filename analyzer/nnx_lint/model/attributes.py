@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from nnx_lint.model import events
+from nnx_lint.model import events, foreign
 from nnx_lint.model.arrays import array_attribute
 from nnx_lint.model.callables import (
     BoundMethod,
@@ -20,9 +20,11 @@ from nnx_lint.model.callables import (
     TransformVal,
 )
 from nnx_lint.model.classes import UserClass
-from nnx_lint.model.containers import DictVal, Fill, Seq
+from nnx_lint.model.containers import DictVal, Fill, ReturnedDict, Seq
 from nnx_lint.model.crossing import refresh
+from nnx_lint.model.foreign import ForeignVal
 from nnx_lint.model.forms import bind
+from nnx_lint.model.handed import to_instance
 from nnx_lint.model.heap import touch
 from nnx_lint.model.strings import HOLE, fits, text_in
 from nnx_lint.model.values import (
@@ -39,8 +41,10 @@ from nnx_lint.model.values import (
     Obj,
     Other,
     PartVal,
+    SownVal,
     StateVal,
     TagVal,
+    TransformationVal,
     UnionVal,
     Unknown,
     Value,
@@ -99,6 +103,8 @@ def get_attribute(
         if name not in elements.STATE_METHODS:
             found = elements.part(value, name)
             return BoundMethod(value, name) if found is UNKNOWN and isinstance(value, StateVal) else found
+    if isinstance(value, ReturnedDict) and not hasattr(dict, name):
+        interp.publish(events.Used(frame, node, value, name))
     if isinstance(value, (Seq, DictVal, StateVal, NamespaceVal)):
         return BoundMethod(value, name)
     if isinstance(value, ClassVal):
@@ -107,13 +113,17 @@ def get_attribute(
         interp.publish(events.Used(frame, node, value, name))
     if isinstance(value, (Transformed, TransformVal)):
         return BoundMethod(value, name)
+    if isinstance(value, (ForeignVal, TransformationVal)):
+        return foreign.member(value, name) or UNKNOWN
     if isinstance(value, VersionVal):
         return value
     if isinstance(value, FuncVal) and value.is_property and name in {"getter", "setter", "deleter"}:
         return BoundMethod(value, name)
     if isinstance(value, Const) and isinstance(value.value, (str, bytes)):
         return BoundMethod(value, name)
-    if isinstance(value, VariableVal) and name in WATCHED:
+    if isinstance(value, SownVal) and name == "value":
+        return value
+    if isinstance(value, SownVal) or (isinstance(value, VariableVal) and name in WATCHED):
         interp.publish(events.Used(frame, node, value, name))
     return UNKNOWN
 
@@ -222,8 +232,9 @@ def attribute_of(obj: Obj, name: str) -> Attr | None:
     if original is None:
         return None
     touch(obj)
-    attr = Attr(refresh(original.value, obj.level), original.declared)
+    attr = Attr(refresh(original.value, obj.level) if _copies(obj) < MAX_COPIES else UNKNOWN, original.declared)
     bind(attr.value, obj)
+    attr.value = to_instance(attr.value, obj)
     if obj.assumed and isinstance(attr.value, Obj):
         attr.value.assumed = True
     if obj.training is not True:
@@ -237,6 +248,19 @@ def attribute_of(obj: Obj, name: str) -> Attr | None:
     return attr
 
 
+MAX_COPIES = 6
+"""From how many templates on, one above the other, what an instance holds is not known: a class whose constructor makes
+instances of the class itself would unfold for ever."""
+
+
+def _copies(obj: Obj) -> int:
+    """How many templates an instance has, one above the other."""
+    count = 0
+    while obj.template is not None:
+        count, obj = count + 1, obj.template
+    return count
+
+
 ANY_NAME = HOLE
 """The name of the attributes of which nothing is known, not even the name."""
 
@@ -245,6 +269,13 @@ def computed_names(obj: Obj) -> list[tuple[str, Attr]]:
     """The attributes of an instance whose names are known in part (:mod:`~nnx_lint.model.strings`)."""
     names = (name for name in attribute_names(obj) if HOLE in name)
     return [(name, attr) for name in names if (attr := attribute_of(obj, name)) is not None]
+
+
+def forget(obj: Obj, name: str) -> None:
+    """Note that an attribute of an instance has got a value that was not seen."""
+    touch(obj)
+    attr = attribute_of(obj, name)
+    obj.attrs[name] = Attr(UNKNOWN, attr.declared if attr is not None else Status.UNKNOWN)
 
 
 def forget_names(obj: Obj) -> None:
@@ -489,6 +520,8 @@ def bypass(interp: Interpreter, frame: Frame, obj: Obj, key: Value, value: Value
         attr = obj.attrs[name] = Attr(untagged(value))
         attr.assignments.append(Assignment(attr.value, Status.UNKNOWN, frame.module, node, None, frame.branches))
     interp.publish(events.AttributeBypassed(frame, node, obj, name, value))
+    if name in obj.attrs:
+        obj.attrs[name].value = untagged(value)
 
 
 def _set_element(frame: Frame, container: Obj, key: Value, value: Value, node: ast.AST) -> None:

@@ -21,7 +21,7 @@ from nnx_lint.model.construct import instantiate
 from nnx_lint.model.containers import DictVal, Seq, give_away
 from nnx_lint.model.crossing import refresh
 from nnx_lint.model.elements import element_of
-from nnx_lint.model.expressions import evaluate, text_of
+from nnx_lint.model.expressions import evaluate, note_capture, text_of
 from nnx_lint.model.frames import Frame
 from nnx_lint.model.heap import touch
 from nnx_lint.model.python import bare
@@ -38,6 +38,7 @@ from nnx_lint.model.values import (
     NamespaceVal,
     Obj,
     Other,
+    ParameterVal,
     StateVal,
     UnionVal,
     Unknown,
@@ -96,6 +97,8 @@ def call(interp: Interpreter, frame: Frame, node: ast.Call) -> Value:
     if isinstance(node.func, ast.Attribute):
         owner = evaluate(interp, frame, node.func.value)
         callee = attributes.get_attribute(interp, frame, owner, node.func.attr, node.func)
+        if frame.scope and not (isinstance(owner, Obj) and owner.cls.tracked):
+            note_capture(frame, node.func, callee)
         if isinstance(owner, Obj) and owner.bare:
             touch(owner)
             owner.bare = False  # any of its methods may initialize it
@@ -105,6 +108,9 @@ def call(interp: Interpreter, frame: Frame, node: ast.Call) -> Value:
     name = text_of(node.func)
     if isinstance(callee, Ext) and callee.name == "builtins.super":
         return super_object(interp, frame)
+    if isinstance(owner, ParameterVal) and name.endswith((".train", ".eval")) and not node.args and not node.keywords:
+        action = f"`.{name.rpartition('.')[2]}(...)`"  # if it is a module, this is its mode
+        interp.effects.changed(frame, owner, action, "write", "attributes")
     result = invoke(interp, frame, callee, args, node, name)
     given = (args.positional, args.keywords, result, args.nodes)
     interp.publish(events.Called(frame, node, callee, name, *given, interp.modes, owner))

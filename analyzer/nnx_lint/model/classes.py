@@ -59,7 +59,11 @@ class ClassBase:
 
     def derives_from(self, name: str) -> bool:
         """Whether a library class of this canonical name is among the ancestors."""
-        return any(isinstance(item, LibClass) and item.canonical == name for item in self.ancestors)
+        return name in self._library_names
+
+    @functools.cached_property
+    def _library_names(self) -> frozenset[str]:
+        return frozenset(item.canonical for item in self.ancestors if isinstance(item, LibClass))
 
     @functools.cached_property
     def is_variable(self) -> bool:

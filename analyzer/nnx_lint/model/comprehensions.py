@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from nnx_lint.model import rounds
+from nnx_lint.model import events, rounds
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.elements import element_of
 from nnx_lint.model.expressions import evaluate, truth
@@ -33,6 +33,7 @@ def _comprehend(
         return True
     first, *rest = generators
     iterable = evaluate(interp, frame, first.iter)
+    interp.publish(events.Iterated(frame, first.iter, iterable, first.target))
     known = rounds.few(interp, iterable)
     every = known is not None
     for element in rounds.one_by_one(interp, first, known or [element_of(iterable, frame.level)]):

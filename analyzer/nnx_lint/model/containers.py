@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from nnx_lint.model import heap
-from nnx_lint.model.values import MAX_NESTING, Array, Obj, TagVal, Value, container_facts, options
+from nnx_lint.model.values import MAX_NESTING, UNKNOWN, Array, Obj, TagVal, Value, container_facts, options
 from nnx_rules.attributes import Kind, ValueFacts
 
 if TYPE_CHECKING:
@@ -136,6 +136,15 @@ class DictVal(Value):
 
     def describe(self) -> str:
         return f"a dict{_contents([value for _, value in self.items])}"
+
+
+class ReturnedDict(DictVal):
+    """A dict that certainly is one, since a function of the library returns it; of what it holds nothing is known."""
+
+    __slots__ = ()
+
+    def __init__(self, level: int) -> None:
+        super().__init__([(UNKNOWN, UNKNOWN)], level, exact=False)
 
 
 def _contents(items: Sequence[Value]) -> str:

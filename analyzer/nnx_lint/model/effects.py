@@ -45,6 +45,12 @@ MAX_RETURNED = 3
 
 ELEMENT = "[]"
 
+SETTING = "setting `."
+"""How the action begins that sets an attribute."""
+
+MODES = {"`.train(...)`": True, "`.eval(...)`": False}
+"""Changes that are the mode of a module, with the mode."""
+
 
 class Place(NamedTuple):
     """An object as a function reaches it: from a parameter, through attributes and elements."""
@@ -186,15 +192,22 @@ class Effects:
     def apply(self, interp: Interpreter, frame: Frame, func: FuncVal, given: Mapping[str, Value]) -> Value:
         """Do what the summary of a function says, in the frame in which its body would have run."""
         from nnx_lint.model import attributes
+        from nnx_lint.model.instances import switches_mode
 
         summary = self.of(func)
         if summary is None:
             return UNKNOWN
         for change in list(summary.changes):
             target = at(interp, frame, given, change.place)
+            if change.action in MODES:
+                if not isinstance(target, Obj) or not switches_mode(target):
+                    continue
+                attributes.set_training(target, MODES[change.action])
             if isinstance(target, Obj) and not (change.effect == "call" and in_evaluation(given, change.place)):
                 text = ".".join((change.place.parameter, *change.place.path))
                 attributes.mutate(interp, frame, target, text, change.action, change.effect, func.node, change.state)
+                if change.action.startswith(SETTING):
+                    attributes.forget(target, change.action.removeprefix(SETTING).rstrip("`"))
         return join(*(_made(interp, frame, given, item) for item in summary.results)) if summary.results else UNKNOWN
 
 

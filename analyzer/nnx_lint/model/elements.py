@@ -6,7 +6,12 @@ possible.
 
 from __future__ import annotations
 
+import ast
+from typing import TYPE_CHECKING
+
 from nnx_lint.model import attributes
+from nnx_lint.model.callables import BoundMethod
+from nnx_lint.model.classes import UserClass
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.values import (
     NUMBER,
@@ -20,6 +25,7 @@ from nnx_lint.model.values import (
     HostArray,
     Obj,
     PartVal,
+    SownVal,
     StateVal,
     UnionVal,
     Value,
@@ -28,7 +34,11 @@ from nnx_lint.model.values import (
     options,
     present,
 )
+from nnx_lint.syntax_walk import remembered, walk
 from nnx_rules import versions
+
+if TYPE_CHECKING:
+    from nnx_lint.model.classes import ClassBase
 
 
 def item(value: Value, key: Value | None, level: int) -> Value:
@@ -59,6 +69,8 @@ def item(value: Value, key: Value | None, level: int) -> Value:
         return join(*(held for _, held in value.items)) if value.items else UNKNOWN
     if isinstance(value, Obj):
         return object_item(value, key, level)
+    if isinstance(value, SownVal) and isinstance(key, Const) and key.value is ...:
+        return value
     if isinstance(value, (StateVal, PartVal)) and isinstance(key, Const):
         return part(value, key.value)
     return UNKNOWN
@@ -75,7 +87,23 @@ def part(state: StateVal | PartVal, key: object) -> Value:
         held = item(of, Const(key), of.level)
     if all(isinstance(option, Obj) and option.cls.is_variable for option in options(held)):
         return SOME_VARIABLE
+    if held is UNKNOWN and isinstance(of, Obj) and isinstance(key, str) and key in sown_by(of.cls):
+        return SownVal(key)
     return PartVal(held) if isinstance(held, Obj) and held.cls.is_pytree else UNKNOWN
+
+
+def sown_by(cls: ClassBase) -> frozenset[str]:
+    """The names under which the methods of a class sow values, each into a tuple with those before."""
+    bodies = [_sown_in(item.node) for item in cls.ancestors if isinstance(item, UserClass)]
+    return frozenset(name for body in bodies for name in body)
+
+
+@remembered
+def _sown_in(body: ast.ClassDef) -> frozenset[str]:
+    calls = (node for node in walk(body) if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute))
+    plain = [call for call in calls if call.func.attr == "sow" and len(call.args) == 3 and not call.keywords]  # type: ignore[attr-defined]
+    names = (call.args[1].value for call in plain if isinstance(call.args[1], ast.Constant))
+    return frozenset(name for name in names if isinstance(name, str))
 
 
 STATE_METHODS = frozenset(
@@ -104,6 +132,8 @@ def object_item(obj: Obj, key: Value | None, level: int) -> Value:
         if elements is None:
             return UNKNOWN
         return Seq("list", elements.items, level, exact=False) if key is None else item(elements, key, level)
+    if obj.cls.derives_from("nnx.Rngs") and isinstance(key, Const) and isinstance(key.value, str):
+        return BoundMethod(obj, key.value)
     if obj.cls.derives_from("nnx.Dict") and isinstance(key, Const) and isinstance(key.value, str):
         attr = attributes.attribute_of(obj, key.value)
         return attr.value if attr is not None else UNKNOWN

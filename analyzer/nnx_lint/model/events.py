@@ -20,11 +20,11 @@ An event is published as often as the interpreter passes its place, with what is
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from nnx_lint.model.callables import BoundMethod, PartialVal, Transformed
 from nnx_lint.model.values import ArrayAttr, ClassVal, Ext, Obj, Unknown
+from nnx_rules.records import Entity
 
 if TYPE_CHECKING:
     from nnx_lint.model.callables import TransformVal
@@ -42,22 +42,19 @@ if TYPE_CHECKING:
     from nnx_rules.attributes import Verdict
 
 
-@dataclass(slots=True, weakref_slot=True, eq=False, repr=False)
-class Event:
+class Event(Entity):
     """A fact at a place."""
 
     frame: Frame
     node: ast.AST
 
 
-@dataclass(slots=True, eq=False, repr=False)
 class ClassDefined(Event):
     """A class statement was executed."""
 
     cls: UserClass
 
 
-@dataclass(slots=True, eq=False, repr=False)
 class AttributeSet(Event):
     """``obj.name = value`` on an NNX object or an object of a project class.
 
@@ -75,7 +72,6 @@ class AttributeSet(Event):
     verdict: Verdict | None
 
 
-@dataclass(slots=True, eq=False, repr=False)
 class AttributeMissed(Event):
     """``obj.name`` is read, and neither the object nor a class of the project is known to have it."""
 
@@ -83,7 +79,6 @@ class AttributeMissed(Event):
     name: str
 
 
-@dataclass(slots=True, eq=False, repr=False)
 class AttributeBypassed(Event):
     """An attribute is written without ``__setattr__`` of its class: through ``__dict__`` or that of ``object``."""
 
@@ -92,7 +87,6 @@ class AttributeBypassed(Event):
     value: Value
 
 
-@dataclass(slots=True, eq=False, repr=False)
 class ContainerFilled(Event):
     """Something was put into a plain list or dict (``append``, ``extend``, ``[k] =``, ``update``, ...)."""
 
@@ -101,7 +95,6 @@ class ContainerFilled(Event):
     action: str
 
 
-@dataclass(slots=True, eq=False, repr=False)
 class Constructed(Event):
     """``__init__`` of a class has ended; ``obj`` is the model instance with all its attributes."""
 
@@ -109,7 +102,6 @@ class Constructed(Event):
     obj: Obj
 
 
-@dataclass(slots=True, eq=False, repr=False)
 class Mutated(Event):
     """An object is changed: an attribute set or deleted, a Variable written, a container edited, a stateful library
     object called.
@@ -126,7 +118,6 @@ class Mutated(Event):
     state: str = "state"
 
 
-@dataclass(slots=True, eq=False, repr=False)
 class OuterNameSet(Event):
     """A name that the function declares ``global`` or ``nonlocal`` is bound."""
 
@@ -135,7 +126,6 @@ class OuterNameSet(Event):
     value_node: ast.expr | None
 
 
-@dataclass(slots=True, eq=False, repr=False)
 class Called(Event):
     """A call of something known: ``callee`` is the resolved value, ``args`` the positional values (``None`` where
     starred), ``keywords`` by name; ``nodes`` are the expressions of ``args``. ``owner`` is what the callee is an
@@ -178,12 +168,10 @@ def _subject(callee: Value) -> str | None:
     return "()" if isinstance(callee, Obj) else None
 
 
-@dataclass(slots=True, eq=False, repr=False)
 class Imported(Event):
     """An import statement names a package that provides NNX, or something in it."""
 
 
-@dataclass(slots=True, eq=False, repr=False)
 class LibraryName(Event):
     """A name of NNX is read from its namespace, or imported: ``nnx.Linear``, ``from flax.nnx import Linear``.
 
@@ -194,7 +182,6 @@ class LibraryName(Event):
     written: str
 
 
-@dataclass(slots=True, eq=False, repr=False)
 class Unpacked(Event):
     """A value is unpacked into several targets; ``count`` is ``None`` with a starred target."""
 
@@ -204,7 +191,20 @@ class Unpacked(Event):
     target: ast.expr
 
 
-@dataclass(slots=True, eq=False, repr=False)
+class Iterated(Event):
+    """A loop or comprehension goes over a value, which the expression ``node`` gives; ``target`` takes its elements."""
+
+    value: Value
+    target: ast.expr
+
+
+class Combined(Event):
+    """An operator of arithmetic between two arrays, both of known shape."""
+
+    left: Array
+    right: Array
+
+
 class Tagged(Event):
     """``nnx.data(...)`` or ``nnx.static(...)`` was called."""
 
@@ -212,7 +212,6 @@ class Tagged(Event):
     container: Value | None = None
 
 
-@dataclass(slots=True, eq=False, repr=False)
 class TransformApplied(Event):
     """A transform got its function. ``transformed`` is ``None`` for transforms of call form. ``how`` is ``decorator``
     or ``call``.
@@ -225,7 +224,6 @@ class TransformApplied(Event):
     how: str
 
 
-@dataclass(slots=True, eq=False, repr=False)
 class Ran(Event):
     """A function has run under a transform to its end, with this result; ``node`` is the call, where there is one.
 
@@ -238,7 +236,6 @@ class Ran(Event):
     result: Value
 
 
-@dataclass(slots=True, eq=False, repr=False)
 class VariableWritten(Event):
     """``variable[key] = value``; ``key`` is ``None`` for a slice. ``name`` is what the program calls the Variable."""
 
@@ -248,14 +245,12 @@ class VariableWritten(Event):
     value: Value
 
 
-@dataclass(slots=True, eq=False, repr=False)
 class ArrayWritten(Event):
     """``array[key] = value``, or another operator of assignment; ``node`` is the statement."""
 
     target: Array
 
 
-@dataclass(slots=True, eq=False, repr=False)
 class VariableAttributeSet(Event):
     """``variable.name = value``, for another name than that of the value; ``action`` is ``set`` or ``deleted``."""
 
@@ -264,14 +259,12 @@ class VariableAttributeSet(Event):
     action: str
 
 
-@dataclass(slots=True, eq=False, repr=False)
 class Returned(Event):
     """A function returned a value."""
 
     value: Value
 
 
-@dataclass(slots=True, eq=False, repr=False)
 class ContainerUsed(Event):
     """An ``nnx.List`` or ``nnx.Dict`` is an operand: ``operator`` is the type of the syntax, ``other`` the index or the
     other operand.
@@ -282,7 +275,6 @@ class ContainerUsed(Event):
     operator: type[ast.AST]
 
 
-@dataclass(slots=True, eq=False, repr=False)
 class Used(Event):
     """A value is used as an operand, or an attribute of it is read: ``what`` is the name of the attribute, or one of
     ``an operator``, ``an index``, ``a comparison``, ``an equality`` (of two objects), ``a condition``, ``a key``.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
+import operator
 from types import NoneType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from nnx_lint.model import arithmetic, attributes, events, strings
 from nnx_lint.model.annotations import is_form, is_type
@@ -29,6 +30,7 @@ from nnx_lint.model.values import (
     Obj,
     Other,
     PartVal,
+    SownVal,
     StateVal,
     TagVal,
     TypeVal,
@@ -72,7 +74,7 @@ def text_of(node: ast.AST) -> str:
 # --------------------------------------------------------------------------------------------------------
 
 
-def _note_capture(frame: Frame, node: ast.expr, value: Value) -> None:
+def note_capture(frame: Frame, node: ast.expr, value: Value) -> None:
     """Let the transform that captures an object know that its function names it."""
     if isinstance(value, Obj) and value.level < frame.level and value.cls.tracked:
         scope = frame.crossed(value.level)
@@ -84,7 +86,7 @@ def _name(interp: Interpreter, frame: Frame, node: ast.Name) -> Value:
     found = frame.env.lookup(node.id)
     if found is not None:
         if frame.scope:
-            _note_capture(frame, node, found[1])
+            note_capture(frame, node, found[1])
         return found[1]
     return Ext(f"builtins.{node.id}") if node.id in BUILTINS else UNKNOWN
 
@@ -216,11 +218,16 @@ def is_array_like(value: Value) -> bool:
     return isinstance(value, Array) or (isinstance(value, Obj) and value.cls.is_variable)
 
 
+def _array_type(*operands: Value) -> type[Array]:
+    """What an operation on arrays gives: an array of JAX if one operand certainly is one."""
+    of_jax = any(is_array_like(value) and not isinstance(value, HostArray) for value in operands)
+    return Array if of_jax else HostArray
+
+
 def binary(left: Value, right: Value, level: int) -> Value:
     """The value of an arithmetic operation."""
     if is_array_like(left) or is_array_like(right):
-        on_host = all(isinstance(value, HostArray) or value.kind is Const.kind for value in (left, right))
-        return HostArray(level) if on_host else Array(level)
+        return _array_type(left, right)(level)
     if left.kind is right.kind is Const.kind and not isinstance(left, (ClassVal, FuncVal)):
         return Other("a plain value")
     return UNKNOWN
@@ -229,9 +236,13 @@ def binary(left: Value, right: Value, level: int) -> Value:
 def _binop(interp: Interpreter, frame: Frame, node: ast.BinOp) -> Value:
     left = evaluate(interp, frame, node.left)
     right = evaluate(interp, frame, node.right)
-    for value in (left, right):
+    for value, side in ((left, node.left), (right, node.right)):
         if isinstance(value, (TagVal, StateVal)):
             interp.publish(events.Used(frame, node, value, "an operator"))
+        elif isinstance(value, SownVal):
+            interp.publish(events.Used(frame, side, value, "an operator"))
+    if isinstance(left, Array) and isinstance(right, Array) and left.form is not None and right.form is not None:
+        interp.publish(events.Combined(frame, node, left, right))
     _container(interp, frame, node, left, right, type(node.op))
     return operation(frame, node, left, right)
 
@@ -356,13 +367,19 @@ def _compare(interp: Interpreter, frame: Frame, node: ast.Compare) -> Value:
     if isinstance(node.ops[0], (ast.In, ast.NotIn)):
         return Other("a bool")
     if is_array_like(left) or any(is_array_like(item) for item in rights):
-        return Array(frame.level, of_comparison(left, rights[0]) if len(rights) == 1 else None)
+        form = of_comparison(left, rights[0]) if len(rights) == 1 else None
+        return _array_type(left, *rights)(frame.level, form)
     if len(rights) == 1 and isinstance(node.ops[0], tuple(ORDER)) and is_version(left) is not is_version(rights[0]):
         return Const(ORDER[type(node.ops[0])] is is_version(left))
-    if len(rights) == 1 and isinstance(node.ops[0], (ast.Eq, ast.NotEq)):
-        right = rights[0]
-        if isinstance(left, Const) and isinstance(right, Const) and _are_literals(left, right):
+    if len(rights) == 1 and isinstance(left, Const) and isinstance(right := rights[0], Const):
+        if isinstance(node.ops[0], (ast.Eq, ast.NotEq)) and _are_literals(left, right):
             return Const((left.value == right.value) is isinstance(node.ops[0], ast.Eq))
+        if (
+            isinstance(node.ops[0], tuple(ORDER))
+            and _are_literals(left, right)
+            and isinstance(left.value, (int, float))
+        ):
+            return Const(ORDERED[type(node.ops[0])](left.value, right.value))
     return UNKNOWN if any(isinstance(item, Unknown) for item in (left, *rights)) else Other("a bool")
 
 
@@ -373,6 +390,15 @@ def _are_literals(left: Const, right: Const) -> bool:
 
 ORDER: dict[type[ast.cmpop], bool] = {ast.Gt: True, ast.GtE: True, ast.Lt: False, ast.LtE: False}
 """Whether the comparison holds when the left side is the greater one."""
+
+
+ORDERED: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+}
+"""The same comparisons of numbers."""
 
 
 def is_version(value: Value) -> bool:
@@ -456,7 +482,7 @@ def _attribute(interp: Interpreter, frame: Frame, node: ast.Attribute) -> Value:
     owner = evaluate(interp, frame, node.value)
     value = attributes.get_attribute(interp, frame, owner, node.attr, node)
     if frame.scope and not (isinstance(owner, Obj) and owner.cls.tracked):
-        _note_capture(frame, node, value)
+        note_capture(frame, node, value)
     return value
 
 
@@ -476,6 +502,7 @@ def _subscript(interp: Interpreter, frame: Frame, node: ast.Subscript) -> Value:
         return TypeVal(node, frame.module, frame.env)
     named = isinstance(key, Const) and isinstance(key.value, str)
     told = isinstance(value, TagVal) or (isinstance(value, (StateVal, PartVal)) and named)
+    told = told or (isinstance(value, Obj) and value.cls.derives_from("nnx.Sequential"))
     if told or (isinstance(value, Seq) and (named or value.type == "FlatState")):
         interp.publish(events.Used(frame, node, value, "an index"))
     if isinstance(key, Const) and key.value is ...:

@@ -36,6 +36,25 @@ def expects_error(interp: Interpreter, frame: Frame, node: ast.expr) -> bool:
     return _external(interp, frame, node.func) in _FAILING
 
 
+def lets_fail(interp: Interpreter, frame: Frame, node: ast.With | ast.AsyncWith) -> bool:
+    """Whether what stands in a ``with`` is meant to fail: by one of its managers, or by one that an ``ExitStack`` among
+    them enters: ``stack.enter_context(pytest.raises(...))``.
+    """
+    if any(expects_error(interp, frame, item.context_expr) for item in node.items):
+        return True
+    stacks = {item.optional_vars.id for item in node.items if isinstance(item.optional_vars, ast.Name)}
+    return any(
+        isinstance(part, ast.Call)
+        and isinstance(part.func, ast.Attribute)
+        and part.func.attr == "enter_context"
+        and isinstance(part.func.value, ast.Name)
+        and part.func.value.id in stacks
+        and any(expects_error(interp, frame, given) for given in part.args)
+        for statement in (node.body if stacks else ())
+        for part in walk(statement)
+    )
+
+
 def is_marked(interp: Interpreter, frame: Frame, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> bool:
     """Whether a test is marked as one that fails."""
     marks = (item.func if isinstance(item, ast.Call) else item for item in node.decorator_list)

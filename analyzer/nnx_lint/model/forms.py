@@ -152,6 +152,8 @@ def called(obj: Obj, given: Form) -> tuple[Form | None, Step | None]:
         return _in_turn(obj, given)
     if obj.cls.canonical == "nnx.RNN":
         return _recurrent(obj, given)
+    if obj.cls.canonical == "nnx.Bidirectional":
+        return _both_ways(obj, given)
     arguments = sizes(obj)
     if arguments is None:
         return None, None
@@ -187,6 +189,25 @@ def _recurrent(obj: Obj, given: Form) -> tuple[Form | None, Step | None]:
     return (form if plain else None), None
 
 
+def _both_ways(obj: Obj, given: Form) -> tuple[Form | None, Step | None]:
+    """What two recurrent layers make of a sequence: their results, one after the other along the last axis."""
+    from nnx_lint.model.attributes import attribute_of
+
+    found: list[Form | None] = []
+    for name in ("forward_rnn", "backward_rnn"):
+        held = attribute_of(obj, name)
+        layer = present(held.value) if held is not None else (obj.args or {}).get(name)
+        form, step = called(layer, given) if isinstance(layer, Obj) else (None, None)
+        if step is not None:
+            return None, step._replace(path=f".{name}{step.path}")
+        found.append(form)
+    shapes = [form.shape for form in found if form is not None and form.shape]
+    if len(shapes) < 2 or obj.args is None or not obj.args.keys().isdisjoint({"merge_fn", "return_carry", "**"}):
+        return None, None
+    last = [shape[-1] for shape in shapes if isinstance(shape[-1], int)]
+    return (Form((*shapes[0][:-1], sum(last))) if len(last) == len(shapes) else None), None
+
+
 def _in_turn(obj: Obj, given: Form) -> tuple[Form | None, Step | None]:
     from nnx_lint.model import operations
     from nnx_lint.model.attributes import attribute_of
@@ -217,7 +238,7 @@ def result(obj: Obj, argument: Value | None) -> Form | None:
 
 def bind(value: Value, owner: Obj) -> None:
     """Note of what an instance holds which arguments its constructor was given."""
-    known = _arguments(owner)
+    known = arguments_of(owner)
     if known:
         for option in options(value):
             held = option.items if isinstance(option, Seq) else [option]
@@ -226,7 +247,8 @@ def bind(value: Value, owner: Obj) -> None:
                     item.binds = known
 
 
-def _arguments(owner: Obj) -> Mapping[str, Value] | None:
+def arguments_of(owner: Obj) -> Mapping[str, Value] | None:
+    """What the constructor of an instance was given, and the defaults of its parameters."""
     if isinstance(owner.cls, LibClass):
         return owner.binds  # a container holds what the constructor of its own owner made
     if owner.args is None:

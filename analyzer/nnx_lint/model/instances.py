@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from nnx_lint.model import attributes, forms, python, rounds, trees
+from nnx_lint.model import attributes, foreign, forms, python, rounds, trees
 from nnx_lint.model.callables import BoundMethod
 from nnx_lint.model.classes import LibClass, UserClass, library_class
-from nnx_lint.model.containers import DictVal, Seq
+from nnx_lint.model.containers import DictVal, ReturnedDict, Seq
 from nnx_lint.model.elements import element_of
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.heap import touch
@@ -211,7 +211,7 @@ def call_library_method(
     if isinstance(receiver, StateVal) and method.name == "map":
         return trees.map_state(interp, frame, args.get(0) or UNKNOWN, receiver, node, name)
     if not isinstance(receiver, Obj):
-        return UNKNOWN
+        return foreign.result_of(method, args, frame.level) or UNKNOWN
     if method.name == "__call__":
         return call_library_object(interp, frame, receiver, args, node, name)
     if method.name == "__new__":
@@ -257,6 +257,8 @@ def call_library_method(
         model, where = args.get(0, "model"), args.node_of(0, "model")
         if isinstance(model, Obj) and where is not None and not receiver.cls.derives_from("nnx.ModelAndOptimizer"):
             attributes.mutate(interp, frame, model, text_of(where), f"`{name}(...)`", "write", node)
+    if method.name == "compute" and receiver.cls.derives_from("nnx.metrics.MultiMetric"):
+        return ReturnedDict(frame.level)
     if effect is not None and method.name == "perturb":
         return Array(frame.level)  # only the first call changes the module
     if effect is not None:
@@ -268,6 +270,11 @@ def call_library_method(
 def _mode_after(method: str, args: Arguments) -> bool | None:
     """The mode that ``train()`` or ``eval()`` leaves layers in; other ways to set attributes may not reach them all."""
     return None if args.positional or method == "set_attributes" else method == "train"
+
+
+def switches_mode(obj: Obj) -> bool:
+    """Whether ``train()`` and ``eval()`` of an object are those of the library, and certainly change it."""
+    return effect_of(obj, "eval") is api.Effect.SETS_ATTRIBUTES and _has_modes(obj)
 
 
 def _has_modes(obj: Obj, depth: int = 6) -> bool:

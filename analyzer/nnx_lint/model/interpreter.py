@@ -34,6 +34,7 @@ from nnx_lint.model.values import (
     NONE,
     UNKNOWN,
     Array,
+    ClassVal,
     Computed,
     Const,
     Obj,
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
 
     from nnx_lint.model.callables import TransformVal
     from nnx_lint.model.calls import Arguments
-    from nnx_lint.model.classes import ClassBase
+    from nnx_lint.model.classes import ClassBase, LibClass
     from nnx_lint.model.events import Event
     from nnx_lint.model.modules import Module, Project
 
@@ -68,7 +69,7 @@ MAX_ABROAD_IN_CONSTRUCTION = 1
 MAX_ABROAD_WITH_FUNCTIONS = 2
 """The same for calls that hand over functions."""
 
-CALLABLES = (FuncVal, BoundMethod, PartialVal, Transformed)
+CALLABLES = (FuncVal, BoundMethod, PartialVal, Transformed, ClassVal)
 
 MAX_RUNS = 12
 """How often one function body is executed for calls, besides its own entry."""
@@ -124,7 +125,7 @@ class Interpreter:
         self.ran: set[Transformed] = set()
         self.entered: set[int] = set()
         self.adopted: dict[Interpreter, None] = {}
-        self.streams: dict[int, set[str]] = {}
+        self.uses: dict[int, dict[str, LibClass]] = {}
         self.sizes: dict[UserClass, set[Hashable]] = {}
         self.configured = self.modes = modes.at_entry(module)
         self.effects = Effects()

@@ -8,7 +8,6 @@ path.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from nnx_lint.model.attributes import attribute_names, attribute_of
@@ -35,6 +34,7 @@ from nnx_lint.model.values import (
 from nnx_rules._filter_logic import UNKNOWN as UNKNOWN_PART
 from nnx_rules._filter_logic import Leaf
 from nnx_rules.attributes import Status
+from nnx_rules.records import Entity, Record, made
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -51,23 +51,20 @@ Path = tuple[Any, ...]
 Branches = tuple[tuple[int, int], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class AtLeast:
+class AtLeast(Record):
     """The type of a leaf of which only an annotation is known: this class, or one below it."""
 
     cls: ClassBase
 
 
-@dataclass(slots=True)
-class Held:
+class Held(Entity):
     """A leaf, and the object or plain container that holds it."""
 
     leaf: Leaf
     owner: Value
 
 
-@dataclass(slots=True)
-class Contents:
+class Contents(Entity):
     """What an object holds.
 
     Attributes:
@@ -76,8 +73,8 @@ class Contents:
         complete: whether there are certainly no others.
     """
 
-    held: list[Held] = field(default_factory=list[Held])
-    again: list[tuple[Path, Path, Value]] = field(default_factory=list[tuple[Path, Path, Value]])
+    held: list[Held] = made(factory=list[Held])
+    again: list[tuple[Path, Path, Value]] = made(factory=list[tuple[Path, Path, Value]])
     complete: bool = True
 
     @property

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from nnx_lint.model import attributes, events, modes, operations, python, trees
+from nnx_lint.model import attributes, events, foreign, modes, operations, python, trees
 from nnx_lint.model.arrays import array_call
 from nnx_lint.model.callables import FuncVal, PartialVal, TransformVal
 from nnx_lint.model.classes import UserClass, library_class
-from nnx_lint.model.containers import DictVal, Seq, give_away
+from nnx_lint.model.containers import DictVal, ReturnedDict, Seq, give_away
 from nnx_lint.model.crossing import refresh
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.heap import touch
@@ -70,6 +70,9 @@ def call_library(interp: Interpreter, frame: Frame, callee: Ext, args: Arguments
     if canonical.partition(".")[0] not in LIBRARIES | {"nnx"}:
         interp.modes = interp.modes._replace(mesh=None)  # who knows what it sets
         give_away((*args.positional, *args.keywords.values()))
+    made = foreign.made_by(canonical)
+    if made is not None:
+        return made
     return operations.with_form(canonical, args, array_call(canonical, args, frame.level), frame.level)
 
 
@@ -207,6 +210,16 @@ def _states(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, n
     return _state(interp, frame, args, node, name) if isinstance(args.get(0), StateVal) else UNKNOWN
 
 
+def _merged_states(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
+    """A State, of which nothing else is said, if only States are merged."""
+    known = bool(args.positional) and all(isinstance(given, StateVal) for given in args.positional)
+    return StateVal(UNKNOWN, frame.level, UNKNOWN) if known else UNKNOWN
+
+
+def _pure_dict(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
+    return ReturnedDict(frame.level)
+
+
 def _split_context(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
     context = library_class("nnx.SplitContext")
     return Obj(context, frame.level, node=node) if context is not None else UNKNOWN
@@ -327,7 +340,9 @@ HANDLERS: dict[str, Handler] = {
     "nnx.pop": _pop,
     "nnx.split_context": _split_context,
     "nnx.split_state": _states,
+    "nnx.to_pure_dict": _pure_dict,
     "nnx.filter_state": _states,
+    "nnx.merge_state": _merged_states,
     "nnx.merge": _merge,
     "nnx.clone": _same,
     "nnx.view": _with_attributes,

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 from typing import TYPE_CHECKING
 
 from nnx_lint.model import heap
@@ -114,6 +115,7 @@ class Module:
         self.provider: str | None = None
         self.mocks = False
         self._read: dict[Callable[[ast.AST], frozenset[str]], frozenset[str]] = {}
+        self._mentioned: dict[tuple[str | re.Pattern[str], ...], bool] = {}
 
     def saved(self) -> Callable[[], None]:
         return heap.restorer(self, provider=self.provider, mocks=self.mocks)
@@ -128,19 +130,30 @@ class Module:
         """What is read off the statements of the module one by one, all in all; whoever asks depends on that alone."""
         self.env.note(read)
         if read not in self._read:
-            self._read[read] = frozenset().union(*map(read, self.source.tree.body))
+            self._read[read] = _read_off(self.source, read)
         return self._read[read]
 
-    def read_otherwise(self, statements: Sequence[ast.stmt]) -> Iterator[object]:
-        """What was asked for with :meth:`all_of` that would be something else if the module had these statements."""
+    def mentions(self, *words: str | re.Pattern[str]) -> bool:
+        """Whether one of some words stands in the text, in comments too; whoever asks depends on that alone."""
+        self.env.note(words)
+        if words not in self._mentioned:
+            self._mentioned[words] = _mentions(self.source.text, words)
+        return self._mentioned[words]
+
+    def read_otherwise(self, source: SourceFile) -> Iterator[object]:
+        """What was asked for with :meth:`all_of` and :meth:`mentions` that is something else in another text."""
         for read, known in self._read.items():
-            if known != frozenset[str]().union(*map(read, statements)):
+            if known != _read_off(source, read):
                 yield read
+        for words, mentioned in self._mentioned.items():
+            if mentioned != _mentions(source.text, words):
+                yield words
 
     def revise(self, source: SourceFile) -> None:
         """Take another text, whose tree holds the nodes of the old one where that was the same."""
         self.source = source
-        self._read.clear()
+        self._read = {read: _read_off(source, read) for read in self._read}
+        self._mentioned = {words: _mentions(source.text, words) for words in self._mentioned}
 
     @property
     def has_file(self) -> bool:
@@ -297,6 +310,14 @@ class Project:
         module = Module(self, self.layout.name_of(place.path)[0], source, place.package)
         module.stub = place.stub
         return module
+
+
+def _read_off(source: SourceFile, read: Callable[[ast.AST], frozenset[str]]) -> frozenset[str]:
+    return frozenset[str]().union(*map(read, source.tree.body))
+
+
+def _mentions(text: str, words: Iterable[str | re.Pattern[str]]) -> bool:
+    return any(word in text if isinstance(word, str) else word.search(text) is not None for word in words)
 
 
 def _classes(module: Module | None) -> Iterator[ast.ClassDef]:

@@ -1,7 +1,7 @@
 """Parameters: what they are bound to when a function is called, and when it runs on its own.
 
-Of a parameter that nobody gives, known is what its annotation says, else a default that is an NNX object, else that it
-is handed to layers as their streams.
+Of a parameter that nobody gives, known is what its annotation says, else a default that is an NNX object, else what the
+function uses it as (:mod:`~nnx_lint.model.uses`).
 """
 
 from __future__ import annotations
@@ -9,8 +9,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from nnx_lint.model import expressions
-from nnx_lint.model.classes import LibClass, library_class
+from nnx_lint.model import expressions, uses
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.values import (
     NONE,
@@ -18,6 +17,7 @@ from nnx_lint.model.values import (
     ClassVal,
     Const,
     Obj,
+    OptStateVal,
     Other,
     ParameterNumber,
     ParameterVal,
@@ -26,14 +26,11 @@ from nnx_lint.model.values import (
     join,
     options,
 )
-from nnx_lint.syntax_walk import walk
 
 if TYPE_CHECKING:
     from nnx_lint.model.callables import FuncVal
     from nnx_lint.model.frames import Frame
     from nnx_lint.model.interpreter import Interpreter
-
-RNGS = library_class("nnx.Rngs") or LibClass("nnx.Rngs", (), None)
 
 
 def receiver_of(interp: Interpreter, func: FuncVal) -> Value | None:
@@ -93,24 +90,11 @@ def _parameter(interp: Interpreter, frame: Frame, func: FuncVal, parameter: ast.
             annotated = ParameterNumber(parameter.arg)
         return annotated if default is None else join(annotated, default)
     optional = isinstance(default, Const) and default.value is None
-    if (default is None or optional) and _takes_streams(interp, func, parameter.arg, frame):
-        streams = interp.instance(RNGS, frame.level)
-        return join(streams, NONE) if optional else streams
+    used_as = uses.uses_of(interp, frame, func).get(parameter.arg) if default is None or optional else None
+    if used_as is not None:
+        used = interp.instance(used_as, frame.level)
+        return join(used, NONE) if optional else used
     return ParameterVal(parameter.arg, default is None)
-
-
-def _takes_streams(interp: Interpreter, func: FuncVal, name: str, frame: Frame) -> bool:
-    """Whether a function hands a parameter to a layer of the library as its ``rngs``."""
-    known = interp.streams.get(id(func.node))
-    if known is None:
-        known = interp.streams[id(func.node)] = set()
-        for node in walk(func.node):
-            given = node.keywords if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else []
-            names = {item.value.id for item in given if item.arg == "rngs" and isinstance(item.value, ast.Name)}
-            callee = expressions.evaluate(interp, frame, node.func) if names else None  # type: ignore[attr-defined]
-            if isinstance(callee, ClassVal) and isinstance(callee.cls, LibClass):
-                known |= names
-    return name in known
 
 
 def bind(
@@ -127,7 +111,8 @@ def bind(
         if given is None:
             given = _missing(interp, frame, func, parameter, starred or "**" in keywords)
         elif isinstance(given, Unknown) and parameter.annotation is not None:
-            given = expressions.annotation_value(interp, frame, parameter.annotation)
+            annotated = expressions.annotation_value(interp, frame, parameter.annotation)
+            given = given if annotated is UNKNOWN and isinstance(given, OptStateVal) else annotated
         names[parameter.arg] = given
     for parameter in arguments.kwonlyargs:
         given = keywords.get(parameter.arg)

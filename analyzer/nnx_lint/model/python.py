@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from nnx_lint.model import arithmetic, attributes, imports, rounds
 from nnx_lint.model.callables import FuncVal
+from nnx_lint.model.classes import LibClass
 from nnx_lint.model.construct import instance_of
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.definitions import named_tuple
@@ -19,6 +20,7 @@ from nnx_lint.model.values import (
     NONE,
     NUMBER,
     UNKNOWN,
+    Attr,
     ClassVal,
     Const,
     Obj,
@@ -282,7 +284,20 @@ def bare(interp: Interpreter, frame: Frame, cls: ClassBase) -> Obj:
     return obj
 
 
+NAMESPACE = LibClass("types.SimpleNamespace", (), None)
+
+
+def _namespace(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
+    """An object with the attributes that it is given, and those that the program sets."""
+    if args.starred or args.positional:
+        return UNKNOWN
+    made = Obj(NAMESPACE, frame.level, {}, node)
+    made.attrs = {key: Attr(value) for key, value in args.keywords.items()}
+    return made
+
+
 HANDLERS: dict[str, Handler] = {
+    "types.SimpleNamespace": _namespace,
     "builtins.list": _sequence("list"),
     "builtins.tuple": _sequence("tuple"),
     "builtins.set": _sequence("set"),

@@ -20,7 +20,7 @@ from nnx_lint.model.classes import UserClass
 from nnx_lint.model.construct import build_model, instance_of
 from nnx_lint.model.containers import Seq
 from nnx_lint.model.modules import Env
-from nnx_lint.model.parameters import RNGS
+from nnx_lint.model.uses import RNGS
 from nnx_lint.model.values import UNKNOWN, Attr, ClassVal, Computed, Const, Ext, Obj, Other, Unknown, Value
 
 if TYPE_CHECKING:

@@ -22,6 +22,7 @@ from nnx_lint.model.callables import ContextVal, FuncVal
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.deferred import settled
 from nnx_lint.model.expressions import evaluate
+from nnx_lint.model.foreign import ForeignVal
 from nnx_lint.model.frames import ROUND
 from nnx_lint.model.heap import touch
 from nnx_lint.model.values import (
@@ -368,6 +369,7 @@ def assigned_names(body: Iterable[ast.stmt]) -> set[str]:
 
 def _for(interp: Interpreter, frame: Frame, node: ast.For | ast.AsyncFor) -> bool:
     iterable = evaluate(interp, frame, node.iter)
+    interp.publish(events.Iterated(frame, node.iter, iterable, node.target))
     known = rounds.of_loop(interp, frame, node, iterable)
     if known is not None:
         return _round_by_round(interp, frame, node, known) or interp.block(frame, node.orelse)
@@ -417,7 +419,7 @@ def _managed(interp: Interpreter, frame: Frame, node: ast.With | ast.AsyncWith) 
             interp.modes = interp.modes._replace(mesh=None)  # it may set one
         if item.optional_vars is not None:
             assign(interp, frame, item.optional_vars, entered, None, node)
-    if any(failures.expects_error(interp, frame, item.context_expr) for item in node.items):
+    if failures.lets_fail(interp, frame, node):
         with interp.failing():
             interp.block(frame, node.body)
         return False
@@ -438,6 +440,8 @@ def _entered(interp: Interpreter, frame: Frame, value: Value, node: ast.expr) ->
             if isinstance(argument, (ast.Name, ast.Attribute)):
                 attributes.set_training(evaluate(interp, frame, argument), None)
         return value.entered
+    if isinstance(value, ForeignVal):
+        return value
     if not isinstance(value, Obj):
         return UNKNOWN
     if value.cls.tracked or value.cls.derives_from("nnx.SplitContext"):

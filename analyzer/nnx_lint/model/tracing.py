@@ -80,7 +80,7 @@ def run_under(
     kept = kept_positions(applied, func, len(args) + shift, filled)
     named_kept = kept_keywords(applied, func, keywords, filled)
     mapped = not applied.row.keeps_shapes
-    number = Array(level) if statics_known(applied) else UNKNOWN
+    number = None if applied.row.keeps_numbers else Array(level) if statics_known(applied) else UNKNOWN
     if receiver is not None and 0 not in kept:
         receiver = refresh(receiver, level)
     fresh = [
@@ -100,9 +100,9 @@ def run_under(
     return result
 
 
-def _traced(value: Value, level: int, mapped: bool, number: Value) -> Value:
-    """An argument as the function under a transform sees it: of the inner level, and ``number`` where it was one."""
-    if isinstance(value, Const) and isinstance(value.value, (bool, int, float, complex)):
+def _traced(value: Value, level: int, mapped: bool, number: Value | None) -> Value:
+    """An argument as the function under a transform sees it: of the inner level, and what ``number`` says, if any."""
+    if number is not None and isinstance(value, Const) and isinstance(value.value, (bool, int, float, complex)):
         return number
     return refresh(value, level, mapped=mapped)
 

@@ -95,7 +95,14 @@ def flat_state(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST
     return Seq("FlatState", [pair], frame.level, exact=False, node=node)
 
 
+def _applied(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
+    """What ``optax.apply_updates`` makes of a State: a new one of the same object."""
+    state = present(args.get(0, "params") or UNKNOWN)
+    return StateVal(state.of, frame.level, state.wanted) if isinstance(state, StateVal) else UNKNOWN
+
+
 HANDLERS: dict[str, Handler] = {
+    "optax.apply_updates": _applied,
     "nnx.to_flat_state": flat_state,
     "nnx.map_state": _map_state,
     **dict.fromkeys(("jax.tree.leaves", "jax.tree_util.tree_leaves", "jax.tree_leaves"), _leaves),

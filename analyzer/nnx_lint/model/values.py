@@ -145,13 +145,37 @@ class ParameterNumber(Other):
 
 
 class TransformationVal(Other):
-    """What a function of optax makes: a gradient transformation, or a schedule, which is only part of one."""
+    """What a function of optax makes: a gradient transformation, or a schedule, which is only part of one.
 
-    __slots__ = ("schedule",)
+    ``maker`` is the name of the function, where the value is its very result.
+    """
 
-    def __init__(self, *, schedule: bool = False) -> None:
+    __slots__ = ("maker", "schedule")
+
+    def __init__(self, *, schedule: bool = False, maker: str = "") -> None:
         super().__init__("an optax schedule" if schedule else "an optax transformation")
         self.schedule = schedule
+        self.maker = maker
+
+
+class OptStateVal(Unknown):
+    """The state of an optax transformation for what it is ``of``: a tuple, which holds data if it ``keeps`` arrays for
+    the parameters.
+    """
+
+    __slots__ = ("keeps", "of")
+
+    kind = Kind.CONTAINER
+
+    def __init__(self, of: Value, *, keeps: bool) -> None:
+        self.of = of
+        self.keeps = keeps
+
+    def describe(self) -> str:
+        return "the state of an optax transformation"
+
+    def facts(self, depth: int = MAX_NESTING) -> ValueFacts:
+        return ValueFacts(Kind.CONTAINER, holds_data=True if self.keeps else None)
 
 
 class Cut(Other):
@@ -518,6 +542,15 @@ class StateVal(Value):
 
     def describe(self) -> str:
         return "a State"
+
+
+class SownVal(Unknown):
+    """What a State holds of a value that a module sows under a name: a Variable with a tuple of all that was sown."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
 
 
 class UnionVal(Value):

@@ -11,8 +11,9 @@ within the cell, and formats that know nothing of cells name the file only.
 from __future__ import annotations
 
 import importlib
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from nnx_rules.records import Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -49,8 +50,7 @@ STYLES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(Record):
     """What a format prints.
 
     Attributes:
@@ -63,7 +63,7 @@ class Report:
     diagnostics: Sequence[Diagnostic]
     sources: Mapping[str, SourceFile]
     colour: bool
-    problems: Sequence[str] = field(default=())
+    problems: Sequence[str] = ()
 
     def paint(self, style: str, text: str) -> str:
         """Put text into one of ``STYLES``."""

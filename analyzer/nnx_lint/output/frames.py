@@ -6,10 +6,10 @@ cells, a combining one none. A frame in a notebook stays within its cell, and co
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from nnx_lint.output.places import glyph
+from nnx_rules.records import Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,6 +23,9 @@ CONTEXT = 2
 
 LONGEST = 7
 """A span of more lines than this is shortened to its beginning and its end."""
+
+BLANK = frozenset({"", "#"})
+"""Lines that are not worth showing at the outer end; the line between two cells of a notebook is of the second kind."""
 
 _TAB = "    "
 
@@ -44,8 +47,7 @@ def cells(text: str) -> tuple[str, list[int]]:
     return "".join(shown), starts
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
+class Frame(Record):
     """Draws one span of a file: ``mark`` underlines it, in ``style``; ``gutter`` is the width of the line numbers."""
 
     report: Report
@@ -72,7 +74,7 @@ class Frame:
         """Those of these lines in the same cell, without the blank ones at the outer end, which comes first."""
         cell = self.source.position(self.span.start).cell
         numbers = [line for line in lines if self.source.position(self.source.line_start(line)).cell == cell]
-        while numbers and not self.source.line_text(numbers[0]).strip():
+        while numbers and self.source.line_text(numbers[0]).strip() in BLANK:
             numbers.pop(0)
         return numbers
 

@@ -1,4 +1,5 @@
-"""Edits of expressions that several fixes share: put a call around one, take a call away from around one.
+"""Edits that several fixes share: put a call around an expression or take one away, give a call, a function or a class
+one more argument, parameter or base, leave out a statement.
 
 Invariants: text outside of the edit stays as it is, comments included; an edit is only made where it certainly keeps
 the expression's meaning.
@@ -7,11 +8,14 @@ the expression's meaning.
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING
 
 from nnx_lint.diagnostics import Edit, Span
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from nnx_lint.source import SourceFile
 
 
@@ -57,6 +61,77 @@ def exchange(source: SourceFile, one: ast.AST, other: ast.AST) -> tuple[Edit, ..
 def insert(offset: int, text: str) -> tuple[Edit, ...]:
     """Insert text at an offset."""
     return (Edit(Span(offset, offset), text),)
+
+
+def append_argument(source: SourceFile, call: ast.Call, text: str) -> tuple[Edit, ...]:
+    """Give a call one more argument, after the others."""
+    given = [*call.args, *(item.value for item in call.keywords)]
+    close = source.span(call).end - 1
+    if not given:
+        return insert(close, text)
+    end = max(source.span(item).end for item in given)
+    while source.text[end] == ")" and end < close:
+        end += 1  # parentheses around the last argument
+    return insert(end, f", {text}")
+
+
+def prepend_argument(source: SourceFile, call: ast.Call, text: str) -> tuple[Edit, ...] | None:
+    """Give a call one more argument, before the others."""
+    opening = _OPENING.match(source.text, source.span(call.func).end)
+    if opening is None or any(isinstance(item, ast.GeneratorExp) for item in call.args):
+        return None
+    return insert(opening.end(), f"{text}, " if call.args or call.keywords else text)
+
+
+def prepend_parameter(source: SourceFile, func: Function, name: str) -> tuple[Edit, ...] | None:
+    """Give a function one more parameter, before the others."""
+    given = func.args
+    alone = not any((given.posonlyargs, given.args, given.vararg, given.kwonlyargs, given.kwarg))
+    start = source.span(func).start
+    if isinstance(func, ast.Lambda):
+        return insert(start + len("lambda"), f" {name}" if alone else f" {name},")
+    opening = _HEAD.match(source.text, start)
+    return insert(opening.end(), name if alone else f"{name}, ") if opening is not None else None
+
+
+def add_base(source: SourceFile, cls: ast.ClassDef, name: str) -> tuple[Edit, ...] | None:
+    """Give a class that has no base one."""
+    head = _CLASS.match(source.text, source.span(cls).start)
+    if cls.bases or cls.keywords or head is None:
+        return None
+    return (Edit(Span(head.end("name"), head.end()), f"({name}):"),)
+
+
+def insert_before(source: SourceFile, statement: ast.stmt, text: str) -> tuple[Edit, ...] | None:
+    """Put a statement of one line before another one, which has to begin its line, or to follow a semicolon there."""
+    start = source.span(statement).start
+    line = source.location(start)[0]
+    head = source.text[source.line_start(line) : start]
+    if not head.strip():
+        return insert(source.line_start(line), f"{head}{text}\n")
+    return insert(start, f"{text}; ") if head.rstrip().endswith(";") else None
+
+
+def remove_statement(source: SourceFile, block: Sequence[ast.stmt], statement: ast.stmt) -> tuple[Edit, ...] | None:
+    """Leave out a statement with its lines; the only one of a block becomes ``pass``."""
+    if len(block) == 1:
+        return replace(source, statement, "pass")
+    span = source.span(statement)
+    first, last = source.location(span.start)[0], source.location(span.end)[0]
+    start = source.line_start(first)
+    end = source.line_start(last + 1) if last < source.line_count else len(source.text)
+    if not (source.text[start : span.start].strip() or source.text[span.end : end].strip()):
+        return (Edit(Span(start, end), ""),)
+    place = block.index(statement)
+    if place and source.text[(before := source.span(block[place - 1]).end) : span.start].strip(" \t") == ";":
+        return (Edit(Span(before, span.end), ""),)
+    return None  # something else stands in these lines
+
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+_OPENING = re.compile(r"[\s)]*\(\s*")
+_HEAD = re.compile(r"(?:async\s+)?def\s+\w+\s*\(\s*")
+_CLASS = re.compile(r"class\s+(?P<name>\w+)\s*(?:\(\s*\))?\s*:")
 
 
 def is_parenthesized(source: SourceFile, node: ast.Tuple) -> bool:

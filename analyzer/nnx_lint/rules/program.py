@@ -101,6 +101,12 @@ def enclosing(module: Module, node: ast.AST, *kinds: type[N]) -> N | None:
     return next((item for item in ancestors(module, node) if isinstance(item, kinds)), None)
 
 
+def is_called(module: Module, node: ast.AST) -> bool:
+    """Whether an expression is what a call calls."""
+    parent = next(ancestors(module, node), None)
+    return isinstance(parent, ast.Call) and parent.func is node
+
+
 def statement_of(module: Module, node: ast.AST) -> ast.stmt | None:
     """The statement that a node belongs to."""
     return node if isinstance(node, ast.stmt) else enclosing(module, node, ast.stmt)
@@ -206,6 +212,59 @@ def own_nodes(scope: ast.AST) -> list[ast.AST]:
         if not isinstance(node, (*FUNCTIONS, ast.ClassDef)):
             nodes.extend(children(node))
     return nodes
+
+
+def scopes_around(module: Module, node: ast.AST) -> list[ast.AST]:
+    """The functions around a node, innermost first, and the module."""
+    return [outer for outer in ancestors(module, node) if isinstance(outer, (*FUNCTIONS, ast.Module))]
+
+
+def names_of_parameters(func: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> set[str]:
+    """The names of all parameters of a function."""
+    given = func.args
+    each = (*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg)
+    return {item.arg for item in each if item is not None}
+
+
+def binds(scope: ast.AST, name: str) -> bool:
+    """Whether a function or module binds a name itself."""
+    if isinstance(scope, FUNCTIONS) and name in names_of_parameters(scope):
+        return True
+    for node in own_nodes(scope):
+        if isinstance(node, ast.Name):
+            found = node.id == name and not isinstance(node.ctx, ast.Load)
+        else:
+            found = name in (getattr(node, "asname", None) or getattr(node, "name", None), *getattr(node, "names", ()))
+        if found:
+            return True
+    return False
+
+
+def reads_of(scope: ast.AST, name: str) -> list[ast.Name]:
+    """Where a name of a function or module is read, in functions inside of it too unless the name is one of theirs."""
+    found: list[ast.Name] = []
+    nodes = children(scope)
+    for node in nodes:
+        if isinstance(node, FUNCTIONS) and name in _own_names(node):
+            nodes.extend((*node.args.defaults, *(item for item in node.args.kw_defaults if item is not None)))
+            continue
+        if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load):
+            found.append(node)
+        nodes.extend(children(node))
+    return found
+
+
+@remembered
+def _own_names(func: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> frozenset[str]:
+    """The names that are a function's own: its parameters, and what it assigns."""
+    given = func.args
+    names = {
+        item.arg for item in (*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg) if item
+    }
+    nodes = own_nodes(func)
+    outer = {name for node in nodes if isinstance(node, (ast.Global, ast.Nonlocal)) for name in node.names}
+    stored = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    return frozenset(names | (stored - outer))
 
 
 @remembered

@@ -27,26 +27,31 @@ def spelled(canonical: str, module: Module, env: Env | None = None) -> str | Non
     scope = env if env is not None else module.env
     packages = _packages(canonical, module)
     direct: str | None = None
+    through: list[str] = []
     current: Env | None = scope
     while current is not None:
         for name, value in current.names.items():
+            rest = packages.get(value.name) if isinstance(value, Ext) else None
+            if rest is None and not _is(value, canonical):
+                continue
             found = scope.lookup(name)
             if found is None or found[1] is not value:
                 continue
-            if isinstance(value, Ext) and value.name in packages:
-                return name + packages[value.name]
-            if direct is None and _is(value, canonical):
+            if rest is not None:
+                through.append(name + rest)
+            elif direct is None:
                 direct = name
         current = current.parent
-    return direct
+    # `jnp.array` rather than `jax.numpy.array`; of equals the first one that the file binds.
+    return min(through, key=lambda text: text.count("."), default=direct)
 
 
 def _packages(canonical: str, module: Module) -> dict[str, str]:
     """Packages through which the name can be reached, with the rest of the way."""
-    head, _, rest = canonical.partition(".")
-    packages = {head: f".{rest}"}
-    if head == "nnx" and module.provider == "flax" and "import flax.nnx" in module.source.text:
-        packages["flax"] = f".nnx.{rest}"
+    parts = canonical.split(".")
+    packages = {".".join(parts[:place]): "." + ".".join(parts[place:]) for place in range(len(parts) - 1, 0, -1)}
+    if parts[0] == "nnx" and module.provider == "flax" and module.mentions("import flax.nnx"):
+        packages["flax"] = f".{canonical}"
     return packages
 
 

@@ -78,7 +78,7 @@ def _graph(server: Server, asked: Mapping[str, Any]) -> Table:
             return {"version": VERSION, "class": name, "target": f"{uri}:{name}", "root": root}
         answer["modules"] = [
             {"name": each.name, "bases": list(each.bases), "defined": _place(server, vars_of(each.place))}
-            for each in structures.program(path).listed()
+            for each in structures.listed(path)
         ]
     except DrawingError as error:
         answer["problem"] = str(error)

@@ -1,8 +1,10 @@
 """Diagnostics: pushed to clients that do not ask for them, and answered to those that do.
 
 What a client has is not sent again: a push that would repeat the last one is left out, and a pull gets "unchanged"
-where the result that the client names is still true. A result is named by what it holds, so nothing needs to be
-remembered for that.
+where the result that the client names is still true. A result is named by what it holds.
+
+An edit concerns other documents, too. They are looked at in idle time: what has changed is pushed, and a client that
+pulls is told to ask again, if what it was told of a text is not true any more.
 """
 
 from __future__ import annotations
@@ -27,8 +29,8 @@ Published = dict[str, tuple[int | None, list[types.Diagnostic]]]
 
 def register(server: Server) -> None:
     """Register the handlers."""
-    pusher = Pusher(server)
-    server.when_idle.append(pusher.slice)
+    answers = Answers(server)
+    server.when_idle += [Pusher(server).slice, answers.slice]
     options = types.DiagnosticOptions(inter_file_dependencies=True, workspace_diagnostics=True, identifier="nnx")
 
     answered: set[str] = set()
@@ -39,10 +41,11 @@ def register(server: Server) -> None:
 
         def answer() -> types.DocumentDiagnosticReport:
             document = server.session.document(uri)
-            items = diagnostics_of(server, document)[uri][1] if document is not None else []
+            version, items = diagnostics_of(server, document)[uri] if document is not None else (None, [])
             name = result_id(items)
             if items:
                 answered.add(uri)
+            answers.told[uri] = version, name
             if name == params.previous_result_id:
                 return types.RelatedUnchangedDocumentDiagnosticReport(result_id=name)
             return types.RelatedFullDocumentDiagnosticReport(items=items, result_id=name)
@@ -98,7 +101,11 @@ def closed_items(server: Server, path: str, findings: Sequence[Diagnostic]) -> l
 def diagnostics_of(server: Server, document: Document) -> Published:
     """The diagnostics of an open document, for each of its cells; runs in the worker's thread."""
     found: Published = {cell.uri: (cell.version, []) for cell in document.cells}
-    for finding in server.session.findings(document):
+    findings = server.session.findings(document)
+    crash = server.session.analysis(document.path).crash(document.path)
+    if crash is not None:
+        server.in_loop(server.say_crashed, document.path, crash)
+    for finding in findings:
         uri = document.cell_at(finding.span.start).uri
         found[uri][1].append(server.convert.diagnostic(document, finding))
     return found
@@ -107,6 +114,35 @@ def diagnostics_of(server: Server, document: Document) -> Published:
 def result_id(items: Sequence[types.Diagnostic]) -> str:
     """A name that equal results share, and different ones do not."""
     return hashlib.blake2b(repr(items).encode(), digest_size=8).hexdigest()
+
+
+class Answers:
+    """What a client that pulls was told of open documents: ``told`` has the version and the name of each result."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self.told: dict[str, tuple[int | None, str]] = {}
+
+    def slice(self) -> bool:
+        """Look at one document; whether there was one. Runs in the worker's thread.
+
+        Whoever types into a document asks for it: only of texts that have not changed there is something to say.
+        """
+        server, session = self._server, self._server.session
+        path = next(iter(session.stale), None)
+        if path is None or not (server.client.pulls and server.ready):
+            return False
+        document = session.documents[path]
+        cells = [cell for cell in document.cells if self.told.get(cell.uri, (None,))[0] == cell.version]
+        if cells:
+            found = diagnostics_of(server, document)
+            now = {cell.uri: (cell.version, result_id(found[cell.uri][1])) for cell in cells}
+            if any(self.told[uri] != result for uri, result in now.items()):
+                server.in_loop(server.refresh)
+            self.told.update(now)
+        session.stale.pop(path, None)
+        self.told = {uri: told for uri, told in self.told.items() if session.document(uri) is not None}
+        return True
 
 
 class Pusher:

@@ -123,7 +123,7 @@ def register(server: Server) -> None:
             if not analysis.settings.switch("code-lens"):
                 return []
             found: list[types.CodeLens] = []
-            for lens in analysis.structures.lenses(document.path):
+            for lens in analysis.lenses(document.path):
                 if document.cell_at(lens.span.start).uri == uri:
                     title = f"{lens.parameters:,} parameter{'' if lens.parameters == 1 else 's'}"
                     arguments = [{"uri": uri, "class": lens.name}]

@@ -116,6 +116,7 @@ CLASS_LEVEL_DATA = Rule(
     ),
     message="`{cls}.{path}` is {value} in the class body: all instances share it, and it is no part of their state",
     help="assign it in `__init__`",
+    fix=Fixable.UNSAFE,
 )
 STATUS_CONFLICT = Rule(
     code="NNX111",
@@ -175,6 +176,7 @@ NON_PYTREE_INTO_JAX = Rule(
     message="`{cls}` is no JAX pytree, so `{function}` {harm}",
     help="use the `nnx` counterpart, or make the class a Pytree",
     versions=Versions(flax_since=(0, 12)),
+    fix=Fixable.SAFE,
 )
 OBJECT_PYTREE_TRUE = Rule(
     code="NNX117",
@@ -214,6 +216,7 @@ STATUS_BYPASS = Rule(
     help="assign the attribute normally",
     severity=Severity.WARNING,
     versions=Versions(flax_since=(0, 12), nnxkit=False),
+    fix=Fixable.UNSAFE,
 )
 CACHED_PROPERTY = Rule(
     code="NNX121",
@@ -258,6 +261,7 @@ REGISTERED_TYPE_SUBCLASS = Rule(
     help="decorate `{cls}` with `@nnx.register_data_type` too",
     severity=Severity.WARNING,
     versions=_CHECKED,
+    fix=Fixable.UNSAFE,
 )
 REGISTERED_TYPE_LATE = Rule(
     code="NNX126",
@@ -315,6 +319,7 @@ STATUS_ANNOTATION_NOT_ASSIGNED = Rule(
         " an attribute of a Pytree"
     ),
     help="use `nnx.{tag}(...)` where the attribute is assigned",
+    fix=Fixable.SAFE,
 )
 STATUS_ANNOTATION_ON_PLAIN_CLASS = Rule(
     code="NNX133",
@@ -322,6 +327,7 @@ STATUS_ANNOTATION_ON_PLAIN_CLASS = Rule(
     summary="`nnx.data` or `nnx.static` is assigned to an attribute of a class that is no Pytree.",
     message="`{cls}` is no Pytree: `{path}` stays the mark that `nnx.{tag}(...)` makes",
     help="derive `{cls}` from `nnx.Pytree`, or remove the mark",
+    fix=Fixable.UNSAFE,
 )
 STATUS_ANNOTATION_ARGUMENTS = Rule(
     code="NNX134",
@@ -348,6 +354,14 @@ CLASS_LEVEL_STATUS_VALUE = Rule(
     help="write `nnx.{tag}(default=...)`",
     exception=StatusTagError,
     fix=Fixable.SAFE,
+)
+
+MEMBER_HIDDEN = Rule(
+    code="NNX150",
+    name="member-hidden",
+    summary="An attribute gets the name of a method, which it hides, or of a property, which cannot be written to.",
+    message="`{cls}.{path}` {problem}",
+    help="{mend}",
 )
 
 RULES = tuple(value for value in list(globals().values()) if isinstance(value, Rule))

@@ -55,6 +55,7 @@ DONATED_THEN_USED = Rule(
     summary="An argument is used after its buffers were donated to a compiled function.",
     message="`{name}` was donated to the call of `{function}`, and its arrays are gone",
     help="use what the function returns, `{name} = {function}(...)`, or do not donate it",
+    fix=Fixable.SAFE,
 )
 REDUCE_AXES = Rule(
     code="NNX468",

@@ -108,8 +108,25 @@ FLAG_NOT_FORWARDED = Rule(
     name="flag-not-forwarded",
     summary="A forward pass takes a flag, does nothing with it, and calls a layer that takes the same flag.",
     message="`{cls}.{method}` takes `{name}` and does not use it, while `{layer}` takes one, too, and does not get it",
-    help="hand it on: `{layer}(..., {name}={name})`",
+    help="hand it on: `{layer}(..., {mend})`",
     severity=Severity.WARNING,
+)
+
+MODE_INVERTED = Rule(
+    code="NNX844",
+    name="mode-inverted",
+    summary="A layer gets a flag that says the opposite: `deterministic=train`.",
+    message="`{name}={given}` turns the flag round: `{name}` is true where {meaning}",
+    help="write `{mend}`",
+    severity=Severity.WARNING,
+)
+EVALUATION_KEPT = Rule(
+    code="NNX848",
+    name="evaluation-mode-kept",
+    summary="A loop trains a model, switches it to evaluation, and never back.",
+    message="`{name}` is in evaluation mode from here on, so the training steps of the next rounds run without dropout "
+    "and keep the statistics of normalization as they are",
+    help="call `{name}.train()` before the steps of each round",
 )
 
 # -- containers
@@ -121,6 +138,7 @@ LIST_STATUS = Rule(
     message="`{name}` has a plain value at index {index}, and gets {value} there",
     help="mark the plain value: `nnx.List([nnx.data({plain}), ...])`",
     versions=Versions(nnxkit=False, flax_since=(0, 12, 0)),
+    fix=Fixable.SAFE,
 )
 LIST_DELETE = Rule(
     code="NNX851",
@@ -129,6 +147,7 @@ LIST_DELETE = Rule(
     message="deleting from the middle of `{name}` leaves its last element in the model twice",
     help="build a new list: `nnx.List([item for item in {name} if ...])`",
     versions=Versions(nnxkit=False, flax_since=(0, 12, 0)),
+    fix=Fixable.UNSAFE,
 )
 LIST_UNSUPPORTED = Rule(
     code="NNX852",
@@ -145,6 +164,7 @@ LIST_COMPARISON = Rule(
     help="compare the elements, `list(a) == list(b)`, or the objects, `a is b`",
     severity=Severity.WARNING,
     versions=Versions(nnxkit=False, flax_since=(0, 12, 0)),
+    fix=Fixable.UNSAFE,
 )
 DICT_KEYS = Rule(
     code="NNX854",
@@ -188,6 +208,7 @@ IMMUTABLE_MAP = Rule(
     help="use a list",
     default=False,
     versions=Versions(nnxkit=False),
+    fix=Fixable.SAFE,
 )
 MODE_FOR_ALL = Rule(
     code="NNX862",
@@ -210,6 +231,22 @@ MISSING_ATTRIBUTE = Rule(
     name="missing-attribute",
     summary="An attribute is read that the object does not have.",
     message="`{cls}` has no attribute `{name}`",
+    help="{mend}",
+)
+
+MODULE_DEFAULT = Rule(
+    code="NNX866",
+    name="module-default-argument",
+    summary="A module is the default of a parameter: all that is made without that argument shares it.",
+    message="the default of `{parameter}` is one {cls}, made with the function: whoever leaves it out shares it",
+    help="make it in the function: `{parameter}=None`, and a new one if it is `None`",
+    severity=Severity.WARNING,
+)
+LOOP_ELEMENTS = Rule(
+    code="NNX865",
+    name="loop-elements",
+    summary="A loop takes what it goes over for something else: keys for items, or pairs for modules.",
+    message="`{name}` is {value}, and a loop over it gets {elements}",
     help="{mend}",
 )
 

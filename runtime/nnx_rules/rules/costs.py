@@ -1,6 +1,6 @@
 """NNX7: retracing and cost. Everything here works, and compiles more often, or less often, than one thinks."""
 
-from nnx_rules.registry import Rule, Severity
+from nnx_rules.registry import Fixable, Rule, Severity
 
 TRANSFORM_IN_LOOP = Rule(
     code="NNX701",
@@ -9,6 +9,7 @@ TRANSFORM_IN_LOOP = Rule(
     message="`{transform}` makes a new function in each round of the loop, which is traced and compiled again",
     help="make it once, before the loop",
     severity=Severity.WARNING,
+    fix=Fixable.SAFE,
 )
 STATIC_COUNTER = Rule(
     code="NNX702",
@@ -17,6 +18,7 @@ STATIC_COUNTER = Rule(
     message="`{cls}.{path}` is static and changes in each call under `{transform}`, so each call compiles again",
     help="hold it in a Variable: `nnx.Variable(jnp.array(0))`",
     severity=Severity.WARNING,
+    fix=Fixable.UNSAFE,
 )
 IDENTITY_STATIC = Rule(
     code="NNX703",
@@ -34,6 +36,7 @@ COMPILED_CONSTANT = Rule(
     help="pass `{name}` as an argument",
     severity=Severity.WARNING,
     default=False,
+    fix=Fixable.SAFE,
 )
 
 RULES = tuple(value for value in list(globals().values()) if isinstance(value, Rule))

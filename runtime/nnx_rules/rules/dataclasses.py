@@ -53,6 +53,7 @@ STATIC_METADATA_TYPE = Rule(
     help="write `True` for static or `False` for data",
     versions=Versions(flax_since=(0, 12)),
     exception=ClassDefinitionError,
+    fix=Fixable.SAFE,
 )
 MISSING_ANNOTATION = Rule(
     code="NNX146",
@@ -60,6 +61,7 @@ MISSING_ANNOTATION = Rule(
     summary="A field specifier is assigned in a dataclass body without an annotation.",
     message="`{cls}.{path}` is a field without an annotation",
     help="write `{path}: Any = ...`",
+    fix=Fixable.SAFE,
 )
 EQ_ON_ARRAYS = Rule(
     code="NNX147",

@@ -11,6 +11,7 @@ MERGE_MISSING_STATE = Rule(
     help="pass every State that `nnx.split` returned",
     exception=StateMismatchError,
     in_flax="Incorrect number of leaves",
+    fix=Fixable.SAFE,
 )
 MERGE_UNKNOWN_PATH = Rule(
     code="NNX332",
@@ -57,9 +58,9 @@ UPDATE_SHAPE = Rule(
 UPDATE_ARGUMENTS = Rule(
     code="NNX337",
     name="update-arguments",
-    summary="`nnx.update` takes a node first and States after it.",
-    message="`nnx.update` got {given}",
-    help="write `nnx.update(node, state, ...)`",
+    summary="`nnx.update` takes a node first and States after it; `nnx.replace_by_pure_dict` a State and a dict.",
+    message="`{function}` got {given}",
+    help="what is changed comes first, and what goes into it after it: `nnx.update(node, state, ...)`",
     exception=StateArgumentError,
     fix=Fixable.SAFE,
 )
@@ -179,6 +180,7 @@ SHARED_UNDER_JAX = Rule(
     summary="An object that holds something twice is an argument of a `jax` transform, which makes two of it.",
     message="`{name}{path}` and `{name}{other_path}` are the same {value}; `{transform}` takes them for two: {harm}",
     help="use the transform of `nnx`, which keeps references",
+    fix=Fixable.UNSAFE,
 )
 REFERENCE_CYCLE = Rule(
     code="NNX354",
@@ -235,6 +237,7 @@ SHARED_BUFFERS = Rule(
     summary="An object and a copy of it, which share their arrays, are donated together.",
     message="`{name}` and `{other}` share their arrays, as `nnx.clone` copies Variables only, and both are donated",
     help="copy the arrays too: `nnx.clone(..., arrays=True)`",
+    fix=Fixable.SAFE,
 )
 
 STATE_ARITHMETIC = Rule(

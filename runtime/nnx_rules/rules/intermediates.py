@@ -18,6 +18,13 @@ SOW_ARGUMENTS = Rule(
     help="write `{mend}`",
     fix=Fixable.SAFE,
 )
+SOW_REDUCTION = Rule(
+    code="NNX649",
+    name="sow-reduction",
+    summary="`sow` reduces with a function of arrays, and begins with an empty tuple.",
+    message="`sow` begins with an empty tuple, which `{reduction}` cannot combine with the value",
+    help="say what to begin with: `init_fn=lambda: 0.0`",
+)
 MODULE_METHOD_ON_PYTREE = Rule(
     code="NNX642",
     name="module-method-on-pytree",
@@ -63,6 +70,14 @@ SOWN_UNDER_MAP = Rule(
     summary="A module sows under a map that does not map over the module.",
     message="under `{transform}` each element sows its own value into `{path}`, whose axis is `None`",
     help="capture around the module, inside of the map, or map over the sown values with `nnx.StateAxes`",
+)
+
+SOWN_TUPLE = Rule(
+    code="NNX648",
+    name="sown-tuple",
+    summary="What a module sowed under a name is a tuple of all its values, and is used as if it were one of them.",
+    message="what is sown as `{name}` is collected in a tuple, one value for each call, which is {how} here",
+    help="take one of them: `{mend}`, or sow with `init_fn=` and `reduce_fn=`",
 )
 
 RULES = tuple(value for value in list(globals().values()) if isinstance(value, Rule))

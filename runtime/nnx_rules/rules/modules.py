@@ -8,7 +8,7 @@ from nnx_rules.errors import (
     VariableAttributeError,
     VariableError,
 )
-from nnx_rules.registry import Fixable, Rule, Versions
+from nnx_rules.registry import Fixable, Rule, Severity, Versions
 
 SOW_ON_ATTRIBUTE = Rule(
     code="NNX601",
@@ -47,6 +47,7 @@ VARIABLE_METADATA_ATTRIBUTE = Rule(
     help="use `set_metadata`, `del_metadata`, or `variable[...] = value` for the value",
     exception=VariableAttributeError,
     versions=Versions(flax_since=(0, 12)),
+    fix=Fixable.UNSAFE,
 )
 VARIABLE_REQUIRED_METADATA = Rule(
     code="NNX804",
@@ -99,6 +100,7 @@ LAYER_WITHOUT_RNGS = Rule(
     help="pass `rngs=` to the constructor or to the call, or make it deterministic: `model.eval()`",
     exception=LayerArgumentError,
     in_flax="`deterministic` is False, but no `rngs` argument was provided to {cls}; dropout_rng is required",
+    fix=Fixable.UNSAFE,
 )
 
 LAYER_ARGUMENTS = Rule(
@@ -124,6 +126,22 @@ LAYER_INPUT_DTYPE = Rule(
     message="`{layer}` takes `{argument}` of {expected}, and got {given}",
     help="cast the array first: `x.astype(...)`",
     exception=LayerArgumentError,
+)
+
+BATCH_NORM_MOMENTUM = Rule(
+    code="NNX827",
+    name="batch-norm-momentum",
+    summary="A `BatchNorm` has the momentum that PyTorch's would have, which is the other part of one.",
+    message="with `momentum={momentum}` an average keeps {momentum} of what it was, and takes the rest from each batch",
+    help="PyTorch's `momentum={momentum}` is `momentum={mend}` here",
+    severity=Severity.WARNING,
+)
+ARRAY_SHAPES = Rule(
+    code="NNX826",
+    name="array-shapes",
+    summary="Arrays are added or joined whose shapes do not go together, or one is given a shape of another size.",
+    message="{problem}",
+    help="{mend}",
 )
 
 RULES = tuple(value for value in list(globals().values()) if isinstance(value, Rule))

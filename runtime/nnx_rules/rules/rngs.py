@@ -124,6 +124,7 @@ SAME_SEED = Rule(
     message="`{path}` is made from `{seed}`, {other}: they start with the same numbers",
     help="make one `nnx.Rngs` and pass it to all layers",
     severity=Severity.WARNING,
+    fix=Fixable.UNSAFE,
 )
 KEY_REUSED = Rule(
     code="NNX519",
@@ -212,6 +213,7 @@ SAME_SEED_OBJECTS = Rule(
     help="make one `nnx.Rngs` and pass it to both, unless a copy is meant",
     severity=Severity.INFO,
     default=False,
+    fix=Fixable.UNSAFE,
 )
 STREAM_KEY_READ = Rule(
     code="NNX530",
@@ -228,6 +230,31 @@ FIXED_SEED = Rule(
     summary="A module makes streams or a key from a literal seed in its forward pass: the same numbers each time.",
     message="`{path}` makes `{seed}` anew each time it runs: every call draws the same numbers",
     help="keep streams that `__init__` gets, `self.rngs = rngs`, and draw from them, or take them as an argument",
+    severity=Severity.WARNING,
+)
+
+COPIED_LAYERS = Rule(
+    code="NNX533",
+    name="copied-layers",
+    summary="The layers of a model are copies of one layer: they all begin with the same numbers.",
+    message="each element is a copy of `{name}`: all begin with the same numbers",
+    help="make each of them: `nnx.List([{cls}(..., rngs=rngs) for _ in range(n)])`",
+    severity=Severity.WARNING,
+)
+HOST_RANDOM = Rule(
+    code="NNX534",
+    name="host-random-in-call",
+    summary="A module draws from Python's or numpy's generator in its forward pass: once, when that is compiled.",
+    message="`{path}` calls `{name}`, which runs when the model is compiled and never again: its number stays",
+    help="draw from a stream: `jax.random.uniform(self.rngs.dropout(), shape)`",
+    severity=Severity.WARNING,
+)
+KEPT_KEY = Rule(
+    code="NNX532",
+    name="kept-key",
+    summary="A key that the constructor draws is kept, and every call draws its numbers from that one key.",
+    message="`{name}` is drawn once, in `{cls}.__init__`: each call gets the same numbers from it",
+    help="keep the streams, `self.rngs = rngs`, and draw a key for each call: `self.rngs.{stream}()`",
     severity=Severity.WARNING,
 )
 

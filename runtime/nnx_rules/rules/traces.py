@@ -15,6 +15,7 @@ CAPTURED_MUTATION = Rule(
     help="pass `{name}` as an argument, and return it from a `jax` transform or use the `nnx` one",
     exception=TraceContextError,
     in_flax="Cannot mutate {name} from a different trace level; Cannot mutate '{name}' from different trace level",
+    fix=Fixable.SAFE,
 )
 CAPTURED_STATEFUL_CALL = Rule(
     code="NNX202",
@@ -22,6 +23,7 @@ CAPTURED_STATEFUL_CALL = Rule(
     summary="A function under a transform calls a captured module or optimizer that updates its own state.",
     message="`{name}` is captured by a function under `{transform}` ({where}), and calling it changes its {state}",
     help="pass `{name}` as an argument, and return it from a `jax` transform or use the `nnx` one",
+    fix=Fixable.SAFE,
 )
 CAPTURED_RNGS = Rule(
     code="NNX203",
@@ -29,6 +31,7 @@ CAPTURED_RNGS = Rule(
     summary="A function under a transform draws from random streams that it captured.",
     message="`{name}` is captured by a function under `{transform}` ({where}), and drawing from it changes its counter",
     help="create the streams inside, or pass them as an argument",
+    fix=Fixable.SAFE,
 )
 CAPTURED_INTO_TRANSFORM = Rule(
     code="NNX204",
@@ -37,6 +40,7 @@ CAPTURED_INTO_TRANSFORM = Rule(
     message="`{name}` is captured by a function under `{outer}`, and `{transform}` writes its arguments back",
     help="pass `{name}` as an argument of the outer function",
     versions=Versions(flax_since=(0, 12), nnxkit=False),
+    fix=Fixable.SAFE,
 )
 JAX_OVER_NNX = Rule(
     code="NNX205",
@@ -72,6 +76,7 @@ BOUND_METHOD_TRANSFORM = Rule(
     message="`{transform}` does not take the bound method `{name}`: the module would be captured, not passed",
     help="decorate the method, or write `{transform}({unbound})` and pass the instance",
     versions=Versions(flax_since=(0, 12, 1), nnxkit=False),
+    fix=Fixable.UNSAFE,
 )
 TRANSFORMED_INSTANCE = Rule(
     code="NNX209",
@@ -79,6 +84,7 @@ TRANSFORMED_INSTANCE = Rule(
     summary="A transform is applied to an object, or a method of one, that changes its own state when it is called.",
     message="`{transform}` captures `{name}`, which it transforms, and calling that changes its {state}",
     help="transform a function that takes the object: `{transform}(lambda m, *args: m(*args))`",
+    fix=Fixable.SAFE,
 )
 PARTIAL_CAPTURE = Rule(
     code="NNX210",
@@ -86,6 +92,7 @@ PARTIAL_CAPTURE = Rule(
     summary="A transform is applied to a `functools.partial` that holds an object, which the function changes.",
     message="`{transform}` captures `{name}`, which the partial holds, and the function changes its {state}",
     help="transform the function first, then bind the object: `nnx.cached_partial({transform}(f), {name})`",
+    fix=Fixable.UNSAFE,
 )
 STATIC_SELF = Rule(
     code="NNX211",
@@ -101,6 +108,7 @@ JITTED_METHOD_STORED = Rule(
     summary="A module stores a compiled function of its own data, which goes on using this one object and its data.",
     message="`{cls}.{path}` is compiled by `{transform}` with this object as a capture: it keeps the data it has now",
     help="decorate a method instead",
+    fix=Fixable.UNSAFE,
 )
 PLAIN_SELF = Rule(
     code="NNX213",
@@ -108,6 +116,7 @@ PLAIN_SELF = Rule(
     summary="A method of a class that is no Pytree is transformed; JAX cannot take `self`.",
     message="`{cls}` is no Pytree, so `{transform}` cannot take the `self` of `{path}`",
     help="derive `{cls}` from `nnx.Pytree`",
+    fix=Fixable.UNSAFE,
 )
 TRACER_ESCAPE = Rule(
     code="NNX214",
@@ -123,6 +132,7 @@ CAPTURED_RETURNED = Rule(
     message="`{name}` is captured by a function under `{transform}`, which cannot return it",
     help="pass `{name}` as an argument",
     versions=Versions(flax_since=(0, 11), nnxkit=False),
+    fix=Fixable.SAFE,
 )
 CAPTURED_REBOUND = Rule(
     code="NNX216",

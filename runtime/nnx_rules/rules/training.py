@@ -108,5 +108,21 @@ OPTIMIZER_IN_STEP = Rule(
     help="make it once, outside, and pass it: `{function}(model, {name}, ...)`",
     severity=Severity.WARNING,
 )
+LOSS_ARGUMENTS = Rule(
+    code="NNX622",
+    name="loss-arguments",
+    summary="A loss gets labels or targets in another form than it takes.",
+    message="`{name}` {problem}",
+    help="{mend}",
+)
+
+METRIC_NOT_RESET = Rule(
+    code="NNX623",
+    name="metric-not-reset",
+    summary="A metric is computed for each epoch and never reset: each value averages over all epochs so far.",
+    message="`{name}` is never reset: what it computes here is of all rounds of the outer loop so far",
+    help="call `{name}.reset()` after `compute()`, or at the start of each round",
+    severity=Severity.WARNING,
+)
 
 RULES = tuple(value for value in list(globals().values()) if isinstance(value, Rule))

@@ -11,6 +11,7 @@ RETURNED_INPUT = Rule(
     help="return its value, or a copy: `nnx.clone(...)`\nor use the default mode, `graph=True, graph_updates=True`",
     exception=GraphError,
     in_flax="does not support Variable aliasing; Duplicate {value}; Cannot return captured Variable",
+    fix=Fixable.UNSAFE,
 )
 INCONSISTENT_ALIASING = Rule(
     code="NNX402",
@@ -360,6 +361,7 @@ NOT_A_TRANSFORM = Rule(
     message="`{transform}` needs a function under a transform of nnx, and got {given}",
     help="transform it first: `nnx.cached_partial(nnx.jit(f), model)`",
     exception=TransformArgumentError,
+    fix=Fixable.SAFE,
 )
 CACHED_STRUCTURE = Rule(
     code="NNX449",
@@ -428,6 +430,7 @@ PARTIAL_ARRAY = Rule(
     message="`{name}` holds the bare array `{path}`, and `{transform}` of flax keeps objects with Variables only",
     help="wrap it: `nnx.Variable(...)`",
     versions=Versions(nnxkit=False),
+    fix=Fixable.UNSAFE,
 )
 PARTIAL_STALE = Rule(
     code="NNX452",

@@ -40,6 +40,7 @@ STALE_CAPTURE = Rule(
     "call: later changes are not seen",
     help="pass `{name}` as an argument",
     severity=Severity.WARNING,
+    fix=Fixable.SAFE,
 )
 IGNORED_STATE = Rule(
     code="NNX221",

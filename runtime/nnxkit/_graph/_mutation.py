@@ -58,9 +58,9 @@ def update(node: Any, state: Any, /, *states: Any) -> None:
     """
     plan = plan_of(node)
     if plan.paths == LEAF_PATHS and plan.slots:
-        raise rules.UPDATE_ARGUMENTS.error(given=f"{describe(node)} as its node")
+        raise rules.UPDATE_ARGUMENTS.error(function="nnx.update", given=f"{describe(node)} as its node")
     if isinstance(node, State | GraphState | FlatState) and isinstance(state, Pytree):
-        raise rules.UPDATE_ARGUMENTS.error(given="a State as its node, and a node as its State")
+        raise rules.UPDATE_ARGUMENTS.error(function="nnx.update", given="a State as its node, and a node as its State")
     writes = _Writes()
     for part in (state, *states):
         if isinstance(node, Variable) and not (isinstance(part, State) and not part):
@@ -160,7 +160,7 @@ def _read(value: Any) -> Any:
 
 def _state_items(part: Any) -> tuple[Sequence[Path], Sequence[Any]]:
     if not isinstance(part, Mapping | FlatState):
-        raise rules.UPDATE_ARGUMENTS.error(given=f"{describe(part)} where a State is expected")
+        raise rules.UPDATE_ARGUMENTS.error(function="nnx.update", given=f"{describe(part)} where a State is expected")
     return flat_items(part)
 
 

@@ -11,10 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import jax
-from jax.extend.core import ClosedJaxpr
 
 from nnxkit._graph import iter_graph
 from nnxkit._sharding import context_mesh, partition_spec, spec_of
@@ -23,6 +22,9 @@ from nnxkit._transforms._signatures import P, R
 from nnxkit._transforms._statics import Dynamic
 from nnxkit._transforms._wrapper import MISSING, Transformed, wrap
 from nnxkit._variable import Variable
+
+if TYPE_CHECKING:
+    from jax.extend.core import ClosedJaxpr
 
 
 def eval_shape(

@@ -5,6 +5,8 @@ Invariants
 - What one branch writes, the others leave as it was: a Variable that any branch writes comes back from all of them.
 - Edits of structure come back if all branches make the same ones; they can not depend on a value.
 - Values that no branch writes are not assigned.
+- An object that is returned is the caller's if all branches return that one. Where they return different ones it is a
+  new object with the values of the chosen one, as for bare values.
 """
 
 from __future__ import annotations
@@ -17,16 +19,19 @@ from typing import Any
 import jax
 
 from nnx_rules.rules import transforms as rules
+from nnxkit._graph import clone
 from nnxkit._state._order import Path
-from nnxkit._transforms._inputs import replaced
+from nnxkit._transforms._inputs import Flat, replaced
 from nnxkit._transforms._lift import Function, Lift, modes_of
 from nnxkit._transforms._outcome import Outcome
 from nnxkit._transforms._places import (
+    describe_mark,
     describe_metadata,
     describe_place,
     describe_tree,
     differences,
     inputs_after,
+    leaves_that_differ,
     metadata_after,
     objects_in_result,
     returned_names,
@@ -41,11 +46,13 @@ class _Branches:
     Args:
         lift: the call.
         names: names of the branches, for messages.
+        copied: the leaves of the result that are a choice between objects: all branches return copies.
     """
 
-    def __init__(self, lift: Lift, names: Sequence[str]) -> None:
+    def __init__(self, lift: Lift, names: Sequence[str], copied: frozenset[int] = frozenset()) -> None:
         self.lift = lift
         self.names = names
+        self.copied = copied
         self.written: set[int] = set()
         self.bare = False
         self.first: _Branch | None = None
@@ -55,7 +62,8 @@ class _Branches:
 
         JAX drops those that go through all branches unchanged.
         """
-        (returned,), outcome = self.lift.run(values, number=number, call=_call_branch)
+        call = functools.partial(_call_branch, copied=self.copied)
+        (returned,), outcome = self.lift.run(values, number=number, call=call)
         count = len(outcome.written)
         leaves = replaced(values[: self.lift.num_leaves], outcome.written, returned[:count])
         others = returned[count:]
@@ -69,9 +77,11 @@ class _Branches:
         return leaves, others
 
     def require_agreement(self, first: _Branch, branch: _Branch) -> None:
-        """Raise unless two branches agree in what comes back."""
+        """Raise unless two branches agree in what comes back; `_Choice`, if they will where they return new objects."""
         problem = first.structural_difference(branch)
         if problem is not None:
+            if choices := first.choices(branch) - self.copied:
+                raise _Choice(self.copied | choices)
             raise self.error(rules.BRANCH_STRUCTURE, first, branch, *problem)
         for place, (before, after) in enumerate(zip(first.types, branch.types, strict=True)):
             if before != after:
@@ -113,6 +123,13 @@ class _Branch:
         self.outcome = outcome
         self.types = list(map(type_of, values))
 
+    def choices(self, other: _Branch) -> frozenset[int]:
+        """The leaves of the result where another branch returns another object."""
+        one, two = self.outcome, other.outcome
+        if (one.result.treedef, one.result.marks) != (two.result.treedef, two.result.marks):
+            return frozenset()
+        return leaves_that_differ(self.lift.structure, one, two)
+
     def structural_difference(self, other: _Branch) -> tuple[Path, str, str] | None:
         """Where another branch leaves or returns another structure, and what is there after either."""
         structure, outcomes = self.lift.structure, (self.outcome, other.outcome)
@@ -126,8 +143,10 @@ class _Branch:
             if old != new:
                 return self.lift.name_of(place), describe_metadata(old, new), describe_metadata(new, old)
         results = [outcome.result for outcome in outcomes]
-        if (results[0].treedef, results[0].marks) != (results[1].treedef, results[1].marks):
+        if results[0].treedef != results[1].treedef:
             return ("result",), describe_tree(results[0].treedef), describe_tree(results[1].treedef)
+        if results[0].marks != results[1].marks:
+            return describe_mark(*results)
         objects = [objects_in_result(structure, outcome) for outcome in outcomes]
         for path in differences(*objects):
             one, two = (describe_place(structure, places, path) for places in objects)
@@ -143,8 +162,20 @@ class _Branch:
         return names[len(self.outcome.written) + place - count]
 
 
-def _call_branch(f: Callable[..., Any], tree: tuple[Any, Any]) -> Any:
-    return f(*tree[1]["operands"])
+class _Choice(Exception):
+    """Branches return different objects at these leaves of the result."""
+
+    def __init__(self, leaves: frozenset[int]) -> None:
+        self.leaves = leaves
+
+
+def _call_branch(f: Callable[..., Any], tree: tuple[Any, Any], copied: frozenset[int]) -> Any:
+    result = f(*tree[1]["operands"])
+    if not copied:
+        return result
+    flat = Flat.of(result)
+    copies = iter(clone([flat.leaves[number] for number in sorted(copied)], graph=True))
+    return flat.treedef.unflatten([next(copies) if n in copied else leaf for n, leaf in enumerate(flat.leaves)])
 
 
 def _run(
@@ -159,9 +190,16 @@ def _run(
     """Run what ``choose`` makes of the branches over values, and of these values."""
     modes = modes_of(transform, graph, graph_updates)
     lift = Lift(modes, ((), {"operands": operands}), *(Function(f) for f in functions))
-    branches = _Branches(lift, names)
-    leaves, others = choose([functools.partial(branches.run, number) for number in range(len(functions))], lift.values)
-    return branches.apply(leaves, others)
+    copied: frozenset[int] = frozenset()
+    while True:
+        branches = _Branches(lift, names, copied)
+        runs = [functools.partial(branches.run, number) for number in range(len(functions))]
+        try:
+            leaves, others = choose(runs, lift.values)
+        except _Choice as choice:
+            copied = choice.leaves
+            continue
+        return branches.apply(leaves, others)
 
 
 def cond(
@@ -186,7 +224,8 @@ def cond(
         graph_updates: whether changes of structure come back; ``None`` for the setting in force.
 
     Returns:
-        what the function returned. Both must return the same structure, shapes and dtypes.
+        what the function returned. Both must return the same structure, shapes and dtypes; where they return different
+        objects of the same structure, a new object with the values of the chosen one.
 
     Raises:
         TransformTypeError: the functions disagree in what they return, in structure that they edit, or in the type of

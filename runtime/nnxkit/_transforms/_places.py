@@ -22,8 +22,8 @@ from nnx_rules.errors import format_path
 from nnxkit._graph._graphdef import LEAF, GraphDef, LeafAttr, NodeRecord, Record, RefRecord, Static, VariableRecord
 from nnxkit._graph._program import program_of
 from nnxkit._state._order import Path
-from nnxkit._transforms._inputs import Names, Structure
-from nnxkit._transforms._outcome import Outcome
+from nnxkit._transforms._inputs import BARE, PYTREE, VARIABLE, Names, Structure, split_path
+from nnxkit._transforms._outcome import Outcome, Result
 from nnxkit._variable import Metadata
 
 
@@ -72,14 +72,26 @@ def inputs_after(structure: Structure, outcome: Outcome) -> Described:
 
 def objects_in_result(structure: Structure, outcome: Outcome) -> Places:
     """The objects that a function returned."""
+    name = Names("result", outcome.result.treedef, outcome.result.marks)
+    return {name(path): place for path, place in _below_result(structure, outcome).items()}
+
+
+def leaves_that_differ(structure: Structure, one: Outcome, other: Outcome) -> frozenset[int]:
+    """The numbers of the leaves of a result, the same pytree after both outcomes, that are different objects."""
+    result = one.result
+    numbers = [[number for number, own in enumerate(result.marks) if own == mark] for mark in (PYTREE, VARIABLE)]
+    paths = differences(_below_result(structure, one), _below_result(structure, other))
+    return frozenset(split_path(path, *numbers)[0] for path in paths)
+
+
+def _below_result(structure: Structure, outcome: Outcome) -> Places:
     part = outcome.result.objects
     if part is None:
         return {}
-    name = Names("result", outcome.result.treedef, outcome.result.marks)
     places = _describe(part.graphdef, inputs_after(structure, outcome).objects).places
     # The root and the list of its Variables are nothing that the caller knows.
     outer = ((), (outcome.result.pytrees,))
-    return {name(path): place for path, place in places.items() if path not in outer}
+    return {path: place for path, place in places.items() if path not in outer}
 
 
 def metadata_before(structure: Structure, place: int) -> Metadata:
@@ -113,6 +125,15 @@ def describe_place(structure: Structure, places: Places, path: Path) -> str:
         return f"a new `{cls}`"
     moved = place.origin and place.origin != path
     return f"`{format_path(structure.name(place.origin))}`, a `{cls}`" if moved else f"a `{cls}`"
+
+
+def describe_mark(one: Result, other: Result) -> tuple[Path, str, str]:
+    """The first leaf of a result that is an object in one case and none in the other, and what it is, for messages."""
+    number, marks = next(
+        (number, marks) for number, marks in enumerate(zip(one.marks, other.marks, strict=True)) if marks[0] != marks[1]
+    )
+    names = {BARE: "a value", PYTREE: "a module or Pytree", VARIABLE: "a Variable"}
+    return Names("result", one.treedef, one.marks).leaves[number], names[marks[0]], names[marks[1]]
 
 
 def describe_metadata(metadata: Metadata, other: Metadata) -> str:

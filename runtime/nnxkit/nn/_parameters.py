@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from numbers import Integral
 from types import FrameType, MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import jax
 import jax.numpy as jnp
@@ -22,6 +22,7 @@ import jax.numpy as jnp
 from nnx_rules import layers
 from nnx_rules.errors import format_path
 from nnx_rules.rules import modules as rules
+from nnx_rules.shapes import Form
 from nnxkit._annotations import data
 from nnxkit._graph import iter_graph
 from nnxkit._module import Module
@@ -94,23 +95,43 @@ def require_arguments(layer: Module, name: str, **arguments: Any) -> None:
     Raises:
         LayerArgumentError: they do not.
     """
-    plain = {key: int(value) if isinstance(value, Integral) else value for key, value in arguments.items()}
-    found = layers.problem(name, plain)
+    found = layers.problem(name, {key: _plain(value) for key, value in arguments.items()})
     if found is not None:
         raise rules.LAYER_ARGUMENTS.error(cls=type(layer).__name__, problem=found.problem, mend=found.mend)
 
 
-def require_size(layer: Module, argument: str, x: Any, size: int, axis: int = -1) -> None:
-    """Raise unless an array has a size along an axis.
+def _plain(value: Any) -> Any:
+    """An argument as the rules read it: numbers of any library as integers, sequences as tuples."""
+    if isinstance(value, Integral):
+        return int(value)
+    return tuple(map(_plain, value)) if isinstance(value, Sequence) and not isinstance(value, str) else value
+
+
+def require_input(layer: Module, name: str, x: Any, **arguments: Any) -> None:
+    """Raise if an array is none that a layer of these arguments takes, as :func:`nnx_rules.layers.call` has it.
+
+    Args:
+        layer: the layer that is called.
+        name: canonical name of the class that asks.
+        x: the first argument of the call.
+        arguments: what the verdict depends on, by the names of the constructor's parameters.
+
+    Raises:
+        LayerShapeError: it is not; the error names the layer by its path in the model that is called.
+    """
+    wrong = layers.call(name, arguments, Form(tuple(x.shape)))[1]
+    if wrong is not None:
+        _raise_shape(layer, wrong.argument, x, wrong.expected)
+
+
+def require_size(layer: Module, argument: str, x: Any, size: int) -> None:
+    """Raise unless an array has a size along its last axis.
 
     Raises:
         LayerShapeError: it has not; the error names the layer by its path in the model that is called.
     """
-    if x.ndim < (-axis if axis < 0 else axis + 1) or x.shape[axis] != size:
-        expected = f"(..., {size}{', ...' * (axis != -1)})" if axis < 0 else f"{size} along axis {axis}"
-        raise rules.LAYER_INPUT_SHAPE.error(
-            layer=_name_of(layer), argument=argument, expected=expected, given=tuple(x.shape)
-        )
+    if not x.ndim or x.shape[-1] != size:
+        _raise_shape(layer, argument, x, f"(..., {size})")
 
 
 def require_shape(layer: Module, argument: str, x: Any, expected: str, *, holds: bool) -> None:
@@ -120,9 +141,33 @@ def require_shape(layer: Module, argument: str, x: Any, expected: str, *, holds:
         LayerShapeError: it does not.
     """
     if not holds:
-        raise rules.LAYER_INPUT_SHAPE.error(
-            layer=_name_of(layer), argument=argument, expected=expected, given=tuple(x.shape)
-        )
+        _raise_shape(layer, argument, x, expected)
+
+
+def require_broadcast(layer: Module, argument: str, x: Any, shape: Sequence[int]) -> None:
+    """Raise unless an array broadcasts to a shape.
+
+    Raises:
+        LayerShapeError: it does not.
+    """
+    if not broadcasts(jnp.shape(x), shape):
+        _raise_shape(layer, argument, x, str(tuple(shape)))
+
+
+def broadcasts(shape: Sequence[int], other: Sequence[int]) -> bool:
+    """Whether an array of a shape can be repeated to another one.
+
+    >>> broadcasts((3, 1), (2, 3, 4)), broadcasts((2, 3), (3,))
+    (True, False)
+    """
+    pairs = zip(reversed(shape), reversed(other), strict=False)
+    return len(shape) <= len(other) and all(size in (1, length) for size, length in pairs)
+
+
+def _raise_shape(layer: Module, argument: str, x: Any, expected: str) -> NoReturn:
+    raise rules.LAYER_INPUT_SHAPE.error(
+        layer=name_of(layer), argument=argument, expected=expected, given=tuple(jnp.shape(x))
+    )
 
 
 def require_integers(layer: Module, argument: str, x: Any) -> None:
@@ -133,22 +178,34 @@ def require_integers(layer: Module, argument: str, x: Any) -> None:
     """
     if not jnp.issubdtype(x.dtype, jnp.integer):
         raise rules.LAYER_INPUT_DTYPE.error(
-            layer=_name_of(layer), argument=argument, expected="integers", given=x.dtype.name
+            layer=name_of(layer), argument=argument, expected="integers", given=x.dtype.name
         )
 
 
-def _name_of(layer: Module) -> str:
-    """What a layer is called: the path to it from the outermost module that is being called."""
-    name = type(layer).__name__
-    for caller in _callers(sys._getframe(2)):
-        for path, node in iter_graph(caller, graph=True):
-            if node is layer:
-                name = type(caller).__name__ + (f".{format_path(path)}" if path else "")
-    return name
+def name_of(layer: Module) -> str:
+    """What a layer is called: the path to it from the outermost module that is being called.
+
+    A transform calls copies, which no module outside of it holds. Their names come after that of the module that
+    called the transform: ``Model.rnn > GRUCell.dense_i``.
+    """
+    names, root = [type(layer).__name__], layer
+    for caller in callers():
+        path = next((path for path, node in iter_graph(caller, graph=True) if node is layer), None)
+        if path is None and type(caller) is type(root):
+            continue  # what a transform copied as a whole
+        name = type(caller).__name__ + (f".{format_path(path)}" if path else "")
+        if path is None:
+            names.insert(0, name)
+            layer = caller
+        else:
+            names[0] = name
+        root = caller
+    return " > ".join(names)
 
 
-def _callers(frame: FrameType | None) -> Iterator[Module]:
+def callers() -> Iterator[Module]:
     """The modules whose methods are running, innermost first."""
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         code = frame.f_code
         if code.co_argcount:

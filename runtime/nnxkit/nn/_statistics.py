@@ -9,18 +9,13 @@ Invariants
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 _pmean: Callable[..., jax.Array] = jax.lax.pmean
-
-
-def as_axes(axes: int | Sequence[int], ndim: int) -> tuple[int, ...]:
-    """Axes as sorted non-negative numbers."""
-    return tuple(sorted(axis % ndim for axis in ((axes,) if isinstance(axes, int) else axes)))
 
 
 def compute_statistics(

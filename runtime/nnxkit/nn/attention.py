@@ -25,7 +25,16 @@ from nnxkit._module import Module
 from nnxkit._rngs import Rngs, RngStream
 from nnxkit._variable_types import Cache, Intermediate
 from nnxkit.nn import initializers
-from nnxkit.nn._parameters import NO_METADATA, require_arguments, require_shape, require_size
+from nnxkit.nn._parameters import (
+    NO_METADATA,
+    broadcasts,
+    callers,
+    name_of,
+    require_arguments,
+    require_broadcast,
+    require_shape,
+    require_size,
+)
 from nnxkit.nn._streams import next_key, stream_of
 from nnxkit.nn.dtypes import promote_dtype
 from nnxkit.nn.linear import LinearGeneral
@@ -73,14 +82,17 @@ def dot_product_attention(
         An array of shape ``(..., queries, heads, value features)``.
 
     Raises:
+        LayerShapeError: a bias or mask does not broadcast to the logits.
         LayerArgumentError: the arguments have shapes that do not go together; or weights are to be dropped, and
             nothing would be left of them.
     """
     query, key, value = promote_dtype((query, key, value), dtype=dtype)
     _require_attention(query, key, value)
+    for name, array in (("bias", bias), ("mask", mask)):
+        _require_logits(name, array, query, key)
     if not deterministic and not 0.0 <= dropout_rate < 1.0:
         raise rules.LAYER_ARGUMENTS.error(
-            cls="dot_product_attention",
+            cls=_name(),
             problem=f"dropout_rate must be in the range [0, 1), and is {dropout_rate}",
             mend="it is the probability of dropping a weight",
         )
@@ -102,7 +114,7 @@ def dot_product_attention(
         module.sow(Intermediate, "attention_weights", weights)
     if drops:
         if dropout_rng is None:
-            raise rules.LAYER_WITHOUT_RNGS.error(cls="dot_product_attention")
+            raise rules.LAYER_WITHOUT_RNGS.error(cls=_name())
         keep = 1.0 - dropout_rate
         shape = (1,) * (query.ndim - 2) + weights.shape[-2:] if broadcast_dropout else weights.shape
         kept = jax.random.bernoulli(dropout_rng, keep, shape)
@@ -149,10 +161,25 @@ def _require_attention(query: Any, key: Any, value: Any) -> None:
     for wrong, what in problems:
         if wrong:
             raise rules.LAYER_ARGUMENTS.error(
-                cls="dot_product_attention",
+                cls=_name(),
                 problem=f"{what}: {shapes}",
                 mend="bring them to the shape (..., places, heads, features)",
             )
+
+
+def _require_logits(name: str, array: Any, query: Any, key: Any) -> None:
+    """Raise unless an array broadcasts to the logits."""
+    logits = (*query.shape[:-3], query.shape[-2], query.shape[-3], key.shape[-3])
+    if array is not None and not broadcasts(jnp.shape(array), logits):
+        raise rules.LAYER_INPUT_SHAPE.error(
+            layer=_name(), argument=name, expected=logits, given=tuple(jnp.shape(array))
+        )
+
+
+def _name() -> str:
+    """The function, and the module that calls it, if there is one."""
+    caller = next(callers(), None)
+    return "dot_product_attention" if caller is None else f"{name_of(caller)} > dot_product_attention"
 
 
 class MultiHeadAttention(Module):
@@ -244,11 +271,10 @@ class MultiHeadAttention(Module):
         self.in_features = in_features
         self.qkv_features: int = in_features if qkv_features is None else qkv_features
         self.out_features: int = in_features if out_features is None else out_features
-        self.num_kv_heads: int = num_heads if num_kv_heads is None else num_kv_heads
         self.in_kv_features: int = in_features if in_kv_features is None else in_kv_features
+        self.num_kv_heads: int = num_heads if num_kv_heads is None else num_kv_heads
         sizes = {"qkv_features": self.qkv_features, "num_heads": num_heads, "num_kv_heads": self.num_kv_heads}
         require_arguments(self, "nnx.MultiHeadAttention", **sizes)
-        self.head_dim: int = self.qkv_features // num_heads
         self.dtype = dtype
         self.param_dtype = param_dtype
         self.broadcast_dropout = broadcast_dropout
@@ -266,6 +292,7 @@ class MultiHeadAttention(Module):
         self.out_dot_general = out_dot_general
         self.qkv_dot_general_cls = qkv_dot_general_cls
         self.out_dot_general_cls = out_dot_general_cls
+        self.head_dim: int = self.qkv_features // num_heads
 
         def project(features: int, heads: int) -> LinearGeneral:
             return LinearGeneral(
@@ -339,6 +366,7 @@ class MultiHeadAttention(Module):
         is_causal: bool = False,
         out_sharding: Any = None,
         qkv_sharding: Any = None,
+        input_positions: Any = None,
     ) -> jax.Array:
         """Attention of ``inputs_q`` over ``inputs_k`` and ``inputs_v``.
 
@@ -354,6 +382,8 @@ class MultiHeadAttention(Module):
             is_causal: whether a query sees only keys at its own place and before, as it always does in decoding.
             out_sharding: sharding of the result, where the mesh has explicit axes.
             qkv_sharding: likewise of queries, keys and values.
+            input_positions: the places of the elements, for an ``attention_fn`` that takes them, such as
+                :func:`dot_product_attention_with_rope`.
 
         Returns:
             An array of shape ``(..., queries, out_features)``.
@@ -373,25 +403,33 @@ class MultiHeadAttention(Module):
             inputs_k = inputs_q
         if inputs_v is None:
             inputs_v = inputs_k
+        decodes = self._decided("decode", decode)
         for name, inputs, size in (
             ("inputs_q", inputs_q, self.in_features),
             ("inputs_k", inputs_k, self.in_kv_features),
             ("inputs_v", inputs_v, self.in_kv_features),
         ):
             require_size(self, name, inputs, size)
+            require_shape(self, name, inputs, f"(..., places, {size})", holds=inputs.ndim > 1)
+        if decodes:
+            self._require_place(inputs_k)
         query = self.query(inputs_q, qkv_sharding)
         key = self.key(inputs_k, qkv_sharding)
         value = self.value(inputs_v, qkv_sharding)
         if self.query_ln is not None and self.key_ln is not None:
             query, key = self.query_ln(query), self.key_ln(key)
-        if self._decided("decode", decode):
+        if decodes:
             key, value, seen = self._remember(key, value)
+            if mask is not None:
+                require_broadcast(self, "mask", mask, (*seen.shape[:-3], self.num_heads, *seen.shape[-2:]))
             mask, is_causal = combine_masks(mask, seen), False  # what is in the cache comes before
         dropout_rng = None
         deterministic = self.dropout_rate == 0.0 or self._decided("deterministic", deterministic)
         if not deterministic:
             dropout_rng = next_key(self, "dropout", rngs, self.rngs)
         options: dict[str, Any] = {"is_causal": True} if is_causal else {}
+        if input_positions is not None:
+            options["input_positions"] = input_positions
         attended = self.attention_fn(
             query,
             key,
@@ -414,24 +452,31 @@ class MultiHeadAttention(Module):
             raise rules.LAYER_MODE_UNDECIDED.error(cls=type(self).__name__, name=name)
         return decision
 
-    def _remember(self, key: jax.Array, value: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
-        """Put one place into the cache; returns all keys and values, and the mask of those that are there."""
+    def _cache(self) -> tuple[Cache[Any], Cache[Any], Cache[Any]]:
         if self.cached_key is None or self.cached_value is None or self.cache_index is None:
             raise rules.LAYER_ARGUMENTS.error(
                 cls=type(self).__name__,
                 problem="it decodes, and has no cache",
                 mend="call `init_cache(input_shape)` first",
             )
-        *batch, length, heads, features = self.cached_key.shape
-        expected = (*batch, 1, heads, features)
-        require_shape(self, "key, from inputs_k,", key, str(expected), holds=key.shape == expected)
-        index = self.cache_index.get_value()
-        for cache, new in ((self.cached_key, key), (self.cached_value, value)):
+        return self.cached_key, self.cached_value, self.cache_index
+
+    def _require_place(self, inputs_k: Any) -> None:
+        """Raise unless this is one place of what the cache was made for."""
+        expected = (*self._cache()[0].shape[:-3], 1, self.in_kv_features)
+        require_shape(self, "inputs_k", inputs_k, str(expected), holds=inputs_k.shape == expected)
+
+    def _remember(self, key: jax.Array, value: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+        """Put one place into the cache; returns all keys and values, and the mask of those that are there."""
+        cached_key, cached_value, cache_index = self._cache()
+        *batch, length, _, _ = cached_key.shape
+        index = cache_index.get_value()
+        for cache, new in ((cached_key, key), (cached_value, value)):
             old = cache.get_value()
             cache.set_value(jax.lax.dynamic_update_slice_in_dim(old, new.astype(old.dtype), index, axis=len(batch)))
-        self.cache_index.set_value(index + 1)
+        cache_index.set_value(index + 1)
         seen = jnp.broadcast_to(jnp.arange(length) <= index, (*batch, 1, 1, length))
-        return self.cached_key.get_value(), self.cached_value.get_value(), seen
+        return cached_key.get_value(), cached_value.get_value(), seen
 
     def init_cache(self, input_shape: Sequence[int], dtype: Any = jnp.float32) -> None:
         """Make an empty cache for decoding.

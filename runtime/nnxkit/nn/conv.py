@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 import jax
 import jax.numpy as jnp
 
-from nnx_rules.rules import modules as rules
 from nnxkit._module import Module
 from nnxkit.nn import initializers
 from nnxkit.nn._parameters import (
@@ -113,7 +112,8 @@ class Conv(Module):
         bias_metadata: metadata of the bias.
 
     Raises:
-        LayerArgumentError: the features cannot be divided into the groups.
+        LayerArgumentError: the features cannot be divided into the groups; what is given for each axis is given for
+            another number of them; or the padding has another name, or is causal along several axes.
 
     >>> import jax.numpy as jnp, nnxkit as nnx
     >>> nnx.Conv(3, 8, (3, 3), strides=2, rngs=nnx.Rngs(0))(jnp.ones((1, 32, 32, 3))).shape
@@ -145,16 +145,27 @@ class Conv(Module):
         kernel_metadata: Mapping[str, Any] = NO_METADATA,
         bias_metadata: Mapping[str, Any] = NO_METADATA,
     ) -> None:
-        sizes = {"in_features": in_features, "out_features": out_features}
-        require_arguments(self, "nnx.Conv", **sizes, feature_group_count=feature_group_count)
-        self.kernel_size: tuple[int, ...] = as_tuple(kernel_size)
-        self.kernel_shape: tuple[int, ...] = (*self.kernel_size, in_features // feature_group_count, out_features)
+        require_arguments(
+            self,
+            "nnx.Conv",
+            in_features=in_features,
+            out_features=out_features,
+            feature_group_count=feature_group_count,
+            kernel_size=kernel_size,
+            strides=strides,
+            padding=padding,
+            input_dilation=input_dilation,
+            kernel_dilation=kernel_dilation,
+        )
+        window = as_tuple(kernel_size)
+        self.kernel_shape: tuple[int, ...] = (*window, in_features // feature_group_count, out_features)
         self.kernel: Param[jax.Array] = param(kernel_init, rngs, self.kernel_shape, param_dtype, kernel_metadata)
         self.bias: Param[jax.Array] | None = param(
             bias_init, rngs, (out_features,), param_dtype, bias_metadata, when=use_bias
         )
         self.in_features = in_features
         self.out_features = out_features
+        self.kernel_size: tuple[int, ...] = window
         self.strides = strides
         self.padding: str | int | tuple[int | tuple[int, int], ...] = (
             padding if isinstance(padding, str | int) else tuple(padding)
@@ -180,7 +191,6 @@ class Conv(Module):
 
         Raises:
             LayerShapeError: the input has too few axes or other features.
-            LayerArgumentError: causal padding with more than one spatial axis.
         """
         count = len(self.kernel_size)
         inputs, kernel, bias = self.promote_dtype(
@@ -191,9 +201,8 @@ class Conv(Module):
         padding = _explicit(self.padding, count)
         padded = batched.inputs
         if padding in _PAD:
-            padded = _PAD[padding](
-                self, padded, [(size - 1) * step for size, step in zip(self.kernel_size, dilation, strict=True)]
-            )
+            reach = [(size - 1) * step for size, step in zip(self.kernel_size, dilation, strict=True)]
+            padded = _PAD[padding](padded, reach)
             padding = "VALID"
         y: jax.Array = self.conv_general_dilated(
             padded,
@@ -215,24 +224,18 @@ def _channels_last(count: int) -> jax.lax.ConvDimensionNumbers:
     return jax.lax.ConvDimensionNumbers(outer, (count + 1, count, *range(count)), outer)
 
 
-def _pad_around(mode: str) -> Callable[[Module, Any, Sequence[int]], Any]:
-    def pad(layer: Module, inputs: Any, reach: Sequence[int]) -> Any:
+def _pad_around(mode: str) -> Callable[[Any, Sequence[int]], Any]:
+    def pad(inputs: Any, reach: Sequence[int]) -> Any:
         return jnp.pad(inputs, [(0, 0), *[(n // 2, n - n // 2) for n in reach], (0, 0)], mode=mode)
 
     return pad
 
 
-def _pad_before(layer: Module, inputs: Any, reach: Sequence[int]) -> Any:
-    if len(reach) != 1:
-        raise rules.LAYER_ARGUMENTS.error(
-            cls=type(layer).__name__,
-            problem=f"causal padding has a meaning along one axis, and the kernel has {len(reach)}",
-            mend="pad with explicit pairs instead",
-        )
+def _pad_before(inputs: Any, reach: Sequence[int]) -> Any:
     return jnp.pad(inputs, [(0, 0), (reach[0], 0), (0, 0)])
 
 
-_PAD: dict[Any, Callable[[Module, Any, Sequence[int]], Any]] = {
+_PAD: dict[Any, Callable[[Any, Sequence[int]], Any]] = {
     "CIRCULAR": _pad_around("wrap"),
     "REFLECT": _pad_around("reflect"),
     "CAUSAL": _pad_before,
@@ -270,6 +273,10 @@ class ConvTranspose(Module):
         kernel_metadata: metadata of the kernel.
         bias_metadata: metadata of the bias.
 
+    Raises:
+        LayerArgumentError: what is given for each axis is given for another number of them, or the padding has another
+            name.
+
     >>> import jax.numpy as jnp, nnxkit as nnx
     >>> nnx.ConvTranspose(8, 3, (3, 3), strides=2, rngs=nnx.Rngs(0))(jnp.ones((1, 16, 16, 8))).shape
     (1, 32, 32, 3)
@@ -298,13 +305,9 @@ class ConvTranspose(Module):
         kernel_metadata: Mapping[str, Any] = NO_METADATA,
         bias_metadata: Mapping[str, Any] = NO_METADATA,
     ) -> None:
+        window = {"kernel_size": kernel_size, "strides": strides, "kernel_dilation": kernel_dilation}
+        require_arguments(self, "nnx.ConvTranspose", **window, padding=padding)
         self.kernel_size: tuple[int, ...] = as_tuple(kernel_size)
-        features = (out_features, in_features) if transpose_kernel else (in_features, out_features)
-        self.kernel_shape: tuple[int, ...] = (*self.kernel_size, *features)
-        self.kernel: Param[jax.Array] = param(kernel_init, rngs, self.kernel_shape, param_dtype, kernel_metadata)
-        self.bias: Param[jax.Array] | None = param(
-            bias_init, rngs, (out_features,), param_dtype, bias_metadata, when=use_bias
-        )
         self.in_features = in_features
         self.out_features = out_features
         self.strides = strides
@@ -320,6 +323,12 @@ class ConvTranspose(Module):
         self.transpose_kernel = transpose_kernel
         self.promote_dtype = promote_dtype
         self.preferred_element_type = preferred_element_type
+        features = (out_features, in_features) if transpose_kernel else (in_features, out_features)
+        self.kernel_shape: tuple[int, ...] = (*self.kernel_size, *features)
+        self.kernel: Param[jax.Array] = param(kernel_init, rngs, self.kernel_shape, param_dtype, kernel_metadata)
+        self.bias: Param[jax.Array] | None = param(
+            bias_init, rngs, (out_features,), param_dtype, bias_metadata, when=use_bias
+        )
 
     def __call__(self, inputs: Any) -> jax.Array:
         """Spread an array of shape ``(..., *spatial, in_features)``; the result has ``out_features`` at the end.

@@ -17,12 +17,17 @@ def canonicalize_dtype(*args: Any, dtype: Any = None, inexact: bool = True) -> A
         ValueError: ``inexact``, and ``dtype`` is no float or complex type.
     """
     if dtype is None:
-        dtype = jnp.result_type(*(value for value in args if value is not None))
+        dtype = jnp.result_type(*(_typed(value) for value in args if value is not None))
         if inexact and not jnp.issubdtype(dtype, jnp.inexact):
             dtype = jnp.promote_types(jnp.float32, dtype)
     if inexact and not jnp.issubdtype(dtype, jnp.inexact):
         raise ValueError(f"dtype must be a float or complex type, not {dtype}")
     return dtype
+
+
+def _typed(value: Any) -> Any:
+    """A value that has a dtype: lists of numbers, and of arrays, become arrays."""
+    return jnp.asarray(value) if isinstance(value, list | tuple) else value
 
 
 def promote_dtype(args: tuple[Any, ...], /, *, dtype: Any = None, inexact: bool = True) -> tuple[Any, ...]:

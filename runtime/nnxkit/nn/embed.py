@@ -28,7 +28,7 @@ class Embed(Module):
     Args:
         num_embeddings: how many vectors there are.
         features: their size.
-        dtype: dtype of the result; by default that of the table.
+        dtype: dtype of the result; by default the one that the table is made with.
         param_dtype: dtype of the table.
         embedding_init: initializer of the table.
         promote_dtype: brings input and table to one dtype.
@@ -57,7 +57,7 @@ class Embed(Module):
         )
         self.num_embeddings = num_embeddings
         self.features = features
-        self.dtype = dtype
+        self.dtype = self.embedding.dtype if dtype is None else dtype
         self.param_dtype = param_dtype
         self.promote_dtype = promote_dtype
 

@@ -19,7 +19,7 @@ from nnxkit.nn._parameters import (
     given_options,
     param,
     require_arguments,
-    require_shape,
+    require_input,
     require_size,
     value_of,
 )
@@ -176,12 +176,7 @@ class LinearGeneral(Module):
         self.out_features: tuple[int, ...] = as_tuple(out_features)
         self.axis: tuple[int, ...] = as_tuple(axis)
         self.batch_axis: tuple[tuple[int, int], ...] = tuple(batch_axis.items())
-        if len(self.in_features) != len(self.axis):
-            raise rules.LAYER_ARGUMENTS.error(
-                cls=type(self).__name__,
-                problem=f"in_features={self.in_features} and axis={self.axis} have different lengths",
-                mend="give one size for each axis",
-            )
+        require_arguments(self, "nnx.LinearGeneral", in_features=self.in_features, axis=self.axis)
         batch = tuple(size for _, size in self.batch_axis)
         rows, columns, batches = math.prod(self.in_features), math.prod(self.out_features), math.prod(batch)
 
@@ -191,19 +186,19 @@ class LinearGeneral(Module):
         def init_bias(key: Any, shape: Sequence[int], dtype: Any) -> Any:
             return jnp.reshape(bias_init(key, (batches * columns,), dtype), shape)
 
+        self.use_bias = use_bias
+        self.dtype = dtype
+        self.param_dtype = param_dtype
+        self.precision = precision
+        self.dot_general = dot_general
+        self.dot_general_cls = dot_general_cls
+        self.promote_dtype = promote_dtype
+        self.preferred_element_type = preferred_element_type
         shape = (*batch, *self.in_features, *self.out_features)
         self.kernel: Param[jax.Array] = param(init_kernel, rngs, shape, param_dtype, kernel_metadata)
         self.bias: Param[jax.Array] | None = param(
             init_bias, rngs, (*batch, *self.out_features), param_dtype, bias_metadata, when=use_bias
         )
-        self.use_bias = use_bias
-        self.dtype = dtype
-        self.param_dtype = param_dtype
-        self.precision = precision
-        self.promote_dtype = promote_dtype
-        self.dot_general = dot_general
-        self.dot_general_cls = dot_general_cls
-        self.preferred_element_type = preferred_element_type
 
     def __call__(self, inputs: Any, out_sharding: Any = None) -> jax.Array:
         """Apply the layer: the axes ``axis`` of the input are replaced by new ones at the end.
@@ -220,20 +215,26 @@ class LinearGeneral(Module):
             (inputs, self.kernel.get_value(), value_of(self.bias)), dtype=self.dtype
         )
         # The sizes of the kernel, not of `__init__`: this may be one shard of it.
-        axes = (*(axis for axis, _ in self.batch_axis), *self.axis)
-        for axis, size in zip(axes, kernel.shape, strict=False):
-            require_size(self, "inputs", inputs, size, axis)
+        count, inner = len(self.batch_axis), len(self.batch_axis) + len(self.axis)
+        leading = tuple(axis for axis, _ in self.batch_axis)
+        require_input(
+            self,
+            "nnx.LinearGeneral",
+            inputs,
+            in_features=kernel.shape[count:inner],
+            out_features=kernel.shape[inner:],
+            axis=self.axis,
+            batch_axis=tuple(zip(leading, kernel.shape, strict=False)),
+        )
         contracted = tuple(axis % inputs.ndim for axis in self.axis)
-        batched = tuple(axis % inputs.ndim for axis, _ in self.batch_axis)
-        count = len(batched)
-        require_shape(self, "inputs", inputs, f"with the leading axes {batched}", holds=batched == tuple(range(count)))
+        batched = tuple(axis % inputs.ndim for axis in leading)
         product = self.dot_general
         if product is None:
             product = jax.lax.dot_general if self.dot_general_cls is None else self.dot_general_cls()
         y: jax.Array = product(
             inputs,
             kernel,
-            ((contracted, tuple(range(count, count + len(contracted)))), (batched, tuple(range(count)))),
+            ((contracted, tuple(range(count, inner))), (batched, tuple(range(count)))),
             precision=self.precision,
             **given_options(out_sharding=out_sharding, preferred_element_type=self.preferred_element_type),
         )
@@ -289,7 +290,8 @@ class Einsum(Module):
         bias_metadata: metadata of the bias.
 
     Raises:
-        LayerArgumentError: the equation has no ``->``, or not two operands.
+        LayerArgumentError: the equation has no ``->``, not two operands or a new axis in the result; or the shapes of
+            kernel and bias do not fit it.
 
     >>> import jax.numpy as jnp, nnxkit as nnx
     >>> layer = nnx.Einsum("nta,hab->nthb", (8, 2, 4), (8, 4), rngs=nnx.Rngs(0))
@@ -315,15 +317,17 @@ class Einsum(Module):
         kernel_metadata: Mapping[str, Any] = NO_METADATA,
         bias_metadata: Mapping[str, Any] = NO_METADATA,
     ) -> None:
+        kernel_shape = as_tuple(kernel_shape)
+        bias_shape = None if bias_shape is None else as_tuple(bias_shape)
         if einsum_str is not None:
-            einsum_str = self._parsed(einsum_str)
-        self.kernel_shape: tuple[int, ...] = as_tuple(kernel_shape)
-        self.bias_shape: tuple[int, ...] | None = None if bias_shape is None else as_tuple(bias_shape)
-        self.kernel: Param[jax.Array] = param(kernel_init, rngs, self.kernel_shape, param_dtype, kernel_metadata)
+            einsum_str = self._parsed(einsum_str, kernel_shape, bias_shape)
+        self.kernel: Param[jax.Array] = param(kernel_init, rngs, kernel_shape, param_dtype, kernel_metadata)
         self.bias: Param[jax.Array] | None = param(
-            bias_init, rngs, self.bias_shape or (), param_dtype, bias_metadata, when=bias_shape is not None
+            bias_init, rngs, bias_shape or (), param_dtype, bias_metadata, when=bias_shape is not None
         )
         self.einsum_str = einsum_str
+        self.kernel_shape: tuple[int, ...] = kernel_shape
+        self.bias_shape: tuple[int, ...] | None = bias_shape
         self.dtype = dtype
         self.param_dtype = param_dtype
         self.precision = precision
@@ -341,7 +345,7 @@ class Einsum(Module):
 
         Raises:
             LayerArgumentError: there is no equation, or a wrong one.
-            LayerShapeError: the input does not have as many axes as the equation says.
+            LayerShapeError: the input has other axes than the equation says.
         """
         given = self.einsum_str if einsum_str is None else einsum_str
         if given is None:
@@ -350,13 +354,12 @@ class Einsum(Module):
                 problem="it has no equation",
                 mend="pass `einsum_str` to the constructor or to the call",
             )
-        equation = self._parsed(given)
+        equation = self._parsed(given, self.kernel_shape, self.bias_shape)
         inputs, kernel, bias = self.promote_dtype(
             (inputs, self.kernel.get_value(), value_of(self.bias)), dtype=self.dtype
         )
-        left, right, axes = equation.replace("->", ",").split(",")
-        if "..." not in left:
-            require_shape(self, "inputs", inputs, f"`{left}` of `{equation}`", holds=inputs.ndim == len(left))
+        _, right, axes = equation.replace("->", ",").split(",")
+        require_input(self, "nnx.Einsum", inputs, einsum_str=equation, kernel_shape=kernel.shape)
         y: jax.Array = self.einsum_op(
             equation,
             inputs,
@@ -369,11 +372,12 @@ class Einsum(Module):
         result: jax.Array = add_bias(y, jnp.reshape(bias, _kernel_axes(right, kernel.shape, axes, y.ndim)))
         return result
 
-    def _parsed(self, einsum_str: str) -> str:
+    def _parsed(self, einsum_str: str, kernel_shape: tuple[int, ...], bias_shape: tuple[int, ...] | None) -> str:
         """An equation without white space.
 
         Raises:
-            LayerArgumentError: it has no ``->``, or not two operands.
+            LayerArgumentError: it is none that the layer can compute.
         """
-        require_arguments(self, "nnx.Einsum", einsum_str=einsum_str)
+        shapes = {"kernel_shape": kernel_shape, "bias_shape": bias_shape}
+        require_arguments(self, "nnx.Einsum", einsum_str=einsum_str, **shapes)
         return "".join(einsum_str.split())

@@ -18,7 +18,7 @@ from nnxkit._rngs import Rngs
 from nnxkit._variable import Variable
 from nnxkit._variable_types import LoRAParam
 from nnxkit.nn import initializers
-from nnxkit.nn._parameters import NO_METADATA, require_size
+from nnxkit.nn._parameters import NO_METADATA, broadcasts, require_shape, require_size
 from nnxkit.nn.dtypes import promote_dtype
 from nnxkit.nn.linear import Linear
 
@@ -69,9 +69,9 @@ class LoRA(Module):
         self.dtype = dtype
         self.param_dtype = param_dtype
         self.lora_param_type = lora_param_type
-        self.promote_dtype = promote_dtype
         # A slot for a module, also if a plain function or nothing is in it now.
         self.base_module: Any = data(base_module) if base_module is None else base_module
+        self.promote_dtype = promote_dtype
         self.lora_a: Variable[jax.Array] = lora_param_type(
             a_initializer(rngs.params(), (in_features, lora_rank), param_dtype), **a_metadata
         )
@@ -87,7 +87,7 @@ class LoRA(Module):
             **kwargs: further arguments of the base module.
 
         Raises:
-            LayerShapeError: the last axis has another size.
+            LayerShapeError: the last axis has another size, or what the base module returns has.
             LayerArgumentError: the base module cannot be called.
         """
         given, a, b = self.promote_dtype((x, self.lora_a.get_value(), self.lora_b.get_value()), dtype=self.dtype)
@@ -103,6 +103,8 @@ class LoRA(Module):
                 mend="pass a module or a function",
             )
         added: Any = base(x, **kwargs)
+        fits = broadcasts(jnp.shape(added)[-1:], y.shape[-1:])
+        require_shape(self, "base_module(x)", added, f"(..., {y.shape[-1]})", holds=fits)
         total: jax.Array = y + added
         return total
 

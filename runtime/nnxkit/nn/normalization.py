@@ -18,8 +18,16 @@ from nnx_rules.rules import modules as rules
 from nnxkit._module import Module
 from nnxkit._variable_types import BatchStat
 from nnxkit.nn import initializers
-from nnxkit.nn._parameters import NO_METADATA, param, require_arguments, require_shape, value_of
-from nnxkit.nn._statistics import as_axes, compute_statistics, normalize
+from nnxkit.nn._parameters import (
+    NO_METADATA,
+    as_tuple,
+    param,
+    require_arguments,
+    require_broadcast,
+    require_shape,
+    value_of,
+)
+from nnxkit.nn._statistics import compute_statistics, normalize
 from nnxkit.nn.dtypes import promote_dtype
 
 if TYPE_CHECKING:
@@ -34,13 +42,29 @@ class _Norm(Module):
     axis_index_groups: Any
     use_fast_variance: bool
 
-    def _require_features(self, x: jax.Array, features: tuple[int, ...], expected: int) -> None:
-        given = math.prod(x.shape[axis] for axis in features if axis < x.ndim)
-        require_shape(self, "x", x, f"with {expected} features along {features}", holds=given == expected)
+    def _axes(self, x: jax.Array, axes: int | Sequence[int]) -> tuple[int, ...]:
+        """Axes of an array as sorted non-negative numbers."""
+        given = as_tuple(axes)
+        found = sorted({axis % x.ndim for axis in given if -x.ndim <= axis < x.ndim})
+        require_shape(self, "x", x, f"with the axes {given}", holds=len(found) == len(given))
+        return tuple(found)
+
+    def _features(self, x: jax.Array, axes: int | Sequence[int], expected: int) -> tuple[int, ...]:
+        """The same of axes that have so many elements together."""
+        features = self._axes(x, axes)
+        given = math.prod(x.shape[axis] for axis in features)
+        shape = f"(..., {expected})" if features == (x.ndim - 1,) else f"with {expected} features along {features}"
+        require_shape(self, "x", x, shape, holds=given == expected)
+        return features
+
+    def _require_mask(self, x: jax.Array, mask: jax.Array | None) -> None:
+        if mask is not None:
+            require_broadcast(self, "mask", mask, x.shape)
 
     def _statistics(
         self, x: jax.Array, axes: tuple[int, ...], mask: jax.Array | None, *, use_mean: bool = True
     ) -> tuple[jax.Array | None, jax.Array]:
+        self._require_mask(x, mask)
         return compute_statistics(
             x,
             axes,
@@ -138,8 +162,7 @@ class BatchNorm(_Norm):
         scale, bias = value_of(self.scale), value_of(self.bias)
         stored = (self.mean.get_value(), self.var.get_value())
         x, *_ = self.promote_dtype((x, *stored, scale, bias), dtype=self.dtype)
-        features = as_axes(self.axis, x.ndim)
-        self._require_features(x, features, self.num_features)
+        features = self._features(x, self.axis, self.num_features)
         mean: jax.Array | None
         if use_running_average:
             shape = tuple(x.shape[axis] if axis in features else 1 for axis in range(x.ndim))
@@ -241,9 +264,8 @@ class LayerNorm(_Norm):
         """
         scale, bias = value_of(self.scale), value_of(self.bias)
         x, *_ = self.promote_dtype((x, scale, bias), dtype=self.dtype)
-        features = as_axes(self.feature_axes, x.ndim)
-        self._require_features(x, features, self.num_features)
-        mean, var = self._statistics(x, as_axes(self.reduction_axes, x.ndim), mask)
+        features = self._features(x, self.feature_axes, self.num_features)
+        mean, var = self._statistics(x, self._axes(x, self.reduction_axes), mask)
         y: jax.Array = normalize(x, mean, var, scale, bias, features, self.epsilon)
         return y
 
@@ -317,9 +339,8 @@ class RMSNorm(_Norm):
         """
         scale = value_of(self.scale)
         x, *_ = self.promote_dtype((x, scale), dtype=self.dtype)
-        features = as_axes(self.feature_axes, x.ndim)
-        self._require_features(x, features, self.num_features)
-        _, mean_square = self._statistics(x, as_axes(self.reduction_axes, x.ndim), mask, use_mean=False)
+        features = self._features(x, self.feature_axes, self.num_features)
+        _, mean_square = self._statistics(x, self._axes(x, self.reduction_axes), mask, use_mean=False)
         y: jax.Array = normalize(x, None, mean_square, scale, None, features, self.epsilon)
         return y
 
@@ -383,7 +404,6 @@ class GroupNorm(_Norm):
         groups: int = num_groups or num_features // cast("int", group_size)
         shape = (num_features,)
         self.feature_axis = -1
-        self.num_features = num_features
         self.num_groups = groups
         self.group_size: int = num_features // groups
         self.scale: Param[jax.Array] | None = param(
@@ -413,10 +433,10 @@ class GroupNorm(_Norm):
         """
         scale, bias = value_of(self.scale), value_of(self.bias)
         x, *_ = self.promote_dtype((x, scale, bias), dtype=self.dtype)
-        last = x.ndim - 1
-        self._require_features(x, (last,), self.num_features)
         groups = (self.num_groups, self.group_size)
-        given = range(1, x.ndim) if self.reduction_axes is None else as_axes(self.reduction_axes, x.ndim)
+        (last,) = self._features(x, -1, math.prod(groups))
+        given = range(1, x.ndim) if self.reduction_axes is None else self._axes(x, self.reduction_axes)
+        self._require_mask(x, mask)
         mean, var = self._statistics(
             jnp.reshape(x, (*x.shape[:-1], *groups)),
             (*[axis for axis in given if axis != last], last + 1),
@@ -508,14 +528,14 @@ class InstanceNorm(_Norm):
         """
         scale, bias = value_of(self.scale), value_of(self.bias)
         x, *_ = self.promote_dtype((x, scale, bias), dtype=self.dtype)
-        features = as_axes(self.feature_axes, x.ndim)
+        features = self._axes(x, self.feature_axes)
         if 0 in features:
             raise rules.LAYER_ARGUMENTS.error(
                 cls=type(self).__name__,
                 problem="the first axis is the batch, and `feature_axes` names it",
                 mend="add a batch axis to the input, or name other axes",
             )
-        self._require_features(x, features, self.num_features)
+        self._features(x, features, self.num_features)
         mean, var = self._statistics(x, tuple(axis for axis in range(1, x.ndim) if axis not in features), mask)
         y: jax.Array = normalize(x, mean, var, scale, bias, features, self.epsilon)
         return y

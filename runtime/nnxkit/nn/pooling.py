@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from nnx_rules.layers import PADDINGS
 from nnx_rules.rules import modules as rules
 
 Padding = str | Sequence[tuple[int, int]]
@@ -36,8 +37,14 @@ def pool(
         An array with the axes of the inputs.
 
     Raises:
-        LayerArgumentError: the inputs have fewer axes than the window, or ``strides`` or ``padding`` another number.
+        LayerArgumentError: the inputs have fewer axes than the window, ``strides`` or ``padding`` another number, or
+            the padding another name; or a number is given for all axes.
     """
+    for name, given in (("window_shape", window_shape), ("strides", strides)):
+        if isinstance(given, int):
+            raise rules.LAYER_ARGUMENTS.error(
+                cls="pool", problem=f"{name}={given} is one number", mend="give one for each axis: `(2, 2)` for images"
+            )
     count = len(window_shape)
     steps = tuple(strides or (1,) * count)
     pairs = padding if isinstance(padding, str) else tuple(padding)
@@ -45,6 +52,7 @@ def pool(
         (inputs.ndim < count + 1, f"a window of {count} axes, and inputs of shape {inputs.shape}"),
         (len(steps) != count, f"a window of {count} axes, and strides={steps}"),
         (not isinstance(pairs, str) and len(pairs) != count, f"a window of {count} axes, and padding={pairs}"),
+        (isinstance(pairs, str) and pairs.upper() not in PADDINGS, f"padding={pairs!r}, which is none of {PADDINGS}"),
     )
     for problem, text in wrong:
         if problem:

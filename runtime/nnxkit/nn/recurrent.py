@@ -10,19 +10,23 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
 
+from nnx_rules.rules import modules as rules
 from nnxkit._annotations import data
 from nnxkit._module import Module
 from nnxkit._rngs import Rngs, RngStream
 from nnxkit.nn import initializers
-from nnxkit.nn._parameters import NO_METADATA
+from nnxkit.nn._parameters import NO_METADATA, name_of, require_shape
 from nnxkit.nn._streams import next_key, stream_of
 from nnxkit.nn.dtypes import promote_dtype
 from nnxkit.nn.linear import Linear
+
+if TYPE_CHECKING:
+    from nnx_rules.errors import NNXError
 
 _default_kernel_init = initializers.lecun_normal()
 _orthogonal = initializers.orthogonal()
@@ -88,6 +92,26 @@ class _Cell(RNNCellBase):
         shape = (*input_shape[:-1], self.hidden_features)
         return jnp.asarray(init(next_key(self, "carry", rngs, self.rngs), shape, self.param_dtype))
 
+    def _require_carry(self, inputs: Any, features: int, *carries: Any) -> None:
+        """Raise unless carries have so many features and the batch axes of the inputs, or some that repeat these."""
+        batch = jnp.shape(inputs)[:-1]
+        for carry in carries:
+            if isinstance(carry, tuple | list):
+                raise self._other_carry("one array", carry)
+            shape = jnp.shape(carry)
+            fits = shape[-1:] == (features,) and all(
+                1 in pair or pair[0] == pair[1] for pair in zip(reversed(shape[:-1]), reversed(batch), strict=False)
+            )
+            require_shape(self, "carry", carry, str((*batch, features)), holds=fits)
+
+    def _other_carry(self, expected: str, carry: Any) -> NNXError:
+        given = f"{len(carry)} of them" if isinstance(carry, tuple | list) else f"an array of shape {jnp.shape(carry)}"
+        return rules.LAYER_ARGUMENTS.error(
+            cls=name_of(self),
+            problem=f"its carry is {expected}, and it got {given}",
+            mend="make the first carry with `initialize_carry`",
+        )
+
 
 class _MemoryCell(_Cell):
     """A cell whose carry is a pair: memory and output."""
@@ -100,6 +124,13 @@ class _MemoryCell(_Cell):
         """
         one = super().initialize_carry
         return one(input_shape, rngs, carry_init), one(input_shape, rngs, carry_init)
+
+    def _pair(self, inputs: Any, features: int, carry: Any) -> tuple[Any, Any]:
+        """Memory and output that fit the inputs."""
+        if not isinstance(carry, tuple | list) or len(carry) != 2:
+            raise self._other_carry("a pair of arrays, memory and output", carry)
+        self._require_carry(inputs, features, *carry)
+        return carry[0], carry[1]
 
 
 class LSTMCell(_MemoryCell):
@@ -165,7 +196,6 @@ class LSTMCell(_MemoryCell):
         self.activation_fn = activation_fn
         self.dtype = dtype
         self.param_dtype = param_dtype
-        self.carry_init = carry_init
         self.promote_dtype = promote_dtype
         self._keep(rngs, keep_rngs=keep_rngs)
         common = functools.partial(Linear, dtype=dtype, param_dtype=param_dtype, promote_dtype=promote_dtype, rngs=rngs)
@@ -188,6 +218,7 @@ class LSTMCell(_MemoryCell):
         )
         self.ii, self.if_, self.ig, self.io = of_input(), of_input(), of_input(), of_input()
         self.hi, self.hf, self.hg, self.ho = of_carry(), of_carry(), of_carry(), of_carry()
+        self.carry_init = carry_init
 
     def __call__(self, carry: Any, inputs: jax.Array) -> tuple[Any, jax.Array]:
         """Make one step.
@@ -197,9 +228,10 @@ class LSTMCell(_MemoryCell):
             inputs: of shape ``(..., in_features)``.
 
         Raises:
-            LayerShapeError: an array has other features.
+            LayerArgumentError: the carry is no pair.
+            LayerShapeError: an array has other features, or the carry another batch.
         """
-        c, h = carry
+        c, h = self._pair(inputs, self.hi.kernel.shape[0], carry)
         i = self.gate_fn(self.ii(inputs) + self.hi(h))
         f = self.gate_fn(self.if_(inputs) + self.hf(h))
         g = self.activation_fn(self.ig(inputs) + self.hg(h))
@@ -263,7 +295,6 @@ class OptimizedLSTMCell(_MemoryCell):
         self.activation_fn = activation_fn
         self.dtype = dtype
         self.param_dtype = param_dtype
-        self.carry_init = carry_init
         self.promote_dtype = promote_dtype
         self._keep(rngs, keep_rngs=keep_rngs)
         common = functools.partial(Linear, dtype=dtype, param_dtype=param_dtype, promote_dtype=promote_dtype, rngs=rngs)
@@ -282,6 +313,7 @@ class OptimizedLSTMCell(_MemoryCell):
             kernel_metadata=recurrent_kernel_metadata,
             bias_metadata=bias_metadata,
         )
+        self.carry_init = carry_init
 
     def __call__(self, carry: Any, inputs: jax.Array) -> tuple[Any, jax.Array]:
         """Make one step.
@@ -291,9 +323,10 @@ class OptimizedLSTMCell(_MemoryCell):
             inputs: of shape ``(..., in_features)``.
 
         Raises:
-            LayerShapeError: an array has other features.
+            LayerArgumentError: the carry is no pair.
+            LayerShapeError: an array has other features, or the carry another batch.
         """
-        c, h = carry
+        c, h = self._pair(inputs, self.dense_h.kernel.shape[0], carry)
         i, f, g, o = jnp.split(self.dense_i(inputs) + self.dense_h(h), 4, axis=-1)
         c = self.gate_fn(f) * c + self.gate_fn(i) * self.activation_fn(g)
         h = self.gate_fn(o) * self.activation_fn(c)
@@ -357,7 +390,6 @@ class GRUCell(_Cell):
         self.activation_fn = activation_fn
         self.dtype = dtype
         self.param_dtype = param_dtype
-        self.carry_init = carry_init
         self.promote_dtype = promote_dtype
         self._keep(rngs, keep_rngs=keep_rngs)
         common = functools.partial(Linear, dtype=dtype, param_dtype=param_dtype, promote_dtype=promote_dtype, rngs=rngs)
@@ -376,6 +408,7 @@ class GRUCell(_Cell):
             kernel_init=recurrent_kernel_init,
             kernel_metadata=recurrent_kernel_metadata,
         )
+        self.carry_init = carry_init
 
     def __call__(self, carry: Any, inputs: jax.Array) -> tuple[Any, jax.Array]:
         """Make one step.
@@ -385,8 +418,10 @@ class GRUCell(_Cell):
             inputs: of shape ``(..., in_features)``.
 
         Raises:
-            LayerShapeError: an array has other features.
+            LayerArgumentError: the carry is not one array.
+            LayerShapeError: an array has other features, or the carry another batch.
         """
+        self._require_carry(inputs, self.dense_h.kernel.shape[0], carry)
         xr, xz, xn = jnp.split(self.dense_i(inputs), 3, axis=-1)
         hr, hz, hn = jnp.split(self.dense_h(carry), 3, axis=-1)
         r, z = self.gate_fn(xr + hr), self.gate_fn(xz + hz)
@@ -448,7 +483,6 @@ class SimpleCell(_Cell):
         self.hidden_features = hidden_features
         self.dtype = dtype
         self.param_dtype = param_dtype
-        self.carry_init = carry_init
         self.residual = residual
         self.activation_fn = activation_fn
         self.promote_dtype = promote_dtype
@@ -469,6 +503,7 @@ class SimpleCell(_Cell):
             kernel_metadata=kernel_metadata,
             bias_metadata=bias_metadata,
         )
+        self.carry_init = carry_init
 
     def __call__(self, carry: Any, inputs: jax.Array) -> tuple[Any, jax.Array]:
         """Make one step.
@@ -478,8 +513,10 @@ class SimpleCell(_Cell):
             inputs: of shape ``(..., in_features)``.
 
         Raises:
-            LayerShapeError: an array has other features.
+            LayerArgumentError: the carry is not one array.
+            LayerShapeError: an array has other features, or the carry another batch.
         """
+        self._require_carry(inputs, self.dense_h.kernel.shape[0], carry)
         h = self.dense_i(inputs) + self.dense_h(carry)
         h = self.activation_fn(h + carry if self.residual else h)
         return h, h

@@ -206,4 +206,11 @@ class WeightNorm(Module):
 
     def _features(self, ndim: int) -> tuple[int, ...]:
         axes = () if self.feature_axes is None else self.feature_axes
-        return tuple(axis % ndim for axis in ((axes,) if isinstance(axes, int) else axes))
+        given = (axes,) if isinstance(axes, int) else axes
+        if not all(-ndim <= axis < ndim for axis in given):
+            raise rules.LAYER_ARGUMENTS.error(
+                cls=type(self).__name__,
+                problem=f"feature_axes={self.feature_axes}, and a parameter has {ndim} axes",
+                mend="name axes that all of `variable_filter` have",
+            )
+        return tuple(axis % ndim for axis in given)

@@ -22,6 +22,7 @@ from nnxkit._module import Module
 from nnxkit._rng_scopes import split_rngs
 from nnxkit._rngs import Rngs, RngStream
 from nnxkit._transforms import Carry, StateAxes, scan
+from nnxkit.nn._parameters import require_broadcast, require_integers, require_shape
 from nnxkit.nn._streams import stream_of
 from nnxkit.nn.recurrent import RNNCellBase
 
@@ -99,11 +100,11 @@ class RNN(Module):
         self.reverse = reverse
         self.keep_order = keep_order
         self.unroll = unroll
+        self.rngs: RngStream | None = data(_stream(rngs))
         self.state_axes: StateAxes = (
             state_axes if isinstance(state_axes, StateAxes) else StateAxes(state_axes or {...: Carry})
         )
         self.broadcast_rngs: Filter | None = broadcast_rngs
-        self.rngs: RngStream | None = data(_stream(rngs))
 
     def __call__(
         self,
@@ -134,8 +135,9 @@ class RNN(Module):
             The outputs, an array with the axes of the inputs; with ``return_carry`` after the last carry.
 
         Raises:
-            LayerArgumentError: a first carry has to be made, and there are no random numbers.
-            LayerShapeError: the inputs have other features.
+            LayerArgumentError: a first carry has to be made, and there are no random numbers; or the lengths are no
+                integers.
+            LayerShapeError: the inputs have other features or too few axes, or the lengths another batch.
         """
         return_carry = self.return_carry if return_carry is None else return_carry
         time_major = self.time_major if time_major is None else time_major
@@ -143,7 +145,12 @@ class RNN(Module):
         keep_order = self.keep_order if keep_order is None else keep_order
         features = self.cell.num_feature_axes
         batch = inputs.ndim - features - 1
+        require_shape(self, "inputs", inputs, f"(..., time{', axis' * features})", holds=batch >= 0)
         axis = 0 if time_major else batch
+        if seq_lengths is not None:
+            require_integers(self, "seq_lengths", seq_lengths)
+            sizes = inputs.shape[1 : batch + 1] if time_major else inputs.shape[:batch]
+            require_broadcast(self, "seq_lengths", seq_lengths, sizes)
         if reverse:
             inputs = flip_sequences(inputs, seq_lengths, batch, time_major)
         if initial_carry is None:

@@ -11,7 +11,7 @@ from nnx_rules.rules import modules as rules
 from nnxkit._annotations import data
 from nnxkit._module import Module
 from nnxkit._rngs import Rngs, RngStream
-from nnxkit.nn._parameters import like_sharding
+from nnxkit.nn._parameters import like_sharding, require_shape
 from nnxkit.nn._streams import next_key, stream_of
 
 if TYPE_CHECKING:
@@ -56,6 +56,7 @@ class Dropout(Module):
 
         Raises:
             LayerArgumentError: the layer is not deterministic and has no stream; or ``deterministic`` is given nowhere.
+            LayerShapeError: the array lacks one of ``broadcast_dims``.
             TraceContextError: the stream belongs to another trace level.
         """
         if deterministic is None:
@@ -66,8 +67,11 @@ class Dropout(Module):
             return inputs
         if self.rate == 1.0:
             return jnp.zeros_like(inputs)
+        axes = tuple(self.broadcast_dims)
+        there = all(-inputs.ndim <= axis < inputs.ndim for axis in axes)
+        require_shape(self, "inputs", inputs, f"with the axes {axes}", holds=there)
         shape = list(inputs.shape)
-        for axis in self.broadcast_dims:
+        for axis in axes:
             shape[axis] = 1
         keep = 1.0 - self.rate
         mask = jax.random.bernoulli(next_key(self, self.rng_collection, rngs, self.rngs), p=keep, shape=tuple(shape))

@@ -20,10 +20,9 @@ import dataclasses
 import inspect
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
-from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 
 from nnxkit._containers import Dict, List
 from nnxkit._graph import clone, iter_graph
@@ -34,6 +33,9 @@ from nnxkit._state._order import Path
 from nnxkit._transforms import jit, make_jaxpr
 from nnxkit._variable import Variable
 from nnxkit.summary._show import arguments
+
+if TYPE_CHECKING:
+    from jax.extend.core import ClosedJaxpr
 
 _MARK = "_nnx_summary"
 _ROW = "nnx_summary_"
@@ -313,15 +315,22 @@ def _parts(jaxpr: Any) -> dict[int, ClosedJaxpr]:
     return found
 
 
+def _function(part: ClosedJaxpr) -> Callable[..., Any]:
+    from jax.extend.core import jaxpr_as_fun
+
+    function: Callable[..., Any] = jaxpr_as_fun(part)
+    return function
+
+
 def _flops(part: ClosedJaxpr | None) -> int | None:
-    return None if part is None else _cost(jaxpr_as_fun(part), *_structs(part.in_avals))
+    return None if part is None else _cost(_function(part), *_structs(part.in_avals))
 
 
 def _vjp_flops(part: ClosedJaxpr | None) -> int | None:
     if part is None:
         return None
     inputs, outputs = _structs(part.in_avals), _structs(part.out_avals)
-    function = jaxpr_as_fun(part)
+    function = _function(part)
     smooth = [index for index, item in enumerate(inputs) if _is_smooth(item)]
 
     def backward(inputs: list[Any], cotangents: list[Any]) -> Any:

@@ -207,8 +207,8 @@ class Accuracy(Average):
     def __init__(self, threshold: float | None = None) -> None:
         if not isinstance(threshold, float | None):
             raise TypeError(f"threshold must be a float, not {type(threshold).__name__}")
-        super().__init__()
         self.threshold = threshold
+        super().__init__()
 
     def update(  # type: ignore[override] # keyword arguments, as for every metric
         self, *, logits: jax.Array, labels: jax.Array, mask: jax.Array | None = None, **_: Any

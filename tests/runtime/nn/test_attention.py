@@ -189,7 +189,7 @@ class TestErrors:
         with pytest.raises(LayerShapeError, match=r"`MultiHeadAttention` takes `inputs_k` of shape \(\.\.\., 8\)"):
             layer(X, Y)
         layer.init_cache((2, 5, 8))
-        with pytest.raises(LayerShapeError, match=r"`key, from inputs_k,` of shape \(2, 1, 4, 2\)"):
+        with pytest.raises(LayerShapeError, match=r"`inputs_k` of shape \(2, 1, 8\), and got \(2, 2, 8\)"):
             layer(X[:, :2], decode=True)
 
 

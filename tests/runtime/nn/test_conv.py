@@ -131,10 +131,6 @@ class TestErrors:
         [
             (lambda r: nnx.Conv(3, 8, 3, feature_group_count=2, rngs=r), "in_features=3 cannot be divided by"),
             (lambda r: nnx.Conv(4, 7, 3, feature_group_count=2, rngs=r), "out_features=7 cannot be divided by"),
-            (
-                lambda r: nnx.Conv(3, 4, (3, 3), padding="CAUSAL", rngs=r)(jnp.ones((2, 8, 8, 3))),
-                "causal padding has a meaning along one axis",
-            ),
             (lambda r: nnx.max_pool(jnp.ones((2, 3)), (2, 2)), "a window of 2 axes, and inputs of shape"),
             (lambda r: nnx.max_pool(jnp.ones((2, 4, 3)), (2,), (1, 1)), "a window of 1 axes, and strides="),
             (lambda r: nnx.avg_pool(jnp.ones((4, 3)), (2,), None, ((0, 0), (0, 0))), "and padding="),

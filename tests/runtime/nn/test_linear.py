@@ -168,7 +168,7 @@ class TestErrors:
     @pytest.mark.parametrize(
         ("make", "message"),
         [
-            (lambda r: nnx.LinearGeneral((3, 4), 5, rngs=r), r"in_features=\(3, 4\) and axis=\(-1,\) have different"),
+            (lambda r: nnx.LinearGeneral((3, 4), 5, rngs=r), "in_features has 2 sizes, and axis=-1 names 1 axis"),
             (lambda r: nnx.Einsum("ab,bc", (2, 3), rngs=r), "'ab,bc' is not an equation of two operands"),
             (lambda r: nnx.Einsum("ab,bc,cd->ad", (2, 3), rngs=r), "is not an equation of two operands"),
         ],
@@ -180,10 +180,6 @@ class TestErrors:
     @pytest.mark.parametrize(
         ("call", "message"),
         [
-            (lambda r: nnx.LinearGeneral(3, 5, axis=1, rngs=r)(jnp.ones((2, 4))), "3 along axis 1, and got"),
-            (lambda r: nnx.LinearGeneral(3, 5, batch_axis={0: 7}, rngs=r)(jnp.ones((2, 3))), "7 along axis 0"),
-            (lambda r: nnx.LinearGeneral(3, 5, batch_axis={1: 4}, rngs=r)(jnp.ones((2, 4, 3))), "the leading axes"),
-            (lambda r: nnx.Einsum("ab,bc->ac", (2, 3), rngs=r)(jnp.ones((2, 2, 2))), "`ab` of `ab,bc->ac`"),
             (lambda r: nnx.Embed(3, 5, rngs=r).attend(jnp.ones((2, 4))), r"`query` of shape \(\.\.\., 5\)"),
             (lambda r: nnx.LoRA(3, 2, 5, rngs=r)(jnp.ones((2, 4))), r"`LoRA` takes `x` of shape \(\.\.\., 3\)"),
         ],

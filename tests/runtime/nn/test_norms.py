@@ -136,5 +136,5 @@ class TestErrors:
     @pytest.mark.parametrize("layer", [nnx.BatchNorm, nnx.LayerNorm, nnx.RMSNorm, nnx.InstanceNorm, nnx.GroupNorm])
     def test_shapes(self, layer: Any) -> None:
         made = layer(32, rngs=nnx.Rngs(0))
-        with pytest.raises(LayerShapeError, match=rf"`{layer.__name__}` takes `x` of shape with 32 features along"):
+        with pytest.raises(LayerShapeError, match=rf"`{layer.__name__}` takes `x` of shape \(\.\.\., 32\), and got"):
             made(X)

@@ -340,29 +340,45 @@ def test_different_results(case: str, mode: dict[str, bool]) -> None:
         nnx.cond(True, first, second, 3.0, **mode)
 
 
-def test_different_inputs_as_results() -> None:
-    message = r"`result` is `operands\[0\]`, a `Model` after `true_fun` of `nnx\.cond` and `operands\[1\]`, a `Model`"
+@pytest.mark.parametrize("pred", [True, False])
+def test_a_choice_between_objects_is_a_new_one(pred: bool) -> None:
+    first, second, both = Model(1.0), Model(2.0), Model(3.0)
+
+    def choose(left: bool) -> Any:
+        chosen = first if left else second
+        chosen.count[...] += 1
+        return {"chosen": chosen, "same": both, "twice": [chosen.w, chosen.w]}
+
+    result = nnx.cond(pred, lambda: choose(True), lambda: choose(False))
+    chosen = result["chosen"]
+    assert (float(chosen.w), int(chosen.count)) == (1.0 if pred else 2.0, 1)
+    assert [int(model.count) for model in (first, second)] == [pred, not pred]
+    assert result["same"] is both
+    assert result["twice"][0] is result["twice"][1] is chosen.w
+    assert chosen not in (first, second)
+    chosen.w[...] += 1
+    assert [float(model.w) for model in (first, second)] == [1.0, 2.0]
+
+
+def test_a_choice_between_three() -> None:
+    models = [Model(float(number)) for number in range(3)]
+    number = jnp.array(2)
+    branches = [lambda a, b, c: (a, b), lambda a, b, c: (a, c), lambda a, b, c: (c, c.w * 2)]
+    message = (
+        r"`result\[1\]` is a module or Pytree after `branches\[0\]` of `nnx.switch` and a value after `branches\[2\]`"
+    )
     with pytest.raises(TransformTypeError, match=message):
-        nnx.cond(True, lambda a, b: a, lambda a, b: b, Model(), Model())
+        nnx.switch(number, branches, *models)
+    branches = [*branches[:2], lambda a, b, c: (Model(7.0), c)]
+    chosen, other = nnx.switch(number, branches, *models)
+    assert (float(chosen.w), float(other.w)) == (7.0, 2.0)
+    assert float(nnx.jit(lambda *given: nnx.switch(number, branches, *given)[1].w * 1)(*models)) == 2.0
 
 
-def test_a_variable_of_another_shape(mode: dict[str, bool]) -> None:
-    message = r"`operands\[0\]\.w` is float32\[3\] after `true_fun` of `nnx\.cond` and float32\[\] after `false_fun`"
-    with pytest.raises(TransformTypeError, match=message):
-        nnx.cond(True, lambda m: m.w.set_value(jnp.ones(3)), nothing, Model(), **mode)
-
-
-def test_one_shape_from_all_branches(mode: dict[str, bool]) -> None:
+def test_different_kinds_of_inputs_as_results() -> None:
     model = Model()
-    nnx.cond(True, lambda m: m.w.set_value(jnp.ones(3)), lambda m: m.w.set_value(jnp.zeros(3)), model, **mode)
-    assert model.w.tolist() == [1, 1, 1]
-
-
-def test_weak_types_are_no_difference(mode: dict[str, bool]) -> None:
-    assert nnx.cond(False, lambda x: x, lambda x: 1.0, jnp.float32(3), **mode) == 1.0
-
-
-# Errors of JAX, exceptions, traces
+    with pytest.raises(TransformTypeError, match=r"`result` is a new `Param` after .* and a new `Variable` after"):
+        nnx.cond(True, lambda: model.w, lambda: model.count)
 
 
 @pytest.mark.parametrize(

@@ -188,11 +188,11 @@ def bodies_extracted(tree: ast.Module) -> ast.Module | None:
             owner = owners.get(id(node))
             if owner == "class" and not node.args.args:
                 return node
-            if not plain or node.name == "__new__" or _is_special(node):
+            head = without_docstring(node.body)
+            if not plain or node.name == "__new__" or _is_special(node) or not node.body[head:]:
                 return node
             do = new(f"do_{node.name.strip('_')}")
             names = arguments_of(node)
-            head = without_docstring(node.body)
             inner = function(do, parameters(*names), node.body[head:])
             node.body = [*node.body[:head], ast.Return(call(load(do), *map(load, names)))]
             if owner == "class":

@@ -8,13 +8,17 @@ another one holds; only data that a finished object is given this way is certain
 from __future__ import annotations
 
 import ast
+import keyword
 
+from nnx_lint.diagnostics import Applicability, Fix
 from nnx_lint.model.attributes import attribute_of
 from nnx_lint.model.classes import UserClass
 from nnx_lint.model.events import AttributeBypassed, AttributeSet
 from nnx_lint.model.frames import Frame
 from nnx_lint.model.strings import HOLE
 from nnx_lint.reporting import Reporter, judges
+from nnx_lint.rules.edits import replace
+from nnx_lint.rules.program import ancestors
 from nnx_lint.syntax_walk import remembered, walk
 from nnx_rules.attributes import Status
 from nnx_rules.rules import attributes as rules
@@ -32,7 +36,32 @@ def status_bypass(event: AttributeBypassed, report: Reporter) -> None:
     if recorded or (obj.assumed and frame.module.mocks) or event.name.startswith("_pytree__") or _rebuilds(frame):
         return
     if event.name not in frame.module.all_of(taken_back):
-        report(frame.module, event.node, cls=obj.cls.name, path=event.name, value=event.value.describe())
+        value = event.value.describe()
+        report(frame.module, event.node, fix=lambda: assigned(event), cls=obj.cls.name, path=event.name, value=value)
+
+
+def assigned(event: AttributeBypassed) -> Fix | None:
+    """Assign the attribute."""
+    module, node = event.frame.module, event.node
+    source = module.source
+    if not isinstance(event.obj.cls, UserClass) or event.obj.cls.find("__setattr__") is not None:
+        return None
+    if not event.name.isidentifier() or keyword.iskeyword(event.name):
+        return None
+    title = f"Assign `{event.name}`"
+    match node:
+        case ast.Assign(targets=[ast.Subscript(value=ast.Attribute(value=owner), slice=ast.Constant()) as target]):
+            text = source.segment(owner)
+        case ast.Assign(targets=[ast.Subscript(value=ast.Call(args=[owner]), slice=ast.Constant()) as target]):
+            text = source.segment(owner)
+        case ast.Call(args=[owner, ast.Constant(), value], keywords=[]) if isinstance(
+            next(ancestors(module, node), None), ast.Expr
+        ):
+            text = f"{source.segment(owner)}.{event.name} = {source.segment(value)}"
+            return Fix(title, replace(source, node, text), Applicability.UNSAFE)
+        case _:
+            return None
+    return Fix(title, replace(source, target, f"{text}.{event.name}"), Applicability.UNSAFE)
 
 
 @remembered

@@ -14,7 +14,7 @@ from nnx_lint.model.events import ClassDefined, Constructed, Returned
 from nnx_lint.model.modules import Env
 from nnx_lint.model.values import Const, Obj, Value
 from nnx_lint.reporting import Reporter, judges
-from nnx_lint.rules.edits import replace
+from nnx_lint.rules.edits import remove_statement, replace
 from nnx_lint.rules.spelling import spelled
 from nnx_lint.syntax_walk import walk
 from nnx_rules.rules import attributes as rules
@@ -51,17 +51,9 @@ def pytree_slots(event: ClassDefined, report: Reporter) -> None:
 
 
 def _without(source: SourceFile, body: ast.ClassDef, statement: ast.AST) -> Fix | None:
-    """Remove a statement of a class body; the only one becomes ``pass``."""
-    title = "Remove `__slots__`"
-    span = source.span(statement)
-    if len(body.body) == 1:
-        return Fix(title, replace(source, statement, "pass"))
-    first, last = source.location(span.start)[0], source.location(span.end)[0]
-    start = source.line_start(first)
-    end = source.line_start(last + 1) if last < source.line_count else len(source.text)
-    if source.text[start : span.start].strip() or source.text[span.end : end].strip():
-        return None
-    return Fix(title, (Edit(Span(start, end), ""),))
+    """Remove a statement of a class body."""
+    edits = remove_statement(source, body.body, statement) if isinstance(statement, ast.stmt) else None
+    return Fix("Remove `__slots__`", edits) if edits is not None else None
 
 
 @judges(rules.CACHED_PROPERTY, Returned)
@@ -97,7 +89,7 @@ def bound_method_attribute(event: Constructed, report: Reporter) -> None:
         if not attr.assignments:
             continue
         last = attr.assignments[-1]
-        if any(_has_data(obj, read) for read in _attributes_read(last.value, obj)):
+        if any(_has_data(obj, read) for read in _attributes_read(last.value, obj)) or _holds_module(last.value, obj):
             node = last.value_node or last.node
             report(last.module, node, cls=event.cls.name, path=name, value=last.value.describe())
 
@@ -123,6 +115,21 @@ def _attributes_read(value: Value, obj: Obj) -> set[str]:
         keepers = [name for name, item in found.items() if item is not None and item[1] is obj]
         return {attribute for name in keepers for attribute in _read_from(value.node.body, name)}
     return set()
+
+
+def _holds_module(value: Value, obj: Obj) -> bool:
+    """Whether a lambda calls a module that the constructor made and bound to a local name."""
+    if not isinstance(value, FuncVal) or not isinstance(value.node, ast.Lambda) or not isinstance(value.env, Env):
+        return False
+    parameters = {item.arg for item in value.node.args.args}
+    called = [part.func for part in walk(value.node.body) if isinstance(part, ast.Call)]
+    names = {func.id for func in called if isinstance(func, ast.Name)} - parameters
+    held = [attr.value for attr in obj.attrs.values()]
+    for name in names & value.env.names.keys():
+        found = value.env.names[name]
+        if isinstance(found, Obj) and found is not obj and found.cls.derives_from("nnx.Module") and found not in held:
+            return found.facts().is_data is True and not found.assumed
+    return False
 
 
 def _read_from(node: ast.AST, name: str) -> set[str]:

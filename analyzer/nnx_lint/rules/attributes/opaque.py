@@ -7,6 +7,7 @@ again; an argument counts only if the transform takes it apart (static and undif
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from nnx_lint.model.attributes import attribute_names, attribute_of
@@ -18,6 +19,7 @@ from nnx_lint.model.events import Called
 from nnx_lint.model.values import Ext, Obj, Value
 from nnx_lint.reporting import Reporter, judges_calls, related
 from nnx_lint.rules.callees import TRANSFORMED, TRANSFORMING
+from nnx_lint.rules.lifting import on_nnx_call
 from nnx_rules import transforms
 from nnx_rules.attributes import Kind, Status
 from nnx_rules.rules import attributes as rules
@@ -65,7 +67,14 @@ def non_pytree_into_jax(event: Called, report: Reporter) -> None:
     text, values = taken
     found = next((obj for value in values for obj in _objects(value) if is_opaque(obj)), None)
     if found is not None:
-        report(event.frame.module, event.node, cls=found.cls.name, function=text, harm="cannot take an instance")
+        report(
+            event.frame.module,
+            event.node,
+            fix=partial(on_nnx_call, event, "jax.jit"),
+            cls=found.cls.name,
+            function=text,
+            harm="cannot take an instance",
+        )
 
 
 @judges_calls(rules.REGISTERED_TYPE_NOT_PYTREE, *TRANSFORMED, *TRANSFORMING)

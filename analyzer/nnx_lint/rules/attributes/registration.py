@@ -5,13 +5,22 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import TYPE_CHECKING
+
+from nnx_lint.diagnostics import Applicability, Fix
 from nnx_lint.model.attributes import attribute_names, attribute_of
 from nnx_lint.model.classes import UserClass
 from nnx_lint.model.events import AttributeSet, Called
 from nnx_lint.model.values import ClassVal, Obj, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
+from nnx_lint.rules.edits import insert
+from nnx_lint.rules.spelling import spelled
 from nnx_rules.attributes import Kind, Status
 from nnx_rules.rules import attributes as rules
+
+if TYPE_CHECKING:
+    from nnx_lint.model.modules import Module
 
 # -- subclasses --------------------------------------------------------------------------------------------------------
 
@@ -40,7 +49,19 @@ def _judge(event: AttributeSet | Called, value: Value, report: Reporter) -> None
         return
     node = event.value_node or event.node if isinstance(event, AttributeSet) else event.node
     where = (related(cls.module, cls.node.bases[0], f"`{cls.name}` is defined here"),) if cls.node.bases else ()
-    report(event.frame.module, node, related=where, cls=cls.name, base=base.name)
+    fix = partial(registered, cls, event.frame.module)
+    report(event.frame.module, node, fix=fix, related=where, cls=cls.name, base=base.name)
+
+
+def registered(cls: UserClass, module: Module) -> Fix | None:
+    """Register a class as well."""
+    name = spelled("nnx.register_data_type", module)
+    if cls.module is not module or name is None:
+        return None
+    source = module.source
+    first = min([cls.node.lineno, *(item.lineno for item in cls.node.decorator_list)])
+    added = insert(source.line_start(first), f"{source.line_indent(first)}@{name}\n")
+    return Fix(f"Register `{cls.name}`", added, Applicability.UNSAFE)
 
 
 def _is_special(cls: UserClass) -> bool:

@@ -7,6 +7,7 @@ it stays what it is.
 from __future__ import annotations
 
 import ast
+from functools import partial
 from typing import TYPE_CHECKING
 
 from nnx_lint.diagnostics import Fix
@@ -16,7 +17,9 @@ from nnx_lint.model.events import AttributeSet, Called, ClassDefined, Constructe
 from nnx_lint.model.values import TagVal, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
 from nnx_lint.rules.edits import insert, unwrap, wrap
+from nnx_lint.rules.program import FUNCTIONS, ancestors, assigned_in, enclosing, parameters_in
 from nnx_lint.rules.spelling import spelled
+from nnx_lint.rules.traces.methods import as_pytree
 from nnx_lint.syntax_walk import walk
 from nnx_rules.attributes import recheck
 from nnx_rules.rules import attributes as rules
@@ -136,7 +139,37 @@ def status_annotation_in_set(event: AttributeSet, report: Reporter) -> None:
 @judges(rules.STATUS_ANNOTATION_NOT_ASSIGNED, Used)
 def status_annotation_not_assigned(event: Used, report: Reporter) -> None:
     if isinstance(event.value, TagVal) and event.value.value is not None:
-        report(event.frame.module, event.node, tag=event.value.tag.value)
+        report(event.frame.module, event.node, fix=partial(mark_moved, event), tag=event.value.tag.value)
+
+
+def mark_moved(event: Used) -> Fix | None:
+    """Mark the value where it becomes an attribute, not where a local name is bound to it."""
+    module, call = event.frame.module, event.value.node if isinstance(event.value, TagVal) else None
+    statement = next(ancestors(module, call), None) if call is not None else None
+    match statement:
+        case ast.Assign(targets=[ast.Name(id=name)], value=value) if call is not None and value is call:
+            scope = enclosing(module, statement, *FUNCTIONS, ast.Module)
+        case _:
+            return None
+    if (
+        scope is None
+        or len(call.args) != 1
+        or call.keywords
+        or assigned_in(scope)[name] + parameters_in(scope)[name] != 1
+    ):
+        return None
+    stores = [
+        node.value
+        for node in walk(scope)
+        if isinstance(node, ast.Assign)
+        and isinstance(node.targets[0], ast.Attribute)
+        and isinstance(node.value, ast.Name)
+        and node.value.id == name
+    ]
+    if not stores:
+        return None
+    marked = [edit for node in stores for edit in wrap(module.source, node, module.source.segment(call.func))]
+    return Fix("Mark the attribute instead", (*unwrap(module.source, call), *marked))
 
 
 ARRAY_PACKAGES = ("jax.numpy.", "jax.nn.", "jax.lax.", "jax.random.", "numpy.")
@@ -157,7 +190,14 @@ def status_annotation_on_plain_class(event: AttributeSet, report: Reporter) -> N
         return
     if cls.is_pytree or cls.is_open or cls.opaque or cls.unknown_decorators or cls.module.project.heirs(cls.name):
         return
-    report(event.frame.module, event.value_node or event.node, cls=cls.name, path=event.name, tag=event.value.tag.value)
+    report(
+        event.frame.module,
+        event.value_node or event.node,
+        fix=partial(as_pytree, cls) if cls.module is event.frame.module else None,
+        cls=cls.name,
+        path=event.name,
+        tag=event.value.tag.value,
+    )
 
 
 # -- arguments ---------------------------------------------------------------------------------------------------------

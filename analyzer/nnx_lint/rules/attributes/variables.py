@@ -5,11 +5,14 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from nnx_lint.diagnostics import Edit, Fix, Span
-from nnx_lint.model.events import AttributeSet, Constructed
+from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
+from nnx_lint.model.classes import UserClass
+from nnx_lint.model.events import AttributeSet, Constructed, ContainerFilled
+from nnx_lint.model.statements import assigned_names
 from nnx_lint.model.values import UNKNOWN, Array, Const, Obj, TagVal, Value, options, present
 from nnx_lint.reporting import Reporter, judges
-from nnx_lint.rules.edits import insert
+from nnx_lint.rules.edits import insert, remove_statement
+from nnx_lint.syntax_walk import walk
 from nnx_rules.rules import attributes as rules
 
 if TYPE_CHECKING:
@@ -19,7 +22,8 @@ if TYPE_CHECKING:
 @judges(rules.VARIABLE_OVERWRITTEN, AttributeSet)
 def variable_overwritten(event: AttributeSet, report: Reporter) -> None:
     # On the arms of one branch the attribute has the value of one of them only.
-    held = event.attr.value if event.before is not None or not event.frame.branches else UNKNOWN
+    known = event.before is not None or not event.frame.branches or not event.attr.assignments
+    held = event.attr.value if known else UNKNOWN
     variable = _variable(held)
     if variable is None or not _is_array(event.value) or (event.obj.assumed and event.frame.module.mocks):
         return
@@ -85,6 +89,66 @@ def class_level_data(event: Constructed, report: Reporter) -> None:
     for name, (value, node) in cls.attributes.items():
         if not isinstance(value, Obj) or not value.cls.tracked or name in event.obj.attrs:
             continue
-        if cls.is_dataclass and name in cls.fields:
+        if name in cls.fields and (cls.is_dataclass or cls.unknown_decorators):
             continue
-        report(cls.module, node, cls=cls.name, path=name, value=value.describe())
+        report(cls.module, node, fix=lambda: into_constructor(cls), cls=cls.name, path=name, value=value.describe())
+
+
+@judges(rules.CLASS_LEVEL_DATA, ContainerFilled)
+def class_level_container(event: ContainerFilled, report: Reporter) -> None:
+    """A container of the class body into which a method puts modules or Variables."""
+    receiver, value = event.frame.receiver, event.value
+    cls = receiver.cls if isinstance(receiver, Obj) else None
+    if not isinstance(cls, UserClass) or not cls.derives_from("nnx.Pytree") or cls.is_dataclass:
+        return
+    if not isinstance(value, Obj) or not value.cls.tracked or value is receiver:
+        return
+    owners = [item for item in cls.ancestors if isinstance(item, UserClass)]
+    names = [name for item in owners for name, (held, _) in item.attributes.items() if held is event.container]
+    if names and names[0] not in cls.fields:
+        shown = f"a {getattr(event.container, 'type', 'dict')}, which gets {value.describe()},"
+        report(event.frame.module, event.node, cls=cls.name, path=names[0], value=shown)
+
+
+def into_constructor(cls: UserClass) -> Fix | None:
+    """Make all Variables and modules of a class in its constructor, in the order in which they stand."""
+    source = cls.module.source
+    moved = [
+        statement
+        for statement in cls.node.body
+        if isinstance(statement, ast.Assign)
+        and len(statement.targets) == 1
+        and isinstance(target := statement.targets[0], ast.Name)
+        and (found := cls.attributes.get(target.id)) is not None
+        and found[1] is statement
+        and isinstance(found[0], Obj)
+        and found[0].cls.tracked
+    ]
+    own = {name for statement in cls.node.body for name in assigned_names([statement])} | cls.methods.keys()
+    if not moved or any(isinstance(part, ast.Name) and part.id in own for item in moved for part in walk(item.value)):
+        return None
+    texts = [f"self.{source.segment(item)}" for item in moved]
+    first = next((item for item in cls.node.body if getattr(item, "name", None) == "__init__"), None)
+    if first is None:
+        return _new_constructor(cls, moved, texts) if cls.find("__init__") is None else None
+    if not isinstance(first, ast.FunctionDef) or not first.args.args or first.args.args[0].arg != "self":
+        return None
+    removed = [remove_statement(source, cls.node.body, item) for item in moved]
+    place = first.body[0]
+    if None in removed or place.lineno == first.lineno or isinstance(place, ast.Expr):
+        return None  # a docstring, or a call of the base's constructor, stands first
+    indent = source.line_indent(place.lineno)
+    added = insert(source.line_start(place.lineno), "".join(f"{indent}{text}\n" for text in texts))
+    edits = (*(edit for each in removed for edit in each or ()), *added)
+    return Fix("Make them in the constructor", edits, Applicability.UNSAFE)
+
+
+def _new_constructor(cls: UserClass, moved: list[ast.Assign], texts: list[str]) -> Fix | None:
+    source = cls.module.source
+    lines = [item.lineno for item in moved]
+    if lines != list(range(lines[0], lines[0] + len(lines))) or any(item.end_lineno != item.lineno for item in moved):
+        return None  # something stands between them
+    span = Span(source.span(moved[0]).start, source.span(moved[-1]).end)
+    indent = source.line_indent(moved[0].lineno)
+    body = "".join(f"\n{indent}{indent}{text}" for text in texts)
+    return Fix("Make them in the constructor", (Edit(span, f"def __init__(self):{body}"),), Applicability.UNSAFE)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
 from nnx_lint.model.callables import Transformed
-from nnx_lint.model.classes import ClassBase, library_class
+from nnx_lint.model.classes import ClassBase, LibClass, library_class
 from nnx_lint.model.containers import Seq
 from nnx_lint.model.crossing import literal_positions
 from nnx_lint.model.events import Called, Ran, Returned, Unpacked
@@ -21,6 +21,7 @@ from nnx_lint.model.operations import EXAMPLES
 from nnx_lint.model.values import (
     Array,
     ArrayAttr,
+    ClassVal,
     Const,
     Obj,
     StateVal,
@@ -72,9 +73,14 @@ def differentiated(event: Called) -> list[tuple[Value, ast.expr]]:
 @judges_calls(rules.NOTHING_TO_TRAIN, Transformed, when=differentiates)
 def gradient_of_no_params(event: Called, report: Reporter) -> None:
     callee = event.callee
-    if not isinstance(callee, Transformed) or callee.applied.row.name not in NNX_GRAD:
+    if not isinstance(callee, Transformed):
         return
     for value, node in differentiated(event):
+        if isinstance(value, StateVal) and (kind := _untrained(value)) is not None:
+            name, what = text_of(node), f"a State of `{kind}`"
+            report(event.frame.module, node, transform=callee.applied.text, name=name, cls=what, mend="nnx.Param")
+        if callee.applied.row.name not in NNX_GRAD:
+            continue
         if not isinstance(value, Obj) or not value.cls.is_pytree or value.cls.is_variable:
             continue
         if value.cls.derives_from("nnx.Rngs"):
@@ -86,6 +92,16 @@ def gradient_of_no_params(event: Called, report: Reporter) -> None:
         mend = other if other == "..." else (f"nnx.{other}" if library_class(f"nnx.{other}") else other)
         what = f"`{value.cls.name}`"
         report(event.frame.module, node, transform=callee.applied.text, name=text_of(node), cls=what, mend=mend)
+
+
+UNTRAINED = tuple(f"nnx.{name}" for name in ("BatchStat", "Cache", "Intermediate", "RngState", "RngKey", "RngCount"))
+"""Types of Variables that no training step changes by gradients."""
+
+
+def _untrained(state: StateVal) -> str | None:
+    """The type of Variables that a State was taken for, where these are none to train."""
+    cls = state.wanted.cls if isinstance(state.wanted, ClassVal) else None
+    return cls.canonical if isinstance(cls, LibClass) and cls.canonical in UNTRAINED else None
 
 
 def _may_be_param(leaf: Leaf) -> bool:
@@ -257,7 +273,7 @@ def _shape_of_many(event: Ran, result: Array) -> str | None:
     """
     shape = result.form.shape if result.form is not None else None
     if shape == (EXAMPLES,):
-        return None if MAPPING.search(event.frame.module.source.text) else "the loss of each example"
+        return None if event.frame.module.mentions(MAPPING) else "the loss of each example"
     sure = [item for item in shape or () if not str(item).startswith("*")]
     return f"an array of shape {layers.shown(shape)}" if shape and sure else None
 
@@ -318,8 +334,13 @@ def missing_vjp_rules(event: Called, report: Reporter) -> None:
     here, scope = statement_of(module, event.node), enclosing(module, event.node, *FUNCTIONS, ast.Module)
     if here is None or not isinstance(scope, ast.Module):
         return  # when a function runs, the rules may have been defined by then
-    defined = [node for node in walk(module.tree) if isinstance(node, ast.Attribute) and node.attr == "defvjp"]
-    if not any(node.lineno <= here.lineno for node in defined):
+    defined = [
+        node.lineno
+        for node in walk(module.tree)
+        if (isinstance(node, ast.Attribute) and node.attr == "defvjp")
+        or (isinstance(node, ast.Constant) and node.value == "defvjp")
+    ]
+    if not any(line <= here.lineno for line in defined):
         report(module, event.node, name=func.id, transform=callee.applied.text)
 
 

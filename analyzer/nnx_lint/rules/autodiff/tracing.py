@@ -8,6 +8,7 @@ Python value.
 from __future__ import annotations
 
 import ast
+from functools import partial
 from typing import TYPE_CHECKING
 
 from nnx_lint.diagnostics import Edit, Fix
@@ -27,6 +28,7 @@ from nnx_lint.model.values import (
 )
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
 from nnx_lint.rules.callees import TRANSFORMED
+from nnx_lint.rules.lifting import on_nnx
 from nnx_lint.rules.program import ancestors, block_of, enclosing, keyword_node, own_nodes, statement_of
 from nnx_lint.syntax_walk import walk
 from nnx_rules.attributes import Kind
@@ -271,7 +273,8 @@ def donated_then_used(event: Called, report: Reporter) -> None:
         use = _use_after(module, here, node.id)
         if use is not None:
             also = (related(module, event.node, "donated here"),)
-            report(module, use, name=node.id, function=event.name, related=also)
+            fix = partial(on_nnx, applied, module) if isinstance(value, Obj) else None
+            report(module, use, fix=fix, name=node.id, function=event.name, related=also)
             return
 
 

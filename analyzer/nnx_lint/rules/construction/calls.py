@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
 from nnx_lint.model.attributes import attribute_names
 from nnx_lint.model.callables import LibraryFunction
-from nnx_lint.model.classes import LibClass, UserClass, method_of
+from nnx_lint.model.classes import LibClass, UserClass, library_class, method_of
 from nnx_lint.model.containers import Seq
 from nnx_lint.model.events import AttributeSet, Called
 from nnx_lint.model.expressions import text_of
@@ -25,7 +25,7 @@ from nnx_lint.model.values import (
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.edits import insert
 from nnx_lint.rules.intermediates.sowing import is_module
-from nnx_lint.rules.program import ancestors, canonical_of, enclosing, keyword_node
+from nnx_lint.rules.program import ancestors, canonical_of, enclosing, is_called, is_tried, keyword_node
 from nnx_lint.rules.randomness.arguments import MAKING, constructed
 from nnx_lint.rules.randomness.reading import drawn_by, drawn_from_parameter
 from nnx_lint.rules.spelling import spelled
@@ -45,11 +45,13 @@ WRAPPERS = frozenset({"RNN", "Bidirectional", "SpectralNorm", "WeightNorm", "Dro
 @judges_calls(rules.CREATED_IN_CALL, *MAKING)
 def module_created_in_call(event: Called, report: Reporter) -> None:
     frame, cls = event.frame, constructed(event)
-    if cls is None or frame.func is None or frame.func.name != "__call__" or not is_module(frame.receiver):
+    if cls is None or frame.func is None or not is_module(frame.receiver) or not _has_parameters(cls, event.result):
         return
-    if not _has_parameters(cls, event.result) or not _is_dropped(frame, event.node):
+    returned = frame.func.is_property and isinstance(next(ancestors(frame.module, event.node), None), ast.Return)
+    if not returned and (frame.func.name != "__call__" or not _is_dropped(frame, event.node)):
         return
-    method = f"{frame.receiver.cls.name}.__call__" if isinstance(frame.receiver, Obj) else "__call__"
+    owner = frame.receiver.cls.name if isinstance(frame.receiver, Obj) else "the module"
+    method = f"{owner}.{frame.func.name}"
     report(frame.module, event.node, path=method, layer=text_of_class(event.node), name=cls.name.lower())
 
 
@@ -69,6 +71,20 @@ def param_created_in_call(event: Called, report: Reporter) -> None:
     if used and all(_is_operand(frame, node) for node in used):
         method = f"{frame.receiver.cls.name}.__call__" if isinstance(frame.receiver, Obj) else "__call__"
         report(frame.module, event.node, path=method, layer=text_of_class(event.node), name="weight")
+
+
+@judges_calls(rules.MODULE_DEFAULT, *MAKING)
+def module_default_argument(event: Called, report: Reporter) -> None:
+    frame, cls = event.frame, constructed(event)
+    given = next(ancestors(frame.module, event.node), None)
+    if cls is None or not isinstance(given, ast.arguments) or not _has_parameters(cls, event.result):
+        return
+    positional = [*given.posonlyargs, *given.args]
+    pairs = [*zip(reversed(positional), reversed(given.defaults), strict=False)]
+    pairs += [(item, default) for item, default in zip(given.kwonlyargs, given.kw_defaults, strict=True) if default]
+    for parameter, default in pairs:
+        if default is event.node:
+            report(frame.module, default, parameter=parameter.arg, cls=cls.name)
 
 
 def _is_operand(frame: Frame, node: ast.AST) -> bool:
@@ -96,9 +112,9 @@ def _has_parameters(cls: object, made: Value) -> bool:
 
 def _is_dropped(frame: Frame, node: ast.AST) -> bool:
     """Whether a new layer is called at once, or gets a name that is only called."""
-    parent = next(ancestors(frame.module, node), None)
-    if isinstance(parent, ast.Call) and parent.func is node:
+    if is_called(frame.module, node):
         return True
+    parent = next(ancestors(frame.module, node), None)
     if not isinstance(parent, ast.Assign) or len(parent.targets) != 1 or not isinstance(parent.targets[0], ast.Name):
         return False
     name, func = parent.targets[0].id, frame.func
@@ -218,12 +234,19 @@ def param_of_no_array(event: Called, report: Reporter) -> None:
     if isinstance(value, Seq) and shape and all(is_size(item) for item in value.items):
         problem = "is made of a shape, and takes an array"
         mend = f"make one: `nnx.Param(jnp.zeros({text_of(node)}))`"
+    elif isinstance(value, Seq) and value.type == "list" and value.items and all(map(_is_number, value.items)):
+        problem = "is made of a list, and takes an array"
+        mend = f"make one: `nnx.Param(jnp.array({text_of(node)}))`"
     elif isinstance(value, LibraryFunction) or factory(value) is not None:
         problem = "is made of an initializer, and takes an array"
         mend = "call it with a key and a shape: `init(rngs.params(), shape)`"
     else:
         return
     report(event.frame.module, event.node, name=event.name, problem=problem, mend=mend)
+
+
+def _is_number(value: Value) -> bool:
+    return isinstance(value, Const) and isinstance(value.value, (int, float)) and not isinstance(value.value, bool)
 
 
 def is_size(value: Value) -> bool:
@@ -254,9 +277,25 @@ FORWARD = ("forward", "call", "apply", "_call_", "__calls__", "__cal__")
 """What people call the forward pass elsewhere, or by a slip."""
 
 
+@judges_calls(rules.NOT_CALLABLE, Seq)
+def list_called(event: Called, report: Reporter) -> None:
+    """A list of modules, called as if it were one of them, or as if a map had taken it apart."""
+    held = event.callee
+    if not isinstance(held, Seq) or not held.exact or held.type not in {"list", "tuple"} or not held.items:
+        return
+    if all(isinstance(item, Obj) for item in held.items) and not is_tried(event.frame.module, event.node):
+        report(event.frame.module, event.node, cls=held.type, name=event.name, mend="call what is in it, one by one")
+
+
+CONTAINERS = (library_class("nnx.List"), library_class("nnx.Dict"))
+
+
 @judges_calls(rules.NOT_CALLABLE, "()")
 def module_not_callable(event: Called, report: Reporter) -> None:
     obj, frame = event.callee, event.frame
+    if isinstance(obj, Obj) and obj.cls in CONTAINERS and not obj.assumed and not is_tried(frame.module, event.node):
+        report(frame.module, event.node, cls=obj.cls.name, name=event.name, mend="call what is in it, one by one")
+        return
     if not isinstance(obj, Obj) or not isinstance(obj.cls, UserClass) or obj.origin is None or obj.assumed:
         return  # of what was not seen to be made, the class may be one below
     cls = obj.cls

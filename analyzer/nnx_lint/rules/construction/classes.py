@@ -1,5 +1,5 @@
 """What a class body shows: a constructor that leaves out that of its base (NNX830), transforms over descriptors
-(NNX837), habits from Linen (NNX831) and bridge modules used out of place (NNX863).
+(NNX837), bridge modules used out of place (NNX863).
 """
 
 from __future__ import annotations
@@ -11,10 +11,9 @@ from nnx_lint.diagnostics import Edit, Fix
 from nnx_lint.model.attributes import ANY_NAME, attribute_names
 from nnx_lint.model.callables import FuncVal
 from nnx_lint.model.classes import LibClass, UserClass, method_of
-from nnx_lint.model.events import AttributeSet, Called, ClassDefined, Constructed, TransformApplied
-from nnx_lint.model.values import ClassVal, Obj
-from nnx_lint.reporting import Reporter, judges, judges_calls
-from nnx_lint.rules.intermediates.sowing import is_module
+from nnx_lint.model.events import ClassDefined, Constructed, TransformApplied
+from nnx_lint.model.values import Obj
+from nnx_lint.reporting import Reporter, judges
 from nnx_lint.rules.program import canonical_of, enclosing
 from nnx_lint.syntax_walk import walk
 from nnx_rules.rules import construction as rules
@@ -23,7 +22,6 @@ from nnx_rules.signatures import SIGNATURES
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from nnx_lint.model.modules import Module
 
 # -- constructors of bases ---------------------------------------------------------------------------------------------
 
@@ -83,13 +81,13 @@ def _left_out(cls: UserClass, obj: Obj) -> tuple[str, str, str] | None:
         found = base.methods.get("__init__") if isinstance(base, UserClass) else None
         if not isinstance(base, UserClass) or not isinstance(found, FuncVal):
             continue
-        assigned = {name for name, _ in _self_names(found, store=True)}
-        known = {*attribute_names(obj), *_assigned_elsewhere(cls, found)}
+        assigned = {name for name, _ in self_names(found, store=True)}
+        known = {*attribute_names(obj), *assigned_elsewhere(cls, found)}
         for name, method in base.methods.items():
             own = cls.find(name)
             if own is None or own[0] is not base or name == "__init__" or not isinstance(method, FuncVal):
                 continue
-            reads = [each for each, _ in _self_names(method, store=False) if each in assigned and each not in known]
+            reads = [each for each, _ in self_names(method, store=False) if each in assigned and each not in known]
             if reads and not _asks(method, reads[0]):
                 return base.name, f"self.{reads[0]}", f"{base.name}.{name}"
         return None
@@ -111,15 +109,25 @@ LAYERS = dict.fromkeys(("nnx.Linear", "nnx.LinearGeneral", "nnx.Conv", "nnx.Conv
 
 def _of_library(cls: UserClass, base: LibClass, obj: Obj) -> tuple[str, str, str] | None:
     name = LAYERS.get(base.canonical)
-    called = cls.find("__call__")
-    if name is None or called is not None or base.canonical not in SIGNATURES:
+    called = method_of(cls, "__call__")
+    if name is None or base.canonical not in SIGNATURES or (called is not None and not _calls_base(called[1])):
         return None
     if name in attribute_names(obj) or cls.class_attribute(name) is not None or cls.find(name) is not None:
         return None
     return base.name, f"self.{name}", f"{base.name}.__call__"
 
 
-def _self_names(func: FuncVal, *, store: bool) -> Iterator[tuple[str, ast.Attribute]]:
+def _calls_base(func: FuncVal) -> bool:
+    """Whether a method calls the one of the same name in a base, whatever else it does first."""
+    calls = (node.func for node in walk(func.node) if isinstance(node, ast.Call))
+    methods = (item for item in calls if isinstance(item, ast.Attribute) and item.attr == func.name)
+    return any(
+        isinstance(item.value, ast.Call) and isinstance(item.value.func, ast.Name) and item.value.func.id == "super"
+        for item in methods
+    )
+
+
+def self_names(func: FuncVal, *, store: bool) -> Iterator[tuple[str, ast.Attribute]]:
     """The attributes of ``self`` that a method assigns or reads."""
     arguments = func.node.args
     receiver = next((item.arg for item in (*arguments.posonlyargs, *arguments.args)), None)
@@ -129,7 +137,7 @@ def _self_names(func: FuncVal, *, store: bool) -> Iterator[tuple[str, ast.Attrib
             yield node.attr, node
 
 
-def _assigned_elsewhere(cls: UserClass, but: FuncVal) -> set[str]:
+def assigned_elsewhere(cls: UserClass, but: FuncVal) -> set[str]:
     """Names that other methods, or the class bodies, give to attributes."""
     names: set[str] = set()
     for item in cls.ancestors:
@@ -137,7 +145,7 @@ def _assigned_elsewhere(cls: UserClass, but: FuncVal) -> set[str]:
             names |= {*item.attributes, *item.methods, *item.fields}
             for method in item.methods.values():
                 if isinstance(method, FuncVal) and method is not but:
-                    names |= {name for name, _ in _self_names(method, store=True)}
+                    names |= {name for name, _ in self_names(method, store=True)}
     return names
 
 
@@ -170,134 +178,6 @@ def transform_over_descriptor(event: TransformApplied, report: Reporter) -> None
     edits = (Edit(source.span(node), inner.id), Edit(source.span(inner), source.segment(node)))
     text = event.applied.text
     report(module, node, fix=Fix("Exchange the decorators", edits), transform=text, descriptor=inner.id)
-
-
-# -- habits from Linen -------------------------------------------------------------------------------------------------
-
-
-def defines_module(event: ClassDefined) -> bool:
-    """Whether a class certainly is an ``nnx.Module``."""
-    return event.cls.derives_from("nnx.Module") and not event.cls.is_open
-
-
-@judges(rules.LINEN_IDIOM, ClassDefined, when=defines_module)
-def linen_class(event: ClassDefined, report: Reporter) -> None:
-    cls, module = event.cls, event.cls.module
-    for node in cls.node.body:
-        for decorator in node.decorator_list if isinstance(node, ast.FunctionDef) else ():
-            if canonical_of(cls.env, decorator) in {"flax.linen.compact", "nnx.compact"}:
-                report(
-                    module,
-                    decorator,
-                    problem=f"`{cls.name}` is an NNX module: `compact` belongs to Linen",
-                    mend="make the submodules in `__init__`",
-                )
-    setup = method_of(cls, "setup")
-    if setup is None or setup[0] is not cls or "__init__" in cls.methods or "setup" in _called_names(module):
-        return
-    made = {name for name, _ in _self_names(setup[1], store=True)}
-    read = {name for method in cls.methods.values() if isinstance(method, FuncVal) and method is not setup[1]
-            for name, _ in _self_names(method, store=False)}  # fmt: skip
-    if made & read and method_of(cls, "__init__") is None:
-        report(
-            module,
-            setup[1].node,
-            problem=f"nothing calls `{cls.name}.setup`: an NNX module makes its parts in its constructor",
-            mend="call it `__init__(self, ..., rngs)`",
-        )
-
-
-def _called_names(module: Module) -> set[str]:
-    """The names of methods that a file calls."""
-    calls = (node.func for node in walk(module.tree) if isinstance(node, ast.Call))
-    return {func.attr for func in calls if isinstance(func, ast.Attribute)}
-
-
-_HOLDS = "an NNX module holds its parameters: make it with `rngs`, and call it"
-_MAKES = "make the Variable yourself: `self.w = nnx.Param(init(rngs.params(), shape))`"
-_LISTS = "its parameters are `nnx.state(model, nnx.Param)`"
-_PLACES = "arrays are placed by JAX: `jax.device_put`, or a sharding"
-
-FOREIGN = {
-    **dict.fromkeys(("init", "init_with_output", "apply", "bind"), _HOLDS),
-    **dict.fromkeys(
-        ("param", "variable", "make_rng", "register_buffer", "register_parameter", "add_module", "add_weight"), _MAKES
-    ),
-    **dict.fromkeys(("parameters", "named_parameters", "buffers", "named_buffers", "state_dict"), _LISTS),
-    **dict.fromkeys(("cuda", "cpu", "to"), _PLACES),
-    "load_state_dict": "put values into it with `nnx.update(model, state)`",
-    "zero_grad": "gradients are what `nnx.grad` returns: nothing has to be cleared",
-    "named_modules": "it is `nnx.iter_modules(model)`",
-    **{name: f"it is `nnx.{name}(model, ...)`" for name in ("clone", "split", "update")},
-}
-"""Methods of modules of Linen, of PyTorch and of early NNX, with what there is instead."""
-
-
-@judges_calls(rules.LINEN_IDIOM, *(f".{name}" for name in FOREIGN))
-def linen_method(event: Called, report: Reporter) -> None:
-    obj, func = event.owner, event.node.func if isinstance(event.node, ast.Call) else None
-    if not isinstance(obj, Obj) or not is_module(obj) or not isinstance(func, ast.Attribute):
-        return
-    cls = obj.cls
-    if getattr(cls, "canonical", None) == "nnx.Sequential" and obj.origin is not None:
-        report_foreign(event, report, cls.name, func.attr)
-    if cls.is_open or not isinstance(cls, UserClass) or cls.opaque or func.attr in attribute_names(obj):
-        return
-    if obj.assumed or (obj is not event.frame.receiver and obj.origin is None) or cls.may_be_extended:
-        return
-    names = [{*item.methods, *item.attributes, *item.fields} for item in cls.ancestors if isinstance(item, UserClass)]
-    library = cls.library
-    if (
-        any(not known.isdisjoint({func.attr, "__getattr__"}) for known in names)
-        or ANY_NAME in attribute_names(obj)
-        or library is None
-        or library.canonical != "nnx.Module"
-    ):
-        return
-    report_foreign(event, report, cls.name, func.attr)
-
-
-@judges_calls(rules.LINEN_IDIOM, "()", ".step")
-def optimizer_stepped(event: Called, report: Reporter) -> None:
-    func = event.node.func if isinstance(event.node, ast.Call) else None
-    owner = event.owner
-    if not isinstance(func, ast.Attribute) or func.attr != "step" or not isinstance(owner, Obj):
-        return
-    if getattr(owner.cls, "canonical", None) in {"nnx.Optimizer", "nnx.ModelAndOptimizer"}:
-        problem = f"`{owner.cls.name}.step` is the number of steps so far, and cannot be called"
-        mend = "gradients come from `nnx.grad`, and go into `optimizer.update(model, grads)`"
-        report(event.frame.module, event.node, problem=problem, mend=mend)
-
-
-def report_foreign(event: Called, report: Reporter, cls: str, method: str) -> None:
-    problem = f"`{cls}` is an NNX module: it has no `{method}`"
-    report(event.frame.module, event.node, problem=problem, mend=FOREIGN[method])
-
-
-@judges(rules.LINEN_IDIOM, TransformApplied)
-def class_transformed(event: TransformApplied, report: Reporter) -> None:
-    func = event.func
-    if event.applied.row.name not in {"nnx.remat", "nnx.checkpoint"} or not isinstance(func, ClassVal):
-        return
-    if func.cls.derives_from("nnx.Module"):
-        text = event.applied.text
-        problem = f"`{text}` is applied to the class `{func.cls.name}`, and would run its constructor, not its call"
-        mend = f"apply it to the forward pass: `{text}(lambda layer, x: layer(x))(layer, x)`"
-        report(event.frame.module, event.node, problem=problem, mend=mend)
-
-
-@judges(rules.LINEN_IDIOM, AttributeSet)
-def linen_module_attribute(event: AttributeSet, report: Reporter) -> None:
-    call = event.value_node
-    if not isinstance(call, ast.Call) or not is_module(event.obj) or event.obj.cls.is_open:
-        return
-    name = canonical_of(event.frame.env, call.func)
-    if name is None or not name.startswith("flax.linen.") or not name.rpartition(".")[2][:1].isupper():
-        return
-    short = name.rpartition(".")[2]
-    problem = f"`{event.obj.cls.name}.{event.name}` is a Linen `{short}`, which an NNX module cannot call"
-    mend = f"use the layer of NNX, or wrap it: `nnx.bridge.ToNNX({short}(...), rngs=rngs)`"
-    report(event.frame.module, call, problem=problem, mend=mend)
 
 
 # -- bridge modules ----------------------------------------------------------------------------------------------------

@@ -18,16 +18,16 @@ from typing import TYPE_CHECKING
 from nnx_lint.model.attributes import ANY_NAME, attribute_names
 from nnx_lint.model.callables import FuncVal
 from nnx_lint.model.classes import ClassBase, LibClass, UserClass
-from nnx_lint.model.events import AttributeMissed
+from nnx_lint.model.containers import ReturnedDict
+from nnx_lint.model.events import AttributeMissed, Used
 from nnx_lint.reporting import Reporter, judges
-from nnx_lint.rules.construction.classes import FOREIGN
-from nnx_lint.rules.program import ancestors, assigned_in, is_asked_for, is_tried
+from nnx_lint.rules.construction.habits import FOREIGN
+from nnx_lint.rules.program import assigned_in, is_asked_for, is_called, is_tried
 from nnx_lint.syntax_walk import remembered, walk
 from nnx_rules.names import ATTRIBUTES
 from nnx_rules.rules import construction as rules
 
 if TYPE_CHECKING:
-    from nnx_lint.model.modules import Module
     from nnx_lint.model.values import Obj
 
 PLAIN = frozenset({"nnx.Module", "nnx.Pytree", "nnx.Object"})
@@ -56,7 +56,7 @@ def missing_attribute(event: AttributeMissed, report: Reporter) -> None:
     if not isinstance(obj.cls, UserClass) or not is_known(obj.cls) or _is_named(event, obj.cls):
         return
     if name in FOREIGN:
-        if obj.origin is not None and not _is_called(event.frame.module, node):
+        if obj.origin is not None and not is_called(event.frame.module, node):
             report(event.frame.module, node, cls=obj.cls.name, name=name, mend=FOREIGN[name])
         return  # a call of it is a habit from Linen or PyTorch
     alike = difflib.get_close_matches(name, names_of(obj), n=1, cutoff=CLOSE)
@@ -76,6 +76,17 @@ def missing_attribute(event: AttributeMissed, report: Reporter) -> None:
     report(event.frame.module, node, cls=obj.cls.name, name=name, mend=mend)
 
 
+@judges(rules.MISSING_ATTRIBUTE, Used)
+def missing_in_dict(event: Used, report: Reporter) -> None:
+    """A dict that the library returns has items, which are no attributes."""
+    node, value, module = event.node, event.value, event.frame.module
+    if not isinstance(value, ReturnedDict) or not isinstance(node, ast.Attribute):
+        return
+    if isinstance(node.ctx, ast.Load) and not is_tried(module, node) and not is_asked_for(module, node):
+        mend = f"it is an item: `{module.source.segment(node.value)}[{event.what!r}]`"
+        report(module, node, cls="dict", name=event.what, mend=mend)
+
+
 MODES = frozenset({"training", "is_training"})
 """What says in other libraries whether a module is trained."""
 
@@ -92,12 +103,6 @@ def _elsewhere(cls: LibClass) -> dict[str, str]:
         if isinstance(item, LibClass) and item.canonical in ATTRIBUTES:
             return ATTRIBUTES[item.canonical]
     return {}
-
-
-def _is_called(module: Module, node: ast.Attribute) -> bool:
-    """Whether the program calls an attribute where it reads it."""
-    parent = next(ancestors(module, node), None)
-    return isinstance(parent, ast.Call) and parent.func is node
 
 
 def is_known(cls: UserClass) -> bool:

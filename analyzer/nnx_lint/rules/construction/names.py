@@ -38,15 +38,21 @@ def unknown_name(event: LibraryName, report: Reporter) -> None:
 
 
 def _is_asked_for(module: Module, node: ast.AST) -> bool:
-    """Whether the name is assigned or deleted, or guarded by a condition that asks for it."""
-    if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load):
-        return True
+    """Whether the file gives NNX the name or takes it away, or a condition asks for it."""
     last = node.attr if isinstance(node, ast.Attribute) else ""
+    if any(
+        isinstance(part, ast.Attribute) and part.attr == last and _is_bound(part) for part in walk(module.source.tree)
+    ):
+        return True
     return any(
         isinstance(item, (ast.If, ast.IfExp))
         and any(isinstance(part, ast.Constant) and part.value == last for part in walk(item.test))
         for item in ancestors(module, node)
     )
+
+
+def _is_bound(node: ast.Attribute) -> bool:
+    return not isinstance(node.ctx, ast.Load)
 
 
 def _renamed(module: Module, node: ast.AST, mend: str) -> Fix | None:

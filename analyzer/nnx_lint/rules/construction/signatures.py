@@ -15,16 +15,17 @@ from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
 from nnx_lint.model.callables import BoundMethod, FuncVal
 from nnx_lint.model.classes import LibClass, UserClass, method_of
 from nnx_lint.model.events import Unpacked
-from nnx_lint.model.values import Array, ClassVal, Obj
+from nnx_lint.model.forms import is_int
+from nnx_lint.model.values import NUMBER, Array, ClassVal, Const, Obj, ParameterNumber
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.intermediates.sowing import is_module
-from nnx_lint.rules.program import given, is_asked_for, is_tried
+from nnx_lint.rules.program import canonical_of, given, is_asked_for, is_tried
 from nnx_lint.rules.randomness.arguments import constructed, taken_by
 from nnx_lint.rules.randomness.reading import is_rngs
 from nnx_rules.api import VARIABLES
 from nnx_rules.names import ARGUMENTS
 from nnx_rules.rules import construction as rules
-from nnx_rules.signatures import CALL_KEYWORDS, SIGNATURES
+from nnx_rules.signatures import CALL_KEYWORDS, CALL_POSITIONAL, SIGNATURES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,9 +40,15 @@ if TYPE_CHECKING:
 
 @judges_calls(rules.LAYER_SIGNATURE, *SIGNATURES)
 def layer_signature(event: Called, report: Reporter) -> None:
-    cls, args = constructed(event), given(event)
-    signature = SIGNATURES.get(cls.canonical) if isinstance(cls, LibClass) else None
-    if signature is None or cls is None or args.starred or signature.variadic:
+    cls = constructed(event)
+    if isinstance(cls, LibClass):
+        _judge_of_library(event, cls, given(event), report, streams="rngs")
+
+
+def _judge_of_library(event: Called, cls: LibClass, args: Arguments, report: Reporter, streams: str | None) -> None:
+    """Report what a constructor of the library cannot take; another rule judges the argument for ``streams``."""
+    signature = SIGNATURES.get(cls.canonical)
+    if signature is None or args.starred or signature.variadic:
         return
     taken = (*signature.positional, *signature.keywords)
     foreign = next((name for name in event.keywords if name not in taken), None)
@@ -60,7 +67,7 @@ def layer_signature(event: Called, report: Reporter) -> None:
         report(event.frame.module, event.node, cls=cls.name, problem=problem, mend=mend)
         return
     required = [name for name in signature.positional if name in signature.required]
-    required += [name for name in signature.keywords if name in signature.required and name != "rngs"]
+    required += [name for name in signature.keywords if name in signature.required and name != streams]
     missing = [name for name in required[len(args.positional) :] if name not in args.keywords]
     if missing and not (
         len(args.positional) and any(name in args.keywords for name in signature.positional[: len(args.positional)])
@@ -78,8 +85,15 @@ MODES = frozenset({"train", "training", "is_training", "deterministic", "inferen
 def layer_call_signature(event: Called, report: Reporter) -> None:
     cls = event.callee.cls if isinstance(event.callee, Obj) else None
     taken = CALL_KEYWORDS.get(cls.name) if isinstance(cls, LibClass) else None
-    foreign = next((name for name in event.keywords if name != "**" and name not in (taken or ())), None)
-    if taken is None or cls is None or foreign is None:
+    if taken is None or cls is None:
+        return
+    foreign = next((name for name in event.keywords if name != "**" and name not in taken), None)
+    if foreign is None:
+        most = CALL_POSITIONAL.get(cls.name)
+        if most is not None and None not in event.args and len(event.args) > most and _is_meant(event):
+            problem = f"takes {_counted(most)} by position when it is called, and gets {len(event.args)}"
+            mend = f"name the rest: {_listed(sorted(taken))}"
+            report(event.frame.module, event.node, cls=cls.name, problem=problem, mend=mend)
         return
     if foreign in MODES:
         right = next((name for name in taken if name in MODES), None)
@@ -88,6 +102,28 @@ def layer_call_signature(event: Called, report: Reporter) -> None:
         close = _meant(foreign, sorted(taken))
         mend = f"it is called `{close}`" if close is not None else f"it takes {_listed(sorted(taken))}"
     report(event.frame.module, event.node, cls=cls.name, problem=f"takes no `{foreign}` when it is called", mend=mend)
+
+
+@judges_calls(rules.LAYER_SIGNATURE, "()", "nnx.dot_product_attention")
+def mask_by_position(event: Called, report: Reporter) -> None:
+    """A mask in the place of keys, or of a bias."""
+    callee = event.callee
+    attention = isinstance(callee, Obj) and getattr(callee.cls, "canonical", None) == "nnx.MultiHeadAttention"
+    place, taken = (1, "inputs_k") if attention else (3, "bias")
+    if (isinstance(callee, Obj) and not attention) or len(event.nodes) <= place or "mask" in event.keywords:
+        return
+    node = event.nodes[place]
+    text = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+    made = isinstance(node, ast.Call) and canonical_of(event.frame.env, node.func) in MASKS
+    if (made or text.rpartition("_")[2] == "mask") and _is_meant(event):
+        name = callee.cls.name if isinstance(callee, Obj) else event.name
+        mend = f"name it: `mask={event.frame.module.source.segment(node)}`"
+        problem = f"takes `{taken}` as argument {place + 1}, and gets a mask"
+        report(event.frame.module, node, cls=name, problem=problem, mend=mend)
+
+
+MASKS = frozenset({"nnx.combine_masks", "nnx.make_attention_mask", "nnx.make_causal_mask"})
+"""Functions that make masks."""
 
 
 def _keyword(module: Module, node: ast.AST, name: str, right: str | None) -> Fix | None:
@@ -141,6 +177,26 @@ def module_made(event: Called, report: Reporter) -> None:
     problem = _unfit(found[1], args, needed.name if needed is not None else None, made="made") if found else None
     if problem is not None and _is_meant(event):
         report(event.frame.module, event.node, cls=cls.name, problem=problem.text, mend=problem.mend)
+
+
+@judges_calls(rules.LAYER_SIGNATURE, ".__init__")
+def base_made(event: Called, report: Reporter) -> None:
+    """A constructor that calls the one of its base, of which there is one."""
+    callee, cls = event.callee, event.frame.func.cls if event.frame.func is not None else None
+    receiver = callee.receiver if isinstance(callee, BoundMethod) else None
+    if not isinstance(cls, UserClass) or not isinstance(callee, BoundMethod) or receiver is not event.frame.receiver:
+        return
+    if not isinstance(receiver, Obj) or receiver.cls is not cls or len(cls.node.bases) != 1:
+        return
+    base, func = cls.ancestors[1] if len(cls.ancestors) > 1 else None, callee.func
+    if isinstance(base, LibClass) and func is None:
+        if _is_meant(event):
+            _judge_of_library(event, base, given(event), report, streams=None)
+    elif isinstance(base, UserClass) and isinstance(func, FuncVal) and not base.is_open and not base.opaque:
+        owner = base.find("__init__")
+        problem = _unfit(func, given(event), None, made="made") if owner is not None and owner[1] is func else None
+        if problem is not None and not base.remade and not base.replaced_init and _is_meant(event):
+            report(event.frame.module, event.node, cls=base.name, problem=problem.text, mend=problem.mend)
 
 
 @judges_calls(rules.LAYER_SIGNATURE, "()", BoundMethod)
@@ -207,6 +263,8 @@ def carry_initialized(event: Called, report: Reporter) -> None:
         problem = "has no `initialize_carry` of its own: cells do"
     elif is_rngs(first) or isinstance(first, Array):
         problem = "takes the shape of an input first in `initialize_carry`, and streams second"
+    elif first is NUMBER or isinstance(first, ParameterNumber) or (isinstance(first, Const) and is_int(first.value)):
+        problem = "takes the shape of an input in `initialize_carry`, and gets a number"
     else:
         return
     mend = "write `cell.initialize_carry(input_shape, rngs)`"

@@ -5,8 +5,10 @@
 from __future__ import annotations
 
 import ast
+from functools import partial
 from typing import TYPE_CHECKING
 
+from nnx_lint.diagnostics import Applicability, Fix
 from nnx_lint.model.callables import BoundMethod
 from nnx_lint.model.containers import Seq
 from nnx_lint.model.elements import library_elements
@@ -21,6 +23,9 @@ from nnx_lint.model.values import (
 )
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.autodiff.tracing import is_traced_parameter
+from nnx_lint.rules.edits import replace, wrap
+from nnx_lint.rules.spelling import spelled
+from nnx_lint.syntax_walk import walk
 from nnx_rules.attributes import DATA_KINDS
 from nnx_rules.rules import construction as rules
 
@@ -67,8 +72,26 @@ def list_status_clash(event: Called, report: Reporter) -> None:
     for position, (old, new) in enumerate(zip(before, moved, strict=False)):
         if isinstance(old, Const) and new.facts().kind in DATA_KINDS:
             value, plain = new.describe(), repr(old.value)
-            report(event.frame.module, event.node, name=name_of(event.node), index=position, value=value, plain=plain)
+            report(
+                event.frame.module,
+                event.node,
+                fix=partial(_marked, event.frame, held, position),
+                name=name_of(event.node),
+                index=position,
+                value=value,
+                plain=plain,
+            )
             return
+
+
+def _marked(frame: Frame, held: Seq, position: int) -> Fix | None:
+    """Mark an element as data, where the list is written."""
+    nodes = held.node.elts if isinstance(held.node, ast.List) else []
+    tree = frame.module.tree
+    name = spelled("nnx.data", frame.module)
+    if name is None or position >= len(nodes) or not any(part is nodes[position] for part in walk(tree)):
+        return None
+    return Fix(f"Wrap the element in `{name}(...)`", wrap(frame.module.source, nodes[position], name))
 
 
 def _written(held: Seq, given: Value) -> list[Value]:
@@ -104,7 +127,20 @@ def delete_from_middle(event: Mutated, report: Reporter) -> None:
     for target in node.targets if isinstance(node, ast.Delete) else [node]:
         index = target.slice if isinstance(target, ast.Subscript) else None
         if isinstance(index, ast.Constant) and isinstance(index.value, int):
-            report(event.frame.module, target, name=event.name)
+            report(event.frame.module, target, fix=partial(_without, event.frame, node, target), name=event.name)
+
+
+def _without(frame: Frame, statement: ast.AST, target: ast.AST) -> Fix | None:
+    """Make a new list of the other elements."""
+    if not isinstance(statement, ast.Delete) or len(statement.targets) != 1 or not isinstance(target, ast.Subscript):
+        return None
+    name, owner = spelled("nnx.List", frame.module, frame.env), frame.module.source.segment(target.value)
+    if name is None or not isinstance(target.slice, ast.Constant) or not isinstance(target.slice.value, int):
+        return None
+    index = target.slice.value
+    kept = f"list({owner})[1:]" if index == 0 else f"[*list({owner})[:{index}], *list({owner})[{index + 1}:]]"
+    text = f"{owner} = {name}({kept})"
+    return Fix("Make a list of the others", replace(frame.module.source, statement, text), Applicability.UNSAFE)
 
 
 # -- what it does not support ------------------------------------------------------------------------------------------
@@ -158,7 +194,17 @@ def compares_lists(event: ContainerUsed) -> bool:
 @judges(rules.LIST_COMPARISON, ContainerUsed, when=compares_lists)
 def list_comparison(event: ContainerUsed, report: Reporter) -> None:
     left = event.node.left if isinstance(event.node, ast.Compare) else event.node
-    report(event.frame.module, event.node, name=text_of(left))
+    report(event.frame.module, event.node, fix=partial(_as_lists, event), name=text_of(left))
+
+
+def _as_lists(event: ContainerUsed) -> Fix | None:
+    """Compare what is in the lists."""
+    node = event.node
+    if not isinstance(node, ast.Compare) or len(node.comparators) != 1 or event.frame.env.lookup("list") is not None:
+        return None
+    source = event.frame.module.source
+    edits = (*wrap(source, node.left, "list"), *wrap(source, node.comparators[0], "list"))
+    return Fix("Compare the elements", edits, Applicability.UNSAFE)
 
 
 @judges_calls(rules.LIST_COMPARISON, ".index", ".remove", ".count")

@@ -26,8 +26,7 @@ def unregistered_name(event: Called, report: Reporter) -> None:
     name = event.args[0] if event.args else None
     if not isinstance(name, Const) or not isinstance(name.value, str) or name.value in REGISTERED or event.keywords:
         return
-    text = event.frame.module.source.text
-    if "register_variable_name" in text or "allow_register" in text or "ToNNX" in text or "ToLinen" in text:
+    if event.frame.module.mentions("register_variable_name", "allow_register", "ToNNX", "ToLinen"):
         return
     known = ", ".join(f"`{each}`" for each in sorted(REGISTERED))
     mend = f"call `nnx.register_variable_name({name.value!r}, Type)` first, or use one of {known}"

@@ -22,6 +22,7 @@ from nnx_lint.model.values import (
 )
 from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.rules.attributes.mends import DICT_NAMES
+from nnx_lint.rules.edits import is_parenthesized, wrap
 from nnx_rules.rules import construction as rules
 from nnx_rules.signatures import CALL_KEYWORDS
 
@@ -124,4 +125,14 @@ def recursive_map_of_tuple(event: Called, report: Reporter) -> None:
     value = event.args[1] if len(event.args) > 1 else None
     graph = event.keywords.get("graph")
     if isinstance(value, Seq) and value.type == "tuple" and not (isinstance(graph, Const) and graph.value is False):
-        report(event.frame.module, event.nodes[1])
+        report(event.frame.module, event.nodes[1], fix=partial(_as_list, event.frame.module, event.nodes[1]))
+
+
+def _as_list(module: Module, node: ast.expr) -> Fix | None:
+    """Write a list for a tuple."""
+    source = module.source
+    if not isinstance(node, ast.Tuple):
+        return Fix("Make a list of it", wrap(source, node, "list")) if isinstance(node, (ast.Name, ast.Call)) else None
+    span = source.span(node)
+    inner = source.text[span.start + 1 : span.end - 1] if is_parenthesized(source, node) else source.segment(node)
+    return Fix("Write a list", (Edit(span, f"[{inner}]"),))

@@ -10,8 +10,10 @@ is compiled, may be others in each round, nothing is said.
 from __future__ import annotations
 
 import ast
+from functools import partial
 from typing import TYPE_CHECKING
 
+from nnx_lint.diagnostics import Applicability, Fix
 from nnx_lint.model.attributes import attribute_names, attribute_of
 from nnx_lint.model.callables import FuncVal, PartialVal, Transformed
 from nnx_lint.model.classes import UserClass
@@ -20,13 +22,17 @@ from nnx_lint.model.modules import Env
 from nnx_lint.model.statements import assigned_names
 from nnx_lint.model.values import Const, Obj, Other, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
-from nnx_lint.rules.program import STATEMENT_LOOPS, around, assigned_in, in_test, parameters_in
+from nnx_lint.rules.edits import insert, insert_before, remove_statement, replace
+from nnx_lint.rules.program import STATEMENT_LOOPS, ancestors, around, assigned_in, block_of, in_test, parameters_in
+from nnx_lint.rules.spelling import spelled
 from nnx_lint.rules.updates.ownership import changes_of
 from nnx_lint.syntax_walk import walk
 from nnx_rules.rules import costs as rules
 
 if TYPE_CHECKING:
     from nnx_lint.model.frames import Frame
+    from nnx_lint.model.modules import Module
+    from nnx_lint.model.values import Assignment
 
 
 def calls_compiled(event: Called) -> bool:
@@ -59,7 +65,27 @@ def transform_in_loop(event: Called, report: Reporter) -> None:
     names = {part.id for part in walk(node) if isinstance(part, ast.Name)}
     made_inside = isinstance(callee.func, FuncVal) and _stands_in(loop, callee.func.node)
     if isinstance(callee.func, FuncVal) and not made_inside and names.isdisjoint(bound):
-        report(frame.module, node, transform=applied.text)
+        report(frame.module, node, fix=partial(compiled_once, frame.module, node, loop), transform=applied.text)
+
+
+def compiled_once(module: Module, node: ast.Call, loop: ast.stmt) -> Fix | None:
+    """Compile before the loop."""
+    source = module.source
+    parent = next(ancestors(module, node), None)
+    given = node.args[0]
+    if isinstance(parent, ast.Assign) and isinstance(parent.targets[0], ast.Name) and len(parent.targets) == 1:
+        removed = remove_statement(source, block_of(module, parent), parent)
+        added = insert_before(source, loop, source.segment(parent))
+        if removed is None or added is None or parent.end_lineno != parent.lineno or len(block_of(module, parent)) == 1:
+            return None
+        return Fix("Compile it before the loop", (*added, *removed))
+    name = f"compiled_{given.id}" if isinstance(given, ast.Name) else "compiled"
+    if any(isinstance(item, ast.Name) and item.id == name for item in walk(module.tree)):
+        return None
+    added = insert_before(source, loop, f"{name} = {source.segment(node)}")
+    if added is None or node.end_lineno != node.lineno:
+        return None
+    return Fix("Compile it before the loop", (*added, *replace(source, node, name)))
 
 
 def _free_names(func: ast.AST) -> set[str]:
@@ -113,7 +139,30 @@ def static_counter(event: Ran, report: Reporter) -> None:
             continue
         where = (related(scope.applied.module, scope.applied.node, f"`{scope.text}` is applied here"),)
         cls = item.target.cls.name
-        report(frame.module, node, related=where, cls=cls, path=name, transform=scope.text)
+        fix = partial(as_variable, first, frame.module, name)
+        report(frame.module, node, fix=fix, related=where, cls=cls, path=name, transform=scope.text)
+
+
+def as_variable(first: Assignment, module: Module, name: str) -> Fix | None:
+    """Make a counter a Variable, where the file does nothing with it but set it once and count."""
+    source, made = module.source, first.value_node
+    variable, array = spelled("nnx.Variable", module), spelled("jax.numpy.array", module)
+    if first.module is not module or not isinstance(made, ast.Constant) or variable is None or array is None:
+        return None
+    uses = [node for node in walk(module.tree) if isinstance(node, ast.Attribute) and node.attr == name]
+    counted: list[ast.expr] = []
+    for node in uses:
+        parent = next(ancestors(module, node), None)
+        if isinstance(parent, ast.AugAssign) and parent.target is node:
+            counted.append(node)
+        elif parent is not first.node:
+            return None
+    text = f"{variable}({array}({source.segment(made)}))"
+    edits = [
+        *replace(source, made, text),
+        *(edit for node in counted for edit in insert(source.span(node).end, "[...]")),
+    ]
+    return Fix(f"Make `{name}` a Variable", tuple(edits), Applicability.UNSAFE)
 
 
 def _is_number(value: Value) -> bool:

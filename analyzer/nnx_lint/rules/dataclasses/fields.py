@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import partial
 from typing import TYPE_CHECKING
 
 from nnx_lint.diagnostics import Applicability, Fix
@@ -22,6 +23,8 @@ from nnx_lint.model.values import (
 from nnx_lint.reporting import Reporter, judges
 from nnx_lint.rules.edits import insert, replace
 from nnx_lint.rules.spelling import spelled
+from nnx_lint.rules.traces.boundaries import holds_variables
+from nnx_lint.syntax_walk import walk
 from nnx_rules.attributes import Status, decide
 from nnx_rules.rules import attributes, dataclasses
 
@@ -132,7 +135,7 @@ def mutable_default(event: ClassDefined, report: Reporter) -> None:
 @judges(dataclasses.SHARED_MODULE_DEFAULT, ClassDefined)
 def shared_module_default(event: ClassDefined, report: Reporter) -> None:
     for field, value, node in _defaults(event.cls):
-        if isinstance(value, Obj) and value.cls.is_pytree:
+        if isinstance(value, Obj) and value.cls.is_pytree and holds_variables(value):
             _report_default(event, report, field, value, node)
 
 
@@ -222,11 +225,15 @@ def field_order(event: ClassDefined, report: Reporter) -> None:
 def _order_is_open(cls: UserClass) -> bool:
     """Whether a decorator decides on parameters in a way that is not read here."""
     return any(
-        isinstance(decorator, ast.Call) and any(option.arg in {"init", None} for option in decorator.keywords)
+        isinstance(decorator, ast.Call) and any(map(_may_reorder, decorator.keywords))
         for item in cls.ancestors
         if isinstance(item, UserClass)
         for decorator in item.decorators.values()
     )
+
+
+def _may_reorder(option: ast.keyword) -> bool:
+    return option.arg in {"init", None} or (option.arg == "kw_only" and not isinstance(option.value, ast.Constant))
 
 
 def _as_keyword_only(cls: UserClass, field: Field) -> Fix | None:
@@ -246,7 +253,22 @@ def static_metadata_type(event: ClassDefined, report: Reporter) -> None:
     for name, (value, node) in event.cls.attributes.items():
         entry = metadata_entry(value, "static") if isinstance(value, FieldVal) else None
         if isinstance(entry, Const) and not isinstance(entry.value, bool):
-            report(event.cls.module, node, cls=event.cls.name, path=name, value=entry.describe())
+            fix = partial(_as_bool, event.cls.module, node, entry)
+            report(event.cls.module, node, fix=fix, cls=event.cls.name, path=name, value=entry.describe())
+
+
+WORDS: dict[object, bool] = {"yes": True, "true": True, "no": False, "false": False, 1: True, 0: False}
+"""What people write for a bool."""
+
+
+def _as_bool(module: Module, node: ast.AST, entry: Const) -> Fix | None:
+    value = WORDS.get(entry.value.lower() if isinstance(entry.value, str) else entry.value)
+    dicts = [each for each in walk(node) if isinstance(each, ast.Dict)]
+    for mapping in dicts if len(dicts) == 1 and value is not None else ():
+        for key, held in zip(mapping.keys, mapping.values, strict=True):
+            if isinstance(key, ast.Constant) and key.value == "static" and isinstance(held, ast.Constant):
+                return Fix(f"Write `{value}`", replace(module.source, held, str(value)))
+    return None
 
 
 @judges(dataclasses.MISSING_ANNOTATION, ClassDefined)
@@ -256,4 +278,12 @@ def missing_annotation(event: ClassDefined, report: Reporter) -> None:
         return
     for name, (value, node) in cls.attributes.items():
         if isinstance(value, (TagVal, FieldVal)) and isinstance(node, ast.Assign):
-            report(cls.module, node, cls=cls.name, path=name)
+            report(cls.module, node, fix=partial(_annotated, cls.module, node), cls=cls.name, path=name)
+
+
+def _annotated(module: Module, node: ast.Assign) -> Fix | None:
+    """Annotate a field with what fits all values."""
+    if len(node.targets) != 1:
+        return None
+    name = spelled("typing.Any", module) or "object"
+    return Fix(f"Annotate it with `{name}`", insert(module.source.span(node.targets[0]).end, f": {name}"))

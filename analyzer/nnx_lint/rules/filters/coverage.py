@@ -203,7 +203,7 @@ def _no_tag(single: Single, part: Given, tag: str, frame: Frame) -> str | None:
     untagged = found.complete and not any(leaf.tag is logic.UNKNOWN for leaf in found.leaves)
     # A tag that one model lacks may be meant for others, unless it is the name of something else; and metadata may have
     # any tag.
-    tags_used = "tag=" in part.module.source.text and not untagged
+    tags_used = part.module.mentions("tag=") and not untagged
     if (tag in NO_STREAMS and not tags_used) or (untagged and (at_path or tag in COLLECTIONS)):
         return instead if at_path else COLLECTIONS.get(tag, instead)
     return None

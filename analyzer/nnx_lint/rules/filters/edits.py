@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from nnx_lint.diagnostics import Edit, Fix, Span
 from nnx_lint.rules.program import ancestors
-from nnx_lint.syntax_walk import walk
+from nnx_lint.syntax_walk import remembered, walk
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -64,6 +64,29 @@ def reorder(found: FilterList, order: Sequence[int]) -> Fix | None:
     return Fix(f"{title} and the names that receive their States", tuple(edits))
 
 
+def without(found: FilterList, place: int) -> Fix | None:
+    """Leave out a filter, with the name that receives its State, if that is used for nothing."""
+    if found.open or found.passed_on or found.spec is None or not place:
+        return None
+    if not all(item.in_place for item in found.given):
+        return None
+    statement, source = statement_of(found.module, found.node), found.module.source
+    nodes: list[ast.expr] = [item.node for item in found.given]
+    lists = [(nodes, place)]
+    if not isinstance(statement, ast.Expr):
+        names = unpacked_names(statement)
+        leading = found.spec.leading
+        if names is None or len(names) != leading + len(nodes) or len(names) < 3:
+            return None
+        name = names[leading + place]
+        uses = [node for node in walk(scope_of(found.module.tree, found.node)) if getattr(node, "id", "") == name.id]
+        if uses != [name]:
+            return None
+        lists.append(([*names], leading + place))
+    spans = (Span(source.span(each[at - 1]).end, source.span(each[at]).end) for each, at in lists)
+    return Fix("Leave out the filter", tuple(Edit(span, "") for span in spans))
+
+
 def _reorder_mapping(found: FilterList, order: Sequence[int], title: str) -> Fix | None:
     if not isinstance(found.node, ast.Dict):
         return None
@@ -78,7 +101,7 @@ def _reorder_mapping(found: FilterList, order: Sequence[int], title: str) -> Fix
 
 def add_rest(found: FilterList) -> Fix | None:
     """Add ``...`` as the last filter, a name for its State, and that name to every merge of the graphdef."""
-    call, tree, source = found.node, found.module.tree, found.module.source
+    call, source = found.node, found.module.source
     if found.open or found.passed_on or found.spec is None or not isinstance(call, ast.Call) or not call.args:
         return None
     statement = statement_of(found.module, call)
@@ -88,14 +111,20 @@ def add_rest(found: FilterList) -> Fix | None:
     names = unpacked_names(statement)
     if names is None or len(names) != found.spec.leading + len(found.given) or not found.spec.leading:
         return None
-    scope = scope_of(tree, call)
-    if any(isinstance(node, ast.Name) and node.id == REST for node in walk(tree)):
+    if REST in found.module.all_of(_names):
         return None
+    scope = scope_of(source.tree, call)
+    scope = found.module.tree if scope is source.tree else scope  # all of it matters then
     merges = _merges(scope, names)
     if merges is None:
         return None
     edits += [insertion(source.span(place).end, f", {REST}") for place in (names[-1], *merges)]
     return Fix("Add `...` and a name for the rest", tuple(edits))
+
+
+@remembered
+def _names(statement: ast.AST) -> frozenset[str]:
+    return frozenset(node.id for node in walk(statement) if isinstance(node, ast.Name))
 
 
 REST = "rest"

@@ -7,7 +7,6 @@ Invariants: two values become equal expressions only if they take the same leave
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from nnx_lint.model.callables import FuncVal
@@ -26,6 +25,7 @@ from nnx_rules import _filter_logic as logic
 from nnx_rules import api
 from nnx_rules import filters as nnx_filters
 from nnx_rules.filters import Expr, OfType, Opaque, PathContains, PathIn, WithTag
+from nnx_rules.records import Record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -34,14 +34,13 @@ if TYPE_CHECKING:
     from nnx_lint.model.modules import Module
 
 
-@dataclass(frozen=True, slots=True)
-class External:
+class External(Record):
     """A type outside NNX, by canonical name."""
 
     name: str
 
     @property
-    def __name__(self) -> str:
+    def __name__(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]  # instances have one, too
         return self.name.rpartition(".")[2]
 
 
@@ -67,15 +66,14 @@ class _Unread:
     __name__ = "it"
 
 
-@dataclass(frozen=True)
-class _Function:
+class _Function(Record):
     """A function of the project: one definition is one filter, however often it is named."""
 
     name: str
     node: int
 
     @property
-    def __name__(self) -> str:
+    def __name__(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]  # instances have one, too
         return self.name
 
 

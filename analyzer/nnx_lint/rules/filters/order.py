@@ -11,7 +11,7 @@ from nnx_lint.model.events import Called
 from nnx_lint.model.library import FilterVal
 from nnx_lint.model.values import Const
 from nnx_lint.reporting import Reporter, judges_calls
-from nnx_lint.rules.filters.edits import reorder
+from nnx_lint.rules.filters.edits import reorder, without
 from nnx_lint.rules.filters.expressions import is_subtype, known_types
 from nnx_lint.rules.filters.reading import FILTERING, FilterList, Given, filter_lists, gives_filters, single_filters
 from nnx_lint.rules.program import FUNCTIONS
@@ -75,7 +75,9 @@ def _report(found: FilterList, finding: logic.Unreachable, report: Reporter, *, 
     item = found.given[finding.index]
 
     def fix() -> Fix | None:
-        order = better_order(found) if fixable else None
+        if not fixable:
+            return without(found, finding.index)
+        order = better_order(found)
         return reorder(found, order) if order is not None else None
 
     report(

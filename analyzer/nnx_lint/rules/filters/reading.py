@@ -12,7 +12,6 @@ from __future__ import annotations
 import ast
 import functools
 import weakref
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
 from nnx_lint.model.callables import BoundMethod, PartialVal
@@ -30,6 +29,7 @@ from nnx_lint.rules.filters.expressions import MAX_DEPTH, describe, expression
 from nnx_lint.syntax_walk import walk
 from nnx_rules import api
 from nnx_rules.filters import Expr, OfType, Opaque
+from nnx_rules.records import Entity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -44,18 +44,15 @@ MAX_SHOWN = 40
 """Longer source text is described in words instead."""
 
 
-@dataclass(slots=True)
 class Given:
     """One filter as it was given: its value, the expression in the program, and the module that holds that."""
 
-    value: Value
-    node: ast.expr
-    module: Module
-    in_place: bool = True
-    expr: Expr = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.expr = expression(self.value)
+    def __init__(self, value: Value, node: ast.expr, module: Module, in_place: bool = True) -> None:
+        self.value = value
+        self.node = node
+        self.module = module
+        self.in_place = in_place
+        self.expr: Expr = expression(value)
 
     def parts(self, depth: int = 0) -> Iterator[Given]:
         """The filter and all filters inside it, each at the most precise place known."""
@@ -88,8 +85,7 @@ def _paired(items: list[Value], nodes: list[ast.expr]) -> list[tuple[Value, ast.
     return list(zip(items, nodes, strict=True))
 
 
-@dataclass(slots=True)
-class FilterList:
+class FilterList(Entity):
     """Ordered filters.
 
     Attributes:
@@ -317,8 +313,7 @@ SINGLE_POSITIONS: dict[str, tuple[int, ...]] = {
 COMBINATORS = frozenset({"nnx.Any", "nnx.All", "nnx.Not"})
 
 
-@dataclass(slots=True)
-class Single:
+class Single(Entity):
     """One filter at one place; ``leaves`` says whether it only meets the leaves of a state."""
 
     given: Given

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import partial
 from typing import TYPE_CHECKING
 
 from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
@@ -13,11 +14,14 @@ from nnx_lint.model.values import GraphDefVal, StateVal, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.edits import insert
 from nnx_lint.rules.filters.reading import library_name
+from nnx_lint.rules.program import FUNCTIONS, ancestors, assigned_in, canonical_of, enclosing
 from nnx_lint.syntax_walk import walk
 from nnx_rules.rules import filters as rules
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from nnx_lint.model.modules import Module
 
 
 def parts_of(value: Value) -> Sequence[Value] | None:
@@ -113,7 +117,28 @@ def split_not_unpacked(event: Called, report: Reporter) -> None:
         if is_split_result(value) and not isinstance(node, ast.Starred):
             star = Fix("Unpack it", insert(event.frame.module.source.span(node).start, "*"))
             alone = name == "nnx.merge" and len(event.args) == 1 and isinstance(node, (ast.Name, ast.Call))
-            report(event.frame.module, node, fix=star if alone else None, name=text_of(node))
+            fix = star if alone else partial(_unpacked, event.frame.module, node)
+            report(event.frame.module, node, fix=fix, name=text_of(node))
+
+
+def _unpacked(module: Module, node: ast.expr) -> Fix | None:
+    """Unpack the graphdef and the State where the name is bound, if all its uses want the State."""
+    scope = enclosing(module, node, *FUNCTIONS, ast.Module)
+    if not isinstance(node, ast.Name) or scope is None or assigned_in(scope)[node.id] != 1:
+        return None
+    uses = [each for each in walk(scope) if isinstance(each, ast.Name) and each.id == node.id]
+    bound = next(each for each in uses if isinstance(each.ctx, ast.Store))
+    statement = next(ancestors(module, bound), None)
+    split = statement.value if isinstance(statement, ast.Assign) and statement.targets == [bound] else None
+    if not isinstance(split, ast.Call) or len(split.args) != 1 or split.keywords:
+        return None
+    for each in uses:
+        call = next(ancestors(module, each), None)
+        name = canonical_of(module.env, call.func) if isinstance(call, ast.Call) else None
+        given = each is bound or (isinstance(call, ast.Call) and each in call.args[TAKE_STATES.get(name or "", 99) :])
+        if not given:
+            return None
+    return Fix("Unpack the graphdef and the State", insert(module.source.span(bound).start, "_, "))
 
 
 @judges(rules.SPLIT_NOT_UNPACKED, Used)

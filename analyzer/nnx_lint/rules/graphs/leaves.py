@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from nnx_lint.model.attributes import ANY_NAME, attribute_names
 from nnx_lint.model.callables import FuncVal
 from nnx_lint.model.classes import LibClass, UserClass
+from nnx_lint.model.containers import Seq
 from nnx_lint.model.events import Called, Used
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.strings import fits
@@ -56,6 +57,20 @@ def state_arithmetic(event: Used, report: Reporter) -> None:
     report(module, node, name=module.source.segment(node) if len(name) < SHORT else name, mend=mend)
 
 
+@judges_calls(rules.STATE_ARITHMETIC, "builtins.sum")
+def states_summed(event: Called, report: Reporter) -> None:
+    """``sum`` of gradients: it adds them with ``+``."""
+    held = event.args[0] if len(event.args) == 1 else None
+    if isinstance(held, Seq) and held.items and all(_is_state_of_object(item) for item in held.items):
+        name = text_of(event.nodes[0])
+        mend = f"`jax.tree.map(lambda *leaves: sum(leaves), *{name})`"
+        report(event.frame.module, event.node, name=f"sum({name})", mend=mend)
+
+
+def _is_state_of_object(value: Value) -> bool:
+    return isinstance(value, StateVal) and isinstance(value.of, Obj)
+
+
 SHORT = 40
 """How long the name of an operand may be for a message to show the whole expression."""
 
@@ -89,7 +104,8 @@ COLLECTIONS = frozenset({"params", "batch_stats"})
 def _lacks(of: Obj, key: str) -> bool:
     """Whether an object certainly has no attribute of a name."""
     if isinstance(of.cls, LibClass):
-        return key in COLLECTIONS and of.cls.derives_from("nnx.Module") and of.cls.name not in {"Dict", "List"}
+        known = key in COLLECTIONS or ("." in key and of.cls.name not in {"Dict", "List"})
+        return known and of.cls.derives_from("nnx.Module") and of.cls.name not in {"Dict", "List"}
     if not isinstance(of.cls, UserClass) or not is_known(of.cls) or ANY_NAME in attribute_names(of):
         return False
     if any(key in item.module.all_of(_sown) for item in of.cls.ancestors if isinstance(item, UserClass)):

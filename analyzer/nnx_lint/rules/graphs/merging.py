@@ -28,8 +28,8 @@ from nnx_lint.model.values import (
     present,
 )
 from nnx_lint.reporting import Reporter, judges_calls
-from nnx_lint.rules.edits import exchange, insert
-from nnx_lint.rules.filters.coverage import leaves_of, name_leaves
+from nnx_lint.rules.edits import append_argument, exchange, insert
+from nnx_lint.rules.filters.coverage import leaves_of, name_leaves, path_text
 from nnx_lint.rules.filters.expressions import expression, is_subtype
 from nnx_rules import _filter_logic as logic
 from nnx_rules.filters import Everything
@@ -60,6 +60,8 @@ def split(event: Called, report: Reporter) -> None:
 def missing_state(event: Called, report: Reporter) -> None:
     first, *given = event.args or [None]
     found = report.memory(Splits).states.get(id(first))
+    if found is None and isinstance(first, GraphDefVal) and not event.keywords:
+        _uncovered_state(event, first, given, report)
     states = found[1] if found is not None else []
     known = all(any(_is_of(item, state) for state in states) for item in given)
     if not given or not known or len(given) >= len(states):
@@ -67,7 +69,29 @@ def missing_state(event: Called, report: Reporter) -> None:
     absent = [state for state in states if not any(_is_of(item, state) for item in given)]
     leaves = [leaf for state in absent for leaf in taken(states, state, event.frame)]
     if leaves:
+        report(event.frame.module, event.node, fix=partial(_states_added, event, absent), leaves=name_leaves(leaves))
+
+
+def _uncovered_state(event: Called, graphdef: GraphDefVal, given: list[Value | None], report: Reporter) -> None:
+    """The same for a graphdef and States that were kept somewhere: by what the States may hold at all."""
+    of = present(graphdef.of)
+    states = [item for item in given if isinstance(item, StateVal) and present(item.of) is of]
+    wanted = [expression(item.wanted) if item.wanted is not None else Everything() for item in states]
+    if not isinstance(of, Obj) or of.assumed or not states or len(states) < len(given):
+        return
+    leaves = logic.uncovered(wanted, leaves_of(of, event.frame).leaves, is_subtype)
+    if leaves:
         report(event.frame.module, event.node, leaves=name_leaves(leaves))
+
+
+def _states_added(event: Called, absent: list[StateVal]) -> Fix | None:
+    """Hand over the States that are missing, by the names that hold them."""
+    names = event.frame.env.names
+    held = [next((name for name, value in names.items() if value is state), None) for state in absent]
+    if None in held or not isinstance(event.node, ast.Call):
+        return None
+    text = ", ".join(name or "" for name in held)
+    return Fix(f"Add `{text}`", append_argument(event.frame.module.source, event.node, text))
 
 
 def _is_of(value: Value | None, state: StateVal) -> bool:
@@ -173,12 +197,23 @@ def update_arguments(event: Called, report: Reporter) -> None:
     if isinstance(node, StateVal) and any(is_module(item) for item in states):
         module, plain = event.frame.module, len(event.args) == 2 and not event.keywords
         fix = Fix("Exchange them", exchange(module.source, *event.nodes)) if plain else None
-        report(module, event.node, fix=fix, given="a State as its node, and a node as its State")
+        report(module, event.node, fix=fix, function="nnx.update", given="a State as its node, and a node as its State")
         return
     for item, where in zip(states, event.nodes[1:], strict=False):
         wrong = is_module(item) or isinstance(item, Array) or (isinstance(item, Const) and item.value is not None)
         if wrong and item is not None and isinstance(node, Obj) and not node.cls.is_variable:
-            report(event.frame.module, where, given=f"{item.describe()} where a State is expected")
+            given = f"{item.describe()} where a State is expected"
+            report(event.frame.module, where, function="nnx.update", given=given)
+
+
+@judges_calls(rules.UPDATE_ARGUMENTS, "nnx.replace_by_pure_dict")
+def replacement_arguments(event: Called, report: Reporter) -> None:
+    if len(event.args) != 2 or None in event.args or not isinstance(event.args[0], DictVal):
+        return
+    if isinstance(event.args[1], StateVal):
+        fix = Fix("Exchange them", exchange(event.frame.module.source, *event.nodes))
+        given = "a dict as its State, and a State as its dict"
+        report(event.frame.module, event.node, fix=fix, function="nnx.replace_by_pure_dict", given=given)
 
 
 def is_module(value: Value | None) -> bool:
@@ -186,6 +221,25 @@ def is_module(value: Value | None) -> bool:
     if not isinstance(value, Obj) or not value.cls.derives_from("nnx.Module") or value.cls.is_open:
         return False
     return not any(value.cls.derives_from(name) for name in ("nnx.List", "nnx.Dict"))
+
+
+@judges_calls(rules.UPDATE_UNKNOWN_PATH, "nnx.update")
+def update_by_other_state(event: Called, report: Reporter) -> None:
+    """A State of an object of another class, with Variables for which there is no attribute."""
+    node = present(event.args[0]) if event.args and event.args[0] is not None else None
+    for state, where in zip(event.args[1:], event.nodes[1:], strict=False):
+        other = present(state.of) if isinstance(state, StateVal) else None
+        if not isinstance(node, Obj) or not isinstance(state, StateVal) or not isinstance(other, Obj):
+            continue
+        if not are_apart(node, other) or not is_complete(node, event.frame):
+            continue
+        asked = expression(state.wanted) if state.wanted is not None else Everything()
+        for leaf in leaves_of(other, event.frame).leaves:
+            first = leaf.path[0] if isinstance(leaf.path, tuple) and leaf.path else None
+            taken = logic.matches(asked, leaf, is_subtype) is True
+            if taken and isinstance(first, str) and attribute_of(node, first) is None:
+                report(event.frame.module, where, path=path_text(leaf), cls=node.cls.name)
+                break
 
 
 @judges_calls(rules.UPDATE_UNKNOWN_PATH, "nnx.update")
@@ -230,10 +284,22 @@ def is_complete(obj: Obj, frame: Frame) -> bool:
 # -- state -------------------------------------------------------------------------------------------------------------
 
 
+TAKING_NODES = ("ModelAndOptimizer", "Optimizer", "clone", "iter_modules", "pop", "split", "tabulate")
+"""Functions and classes, besides ``nnx.state``, that take a module first."""
+
+
 @judges_calls(rules.NOT_A_NODE, "nnx.state")
 def state_of_non_node(event: Called, report: Reporter) -> None:
     value = event.args[0] if event.args else None
     value = present(value) if value is not None else None
     variable = isinstance(value, Obj) and value.cls.is_variable and event.frame.module.provider != "nnxkit"
     if value is not None and (variable or isinstance(value, (Array, Const, ClassVal))):
+        report(event.frame.module, event.nodes[0], function=event.name, given=value.describe())
+
+
+@judges_calls(rules.NOT_A_NODE, *(f"nnx.{name}" for name in TAKING_NODES))
+def class_for_instance(event: Called, report: Reporter) -> None:
+    """A class where a module is expected: it has no values yet."""
+    value = event.args[0] if event.args else None
+    if isinstance(value, ClassVal) and value.cls.derives_from("nnx.Module") and event.nodes:
         report(event.frame.module, event.nodes[0], function=event.name, given=value.describe())

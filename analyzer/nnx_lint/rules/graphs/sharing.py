@@ -8,7 +8,8 @@ Invariants: two references count as one object only where every run makes them s
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
 
 from nnx_lint.diagnostics import Applicability, Fix
 from nnx_lint.model import forms
@@ -28,9 +29,10 @@ from nnx_lint.model.values import (
 )
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.callees import TRANSFORMING
-from nnx_lint.rules.edits import replace
+from nnx_lint.rules.edits import append_argument, replace
 from nnx_lint.rules.filters.coverage import leaves_of
 from nnx_lint.rules.filters.expressions import ARRAY
+from nnx_lint.rules.lifting import SAME_OPTIONS, on_nnx_call
 from nnx_lint.rules.traces.boundaries import transform_of
 from nnx_lint.rules.updates.gradients import DIFFERENTIATING
 from nnx_lint.syntax_walk import walk
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
 
     from nnx_lint.model.frames import Frame
     from nnx_lint.model.leaves import Path
+    from nnx_lint.model.modules import Module
 
 # -- one layer several times -------------------------------------------------------------------------------------------
 
@@ -128,6 +131,7 @@ def shared_under_jax(event: Called, report: Reporter) -> None:
             report(
                 event.frame.module,
                 node,
+                fix=lambda: on_nnx_call(event, *SAME_OPTIONS),
                 name=text_of(node),
                 path=_text(path),
                 other_path=_text(first),
@@ -195,18 +199,26 @@ def _untagged(value: Value) -> Value:
 # -- buffers -----------------------------------------------------------------------------------------------------------
 
 
+class Clone(NamedTuple):
+    """A copy that shares the arrays of what it was made from, and the call that made it."""
+
+    value: Value
+    source: Value
+    made: Called
+
+
 class Clones:
-    """Copies that share the arrays of what they were made from."""
+    """The copies so far, by value."""
 
     def __init__(self) -> None:
-        self.of: dict[int, tuple[Value, Value]] = {}
+        self.of: dict[int, Clone] = {}
 
 
 @judges_calls(rules.SHARED_BUFFERS, "nnx.clone")
 def cloned(event: Called, report: Reporter) -> None:
     given = event.args[0] if event.args else None
     if isinstance(given, Obj) and "arrays" not in event.keywords:
-        report.memory(Clones).of[id(event.result)] = (event.result, given)
+        report.memory(Clones).of[id(event.result)] = Clone(event.result, given, event)
 
 
 def donates(event: Called) -> bool:
@@ -224,8 +236,21 @@ def shared_buffers(event: Called, report: Reporter) -> None:
     positions = literal_positions(callee.applied.keywords.get("donate_argnums"), default=()) or ()
     donated = [(event.args[place], event.nodes[place]) for place in positions if 0 <= place < len(event.args)]
     for value, node in donated:
-        source = clones.get(id(value))
-        other = next((each for each, _ in donated if source is not None and each is source[1]), None)
-        if source is not None and other is not None:
+        clone = clones.get(id(value))
+        other = next((each for each, _ in donated if clone is not None and each is clone.source), None)
+        if clone is not None and other is not None:
             where = next(each for item, each in donated if item is other)
-            report(event.frame.module, node, name=text_of(node), other=text_of(where))
+            report(
+                event.frame.module,
+                node,
+                fix=partial(copied, event.frame.module, clone.made),
+                name=text_of(node),
+                other=text_of(where),
+            )
+
+
+def copied(module: Module, made: Called) -> Fix | None:
+    """Copy the arrays, too, where the copy is made."""
+    if made.frame.module is not module or not isinstance(made.node, ast.Call):
+        return None
+    return Fix("Add `arrays=True`", append_argument(module.source, made.node, "arrays=True"))

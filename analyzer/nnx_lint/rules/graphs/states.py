@@ -21,7 +21,7 @@ from nnx_lint.model.values import (
 )
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.edits import wrap
-from nnx_lint.rules.program import around
+from nnx_lint.rules.program import around, is_called
 from nnx_lint.rules.traces.captures import value_at
 from nnx_rules.rules import graphs as rules
 
@@ -107,8 +107,7 @@ def shadowed(event: Used, report: Reporter) -> None:
     node, state = event.node, event.value
     if not isinstance(state, StateVal) or not isinstance(node, ast.Attribute) or not _has_entry(state, event.what):
         return
-    outer = next(reversed(around(event.frame, node)), None)
-    if outer is None or (isinstance(outer, ast.Call) and outer.func is node):
+    if not around(event.frame, node) or is_called(event.frame.module, node):
         return
     source = event.frame.module.source
     start, end = source.span(node.value).end, source.span(node).end

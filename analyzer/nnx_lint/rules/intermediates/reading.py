@@ -6,13 +6,13 @@ Invariants: where the function of a call is not known, it may be a captured one,
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from nnx_lint.model.callables import BoundMethod, PartialVal, Transformed
 from nnx_lint.model.classes import library_class
 from nnx_lint.model.values import ClassVal, Obj
 from nnx_lint.rules.program import canonical_of, resolved
+from nnx_rules.records import Record
 
 if TYPE_CHECKING:
     from nnx_lint.model.classes import ClassBase
@@ -24,8 +24,7 @@ CAPTURE = "nnx.capture"
 VARIABLE = library_class("nnx.Variable")
 
 
-@dataclass(frozen=True, slots=True)
-class Capture:
+class Capture(Record):
     """A call of ``nnx.capture``: the types of Variables that it captures, ``None`` where one is not known."""
 
     node: ast.Call

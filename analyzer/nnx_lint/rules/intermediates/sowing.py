@@ -19,13 +19,14 @@ from nnx_lint.model.values import (
     Array,
     ClassVal,
     Const,
+    Ext,
     Obj,
     Other,
     Value,
 )
 from nnx_lint.reporting import Reporter, judges_calls, related
 from nnx_lint.rules.intermediates.reading import capture_around
-from nnx_lint.rules.program import FUNCTIONS, LOOPS, ancestors, enclosing
+from nnx_lint.rules.program import FUNCTIONS, LOOPS, ancestors, enclosing, keyword_node
 from nnx_lint.rules.randomness.maps import axis_of, parameter_of
 from nnx_lint.rules.spelling import spelled
 from nnx_lint.syntax_walk import walk
@@ -121,8 +122,7 @@ def _is_made_in(frame: Frame, loop: ast.AST) -> bool:
 
 def _collects(module: Module) -> bool:
     """Whether a module takes sown values out of objects, in whatever way."""
-    text = module.source.text
-    return any(word in text for word in ("pop(", "capture(", "delattr("))
+    return module.mentions("pop(", "capture(", "delattr(")
 
 
 # -- names that are taken ----------------------------------------------------------------------------------------------
@@ -136,7 +136,7 @@ def sow_on_attribute(event: Called, report: Reporter) -> None:
     held = _taken(obj, name, kind)
     around = capture_around(event.frame)
     entry = _outermost(event.frame) is event.frame
-    if held is None or around is not False or (entry and "capture" in event.frame.module.source.text):
+    if held is None or around is not False or (entry and event.frame.module.mentions("capture")):
         return
     node = event.nodes[1] if len(event.nodes) > 1 else event.node
     fix = _renamed(event.frame.module, node, name) if isinstance(node, ast.Constant) else None
@@ -216,6 +216,34 @@ def _ordered(event: Called, place: int) -> list[str] | None:
 def _in_order(module: Module, nodes: list[ast.expr], texts: list[str]) -> Fix:
     edits = tuple(Edit(module.source.span(node), text) for node, text in zip(nodes, texts, strict=True))
     return Fix("Put the arguments in order", edits)
+
+
+# -- reductions --------------------------------------------------------------------------------------------------------
+
+REDUCTIONS = ("jax.numpy.", "jax.lax.", "operator.")
+"""Where functions of arrays come from."""
+
+
+@judges_calls(rules.SOW_REDUCTION, ".sow")
+def sow_reduction(event: Called, report: Reporter) -> None:
+    """A function that combines arrays gets the empty tuple that ``sow`` begins with."""
+    reduction = event.keywords.get("reduce_fn")
+    if sows(event) is None or reduction is None or not {"init_fn", "**"}.isdisjoint(event.keywords):
+        return
+    if len(event.args) > 3 or None in event.args or not isinstance(argument(event, 2, "value"), Array):
+        return
+    known = isinstance(reduction, Ext) and reduction.name.startswith(REDUCTIONS)
+    if known or (isinstance(reduction, FuncVal) and _computes(reduction.node)):
+        node = keyword_node(event.node, "reduce_fn") or event.node
+        report(event.frame.module, node, reduction=event.frame.module.source.segment(node))
+
+
+def _computes(node: ast.AST) -> bool:
+    """Whether a function of two parameters returns the result of an operator between them."""
+    body = node.body if isinstance(node, ast.Lambda) else None
+    names = [item.arg for item in node.args.args] if isinstance(node, ast.Lambda) else []
+    sides = [body.left, body.right] if isinstance(body, ast.BinOp) else []
+    return len(names) == 2 and {side.id for side in sides if isinstance(side, ast.Name)} == set(names)
 
 
 # -- methods of modules ------------------------------------------------------------------------------------------------

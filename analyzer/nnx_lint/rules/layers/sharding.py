@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from nnx_lint.diagnostics import Applicability, Fix
+from nnx_lint.model import forms
 from nnx_lint.model.attributes import attribute_of
 from nnx_lint.model.classes import LibClass
 from nnx_lint.model.containers import Seq
@@ -24,11 +25,12 @@ from nnx_lint.model.values import (
 from nnx_lint.reporting import Reporter, judges_calls, related
 from nnx_lint.rules.edits import replace, wrap
 from nnx_lint.rules.filters.coverage import leaves_of
-from nnx_lint.rules.program import around, keyword_node, resolved
+from nnx_lint.rules.program import around, given, keyword_node, resolved
 from nnx_lint.rules.spelling import spelled
 from nnx_lint.syntax_walk import walk
-from nnx_rules import api
+from nnx_rules import api, shapes
 from nnx_rules.rules import modules as rules
+from nnx_rules.shape_algebra import is_whole
 
 if TYPE_CHECKING:
     from nnx_lint.diagnostics import Related
@@ -50,6 +52,38 @@ def sharding_of(variable: Obj) -> Value | None:
         return None
     found = next((args[name] for name in METADATA if name in args), None)
     return None if found is None or found is NONE or not isinstance(found, Seq) else found
+
+
+@judges_calls(rules.LAYER_ARGUMENTS, *shapes.DIMENSIONS)
+def axes_of_initializer(event: Called, report: Reporter) -> None:
+    """An initializer that names more axes than the parameter has."""
+    layer = event.result
+    arguments = forms.sizes(layer) if isinstance(layer, Obj) and isinstance(layer.cls, LibClass) else None
+    if arguments is None or not isinstance(layer, Obj) or not isinstance(layer.cls, LibClass):
+        return
+    for name, value in (layer.args or {}).items():
+        sharding = value.sharding if isinstance(value, ShardedInit) else None
+        path = name.removesuffix("_init")
+        form = shapes.form(layer.cls.canonical, (path,), arguments) if path != name else None
+        shape = form.shape if form is not None else None
+        if not isinstance(sharding, Seq) or not sharding.exact or shape is None or not is_whole(shape):
+            continue
+        if len(sharding.items) > len(shape):
+            axes = f"{len(shape)} {'axis' if len(shape) == 1 else 'axes'}"
+            problem = f"`{name}` names {len(sharding.items)} axes, and its `{path}` has {axes}"
+            node = keyword_node(event.node, name) or event.node
+            report(event.frame.module, node, cls=layer.cls.name, problem=problem, mend="name as many as it has")
+
+
+@judges_calls(rules.LAYER_ARGUMENTS, "nnx.with_partitioning")
+def partitioning_without_axes(event: Called, report: Reporter) -> None:
+    args = given(event)
+    if len(args.positional) != 1 or args.starred or "sharding" in args.keywords:
+        return
+    foreign = next((name for name in ("names", "axes", "out_sharding", "sharding_names") if name in event.keywords), "")
+    problem = f"gets no `sharding`{f', and {foreign} is metadata that nothing reads' if foreign else ''}"
+    mend = "give the names of the axes second: `nnx.with_partitioning(init, (None, 'model'))`"
+    report(event.frame.module, event.node, cls="nnx.with_partitioning", problem=problem, mend=mend)
 
 
 MADE = ("class", *api.VARIABLES, *api.CLASSES)
@@ -83,7 +117,7 @@ def _shardings(made: Obj, event: Called) -> list[tuple[str, Value, Obj]]:
 @judges_calls(rules.SHARDING_WITHOUT_MESH, *MADE)
 def sharding_without_mesh(event: Called, report: Reporter) -> None:
     made = event.result
-    if event.modes.mesh != () or not isinstance(made, Obj) or "always_shard" in event.frame.module.source.text:
+    if event.modes.mesh != () or not isinstance(made, Obj) or event.frame.module.mentions("always_shard"):
         return
     for cls, sharding, where in _shardings(made, event)[:1]:
         places = _places(event, where)

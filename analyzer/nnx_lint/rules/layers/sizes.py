@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from nnx_lint.model import forms
 from nnx_lint.model.attributes import attribute_names, attribute_of
+from nnx_lint.model.callables import BoundMethod
 from nnx_lint.model.classes import LibClass, UserClass
 from nnx_lint.model.containers import Seq
 from nnx_lint.model.elements import library_elements
 from nnx_lint.model.events import Called
-from nnx_lint.model.values import UNKNOWN, Array, Const, Obj, Value, options
+from nnx_lint.model.forms import Step
+from nnx_lint.model.values import UNKNOWN, Array, Const, Obj, Unknown, Value, options, present
 from nnx_lint.reporting import Reporter, judges_calls, related
+from nnx_lint.rules.program import given as given_to
 from nnx_rules import layers
 from nnx_rules.rules import modules as rules
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from nnx_lint.diagnostics import Related
-    from nnx_lint.model.forms import Step
     from nnx_lint.model.frames import Frame
 
 MAX_DEPTH = 4
@@ -43,12 +45,20 @@ def layer_arguments_of_instance(event: Called, report: Reporter) -> None:
     owner = event.result
     if not isinstance(owner, Obj) or not isinstance(owner.cls, UserClass) or owner.args is None:
         return
-    usual = {layer.origin: _problem(layer) for layer in _layers(owner.cls.model)} if owner.cls.model else {}
-    for layer in _layers(owner):
-        problem = _problem(layer)
-        if problem is not None and layer.origin is not None and problem != usual.get(layer.origin):
+    model = owner.cls.model
+    if model is not None and not any(map(_may_be_size, (forms.arguments_of(owner) or {}).values())):
+        return
+    found = [(layer.origin, layer, problem) for layer in _layers(owner) if (problem := _problem(layer)) is not None]
+    usual = {layer.origin: _problem(layer) for layer in _layers(model)} if found and model is not None else {}
+    for origin, layer, problem in found:
+        if origin is not None and problem != usual.get(origin):
             made = (related(event.frame.module, event.node, f"this `{owner.cls.name}` gives the sizes"),)
-            report(*layer.origin, related=made, cls=layer.cls.name, **problem._asdict())
+            report(*origin, related=made, cls=layer.cls.name, **problem._asdict())
+
+
+def _may_be_size(value: Value) -> bool:
+    """Whether an argument may say how large layers are: streams do not, nor does what is not known."""
+    return not isinstance(value, Unknown) and not (isinstance(value, Obj) and value.cls.derives_from("nnx.Rngs"))
 
 
 def _layers(owner: Obj, depth: int = MAX_DEPTH) -> Iterator[Obj]:
@@ -97,6 +107,32 @@ def layers_of_layer(event: Called, report: Reporter) -> None:
         _report(event.frame, node, f"{obj.cls.name}{step.path}", step, report, ())
 
 
+@judges_calls(rules.LAYER_ARGUMENTS, "nnx.avg_pool", "nnx.max_pool", "nnx.min_pool")
+def window_of_pool(event: Called, report: Reporter) -> None:
+    """A window of one number, where there has to be one for each axis."""
+    args = given_to(event)
+    for place, name in ((1, "window_shape"), (2, "strides")):
+        value = args.get(place, name)
+        if isinstance(value, Const) and forms.is_int(value.value):
+            several = ", ".join([str(value.value)] * 2)
+            problem = f"`{name}` is the number {value.value}, and takes one number for each axis"
+            mend = f"write `({several})` for images"
+            report(event.frame.module, event.node, cls=event.name, problem=problem, mend=mend)
+            return
+
+
+PYTORCH = 0.2
+"""The momentum up to which that of PyTorch is meant, where it is the share of the new batch."""
+
+
+@judges_calls(rules.BATCH_NORM_MOMENTUM, "nnx.BatchNorm")
+def batch_norm_momentum(event: Called, report: Reporter) -> None:
+    value = event.keywords.get("momentum")
+    momentum = value.value if isinstance(value, Const) else None
+    if isinstance(momentum, float) and 0 < momentum <= PYTORCH:
+        report(event.frame.module, event.node, momentum=momentum, mend=round(1 - momentum, 6))
+
+
 # -- called ------------------------------------------------------------------------------------------------------------
 
 
@@ -116,6 +152,37 @@ def layer_input(event: Called, report: Reporter) -> None:
         name, module, node = given.maker
         made = (related(module, node, f"`{name}` gives {layers.shown(given.form.shape or ())}"),)
     _report(event.frame, event.node, f"{_place(event)}{step.path}", step, report, made)
+
+
+@judges_calls(rules.LAYER_INPUT_SHAPE, "()")
+def cell_input(event: Called, report: Reporter) -> None:
+    """A cell takes what it carries, and then an element of the sequence."""
+    if isinstance(event.callee, Obj) and getattr(event.callee.cls, "canonical", "") in layers.CELLS:
+        for value, table in zip(event.args, (layers.CARRIES, layers.CELLS), strict=False):
+            if _misfit(event, event.callee, _place(event), value, table, report):
+                return
+
+
+@judges_calls(rules.LAYER_INPUT_SHAPE, *(f".{name}" for name in layers.METHODS))
+def method_input(event: Called, report: Reporter) -> None:
+    callee = event.callee
+    layer = present(callee.receiver) if isinstance(callee, BoundMethod) and callee.func is None else None
+    if isinstance(callee, BoundMethod) and isinstance(layer, Obj) and event.args:
+        table = layers.METHODS[callee.name]
+        _misfit(event, layer, f"{layer.cls.name}.{callee.name}", event.args[0], table, report)
+
+
+def _misfit(
+    event: Called, layer: Obj, name: str, given: Value | None, table: Mapping[str, layers.Layer], report: Reporter
+) -> bool:
+    """Whether an array certainly is none that a layer can take as the argument that the table describes."""
+    arguments = forms.sizes(layer) if isinstance(layer.cls, LibClass) and forms.is_original(layer) else None
+    if arguments is None or not isinstance(layer.cls, LibClass) or not isinstance(given, Array) or given.form is None:
+        return False
+    mismatch = layers.call(layer.cls.canonical, arguments, given.form, table)[1]
+    if mismatch is not None:
+        _report(event.frame, event.node, name, Step(layer, "", given.form, mismatch), report, ())
+    return mismatch is not None
 
 
 def _place(event: Called) -> str:
@@ -144,22 +211,3 @@ def _report(frame: Frame, node: ast.AST, layer: str, step: Step, report: Reporte
         expected=step.mismatch.expected,
         given=given,
     )
-
-
-# -- decoding ----------------------------------------------------------------------------------------------------------
-
-
-@judges_calls(rules.LAYER_ARGUMENTS, "()")
-def cache_not_made(event: Called, report: Reporter) -> None:
-    layer = event.callee
-    if not isinstance(layer, Obj) or getattr(layer.cls, "canonical", None) != "nnx.MultiHeadAttention":
-        return
-    decode = event.keywords.get("decode", (layer.args or {}).get("decode"))
-    if not (isinstance(decode, Const) and decode.value is True) or "**" in event.keywords:
-        return
-    if layer.template is not None or layer.assumed or attribute_of(layer, "cached_key") is not None:
-        return
-    if "init_cache" in event.frame.module.source.text:
-        return  # who knows in which order
-    slots: dict[str, Any] = {"problem": "it decodes, and has no cache", "mend": "call `init_cache(input_shape)` first"}
-    report(event.frame.module, event.node, cls="MultiHeadAttention", **slots)

@@ -7,7 +7,7 @@ calls a layer that takes a parameter of this name and reads it, and leaves that 
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from nnx_lint.model.attributes import attribute_of
 from nnx_lint.model.callables import FuncVal
@@ -15,6 +15,8 @@ from nnx_lint.model.classes import UserClass, method_of
 from nnx_lint.model.events import Constructed
 from nnx_lint.model.values import Const, Obj
 from nnx_lint.reporting import Reporter, judges
+from nnx_lint.rules.modes.inverted import LEARNING, RESTING
+from nnx_lint.rules.modes.layers import SETTING
 from nnx_lint.rules.program import own_nodes
 from nnx_lint.rules.randomness.reading import elements
 from nnx_lint.syntax_walk import walk
@@ -38,9 +40,12 @@ def flag_not_forwarded(event: Constructed, report: Reporter) -> None:
         for name in flags:
             given = any(item.arg in {name, None} for item in call.keywords)
             starred = any(isinstance(item, ast.Starred) for item in call.args)
-            if not given and not starred and _takes(layer, name, len(call.args)):
-                text = ast.unparse(call.func)
-                report(event.cls.module, call, cls=event.cls.name, method="__call__", name=name, layer=text)
+            if given or starred:
+                continue
+            mend = f"{name}={name}" if _takes(layer, name, len(call.args)) else _mode(event.cls, call, layer, name)
+            if mend is not None:
+                slots: dict[str, Any] = {"name": name, "layer": ast.unparse(call.func), "mend": mend}
+                report(event.cls.module, call, cls=event.cls.name, method="__call__", **slots)
 
 
 def _flags(func: FuncVal) -> list[str]:
@@ -68,6 +73,23 @@ def _calls(func: FuncVal, obj: Obj) -> Iterator[tuple[ast.Call, Obj]]:
         held = list(elements(attr.value)) if attr is not None else []
         if len(held) == 1:
             yield node, held[0]
+
+
+OPTIONS = {"Dropout": "deterministic", "BatchNorm": "use_running_average"}
+"""What layers of the library call the flag by which they are told that nothing is learned."""
+
+
+def _mode(cls: UserClass, call: ast.Call, layer: Obj, name: str) -> str | None:
+    """How to hand on a flag that says whether something is learned to a layer that calls it by another name.
+
+    ``None`` for other flags, and where the layer is told otherwise: when it is made, by the call, or by ``eval()``.
+    """
+    option = OPTIONS.get(layer.cls.name) if not isinstance(layer.cls, UserClass) else None
+    if option is None or name not in RESTING | LEARNING or layer.args is None or option in layer.args:
+        return None
+    if any(item.arg == option for item in call.keywords) or len(call.args) > 1:
+        return None
+    return None if SETTING.search(cls.module.source.text) else f"{option}={'not ' if name in LEARNING else ''}{name}"
 
 
 def _takes(layer: Obj, name: str, positional: int) -> bool:

@@ -6,8 +6,10 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import partial
 from typing import TYPE_CHECKING
 
+from nnx_lint.diagnostics import Applicability, Fix
 from nnx_lint.model.callables import FuncVal
 from nnx_lint.model.classes import LibClass
 from nnx_lint.model.events import Called, ClassDefined
@@ -15,7 +17,9 @@ from nnx_lint.model.forms import resolved
 from nnx_lint.model.instances import certainly_stateful
 from nnx_lint.model.values import UNKNOWN, Const, Obj
 from nnx_lint.reporting import Reporter, judges, judges_calls
-from nnx_lint.rules.program import ancestors, given
+from nnx_lint.rules.edits import append_argument
+from nnx_lint.rules.program import FUNCTIONS, ancestors, canonical_of, enclosing, given, keyword_node
+from nnx_lint.rules.spelling import spelled
 from nnx_rules.rules import construction as rules
 from nnx_rules.rules.modules import LAYER_MODE_UNDECIDED, LAYER_WITHOUT_RNGS
 
@@ -52,7 +56,22 @@ def layer_without_rngs(event: Called, report: Reporter) -> None:
     absent = isinstance(rngs, Const) and rngs.value is None
     known = isinstance(resolved(obj, obj.args.get("rate", UNKNOWN)), Const) and "deterministic" not in event.keywords
     if absent and known and not event.frame.doubtful and certainly_stateful(obj, given(event)):
-        report(event.frame.module, event.node, cls=obj.cls.name)
+        report(event.frame.module, event.node, fix=partial(_with_rngs, event, obj), cls=obj.cls.name)
+
+
+def _with_rngs(event: Called, obj: Obj) -> Fix | None:
+    """Give the layer streams, where it is made."""
+    module, made = event.frame.module, obj.node
+    if not isinstance(made, ast.Call) or "rngs" in (obj.args or {}) or keyword_node(made, "rngs") is not None:
+        return None
+    scope = enclosing(module, made, *FUNCTIONS, ast.Module)
+    if scope is None or canonical_of(module.env, made.func) != "nnx.Dropout":
+        return None
+    taken = (*scope.args.args, *scope.args.kwonlyargs) if isinstance(scope, FUNCTIONS) else ()
+    streams = any(item.arg == "rngs" for item in taken)
+    name = "rngs" if streams else f"{spelled('nnx.Rngs', module)}(0)"
+    edits = append_argument(module.source, made, f"rngs={name}")
+    return Fix(f"Pass `rngs={name}`", edits, Applicability.UNSAFE) if "None" not in name else None
 
 
 UNDECIDED = {"Dropout": "deterministic", "BatchNorm": "use_running_average", "MultiHeadAttention": "decode"}
@@ -73,7 +92,7 @@ def layer_mode_undecided(event: Called, report: Reporter) -> None:
     if isinstance(option, Const) and option.value is None and name not in obj.attrs:
         if name == "use_running_average" and len(event.args) > 1:
             return
-        if not SETTING.search(event.frame.module.source.text):
+        if not event.frame.module.mentions(SETTING):
             report(event.frame.module, event.node, cls=obj.cls.name, name=name)
 
 

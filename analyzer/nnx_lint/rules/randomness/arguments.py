@@ -13,6 +13,7 @@ from nnx_lint.model.classes import ClassBase, LibClass, UserClass, method_of
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.events import Called
 from nnx_lint.model.expressions import text_of
+from nnx_lint.model.uses import RNGS
 from nnx_lint.model.values import (
     Array,
     ClassVal,
@@ -21,10 +22,9 @@ from nnx_lint.model.values import (
     Value,
 )
 from nnx_lint.reporting import Reporter, judges_calls
-from nnx_lint.rules.edits import insert, wrap
+from nnx_lint.rules.edits import append_argument, insert, wrap
 from nnx_lint.rules.program import canonical_of, given, keyword_node
 from nnx_lint.rules.randomness.reading import (
-    RNGS,
     STREAM,
     drawn_from_parameter,
     is_rngs,
@@ -127,14 +127,7 @@ def _added(event: Called, parameter: str, name: str) -> Fix | None:
     call = event.node
     if not isinstance(call, ast.Call):
         return None
-    source = event.frame.module.source
-    last = [*call.args, *(item.value for item in call.keywords)]
-    if not last:
-        return Fix(f"Pass `{name}`", insert(source.span(call).end - 1, f"{parameter}={name}"))
-    end = max(source.span(item).end for item in last)
-    while source.text[end : end + 1] == ")" and end + 1 < source.span(call).end:
-        end += 1  # parentheses around the last argument
-    return Fix(f"Pass `{name}`", insert(end, f", {parameter}={name}"))
+    return Fix(f"Pass `{name}`", append_argument(event.frame.module.source, call, f"{parameter}={name}"))
 
 
 @judges_calls(rules.POSITIONAL_RNGS, *MAKING)

@@ -17,12 +17,13 @@ from nnx_lint.model.effects import place_of
 from nnx_lint.model.events import Called, Mutated, TransformApplied
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.instances import certainly_stateful
+from nnx_lint.model.uses import RNGS
 from nnx_lint.model.values import Const, Obj, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.edits import exchange
+from nnx_lint.rules.lifting import on_nnx
 from nnx_lint.rules.program import FUNCTIONS, block_of, canonical_of, enclosing, given, own_nodes, statement_of
-from nnx_lint.rules.randomness.reading import RNGS, is_rngs
-from nnx_lint.rules.updates.lost import on_nnx
+from nnx_lint.rules.randomness.reading import is_rngs
 from nnx_lint.syntax_walk import children, walk
 from nnx_rules.rules import rngs as rules
 from nnx_rules.transforms import Arguments
@@ -274,7 +275,15 @@ def not_advanced(event: Mutated, report: Reporter) -> None:
         return
     module, node = event.frame.place_within(scope, event.node)
     mend = f"nnx.{'remat' if short == 'checkpoint' else short}"
-    report(module, node, fix=partial(on_nnx, scope), transform=scope.text, function=func.name, path=found[0], mend=mend)
+    report(
+        module,
+        node,
+        fix=partial(on_nnx, scope.applied, module),
+        transform=scope.text,
+        function=func.name,
+        path=found[0],
+        mend=mend,
+    )
 
 
 def _is_returned(func: ast.AST, name: str) -> bool:

@@ -13,6 +13,7 @@ from nnx_lint.model.attributes import attribute_names, attribute_of
 from nnx_lint.model.callables import BoundMethod, FuncVal
 from nnx_lint.model.classes import LibClass, UserClass, library_class, method_of
 from nnx_lint.model.containers import DictVal, Seq
+from nnx_lint.model.uses import RNGS
 from nnx_lint.model.values import (
     Array,
     Const,
@@ -29,7 +30,6 @@ from nnx_rules.streams import METHODS, NORMS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-RNGS = library_class("nnx.Rngs")
 STREAM = library_class("nnx.RngStream")
 
 MAX_DEPTH = 5
@@ -51,7 +51,7 @@ class Streams(NamedTuple):
 
 def is_rngs(value: Value | None) -> bool:
     """Whether a value certainly is an ``nnx.Rngs``."""
-    return isinstance(value, Obj) and RNGS is not None and RNGS in value.cls.ancestors
+    return isinstance(value, Obj) and RNGS in value.cls.ancestors
 
 
 def streams_of(value: Value | None) -> Streams | None:
@@ -99,10 +99,16 @@ def drawn_by(obj: Obj) -> list[str]:
         return ["carry"]
     if "rngs" not in signature.required:
         return []
+    if library.name == "MultiHeadAttention" and _is_positive(obj.args.get("dropout_rate")):
+        return ["params", "dropout"]
     if library.name in NORMS:
         switches = [obj.args.get(name) for name in ("use_scale", "use_bias") if name in signature.keywords]
         return [] if any(switch is not None for switch in switches) else ["params"]
     return ["params"]
+
+
+def _is_positive(value: Value | None) -> bool:
+    return isinstance(value, Const) and isinstance(value.value, float) and value.value > 0
 
 
 class Drawn(NamedTuple):

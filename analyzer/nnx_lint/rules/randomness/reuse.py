@@ -1,37 +1,44 @@
 """The same random numbers twice: one seed for several layers (NNX518, NNX529), one key for several draws (NNX519,
-NNX530), one ``nnx.Rngs`` for all calls of a function (NNX524) or a new one with the same seed for each (NNX531).
+NNX530), one ``nnx.Rngs`` for all calls of a function (NNX524) or a new one with the same seed for each (NNX531), one
+key that is kept for all of them (NNX532).
 """
 
 from __future__ import annotations
 
 import ast
+import itertools
 from functools import partial
 from typing import TYPE_CHECKING
 
 from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
 from nnx_lint.model.attributes import attribute_names, attribute_of
-from nnx_lint.model.classes import LibClass
+from nnx_lint.model.classes import LibClass, UserClass
 from nnx_lint.model.events import Called, Constructed
 from nnx_lint.model.expressions import text_of
-from nnx_lint.model.values import Const, Obj, Value
+from nnx_lint.model.uses import RNGS
+from nnx_lint.model.values import Const, Obj, ParameterNumber, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
+from nnx_lint.rules.edits import insert_before
 from nnx_lint.rules.program import (
     FUNCTIONS,
     LOOPS,
     ancestors,
     assigned_in,
+    binds,
     calls_in,
     canonical_of,
     enclosing,
     follows,
     given,
     keyword_node,
+    own_nodes,
     parameters_in,
     resolved,
+    scopes_around,
     statement_of,
 )
 from nnx_lint.rules.randomness.arguments import MAKING, constructed, needs_key
-from nnx_lint.rules.randomness.reading import RNGS, STREAM, elements, is_rngs
+from nnx_lint.rules.randomness.reading import STREAM, elements, is_rngs, streams_parameter
 from nnx_lint.syntax_walk import remembered, walk
 from nnx_rules.rules import rngs as rules
 from nnx_rules.streams import METHODS, NORMS, SAMPLERS
@@ -53,14 +60,35 @@ def seed_of(value: Value | None) -> object:
     return seed.value if isinstance(seed, Const) and isinstance(seed.value, int) else None
 
 
+def _seed_of_caller(value: Value | None) -> bool:
+    """Whether streams are made from a number that is a parameter, the same wherever it is named."""
+    if not isinstance(value, Obj) or value.cls is not RNGS or not value.args or value.attrs:
+        return False
+    return len(value.args) == 1 and isinstance(next(iter(value.args.values())), ParameterNumber)
+
+
 def seeded(obj: Obj) -> ast.Call | None:
-    """The call that makes the streams of a layer from a literal seed, where it is an argument of the layer's own."""
-    rngs = next((value for value in (obj.args or {}).values() if seed_of(value) is not None), None)
+    """The call that makes the streams of a layer from one seed, where it is an argument of the layer's own."""
+    values = (obj.args or {}).values()
+    rngs = next((value for value in values if seed_of(value) is not None or _seed_of_caller(value)), None)
     node = rngs.node if isinstance(rngs, Obj) else None
     if not isinstance(node, ast.Call) or not isinstance(obj.node, ast.Call):
         return None
     held = [*obj.node.args, *(item.value for item in obj.node.keywords)]
     return node if any(item is node for item in held) else None
+
+
+def _seeded_by_parameter(module: Module, obj: Obj) -> ast.Call | None:
+    """The call that makes the streams of a layer from a parameter of the constructor, the same in each round."""
+    rngs = next((value for value in (obj.args or {}).values() if isinstance(value, Obj) and value.cls is RNGS), None)
+    call = rngs.node if rngs is not None and not rngs.attrs else None
+    seed = call.args[0] if isinstance(call, ast.Call) and len(call.args) == 1 and not call.keywords else None
+    if not isinstance(call, ast.Call) or not isinstance(seed, ast.Name) or not _repeated(module, call):
+        return None
+    held = [*obj.node.args, *(item.value for item in obj.node.keywords)] if isinstance(obj.node, ast.Call) else []
+    scope = enclosing(module, call, *FUNCTIONS)
+    own = scope is not None and parameters_in(scope)[seed.id] == 1 and not assigned_in(scope)[seed.id]
+    return call if own and any(item is call for item in held) else None
 
 
 def has_equal_numbers(cls: ClassBase) -> bool:
@@ -77,17 +105,63 @@ def same_seed(event: Constructed, report: Reporter) -> None:
             continue
         place = attr.assignments[-1]
         for layer in elements(attr.value):
-            call = seeded(layer)
+            call = seeded(layer) or _seeded_by_parameter(place.module, layer)
             if call is None or not has_equal_numbers(layer.cls):
                 continue
             module, seed = place.module, ast.unparse(call)
             if _repeated(module, call):
-                report(module, call, path=f"self.{name}", seed=seed, other="again in each round of a loop")
+                other = "again in each round of a loop"
+                report(module, call, fix=partial(one_stream, module, call), path=f"self.{name}", seed=seed, other=other)
                 continue
             known = first.setdefault((layer.cls, seed), (name, call))
             if known[1] is not call:
                 also = (related(module, known[1], "the other layer with this seed"),)
-                report(module, call, path=f"self.{name}", seed=seed, other=f"as is `self.{known[0]}`", related=also)
+                report(
+                    module,
+                    call,
+                    fix=partial(one_stream, module, call),
+                    path=f"self.{name}",
+                    seed=seed,
+                    other=f"as is `self.{known[0]}`",
+                    related=also,
+                )
+
+
+def one_stream(module: Module, call: ast.Call) -> Fix | None:
+    """Make the streams once, before all that is made from them in a function, and give them a name."""
+    scope = enclosing(module, call, *FUNCTIONS, ast.Module)
+    if not isinstance(scope, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Module)) or not _is_free(module, scope):
+        return None
+    written = ast.dump(call)
+    same: list[ast.AST] = [
+        node
+        for node in own_nodes(scope)
+        if isinstance(node, ast.Call)
+        and ast.dump(node) == written
+        and isinstance(next(ancestors(module, node), None), (ast.Call, ast.keyword))
+    ]
+    inside = [next(item for item in scope.body if any(node is part for part in walk(item))) for node in same]
+    first = min(inside, key=lambda statement: statement.lineno, default=None)
+    source = module.source
+    added = insert_before(source, first, f"{NAME} = {source.segment(call)}") if first is not None else None
+    if added is None:
+        return None
+    edits = (*added, *(Edit(source.span(node), NAME) for node in same))
+    return Fix(f"Make `{NAME}` once", edits, Applicability.UNSAFE)
+
+
+NAME = "rngs"
+"""What streams are called."""
+
+
+def _is_free(module: Module, scope: ast.AST) -> bool:
+    """Whether nothing in a scope means anything by the name of streams, but for functions with a parameter of it."""
+    uses = [node for node in walk(scope) if isinstance(node, ast.Name) and node.id == NAME]
+    inner = (itertools.takewhile(lambda each: each is not scope, scopes_around(module, node)) for node in uses)
+    return not binds(scope, NAME) and all(any(binds(each, NAME) for each in scopes) for scopes in inner)
+
+
+_NAMES = (ast.Name, ast.arg)
 
 
 def _repeated(module: Module, call: ast.Call) -> bool:
@@ -119,8 +193,24 @@ def same_seed_objects(event: Called, report: Reporter) -> None:
                     continue
                 also = (related(module, other, "the other object with this seed"),)
                 path, seed = text_of(event.node.func), ast.unparse(call)
-                report(module, call, path=path, seed=seed, other=other.lineno, related=also)
+                fix = partial(one_stream, module, call)
+                report(module, call, fix=fix, path=path, seed=seed, other=other.lineno, related=also)
                 return
+
+
+@judges_calls(rules.COPIED_LAYERS, "copy.deepcopy", "copy.copy", "nnx.clone")
+def copied_layers(event: Called, report: Reporter) -> None:
+    """Copies of one layer in a comprehension, which a constructor makes the layers of a model."""
+    obj, module = event.args[0] if event.args else None, event.frame.module
+    around = enclosing(module, event.node, ast.ListComp, ast.GeneratorExp, *FUNCTIONS)
+    if not isinstance(around, (ast.ListComp, ast.GeneratorExp)) or around.elt is not event.node or not event.nodes:
+        return
+    named = {node.id for node in walk(event.nodes[0]) if isinstance(node, ast.Name)}
+    bound = {node.id for each in around.generators for node in walk(each.target) if isinstance(node, ast.Name)}
+    if not isinstance(obj, Obj) or not obj.cls.derives_from("nnx.Module") or named & bound:
+        return
+    if event.frame.initializing is not None and event.frame.initializing is event.frame.receiver:
+        report(module, event.node, name=text_of(event.nodes[0]), cls=obj.cls.name)
 
 
 # -- one key -----------------------------------------------------------------------------------------------------------
@@ -258,6 +348,33 @@ def fixed_key_in_call(event: Called, report: Reporter) -> None:
         report(module, made, path=path, seed=module.source.segment(made))
 
 
+@judges_calls(rules.KEPT_KEY, "jax.random.*", when=needs_key)
+def kept_key(event: Called, report: Reporter) -> None:
+    frame, module = event.frame, event.frame.module
+    node, receiver = given(event).node_of(0, "key"), frame.receiver
+    if not isinstance(node, ast.Attribute) or not isinstance(receiver, Obj) or not consumes(event.subject):
+        return
+    if resolved(frame.env, node.value) is not receiver or not _in_forward_pass(frame) or frame.func is None:
+        return
+    attr = attribute_of(receiver, node.attr)
+    places = attr.assignments if attr is not None else []
+    call = places[0].value_node if len(places) == 1 else None
+    cls = frame.func.cls
+    if not isinstance(call, ast.Call) or not isinstance(cls, UserClass) or _sets(cls, node.attr) != 1:
+        return
+    func, streams = call.func, streams_parameter(cls)
+    drawn = isinstance(func, ast.Attribute) and func.attr not in METHODS and isinstance(func.value, ast.Name)
+    if drawn and streams is not None and isinstance(func, ast.Attribute) and text_of(func.value) == streams.arg:
+        made = (related(places[0].module, call, "it is drawn here"),)
+        report(module, node, name=text_of(node), cls=cls.name, stream=func.attr, related=made)
+
+
+def _sets(cls: UserClass, name: str) -> int:
+    """How often the methods of a class, and of its bases, write to an attribute of this name."""
+    nodes = (node for item in cls.ancestors if isinstance(item, UserClass) for node in walk(item.node))
+    return sum(isinstance(n, ast.Attribute) and n.attr == name and not isinstance(n.ctx, ast.Load) for n in nodes)
+
+
 def _in_forward_pass(frame: Frame) -> bool:
     """Whether a method of a module runs because of a call of a module: what it draws is to differ between calls."""
     own = frame.func.cls if frame.func is not None else None
@@ -275,6 +392,28 @@ def _starts_a_carry(module: Module, node: ast.AST) -> bool:
     """Whether streams are an argument for the carry of a recurrent cell, which is zeros and draws nothing from them."""
     call = enclosing(module, node, ast.Call)
     return call is not None and isinstance(call.func, ast.Attribute) and call.func.attr == "initialize_carry"
+
+
+HOST = ("numpy.random.*", "random.*")
+"""Functions that draw random numbers while a function is traced, and not when it runs."""
+
+
+@judges_calls(rules.HOST_RANDOM, *HOST)
+def host_random_in_call(event: Called, report: Reporter) -> None:
+    frame = event.frame
+    name = (event.subject or "").rpartition(".")[2]
+    if name in SAMPLING and _in_forward_pass(frame) and frame.func is not None and frame.func.cls is not None:
+        path = f"{frame.func.cls.name}.{frame.func.name}"
+        report(frame.module, event.node, path=path, name=f"{event.name}()")
+
+
+_SAMPLING = """
+    beta binomial choice choices gauss normal normalvariate permutation poisson rand randint randn random sample shuffle
+    standard_normal uniform
+"""
+
+SAMPLING = frozenset(_SAMPLING.split())
+"""Names of functions that draw random numbers, in Python and numpy."""
 
 
 # -- one default -------------------------------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ from nnx_lint.rules.randomness.reading import (
 from nnx_lint.syntax_walk import walk
 from nnx_rules.rules import rngs as rules
 from nnx_rules.signatures import SIGNATURES
-from nnx_rules.streams import METHODS
+from nnx_rules.streams import LATE, LATE_BEFORE, METHODS
 
 if TYPE_CHECKING:
     from nnx_lint.model.modules import Module
@@ -70,8 +70,10 @@ def missing_stream_of_layer(event: Called, report: Reporter) -> None:
     if streams is None or streams.has_default:
         return
     drawn = drawn_by(obj) if isinstance(obj.cls, LibClass) else [each.stream for each in drawn_from_parameter(obj.cls)]
+    library, version = report.runs_on(event.frame.module)
+    late = LATE if library == "flax" and version is not None and version < LATE_BEFORE else frozenset[str]()
     for name in dict.fromkeys(drawn):
-        if name not in streams.names:
+        if name not in streams.names and name not in late:
             _report(event, report, event.node, name, streams, rngs)
             return
 

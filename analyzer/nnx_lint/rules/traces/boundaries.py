@@ -7,6 +7,7 @@ outer trace even where nothing is changed. ``nnx.eval_shape`` and the decorators
 from __future__ import annotations
 
 import ast
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from nnx_lint.model.attributes import attribute_names, attribute_of
@@ -25,6 +26,7 @@ from nnx_lint.model.values import (
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
 from nnx_lint.rules.callees import TRANSFORMED, TRANSFORMING
 from nnx_lint.rules.traces.captures import owner_at
+from nnx_lint.rules.traces.mends import as_parameter, unbound
 from nnx_rules import transforms
 from nnx_rules.rules import traces as rules
 from nnx_rules.transforms import Arguments, Form
@@ -67,7 +69,15 @@ def captured_argument(event: Called, report: Reporter) -> None:
                 name, _ = owner_at(frame, scope.frame, place, obj, name)
             applied = scope.applied
             where = (related(applied.module, applied.node, f"`{applied.text}` is applied here"),)
-            report(module, place, related=where, name=name, outer=scope.text, transform=text)
+            report(
+                module,
+                place,
+                fix=partial(as_parameter, applied, scope.frame.func, name, module),
+                related=where,
+                name=name,
+                outer=scope.text,
+                transform=text,
+            )
 
 
 class Running(NamedTuple):
@@ -158,6 +168,7 @@ def bound_method(event: TransformApplied, report: Reporter) -> None:
     report(
         event.frame.module,
         event.node,
+        fix=partial(unbound, event.applied, event.func, event.frame.module),
         transform=event.applied.text,
         name=text_of(inner),
         unbound=f"{cls.name}.{func.name}",
@@ -179,7 +190,9 @@ def captured_returned(event: Returned, report: Reporter) -> None:
     for obj in objects_in(event.value):
         if event.frame.crossed(obj.level) is not None and holds_variables(obj):
             name = text_of(value) if isinstance(value, (ast.Name, ast.Attribute)) else f"a {obj.cls.name}"
-            report(event.frame.module, event.node, name=name, transform=scope.text)
+            module = event.frame.module
+            fix = partial(as_parameter, scope.applied, event.frame.func, name, module)
+            report(module, event.node, fix=fix, name=name, transform=scope.text)
 
 
 def running(event: Returned) -> TraceScope | None:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from nnx_lint.model.attributes import attribute_of
@@ -24,6 +23,7 @@ from nnx_lint.model.values import (
     options,
 )
 from nnx_lint.reporting import related
+from nnx_rules.records import Entity
 from nnx_rules.transforms import Arguments
 
 if TYPE_CHECKING:
@@ -35,8 +35,7 @@ if TYPE_CHECKING:
     from nnx_lint.model.modules import Module
 
 
-@dataclass(slots=True)
-class Capture:
+class Capture(Entity):
     """A captured object that is changed.
 
     Attributes:
@@ -82,7 +81,7 @@ def capture_of(event: Mutated, capturing: Callable[[Frame, int], TraceScope | No
     scope = frame.crossed(level) if capturing is None else capturing(frame, level)
     if scope is None or scope.frame is None or not frame.certain_within(scope):
         return None
-    if any(REFERENCES.search(module.source.text) for module in (frame.module, scope.applied.module)):
+    if any(module.mentions(REFERENCES) for module in (frame.module, scope.applied.module)):
         return None
     traced, applied = scope.frame, scope.applied
     held = next(((value, how) for value, how in scope.held if value is target or holds(value, target)), None)

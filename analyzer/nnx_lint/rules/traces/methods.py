@@ -6,9 +6,10 @@ What a method needs of the object decides: one that reads no data of it may be b
 from __future__ import annotations
 
 import ast
+from functools import partial
 from typing import TYPE_CHECKING
 
-from nnx_lint.diagnostics import Edit, Fix
+from nnx_lint.diagnostics import Applicability, Edit, Fix
 from nnx_lint.model.attributes import attribute_of
 from nnx_lint.model.callables import BoundMethod, FuncVal, Transformed
 from nnx_lint.model.classes import UserClass
@@ -23,6 +24,9 @@ from nnx_lint.model.values import (
     options,
 )
 from nnx_lint.reporting import Reporter, judges
+from nnx_lint.rules.edits import add_base
+from nnx_lint.rules.spelling import spelled
+from nnx_lint.rules.traces.mends import method_of_class
 from nnx_lint.syntax_walk import walk
 from nnx_rules.attributes import Kind
 from nnx_rules.rules import traces as rules
@@ -123,7 +127,14 @@ def stored_method(event: Constructed, report: Reporter) -> None:
             func = func.func
         if cached and value.applied.row.name.startswith("jax.") and uses_instance(event.obj, func):
             place = attr.assignments[-1]
-            report(place.module, place.node, cls=event.cls.name, path=name, transform=value.applied.text)
+            report(
+                place.module,
+                place.node,
+                fix=partial(method_of_class, value.applied, place, event.cls, place.module),
+                cls=event.cls.name,
+                path=name,
+                transform=value.applied.text,
+            )
 
 
 def uses_instance(obj: Obj, func: Value) -> bool:
@@ -152,7 +163,15 @@ def plain_self(event: ClassDefined, report: Reporter) -> None:
     cls = event.cls
     for name, applied, func in transformed_methods(cls):
         if takes_self(applied, func) and may_not_be_argument(cls):
-            report(cls.module, applied.node, cls=cls.name, transform=applied.text, path=name)
+            fix = partial(as_pytree, cls)
+            report(cls.module, applied.node, fix=fix, cls=cls.name, transform=applied.text, path=name)
+
+
+def as_pytree(cls: UserClass) -> Fix | None:
+    """Derive a class without a base from ``nnx.Pytree``, which looks at what its attributes are."""
+    name = spelled("nnx.Pytree", cls.module)
+    edits = add_base(cls.module.source, cls.node, name) if name is not None else None
+    return Fix(f"Derive from `{name}`", edits, Applicability.UNSAFE) if edits is not None else None
 
 
 def may_not_be_argument(cls: UserClass) -> bool:

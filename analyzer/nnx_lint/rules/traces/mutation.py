@@ -8,11 +8,13 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from nnx_lint.diagnostics import Edit, Fix, Span
+from nnx_lint.diagnostics import Fix
 from nnx_lint.model.events import Mutated
 from nnx_lint.model.values import Obj
 from nnx_lint.reporting import Reporter, judges
+from nnx_lint.rules.edits import append_argument
 from nnx_lint.rules.traces.captures import Capture, capture_of
+from nnx_lint.rules.traces.mends import as_parameter, kept_by_partial, unbound
 from nnx_rules.rules import rngs as rng_rules
 from nnx_rules.rules import traces as rules
 
@@ -57,7 +59,7 @@ def captured_object_changed(event: Mutated, report: Reporter) -> None:
     report(
         capture.module,
         capture.node,
-        fix=(lambda: copying_merge(capture)) if rule is rules.NONDIFF_ARGUMENT_MUTATED else None,
+        fix=lambda: copying_merge(capture) if rule is rules.NONDIFF_ARGUMENT_MUTATED else passed_in(capture),
         related=capture.related,
         name=capture.name,
         where=where,
@@ -98,6 +100,16 @@ def changed_state(event: Mutated) -> str:
     return event.state
 
 
+def passed_in(capture: Capture) -> Fix | None:
+    """Make the captured object an argument."""
+    traced, applied = capture.scope.frame, capture.scope.applied
+    if capture.held == "partial":
+        return kept_by_partial(applied, capture.module)
+    if capture.held is not None:
+        return unbound(applied, capture.owner, capture.module) if capture.held == "transformed" else None
+    return as_parameter(applied, traced.func, capture.name, capture.module) if traced is not None else None
+
+
 def copying_merge(capture: Capture) -> Fix | None:
     """Add ``copy=True`` to the merge that made the object, if one in the same file did."""
     owner = capture.owner
@@ -107,10 +119,6 @@ def copying_merge(capture: Capture) -> Fix | None:
     return add_keyword(origin[0], origin[1], "copy=True")
 
 
-def add_keyword(module: Module, call: ast.Call, text: str) -> Fix | None:
+def add_keyword(module: Module, call: ast.Call, text: str) -> Fix:
     """Append a keyword argument to a call."""
-    given = [*call.args, *(keyword.value for keyword in call.keywords)]
-    if not given:
-        return None
-    end = max(module.source.span(node).end for node in given)
-    return Fix(f"Add `{text}`", (Edit(Span(end, end), f", {text}"),))
+    return Fix(f"Add `{text}`", append_argument(module.source, call, text))

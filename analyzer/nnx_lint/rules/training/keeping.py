@@ -39,7 +39,7 @@ def optimizer_model_attribute(event: Used, report: Reporter) -> None:
     if not isinstance(value, Obj) or getattr(value.cls, "canonical", None) != "nnx.Optimizer" or "model" in value.attrs:
         return
     module = event.frame.module
-    if value.assumed and KEEPER in module.source.text:
+    if value.assumed and module.mentions(KEEPER):
         return
     report(module, event.node, fix=partial(keep_model, event.frame, value), cls="Optimizer")
 

@@ -15,9 +15,11 @@ from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.rules.edits import insert
 from nnx_lint.rules.filters.coverage import leaves_of, path_text
 from nnx_lint.rules.filters.expressions import ARRAY
-from nnx_lint.rules.program import canonical_of, given, keyword_node
+from nnx_lint.rules.program import FUNCTIONS, STATEMENT_LOOPS, assigned_in, canonical_of, enclosing, given, keyword_node
 from nnx_lint.rules.spelling import spelled
+from nnx_lint.syntax_walk import walk
 from nnx_rules.rules import training as rules
+from nnx_rules.shape_algebra import is_whole
 
 if TYPE_CHECKING:
     from nnx_lint.model.events import Called
@@ -65,6 +67,32 @@ def labels_one_hot(event: Called, report: Reporter) -> None:
         report(event.frame.module, node, cls="Accuracy", problem=problem, mend=mend)
 
 
+@judges_calls(rules.METRIC_ARGUMENT, ".update")
+def ranks_of_accuracy(event: Called, report: Reporter) -> None:
+    """Without a threshold there is one number for each class, and so an axis more than labels have; with one none."""
+    callee = event.callee
+    receiver = present(callee.receiver) if isinstance(callee, BoundMethod) and callee.func is None else None
+    logits, labels = (event.keywords.get(name) for name in ("logits", "labels"))
+    shapes = [value.form.shape for value in (logits, labels) if isinstance(value, Array) and value.form is not None]
+    ranks = [len(shape) for shape in shapes if shape is not None and is_whole(shape)]
+    node = keyword_node(event.node, "labels")
+    one_hot = isinstance(node, ast.Call) and canonical_of(event.frame.env, node.func) in ONE_HOT
+    if not isinstance(receiver, Obj) or len(ranks) < 2 or one_hot:
+        return
+    for metric in _metrics(receiver):
+        limit = (metric.args or {}).get("threshold", Const(None))
+        if getattr(metric.cls, "canonical", None) != "nnx.metrics.Accuracy" or not isinstance(limit, Const):
+            continue
+        plain = limit.value is None
+        if ranks[0] != ranks[1] + plain:
+            problem = f"logits have {ranks[0]} axes and labels {ranks[1]}"
+            mend = "without a threshold, logits have one axis more: that of the classes"
+            if not plain:
+                mend = "with a threshold, both have the same axes: one number for each label"
+            report(event.frame.module, event.node, cls="Accuracy", problem=problem, mend=mend)
+            return
+
+
 def _metrics(receiver: Obj) -> list[Obj]:
     """The metrics of the library that an ``update`` reaches."""
     name = getattr(receiver.cls, "canonical", None)
@@ -93,6 +121,34 @@ def _rename(module: Module, event: Called, names: list[str], missing: str) -> Fi
     span = module.source.span(found)
     start = type(span)(span.start, span.start + len(found.arg))
     return Fix(f"Pass it as `{missing}`", (Edit(start, missing),))
+
+
+# -- epochs ------------------------------------------------------------------------------------------------------------
+
+
+@judges_calls(rules.METRIC_NOT_RESET, ".compute")
+def metric_not_reset(event: Called, report: Reporter) -> None:
+    """A value for each round of a loop, of a metric that is made before it and updated in a loop inside of it."""
+    callee, module = event.callee, event.frame.module
+    receiver = present(callee.receiver) if isinstance(callee, BoundMethod) and callee.func is None else None
+    func = event.node.func if isinstance(event.node, ast.Call) else None
+    if not isinstance(receiver, Obj) or not isinstance(func, ast.Attribute) or not isinstance(func.value, ast.Name):
+        return
+    if not receiver.cls.derives_from("nnx.metrics.Metric") or receiver.origin is None or module.mentions("reset"):
+        return
+    loop = enclosing(module, event.node, *FUNCTIONS, *STATEMENT_LOOPS)
+    if not isinstance(loop, STATEMENT_LOOPS) or assigned_in(loop)[func.value.id] or loop is _innermost(loop, func):
+        return
+    report(module, event.node, name=func.value.id)
+
+
+def _innermost(loop: ast.AST, func: ast.Attribute) -> ast.AST:
+    """The loop inside of a loop in which a metric is named, or else the loop itself."""
+    for inner in walk(loop):
+        named = inner is not loop and isinstance(inner, STATEMENT_LOOPS) and isinstance(func.value, ast.Name)
+        if named and any(isinstance(n, ast.Name) and n.id == func.value.id for n in walk(inner)):  # type: ignore[attr-defined]
+            return inner
+    return loop
 
 
 # -- construction ------------------------------------------------------------------------------------------------------

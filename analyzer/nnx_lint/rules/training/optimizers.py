@@ -12,10 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
 from nnx_lint.model.callables import BoundMethod, Transformed
+from nnx_lint.model.classes import library_class
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.events import AttributeSet, Called
 from nnx_lint.model.expressions import text_of
+from nnx_lint.model.forms import is_int, sizes
 from nnx_lint.model.leaves import identity
+from nnx_lint.model.statements import assigned_names
 from nnx_lint.model.values import (
     UNKNOWN,
     Array,
@@ -24,6 +27,7 @@ from nnx_lint.model.values import (
     Ext,
     GradientVal,
     Obj,
+    OptStateVal,
     StateVal,
     TransformationVal,
     Value,
@@ -34,7 +38,17 @@ from nnx_lint.rules.alternatives import has_other_form
 from nnx_lint.rules.edits import exchange, insert
 from nnx_lint.rules.filters.coverage import leaves_of, path_text
 from nnx_lint.rules.filters.expressions import describe, expression, is_subtype, type_name
-from nnx_lint.rules.program import given
+from nnx_lint.rules.program import (
+    FUNCTIONS,
+    assigned_in,
+    canonical_of,
+    enclosing,
+    given,
+    keyword_node,
+    names_of_parameters,
+    own_nodes,
+    resolved,
+)
 from nnx_lint.rules.spelling import spelled
 from nnx_lint.rules.training.keeping import KEEPER, asks_for_models, keep_model
 from nnx_rules import _filter_logic as logic
@@ -42,7 +56,7 @@ from nnx_rules.rules import training as rules
 
 if TYPE_CHECKING:
     from nnx_lint.model.frames import Frame
-    from nnx_lint.model.modules import Module
+    from nnx_lint.model.modules import Env, Module
     from nnx_rules._filter_logic import Leaf
     from nnx_rules.filters import Expr
 
@@ -147,7 +161,7 @@ def _updates(event: Called) -> tuple[Obj, bool] | None:
     if not isinstance(receiver, Obj) or not receiver.cls.derives_from("nnx.Optimizer") or "**" in event.keywords:
         return None
     keeps = receiver.cls.derives_from("nnx.ModelAndOptimizer")
-    if receiver.assumed and not keeps and KEEPER in event.frame.module.source.text:
+    if receiver.assumed and not keeps and event.frame.module.mentions(KEEPER):
         return None
     return receiver, keeps
 
@@ -213,13 +227,42 @@ def _add_model(module: Module, event: Called, optimizer: Obj) -> Fix | None:
     if isinstance(gradients, (StateVal, GradientVal)):
         model = gradients.of
     name = _name_of(model, event.frame) if model is not None else None
-    if name is None:
-        return None
     call = event.node
-    if not isinstance(call, ast.Call) or not (_in_place(event) or call.keywords):
+    name = name or _differentiated(event)
+    if name is None or not isinstance(call, ast.Call) or not (_in_place(event) or call.keywords):
         return None
     first = event.nodes[0] if event.nodes else call.keywords[0]
     return Fix("Pass the model", insert(module.source.span(first).start, f"{name}, "))
+
+
+def _differentiated(event: Called) -> str | None:
+    """The name of what was differentiated, where the same function takes the gradients and binds them once."""
+    module = event.frame.module
+    given = event.nodes[0] if event.nodes else keyword_node(event.node, "grads")
+    scope = enclosing(module, event.node, *FUNCTIONS, ast.Module)
+    if not isinstance(given, ast.Name) or scope is None or assigned_in(scope)[given.id] != 1:
+        return None
+    for node in own_nodes(scope):
+        call = node.value if isinstance(node, ast.Assign) and given.id in assigned_names([node]) else None
+        model = call.args[0] if isinstance(call, ast.Call) and call.args else None
+        if isinstance(call, ast.Call) and isinstance(model, ast.Name) and _takes_first(event.frame.env, call.func):
+            # The name still means that model if it is bound once, or is a parameter that is not bound anew.
+            given_in = isinstance(scope, FUNCTIONS) and model.id in names_of_parameters(scope)
+            return model.id if assigned_in(scope)[model.id] + given_in <= 1 else None
+    return None
+
+
+def _takes_first(env: Env, func: ast.expr) -> bool:
+    """Whether a function gives the gradients of its first argument."""
+    if isinstance(func, ast.Call):
+        options = {item.arg for item in func.keywords}
+        return canonical_of(env, func.func) in GRADIENTS and options <= {"has_aux"}
+    made = resolved(env, func)
+    applied = made.applied if isinstance(made, Transformed) else None
+    return applied is not None and applied.row.name in GRADIENTS and applied.keywords.keys() <= {"has_aux"}
+
+
+GRADIENTS = frozenset({"nnx.grad", "nnx.value_and_grad"})
 
 
 def _name_of(model: Value, frame: Frame) -> str | None:
@@ -261,7 +304,7 @@ def gradients_mismatch(event: Called, report: Reporter) -> None:
     if isinstance(grads, Transformed):
         name = text_of(node)
         report(module, node, problem=f"are a function that computes them: call it with the model, `{name}(model)`")
-    elif isinstance(grads, (StateVal, GradientVal)) and (of := _other_model(grads, model)) is not None:
+    elif (of := _other_model(grads, model) or _made_for_another(optimizer, model, event.frame)) is not None:
         report(module, node, problem=of)
     elif isinstance(grads, Array) and grads.form is not None and grads.form.shape == ():
         report(module, node, problem="are a number, and the optimizer takes those of the whole model")
@@ -275,12 +318,34 @@ def gradients_mismatch(event: Called, report: Reporter) -> None:
             report(module, node, problem=f"have no `{path_text(missing)}`, which the optimizer was made for")
 
 
+@judges_calls(rules.GRADIENTS_MISMATCH, ".update")
+def gradients_of_others(event: Called, report: Reporter) -> None:
+    """Gradients and a state of an optax transformation that were made for different Variables of one model."""
+    callee, args = event.callee, given(event)
+    grads, state = args.get(0, "updates"), args.get(1, "state")
+    if not isinstance(callee, BoundMethod) or not isinstance(callee.receiver, TransformationVal):
+        return
+    held = state.of if isinstance(state, OptStateVal) and state.keeps else None
+    if not isinstance(grads, StateVal) or not isinstance(held, StateVal) or grads.wanted is None:
+        return
+    if not same_object(grads.of, held.of) or not event.nodes:
+        return
+    asked = expression(grads.wanted)
+    for leaf in leaves_of(held, event.frame).leaves:
+        if logic.matches(asked, leaf, is_subtype) is False:
+            problem = f"have no `{path_text(leaf)}`, which the state of the optimizer was made for"
+            report(event.frame.module, event.nodes[0], problem=problem)
+            return
+
+
 def _pairs(given: Seq) -> bool:
     return len(given.items) == 2 and isinstance(present(given.items[1]), (StateVal, GradientVal))
 
 
-def _other_model(grads: StateVal | GradientVal, model: Value) -> str | None:
+def _other_model(grads: Value, model: Value) -> str | None:
     """What gradients are of, where that certainly is another thing than the model."""
+    if not isinstance(grads, (StateVal, GradientVal)):
+        return None
     of = present(grads.of)
     if isinstance(of, (Array, DictVal)) and isinstance(model, Obj):
         return f"are those of {of.describe()}, and the optimizer takes those of the model"
@@ -289,6 +354,22 @@ def _other_model(grads: StateVal | GradientVal, model: Value) -> str | None:
     known = of.cls.derives_from("nnx.Module") and model.cls.derives_from("nnx.Module")
     apart = known and of.cls not in model.cls.ancestors and model.cls not in of.cls.ancestors
     return f"are those of the {of.cls.name}, and the model is a {model.cls.name}" if apart else None
+
+
+def _made_for_another(optimizer: Obj, model: Value, frame: Frame) -> str | None:
+    """What an optimizer was made for, where that has a parameter that the model lacks, or the reverse."""
+    known = present((optimizer.args or {}).get("model", UNKNOWN))
+    if not isinstance(known, Obj) or not isinstance(model, Obj) or known.assumed or model.assumed:
+        return None
+    if known.cls in model.cls.ancestors or model.cls in known.cls.ancestors:
+        return None
+    one, other = leaves_of(known, frame), leaves_of(model, frame)
+    paths = [{leaf.path for leaf in found.leaves if is_subtype(leaf.type, PARAM)} for found in (one, other)]
+    apart = (other.complete and paths[0] - paths[1]) or (one.complete and paths[1] - paths[0])
+    return f"are those of the {model.cls.name}, and the optimizer was made for {known.describe()}" if apart else None
+
+
+PARAM = library_class("nnx.Param")
 
 
 def _missing(given: StateVal, wrt: Value, model: Value, frame: Frame) -> Leaf | None:
@@ -316,7 +397,7 @@ class History:
 
     def __init__(self) -> None:
         self.made: list[tuple[int, Obj, Called]] = []
-        self.set: list[tuple[int, AttributeSet]] = []
+        self.set: list[tuple[int, AttributeSet, Value]] = []
         self.time = 0
 
     def tick(self) -> int:
@@ -336,7 +417,7 @@ def note_change(event: AttributeSet, report: Reporter) -> None:
     history = report.memory(History)
     value = present(event.value)
     if history.made and not event.frame.doubtful and isinstance(value, Obj) and value.cls.is_pytree:
-        history.set.append((history.tick(), event))
+        history.set.append((history.tick(), event, event.attr.value))
 
 
 @judges_calls(rules.OPTIMIZER_OLDER_THAN_MODEL, ".update")
@@ -351,18 +432,32 @@ def optimizer_older_than_model(event: Called, report: Reporter) -> None:
         if wrt is None or not isinstance(model, Obj) or not same_object(optimizer, found[0]):
             continue
         asked = expression(wrt)
-        for set_at, change in history.set:
-            if set_at > made_at and same_object(change.obj, model) and _adds(change, asked):
+        for set_at, change, old in history.set:
+            if set_at > made_at and same_object(change.obj, model) and _adds(change, old, asked):
                 where = related(made.frame.module, made.node, "the optimizer is made here")
                 target = change.node.targets[0] if isinstance(change.node, ast.Assign) else None
                 path = text_of(target) if target is not None else change.name
                 report(change.frame.module, change.node, path=path, related=(where,))
 
 
-def _adds(change: AttributeSet, asked: Expr) -> bool:
-    """Whether an assignment gives a model Variables that a filter takes, where it had none of these paths."""
+def _adds(change: AttributeSet, old: Value, asked: Expr) -> bool:
+    """Whether an assignment gives a model Variables that a filter takes, where it had none of these paths, or had them
+    in other sizes.
+    """
     value = present(change.value)
-    if change.attr.assignments[:-1] or not isinstance(value, Obj):
+    if not isinstance(value, Obj) or (change.attr.assignments[:-1] and not _is_resized(present(old), value)):
         return False
     leaves = leaves_of(value, change.frame).leaves
     return any(logic.matches(asked, leaf, is_subtype) is True for leaf in leaves)
+
+
+def _is_resized(old: Value, new: Obj) -> bool:
+    """Whether a layer takes the place of one of another size."""
+    if not isinstance(old, Obj) or old.cls is not new.cls:
+        return False
+    before, after = sizes(old) or {}, sizes(new) or {}
+    return any(is_int(before.get(name)) and is_int(after.get(name)) and before[name] != after[name] for name in SIZES)
+
+
+SIZES = ("features", "in_features", "num_embeddings", "num_features", "out_features")
+"""Arguments of layers that are sizes of their parameters."""

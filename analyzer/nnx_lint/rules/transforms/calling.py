@@ -6,6 +6,7 @@ Invariants: what a transform gets is judged by what the value is, never by how m
 from __future__ import annotations
 
 import ast
+import difflib
 from typing import TYPE_CHECKING
 
 from nnx_lint.diagnostics import Edit, Fix, Span
@@ -28,6 +29,7 @@ from nnx_lint.rules.traces.mutation import add_keyword
 from nnx_lint.rules.transforms.scanning import new_attribute
 from nnx_lint.rules.updates.ownership import Change, changes_of
 from nnx_rules.rules import transforms as rules
+from nnx_rules.transforms import FORMER_OPTIONS, OPTIONS
 
 if TYPE_CHECKING:
     from nnx_lint.model.modules import Module
@@ -41,12 +43,24 @@ WRAPPERS = (
 """Transforms that take a function by position, and all else by keyword."""
 
 
+RENAMED = (0, 10)
+"""The version of flax in which the options of transforms were renamed for good."""
+
+
 @judges_calls(rules.TRANSFORM_OPERANDS, *WRAPPERS)
 def operands_at_transform(event: Called, report: Reporter) -> None:
     node = event.node
     if "wrt" in event.keywords and event.subject in {"nnx.grad", "nnx.value_and_grad"}:
         mend = "say what to differentiate by `argnums=nnx.DiffState(0, filter)`"
         report(event.frame.module, node, transform=event.name, given="`wrt`, which optimizers take", mend=mend)
+    options = OPTIONS.get((event.subject or "").replace("checkpoint", "remat"))
+    foreign = next((name for name in event.keywords if options and name not in options | {"**", "wrt"}), None)
+    version = report.runs_on(event.frame.module)[1]
+    if options is not None and foreign is not None and (version is None or version >= RENAMED):
+        close = difflib.get_close_matches(foreign, options, n=1)
+        mend = FORMER_OPTIONS.get(foreign) or (f"it is called `{close[0]}`" if close else "leave it out")
+        report(event.frame.module, node, transform=event.name, given=f"an option `{foreign}`, which is none", mend=mend)
+        return
     if len(event.args) < 2 or None in event.args or not isinstance(node, ast.Call):
         return
     report(

@@ -21,7 +21,8 @@ from nnx_lint.model.expressions import text_of
 from nnx_lint.model.values import Const, Obj, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.callees import TRANSFORMED
-from nnx_lint.rules.edits import insert
+from nnx_lint.rules.edits import insert, wrap
+from nnx_lint.rules.spelling import spelled
 from nnx_lint.rules.traces.boundaries import Running, transform_of
 from nnx_lint.rules.transforms.options import CARRY, DEFAULTS, UNREAD, Axes, axes_of, option_node, parameters
 from nnx_lint.rules.updates.gradients import DIFFERENTIATING
@@ -219,7 +220,23 @@ def number_mapped(event: Called, report: Reporter, applied: TransformVal, runnin
         numbers = [item for item in held if isinstance(item, Const) and type(item.value) in {int, float}]
         if isinstance(axis, int) and numbers and node is not None:
             path = text_of(node)
-            report(event.frame.module, node, transform=applied.text, axis=axis, path=path, shape="()")
+            report(
+                event.frame.module,
+                node,
+                fix=partial(_as_array, event, node) if len(numbers) == len(held) else None,
+                transform=applied.text,
+                axis=axis,
+                path=path,
+                shape="()",
+            )
+
+
+def _as_array(event: Called, node: ast.expr) -> Fix | None:
+    """Make an array of numbers that are written in a list."""
+    name = spelled("jax.numpy.array", event.frame.module, event.frame.env)
+    if name is None or not isinstance(node, ast.List):
+        return None
+    return Fix(f"Make an array with `{name}`", wrap(event.frame.module.source, node, name), Applicability.UNSAFE)
 
 
 def one_object(event: Called, report: Reporter, applied: TransformVal, running: Running, labels: list[Axes]) -> None:

@@ -8,8 +8,11 @@ object, or a part of it.
 from __future__ import annotations
 
 import ast
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from nnx_lint.diagnostics import Applicability, Fix
+from nnx_lint.model.attributes import attribute_of
 from nnx_lint.model.callables import FuncVal, PartialVal, Transformed
 from nnx_lint.model.containers import Seq
 from nnx_lint.model.effects import place_of
@@ -19,7 +22,10 @@ from nnx_lint.model.leaves import contents
 from nnx_lint.model.library import FilterVal
 from nnx_lint.model.values import Obj, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
+from nnx_lint.rules.edits import wrap
 from nnx_lint.rules.filters.expressions import ARRAY
+from nnx_lint.rules.lifting import on_nnx
+from nnx_lint.rules.spelling import spelled
 from nnx_lint.rules.traces.boundaries import holds_variables, objects_in, running
 from nnx_lint.rules.traces.captures import holds
 from nnx_lint.rules.transforms.options import option_node
@@ -38,7 +44,13 @@ def not_a_transform(event: Called, report: Reporter) -> None:
     func = event.args[0] if event.args else None
     foreign = isinstance(func, Transformed) and func.applied.row.name.startswith("jax.")
     if func is not None and (foreign or isinstance(func, FuncVal)):
-        report(event.frame.module, event.nodes[0], transform=event.name, given=func.describe())
+        report(
+            event.frame.module,
+            event.nodes[0],
+            fix=lambda: on_nnx(func.applied, event.frame.module) if isinstance(func, Transformed) else None,
+            transform=event.name,
+            given=func.describe(),
+        )
 
 
 @judges_calls(rules.PARTIAL_ARRAY, "nnx.cached_partial")
@@ -49,7 +61,20 @@ def bare_array(event: Called, report: Reporter) -> None:
         held = next((item for item in contents(value, event.frame, ARRAY).held if item.leaf.type is ARRAY), None)
         if held is not None and isinstance(held.leaf.path, tuple):
             path = ".".join(part if isinstance(part, str) else "[...]" for part in held.leaf.path)
-            report(event.frame.module, node, name=text_of(node), path=path, transform=event.name)
+            fix = partial(as_variable, event, value, held.leaf.path)
+            report(event.frame.module, node, fix=fix, name=text_of(node), path=path, transform=event.name)
+
+
+def as_variable(event: Called, owner: Obj, path: tuple[object, ...]) -> Fix | None:
+    """Make the array a Variable where the attribute is assigned."""
+    name = path[0] if len(path) == 1 else None
+    attr = attribute_of(owner, name) if isinstance(name, str) else None
+    made = attr.assignments[0] if attr is not None and len(attr.assignments) == 1 else None
+    module = event.frame.module
+    wrapper = spelled("nnx.Variable", module)
+    if made is None or made.module is not module or not isinstance(made.value_node, ast.expr) or wrapper is None:
+        return None
+    return Fix(f"Make a `{wrapper}` of it", wrap(module.source, made.value_node, wrapper), Applicability.UNSAFE)
 
 
 class Partial(NamedTuple):
@@ -216,12 +241,21 @@ def returned_input(event: Returned, report: Reporter) -> None:
             report(
                 event.frame.module,
                 event.node,
+                fix=partial(cloned, event, node),
                 transform=scope.text,
                 other_path=other,
                 value=obj.cls.name,
                 path=path,
             )
             return
+
+
+def cloned(event: Returned, node: ast.AST | None) -> Fix | None:
+    """Return a copy."""
+    name = spelled("nnx.clone", event.frame.module, event.frame.env)
+    if name is None or not isinstance(node, (ast.Name, ast.Attribute)):
+        return None
+    return Fix(f"Return `{name}(...)` of it", wrap(event.frame.module.source, node, name), Applicability.UNSAFE)
 
 
 LOOPING = frozenset({"nnx.scan", "nnx.while_loop", "nnx.fori_loop"})

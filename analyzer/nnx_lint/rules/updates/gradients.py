@@ -20,6 +20,8 @@ from nnx_lint.syntax_walk import walk
 from nnx_rules.rules import updates as rules
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from nnx_lint.model.callables import FuncVal
     from nnx_lint.model.frames import Frame
 
@@ -45,6 +47,18 @@ def gradient_of_capture(event: Ran, report: Reporter) -> None:
             continue
         parameter, given = parameters[position], call.args[position]
         if parameter in names or parameter.startswith("_"):
+            continue
+        if isinstance(given, ast.Attribute):
+            places = _read_instead(event.frame, func, given)
+            if places:
+                report(
+                    func.module,
+                    places[0],
+                    fix=partial(renamed, func, places, parameter),
+                    name=ast.unparse(given),
+                    parameter=parameter,
+                    transform=scope.text,
+                )
             continue
         name = captured_instead(event.frame, func, given, event.args[position])
         if name is not None and name not in parameters and name in names:
@@ -93,7 +107,25 @@ def _captured(func: FuncVal, name: str) -> tuple[object, Value] | None:
     return func.env.lookup(name) if isinstance(func.env, Env) else None
 
 
-def renamed(func: FuncVal, places: list[ast.Name], parameter: str) -> Fix:
+def _read_instead(frame: Frame, func: FuncVal, given: ast.Attribute) -> list[ast.Attribute]:
+    """Where a function reads the attribute that its caller passes to it, ``self.model``, of one captured object."""
+    root: ast.expr = given
+    while isinstance(root, ast.Attribute):
+        root = root.value
+    if not isinstance(root, ast.Name):
+        return []
+    theirs, ours = frame.env.lookup(root.id), _captured(func, root.id)
+    if theirs is None or ours is None or theirs[1] is not ours[1] or not isinstance(ours[1], Obj):
+        return []
+    arguments = func.node.args
+    if root.id in {item.arg for item in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}:
+        return []
+    text = ast.dump(given)
+    found = [node for node in walk(func.node) if isinstance(node, ast.Attribute) and ast.dump(node) == text]
+    return sorted(found, key=lambda node: (node.lineno, node.col_offset))
+
+
+def renamed(func: FuncVal, places: Sequence[ast.expr], parameter: str) -> Fix:
     """Use the parameter."""
     source = func.module.source
     return Fix(f"Use `{parameter}`", tuple(Edit(source.span(place), parameter) for place in places))

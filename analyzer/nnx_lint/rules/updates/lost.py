@@ -7,16 +7,13 @@ a module sows is often not wanted: both are no loss.
 
 from __future__ import annotations
 
-import ast
+from functools import partial
 from typing import TYPE_CHECKING
 
-from nnx_lint.diagnostics import Fix
 from nnx_lint.model.events import Ran
 from nnx_lint.reporting import Reporter, judges, related
-from nnx_lint.rules.edits import replace
-from nnx_lint.rules.spelling import spelled
+from nnx_lint.rules.lifting import on_nnx
 from nnx_lint.rules.updates.ownership import ABSTRACT, Change, carried, changes_of
-from nnx_lint.syntax_walk import walk
 from nnx_rules.rules import updates as rules
 from nnx_rules.transforms import Arguments
 
@@ -53,7 +50,7 @@ def lost(event: Ran, report: Reporter) -> None:
         report(
             item.module,
             item.node,
-            fix=None if item.merged else lambda: on_nnx(scope),
+            fix=None if item.merged else partial(on_nnx, applied, applied.module),
             related=(related(applied.module, applied.node, f"`{scope.text}` is applied here"),),
             name=item.name,
             root=item.root,
@@ -79,7 +76,8 @@ def matters(change: Change, scope: TraceScope) -> bool:
     if any(change.target.cls.derives_from(scratch) for scratch in SCRATCH):
         return False
     if scope.row.name in ABSTRACT:
-        return event.effect == "write"  # drawing randomness is meant to have no effect there
+        # A forward pass that counts or averages is run for the shapes; what the function itself writes is meant.
+        return event.effect == "write" and event.frame is scope.frame
     whole = change.target.cls.derives_from("nnx.Rngs") or change.target.cls.derives_from("nnx.RngStream")
     return not (event.effect == "draw" and whole and change.name == change.root)
 
@@ -94,22 +92,6 @@ SCRATCH = ("nnx.Cache", "nnx.Intermediate")
 
 def _is_step(change: Change) -> bool:
     return change.event.effect == "call" and change.target.cls.derives_from("nnx.Optimizer")
-
-
-def on_nnx(scope: TraceScope) -> Fix | None:
-    """Put ``nnx.jit`` in the place of ``jax.jit``, where its options are the same."""
-    applied = scope.applied
-    if scope.row.name != "jax.jit" or not applied.keywords.keys() <= {"static_argnums", "static_argnames"}:
-        return None
-    name = spelled("nnx.jit", applied.module)
-    found = [
-        node
-        for node in walk(applied.node)
-        if isinstance(node, (ast.Attribute, ast.Name)) and applied.module.source.segment(node) == applied.text
-    ]
-    if name is None or len(found) != 1:
-        return None
-    return Fix(f"Use `{name}`", replace(applied.module.source, found[0], name))
 
 
 # -- what nnx transforms do not bring back -----------------------------------------------------------------------------

@@ -100,10 +100,15 @@ def changed(event: Mutated, report: Reporter) -> None:
     noted = report.memory(Changes)
     if isinstance(event.target, StateVal):
         noted.made.pop(id(event.target), None)
-    elif isinstance(event.target, Obj) and noted.made:
+    elif isinstance(event.target, Obj) and (noted.made or _in_loop(event.frame)):
         obj = at_level(event.target, 0)
         if not obj.level:
             noted.changed.append(Changed(obj, event.frame, event.node, event.frame.branches))
+
+
+def _in_loop(frame: Frame) -> bool:
+    """Whether what happens here comes after what follows it, one round later."""
+    return any(arm == ROUND for _, arm in frame.branches)
 
 
 @judges_calls(rules.ALIASED_SNAPSHOT, "nnx.update")
@@ -156,7 +161,11 @@ def _goes_elsewhere(frame: Frame, node: ast.expr) -> bool:
 def _change_since(found: Made, event: Called, noted: Changes) -> Changed | None:
     """A change of an object after its State was taken, other than by the update at hand."""
     of = present(found.state.of)
-    loops = {pair for pair in found.branches if pair[1] == ROUND}
+    in_order = found.node.lineno < event.node.lineno  # type: ignore[attr-defined]
+    if in_order and event.frame.branches[: len(found.branches)] == found.branches:
+        loops = set[tuple[int, int]]()  # it is taken anew in each round that comes to the update
+    else:
+        loops = {pair for pair in found.branches if pair[1] == ROUND}
     for place, item in enumerate(noted.changed):
         own = isinstance(of, Obj) and (item.obj is of or holds(of, item.obj))
         later = place >= found.changes or not loops.isdisjoint(item.branches)

@@ -9,22 +9,26 @@ compiled anew in each round of a loop has no old values there.
 
 from __future__ import annotations
 
+import ast
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from nnx_lint.model.attributes import attribute_of
+from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.events import Mutated, Ran
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.frames import ROUND
-from nnx_lint.model.values import Obj
+from nnx_lint.model.values import Array, Obj, options
 from nnx_lint.reporting import Reporter, judges, related
+from nnx_lint.rules.program import ancestors
 from nnx_lint.rules.traces.captures import holds
+from nnx_lint.rules.traces.mends import as_parameter
 from nnx_lint.rules.updates.ownership import at_level
 from nnx_rules.rules import costs
 from nnx_rules.rules import updates as rules
 from nnx_rules.transforms import Arguments
 
 if TYPE_CHECKING:
-    import ast
-
     from nnx_lint.model.callables import FuncVal, TransformVal
     from nnx_lint.model.frames import TraceScope
     from nnx_lint.model.modules import Module
@@ -84,8 +88,14 @@ def compiled(event: Ran, report: Reporter) -> None:
 
 @judges(costs.COMPILED_CONSTANT, Ran, when=compiles)
 def constant(event: Ran, report: Reporter) -> None:
-    for item in captured(event):
-        report(item.module, item.node, name=item.name, transform=item.applied.text)
+    for item in captured(event, data=True):
+        report(
+            item.module,
+            item.node,
+            fix=partial(as_parameter, item.applied, item.func, item.name, item.module),
+            name=item.name,
+            transform=item.applied.text,
+        )
 
 
 @judges(rules.STALE_CAPTURE, Mutated)
@@ -108,8 +118,8 @@ def changed(event: Mutated, report: Reporter) -> None:
                 _report(report, each, item)
 
 
-def captured(event: Ran) -> list[Baked]:
-    """The objects that the function captured, each once, at the first place that names it."""
+def captured(event: Ran, *, data: bool = False) -> list[Baked]:
+    """The objects that the function captured, each once, at the first place that names it, or that reads ``data``."""
     scope = event.scope
     traced = scope.frame
     if traced is None:
@@ -120,7 +130,7 @@ def captured(event: Ran) -> list[Baked]:
             named.append((value, scope.applied.module, scope.applied.node, f"a {value.cls.name}"))
     for frame, node, obj in scope.reads:
         module, place = frame.place_within(scope, node)
-        if frame.certain_within(scope):
+        if frame.certain_within(scope) and not (data and _reads_setting(frame.module, node, obj)):
             named.append((obj, module, place, text_of(node) if frame is traced else text_of(place)))
     found: dict[int, Baked] = {}
     for obj, module, place, name in named:
@@ -128,6 +138,15 @@ def captured(event: Ran) -> list[Baked]:
             item = Baked(scope.applied, traced.func, obj, module, place, name, event.frame.branches)
             found.setdefault(id(obj), item)
     return list(found.values())
+
+
+def _reads_setting(module: Module, node: ast.expr, obj: Obj) -> bool:
+    """Whether an object is named for an attribute that is not known to hold data, such as ``self.scale``."""
+    outer = next(ancestors(module, node), None)
+    attr = attribute_of(obj, outer.attr) if isinstance(outer, ast.Attribute) else None
+    return attr is not None and not any(
+        isinstance(option, (Array, Obj, Seq, DictVal)) for option in options(attr.value)
+    )
 
 
 def is_stream(obj: Obj) -> bool:
@@ -166,4 +185,11 @@ def _report(report: Reporter, item: Baked, change: Changed) -> None:
         related(applied.module, applied.node, f"`{applied.text}` is applied here"),
         related(change.module, change.node, f"`{item.name}` is changed here"),
     )
-    report(item.module, item.node, related=where, name=item.name, transform=applied.text)
+    report(
+        item.module,
+        item.node,
+        fix=partial(as_parameter, applied, item.func, item.name, item.module),
+        related=where,
+        name=item.name,
+        transform=applied.text,
+    )

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from nnx_lint.model.events import Called
 from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.rules.program import FUNCTIONS, STATEMENT_LOOPS, ancestors, enclosing, in_test, own_nodes, statement_of
-from nnx_lint.syntax_walk import children, walk
+from nnx_lint.syntax_walk import children, remembered, walk
 from nnx_rules.rules import updates as rules
 
 if TYPE_CHECKING:
@@ -48,14 +48,22 @@ def state_not_applied(event: Called, report: Reporter) -> None:
 
 def _uses(scope: ast.AST, name: str) -> list[ast.Name]:
     """Where a name of a scope is used, but for the functions below that have a parameter of this name."""
-    nodes = children(scope)
-    for node in nodes:
+    return _uses_by_name(scope).get(name, [])
+
+
+@remembered
+def _uses_by_name(scope: ast.AST) -> dict[str, list[ast.Name]]:
+    found: dict[str, list[ast.Name]] = {}
+    nodes = [(node, frozenset[str]()) for node in children(scope)]
+    for node, hidden in nodes:
         if isinstance(node, FUNCTIONS):
             arguments = node.args
-            if any(item.arg == name for item in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)):
-                continue
-        nodes.extend(children(node))
-    return [node for node in nodes if isinstance(node, ast.Name) and node.id == name]
+            parameters = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
+            hidden = hidden.union(item.arg for item in parameters)
+        elif isinstance(node, ast.Name) and node.id not in hidden:
+            found.setdefault(node.id, []).append(node)
+        nodes.extend((below, hidden) for below in children(node))
+    return found
 
 
 def _trained(module: Module, scope: ast.AST, name: str, model: str) -> ast.stmt | None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from nnx_lint.diagnostics import Applicability, Edit, Fix
 from nnx_lint.model.callables import LibraryFunction
 from nnx_lint.model.containers import Seq
-from nnx_lint.model.events import ArrayWritten, Called
+from nnx_lint.model.events import ArrayWritten, Called, VariableAttributeSet
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.values import Array, ArrayAttr, Const, HostArray, Other, ParameterNumber
 from nnx_lint.reporting import Reporter, judges, judges_calls
@@ -140,7 +140,7 @@ def tensor_method(event: Called, report: Reporter) -> None:
     if not isinstance(method, ArrayAttr) or method.host or method.owner or is_tried(module, event.node):
         return
     mend = FOREIGN.get(method.name)
-    if method.name == "view" and any(_is_number(value) for value in event.args[:2]):
+    if method.name == "view" and (len(event.args) > 2 or any(map(_is_number, event.args))):
         problem, mend = "`view` of a JAX array takes a dtype, not a shape", "`reshape`"
     else:
         problem = f"a JAX array has no method `{method.name}`"
@@ -178,12 +178,27 @@ def tensor_argument(event: Called, report: Reporter) -> None:
         report(event.frame.module, event.node, problem=problem, mend=mend)
 
 
-@judges_calls(rules.TENSOR_IDIOM, Other, Seq)
+PROPERTIES = {
+    **dict.fromkeys(("shape", "size"), "write `x.shape[axis]`"),
+    **dict.fromkeys(("dtype", "ndim"), "leave out the arguments, and the call"),
+}
+"""Attributes of arrays that are methods of tensors or of nothing, with what to write for a call with arguments."""
+
+
+@judges_calls(rules.TENSOR_IDIOM, Const, Other, Seq)
 def property_called(event: Called, report: Reporter) -> None:
     func = event.node.func if isinstance(event.node, ast.Call) else None
-    if isinstance(event.owner, Array) and isinstance(func, ast.Attribute) and func.attr in {"shape", "dtype", "ndim"}:
+    if isinstance(event.owner, Array) and isinstance(func, ast.Attribute) and func.attr in PROPERTIES:
         problem = f"`{func.attr}` of a JAX array is no method"
-        mend = f"write `x.{func.attr}[axis]`" if func.attr == "shape" else f"write `x.{func.attr}`"
+        mend = PROPERTIES[func.attr] if event.args or func.attr == "shape" else f"write `x.{func.attr}`"
+        report(event.frame.module, event.node, problem=problem, mend=mend)
+
+
+@judges(rules.TENSOR_IDIOM, VariableAttributeSet)
+def gradient_switched_off(event: VariableAttributeSet, report: Reporter) -> None:
+    if event.name == "requires_grad" and event.action == "set":
+        problem = "nothing reads `requires_grad` of a Variable: it is trained as before"
+        mend = "say what is trained: `nnx.Optimizer(model, tx, wrt=...)`, `nnx.grad(f, argnums=nnx.DiffState(0, ...))`"
         report(event.frame.module, event.node, problem=problem, mend=mend)
 
 

@@ -6,7 +6,7 @@ import ast
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from nnx_lint.diagnostics import Edit, Fix
+from nnx_lint.diagnostics import Applicability, Edit, Fix
 from nnx_lint.model.callables import BoundMethod
 from nnx_lint.model.classes import UserClass
 from nnx_lint.model.events import Called, Used, VariableAttributeSet, VariableWritten
@@ -14,9 +14,11 @@ from nnx_lint.model.expressions import text_of
 from nnx_lint.model.forms import literal
 from nnx_lint.model.values import UNKNOWN, ArrayAttr, Const, HostArray, Obj, Unknown, present
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
-from nnx_lint.rules.edits import wrap
-from nnx_lint.rules.updates.results import discarded, is_shown
+from nnx_lint.rules.edits import append_argument, remove_statement, wrap
+from nnx_lint.rules.program import FUNCTIONS, assigned_in, block_of, enclosing
+from nnx_lint.rules.updates.discarded import discarded, is_shown
 from nnx_lint.rules.variables.operators import is_variable
+from nnx_lint.syntax_walk import walk
 from nnx_rules.layers import is_fractional, is_integral
 from nnx_rules.rules import modules
 from nnx_rules.rules import variables as rules
@@ -133,7 +135,7 @@ def update_discarded(event: Called, report: Reporter) -> None:
         return
     method = node.func.attr
     certain = isinstance(callee, ArrayAttr) and callee.owner == "at" and method != "get"
-    if not certain and (not isinstance(callee, Unknown) or method not in UPDATES or "pallas" in module.source.text):
+    if not certain and (not isinstance(callee, Unknown) or method not in UPDATES or module.mentions("pallas")):
         return
     part = node.func.value
     at = part.value if isinstance(part, ast.Subscript) else None
@@ -182,7 +184,36 @@ def variable_metadata_attribute(event: VariableAttributeSet, report: Reporter) -
             or event.name in item.attributes
         ):
             return
-    report(event.frame.module, event.node, name=event.name, cls=cls.name, action=event.action)
+    report(
+        event.frame.module,
+        event.node,
+        fix=partial(_as_metadata, event),
+        name=event.name,
+        cls=cls.name,
+        action=event.action,
+    )
+
+
+def _as_metadata(event: VariableAttributeSet) -> Fix | None:
+    """Hand an attribute of a Variable to the constructor of its base, which keeps it as metadata."""
+    module, node = event.frame.module, event.node
+    func = enclosing(module, node, *FUNCTIONS)
+    if not isinstance(node, ast.Assign) or not isinstance(func, ast.FunctionDef) or func.name != "__init__":
+        return None
+    supers = [
+        call
+        for call in walk(func)
+        if isinstance(call, ast.Call)
+        and isinstance(call.func, ast.Attribute)
+        and call.func.attr == "__init__"
+        and isinstance(call.func.value, ast.Call)
+    ]
+    bound = {part.id for part in walk(node.value) if isinstance(part, ast.Name)} - {item.arg for item in func.args.args}
+    removed = remove_statement(module.source, block_of(module, node), node)
+    if len(supers) != 1 or len(node.targets) != 1 or removed is None or not bound.isdisjoint(assigned_in(func)):
+        return None
+    added = append_argument(module.source, supers[0], f"{event.name}={module.source.segment(node.value)}")
+    return Fix("Make it metadata of the Variable", (*added, *removed), Applicability.UNSAFE)
 
 
 OWN_STORAGE = frozenset({"__setattr__", "__slots__"})

@@ -216,13 +216,14 @@ def _as_function(module: Module, event: Called, function: str, *, static: bool) 
 
 @judges_calls(rules.VARIABLE_STATE_TYPE, "nnx.Variable")
 def variable_state_type(event: Called, report: Reporter) -> None:
+    callee, node = event.callee, keyword_node(event.node, "type")
     kind = event.keywords.get("type")
-    callee = event.callee
+    if len(event.args) == len(event.nodes) == 2:
+        kind, node = event.args[0], event.nodes[0]  # the constructor of VariableState takes the type first
     if not isinstance(callee, ClassVal) or not isinstance(callee.cls, LibClass) or not isinstance(kind, ClassVal):
         return
     if callee.cls.canonical != "nnx.Variable" or not kind.cls.is_variable:
         return
-    node = keyword_node(event.node, "type")
     if node is None:
         return
     module = event.frame.module
@@ -238,7 +239,7 @@ def make_type(module: Module, call: ast.AST, kind: ast.expr) -> Fix | None:
     source = module.source
     if any(isinstance(item, ast.Starred) for item in call.args) or "#" in source.segment(call):
         return None
-    values = [source.segment(item) for item in call.args]
+    values = [source.segment(item) for item in call.args if item is not kind]
     values += [source.segment(item.value) for item in call.keywords if item.arg == "value"]
     values += [source.segment(item) for item in call.keywords if item.arg not in {"type", "value"}]
     text = f"{source.segment(kind)}({', '.join(values)})"

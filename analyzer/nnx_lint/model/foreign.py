@@ -1,0 +1,123 @@
+"""Objects of libraries that know nothing of NNX: which classes make them, and which of their methods only return.
+
+Invariants: of such an object only the class is known; a method that is listed leaves its object, and all that it is
+given, as they were.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nnx_lint.model.callables import BoundMethod
+from nnx_lint.model.containers import Seq
+from nnx_lint.model.values import UNKNOWN, OptStateVal, TransformationVal, Value
+
+if TYPE_CHECKING:
+    from nnx_lint.model.calls import Arguments
+
+
+class ForeignVal(Value):
+    """An instance of a class of another library, by the canonical name of the class."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def describe(self) -> str:
+        return f"an instance of `{self.name}`"
+
+
+TRANSFORMATIONS = frozenset({"optax.GradientTransformation", "optax.GradientTransformationExtraArgs"})
+"""Types of what functions of optax make."""
+
+_ORBAX = (
+    "AsyncCheckpointer",
+    "Checkpointer",
+    "CheckpointManager",
+    "PyTreeCheckpointer",
+    "StandardCheckpointer",
+)
+_TRAIN_STATE = "flax.training.train_state.TrainState"
+
+RETURNING: dict[str, dict[str, str]] = {
+    **{f"orbax.checkpoint.{name}": {"restore": "what it has read"} for name in _ORBAX},
+    _TRAIN_STATE: {"apply_gradients": "a new state", "replace": "a new state"},
+}
+"""The methods that are called for what they return and nothing else, with what that is, by class."""
+
+OF_TRANSFORMATIONS = {"init": "the first state", "update": "the updates and a new state"}
+
+_MAKERS = {**{name: name for name in RETURNING if name != _TRAIN_STATE}, f"{_TRAIN_STATE}.create": _TRAIN_STATE}
+"""Functions and classes that make such objects, with the class."""
+
+_ARGUMENTS = "orbax.checkpoint.args."
+
+_SAME = frozenset({"apply_gradients", "replace"})
+"""Methods that return another instance of the class."""
+
+
+def made_by(name: str) -> ForeignVal | None:
+    """What a call of a library function or class of this name makes."""
+    cls = name if name.startswith(_ARGUMENTS) else _MAKERS.get(name)
+    return ForeignVal(cls) if cls is not None else None
+
+
+def is_of_orbax(value: Value | None) -> bool:
+    """Whether a value says to Orbax what is to be saved or restored, and how."""
+    return isinstance(value, ForeignVal) and value.name.startswith(_ARGUMENTS)
+
+
+def annotated(name: str) -> Value | None:
+    """What is annotated with a type of this name."""
+    if name in TRANSFORMATIONS:
+        return TransformationVal()
+    return ForeignVal(name) if name in RETURNING else None
+
+
+def member(owner: ForeignVal | TransformationVal, name: str) -> Value | None:
+    """A method of such an object, where it is one that only returns something."""
+    return BoundMethod(owner, name) if name in methods_of(owner) else None
+
+
+def methods_of(owner: Value) -> dict[str, str]:
+    """The methods of a value that only return something, with what that is."""
+    if isinstance(owner, ForeignVal):
+        return RETURNING.get(owner.name, {})
+    return OF_TRANSFORMATIONS if isinstance(owner, TransformationVal) and not owner.schedule else {}
+
+
+KEEPING = frozenset(
+    [
+        "adabelief",
+        "adadelta",
+        "adagrad",
+        "adam",
+        "adamax",
+        "adamaxw",
+        "adamw",
+        "adan",
+        "amsgrad",
+        "fromage",
+        "lamb",
+        "lion",
+        "nadam",
+        "nadamw",
+        "novograd",
+        "radam",
+        "rmsprop",
+        "sm3",
+        "yogi",
+    ]
+)
+"""Optimizers of optax that keep arrays for the parameters, whatever their options."""
+
+
+def result_of(method: BoundMethod, args: Arguments, level: int) -> Value | None:
+    """What a method returns, where that is such an object again."""
+    if isinstance(method.receiver, TransformationVal):
+        before = args.get(1, "state")
+        of = args.get(0, "params") if method.name == "init" else getattr(before, "of", None)
+        state = OptStateVal(of or UNKNOWN, keeps=method.receiver.maker in KEEPING)
+        return state if method.name == "init" else Seq("tuple", [UNKNOWN, state], level)
+    return method.receiver if isinstance(method.receiver, ForeignVal) and method.name in _SAME else None

@@ -1,0 +1,122 @@
+"""What a function itself says of parameters that nobody annotated, by what it does with them.
+
+A parameter is ``nnx.Rngs`` if it is handed to a layer as its streams, to one of the library or to one whose constructor
+does so in turn. It is ``nnx.Optimizer`` if it takes the step: ``optimizer.update(model, grads)`` as a statement, with
+the gradients that the function computed of that model.
+
+Invariants: only such uses count as nothing else could take part in; a parameter that the function binds anew is left
+out; what is read off a function holds none of its syntax.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, NamedTuple
+
+from nnx_lint.model import expressions
+from nnx_lint.model.callables import Transformed
+from nnx_lint.model.classes import LibClass, library_class, method_of
+from nnx_lint.model.frames import Frame
+from nnx_lint.model.values import UNKNOWN, ClassVal, Ext, Value
+from nnx_lint.syntax_walk import walk
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from nnx_lint.model.callables import FuncVal
+    from nnx_lint.model.interpreter import Interpreter
+
+RNGS = library_class("nnx.Rngs") or LibClass("nnx.Rngs", (), None)
+OPTIMIZER = library_class("nnx.Optimizer") or LibClass("nnx.Optimizer", (), None)
+
+DIFFERENTIATING = frozenset({"nnx.grad", "nnx.value_and_grad", "jax.grad", "jax.value_and_grad"})
+
+
+def uses_of(interp: Interpreter, frame: Frame, func: FuncVal) -> dict[str, LibClass]:
+    """The parameters without annotation that a function uses as instances of a library class; read once."""
+    known = interp.uses.get(id(func.node))
+    if known is None:
+        known = interp.uses[id(func.node)] = {}
+        given = func.node.args
+        names = {item.arg for item in (*given.posonlyargs, *given.args, *given.kwonlyargs) if item.annotation is None}
+        nodes = walk(func.node) if names else []
+        bound = {node.id for node in nodes if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)}
+        seen = _Reading(interp, frame, nodes, names - bound, names | bound)
+        for node in nodes:
+            if isinstance(node, ast.Call):
+                known.update(dict.fromkeys(seen.streams(node), RNGS))
+            elif isinstance(node, ast.Expr) and (name := seen.optimizer(node.value)) is not None:
+                known[name] = OPTIMIZER
+    return known
+
+
+class _Reading(NamedTuple):
+    """A function that is read: its syntax, the parameters in question, and all names that are its own."""
+
+    interp: Interpreter
+    frame: Frame
+    nodes: list[ast.AST]
+    names: set[str]
+    own: set[str]
+
+    def meaning(self, node: ast.expr) -> Value:
+        """What a name means outside of the function, or an attribute of one."""
+        root = node
+        while isinstance(root, ast.Attribute):
+            root = root.value
+        if not isinstance(root, ast.Name) or root.id in self.own:
+            return UNKNOWN
+        return expressions.evaluate(self.interp, self.frame, node)
+
+    def streams(self, node: ast.Call) -> set[str]:
+        """The parameters that a call hands to a layer as its streams."""
+        keywords = {item.arg: self._name(item.value) for item in node.keywords if item.arg is not None}
+        plain = [self._name(item) for item in node.args]
+        callee = self.meaning(node.func) if any((*keywords.values(), *plain)) else UNKNOWN
+        if not isinstance(callee, ClassVal):
+            return set()
+        if isinstance(callee.cls, LibClass):
+            return {name for name in (keywords.get("rngs"),) if name}
+        found = method_of(callee.cls, "__init__")
+        if found is None or found[1].wraps is not None:
+            return set()
+        func = found[1]
+        inner = uses_of(self.interp, Frame(func.module, func.module.env), func)
+        parameters = [item.arg for item in (*func.node.args.posonlyargs, *func.node.args.args)][1:]
+        handed = {**dict(zip(parameters, plain, strict=False)), **keywords}
+        return {name for parameter, name in handed.items() if name and inner.get(parameter) is RNGS}
+
+    def _name(self, node: ast.expr) -> str:
+        return node.id if isinstance(node, ast.Name) and node.id in self.names else ""
+
+    def optimizer(self, call: ast.expr) -> str | None:
+        """The parameter that a statement steps with the gradients of the model that it gets."""
+        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute) or call.func.attr != "update":
+            return None
+        optimizer, given = self._name(call.func.value), [item.id for item in call.args if isinstance(item, ast.Name)]
+        if not optimizer or len(given) != 2 or len(call.args) != 2:
+            return None
+        model, gradients = given
+        return optimizer if any(self._differentiates(value, model) for value in self._bound_to(gradients)) else None
+
+    def _bound_to(self, name: str) -> Iterator[ast.expr]:
+        """What the function assigns to a name, alone or as the last of several: values come before gradients."""
+        for node in self.nodes:
+            if isinstance(node, ast.Assign):
+                target = node.targets[-1]
+                last = target.elts[-1] if isinstance(target, ast.Tuple) and target.elts else target
+                if isinstance(last, ast.Name) and last.id == name:
+                    yield node.value
+
+    def _differentiates(self, value: ast.expr, model: str) -> bool:
+        """Whether an expression computes gradients with respect to what a name stands for."""
+        first = value.args[0] if isinstance(value, ast.Call) and value.args else None
+        if not isinstance(value, ast.Call) or not isinstance(first, ast.Name) or first.id != model:
+            return False
+        func = value.func
+        if isinstance(func, ast.Name):
+            func = next(self._bound_to(func.id), func)
+        made = self.meaning(func.func if isinstance(func, ast.Call) else func)
+        if isinstance(made, Transformed):
+            return made.applied.row.name in DIFFERENTIATING
+        return isinstance(made, Ext) and isinstance(func, ast.Call) and made.name in DIFFERENTIATING

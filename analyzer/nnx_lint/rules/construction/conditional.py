@@ -1,0 +1,112 @@
+"""Attributes that the constructor leaves out, or sets to ``None``, for some arguments, asked of an instance made with
+such (NNX864), or called (NNX836).
+
+``if use_bn: self.bn = ...`` gives some instances the attribute and others not, and a method that uses it without asking
+fails for the others. What one call of the class leaves out is known from its sized model
+(:mod:`nnx_lint.model.sized`), in which the conditions of the constructor are decided by the arguments.
+
+Invariants: only constructors of the class and its bases assign such an attribute, nothing in these files names it in a
+string, and the statement that asks for it runs whenever the method of that instance does.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from nnx_lint.model.attributes import ANY_NAME, attribute_names
+from nnx_lint.model.callables import FuncVal
+from nnx_lint.model.classes import UserClass
+from nnx_lint.model.events import AttributeMissed, Called
+from nnx_lint.model.values import Const, Obj
+from nnx_lint.reporting import Reporter, judges, judges_calls, related
+from nnx_lint.rules.construction.missing import is_known
+from nnx_lint.rules.program import is_asked_for, is_tried
+from nnx_lint.syntax_walk import remembered, walk
+from nnx_rules.rules import construction as rules
+
+if TYPE_CHECKING:
+    from nnx_lint.diagnostics import Related
+    from nnx_lint.model.frames import Frame
+    from nnx_lint.model.modules import Module
+
+
+@judges(rules.MISSING_ATTRIBUTE, AttributeMissed)
+def left_out(event: AttributeMissed, report: Reporter) -> None:
+    node, name = event.node, event.name
+    places = _decided(event.frame, event.obj, name, node) if isinstance(node, ast.Attribute) else ()
+    if places:
+        mend = "the constructor assigns it under a condition: ask for the same, or assign `None` otherwise"
+        report(event.frame.module, node, cls=event.obj.cls.name, name=name, mend=mend, related=places)
+
+
+@judges_calls(rules.NOT_CALLABLE, Const)
+def none_called(event: Called, report: Reporter) -> None:
+    """What the constructor sets to ``None`` for some arguments."""
+    func, owner = event.node.func if isinstance(event.node, ast.Call) else None, event.owner
+    none = isinstance(event.callee, Const) and event.callee.value is None
+    if not none or not isinstance(func, ast.Attribute) or not isinstance(owner, Obj):
+        return
+    places = _decided(event.frame, owner, func.attr, func)
+    if places:
+        mend = f"this instance has `None` there: call it only `if {event.name} is not None`"
+        report(event.frame.module, event.node, cls="None", name=event.name, mend=mend, related=places)
+
+
+def _decided(frame: Frame, obj: Obj, name: str, node: ast.Attribute) -> tuple[Related, ...]:
+    """The places that decide what an instance has under a name; none where that is not certain."""
+    cls = obj.cls
+    if not isinstance(cls, UserClass) or frame.doubtful or obj.assumed or obj.origin is None or not is_known(cls):
+        return ()
+    if not _is_sized(obj, cls) or ANY_NAME in attribute_names(obj):
+        return ()
+    place = _only_in_constructors(cls, name, frame.module)
+    if place is None or is_tried(frame.module, node) or is_asked_for(frame.module, node):
+        return ()
+    return (
+        related(*obj.origin, "this instance has none"),
+        related(*place, f"`{name}` is assigned here, under a condition"),
+    )
+
+
+def _is_sized(obj: Obj, cls: UserClass) -> bool:
+    """Whether all that a constructor makes of its arguments is known of an instance."""
+    models = [model for model, _ in cls.sized.values() if model is not None]
+    found: Obj | None = obj
+    while found is not None and all(found is not model for model in models):
+        found = found.template
+    return found is not None
+
+
+def _only_in_constructors(cls: UserClass, name: str, here: Module) -> tuple[Module, ast.AST] | None:
+    """Where constructors assign an attribute, if nothing else may; ``None`` if something may."""
+    owners = [item for item in cls.ancestors if isinstance(item, UserClass)]
+    inside: list[tuple[Module, ast.AST]] = []
+    for owner in owners:
+        func = owner.methods.get("__init__")
+        if isinstance(func, FuncVal):
+            inside += [(owner.module, node) for node in walk(func.node) if _sets(node, name)]
+        if name in owner.methods or name in owner.attributes or name in owner.fields:
+            return None
+    modules = {id(module): module for module in (here, *(owner.module for owner in owners))}.values()
+    everywhere = sum(_stored(statement)[name] for module in modules for statement in module.tree.body)
+    strings = any(name in _strings(statement) for module in modules for statement in module.tree.body)
+    return inside[0] if inside and not strings and everywhere == len(inside) else None
+
+
+def _sets(node: ast.AST, name: str) -> bool:
+    return isinstance(node, ast.Attribute) and node.attr == name and not isinstance(node.ctx, ast.Load)
+
+
+@remembered
+def _stored(statement: ast.AST) -> Counter[str]:
+    """How often each attribute is assigned or deleted."""
+    nodes = (node for node in walk(statement) if isinstance(node, ast.Attribute))
+    return Counter(node.attr for node in nodes if not isinstance(node.ctx, ast.Load))
+
+
+@remembered
+def _strings(statement: ast.AST) -> frozenset[str]:
+    nodes = (node for node in walk(statement) if isinstance(node, ast.Constant))
+    return frozenset(node.value for node in nodes if isinstance(node.value, str))

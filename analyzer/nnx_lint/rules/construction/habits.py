@@ -1,0 +1,252 @@
+"""Habits from other libraries (NNX831): what works on modules of Linen, PyTorch and Keras only.
+
+An NNX module makes its parts in its constructor, holds its parameters itself, and is called as it is. Invariants: a
+method counts as missing only where all classes of the object are known, and where nothing gives it such an attribute.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+from nnx_lint.model.attributes import ANY_NAME, attribute_names
+from nnx_lint.model.callables import FuncVal
+from nnx_lint.model.classes import LibClass, UserClass, method_of
+from nnx_lint.model.events import AttributeSet, Called, ClassDefined, Iterated, TransformApplied, Used
+from nnx_lint.model.expressions import text_of
+from nnx_lint.model.values import ClassVal, Const, Obj
+from nnx_lint.reporting import Reporter, judges, judges_calls
+from nnx_lint.rules.construction.classes import assigned_elsewhere, self_names
+from nnx_lint.rules.intermediates.sowing import is_module
+from nnx_lint.rules.program import canonical_of, is_tried
+from nnx_lint.syntax_walk import walk
+from nnx_rules.layers import CALLS, CELLS
+from nnx_rules.rules import construction as rules
+
+if TYPE_CHECKING:
+    from nnx_lint.model.events import Event
+    from nnx_lint.model.modules import Module
+    from nnx_lint.model.values import Value
+
+# -- classes -----------------------------------------------------------------------------------------------------------
+
+
+def defines_module(event: ClassDefined) -> bool:
+    """Whether a class certainly is an ``nnx.Module``."""
+    return event.cls.derives_from("nnx.Module") and not event.cls.is_open
+
+
+@judges(rules.LINEN_IDIOM, ClassDefined, when=defines_module)
+def linen_class(event: ClassDefined, report: Reporter) -> None:
+    cls, module = event.cls, event.cls.module
+    for node in cls.node.body:
+        for decorator in node.decorator_list if isinstance(node, ast.FunctionDef) else ():
+            if canonical_of(cls.env, decorator) in {"flax.linen.compact", "nnx.compact"}:
+                report(
+                    module,
+                    decorator,
+                    problem=f"`{cls.name}` is an NNX module: `compact` belongs to Linen",
+                    mend="make the submodules in `__init__`",
+                )
+    setup = method_of(cls, "setup")
+    if setup is None or setup[0] is not cls or "setup" in _called_names(module):
+        return
+    made = {name for name, _ in self_names(setup[1], store=True)} - assigned_elsewhere(cls, setup[1])
+    read = {name for method in cls.methods.values() if isinstance(method, FuncVal) and method is not setup[1]
+            for name, _ in self_names(method, store=False)}  # fmt: skip
+    arguments = setup[1].node.args
+    alone = len(arguments.args) == 1 and not arguments.kwonlyargs and _is_plain(cls)
+    if made & read and (alone or method_of(cls, "__init__") is None):
+        report(
+            module,
+            setup[1].node,
+            problem=f"nothing calls `{cls.name}.setup`: an NNX module makes its parts in its constructor",
+            mend="make them in `__init__(self, ..., rngs)`",
+        )
+
+
+def _is_plain(cls: UserClass) -> bool:
+    """Whether a class has no base that may call methods of its own accord, and no class below."""
+    own = all(item is cls or isinstance(item, LibClass) for item in cls.ancestors)
+    return own and not cls.module.project.heirs(cls.name)
+
+
+def _called_names(module: Module) -> set[str]:
+    """The names of methods that a file calls."""
+    calls = (node.func for node in walk(module.tree) if isinstance(node, ast.Call))
+    return {func.attr for func in calls if isinstance(func, ast.Attribute)}
+
+
+# -- methods and attributes ------------------------------------------------------------------------------------------
+
+_HOLDS = "an NNX module holds its parameters: make it with `rngs`, and call it"
+_MAKES = "make the Variable yourself: `self.w = nnx.Param(init(rngs.params(), shape))`"
+_LISTS = "its parameters are `nnx.state(model, nnx.Param)`"
+_PLACES = "arrays are placed by JAX: `jax.device_put`, or a sharding"
+
+FOREIGN = {
+    **dict.fromkeys(("init", "init_with_output", "apply", "bind"), _HOLDS),
+    **dict.fromkeys(
+        ("param", "variable", "make_rng", "register_buffer", "register_parameter", "add_module", "add_weight"), _MAKES
+    ),
+    **dict.fromkeys(("parameters", "named_parameters", "buffers", "named_buffers", "state_dict"), _LISTS),
+    **dict.fromkeys(("cuda", "cpu", "to"), _PLACES),
+    "load_state_dict": "put values into it with `nnx.update(model, state)`",
+    "zero_grad": "gradients are what `nnx.grad` returns: nothing has to be cleared",
+    "named_modules": "it is `nnx.iter_modules(model)`",
+    **{name: f"it is `nnx.{name}(model, ...)`" for name in ("clone", "split", "update")},
+}
+"""Methods of modules of Linen, of PyTorch and of early NNX, with what there is instead."""
+
+
+WITHOUT = frozenset({"nnx.Sequential", *CALLS, *CELLS})
+"""Classes of the library that have none of these methods."""
+
+
+@judges_calls(rules.LINEN_IDIOM, *(f".{name}" for name in FOREIGN))
+def linen_method(event: Called, report: Reporter) -> None:
+    obj, func = event.owner, event.node.func if isinstance(event.node, ast.Call) else None
+    if not isinstance(obj, Obj) or not is_module(obj) or not isinstance(func, ast.Attribute):
+        return
+    cls = obj.cls
+    if getattr(cls, "canonical", None) in WITHOUT and obj.origin is not None and func.attr not in attribute_names(obj):
+        report_foreign(event, report, cls.name, func.attr)
+    if cls.is_open or not isinstance(cls, UserClass) or cls.opaque or func.attr in attribute_names(obj):
+        return
+    if obj.assumed or (obj is not event.frame.receiver and obj.origin is None) or cls.may_be_extended:
+        return
+    names = [{*item.methods, *item.attributes, *item.fields} for item in cls.ancestors if isinstance(item, UserClass)]
+    library = cls.library
+    if (
+        any(not known.isdisjoint({func.attr, "__getattr__"}) for known in names)
+        or ANY_NAME in attribute_names(obj)
+        or library is None
+        or library.canonical != "nnx.Module"
+    ):
+        return
+    report_foreign(event, report, cls.name, func.attr)
+
+
+@judges_calls(rules.LINEN_IDIOM, "()", ".step")
+def optimizer_stepped(event: Called, report: Reporter) -> None:
+    func = event.node.func if isinstance(event.node, ast.Call) else None
+    owner = event.owner
+    if not isinstance(func, ast.Attribute) or func.attr != "step" or not isinstance(owner, Obj):
+        return
+    if getattr(owner.cls, "canonical", None) in {"nnx.Optimizer", "nnx.ModelAndOptimizer"}:
+        problem = f"`{owner.cls.name}.step` is the number of steps so far, and cannot be called"
+        mend = "gradients come from `nnx.grad`, and go into `optimizer.update(model, grads)`"
+        report(event.frame.module, event.node, problem=problem, mend=mend)
+
+
+@judges(rules.LINEN_IDIOM, Used)
+def sequential_indexed(event: Used, report: Reporter) -> None:
+    if isinstance(event.node, ast.Subscript) and _is_sequential(event.value):
+        _report_sequential(event, event.node.value, "cannot be indexed", report)
+
+
+@judges(rules.LINEN_IDIOM, Iterated)
+def sequential_iterated(event: Iterated, report: Reporter) -> None:
+    if _is_sequential(event.value) and event.frame.module.provider != "nnxkit":
+        _report_sequential(event, event.node, "cannot be iterated over", report)
+
+
+def _is_sequential(value: Value) -> bool:
+    return isinstance(value, Obj) and value.cls.derives_from("nnx.Sequential") and not isinstance(value.cls, UserClass)
+
+
+def _report_sequential(event: Event, node: ast.AST, problem: str, report: Reporter) -> None:
+    module = event.frame.module
+    if not is_tried(module, event.node):
+        mend = f"its layers are `{module.source.segment(node)}.layers`"
+        report(module, event.node, problem=f"`nnx.Sequential` {problem}", mend=mend)
+
+
+FROZEN = ("trainable", "requires_grad")
+"""What a weight of Keras or of PyTorch is told that is not to be trained."""
+
+READ = re.compile(r"[.'\"](?:trainable|requires_grad)\b")
+
+
+@judges_calls(rules.LINEN_IDIOM, "nnx.Param")
+def param_not_trained(event: Called, report: Reporter) -> None:
+    """Metadata that is to keep a ``Param`` from being trained, in a file that trains and never reads it."""
+    name = next((name for name in FROZEN if name in event.keywords), None)
+    value = event.keywords.get(name) if name is not None else None
+    text = event.frame.module.source.text
+    trains = "Optimizer(" in text or "grad(" in text
+    if isinstance(value, Const) and value.value is False and trains and not READ.search(text):
+        problem = f"`{name}=False` is metadata that nothing reads: a `Param` is trained"
+        mend = "make it an `nnx.Variable`, or of a type of its own: `class Constant(nnx.Variable)`"
+        report(event.frame.module, event.node, problem=problem, mend=mend)
+
+
+@judges_calls(rules.LINEN_IDIOM, "nnx.bridge.ToNNX")
+def linen_class_to_nnx(event: Called, report: Reporter) -> None:
+    node = event.nodes[0] if event.nodes else None
+    name = canonical_of(event.frame.env, node) or ""
+    short = name.rpartition(".")[2]
+    if name.startswith("flax.linen.") and short[:1].isupper():
+        problem = f"`nnx.bridge.ToNNX` wraps an instance, and gets the class `{short}`"
+        mend = f"make one: `nnx.bridge.ToNNX({text_of(node)}(...), rngs=rngs)`" if node is not None else ""
+        report(event.frame.module, event.node, problem=problem, mend=mend)
+
+
+@judges(rules.LINEN_IDIOM, AttributeSet)
+def training_switched(event: AttributeSet, report: Reporter) -> None:
+    """``model.training = False``, of a model that nothing asks for it."""
+    obj = event.obj
+    outside = event.name == "training" and obj is not event.frame.receiver
+    if not outside or not is_module(obj) or not isinstance(obj.cls, UserClass):
+        return
+    modules = [event.frame.module, *(item.module for item in obj.cls.ancestors if isinstance(item, UserClass))]
+    reads = any(
+        isinstance(node, ast.Attribute) and node.attr == "training" and isinstance(node.ctx, ast.Load)
+        for module in modules
+        for node in walk(module.tree)
+    )
+    own = any(item.node is not event.node for item in event.attr.assignments)
+    if not reads and not own and not obj.cls.is_open:
+        problem = f"nothing reads `training` of {obj.describe()}: its layers stay in the mode in which they are"
+        report(event.frame.module, event.node, problem=problem, mend="call `model.eval()`, or `model.train()`")
+
+
+def report_foreign(event: Called, report: Reporter, cls: str, method: str) -> None:
+    problem = f"`{cls}` is an NNX module: it has no `{method}`"
+    report(event.frame.module, event.node, problem=problem, mend=FOREIGN[method])
+
+
+@judges(rules.LINEN_IDIOM, TransformApplied)
+def class_transformed(event: TransformApplied, report: Reporter) -> None:
+    func = event.func
+    if event.applied.row.name not in {"nnx.remat", "nnx.checkpoint"} or not isinstance(func, ClassVal):
+        return
+    if func.cls.derives_from("nnx.Module"):
+        text = event.applied.text
+        problem = f"`{text}` is applied to the class `{func.cls.name}`, and would run its constructor, not its call"
+        mend = f"apply it to the forward pass: `{text}(lambda layer, x: layer(x))(layer, x)`"
+        report(event.frame.module, event.node, problem=problem, mend=mend)
+
+
+@judges(rules.LINEN_IDIOM, AttributeSet)
+def linen_module_attribute(event: AttributeSet, report: Reporter) -> None:
+    call = event.value_node
+    if not isinstance(call, ast.Call) or not is_module(event.obj) or event.obj.cls.is_open:
+        return
+    name = canonical_of(event.frame.env, call.func)
+    if name is None or not name.startswith("flax.linen.") or not name.rpartition(".")[2][:1].isupper():
+        return
+    short = name.rpartition(".")[2]
+    problem = f"`{event.obj.cls.name}.{event.name}` is a Linen `{short}`, which an NNX module cannot call"
+    mend = f"use the layer of NNX, or wrap it: `nnx.bridge.ToNNX({short}(...), rngs=rngs)`"
+    report(event.frame.module, call, problem=problem, mend=mend)
+
+
+@judges_calls(rules.LINEN_IDIOM, "nnx.bridge.ToLinen", "nnx.bridge.to_linen", "nnx.bridge.to_linen_class")
+def instance_to_linen(event: Called, report: Reporter) -> None:
+    given = event.args[0] if event.args else event.keywords.get("nnx_class")
+    if isinstance(given, Obj) and is_module(given):
+        problem = f"`{event.name}` is given {given.describe()}, and takes a class, of which it makes an instance itself"
+        mend = f"hand over the class and its arguments: `nnx.bridge.to_linen({given.cls.name}, ...)`"
+        report(event.frame.module, event.node, problem=problem, mend=mend)

@@ -1,0 +1,132 @@
+"""Arrays that are added or joined and do not fit together, or are given a shape of another size (NNX826).
+
+A program that adds what a layer gives to what it got finds out at run time that the sizes differ. Invariants: only
+sizes that are known as numbers are compared, and not in a function that asks for shapes: it is not always known which
+way that goes.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from nnx_lint.model import forms
+from nnx_lint.model.containers import Seq
+from nnx_lint.model.events import Combined
+from nnx_lint.model.values import Array, ArrayAttr, Const
+from nnx_lint.reporting import Reporter, judges, judges_calls, related
+from nnx_lint.rules.program import given, is_tried
+from nnx_lint.syntax_walk import remembered, walk
+from nnx_rules import layers
+from nnx_rules.rules import modules as rules
+from nnx_rules.shape_algebra import is_whole
+from nnx_rules.shapes import size
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from nnx_lint.diagnostics import Related
+    from nnx_lint.model.events import Called
+    from nnx_lint.model.frames import Frame
+    from nnx_rules.shapes import Shape
+
+WORDS: dict[type[ast.operator], str] = {
+    ast.Add: "added",
+    ast.Sub: "subtracted",
+    ast.Mult: "multiplied",
+    ast.Div: "divided",
+    ast.Pow: "raised",
+}
+"""What an operator does, for those that go element by element."""
+
+
+@judges(rules.ARRAY_SHAPES, Combined)
+def operands(event: Combined, report: Reporter) -> None:
+    node, left, right = event.node, event.left, event.right
+    done = WORDS.get(type(node.op)) if isinstance(node, ast.BinOp) else None
+    one, other = _shape(left), _shape(right)
+    if done is None or one is None or other is None or _is_prepared(event.frame, node):
+        return
+    pairs = zip(reversed(one), reversed(other), strict=False)
+    if any(isinstance(a, int) and isinstance(b, int) and a != b and 1 not in (a, b) for a, b in pairs):
+        problem = f"arrays of shapes {layers.shown(one)} and {layers.shown(other)} are {done}"
+        mend = "their last axes have to agree, or be 1"
+        report(event.frame.module, node, related=_makers((left, right)), problem=problem, mend=mend)
+
+
+JOINING = ("jax.numpy.concatenate", "jax.numpy.concat", "jax.numpy.stack")
+
+
+@judges_calls(rules.ARRAY_SHAPES, *JOINING)
+def joined(event: Called, report: Reporter) -> None:
+    args = given(event)
+    parts, axis = args.get(0, "arrays"), args.get(1, "axis")
+    if not isinstance(parts, Seq) or not parts.exact or _is_prepared(event.frame, event.node):
+        return
+    arrays = [item for item in parts.items if isinstance(item, Array)]
+    shapes = [_shape(item) for item in arrays]
+    along = axis.value if isinstance(axis, Const) else 0 if axis is None and not event.keywords else None
+    if not isinstance(along, int) or len(shapes) != len(parts.items) or not shapes or None in shapes:
+        return
+    known = [shape for shape in shapes if shape is not None and is_whole(shape)]
+    stacked = event.subject == "jax.numpy.stack"
+    if len(known) < len(shapes) or len({len(shape) for shape in known}) > 1:
+        return
+    rank = len(known[0])
+    for place in range(rank):
+        sizes = {shape[place] for shape in known if isinstance(shape[place], int)}
+        if len(sizes) > 1 and (stacked or place != along % rank):
+            done = "stacked" if stacked else f"joined along axis {along}"
+            first = next(shape for shape in known if shape[place] != known[0][place])
+            problem = f"arrays of shapes {layers.shown(known[0])} and {layers.shown(first)} are {done}"
+            mend = f"they have to agree in axis {place}: `jnp.broadcast_to` repeats one that has size 1 there"
+            report(event.frame.module, event.node, related=_makers(arrays), problem=problem, mend=mend)
+            return
+
+
+@judges_calls(rules.ARRAY_SHAPES, ArrayAttr)
+def reshaped(event: Called, report: Reporter) -> None:
+    """A method that gives an array another shape, with another number of elements."""
+    callee = event.callee
+    if not isinstance(callee, ArrayAttr) or callee.name != "reshape" or callee.owner or callee.array is None:
+        return
+    old = _shape(callee.array)
+    given = [value for value in event.args if value is not None]
+    new = forms.shape_of(given[0]) if len(given) == 1 else tuple(map(forms.dimension, given))
+    if old is None or not new or len(given) < len(event.args) or event.keywords or new.count(-1) > 1:
+        return
+    count, rest = size(old), size(tuple(item for item in new if item != -1))
+    if count is None or rest is None or _is_prepared(event.frame, event.node):
+        return
+    if count != rest if -1 not in new else (not rest or count % rest):
+        before, after = layers.shown(old), layers.shown(new)
+        problem = f"an array of shape {before}, which has {count} elements, cannot have the shape {after}"
+        mend = "choose sizes whose product is that number"
+        report(event.frame.module, event.node, related=_makers((callee.array,)), problem=problem, mend=mend)
+
+
+def _is_prepared(frame: Frame, node: ast.AST) -> bool:
+    """Whether a function expects shapes of several kinds: it asks for one somewhere, or for an error."""
+    return is_tried(frame.module, node) or (frame.func is not None and _asks_for_shapes(frame.func.node))
+
+
+@remembered
+def _asks_for_shapes(func: ast.AST) -> bool:
+    tests = (node.test for node in walk(func) if isinstance(node, (ast.If, ast.IfExp, ast.While)))
+    return any(isinstance(part, ast.Attribute) and part.attr in ASKED for test in tests for part in walk(test))
+
+
+ASKED = frozenset({"ndim", "shape", "size"})
+"""Attributes by which a program asks for the shape of an array."""
+
+
+def _shape(array: Array) -> Shape | None:
+    return array.form.shape if array.form is not None else None
+
+
+def _makers(arrays: Sequence[Array]) -> tuple[Related, ...]:
+    """Where layers made the arrays."""
+    made = [(array, array.maker) for array in arrays if array.maker is not None]
+    return tuple(
+        related(maker[1], maker[2], f"`{maker[0]}` gives {layers.shown(_shape(array) or ())}") for array, maker in made
+    )

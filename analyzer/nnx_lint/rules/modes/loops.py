@@ -1,0 +1,117 @@
+"""Loops that train in evaluation mode from their second round on (NNX848).
+
+``eval()`` lasts until ``train()``. A loop that switches its model to evaluation after the steps of a round has to
+switch it back before those of the next one.
+
+Invariants: model, step and switch are those of one evaluation, and of one loop; nothing says ``train`` in that loop,
+nor anywhere in these files outside of the function that has the loop.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, NamedTuple
+
+from nnx_lint.model.callables import BoundMethod
+from nnx_lint.model.classes import UserClass
+from nnx_lint.model.events import Called, Mutated
+from nnx_lint.model.frames import ROUND
+from nnx_lint.model.instances import MODES
+from nnx_lint.model.values import Obj, present
+from nnx_lint.reporting import Reporter, judges, judges_calls, related
+from nnx_lint.rules.program import FUNCTIONS, STATEMENT_LOOPS, enclosing, in_test, own_nodes, resolved
+from nnx_lint.rules.updates.ownership import at_level
+from nnx_lint.syntax_walk import walk
+from nnx_rules.rules import construction as rules
+
+if TYPE_CHECKING:
+    from nnx_lint.model.frames import Frame
+    from nnx_lint.model.modules import Module
+
+
+class Step(NamedTuple):
+    """A step of an optimizer, the model that it is of, and the loops that it is in."""
+
+    model: Obj
+    module: Module
+    node: ast.AST
+    loops: frozenset[int]
+
+
+class Steps:
+    """The training steps so far."""
+
+    def __init__(self) -> None:
+        self.taken: list[Step] = []
+
+
+def _loops(frame: Frame) -> frozenset[int]:
+    return frozenset(node for node, arm in frame.branches if arm == ROUND)
+
+
+@judges_calls(rules.EVALUATION_KEPT, ".update")
+def note_step(event: Called, report: Reporter) -> None:
+    callee = event.callee
+    receiver = present(callee.receiver) if isinstance(callee, BoundMethod) and callee.func is None else None
+    if not isinstance(receiver, Obj) or not receiver.cls.derives_from("nnx.Optimizer"):
+        return
+    keeps = receiver.cls.derives_from("nnx.ModelAndOptimizer")
+    given = (receiver.args or {}).get("model") if keeps else event.args[0] if event.args else None
+    model = present(given) if given is not None else None
+    loops = _loops(event.frame)
+    if isinstance(model, Obj) and loops:
+        report.memory(Steps).taken.append(Step(at_level(model, 0), event.frame.module, event.node, loops))
+
+
+@judges(rules.EVALUATION_KEPT, Mutated)
+def evaluation_kept(event: Mutated, report: Reporter) -> None:
+    frame, model = event.frame, event.target
+    if event.action != "`.eval(...)`" or frame.scope or not isinstance(model, Obj) or in_test(frame):
+        return
+    loops = _loops(frame)
+    for step in report.memory(Steps).taken:
+        shared = loops & step.loops
+        if step.model is model and shared and not _is_switched_back(frame, step.module, shared):
+            where = (related(step.module, step.node, "a step is taken here, and again in the next round"),)
+            calls = (node for node in walk(event.node) if _is_eval(node))
+            report(frame.module, next(calls, event.node), related=where, name=event.name)
+            return
+
+
+def _is_eval(node: ast.AST) -> bool:
+    """Whether a node is the call that switches, which a function does of which a summary tells."""
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "eval"
+
+
+def _is_switched_back(frame: Frame, other: Module, loops: frozenset[int]) -> bool:
+    """Whether anything that may run in one of these loops switches a model to training."""
+    modules = {id(other): other}
+    current: Frame | None = frame
+    while current is not None:
+        modules[id(current.module)] = current.module
+        current = current.caller
+    return any(_switches(module, loops) for module in modules.values())
+
+
+def _switches(module: Module, loops: frozenset[int]) -> bool:
+    """Whether a module switches modes anywhere but beside one of these loops, in the function that has it."""
+    beside: set[ast.AST] = set()
+    for loop in walk(module.tree):
+        if isinstance(loop, STATEMENT_LOOPS) and id(loop) in loops:
+            beside.update(own_nodes(enclosing(module, loop, *FUNCTIONS) or module.tree))
+            beside.difference_update(walk(loop))
+    return any(_switch(module, node) and node not in beside for node in walk(module.tree))
+
+
+def _switch(module: Module, node: ast.AST) -> bool:
+    """Whether a node may decide a mode."""
+    if isinstance(node, ast.keyword):
+        return node.arg in MODES
+    if not isinstance(node, ast.Attribute) or node.attr not in SWITCHES:
+        return False
+    owner = resolved(module.env, node.value)
+    return not (isinstance(owner, Obj) and isinstance(owner.cls, UserClass) and owner.cls.find(node.attr) is not None)
+
+
+SWITCHES = frozenset({"set_attributes", "train", "view", "with_attributes"})
+"""Methods and functions that switch modes."""

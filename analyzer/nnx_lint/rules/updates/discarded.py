@@ -1,0 +1,258 @@
+"""Results that are thrown away (NNX225): a call in a statement of its own, of something that only returns.
+
+Whether a call does nothing besides is a fact of what is called: of functions and methods that are listed, of layers and
+functions that compute arrays, of a function over a tree whose function is an expression of such calls.
+
+Invariants: the last expression of a notebook's cell is shown, and what a test expects to fail is not executed; neither
+throws a result away by mistake. An array is computed for nothing only in a forward pass: elsewhere a program may
+compute one to see how long that takes.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+from typing import TYPE_CHECKING
+
+from nnx_lint.model import foreign
+from nnx_lint.model.arrays import is_array_function
+from nnx_lint.model.callables import BoundMethod, FuncVal, Transformed
+from nnx_lint.model.classes import FIELD_DECORATORS, LibClass, UserClass
+from nnx_lint.model.events import AttributeMissed, Called
+from nnx_lint.model.expressions import text_of
+from nnx_lint.model.instances import ARRAY_LAYERS, effect_of
+from nnx_lint.model.modules import Env
+from nnx_lint.model.tables.jax_results import METHODS, RESULTS
+from nnx_lint.model.values import Array, ArrayAttr, Ext, Obj, StateVal, Unknown
+from nnx_lint.reporting import Reporter, judges, judges_calls
+from nnx_lint.rules.program import (
+    STATEMENT_LOOPS,
+    ancestors,
+    canonical_of,
+    given,
+    in_test,
+    own_nodes,
+    reads_of,
+)
+from nnx_lint.syntax_walk import walk
+from nnx_rules.api import Effect
+from nnx_rules.rules import updates as rules
+
+if TYPE_CHECKING:
+    from nnx_lint.model.frames import Frame
+    from nnx_lint.model.modules import Module
+
+    Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+
+FUNCTIONS_OF_VALUES = {
+    "dataclasses.replace": "a new object",
+    "flax.core.freeze": "a new dict",
+    "flax.serialization.from_bytes": "what it has read",
+    "flax.serialization.from_state_dict": "what it has read",
+    "flax.training.checkpoints.restore_checkpoint": "what it has read",
+    "jax.device_put": "a copy",
+    "jax.lax.pmean": "the mean",
+    "jax.lax.psum": "the sum",
+    "jax.lax.stop_gradient": "an array",
+    "jax.lax.with_sharding_constraint": "an array",
+    "jax.random.fold_in": "a new key",
+    "jax.random.split": "new keys",
+    "nnx.capture": "a function",
+    "nnx.clone": "a copy",
+    "nnx.map": "a new object",
+    "nnx.map_state": "a new State",
+    "nnx.merge": "a new object",
+    "nnx.merge_state": "a new State",
+    "nnx.restore_int_paths": "a new State",
+    "nnx.to_pure_dict": "a dict",
+    "nnx.view": "a new object",
+    "nnx.with_attributes": "a new object",
+    "optax.apply_updates": "new parameters",
+    "optax.incremental_update": "new parameters",
+}
+"""Functions that are called for what they return, and nothing else, with what that is."""
+
+TREE_MAPS = frozenset({"jax.tree.map", "jax.tree.map_with_path"})
+
+IN_PLACE = frozenset({"nnx.fork_rngs", "nnx.split_rngs"})
+"""Functions that make a decorator, or change the streams that they are given."""
+
+LASTING = frozenset({"block_until_ready", "copy_to_host_async", "delete"})
+"""Methods of arrays that are called for what they do."""
+
+
+def discarded(event: Called) -> bool:
+    """Whether a call is all of a statement."""
+    return event.frame.discards is event.node
+
+
+@judges(rules.UNUSED_RESULT, Called, when=discarded)
+def unused_result(event: Called, report: Reporter) -> None:
+    frame = event.frame
+    if is_shown(frame):
+        return
+    result = new_value(event)
+    # A script may try whether something can be put together at all; nobody does that with `jit`, which takes anything.
+    tries = frame.func is None and event.subject in {"nnx.merge", "nnx.grad", "nnx.scan"}
+    if result is not None and not tries:
+        report(frame.module, event.node, name=event.name, result=f"returns {result}", mend="bind the result to a name")
+
+
+@judges_calls(rules.UNUSED_RESULT, *FUNCTIONS_OF_VALUES, *TREE_MAPS, ".apply_gradients", ".replace", ".restore")
+def overwritten_name(event: Called, report: Reporter) -> None:
+    """A result that takes the place of what a name of the function stood for, after which nobody reads the name."""
+    frame, module, node = event.frame, event.frame.module, event.node
+    if frame.func is None or is_shown(frame):
+        return
+    statement = next(ancestors(module, node), None)
+    target = statement.targets[0] if isinstance(statement, ast.Assign) and len(statement.targets) == 1 else None
+    if not isinstance(target, ast.Name) or target.id.startswith("_"):
+        return
+    result = new_value(event)
+    if result is not None and _is_last_word(module, frame.func.node, statement, target):
+        mend = f"nothing reads `{target.id}` after this: return it, or put it into its object by `nnx.update`"
+        report(module, node, name=event.name, result=f"returns {result}", mend=mend)
+
+
+def _is_last_word(module: Module, func: Function, statement: ast.AST | None, target: ast.Name) -> bool:
+    """Whether a statement binds a name of a function that had another value before, and nothing reads it after that."""
+    name, nodes = target.id, own_nodes(func)
+    outer = (node for node in nodes if isinstance(node, (ast.Global, ast.Nonlocal)))
+    if target not in nodes or any(name in node.names for node in outer):
+        return False
+    given = func.args
+    parameters = [item.arg for item in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
+    stored = [node for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
+    if name not in parameters and [node.id for node in stored].count(name) < 2:
+        return False
+    around = itertools.takewhile(lambda node: node is not func, ancestors(module, target))
+    again = {inner for loop in around if isinstance(loop, STATEMENT_LOOPS) for inner in walk(loop)}
+    taken = set(walk(statement) if statement is not None else ())
+    place = (target.lineno, target.col_offset)
+    return all(
+        read in nodes and read not in again and (read in taken or (read.lineno, read.col_offset) < place)
+        for read in reads_of(func, name)
+    )
+
+
+def is_shown(frame: Frame) -> bool:
+    """Whether a statement may be there for its value, in a notebook, or for what it raises, in a test."""
+    return in_test(frame) or (frame.func is None and frame.module.source.path.endswith(".ipynb"))
+
+
+def new_value(event: Called) -> str | None:
+    """What a call returns that is made for what it returns only."""
+    callee = event.callee
+    if _is_in_forward_pass(event.frame) and _computes(event):
+        return "an array"
+    if isinstance(callee, Ext):
+        if isinstance(event.result, Transformed):
+            return "a function" if callee.name not in IN_PLACE else None
+        if event.subject in TREE_MAPS and _maps_purely(event):
+            return "a new tree"
+        return FUNCTIONS_OF_VALUES.get(event.subject or "")
+    if isinstance(callee, Unknown):
+        restores = event.subject == ".restore" and foreign.is_of_orbax(event.keywords.get("args"))
+        return "what it has read" if restores else _of_record(event)
+    if not isinstance(callee, BoundMethod) or callee.func is not None:
+        return None
+    if isinstance(callee.receiver, StateVal):
+        return "a new State" if callee.name in {"map", "filter", "split"} else None
+    if not isinstance(callee.receiver, Obj):
+        return foreign.methods_of(callee.receiver).get(callee.name)
+    cls = callee.receiver.cls
+    if cls.is_variable:
+        return "a new Variable" if callee.name in {"replace", "copy"} else None
+    streams = cls.derives_from("nnx.Rngs") or cls.derives_from("nnx.RngStream")
+    # Of streams that are made for this call alone nothing can be drawn twice.
+    func = event.node.func if isinstance(event.node, ast.Call) else None
+    named = isinstance(func, ast.Attribute) and isinstance(func.value, (ast.Name, ast.Attribute))
+    return "new streams" if streams and named and callee.name in {"fork", "split"} else None
+
+
+def _is_in_forward_pass(frame: Frame) -> bool:
+    """Whether a statement is part of the forward pass of a module, which is there for what it returns."""
+    own = frame.func.cls if frame.func is not None and frame.func.name == "__call__" else None
+    return own is not None and own.derives_from("nnx.Module")
+
+
+def _computes(event: Called) -> bool:
+    """Whether a call computes an array, and nothing that matters without it: a layer may count what it has seen."""
+    callee = event.callee
+    if isinstance(callee, Obj):
+        known = isinstance(callee.cls, LibClass) and effect_of(callee, "__call__") in COMPUTING
+        return known and callee.cls.name in ARRAY_LAYERS and isinstance(event.result, Array)
+    if isinstance(callee, ArrayAttr):
+        return not callee.host and not callee.owner and METHODS.get(callee.name) == "array" and _is_pure(callee.name)
+    return isinstance(callee, Ext) and isinstance(event.result, Array) and is_array_function(callee.name)
+
+
+COMPUTING = frozenset({None, Effect.PURE, Effect.DRAWS, Effect.WRITES_STATE})
+"""What a layer may do besides when it computes its result."""
+
+
+def _is_pure(method: str) -> bool:
+    return method not in LASTING
+
+
+def _of_record(event: Called) -> str | None:
+    """What a method returns that a decorator or a base has made for a class of records."""
+    owner, func = event.owner, event.node.func if isinstance(event.node, ast.Call) else None
+    if not isinstance(owner, Obj) or not isinstance(owner.cls, UserClass) or not isinstance(func, ast.Attribute):
+        return None
+    if func.attr == "_replace":
+        return "a new object" if owner.cls.named_tuple else None
+    if func.attr != "replace":
+        return None
+    records = (item for item in owner.cls.ancestors if isinstance(item, UserClass))
+    made = any(item.made_by_base or not item.decorators.keys().isdisjoint(FIELD_DECORATORS) for item in records)
+    return "a new object" if made else None
+
+
+def _maps_purely(event: Called) -> bool:
+    """Whether a function that is called for the leaves of a tree only computes."""
+    func = given(event).get(0, "f")
+    if isinstance(func, Ext):
+        return _is_computing(func.name)
+    return isinstance(func, FuncVal) and _only_computes(func)
+
+
+def _only_computes(func: FuncVal) -> bool:
+    """Whether a function is one expression, of operators and calls that compute arrays."""
+    body = func.node.body
+    if isinstance(body, list):
+        last = body[-1] if len(body) == 1 else None
+        body = last.value if isinstance(last, ast.Return) and last.value is not None else ast.Await(ast.Constant(None))
+    env = func.env
+    return isinstance(env, Env) and all(
+        _computes_array(env, node.func) if isinstance(node, ast.Call) else not isinstance(node, EFFECTS)
+        for node in (body, *walk(body))
+    )
+
+
+EFFECTS = (ast.Await, ast.NamedExpr, ast.Yield, ast.YieldFrom)
+
+
+def _is_computing(name: str) -> bool:
+    """Whether a function of a library makes arrays of arrays, and nothing besides."""
+    return is_array_function(name) or RESULTS.get(name) == "ufunc" or name == "jax.lax.stop_gradient"
+
+
+def _computes_array(env: Env, func: ast.expr) -> bool:
+    name = canonical_of(env, func)
+    if name is not None:
+        return _is_computing(name)
+    return isinstance(func, ast.Attribute) and METHODS.get(func.attr) == "array" and _is_pure(func.attr)
+
+
+@judges(rules.UNUSED_RESULT, AttributeMissed)
+def method_not_called(event: AttributeMissed, report: Reporter) -> None:
+    module, node = event.frame.module, event.node
+    known = event.name in {"train", "eval"} and event.obj.cls.derives_from("nnx.Module")
+    if not known and (effect_of(event.obj, event.name) is None or isinstance(event.obj.cls, UserClass)):
+        return
+    if is_shown(event.frame) or not isinstance(node, ast.Attribute):
+        return
+    if isinstance(next(ancestors(module, node), None), ast.Expr):
+        text = text_of(node)
+        report(module, node, name=text, result="is not called: it names a method", mend=f"call it: `{text}()`")

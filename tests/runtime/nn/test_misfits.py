@@ -1,0 +1,197 @@
+"""What does not fit a layer: the error says which layer, by its path, which argument, what it takes, what it got."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+import nnxkit as nnx
+from nnx_rules.errors import LayerArgumentError, LayerShapeError
+
+Made = Callable[[nnx.Rngs], Any]
+
+X = jnp.ones((2, 5, 8))
+ATTENTION: dict[str, Any] = {"num_heads": 4, "in_features": 8, "decode": False}
+
+
+class Model(nnx.Module):
+    """A model with one layer, ``layer``."""
+
+    def __init__(self, layer: Any) -> None:
+        self.layer = layer
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.layer(*args, **kwargs)
+
+
+def misfit(message: str) -> Any:
+    """The error about a shape that begins with a line."""
+    return pytest.raises(LayerShapeError, match=rf"^{re.escape(message)}\n")
+
+
+def general(*args: Any, **kwargs: Any) -> Made:
+    return lambda rngs: nnx.LinearGeneral(*args, rngs=rngs, **kwargs)
+
+
+def equation(*args: Any) -> Made:
+    return lambda rngs: nnx.Einsum(*args, rngs=rngs)
+
+
+@pytest.mark.parametrize(
+    ("make", "given", "expected"),
+    [
+        (general((2, 3), 4, axis=(1, -1)), (8, 2, 4), "(?, 2, ..., 3)"),
+        (general((2, 3), 4, axis=(1, -1)), (3,), "(?, 2, ..., 3)"),
+        (general((2, 3), 4, axis=(-2, -1)), (7, 3, 3), "(..., 2, 3)"),
+        (general((3, 3), 4, axis=(1, -1)), (5, 3), "(?, 3, ..., 3)"),
+        (general(3, 4, axis=2), (5, 3), "(?, ?, 3, ...)"),
+        (general(3, 4, batch_axis={0: 2}), (5, 3), "(2, ..., 3)"),
+        (general(3, 5, batch_axis={1: 4}), (2, 4, 3), "(?, 4, ..., 3)"),
+        (equation("nta,hab->nthb", (8, 2, 4), (8, 4)), (16, 11, 3), "(?, ?, 2)"),
+        (equation("nta,hab->nthb", (8, 2, 4), (8, 4)), (11, 2), "(?, ?, 2)"),
+        (equation("...a,ab->...b", (2, 4)), (11, 3), "(..., 2)"),
+        (equation("...xa,ab->...xb", (2, 4)), (2,), "(..., ?, 2)"),
+        (equation("...a,...ab->...b", (5, 2, 4)), (3, 2), "(..., 2)"),
+    ],
+)
+def test_sizes_of_axes(make: Made, given: tuple[int, ...], expected: str) -> None:
+    with misfit(f"`Model.layer` takes `inputs` of shape {expected}, and got {given}"):
+        Model(make(nnx.Rngs(0)))(jnp.ones(given))
+
+
+@pytest.mark.parametrize(
+    ("make", "problem"),
+    [
+        (equation("...a,abc->...b", (2, 4)), "kernel_shape=(2, 4) is no `abc` of `...a,abc->...b`"),
+        (equation("...a,ab->...c", (2, 4)), "the result of `...a,ab->...c` has `c`, which no operand has"),
+        (equation("...a,ab->...b", (2, 4), (5,)), "bias_shape=(5,) does not fit kernel_shape=(2, 4)"),
+        (lambda r: nnx.Conv(3, 4, (3, 3), strides=(1, 1, 1), rngs=r), "strides=(1, 1, 1) and kernel_size=(3, 3)"),
+        (
+            lambda r: nnx.Conv(3, 4, 3, padding=[(1, 1), (1, 1)], rngs=r),
+            "padding=((1, 1), (1, 1)) and kernel_size=(3,)",
+        ),
+        (lambda r: nnx.Conv(3, 4, 3, padding="SAMEISH", rngs=r), "padding='SAMEISH' is none that it knows"),
+        (lambda r: nnx.Conv(3, 4, (3, 3), padding="CAUSAL", rngs=r), "causal padding has a meaning along one axis"),
+        (lambda r: nnx.ConvTranspose(3, 4, 3, padding="CAUSAL", rngs=r), "padding='CAUSAL' is none that it knows"),
+        (lambda r: nnx.ConvTranspose(3, 4, (3, 3), (1,), rngs=r), "strides=(1,) and kernel_size=(3, 3)"),
+        (
+            lambda r: nnx.WeightNorm(nnx.Linear(3, 4, rngs=r), feature_axes=2, rngs=r),
+            "feature_axes=2, and a parameter has 2 axes",
+        ),
+        (lambda _: nnx.max_pool(X, 2), "window_shape=2 is one number"),  # type: ignore[arg-type]
+        (lambda _: nnx.avg_pool(X, (2,), padding="SAMEISH"), "padding='SAMEISH', which is none of"),
+    ],
+)
+def test_arguments(make: Made, problem: str) -> None:
+    with pytest.raises(LayerArgumentError, match=re.escape(problem)):
+        make(nnx.Rngs(0))
+
+
+def test_what_each_axis_may_be_given() -> None:
+    layer = nnx.Conv(3, 4, [3, 3], strides=[2, 1], padding=[1], rngs=nnx.Rngs(0))
+    assert layer(jnp.ones((1, 5, 5, 3))).shape == (1, 3, 5, 4)
+    assert nnx.Conv(3, 4, 3, padding="same_lower", rngs=nnx.Rngs(0))(jnp.ones((5, 3))).shape == (5, 4)
+
+
+@pytest.mark.parametrize("layer", [nnx.BatchNorm, nnx.LayerNorm, nnx.RMSNorm, nnx.GroupNorm])
+def test_norms(layer: Any) -> None:
+    made = Model(layer(4, **({"num_groups": 2} if layer is nnx.GroupNorm else {}), rngs=nnx.Rngs(0)))
+    with pytest.raises(LayerShapeError, match=r"`Model.layer` takes `x` of shape \(\.\.\., 4\), and got \(3, 5\)"):
+        made(jnp.ones((3, 5)))
+    with pytest.raises(LayerShapeError, match=r"of shape with the axes \(-1,\), and got \(\)"):
+        made(jnp.ones(()))
+    with pytest.raises(LayerShapeError, match=r"`mask` of shape \(3, 4\), and got \(7, 1\)"):
+        made(jnp.ones((3, 4)), mask=jnp.ones((7, 1), bool))
+
+
+def test_axes_of_norms() -> None:
+    with pytest.raises(LayerShapeError, match=r"with the axes \(3,\), and got \(3, 4\)"):
+        nnx.BatchNorm(4, axis=3, rngs=nnx.Rngs(0))(jnp.ones((3, 4)))
+    with pytest.raises(LayerShapeError, match=r"with the axes \(-1, 1\), and got \(3, 4\)"):
+        nnx.LayerNorm(4, reduction_axes=(-1, 1), rngs=nnx.Rngs(0))(jnp.ones((3, 4)))
+    with pytest.raises(LayerShapeError, match=r"with 4 features along \(0, 1\), and got \(3, 4\)"):
+        nnx.LayerNorm(4, feature_axes=(0, 1), rngs=nnx.Rngs(0))(jnp.ones((3, 4)))
+    with pytest.raises(LayerShapeError, match=r"`inputs` of shape with the axes \(4,\), and got \(2, 5\)"):
+        nnx.Dropout(0.5, broadcast_dims=(4,), rngs=nnx.Rngs(0))(jnp.ones((2, 5)))
+
+
+@pytest.mark.parametrize(
+    "given", [(2, 1, 4, 5), (2, 1, 5, 6), (3, 1, 5, 5), (2, 3, 5, 5), (2, 1, 1, 5, 5), (4,), (2, 5, 5)], ids=str
+)
+def test_masks(given: tuple[int, ...]) -> None:
+    layer = Model(nnx.MultiHeadAttention(**ATTENTION, rngs=nnx.Rngs(0)))
+    with misfit(f"`Model.layer > dot_product_attention` takes `mask` of shape (2, 4, 5, 5), and got {given}"):
+        layer(X, mask=jnp.ones(given, bool))
+
+
+def test_attention() -> None:
+    layer = Model(nnx.MultiHeadAttention(**ATTENTION, rngs=nnx.Rngs(0)))
+    for mask in (jnp.ones((5, 5), bool), jnp.ones((1, 1, 1, 5)), jnp.ones((2, 4, 5, 5), int)):
+        assert layer(X, mask=mask).shape == X.shape
+    with pytest.raises(LayerArgumentError, match=r"`Model.layer > dot_product_attention`: .*lengths must match"):
+        layer(X, X, X[:, :4])
+    with pytest.raises(LayerShapeError, match=r"`Model.layer` takes `inputs_q` of shape \(\.\.\., places, 8\)"):
+        layer(X[0, 0])
+    layer.layer.init_cache((2, 5, 8))
+    with pytest.raises(LayerShapeError, match=r"takes `mask` of shape \(2, 4, 1, 5\), and got \(2, 1, 1, 4\)"):
+        layer(X[:, :1], decode=True, mask=jnp.ones((2, 1, 1, 4)))
+    q = jnp.ones((5, 4, 2))
+    with pytest.raises(LayerShapeError, match=r"^`dot_product_attention` takes `bias` of shape \(4, 5, 5\), and got"):
+        nnx.dot_product_attention(q, q, q, bias=jnp.ones((4, 5, 6)))
+
+
+CELLS = [nnx.LSTMCell, nnx.OptimizedLSTMCell, nnx.GRUCell, nnx.SimpleCell]
+
+
+@pytest.mark.parametrize("cell", CELLS)
+def test_carries(cell: Any) -> None:
+    made = cell(3, 4, rngs=nnx.Rngs(0))
+    pair = cell in CELLS[:2]
+
+    def carry(*shape: int) -> Any:
+        return (jnp.ones((2, 4)), jnp.ones(shape)) if pair else jnp.ones(shape)
+
+    x = jnp.ones((2, 3))
+    assert jax.tree.leaves(made(carry(1, 4), x))[0].shape == (2, 4)
+    for shape in [(3, 4), (2, 5), ()]:
+        with misfit(f"`Model.layer` takes `carry` of shape (2, 4), and got {shape}"):
+            Model(made)(carry(*shape), x)
+    wrong, message = (jnp.ones((2, 4)), "a pair of arrays") if pair else ((x, x), "one array, and it got 2 of them")
+    with pytest.raises(LayerArgumentError, match=f"`Model.layer`: its carry is {message}"):
+        Model(made)(wrong, x)
+    rnn = Model(nnx.RNN(made))
+    with pytest.raises(LayerShapeError, match=rf"`Model.layer > {cell.__name__}` takes `carry` of shape \(2, 4\)"):
+        rnn(jnp.ones((2, 5, 3)), initial_carry=carry(3, 4))
+
+
+def test_sequences() -> None:
+    rnn = Model(nnx.RNN(nnx.GRUCell(3, 4, rngs=nnx.Rngs(0))))
+    with pytest.raises(LayerShapeError, match=r"`Model.layer > GRUCell.dense_i` takes `inputs` of shape \(\.\.\., 3\)"):
+        rnn(jnp.ones((2, 5, 7)))
+    with pytest.raises(LayerShapeError, match=r"`inputs` of shape \(\.\.\., time, axis\), and got \(3,\)"):
+        rnn(jnp.ones(3))
+    for time_major in (False, True):
+        x = jnp.ones((5, 2, 3) if time_major else (2, 5, 3))
+        with pytest.raises(LayerShapeError, match=r"`seq_lengths` of shape \(2,\), and got \(3,\)"):
+            rnn(x, seq_lengths=jnp.ones(3, int), return_carry=True, time_major=time_major)
+    with pytest.raises(LayerArgumentError, match=r"`Model.layer` takes `seq_lengths` of integers, and got float32"):
+        rnn(jnp.ones((2, 5, 3)), seq_lengths=jnp.ones(2))
+
+
+def test_base_of_lora() -> None:
+    layer = nnx.LoRA(3, 2, 4, base_module=nnx.Linear(3, 5, rngs=nnx.Rngs(0)), rngs=nnx.Rngs(0))
+    with pytest.raises(
+        LayerShapeError, match=r"`LoRA` takes `base_module\(x\)` of shape \(\.\.\., 4\), and got \(2, 5\)"
+    ):
+        layer(jnp.ones((2, 3)))
+
+
+def test_lists_are_arrays() -> None:
+    layer = nnx.Linear(3, 4, rngs=nnx.Rngs(0))
+    assert jnp.array_equal(layer([1.0, 2.0, 3.0]), layer(jnp.array([1.0, 2.0, 3.0])))
+    assert layer([jnp.ones(3), jnp.zeros(3)]).shape == (2, 4)
