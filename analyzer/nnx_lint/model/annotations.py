@@ -21,6 +21,7 @@ from nnx_lint.model.values import (
     ClassVal,
     Const,
     Ext,
+    HostArray,
     Other,
     TypeVal,
     UnionTypeVal,
@@ -112,7 +113,7 @@ def plain_value(interp: Interpreter, frame: Frame, head: Value, depth: int = 0) 
         return NONE
     if isinstance(head, Ext):
         if head.name in ARRAYS:
-            return Array(frame.level)
+            return HostArray(frame.level) if head.name == "numpy.ndarray" else Array(frame.level)
         if head.name in PLAIN or head.name in CALLABLES:
             return Other("a plain value")
         if head.name in SEQUENCES:

@@ -17,20 +17,9 @@ from nnx_lint.model.containers import Seq
 from nnx_lint.model.crossing import refresh
 from nnx_lint.model.forms import shape_value
 from nnx_lint.model.operations import of_method, of_property
+from nnx_lint.model.states import TransformationVal
 from nnx_lint.model.tables.jax_results import METHODS, OVERLOADS, PROPERTIES, RESULTS
-from nnx_lint.model.values import (
-    NUMBER,
-    SHAPE,
-    UNKNOWN,
-    Array,
-    ArrayAttr,
-    Const,
-    HostArray,
-    Obj,
-    Other,
-    TransformationVal,
-    Value,
-)
+from nnx_lint.model.values import NUMBER, SHAPE, UNKNOWN, Array, ArrayAttr, Const, HostArray, Obj, Other, Value
 from nnx_rules.shape_algebra import is_whole
 
 if TYPE_CHECKING:

@@ -26,6 +26,7 @@ from nnx_lint.model.foreign import ForeignVal
 from nnx_lint.model.forms import bind
 from nnx_lint.model.handed import to_instance
 from nnx_lint.model.heap import touch
+from nnx_lint.model.states import PartVal, SownVal, StateVal, TransformationVal
 from nnx_lint.model.strings import HOLE, fits, text_in
 from nnx_lint.model.values import (
     UNKNOWN,
@@ -40,11 +41,7 @@ from nnx_lint.model.values import (
     NamespaceVal,
     Obj,
     Other,
-    PartVal,
-    SownVal,
-    StateVal,
     TagVal,
-    TransformationVal,
     UnionVal,
     Unknown,
     Value,

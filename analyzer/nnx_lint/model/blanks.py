@@ -14,12 +14,8 @@ from typing import TYPE_CHECKING
 from nnx_lint.model.classes import UserClass
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.heap import touch
-from nnx_lint.model.values import (
-    UNKNOWN,
-    Attr,
-    Obj,
-    StateVal,
-)
+from nnx_lint.model.states import StateVal
+from nnx_lint.model.values import UNKNOWN, Attr, Obj
 from nnx_lint.syntax_walk import walk
 
 if TYPE_CHECKING:

@@ -25,6 +25,7 @@ from nnx_lint.model.expressions import evaluate, note_capture, text_of
 from nnx_lint.model.frames import Frame
 from nnx_lint.model.heap import touch
 from nnx_lint.model.python import bare
+from nnx_lint.model.states import GradientVal, StateVal
 from nnx_lint.model.values import (
     UNKNOWN,
     VERSION,
@@ -34,12 +35,10 @@ from nnx_lint.model.values import (
     ClassVal,
     Const,
     Ext,
-    GradientVal,
     NamespaceVal,
     Obj,
     Other,
     ParameterVal,
-    StateVal,
     UnionVal,
     Unknown,
     Value,

@@ -9,15 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nnx_lint.model.containers import DictVal, Seq
-from nnx_lint.model.values import (
-    Array,
-    Const,
-    Obj,
-    StateVal,
-    UnionVal,
-    Value,
-    join,
-)
+from nnx_lint.model.states import StateVal
+from nnx_lint.model.values import Array, Const, Obj, UnionVal, Value, join
 from nnx_rules.transforms import Arguments
 
 if TYPE_CHECKING:

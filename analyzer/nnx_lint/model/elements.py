@@ -13,6 +13,7 @@ from nnx_lint.model import attributes
 from nnx_lint.model.callables import BoundMethod
 from nnx_lint.model.classes import UserClass
 from nnx_lint.model.containers import DictVal, Seq
+from nnx_lint.model.states import PartVal, SownVal, StateVal
 from nnx_lint.model.values import (
     NUMBER,
     SHAPE,
@@ -24,9 +25,6 @@ from nnx_lint.model.values import (
     Const,
     HostArray,
     Obj,
-    PartVal,
-    SownVal,
-    StateVal,
     UnionVal,
     Value,
     VersionVal,

@@ -15,6 +15,7 @@ from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.elements import element_of, item, library_elements
 from nnx_lint.model.narrowing import narrow
 from nnx_lint.model.operations import of_comparison, of_index, of_operator
+from nnx_lint.model.states import PartVal, SownVal, StateVal
 from nnx_lint.model.values import (
     NONE,
     UNKNOWN,
@@ -29,9 +30,6 @@ from nnx_lint.model.values import (
     HostArray,
     Obj,
     Other,
-    PartVal,
-    SownVal,
-    StateVal,
     TagVal,
     TypeVal,
     UnionTypeVal,

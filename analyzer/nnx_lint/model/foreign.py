@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from nnx_lint.model.callables import BoundMethod
 from nnx_lint.model.containers import Seq
-from nnx_lint.model.values import UNKNOWN, OptStateVal, TransformationVal, Value
+from nnx_lint.model.states import OptStateVal, TransformationVal
+from nnx_lint.model.values import UNKNOWN, Value
 
 if TYPE_CHECKING:
     from nnx_lint.model.calls import Arguments

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 from nnx_lint.model.callables import FuncVal, Transformed
 from nnx_lint.model.classes import UserClass
 from nnx_lint.model.modules import Env
-from nnx_lint.model.values import GraphDefVal, Obj, ParameterVal, StateVal, Value
+from nnx_lint.model.states import GraphDefVal, StateVal
+from nnx_lint.model.values import Obj, ParameterVal, Value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -14,19 +14,9 @@ from nnx_lint.model.expressions import text_of
 from nnx_lint.model.heap import touch
 from nnx_lint.model.library import shared_out
 from nnx_lint.model.members import inherit
+from nnx_lint.model.states import StateVal
 from nnx_lint.model.strings import formatted
-from nnx_lint.model.values import (
-    NONE,
-    SOME_VARIABLE,
-    STRING,
-    UNKNOWN,
-    Array,
-    ClassVal,
-    Const,
-    Obj,
-    StateVal,
-    Value,
-)
+from nnx_lint.model.values import NONE, SOME_VARIABLE, STRING, UNKNOWN, Array, ClassVal, Const, Obj, Value
 from nnx_rules import api
 from nnx_rules.versions import MODULE_METHODS
 

@@ -15,19 +15,8 @@ from nnx_lint.model.expressions import text_of
 from nnx_lint.model.heap import touch
 from nnx_lint.model.imports import LIBRARIES
 from nnx_lint.model.leaves import forget_variables
-from nnx_lint.model.values import (
-    UNKNOWN,
-    ClassVal,
-    Const,
-    Ext,
-    FieldVal,
-    GraphDefVal,
-    Obj,
-    StateVal,
-    TagVal,
-    Value,
-    present,
-)
+from nnx_lint.model.states import GraphDefVal, StateVal
+from nnx_lint.model.values import UNKNOWN, ClassVal, Const, Ext, FieldVal, Obj, TagVal, Value, present
 from nnx_rules import api, transforms
 from nnx_rules.attributes import Tag
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from nnx_lint.model.callables import BoundMethod, FuncVal, LibraryFunction, PartialVal, Transformed
 from nnx_lint.model.classes import LibClass, UserClass
 from nnx_lint.model.containers import DictVal, Seq
+from nnx_lint.model.states import PartVal
 from nnx_lint.model.values import (
     NONE,
     SOME_VARIABLE,
@@ -24,7 +25,6 @@ from nnx_lint.model.values import (
     Ext,
     HostArray,
     Obj,
-    PartVal,
     UnionTypeVal,
     Unknown,
     Value,

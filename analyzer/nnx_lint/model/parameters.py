@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 from nnx_lint.model import expressions, uses
 from nnx_lint.model.containers import DictVal, Seq
+from nnx_lint.model.states import OptStateVal
 from nnx_lint.model.values import (
     NONE,
     UNKNOWN,
     ClassVal,
     Const,
     Obj,
-    OptStateVal,
     Other,
     ParameterNumber,
     ParameterVal,

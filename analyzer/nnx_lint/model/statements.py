@@ -25,6 +25,7 @@ from nnx_lint.model.expressions import evaluate
 from nnx_lint.model.foreign import ForeignVal
 from nnx_lint.model.frames import ROUND
 from nnx_lint.model.heap import touch
+from nnx_lint.model.states import StateVal
 from nnx_lint.model.values import (
     NONE,
     NUMBER,
@@ -32,7 +33,6 @@ from nnx_lint.model.values import (
     Array,
     Computed,
     Obj,
-    StateVal,
     TypeVal,
     Unknown,
     Value,

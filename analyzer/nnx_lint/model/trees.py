@@ -14,17 +14,8 @@ from nnx_lint.model import narrowing
 from nnx_lint.model.callables import FuncVal
 from nnx_lint.model.containers import Seq
 from nnx_lint.model.modules import Env
-from nnx_lint.model.values import (
-    SOME_VARIABLE,
-    UNKNOWN,
-    Array,
-    Const,
-    GradientVal,
-    PartVal,
-    StateVal,
-    Value,
-    present,
-)
+from nnx_lint.model.states import GradientVal, PartVal, StateVal
+from nnx_lint.model.values import SOME_VARIABLE, UNKNOWN, Array, Const, Value, present
 
 if TYPE_CHECKING:
     from collections.abc import Callable

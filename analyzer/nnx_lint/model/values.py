@@ -74,28 +74,6 @@ class VariableVal(Unknown):
 SOME_VARIABLE = VariableVal()
 
 
-class PartVal(Unknown):
-    """Something with the Variables of an object, of which nothing else is known: what a State holds of an object in
-    the one it is of, or what the program asked the type of.
-    """
-
-    __slots__ = ("of",)
-
-    def __init__(self, of: Value) -> None:
-        self.of = of
-
-
-class GradientVal(Unknown):
-    """What a derivative of a function is with respect to a value of which nothing is known, or what has been made of a
-    derivative leaf by leaf.
-    """
-
-    __slots__ = ("of",)
-
-    def __init__(self, of: Value) -> None:
-        self.of = of
-
-
 class Const(Value):
     """A literal: number, string, bool, ``None``, ``...``."""
 
@@ -142,40 +120,6 @@ class ParameterNumber(Other):
     def __init__(self, name: str) -> None:
         super().__init__("a plain value")
         self.name = name
-
-
-class TransformationVal(Other):
-    """What a function of optax makes: a gradient transformation, or a schedule, which is only part of one.
-
-    ``maker`` is the name of the function, where the value is its very result.
-    """
-
-    __slots__ = ("maker", "schedule")
-
-    def __init__(self, *, schedule: bool = False, maker: str = "") -> None:
-        super().__init__("an optax schedule" if schedule else "an optax transformation")
-        self.schedule = schedule
-        self.maker = maker
-
-
-class OptStateVal(Unknown):
-    """The state of an optax transformation for what it is ``of``: a tuple, which holds data if it ``keeps`` arrays for
-    the parameters.
-    """
-
-    __slots__ = ("keeps", "of")
-
-    kind = Kind.CONTAINER
-
-    def __init__(self, of: Value, *, keeps: bool) -> None:
-        self.of = of
-        self.keeps = keeps
-
-    def describe(self) -> str:
-        return "the state of an optax transformation"
-
-    def facts(self, depth: int = MAX_NESTING) -> ValueFacts:
-        return ValueFacts(Kind.CONTAINER, holds_data=True if self.keeps else None)
 
 
 class Cut(Other):
@@ -509,48 +453,6 @@ class FieldVal(Value):
     def __init__(self, keywords: dict[str, Value], node: ast.Call) -> None:
         self.keywords = keywords
         self.node = node
-
-
-class GraphDefVal(Value):
-    """The GraphDef of an object."""
-
-    __slots__ = ("of",)
-    kind = Kind.OTHER
-
-    def __init__(self, of: Value) -> None:
-        self.of = of
-
-
-class StateVal(Value):
-    """A State of an object; ``level`` is the level of the Variables in it, ``wanted`` the filter that took them."""
-
-    __slots__ = ("level", "of", "wanted")
-    kind = Kind.CONTAINER
-
-    def __init__(self, of: Value, level: int, wanted: Value | None = None) -> None:
-        self.of = of
-        self.level = level
-        self.wanted = wanted
-
-    def facts(self, depth: int = MAX_NESTING) -> ValueFacts:
-        from nnx_lint.model.leaves import holds_parameters
-
-        params = self.wanted is None or (
-            isinstance(self.wanted, ClassVal) and getattr(self.wanted.cls, "canonical", "") == "nnx.Param"
-        )
-        return ValueFacts(Kind.CONTAINER, holds_data=True if params and holds_parameters(self.of, depth) else None)
-
-    def describe(self) -> str:
-        return "a State"
-
-
-class SownVal(Unknown):
-    """What a State holds of a value that a module sows under a name: a Variable with a tuple of all that was sown."""
-
-    __slots__ = ("name",)
-
-    def __init__(self, name: str) -> None:
-        self.name = name
 
 
 class UnionVal(Value):

@@ -18,15 +18,8 @@ from nnx_lint.model.events import Called, Ran, Returned, Unpacked
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.leaves import AtLeast, contents
 from nnx_lint.model.operations import EXAMPLES
-from nnx_lint.model.values import (
-    Array,
-    ArrayAttr,
-    ClassVal,
-    Const,
-    Obj,
-    StateVal,
-    Value,
-)
+from nnx_lint.model.states import StateVal
+from nnx_lint.model.values import Array, ArrayAttr, ClassVal, Const, Obj, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.program import FUNCTIONS, canonical_of, enclosing, resolved, statement_of
 from nnx_lint.rules.spelling import spelled

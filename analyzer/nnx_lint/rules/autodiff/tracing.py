@@ -18,14 +18,8 @@ from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.crossing import kept_keywords, kept_positions, literal_positions, statics_known
 from nnx_lint.model.events import Called, TransformApplied
 from nnx_lint.model.expressions import text_of
-from nnx_lint.model.values import (
-    Array,
-    Const,
-    Obj,
-    StateVal,
-    TransformationVal,
-    Value,
-)
+from nnx_lint.model.states import StateVal, TransformationVal
+from nnx_lint.model.values import Array, Const, Obj, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
 from nnx_lint.rules.callees import TRANSFORMED
 from nnx_lint.rules.lifting import on_nnx
@@ -224,12 +218,16 @@ def value_as_array(event: Called, report: Reporter) -> None:
     named = kept_keywords(applied, func, event.keywords)
     given += [(name not in named, value, keyword_node(event.node, name)) for name, value in event.keywords.items()]
     for traced, value, node in given:
-        what = _no_array(value) if traced and node is not None and not isinstance(node, ast.Starred) else None
+        what = _no_array(event, value) if traced and node is not None and not isinstance(node, ast.Starred) else None
         if what is not None and node is not None:
             report(event.frame.module, node, path=text_of(node), given=what, transform=applied.text)
 
 
-def _no_array(value: Value | None) -> str | None:
+REGISTERING = ("register_pytree", "register_dataclass", "register_static")
+"""What makes a class known to JAX, also by code that nobody is seen to run, begins like that."""
+
+
+def _no_array(event: Called, value: Value | None) -> str | None:
     """What a value is that JAX certainly cannot take for an array or a tree of arrays."""
     if isinstance(value, Const):
         return "a string" if isinstance(value.value, str) else None
@@ -241,6 +239,7 @@ def _no_array(value: Value | None) -> str | None:
         cls = value.cls
         plain = value.origin is not None and not value.assumed and cls.library is None and not cls.opaque
         known = cls.decorators.keys() <= {"dataclasses.dataclass"} and not cls.named_tuple
+        known = known and not any(module.mentions(*REGISTERING) for module in (cls.module, event.frame.module))
         return f"an object of `{cls.name}`, a class that JAX does not know" if plain and known else None
     return None
 

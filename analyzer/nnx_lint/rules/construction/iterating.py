@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from nnx_lint.model.classes import LibClass
 from nnx_lint.model.events import Iterated
 from nnx_lint.model.expressions import text_of
-from nnx_lint.model.values import Obj, StateVal, Value, present
+from nnx_lint.model.states import StateVal
+from nnx_lint.model.values import Obj, Value, present
 from nnx_lint.reporting import Reporter, judges, related
 from nnx_lint.rules.intermediates.sowing import is_module
 from nnx_lint.rules.program import ancestors, canonical_of, is_called, is_tried, resolved

@@ -13,12 +13,8 @@ from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.events import Called
 from nnx_lint.model.leaves import Contents, contents
 from nnx_lint.model.library import FilterVal
-from nnx_lint.model.values import (
-    Obj,
-    StateVal,
-    Value,
-    present,
-)
+from nnx_lint.model.states import StateVal
+from nnx_lint.model.values import Obj, Value, present
 from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.rules.callees import TRANSFORMED
 from nnx_lint.rules.filters.edits import add_rest

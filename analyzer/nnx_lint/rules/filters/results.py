@@ -10,7 +10,8 @@ from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
 from nnx_lint.model.containers import Seq
 from nnx_lint.model.events import Called, Unpacked, Used
 from nnx_lint.model.expressions import text_of
-from nnx_lint.model.values import GraphDefVal, StateVal, Value
+from nnx_lint.model.states import GraphDefVal, StateVal
+from nnx_lint.model.values import Value
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.edits import insert
 from nnx_lint.rules.filters.reading import library_name

@@ -11,18 +11,8 @@ from nnx_lint.model.callables import BoundMethod, FuncVal, PartialVal
 from nnx_lint.model.classes import ClassBase
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.events import Called
-from nnx_lint.model.values import (
-    AliasVal,
-    Array,
-    ClassVal,
-    Const,
-    Ext,
-    GraphDefVal,
-    Obj,
-    StateVal,
-    UnionTypeVal,
-    Value,
-)
+from nnx_lint.model.states import GraphDefVal, StateVal
+from nnx_lint.model.values import AliasVal, Array, ClassVal, Const, Ext, Obj, UnionTypeVal, Value
 from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.rules.filters.expressions import External, is_literal, type_name
 from nnx_lint.rules.filters.reading import FILTERING, Given, gives_filters, single_filters

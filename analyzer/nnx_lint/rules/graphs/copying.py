@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from nnx_lint.model.events import AttributeSet, Called, Mutated
 from nnx_lint.model.expressions import text_of
-from nnx_lint.model.values import Obj, StateVal, present
+from nnx_lint.model.states import StateVal
+from nnx_lint.model.values import Obj, present
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.program import canonical_of, resolved
 from nnx_lint.syntax_walk import walk

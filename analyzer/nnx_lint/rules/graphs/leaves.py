@@ -16,8 +16,9 @@ from nnx_lint.model.classes import LibClass, UserClass
 from nnx_lint.model.containers import Seq
 from nnx_lint.model.events import Called, Used
 from nnx_lint.model.expressions import text_of
+from nnx_lint.model.states import PartVal, StateVal
 from nnx_lint.model.strings import fits
-from nnx_lint.model.values import Obj, PartVal, StateVal, present
+from nnx_lint.model.values import Obj, present
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.construction.missing import is_known, names_of
 from nnx_lint.rules.program import ancestors, enclosing, given, is_asked_for, is_tried

@@ -17,16 +17,8 @@ from nnx_lint.model.attributes import attribute_of
 from nnx_lint.model.classes import LibClass, UserClass
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.events import Called
-from nnx_lint.model.values import (
-    Array,
-    ClassVal,
-    Const,
-    GraphDefVal,
-    Obj,
-    StateVal,
-    Value,
-    present,
-)
+from nnx_lint.model.states import GraphDefVal, StateVal
+from nnx_lint.model.values import Array, ClassVal, Const, Obj, Value, present
 from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.rules.edits import append_argument, exchange, insert
 from nnx_lint.rules.filters.coverage import leaves_of, name_leaves, path_text

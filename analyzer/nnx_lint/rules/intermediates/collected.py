@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from nnx_lint.model.events import Used
-from nnx_lint.model.values import SownVal
+from nnx_lint.model.states import SownVal
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.program import is_tried
 from nnx_rules.rules import intermediates as rules

@@ -16,12 +16,8 @@ from typing import TYPE_CHECKING
 from nnx_lint.model.attributes import attribute_of
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.expressions import text_of
-from nnx_lint.model.values import (
-    Obj,
-    StateVal,
-    Value,
-    options,
-)
+from nnx_lint.model.states import StateVal
+from nnx_lint.model.values import Obj, Value, options
 from nnx_lint.reporting import related
 from nnx_rules.records import Entity
 from nnx_rules.transforms import Arguments

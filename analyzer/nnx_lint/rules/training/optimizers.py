@@ -19,20 +19,8 @@ from nnx_lint.model.expressions import text_of
 from nnx_lint.model.forms import is_int, sizes
 from nnx_lint.model.leaves import identity
 from nnx_lint.model.statements import assigned_names
-from nnx_lint.model.values import (
-    UNKNOWN,
-    Array,
-    ClassVal,
-    Const,
-    Ext,
-    GradientVal,
-    Obj,
-    OptStateVal,
-    StateVal,
-    TransformationVal,
-    Value,
-    present,
-)
+from nnx_lint.model.states import GradientVal, OptStateVal, StateVal, TransformationVal
+from nnx_lint.model.values import UNKNOWN, Array, ClassVal, Const, Ext, Obj, Value, present
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
 from nnx_lint.rules.alternatives import has_other_form
 from nnx_lint.rules.edits import exchange, insert

@@ -16,13 +16,8 @@ from nnx_lint.model.containers import Seq
 from nnx_lint.model.events import Called, Ran, TransformApplied
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.modes import of_transform
-from nnx_lint.model.values import (
-    Array,
-    Const,
-    Obj,
-    StateVal,
-    Value,
-)
+from nnx_lint.model.states import StateVal
+from nnx_lint.model.values import Array, Const, Obj, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.edits import insert
 from nnx_lint.rules.traces.mutation import add_keyword

@@ -22,8 +22,9 @@ from nnx_lint.model.events import AttributeMissed, Called
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.instances import ARRAY_LAYERS, effect_of
 from nnx_lint.model.modules import Env
+from nnx_lint.model.states import StateVal
 from nnx_lint.model.tables.jax_results import METHODS, RESULTS
-from nnx_lint.model.values import Array, ArrayAttr, Ext, Obj, StateVal, Unknown
+from nnx_lint.model.values import Array, ArrayAttr, Ext, Obj, Unknown
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.program import (
     STATEMENT_LOOPS,
@@ -98,7 +99,7 @@ def unused_result(event: Called, report: Reporter) -> None:
         report(frame.module, event.node, name=event.name, result=f"returns {result}", mend="bind the result to a name")
 
 
-@judges_calls(rules.UNUSED_RESULT, *FUNCTIONS_OF_VALUES, *TREE_MAPS, ".apply_gradients", ".replace", ".restore")
+@judges_calls(rules.UNUSED_RESULT, *FUNCTIONS_OF_VALUES, ".apply_gradients", ".replace", ".restore")
 def overwritten_name(event: Called, report: Reporter) -> None:
     """A result that takes the place of what a name of the function stood for, after which nobody reads the name."""
     frame, module, node = event.frame, event.frame.module, event.node

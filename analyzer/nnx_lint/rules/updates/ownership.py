@@ -15,17 +15,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.effects import place_of
-from nnx_lint.model.values import (
-    Array,
-    Const,
-    Ext,
-    GraphDefVal,
-    Obj,
-    Other,
-    StateVal,
-    Value,
-    options,
-)
+from nnx_lint.model.states import GraphDefVal, StateVal
+from nnx_lint.model.values import Array, Const, Ext, Obj, Other, Value, options
 from nnx_lint.rules.traces.captures import holds, owner_at, value_at
 from nnx_lint.syntax_walk import walk
 from nnx_rules.transforms import Arguments

@@ -11,7 +11,8 @@ from nnx_lint.model.containers import Seq
 from nnx_lint.model.events import Called, Ran
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.statements import assigned_names
-from nnx_lint.model.values import Ext, Obj, OptStateVal, StateVal, Value
+from nnx_lint.model.states import OptStateVal, StateVal
+from nnx_lint.model.values import Ext, Obj, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.edits import replace
 from nnx_lint.rules.program import FUNCTIONS, STATEMENT_LOOPS, around, enclosing, reads_of

@@ -19,15 +19,8 @@ from nnx_lint.model.containers import Seq
 from nnx_lint.model.events import Called, Mutated
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.frames import ROUND
-from nnx_lint.model.values import (
-    Ext,
-    GraphDefVal,
-    Obj,
-    StateVal,
-    Value,
-    options,
-    present,
-)
+from nnx_lint.model.states import GraphDefVal, StateVal
+from nnx_lint.model.values import Ext, Obj, Value, options, present
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
 from nnx_lint.rules.edits import insert, wrap
 from nnx_lint.rules.spelling import spelled

@@ -12,7 +12,8 @@ from nnx_lint.model.callables import BoundMethod
 from nnx_lint.model.classes import LibClass, UserClass
 from nnx_lint.model.events import Called, Mutated, Used
 from nnx_lint.model.expressions import text_of
-from nnx_lint.model.values import Array, ClassVal, Ext, Obj, StateVal, Value, VariableVal, present
+from nnx_lint.model.states import StateVal
+from nnx_lint.model.values import Array, ClassVal, Ext, Obj, Value, VariableVal, present
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.program import enclosing, keyword_node
 from nnx_lint.rules.spelling import spelled
