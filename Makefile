@@ -23,9 +23,12 @@ SECOND ?= $(firstword $(foreach name,python3.14 python3.13 python3.12 \
 	$(lastword $(sort $(wildcard $(PYENV_ROOT)/versions/3.1[2-9]*/bin/python))),$(shell \
 	$(name) -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 12))' >/dev/null 2>&1 && echo $(name))))
 SECOND_VENV := .venv-second
+# The other end of the range of mypy that the plugin supports; the development environment has the newest.
+OLDEST_MYPY := $(shell sed -n 's/^mypy = \["mypy>=\([0-9.]*\),.*/\1/p' pyproject.toml)
+WITH_OLDEST_MYPY := tests/mypy/test_findings.py tests/mypy/test_strict.py tests/mypy/test_declared.py
 
 # What pytest gets: `make test ARGS="tests/packaging -x"`.
-ARGS ?= --numprocesses=auto --dist=worksteal
+ARGS ?= --numprocesses=auto --dist=worksteal --durations=30 --durations-min=2
 
 .PHONY: help demo test test-second check format primer mypy-primer foreign variants fuzz soak bench editors vsix clean
 
@@ -38,12 +41,12 @@ demo: $(RUNTIME)  ## lint example mistakes and a real package, train a small mod
 test: $(DEV)  ## run the whole test suite
 	$(BIN)/python -m pytest $(ARGS)
 
-test-second:  ## run the runtime's tests on a second interpreter and the newest jax, where one is found
+test-second:  ## run the runtime's tests on a second interpreter, the newest jax and the oldest mypy, where one is found
 ifeq ($(SECOND),)
-	@echo "no second interpreter (3.12 or later) was found: the runtime is tested on one only"
+	@echo "no second interpreter (3.12 or later) was found: runtime and mypy plugin are tested on one only"
 else
 	@$(MAKE) --no-print-directory $(SECOND_VENV)/.installed-dev
-	$(SECOND_VENV)/bin/python -m pytest tests/runtime -m "not slow" -k "not differential" --hypothesis-profile=brief $(ARGS)
+	$(SECOND_VENV)/bin/python -m pytest tests/runtime $(WITH_OLDEST_MYPY) -m "not slow" -k "not differential" --hypothesis-profile=brief $(ARGS)
 endif
 
 check: $(DEV)  ## ruff, mypy, pyright, import contracts
@@ -103,6 +106,7 @@ $(VENV)/.installed-runtime: pyproject.toml | $(BIN)/python
 $(SECOND_VENV)/.installed-dev: pyproject.toml
 	$(SECOND) -m venv $(SECOND_VENV)
 	$(SECOND_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(SECOND_VENV)/bin/python -m pip install --quiet --disable-pip-version-check 'mypy==$(OLDEST_MYPY).*'
 	@touch $@
 
 $(DEV): pyproject.toml | $(BIN)/python

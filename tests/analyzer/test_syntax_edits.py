@@ -87,7 +87,7 @@ def everything(file: SourceFile) -> tuple[object, ...]:
     return ast.dump(file.tree, include_attributes=True), inside, file.errors, file.notes, file.parsed.lines
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(st.lists(st.lists(edits, min_size=1, max_size=2), min_size=1, max_size=4))
 def test_every_text_has_the_syntax_that_it_has_alone(steps: list[list[tuple[int, int, str]]]) -> None:
     file = source(TEXT)

@@ -57,7 +57,7 @@ class Embed(Module):
         )
         self.num_embeddings = num_embeddings
         self.features = features
-        self.dtype = self.embedding.dtype if dtype is None else dtype
+        self.dtype: Any = self.embedding.dtype if dtype is None else dtype
         self.param_dtype = param_dtype
         self.promote_dtype = promote_dtype
 
