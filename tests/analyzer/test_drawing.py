@@ -307,7 +307,8 @@ def test_the_depth_can_be_limited(drawn):
     assert root.total == drawn(MODEL, "Model", "(100)").total
 
 
-def test_a_budget_ends_what_unfolds_without_end(drawn):
+def test_a_budget_ends_what_unfolds_without_end(drawn, monkeypatch):
+    monkeypatch.setattr("nnx_lint.model.interpreter.STEPS_PER_MODULE", 10_000)
     program = """\
 from flax import nnx
 class A(nnx.Module):

@@ -18,7 +18,7 @@ DOCUMENTS = (
 
 # Where a machine's own folders show: a home, a workplace, a scratch environment, an interpreter manager, a mirror.
 # The brackets keep these patterns from matching themselves.
-MADE_BY_CI = ["test-second", "editors", "check", "test"]
+MADE_BY_CI = ["editors", "test-second", "check", "test"]
 MACHINE = re.compile(
     r"""
       (?<![\w.])/(?:wor[k]|roo[t]|hom[e]/[a-z]+|Users/[A-Z]\w+)/[\w.]

@@ -31,6 +31,9 @@ NEEDS = {NNXKIT: ("jax", "optax"), FLAX: ("flax", "jax", "optax")}
 _VARIABLE_MODULES = {NNXKIT: "nnxkit._variable_names", FLAX: "flax.nnx.variablelib"}
 _numbers = itertools.count(1)
 
+DEPTH = 1_000
+"""How deep calls of a program may nest: as Python has it. The linter, in whose process it runs, allows itself more."""
+
 
 def missing_for(library: str) -> str | None:
     """The first package that programs on a library need and that is not installed."""
@@ -59,15 +62,18 @@ def run(text: str, library: str, path: Path, line: int = 1, beside: Mapping[str,
         except BaseException as error:
             errors.append(error)
 
+    deepest = sys.getrecursionlimit()
     sys.modules[name] = module
     linecache.checkcache(str(path))
     try:
         with _process_settings(library), _importable(beside or {}), warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always")
             thread = threading.Thread(target=execute, name=name)
+            sys.setrecursionlimit(min(deepest, DEPTH))
             thread.start()
             thread.join()
     finally:
+        sys.setrecursionlimit(deepest)
         del sys.modules[name]
     return Outcome(errors[0] if errors else None, tuple(warned))
 
