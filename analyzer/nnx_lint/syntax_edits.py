@@ -172,11 +172,7 @@ class _Edit:
     def _put(self, start: int, stop: int, nodes: list[ast.stmt]) -> ast.Module:
         """The tree with some statements in the place of others."""
         behind = self.body[stop:]
-        if self.more:
-            placed: list[Any] = [node for statement in behind for node in walk(statement) if hasattr(node, "lineno")]
-            for node in placed:
-                node.lineno += self.more
-                node.end_lineno += self.more
+        _move(behind, self.more)
         return ast.Module([*self.body[:start], *nodes, *behind], [])
 
     def _kept(self, old: list[ast.stmt], new: list[ast.stmt]) -> list[ast.stmt]:
@@ -214,11 +210,7 @@ class _Edit:
             last += 1
         for number in [*range(first), *range(-last, 0)]:
             node = self.body[number]
-            by = nodes[number].lineno - node.lineno
-            placed: list[Any] = [each for each in walk(node) if hasattr(each, "lineno")] if by else []
-            for each in placed:
-                each.lineno += by
-                each.end_lineno += by
+            _move([node], nodes[number].lineno - node.lineno)
             nodes[number] = node
         return parsed._replace(tree=ast.Module(nodes, []))
 
@@ -241,6 +233,14 @@ class _Texts:
         node, source = self.nodes[number], self.source
         start = source.line_start(first_line(node))
         return source.text[start : source.offset(last_line(node) + 1, 0)].rstrip()
+
+
+def _move(statements: list[ast.stmt], by: int) -> None:
+    """Say that statements stand some lines further down."""
+    placed: list[Any] = [node for each in statements for node in walk(each) if hasattr(node, "lineno")] if by else []
+    for node in placed:
+        node.lineno += by
+        node.end_lineno += by
 
 
 def _broken(statement: ast.stmt) -> bool:

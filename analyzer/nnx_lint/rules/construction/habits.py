@@ -174,12 +174,12 @@ def param_not_trained(event: Called, report: Reporter) -> None:
     """Metadata that is to keep a ``Param`` from being trained, in a file that trains and never reads it."""
     name = next((name for name in FROZEN if name in event.keywords), None)
     value = event.keywords.get(name) if name is not None else None
-    text = event.frame.module.source.text
-    trains = "Optimizer(" in text or "grad(" in text
-    if isinstance(value, Const) and value.value is False and trains and not READ.search(text):
+    module = event.frame.module
+    trains = module.mentions("Optimizer(", "grad(")
+    if isinstance(value, Const) and value.value is False and trains and not module.mentions(READ):
         problem = f"`{name}=False` is metadata that nothing reads: a `Param` is trained"
         mend = "make it an `nnx.Variable`, or of a type of its own: `class Constant(nnx.Variable)`"
-        report(event.frame.module, event.node, problem=problem, mend=mend)
+        report(module, event.node, problem=problem, mend=mend)
 
 
 @judges_calls(rules.LINEN_IDIOM, "nnx.bridge.ToNNX")

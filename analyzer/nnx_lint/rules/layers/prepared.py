@@ -60,7 +60,7 @@ def not_prepared(event: Called, report: Reporter) -> None:
             return
     if not is_seen_made(frame) or is_tried(frame.module, event.node):
         return
-    if not any(needed.named.search(module.source.text) for module in _modules(event, layer)):
+    if not any(module.mentions(needed.named) for module in _modules(event, layer)):
         report(frame.module, event.node, cls=layer.cls.name, problem=needed.problem, mend=needed.mend)
 
 

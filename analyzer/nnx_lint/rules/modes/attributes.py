@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING
 
 from nnx_lint.diagnostics import Edit, Fix, Span
@@ -164,7 +165,8 @@ def unknown_mode_attribute(event: Called, report: Reporter) -> None:
 
 def _is_slip(name: str, module: Module) -> bool:
     """Whether a module uses a name once only: no attribute is called so."""
-    return module.source.text.count(name) == 1
+    twice = re.compile(f"{re.escape(name)}.*{re.escape(name)}", re.DOTALL)
+    return module.mentions(name) and not module.mentions(twice)
 
 
 def _renamed(module: Module, node: ast.AST, name: str, near: str) -> Fix | None:

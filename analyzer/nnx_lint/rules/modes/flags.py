@@ -89,7 +89,7 @@ def _mode(cls: UserClass, call: ast.Call, layer: Obj, name: str) -> str | None:
         return None
     if any(item.arg == option for item in call.keywords) or len(call.args) > 1:
         return None
-    return None if SETTING.search(cls.module.source.text) else f"{option}={'not ' if name in LEARNING else ''}{name}"
+    return None if cls.module.mentions(SETTING) else f"{option}={'not ' if name in LEARNING else ''}{name}"
 
 
 def _takes(layer: Obj, name: str, positional: int) -> bool:

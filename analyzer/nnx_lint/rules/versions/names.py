@@ -29,8 +29,7 @@ ASKS = ("__version__", "hasattr", "getattr", "version")
 
 def _is_meant_for_another(event: LibraryName) -> bool:
     module, node = event.frame.module, event.node
-    text = module.source.text
-    if f'"{event.written}"' in text or f"'{event.written}'" in text or is_tried(module, node):
+    if module.mentions(f'"{event.written}"', f"'{event.written}'") or is_tried(module, node):
         return True
     for item in ancestors(module, node):
         if isinstance(item, (ast.If, ast.IfExp, ast.While)):
