@@ -10,6 +10,7 @@ a blank and by an error, or by a note.
 from __future__ import annotations
 
 import ast
+import functools
 import warnings
 from typing import ClassVar, NamedTuple
 
@@ -37,6 +38,7 @@ class Blank(ast.stmt):
         uses: one call of nothing known, with all names and attributes that the text mentions as its arguments.
         returns: whether it may leave the function, or make it a generator.
         method: the name of the function that it defines, where it defines nothing else.
+        height: how many lines it stands for.
     """
 
     _fields = ("targets", "uses")
@@ -45,6 +47,7 @@ class Blank(ast.stmt):
     uses: list[ast.expr]
     returns: bool
     method: str | None
+    height: int
     lineno: int
     col_offset: int
     end_lineno: int | None
@@ -60,16 +63,20 @@ class Parsed(NamedTuple):
     lines: tuple[str, ...] = ()
 
 
+MAX_REMEMBERED = 10_000
+"""Characters of a text of which it is remembered whether it parses."""
+
+
 def parse(text: str) -> Parsed:
     """Parse a text."""
     outcome = attempt(text) if len(text) <= MAX_SIZE else None
-    return Parsed(outcome) if isinstance(outcome, ast.Module) else _recovered(text)
+    return Parsed(outcome) if isinstance(outcome, ast.Module) else _recovered(text, broken=outcome is not None)
 
 
-def _recovered(text: str) -> Parsed:
+def _recovered(text: str, *, broken: bool) -> Parsed:
     from nnx_lint.syntax_recovery import recover, split_lines
 
-    return recover(split_lines(text), text)
+    return recover(split_lines(text), text, broken=broken)
 
 
 def attempt(text: str) -> ast.Module | SyntaxProblem:
@@ -85,3 +92,16 @@ def attempt(text: str) -> ast.Module | SyntaxProblem:
         return SyntaxProblem(1, 1, TOO_DEEP)
     except ValueError as error:  # null bytes and lone surrogates
         return SyntaxProblem(1, 1, str(error))
+
+
+def problem_of(text: str) -> SyntaxProblem | None:
+    """What is wrong with a text. While somebody types, most parts of a broken text are asked for again and again."""
+    return _remembered_problem_of(text) if len(text) <= MAX_REMEMBERED else _problem_of(text)
+
+
+def _problem_of(text: str) -> SyntaxProblem | None:
+    outcome = attempt(text)
+    return None if isinstance(outcome, ast.Module) else outcome
+
+
+_remembered_problem_of = functools.lru_cache(maxsize=1_000)(_problem_of)

@@ -13,13 +13,14 @@ the tree that it is taken from must not be used any more.
 from __future__ import annotations
 
 import ast
+import re
 from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from nnx_lint import syntax_layout as layout
 from nnx_lint.diagnostics import Span
 from nnx_lint.syntax import MAX_SIZE, Blank, Parsed, attempt, parse
-from nnx_lint.syntax_walk import walk
+from nnx_lint.syntax_walk import STATEMENTS, walk
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -51,6 +52,14 @@ class Change(NamedTuple):
 
     def __bool__(self) -> bool:
         return self.by != 0
+
+    def then(self, other: Change) -> Change | None:
+        """Make one change of this one and of the next, if that changes what this one put in, as one does who
+        types.
+        """
+        if self.start != self.end or not self.start <= other.start <= other.end <= self.end + self.by:
+            return None
+        return self._replace(by=self.by + other.by)
 
     def moved(self, span: Span) -> Span:
         """Where a place that the change has left as it was is in the other text."""
@@ -141,7 +150,8 @@ class _Edit:
         if recovered is None:
             return None
         lines = (*_lines(after.text[:begin]), *recovered.lines[first - 1 :], *_lines(after.text[end:]))
-        return recovered._replace(tree=self._put(start, stop, recovered.tree.body), lines=lines)
+        nodes = self._kept(body[start:stop], recovered.tree.body)
+        return recovered._replace(tree=self._put(start, stop, nodes), lines=lines)
 
     def _recovered(self, start: int, stop: int, above: list[str], part: str) -> Parsed | None:
         """Recover broken lines alone; ``None`` if their layout does not show that the rest is as it was."""
@@ -161,7 +171,7 @@ class _Edit:
         if stop < len(body) and not any(begins == behind for begins, _ in found):
             return None
         padded = [*above, *_lines(part), *([SENTINEL] if stop < len(body) else [])]
-        recovered = recover(padded, "".join(padded), size=len(self.after.text))
+        recovered = recover(padded, "".join(padded), size=len(self.after.text), broken=True)
         if stop == len(body):
             return recovered
         *nodes, last = recovered.tree.body
@@ -188,26 +198,55 @@ class _Edit:
         pairs = _pairs(before, after)
         if pairs is None:
             return False
+        blanks = [(one, other) for one, other in pairs if isinstance(one, Blank) and isinstance(other, Blank)]
+        if not all(self._is_as_unknown(one, other) for one, other in blanks):
+            return False
         places: list[tuple[Any, Any]] = [pair for pair in pairs if hasattr(pair[0], "lineno")]
         if any(self.change.moved(self.before.span(one)) != self.after.span(other) for one, other in places):
             return False
         for one, other in places:
             one.lineno, one.col_offset = other.lineno, other.col_offset
             one.end_lineno, one.end_col_offset = other.end_lineno, other.end_col_offset
+        for blank, new in blanks:
+            blank.targets, blank.uses = new.targets, new.uses
         return True
 
+    def _is_as_unknown(self, one: Blank, other: Blank) -> bool:
+        """Whether what does not parse may do what it might have done before: names that it mentions now or did then may
+        differ if they stand nowhere else, as one does that is being typed.
+        """
+        if any(getattr(one, name) != getattr(other, name) for name in ("returns", "method", "height")):
+            return False
+        if [each.id for each in one.targets] != [each.id for each in other.targets]:
+            return False
+        words = {word for chain in _chains(one) ^ _chains(other) for word in chain}
+        if not words:
+            return True
+        after = self.after
+        below = other.lineno + other.height
+        end = after.line_start(below) if below <= after.line_count else len(after.text)
+        elsewhere = after.text[: after.line_start(other.lineno)] + after.text[end:]
+        return re.search(rf"\b(?:{'|'.join(words)})\b|\bimport\s*\*", elsewhere) is None
+
     def adopted(self, parsed: Parsed) -> Parsed:
-        """What was parsed, with the nodes of the statements that have the same text as before at its ends."""
-        old, new = _Texts(self.before, self.body), _Texts(self.after, parsed.tree.body)
+        """What was parsed, with the nodes of the statements that have the same text as before at its ends, and of those
+        between them that say the same.
+        """
         strict = bool(parsed.errors or self.before.errors)
+        old, new = (
+            _Texts(self.before, self.body, strict=strict),
+            _Texts(self.after, parsed.tree.body, strict=strict),
+        )
         nodes = list(parsed.tree.body)
         count = min(len(self.body), len(nodes))
         first = 0
-        while first < count and old.same(first, new, first, strict=strict):
+        while first < count and old.same(first, new, first):
             first += 1
         last = 0
-        while last < count - first and old.same(~last, new, ~last, strict=strict):
+        while last < count - first and old.same(~last, new, ~last):
             last += 1
+        between, until = slice(first, len(nodes) - last), len(self.body) - last
+        nodes[between] = self._kept(self.body[first:until], nodes[between])
         for number in [*range(first), *range(-last, 0)]:
             node = self.body[number]
             _move([node], nodes[number].lineno - node.lineno)
@@ -216,18 +255,19 @@ class _Edit:
 
 
 class _Texts:
-    """The texts of statements."""
+    """The texts of statements; ``strict`` if something is broken in one of them, which ends nobody knows where."""
 
-    def __init__(self, source: SourceFile, nodes: list[ast.stmt]) -> None:
+    def __init__(self, source: SourceFile, nodes: list[ast.stmt], *, strict: bool) -> None:
         self.source = source
         self.nodes = nodes
+        self.strict = strict
 
-    def same(self, number: int, other: _Texts, place: int, *, strict: bool) -> bool:
-        """Whether two statements are the same; ``strict`` if something is broken, which ends nobody knows where."""
+    def same(self, number: int, other: _Texts, place: int) -> bool:
+        """Whether two statements are the same, and sound."""
         one, two = self.nodes[number], other.nodes[place]
         if type(one) is not type(two) or self.text(number) != other.text(place):
             return False
-        return not strict or not (_broken(one) or _broken(two))
+        return not (self.strict and _broken(one)) and not (other.strict and _broken(two))
 
     def text(self, number: int) -> str:
         node, source = self.nodes[number], self.source
@@ -244,7 +284,24 @@ def _move(statements: list[ast.stmt], by: int) -> None:
 
 
 def _broken(statement: ast.stmt) -> bool:
-    return any(isinstance(node, Blank) for node in walk(statement))
+    """Whether something in a statement was left out."""
+    todo: list[ast.AST] = [statement]
+    for node in todo:
+        if isinstance(node, Blank):
+            return True
+        for name in STATEMENTS:
+            todo += getattr(node, name, ())
+    return False
+
+
+def _chains(blank: Blank) -> set[tuple[str, ...]]:
+    """The dotted names that a text mentions which does not parse."""
+    found: set[tuple[str, ...]] = set()
+    for use in blank.uses:
+        for each in use.args if isinstance(use, ast.Call) else ():
+            names = [node.id if isinstance(node, ast.Name) else getattr(node, "attr", "") for node in walk(each)]
+            found.add(tuple(names))
+    return found
 
 
 def _lines(text: str) -> list[str]:
@@ -259,6 +316,8 @@ def _pairs(one: ast.AST, other: ast.AST) -> list[tuple[ast.AST, ast.AST]] | None
     for left, right in pairs:
         if type(left) is not type(right):
             return None
+        if isinstance(left, Blank):
+            continue  # what does not parse says nothing
         for name in left._fields:
             mine, yours = _items(left, name), _items(right, name)
             if len(mine) != len(yours):

@@ -18,8 +18,9 @@ from bisect import bisect_left
 from typing import TYPE_CHECKING, NamedTuple
 
 from nnx_lint import syntax_layout as layout
-from nnx_lint.syntax import MAX_SIZE, Blank, Parsed, SyntaxProblem, attempt
+from nnx_lint.syntax import MAX_SIZE, Blank, Parsed, SyntaxProblem, attempt, problem_of
 from nnx_lint.syntax_names import mentioned
+from nnx_lint.syntax_walk import STATEMENTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -47,6 +48,7 @@ def recover(
     blanks: Iterable[range] = (),
     barriers: frozenset[int] = frozenset(),
     size: int | None = None,
+    broken: bool = False,
 ) -> Parsed:
     """Parse the lines of a text that may be broken.
 
@@ -56,10 +58,11 @@ def recover(
         blanks: lines that are left out in any case, with a placeholder on their first.
         barriers: lines that no statement goes across.
         size: how many characters the text has that the lines are a part of, which bounds the work.
+        broken: whether the lines are known not to parse as they are.
     """
     recovery = _Recovery(lines, split_lines(whole), barriers, sum(map(len, lines)) if size is None else size)
     recovery.blanks.update((region.start, region) for region in blanks)
-    return recovery.parse()
+    return recovery.parse(broken=broken)
 
 
 def is_local(text: str, lines: list[str]) -> bool:
@@ -124,12 +127,13 @@ class _Recovery:
         self.conflicts: list[range] = []
         self.unread: list[int] = []
 
-    def parse(self) -> Parsed:
+    def parse(self, *, broken: bool) -> Parsed:
+        before = list(self.lines)
         self.clean()
         if (size := sum(map(len, self.lines))) > MAX_SIZE:
             message = f"the file is not checked: it has {size / 1e6:.1f} million characters"
             return Parsed(ast.Module([], []), notes=(SyntaxProblem(1, 1, message),))
-        outcome = attempt("".join(self.lines))
+        outcome = None if broken and self.lines == before else attempt("".join(self.lines))
         if not isinstance(outcome, ast.Module):
             self.mark_conflicts()
             self.block(0, len(self.lines) - 1, _Place(), layout.Indent(0, 0))
@@ -319,8 +323,8 @@ class _Recovery:
     def attempt(self, context: str, text: str, first: int) -> SyntaxProblem | None:
         """Parse a text that begins on line ``first``, behind a context that it needs."""
         self.budget -= len(text)
-        outcome = attempt(context + text)
-        if isinstance(outcome, ast.Module):
+        outcome = problem_of(context + text)
+        if outcome is None:
             return None
         shift = first - context.count("\n")
         message = _LINE.sub(lambda found: f"{found[1]}{int(found[2]) + shift}", outcome.message)
@@ -385,7 +389,7 @@ class _Recovery:
         todo: list[ast.AST] = [tree]
         while todo:
             node = todo.pop()
-            for name in ("body", "orelse", "finalbody", "handlers", "cases"):
+            for name in STATEMENTS:
                 children: list[ast.stmt] = getattr(node, name, [])
                 for index, child in enumerate(children):
                     region = self.blanks.get(child.lineno - 1) if _is_placeholder(child) else None
@@ -395,7 +399,9 @@ class _Recovery:
                         todo.append(child)
 
     def make_blank(self, region: range, place: ast.stmt) -> Blank:
-        return mentioned("".join(self.original[region.start : region.stop]), place)
+        blank = mentioned("".join(self.original[region.start : region.stop]), place)
+        blank.height = len(region)
+        return blank
 
 
 _UNREADABLE = re.compile("[\0\ud800-\udfff]")

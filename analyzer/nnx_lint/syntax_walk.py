@@ -23,6 +23,9 @@ PLAIN = frozenset(
 )
 """Fields that hold no nodes with a place."""
 
+STATEMENTS = ("body", "handlers", "orelse", "finalbody", "cases")
+"""The fields of statements that hold statements, or clauses of them, in the order of the text."""
+
 _FIELDS: dict[type[ast.AST], tuple[str, ...]] = {ast.Constant: ()}
 """The fields of a type of node that may hold nodes."""
 

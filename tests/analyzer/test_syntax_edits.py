@@ -165,3 +165,56 @@ def test_places_move_with_the_change() -> None:
     assert change.moved(Span(0, 3)) == Span(0, 3)
     assert change.moved(Span(4, 7)) == Span(8, 11)
     assert change.moved(Span(0, 13)) == Span(0, 17)
+
+
+@given(st.integers(0, 9), st.integers(1, 9), st.data())
+def test_changes_of_somebody_who_types_are_one(start: int, length: int, data: st.DataObject) -> None:
+    before = "." * 12
+    first = Change(before, start, start, length)
+    begin = data.draw(st.integers(start, start + length))
+    end = data.draw(st.integers(begin, start + length))
+    second = Change("", begin, end, data.draw(st.integers(begin - end, 5)))
+    both = first.then(second)
+    assert both is not None
+    for low in range(len(before)):
+        for high in range(low + 1, len(before)):
+            assert both.moved(Span(low, high)) == second.moved(first.moved(Span(low, high)))
+
+
+def test_changes_of_other_places_stay_apart() -> None:
+    typed = Change("one two", 3, 3, 4)
+    assert typed.then(Change("", 8, 8, 1)) is None
+    assert typed.then(Change("", 2, 4, 1)) is None
+    assert Change("one two", 3, 4, 4).then(typed) is None
+
+
+NAMES = """\
+class A:
+    def __init__(self, rngs):
+        self.a = f({typed}
+        self.b = 1
+
+    def g(self, rn):
+        return self.b
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "kept"),
+    [
+        ("x", "xy", True),  # names that stand nowhere else
+        ("x, 1", "x, 2", True),
+        ("'a", "'ab", True),
+        ("r", "rn", False),  # the name of something else
+        ("self.x", "self.xy", False),
+        ("x", "x\n        y", False),
+        ("x", "yield x", False),
+    ],
+)
+def test_what_is_broken_as_it_was_keeps_its_nodes(before: str, after: str, kept: bool) -> None:
+    file, new = source(NAMES.replace("{typed}", before)), source(NAMES.replace("{typed}", after))
+    node = file.tree.body[0]
+    assert file.errors
+    new.follow(file)
+    assert (new.tree.body[0] is node) == kept
+    assert everything(new) == everything(source(new.text))

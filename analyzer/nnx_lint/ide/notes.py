@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import ast
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from nnx_lint.diagnostics import Span
 from nnx_lint.drawing.reading import Reader, array_form, variable_form
@@ -26,6 +26,7 @@ from nnx_lint.rules.filters.coverage import path_text as leaf_text
 from nnx_lint.rules.filters.edits import statement_of, unpacked_names
 from nnx_lint.rules.filters.expressions import describe, is_subtype, type_name
 from nnx_lint.rules.filters.reading import filter_lists, gives_filters, single_filters
+from nnx_lint.syntax_edits import Change
 from nnx_rules import _filter_logic as logic
 from nnx_rules.attributes import Kind, Status
 
@@ -161,6 +162,14 @@ MAX_SHIFTS = 100
 """How many edits a note waits for somebody to ask for it."""
 
 
+class Shift(Protocol):
+    """Where a place in a text is in the text that came after it."""
+
+    def moved(self, span: Span, /) -> Span:
+        """Where a place is now."""
+        ...
+
+
 class Noting(Findings):
     """Listens to one evaluation for the rules, and takes notes on the files that are being edited."""
 
@@ -170,7 +179,7 @@ class Noting(Findings):
         self.classes: dict[ast.AST, UserClass] = {}
         self._taken: dict[tuple[str, Any], None] = {}
         self._parts: list[Noting] = []
-        self._shifts: list[tuple[str, Callable[[Span], Span]]] = []
+        self._shifts: list[tuple[str, Shift]] = []
 
     def __call__(self, event: events.Event) -> None:
         """Hand an event to the rules, and note what it says."""
@@ -187,15 +196,21 @@ class Noting(Findings):
         for part in self._parts:
             self.classes.update(part.classes)
 
-    def shift(self, path: str, moved: Callable[[Span], Span]) -> None:
+    def shift(self, path: str, shift: Shift) -> None:
         """Move what was found in a file, and the notes on it, these once somebody asks for them."""
         if self.found:
-            found = [_shifted_finding(finding, path, moved) for finding in self.found.values()]
+            found = [_shifted_finding(finding, path, shift.moved) for finding in self.found.values()]
             self.found = {key_of(finding): finding for finding in found}
-        if self._taken:
-            self._shifts.append((path, moved))
-            if len(self._shifts) > MAX_SHIFTS:
-                self._settle()
+        if not self._taken:
+            return
+        where, last = self._shifts[-1] if self._shifts else ("", None)
+        both = last.then(shift) if isinstance(last, Change) and isinstance(shift, Change) else None
+        if both is not None and where == path:
+            self._shifts[-1] = path, both
+        else:
+            self._shifts.append((path, shift))
+        if len(self._shifts) > MAX_SHIFTS:
+            self._settle()
 
     def note(self, source: SourceFile, note: object) -> None:
         """Keep a note on a file."""
@@ -210,8 +225,8 @@ class Noting(Findings):
             yield from part.on(path)
 
     def _settle(self) -> None:
-        for path, moved in self._shifts:
-            notes = [(where, _shifted(note, moved) if where == path else note) for where, note in self._taken]
+        for path, shift in self._shifts:
+            notes = [(where, _shifted(note, shift.moved) if where == path else note) for where, note in self._taken]
             self._taken = dict.fromkeys(notes)
         self._shifts.clear()
 

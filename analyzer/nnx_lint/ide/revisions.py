@@ -180,7 +180,7 @@ class Revisions:
         shift = source.followed if source.followed is not None and direct else _Shift(body.text.starts, new.starts)
         for listener in stay if shift else ():
             if isinstance(listener, Noting):
-                listener.shift(path, shift.moved)
+                listener.shift(path, shift)
         _gather(module.body, body.parts)
         self._forget_readers(module, old)
         self._bodies[path] = _Body(module, new, body.parts)

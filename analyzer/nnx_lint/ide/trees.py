@@ -7,6 +7,7 @@ import itertools
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from nnx_lint.diagnostics import Span
+from nnx_lint.syntax_walk import STATEMENTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -16,9 +17,6 @@ if TYPE_CHECKING:
 N = TypeVar("N", bound=ast.AST)
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-
-STATEMENTS = ("body", "handlers", "orelse", "finalbody", "cases")
-"""The fields of statements that have statements in them."""
 
 COMPOUND = (
     *(ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Try, ast.TryStar, ast.ExceptHandler),
