@@ -30,7 +30,7 @@ WITH_OLDEST_MYPY := tests/mypy/test_findings.py tests/mypy/test_strict.py tests/
 # What pytest gets: `make test ARGS="tests/packaging -x"`.
 ARGS ?= --numprocesses=auto --dist=worksteal --durations=30 --durations-min=2
 
-.PHONY: help demo test test-second check format primer mypy-primer foreign variants fuzz soak bench editors vsix clean
+.PHONY: help demo test test-second check check-style check-mypy check-pyright check-imports check-extension format primer mypy-primer foreign variants fuzz soak bench editors vsix clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
@@ -49,12 +49,22 @@ else
 	$(SECOND_VENV)/bin/python -m pytest tests/runtime $(WITH_OLDEST_MYPY) -m "not slow" -k "not differential" --hypothesis-profile=brief $(ARGS)
 endif
 
-check: $(DEV)  ## ruff, mypy, pyright, import contracts
+check: check-style check-mypy check-pyright check-imports check-extension  ## ruff, mypy, pyright, import contracts
+
+check-style: $(DEV)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
+
+check-mypy: $(DEV)
 	$(BIN)/mypy
+
+check-pyright: $(DEV)
 	$(BIN)/pyright
+
+check-imports: $(DEV)
 	$(BIN)/lint-imports
+
+check-extension: $(DEV)
 	@if [ -e vscode-extension/node_modules/.installed ]; then $(BIN)/python scripts/vscode.py check; fi
 
 format: $(DEV)  ## mend what ruff can mend

@@ -17,7 +17,7 @@ from nnx_lint.model.events import Called
 
 if TYPE_CHECKING:
     import ast
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from nnx_lint.diagnostics import Fix
     from nnx_lint.model.events import Event
@@ -106,6 +106,10 @@ class Judging:
         self._reporters: dict[str, Reporter] = {}
         self._by_type = {kind: self._grouped(judged) for kind, judged in JUDGES.items()}
         self._by_callee: dict[tuple[type, str | None], Judges] = {}
+        self._by_asked: dict[tuple[str | type, ...], Judges] = {}
+        self._places = {asked: place for place, asked in enumerate(CALL_JUDGES)}
+        self._types = [each for each in CALL_JUDGES if isinstance(each, type)]
+        self._beginnings = [each for each in CALL_JUDGES if isinstance(each, str) and each.endswith("*")]
 
     def _grouped(self, registered: Iterable[Registered]) -> Judges:
         groups: dict[Callable[[Any], bool] | None, list[tuple[Callable[[Any, Reporter], None], Reporter]]] = {}
@@ -122,9 +126,23 @@ class Judging:
         if not isinstance(event, Called):
             return self._by_type.get(type(event), [])
         key = type(event.callee), event.subject
-        if key not in self._by_callee:
-            self._by_callee[key] = self._grouped(dict.fromkeys([*JUDGES.get(Called, []), *_judges_of_calls(*key)]))
-        return self._by_callee[key]
+        known = self._by_callee.get(key)
+        if known is None:
+            asked = self._asked_of(*key)
+            if asked not in self._by_asked:
+                judged = [judge for each in asked for judge in CALL_JUDGES[each]]
+                self._by_asked[asked] = self._grouped(dict.fromkeys([*JUDGES.get(Called, []), *judged]))
+            known = self._by_callee[key] = self._by_asked[asked]
+        return known
+
+    def _asked_of(self, kind: type, subject: str | None) -> tuple[str | type, ...]:
+        """What judges are registered for that calls of a value of this type, with this subject, are."""
+        asked: set[str | type] = {each for each in self._types if issubclass(kind, each)}
+        if subject is not None:
+            asked.update(each for each in self._beginnings if subject.startswith(each[:-1]))
+            if subject in self._places:
+                asked.add(subject)
+        return tuple(sorted(asked, key=self._places.__getitem__))
 
     def wants(self, rule: Rule, module: Module) -> bool:
         """Whether a rule is asked for in the file of a module, and holds for the library that it uses."""
@@ -134,19 +152,6 @@ class Judging:
         """The library that a module uses, and the version of it (``None``: the newest)."""
         options = self.options.for_path(module.source.path)
         return options.library or module.provider or "flax", options.version
-
-
-def _judges_of_calls(kind: type, subject: str | None) -> Iterator[Registered]:
-    """The judges of calls of a value of this type that has this subject."""
-    for asked, judges in CALL_JUDGES.items():
-        if isinstance(asked, type):
-            concerned = issubclass(kind, asked)
-        elif asked.endswith("*"):
-            concerned = subject is not None and subject.startswith(asked[:-1])
-        else:
-            concerned = asked == subject
-        if concerned:
-            yield from judges
 
 
 class Findings:
