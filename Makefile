@@ -28,7 +28,7 @@ OLDEST_MYPY := $(shell sed -n 's/^mypy = \["mypy>=\([0-9.]*\),.*/\1/p' pyproject
 WITH_OLDEST_MYPY := tests/mypy/test_findings.py tests/mypy/test_strict.py tests/mypy/test_declared.py
 
 # What pytest gets: `make test ARGS="tests/packaging -x"`.
-ARGS ?= --numprocesses=auto --dist=worksteal --durations=30 --durations-min=2
+ARGS ?= --numprocesses=auto --dist=worksteal --durations=60 --durations-min=2
 
 .PHONY: help demo test test-second check check-style check-mypy check-pyright check-imports check-extension format primer mypy-primer foreign variants fuzz soak bench editors vsix clean
 

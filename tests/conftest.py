@@ -30,6 +30,11 @@ elif "JAX_COMPILATION_CACHE_DIR" not in os.environ:
     _compiled = tempfile.TemporaryDirectory(prefix="nnxkit-compiled-")  # goes when the process ends
     os.environ["JAX_COMPILATION_CACHE_DIR"] = _compiled.name
 
+# The programs that tests start find the byte code of those before them, as those of an installed package do: some start
+# hundreds, and an environment that forbids to write it would have each of them compile what it imports.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
 # The first example of a test compiles for seconds on a small machine, so a deadline would measure the machine.
 # CI must give the same verdict on the same commit, hence no randomness there.
 hypothesis.settings.register_profile("default", deadline=None)

@@ -85,7 +85,8 @@ class Baseline:
         except OSError as error:
             raise BaselineError(path, f"cannot be read: {error.strerror or error}") from None
         except (ValueError, RecursionError) as error:
-            raise BaselineError(path, f"is no baseline: {error}; write it anew with --update-baseline") from None
+            mend = "remove it, and write it anew with --update-baseline"
+            raise BaselineError(path, f"is no baseline: {error}; {mend}") from None
         counts: dict[Entry, int] = {}
         for entry, count in _entries(path, content):  # after a merge of two branches one may stand there twice
             counts[entry] = counts.get(entry, 0) + count

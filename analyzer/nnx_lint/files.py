@@ -49,13 +49,15 @@ def discover(paths: Sequence[str], configuration: Configuration | None = None) -
     seen: set[str] = set()
     walk = _Walk(configuration, found.problems)
     for path in paths:
-        if os.path.isdir(path):
-            files = walk.folder(path)
-        elif os.path.lexists(path):
-            files = walk.file(path)
-        else:
+        try:
+            os.lstat(path)
+        except FileNotFoundError:
             found.problems.append(f"{path}: no such file or directory")
             continue
+        except (OSError, ValueError) as error:
+            found.problems.append(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}")
+            continue
+        files = walk.folder(path) if os.path.isdir(path) else walk.file(path)
         for file, absolute in files:
             if absolute not in seen:
                 seen.add(absolute)
@@ -106,7 +108,7 @@ class _Walk:
                 continue
             if is_folder:
                 yield from self._entries(f"{prefix}{name}{os.sep}", path, ignores.inside(path))
-            elif entry.is_file():
+            elif entry.is_file(follow_symlinks=False) or os.path.isfile(path):  # a link may lead to itself
                 yield prefix + name, path
 
 

@@ -21,6 +21,8 @@ FAILURE = 2
 def main(words: Sequence[str] | None = None) -> int:
     """Serve until the client leaves; returns the exit code."""
     given = _parser().parse_args(words)
+    from nnx_lsp.generated import kept
+
     gc.disable()  # the worker collects, while nobody waits
     try:
         if given.log_file is not None:
@@ -33,7 +35,8 @@ def main(words: Sequence[str] | None = None) -> int:
         print(f"error: {given.log_file}: cannot be written: {error.strerror or error}", file=sys.stderr)
         return FAILURE
     try:
-        from nnx_lsp.server import build
+        with kept():
+            from nnx_lsp.server import build
     except ModuleNotFoundError as error:
         if error.name not in ("pygls", "lsprotocol"):
             raise

@@ -1,7 +1,8 @@
 """Open documents: a text file, or a notebook whose cells are one program.
 
-A document has the path by which the analysis knows it. Documents that are no files (one that was never saved, a version
-in a repository) have a path that nobody else has; what a URI of a cell looks like means nothing.
+A document has the path by which the analysis knows it. One that was never saved has that where its URI says it will
+lie, so that others can import it. Other documents that are no files (one without a place yet, a version in a
+repository) have a path that nobody else has; what a URI of a cell looks like means nothing.
 
 Invariants: ``source`` is the text of the client, as one program; a position is in it where the client says that it is.
 """
@@ -25,14 +26,18 @@ if TYPE_CHECKING:
 
     from nnx_lint.diagnostics import Span
 
+UNSAVED = "untitled"
+"""The scheme of documents that were never saved."""
+
 
 def path_of(uri: str) -> str:
     """The absolute path by which the analysis knows a document."""
     scheme, _, rest = uri.partition(":")
-    if scheme == "file":
-        path = uris.to_fs_path(uri)
-        if path is not None:
-            return os.path.normpath(path)
+    if scheme == UNSAVED and rest.startswith("/"):
+        uri = f"file://{rest.removeprefix('//')}"
+    path = uris.to_fs_path(uri)
+    if path is not None:
+        return os.path.normpath(path)
     return str(Path(Path.cwd().anchor, f"{scheme}:", quote(rest, safe="")))
 
 

@@ -34,7 +34,7 @@ from nnx_lsp.session import Session
 from nnx_lsp.worker import Worker
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Generator
+    from collections.abc import Callable, Container, Generator, Iterable
 
 T = TypeVar("T")
 
@@ -173,6 +173,13 @@ class Server(LanguageServer):
         for problem in self.session.problems():
             self.in_loop(self.say_once, f"nnx: {problem}", types.MessageType.Warning)
 
+    def trace(self, done: str, details: Iterable[str]) -> None:
+        """Tell a client that traces the server what was done, with details if it wants them; in the worker's thread."""
+        level = self.protocol.trace
+        if level != types.TraceValue.Off:
+            verbose = "\n".join(details) if level == types.TraceValue.Verbose else None
+            self.in_loop(self.log_trace, types.LogTraceParams(done, verbose))
+
     def report_server_error(self, error: Exception, source: Any) -> None:
         """Log what went wrong, and show it once."""
         log.error("%s", source, exc_info=error)
@@ -192,6 +199,7 @@ class Server(LanguageServer):
     def begin(self, params: types.InitializeParams) -> None:
         """Take what the client says of itself, before the first document."""
         self._loop = asyncio.get_running_loop()
+        self.protocol.trace = params.trace or types.TraceValue.Off
         self.client = Client.of(params, str(self.workspace.position_encoding))
         self.convert = Convert(lambda path: self.session.documents.get(path), self.client)
         self._initial = table(params.initialization_options).get("settings")
@@ -300,7 +308,7 @@ class Server(LanguageServer):
 
     def closed(self, uri: str) -> None:
         """A document was closed."""
-        self.tell(lambda: self.session.close(path_of(uri)))
+        self.tell(lambda: self.session.close(uri))
 
 
 async def _end_with(process: int) -> None:

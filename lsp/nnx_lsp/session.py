@@ -3,7 +3,8 @@
 Everything here runs in the worker's thread, apart from the constructor.
 
 A document belongs to the innermost folder that it lies in; all documents that lie in none share one analysis. Folders
-come and go: the documents move with them.
+come and go: the documents move with them. Of two documents with one path the later counts: it is the file that the
+other, which was never saved, has become.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 from nnx_lint.ide.analysis import Analysis
 from nnx_lint.ide.configuration import is_configuration
 from nnx_lint.ide.settings import Settings
+from nnx_lsp.documents import path_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -111,6 +113,9 @@ class Session:
         if is_configuration(document.path):
             self._configurations[document.uri] = document
             return
+        before = self.documents.get(document.path)
+        if before is not None and before.uri != document.uri:
+            self.forget(before.uri)
         self.documents[document.path] = document
         self._by_cell.update(dict.fromkeys((cell.uri for cell in document.cells), document))
         analysis = self.analysis(document.path)
@@ -125,12 +130,13 @@ class Session:
         for known in [cell for cell, document in self._by_cell.items() if document.uri == uri]:
             del self._by_cell[known]
 
-    def close(self, path: str) -> None:
+    def close(self, uri: str) -> None:
         """Take leave of a document."""
-        document = self.documents.pop(path, None)
-        self._configurations = {uri: each for uri, each in self._configurations.items() if each.path != path}
-        if document is not None:
-            self.forget(document.uri)
+        self.forget(uri)
+        path = path_of(uri)
+        document = self.documents.get(path)
+        if document is not None and document.uri == uri:
+            del self.documents[path]
             self.analysis(path).close(path)
             self.stale.pop(path, None)
             self.stale.update(dict.fromkeys(self.documents))

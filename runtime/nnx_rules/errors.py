@@ -182,8 +182,12 @@ class RngArgumentError(NNXError, ValueError):
     """A random stream is made from something that is neither a seed nor a key."""
 
 
-class LayerArgumentError(NNXError, ValueError):
-    """A layer is called without something that it needs, or with something that it does not take."""
+class LayerArgumentError(NNXError, TypeError, ValueError):
+    """A layer is made or called without something that it needs, or with something that it does not take."""
+
+
+class LayerStreamsError(LayerArgumentError, AttributeError):
+    """A layer is made with something that is no set of random streams. flax raises an AttributeError for it."""
 
 
 class LayerShapeError(NNXError, TypeError, ValueError):

@@ -82,10 +82,27 @@ class HasTag(t.Protocol):
 
 
 class Expr:
-    """Base of all filter expressions: a predicate ``(path, value) -> bool``. Expressions do not change."""
+    """Base of all filter expressions: a predicate ``(path, value) -> bool``. Expressions do not change.
+
+    Those that flax has as data classes are such classes here, too: programs derive data classes from them.
+    """
 
     def __call__(self, path: PathParts, value: t.Any) -> bool:
         raise NotImplementedError
+
+    def _hold(self, **content: t.Any) -> None:
+        vars(self).update(content)
+
+    def _content(self) -> tuple[t.Any, ...]:
+        return tuple(value for name, value in vars(self).items() if name != "__doc__")
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Expr) or type(self) is not type(other):
+            return NotImplemented
+        return self._content() == other._content()
+
+    def __hash__(self) -> int:
+        return hash((type(self), self._content()))
 
     def __setattr__(self, name: str, value: object) -> None:
         if name != "__doc__":  # programs name a combination of filters, and document it
@@ -93,7 +110,6 @@ class Expr:
         object.__setattr__(self, name, value)
 
 
-@dataclass(unsafe_hash=True, init=False, repr=False)
 class Everything(Expr):
     """Takes every leaf; the literals ``...`` and ``True``. Arguments are accepted and ignored."""
 
@@ -107,7 +123,6 @@ class Everything(Expr):
         return "Everything()"
 
 
-@dataclass(unsafe_hash=True, init=False, repr=False)
 class Nothing(Expr):
     """Takes no leaf; the literals ``None`` and ``False``. Arguments are accepted and ignored."""
 
@@ -121,7 +136,7 @@ class Nothing(Expr):
         return "Nothing()"
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class OfType(Expr):
     """Takes the instances of ``type``, and values whose ``type`` attribute is a subclass of it.
 
@@ -142,7 +157,7 @@ class OfType(Expr):
         return f"OfType({self.type!r})"
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class WithTag(Expr):
     """Takes values whose ``tag`` is this string (a string filter is a tag, not a name or a path).
 
@@ -165,7 +180,7 @@ class WithTag(Expr):
         return f"WithTag({self.tag!r})"
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class PathContains(Expr):
     """Takes leaves with ``key`` among the components of their path.
 
@@ -189,7 +204,6 @@ class PathContains(Expr):
         return f"PathContains({self.key!r}, exact={self.exact!r})"
 
 
-@dataclass(frozen=True, init=False, repr=False)
 class PathIn(Expr):
     """Takes leaves whose whole path is one of ``paths``, tuples of keys.
 
@@ -203,7 +217,7 @@ class PathIn(Expr):
         for path in paths:
             if not isinstance(path, tuple | list):  # pyright: ignore[reportUnnecessaryIsInstance]
                 raise InvalidFilter(path, Misuse.NOT_A_PATH)
-        object.__setattr__(self, "paths", frozenset(map(tuple, paths)))
+        self._hold(paths=frozenset(map(tuple, paths)))
 
     def __call__(self, path: PathParts, value: t.Any) -> bool:
         return path in self.paths
@@ -212,7 +226,6 @@ class PathIn(Expr):
         return f"PathIn({', '.join(sorted(map(repr, self.paths)))})"
 
 
-@dataclass(unsafe_hash=True, init=False, repr=False)
 class Any(Expr):
     """Takes what at least one of ``filters`` takes; ``Any()`` takes nothing.
 
@@ -223,7 +236,7 @@ class Any(Expr):
     predicates: tuple[Expr, ...]
 
     def __init__(self, *filters: t.Any) -> None:
-        object.__setattr__(self, "predicates", tuple(map(parse, filters)))
+        self._hold(predicates=tuple(map(parse, filters)))
 
     def __call__(self, path: PathParts, value: t.Any) -> bool:
         return any(predicate(path, value) for predicate in self.predicates)
@@ -232,7 +245,6 @@ class Any(Expr):
         return f"Any({', '.join(map(repr, self.predicates))})"
 
 
-@dataclass(unsafe_hash=True, init=False, repr=False)
 class All(Expr):
     """Takes what every one of ``filters`` takes; ``All()`` takes everything.
 
@@ -243,7 +255,7 @@ class All(Expr):
     predicates: tuple[Expr, ...]
 
     def __init__(self, *filters: t.Any) -> None:
-        object.__setattr__(self, "predicates", tuple(map(parse, filters)))
+        self._hold(predicates=tuple(map(parse, filters)))
 
     def __call__(self, path: PathParts, value: t.Any) -> bool:
         return all(predicate(path, value) for predicate in self.predicates)
@@ -252,7 +264,6 @@ class All(Expr):
         return f"All({', '.join(map(repr, self.predicates))})"
 
 
-@dataclass(unsafe_hash=True, init=False, repr=False)
 class Not(Expr):
     """Takes what the one given filter does not take.
 
@@ -266,7 +277,7 @@ class Not(Expr):
     def __init__(self, *filters: t.Any) -> None:
         if len(filters) != 1:
             raise NOT_ARITY.error(given=len(filters) or "none")
-        object.__setattr__(self, "predicate", parse(filters[0]))
+        self._hold(predicate=parse(filters[0]))
 
     def __call__(self, path: PathParts, value: t.Any) -> bool:
         return not self.predicate(path, value)
@@ -275,7 +286,6 @@ class Not(Expr):
         return f"Not({self.predicate!r})"
 
 
-@dataclass(frozen=True, repr=False)
 class Opaque(Expr):
     """A user's callable, about which nothing is known except that equal callables answer alike.
 
@@ -284,6 +294,9 @@ class Opaque(Expr):
     """
 
     callable: t.Any
+
+    def __init__(self, callable: t.Any) -> None:
+        self._hold(callable=callable)
 
     def __call__(self, path: PathParts, value: t.Any) -> bool:
         return bool(self.callable(path, value))

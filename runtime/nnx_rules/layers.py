@@ -125,9 +125,9 @@ def _groups(arguments: Mapping[str, object]) -> Problem | None:
 
 def _equation(arguments: Mapping[str, object]) -> Problem | None:
     text = arguments.get("einsum_str")
-    if not isinstance(text, str) or isinstance(text, Symbol):
+    if text is None or isinstance(text, Symbol):
         return None
-    equation = "".join(text.split())
+    equation = "".join(text.split()) if isinstance(text, str) else ""
     if "->" not in equation or equation.count(",") != 1:
         return Problem(
             f"`einsum_str` {text!r} is not an equation of two operands with `->`",
@@ -181,6 +181,63 @@ def _or_one(axes: Shape) -> object:
 
 def _counted(items: Shape, one: str, several: str | None = None) -> str:
     return f"{len(items)} {one if len(items) == 1 else several or one + 's'}"
+
+
+_SIZES: dict[str, tuple[str, ...]] = {
+    "nnx.Linear": ("in_features", "out_features"),
+    "nnx.LinearGeneral": ("in_features", "out_features"),
+    "nnx.Einsum": ("kernel_shape", "bias_shape"),
+    "nnx.Conv": ("in_features", "out_features", "kernel_size", "feature_group_count"),
+    "nnx.ConvTranspose": ("in_features", "out_features", "kernel_size"),
+    "nnx.Embed": ("num_embeddings", "features"),
+    "nnx.MultiHeadAttention": (
+        *("num_heads", "num_kv_heads", "in_features", "in_kv_features", "qkv_features", "out_features"),
+    ),
+    "nnx.LoRA": ("in_features", "lora_rank", "out_features"),
+    "nnx.GroupNorm": ("num_features", "num_groups", "group_size"),
+    **dict.fromkeys(("nnx.BatchNorm", "nnx.LayerNorm", "nnx.RMSNorm", "nnx.InstanceNorm"), ("num_features",)),
+    **dict.fromkeys(
+        ("nnx.LSTMCell", "nnx.OptimizedLSTMCell", "nnx.GRUCell", "nnx.SimpleCell"), ("in_features", "hidden_features")
+    ),
+}
+"""The constructor arguments that are sizes of arrays."""
+
+_SEVERAL = frozenset(
+    {
+        *(("nnx.LinearGeneral", name) for name in ("in_features", "out_features")),
+        *(("nnx.MultiHeadAttention", name) for name in ("in_features", "in_kv_features", "out_features")),
+        *(("nnx.Einsum", name) for name in ("kernel_shape", "bias_shape")),
+        *((name, "kernel_size") for name in ("nnx.Conv", "nnx.ConvTranspose")),
+    }
+)
+"""Those that may be several sizes."""
+
+_OPTIONAL = frozenset(
+    {("nnx.Einsum", "bias_shape"), *(("nnx.GroupNorm", name) for name in ("num_groups", "group_size"))}
+)
+"""Those that may be ``None``."""
+
+
+def no_size(name: str, arguments: Mapping[str, object]) -> Problem | None:
+    """Which of the constructor arguments of a class is no size, where a size is asked for; ``None`` if all are.
+
+    Args:
+        name: canonical name of the class.
+        arguments: what is given, as for :func:`problem`; also things that can be no size at all.
+
+    >>> no_size("nnx.Linear", {"in_features": 3, "out_features": -4}).problem
+    'out_features=-4 is no size'
+    """
+    for argument in _SIZES.get(name, ()):
+        value = arguments.get(argument, UNKNOWN)
+        if value is None and (name, argument) in _OPTIONAL:
+            continue
+        several = isinstance(value, tuple) and (name, argument) in _SEVERAL
+        sizes = cast("tuple[object, ...]", value if several else (value,))
+        if not all(isinstance(item, Symbol) or (isinstance(item, int) and item >= 0) for item in sizes):
+            wanted = "whole numbers above 0" if several else "a whole number above 0"
+            return Problem(f"{argument}={value!r} is no size", f"give {wanted}")
+    return None
 
 
 _CONSTRUCTORS: dict[str, Callable[[Mapping[str, object]], Problem | None]] = {

@@ -54,8 +54,8 @@ class _Declared(type):
         for base in bases:
             cls.__fields__ |= getattr(base, "__fields__", {})
         cls.__fields__ |= own
+        cls.__content__ = attrgetter(*cls.__fields__) if cls.__fields__ else cast("attrgetter[object]", _nothing)
         if cls.__fields__:
-            cls.__content__ = attrgetter(*cls.__fields__)
             type.__setattr__(cls, "__match_args__", tuple(cls.__fields__))
             type.__setattr__(cls, "__init__", _compiling(cls))
         return cls
@@ -63,6 +63,11 @@ class _Declared(type):
 
 _NONE = object()
 """The default of a field that has none."""
+
+
+def _nothing(_: object) -> tuple[()]:
+    """What a record without fields holds."""
+    return ()
 
 
 def _compiling(cls: _Declared) -> Callable[..., None]:

@@ -31,7 +31,7 @@ class Severity(enum.Enum):
 
 
 class Fixable(enum.Enum):
-    """What kind of automatic mend exists."""
+    """What kind of automatic mend exists: the safest, where it depends on the program."""
 
     NONE = "none"
     SAFE = "safe"

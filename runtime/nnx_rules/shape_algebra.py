@@ -247,6 +247,33 @@ def _same(items: Sequence[Dimension]) -> Dimension:
     return next((item for item in items if isinstance(item, int)), UNKNOWN)
 
 
+def tiled(shape: Shape | None, times: object) -> Shape | None:
+    """A shape whose axes are repeated so often: the last ones, where fewer numbers than axes are given.
+
+    >>> tiled((1, 1, 8), (4, 1, 1))
+    (4, 1, 8)
+    """
+    counts = _several(times)
+    if shape is None or not is_whole(shape) or any(str(item).startswith("*") for item in counts):
+        return None
+    rank = max(len(shape), len(counts))
+    sizes = (*([1] * (rank - len(shape))), *shape)
+    repeated = (*([1] * (rank - len(counts))), *counts)
+    return tuple(_times(item, count) for item, count in zip(sizes, repeated, strict=True))
+
+
+def repeated(shape: Shape | None, times: object, axis: object) -> Shape | None:
+    """A shape of which each element along one axis is repeated so often; all of them, one by one, for ``None``."""
+    place = places(axis, len(shape)) if shape is not None and is_whole(shape) and axis is not None else None
+    if shape is None or place is None or len(place) != 1:
+        return None
+    return tuple(_times(item, times) if at == place[0] else item for at, item in enumerate(shape))
+
+
+def _times(item: Dimension, count: object) -> Dimension:
+    return item if count == 1 else item * count if isinstance(item, int) and isinstance(count, int) else UNKNOWN
+
+
 def divided(shape: Shape | None, parts: int, axis: object) -> Shape | None:
     """The shape of each of several equal parts."""
     place = places(axis, len(shape)) if shape is not None and is_whole(shape) else None

@@ -59,6 +59,7 @@ class Transform(Record):
             of flax and jax do not.
         operands: for ``CALL``, position of the first operand that is handed to the function.
         static_options: the options that name arguments to be treated as constants.
+        positional: the options that may follow the function by position, in this order.
         rejects_bound_methods: whether flax (0.12.1 and later) refuses bound methods.
         host: whether the function runs on the host, outside of every trace.
         binds: whether further positional arguments are bound to the function, as by ``functools.partial``.
@@ -75,6 +76,7 @@ class Transform(Record):
     lifts_captures: bool = False
     operands: int = 1
     static_options: tuple[str, ...] = ()
+    positional: tuple[str, ...] = ()
     rejects_bound_methods: bool = False
     host: bool = False
     binds: bool = False
@@ -102,6 +104,8 @@ NUMBER_KEEPING = frozenset({"jax.vmap", "nnx.vmap", "nnx.grad", "nnx.value_and_g
 """The transforms that make no array of a number: a map takes none but along no axis, a gradient leaves it alone."""
 
 _STATIC = ("static_argnums", "static_argnames")
+_DERIVATIVE = ("argnums", "has_aux", "holomorphic", "allow_int", "reduce_axes")
+_MAPPED = ("in_axes", "out_axes", "axis_name", "axis_size", "spmd_axis_name")
 
 
 def _wrapper(name: str, keyword: str = "fun", **facts: Any) -> Transform:
@@ -118,13 +122,13 @@ def _fn(position: int, keyword: str, *, sequence: bool = False) -> FunctionArgum
 
 _JAX = (
     _wrapper("jax.jit", cached=True, static_options=_STATIC),
-    _wrapper("jax.pmap", cached=True, static_options=("static_broadcasted_argnums",)),
-    _wrapper("jax.vmap"),
-    _wrapper("jax.grad", arguments=Arguments.SHARED),
-    _wrapper("jax.value_and_grad", arguments=Arguments.SHARED),
-    _wrapper("jax.jacfwd", arguments=Arguments.SHARED),
-    _wrapper("jax.jacrev", arguments=Arguments.SHARED),
-    _wrapper("jax.hessian", arguments=Arguments.SHARED),
+    _wrapper("jax.pmap", cached=True, static_options=("static_broadcasted_argnums",), positional=("axis_name",)),
+    _wrapper("jax.vmap", positional=_MAPPED),
+    _wrapper("jax.grad", arguments=Arguments.SHARED, positional=_DERIVATIVE),
+    _wrapper("jax.value_and_grad", arguments=Arguments.SHARED, positional=_DERIVATIVE),
+    _wrapper("jax.jacfwd", arguments=Arguments.SHARED, positional=_DERIVATIVE[:3]),
+    _wrapper("jax.jacrev", arguments=Arguments.SHARED, positional=_DERIVATIVE[:4]),
+    _wrapper("jax.hessian", arguments=Arguments.SHARED, positional=_DERIVATIVE[:3]),
     _wrapper("jax.checkpoint", static_options=("static_argnums",)),
     _wrapper("jax.make_jaxpr", static_options=("static_argnums",)),
     _wrapper("jax.shard_map", "f"),
@@ -152,8 +156,8 @@ _JAX = (
     _call("jax.tree.map", _fn(0, "f"), operands=1, level=False),
     _call("jax.lax.associative_scan", _fn(0, "fn"), operands=1, level=False),
     _wrapper("jax.named_call", level=False),
-    _wrapper("jax.custom_vjp", level=False),
-    _wrapper("jax.custom_jvp", level=False),
+    _wrapper("jax.custom_vjp", level=False, positional=("nondiff_argnums",)),
+    _wrapper("jax.custom_jvp", level=False, positional=("nondiff_argnums",)),
     _call("jax.debug.callback", _fn(0, "callback"), operands=1, level=False, host=True),
     _call("jax.pure_callback", _fn(0, "callback"), operands=2, level=False, host=True),
     _call("jax.experimental.io_callback", _fn(0, "callback"), operands=2, level=False, host=True),

@@ -7,6 +7,7 @@ of ``nnxkit``, so pickles of them do not depend on where they are defined.
 
 from importlib import import_module as _import_module
 from types import ModuleType as _ModuleType
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 try:
     import jax as _jax  # noqa: F401
@@ -21,7 +22,6 @@ from nnx_rules.filters import Nothing as Nothing
 from nnx_rules.filters import OfType as OfType
 from nnx_rules.filters import PathContains as PathContains
 from nnx_rules.filters import WithTag as WithTag
-from nnxkit import checkpoints as checkpoints
 from nnxkit import compat as compat
 from nnxkit import errors as errors
 from nnxkit import extract as extract
@@ -258,11 +258,16 @@ from nnxkit.training.optimizer import OptState as OptState
 from nnxkit.training.optimizer import OptVariable as OptVariable
 from nnxkit.training.train_state import TrainState as TrainState
 
+if _TYPE_CHECKING:
+    from nnxkit import checkpoints as checkpoints
+
+_WHEN_USED = {"bridge": "nnxkit.bridge", "wrappers": "nnxkit.bridge", "checkpoints": "nnxkit.checkpoints"}
+
 
 def __getattr__(name: str) -> _ModuleType:
-    """``nnx.bridge`` needs flax, so it is imported when it is first used."""
-    if name in ("bridge", "wrappers"):
-        return _import_module("nnxkit.bridge")
+    """Modules that most programs do without are imported when they are first used; ``nnx.bridge`` needs flax."""
+    if name in _WHEN_USED:
+        return _import_module(_WHEN_USED[name])
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -18,13 +18,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
 from nnx_rules import _filter_logic as logic
 from nnx_rules import filters as expressions
 from nnx_rules.errors import Path, format_path
 from nnx_rules.filters import Everything, Expr
+from nnx_rules.records import Record
 from nnx_rules.rules import filters as rules
 
 T = TypeVar("T")
@@ -33,8 +33,7 @@ SHOWN_LEAVES = 3
 """How many leaves an error message names before it counts the rest."""
 
 
-@dataclass(frozen=True)
-class Filters:
+class Filters(Record):
     """A checked, ordered list of filters.
 
     Attributes:
@@ -77,8 +76,7 @@ class Group(NamedTuple):
         return [leaves[position] for position in self.positions]
 
 
-@dataclass(frozen=True)
-class Partition:
+class Partition(Record):
     """Leaves by the filter that took them, and those that none took."""
 
     groups: tuple[Group, ...]

@@ -17,6 +17,7 @@ import jax
 import jax.numpy as jnp
 
 from nnx_rules.filters import Filter, to_predicate
+from nnx_rules.records import Record
 from nnx_rules.rules import rngs as rng_rules
 from nnxkit._graph import clone, iter_graph, set_graph_updates
 from nnxkit._graph._modes import is_graph_mode
@@ -30,8 +31,7 @@ MakeKeys = Callable[[jax.Array], jax.Array]
 """From the key that a stream drew to the key or keys of the new stream."""
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class StreamBackup:
+class StreamBackup(Record):
     """A stream with the key and count that it had."""
 
     stream: RngStream

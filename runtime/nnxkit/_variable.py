@@ -408,10 +408,8 @@ class Variable(VariableOperators[A], Generic[A]):
         return type(self).from_metadata(value, metadata)
 
     replace = copy
-
-    def to_state(self) -> Self:
-        """A copy; kept for code written when States held another type."""
-        return self.copy()
+    to_state = copy
+    """Kept for code written when States held another type."""
 
     def copy_from(self, other: Variable[Any]) -> None:
         """Take over value and metadata of another Variable of the same type.

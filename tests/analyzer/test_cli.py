@@ -102,6 +102,8 @@ class TestWrongUsage:
             (["rulse"], "rulse: no such file or directory; did you mean `nnx-lint rule`?"),
             (["chekc", "a.py"], "chekc: no such file or directory; did you mean `nnx-lint check`?"),
             (["a.py", "gone.py"], "gone.py: no such file or directory\n"),
+            (["a.py", "a.py/b.py"], "a.py/b.py: cannot be read: Not a directory\n"),
+            (["a.py", "a" * 300], f"{'a' * 300}: cannot be read: File name too long\n"),
         ],
     )
     def test_says_what_is_wrong_and_exits_with_2(self, lint, write, words, message):
@@ -294,6 +296,26 @@ class TestFix:
         assert (code, err) == (2, "folder/a.py: cannot be written: Permission denied\n")
         assert path.read_text() == "BAD\n"
 
+    def test_what_could_not_be_written_is_still_found(self, lint, write, monkeypatch):
+        write("a.py", "BAD\n")
+        write("b.py", "BAD\n")
+        ordinary = os.replace
+
+        def fail(old, new):
+            if new.endswith("b.py"):
+                raise OSError(28, "No space left on device")
+            ordinary(old, new)
+
+        monkeypatch.setattr(os, "replace", fail)
+        code, out, err = lint(".", "--fix", "--no-cache", "--output-format", "concise")
+        assert (code, err) == (2, "b.py: cannot be written: No space left on device\n")
+        assert [line.partition(":")[0] for line in out.splitlines()] == [
+            "b.py",
+            "Found 2 errors (1 fixed, 1 remaining).",
+        ]
+        code, out, err = lint("b.py", "--add-ignore", "--no-cache")
+        assert (code, out, err) == (2, "", "b.py: cannot be written: No space left on device\n")
+
     def test_a_read_only_file(self, write, monkeypatch):
         path = write("a.py", "BAD\n")
         monkeypatch.setattr(os, "access", lambda *_: False)
@@ -418,6 +440,7 @@ class TestDiscovery:
     def test_links_in_a_circle_end(self, write, tmp_path):
         write("a/b.py", "")
         (tmp_path / "a" / "loop").symlink_to("..", target_is_directory=True)
+        (tmp_path / "a" / "itself.py").symlink_to("itself.py")
         assert discover(["."]).files == ["a/b.py"]
 
     def test_a_file_named_like_a_python_file_but_a_folder(self, write):

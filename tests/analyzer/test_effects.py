@@ -4,8 +4,13 @@ import textwrap
 
 from abstract import run
 from marked import expect, program
+from nnx_lint.model.attributes import attribute_of
 from nnx_lint.model.callables import FuncVal
+from nnx_lint.model.classes import library_class
 from nnx_lint.model.frames import Frame
+from nnx_lint.model.leaves import identity
+from nnx_lint.model.results import Renewal
+from nnx_lint.model.values import Array, Const
 
 NETS = """
 class Net(nnx.Module):
@@ -167,3 +172,64 @@ def test_layers_that_draw_or_write(tmp_path):
             return rnn(x)  # NNX202
         """
     expect(tmp_path, program(text))
+
+
+FACTORY = """
+import optax
+
+def make(rngs: nnx.Rngs, other):
+    net = Net(rngs)
+    return net, {"opt": nnx.Optimizer(net, optax.adam(1e-3), wrt=nnx.Param)}, other
+
+def caller(rngs: nnx.Rngs, thing):
+    return (make(rngs, thing), make(rngs, 1))
+
+def deep(rngs: nnx.Rngs, thing):
+    return caller(rngs, thing)
+"""
+
+
+def returned(text, name):
+    interpreter, module, _ = run(NETS + textwrap.dedent(text))
+    func = module.env.names[name]
+    inner = Frame(module, module.env)
+    summary_of = interpreter.apart(func, inner).effects.of(func)
+    given = {"rngs": interpreter.instance(library_class("nnx.Rngs"), 0), "thing": Const("given"), "other": Const("it")}
+    return Renewal(interpreter, 0, summary_of.results, lambda place: given[place.parameter]).result()
+
+
+def test_what_a_factory_made_goes_together():
+    net, table, other = returned(FACTORY, "make").items
+    assert net.cls.name == "Net"
+    assert not net.assumed
+    assert table.items[0][1].args["model"] is net
+    assert other.value == "it"
+
+
+def test_each_call_of_a_factory_gets_objects_of_its_own():
+    first, second = returned(FACTORY, "caller").items
+    assert first.items[0] is not second.items[0]
+    assert identity(first.items[0], first.items[0]) != identity(second.items[0], second.items[0])
+    assert (first.items[2].value, second.items[2].value) == ("given", 1)
+
+
+def test_results_that_hold_themselves_end():
+    found = returned("def loop(rngs: nnx.Rngs):\n    items = []\n    items.append(items)\n    return items\n", "loop")
+    assert found.type == "list"
+
+
+def test_an_object_that_was_changed_keeps_the_change():
+    net = returned("def f(rngs: nnx.Rngs):\n    net = Net(rngs)\n    net.extra = 'x'\n    return net\n", "f")
+    assert attribute_of(net, "extra").value.value == "x"
+
+
+def test_results_of_transforms_in_transforms():
+    _, module, _ = run(
+        NETS
+        + "net = Net(nnx.Rngs(0))\nboth = jax.jit(nnx.value_and_grad(lambda n: n.count.value * 1.0))(net)\n"
+        + "sole = nnx.jit(nnx.grad(lambda n: n.count.value * 1.0))(net)\n"
+    )
+    value, gradients = module.env.names["both"].items
+    assert isinstance(value, Array)
+    assert gradients.of is module.env.names["net"]
+    assert module.env.names["sole"].of is module.env.names["net"]

@@ -26,7 +26,17 @@ DEFAULTS = Options.everywhere(lambda rule: rule.default)
 
 
 def sections():
-    for page in ("names.md", "classes.md", "training.md", "ports.md", "steps.md", "layers.md", "flow.md"):
+    for page in (
+        "names.md",
+        "classes.md",
+        "training.md",
+        "ports.md",
+        "steps.md",
+        "layers.md",
+        "flow.md",
+        "sizes.md",
+        "public.md",
+    ):
         _, *parts = SECTION.split((PROGRAMS / page).read_text())
         for title, text in zip(parts[::2], parts[1::2], strict=True):
             needed = NEWER.search(title)

@@ -155,6 +155,19 @@ def test_a_fix_that_the_registry_does_not_know_of(write: Write) -> None:
     assert "there is a fixed program, but the registry knows of no fix" in conformance.page_problems(page)
 
 
+def test_a_rule_without_a_fix_says_why_and_one_with_a_fix_does_not(write: Write) -> None:
+    sections = "## Why there is no fix\n\n"
+    assert attributes.BOUND_METHOD_ATTRIBUTE.fix is Fixable.NONE
+    silent = write(name="bound-method-attribute")
+    excused = write(name="bound-method-attribute", sections=sections)
+    fixable = write(sections=sections)
+
+    missing = "a rule without a fix says why: `## Why there is no fix`"
+    assert missing in conformance.page_problems(silent)
+    assert missing not in conformance.page_problems(excused)
+    assert "there is a fix, and a section `## Why there is no fix`" in conformance.page_problems(fixable)
+
+
 def test_an_exception_that_no_program_raises(write: Write) -> None:
     problems = conformance.page_problems(write(fenced("bad silent", BAD), fenced("good", GOOD)))
 

@@ -59,7 +59,21 @@ def test_a_program_that_fails_is_flagged(program: Program) -> None:
 
 
 def test_every_mistake_can_be_made() -> None:
-    plan = Plan("list", "BatchNorm", True, True, False, "optimizer", "decorated", True, False, "nnx.Rngs(0)", False)
+    plan = Plan(
+        "list",
+        "BatchNorm",
+        True,
+        True,
+        False,
+        "optimizer",
+        "decorated",
+        True,
+        False,
+        "nnx.Rngs(0)",
+        False,
+        "head",
+        True,
+    )
     functional = Plan("list", None, True, True, False, "functional", "none", False, False, "nnx.Rngs(0)", False)
 
     assert {name for name, fits in MISTAKES.items() if fits(plan) or fits(functional)} == set(MISTAKES)

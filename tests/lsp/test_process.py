@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -234,6 +235,25 @@ async def test_who_pulls_is_told_to_ask_again_when_an_edit_elsewhere_matters(tmp
     editor.replace(base, "(nnx.Module)", "")
     await asyncio.wait_for(told(3), PATIENCE)
     assert await editor.pull(user) == []
+    await editor.stop()
+
+
+@pytest.mark.asyncio
+async def test_a_client_that_traces_the_server_hears_what_it_does(tmp_path: Path) -> None:
+    editor = await Editor.start("pulling", tmp_path)
+    heard: list[types.LogTraceParams] = []
+    editor.client.feature(types.LOG_TRACE)(lambda params: heard.append(params))
+    uri = editor.open("model.py", BAD)
+    assert [each.code for each in await editor.pull(uri)] == ["NNX101"]
+    assert heard == []
+    for level, details in (
+        (types.TraceValue.Messages, None),
+        (types.TraceValue.Verbose, "NNX101 `Net.layers` is static, but its value, a list of Param, holds data"),
+    ):
+        editor.client.set_trace(types.SetTraceParams(level))
+        await editor.pull(uri)
+        assert heard[-1].verbose == details
+        assert re.fullmatch(r".*model\.py: 1 finding after \d+\.\d ms", heard[-1].message)
     await editor.stop()
 
 

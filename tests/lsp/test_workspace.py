@@ -269,6 +269,38 @@ async def test_documents_that_are_no_files(editor: Editor) -> None:
         editor.close(uri)
 
 
+@pytest.mark.parametrize("scheme", ["file", "untitled"])
+async def test_what_was_never_saved_can_be_imported_from_where_it_will_lie(editor: Editor, scheme: str) -> None:
+    saved = editor.uri(f"parts/{scheme}/base.py")
+    unsaved = saved.replace("file://", f"{scheme}:" if scheme == "untitled" else "file://")
+    user = editor.open(f"{scheme}_user.py", USER.replace("base", f"parts.{scheme}.base"))
+    assert await editor.pull(user) == []
+    editor.open(unsaved, BASE)
+    await editor.published(user, lambda codes: codes == ["NNX101"])
+    editor.replace(unsaved, "(nnx.Module)", "")
+    await editor.published(user, lambda codes: codes == [])
+    editor.close(unsaved)
+    editor.open(unsaved, BASE)
+    await editor.published(user, lambda codes: codes == ["NNX101"])
+    editor.close(unsaved)
+    await editor.published(user, lambda codes: codes == [])
+    editor.close(user)
+
+
+async def test_a_document_that_is_saved_becomes_a_file(editor: Editor) -> None:
+    user = editor.open("saved_user.py", USER.replace("base", "saved_base"))
+    unsaved = editor.open(editor.uri("saved_base.py").replace("file://", "untitled:"), BASE)
+    await editor.published(user, lambda codes: codes == ["NNX101"])
+    saved = editor.open(editor.touch("saved_base.py", BASE), BASE)
+    editor.close(unsaved)  # VS Code does that after it has opened the file
+    assert [each.code for each in await editor.pull(user)] == ["NNX101"]
+    editor.replace(saved, "(nnx.Module)", "")
+    await editor.published(user, lambda codes: codes == [])
+    editor.close(saved)
+    editor.touch("saved_base.py", None)
+    editor.close(user)
+
+
 async def test_completion_in_configuration_files(editor: Editor) -> None:
     text = 'target = "flax-0.12"\nselect = ["NNX101", ""]\n\n'
     uri = editor.open("sub/nnx-lint.toml", text, "toml")

@@ -107,3 +107,15 @@ def test_fields_of_bases_come_first() -> None:
     leaf = Leaf("a", [Node("b")], value=1)
     assert (leaf.name, leaf.children[0].name, leaf.value) == ("a", "b", 1)
     assert Leaf("c").children == []
+
+
+def test_records_without_fields_are_equal_by_class() -> None:
+    class Here(Record):
+        pass
+
+    class There(Record):
+        pass
+
+    assert Here() == Here()
+    assert hash(Here()) == hash(Here())
+    assert Here() != There()

@@ -295,6 +295,19 @@ class TestStructure:
         assert y.shape == (1, 3)
         assert after == graphdef
 
+    def test_the_mode_of_what_a_call_leaves(self) -> None:
+        class Sharing(nnx.Module):
+            def __init__(self) -> None:
+                self.a = nnx.Param(1.0)
+
+            def share(self) -> None:
+                self.b = self.a
+
+        graphdef, state = nnx.split(Sharing())
+        assert nnx.merge(*graphdef.apply(state).share()[1]).b is not None
+        with pytest.raises(ValueError, match="`a` and `b` are the same object"):
+            graphdef.apply(state, graph=False).share()
+
     def test_children_are_graph_objects(self) -> None:
         node = nnx.Dict(a=nnx.Param(1.0), b=nnx.List([1]), c=jnp.ones(2))
         node.plain = nnx.data([nnx.Param(2.0)])

@@ -14,6 +14,8 @@ from sklearn.datasets import load_digits
 
 import nnxkit
 
+pytestmark = pytest.mark.usefixtures("quick_compilation")
+
 STEPS, BATCH = 200, 32
 
 

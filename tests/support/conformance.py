@@ -23,11 +23,10 @@ from nnx_rules import errors
 from nnx_rules.errors import NNXError
 from nnx_rules.registry import Family, Fixable, Rule
 from nnx_rules.rules import REGISTRY
-from rule_pages import FLAX, NNXKIT, SECTIONS, Block, Mark, Page
+from rule_pages import FLAX, NNXKIT, SECTIONS, UNFIXED, Block, Mark, Page
 
 Problems = list[str]
 FILE = "program.py"
-APPLICABLE = {Fixable.NONE: frozenset[object](), Fixable.SAFE: SAFE, Fixable.UNSAFE: SAFE_AND_UNSAFE}
 
 
 # -- the page ----------------------------------------------------------------------------------------------------------
@@ -48,6 +47,10 @@ def page_problems(page: Page) -> Problems:
     safe = {"unsafe" not in block.flags for block in page.blocks if block.role == "fixed"}
     if rule.fix is Fixable.NONE and safe:
         problems.append("there is a fixed program, but the registry knows of no fix")
+    elif rule.fix is Fixable.NONE and UNFIXED not in page.sections:
+        problems.append(f"a rule without a fix says why: `## {UNFIXED}`")
+    elif rule.fix is not Fixable.NONE and UNFIXED in page.sections:
+        problems.append(f"there is a fix, and a section `## {UNFIXED}`")
     elif rule.fix is Fixable.SAFE and True not in safe:
         problems.append("the registry says that there is a safe fix, but no fixed program shows it")
     elif rule.fix is Fixable.UNSAFE and safe != {False}:
@@ -109,8 +112,7 @@ def _against_marks(block: Block, found: list[tuple[int, Diagnostic]]) -> Problem
             missing.remove(mark)
         else:
             problems.append(f"is not marked: {_describe(block, line, finding)}")
-        allowed = APPLICABLE[finding.rule.fix]
-        if is_fixable(finding, SAFE_AND_UNSAFE) and not is_fixable(finding, allowed):
+        if finding.rule.fix is Fixable.NONE and is_fixable(finding, SAFE_AND_UNSAFE):
             problems.append(f"has a fix that the registry does not know of: {_describe(block, line, finding)}")
     problems += (
         f'is marked, but not found: {block.page}:{block.line + mark.line - 1}: [{mark.rule}] "{mark.part}"'

@@ -32,6 +32,9 @@ ROLES = ("bad", "fixed", "good")
 SECTIONS = ("Why it matters", "Bad", "Good", "What it does not see", "At run time")
 """The headings that every page has; a page with fixed programs has `Fixed` too."""
 
+UNFIXED = "Why there is no fix"
+"""The heading under which the page of a rule without a fix says why."""
+
 FLAGS = frozenset({"norun", "silent", "unsafe", "unseen"})
 SETTINGS = frozenset(prefix + key for prefix in ("", "flax-", "nnxkit-") for key in ("raises", "warns")) | {
     "on",

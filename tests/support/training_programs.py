@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 HELD = ("list", "dict", "attributes", "sequential", "comprehension")
 NORMS = (None, "BatchNorm", "LayerNorm")
 STEPS = ("optimizer", "model-and-optimizer", "by-hand", "functional")
+OPTIMIZED, LOOPED = ("optimizer", "model-and-optimizer"), ("list", "comprehension")
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,9 @@ class Plan:
         captured: whether the step takes the model from the scope around it.
         streams: how the random streams are named.
         in_function: whether the rounds are in a function.
+        trained: whether all parameters are trained, or those of the head, which a filter chooses.
+        metric: whether the step updates a metric.
+        remat: whether blocks are computed again in the backward pass.
         mistake: what is wrong with it.
     """
 
@@ -50,6 +54,9 @@ class Plan:
     captured: bool
     streams: str
     in_function: bool
+    trained: str = "all"
+    metric: bool = False
+    remat: bool = False
     mistake: str | None = None
 
 
@@ -90,6 +97,9 @@ MISTAKES: dict[str, Callable[[Plan], bool]] = {
     "class-level-layer": lambda plan: True,
     "layer-without-rngs": lambda plan: True,
     "unsplit-rngs": lambda plan: True,
+    "filters-differ": lambda plan: plan.trained == "head",
+    "metric-argument": lambda plan: plan.metric,
+    "state-not-unpacked": lambda plan: plan.step == "functional",
 }
 """What may be wrong, and which programs have the place for it."""
 
@@ -109,9 +119,16 @@ def plans(draw: st.DrawFn, wrong: bool | None = None) -> Plan:
         captured=draw(st.booleans()),
         streams=draw(st.sampled_from(("nnx.Rngs(0)", "nnx.Rngs(params=0, dropout=1)", "nnx.Rngs(0, dropout=1)"))),
         in_function=draw(st.booleans()),
+        trained=draw(st.sampled_from(("all", "head"))),
+        metric=draw(st.booleans()),
+        remat=draw(st.booleans()),
     )
     if plan.step == "functional":
-        plan = replace(plan, captured=False)
+        plan = replace(plan, captured=False, metric=False)
+    if plan.step not in OPTIMIZED:
+        plan = replace(plan, trained="all")
+    if plan.held not in LOOPED:
+        plan = replace(plan, remat=False)
     if wrong is None:
         wrong = draw(st.booleans())
     if not wrong:
@@ -133,6 +150,7 @@ def text_of(plan: Plan) -> str:
         "import jax\nimport jax.numpy as jnp\nimport nnxkit as nnx\nimport optax",
         "class Calls(nnx.Variable):\n    pass" if plan.counter else "",
         _block(plan),
+        "def apply(block, x):\n    return block(x)" if plan.remat else "",
         _net(plan),
         "seen = []" if plan.mistake == "leaked-value" else "",
         _program(plan),
@@ -168,12 +186,12 @@ def _net(plan: Plan) -> str:
     elif plan.held == "list":
         held = f"[{first}, {second}]"
         makes.append(f"self.blocks = nnx.List({held})" if wrapped else f"self.blocks = {held}")
-        calls += ["for block in self.blocks:", "    x = block(x)"]
+        calls += _loop(plan)
         last = "self.blocks[1]"
     elif plan.held == "comprehension":
         held = "[Block(din, 4, rngs=rngs) for din in (3, 4)]"
         makes.append(f"self.blocks = nnx.List({held})" if wrapped else f"self.blocks = {held}")
-        calls += ["for block in self.blocks:", "    x = block(x)"]
+        calls += _loop(plan)
         last = "self.blocks[1]"
     elif plan.held == "dict":
         makes.append(
@@ -202,6 +220,10 @@ def _net(plan: Plan) -> str:
         calls.append("x = self.extra(x)")
     makes.append("self.depth = 2")
     return _class("Net", ["rngs: nnx.Rngs"], makes, [*calls, "return self.head(x)"], extra)
+
+
+def _loop(plan: Plan) -> list[str]:
+    return ["for block in self.blocks:", "    x = " + ("nnx.remat(apply)(block, x)" if plan.remat else "block(x)")]
 
 
 def _class(name: str, parameters: list[str], makes: list[str], calls: list[str], extra: str = "") -> str:
@@ -239,12 +261,15 @@ def _program(plan: Plan) -> str:
 
 
 def _optimizer(plan: Plan) -> list[str]:
-    wrt = "" if plan.mistake == "optimizer-without-wrt" else ", wrt=nnx.Param"
-    if plan.step == "optimizer":
-        return [f"optimizer = nnx.Optimizer(model, optax.sgd(0.1){wrt})"]
-    if plan.step == "model-and-optimizer":
-        return [f"optimizer = nnx.ModelAndOptimizer(model, optax.sgd(0.1){wrt})"]
-    return []
+    chosen = "trained" if plan.trained == "head" and plan.mistake != "filters-differ" else "nnx.Param"
+    wrt = "" if plan.mistake == "optimizer-without-wrt" else f", wrt={chosen}"
+    lines = ['metric = nnx.metrics.Average("loss")'] if plan.metric else []
+    if plan.trained == "head":
+        lines.append('trained = nnx.All(nnx.Param, nnx.PathContains("head"))')
+    if plan.step in OPTIMIZED:
+        kind = "Optimizer" if plan.step == "optimizer" else "ModelAndOptimizer"
+        lines.append(f"optimizer = nnx.{kind}(model, optax.sgd(0.1){wrt})")
+    return lines
 
 
 def _step(plan: Plan) -> list[str]:
@@ -267,9 +292,10 @@ def _gradient(plan: Plan) -> list[str]:
         declares = False
     if plan.mistake == "aux-not-returned":
         declares = True
+    options = ", argnums=nnx.DiffState(0, trained)" if plan.trained == "head" else ""
     if declares:
-        return ["(loss, predicted), grads = nnx.value_and_grad(loss_of, has_aux=True)(model)"]
-    return ["loss, grads = nnx.value_and_grad(loss_of)(model)"]
+        return [f"(loss, predicted), grads = nnx.value_and_grad(loss_of, has_aux=True{options})(model)"]
+    return [f"loss, grads = nnx.value_and_grad(loss_of{options})(model)"]
 
 
 def _object_step(plan: Plan) -> list[str]:
@@ -289,6 +315,10 @@ def _object_step(plan: Plan) -> list[str]:
     body = [*_loss(plan), "", *_gradient(plan), *update, "return loss"]
     if names == ["optimizer"]:
         body.insert(0, "model = optimizer.model")
+    if plan.metric:
+        given = "value" if plan.mistake == "metric-argument" else "loss"
+        body.insert(-1, f"metric.update({given}=loss)")
+        names += [] if plan.captured else ["metric"]
     transform = "jax.jit" if plan.mistake == "jax-jit" else "nnx.jit"
     lines = [f"def train_step({', '.join([*names, 'x', 'y'])}):", *(f"    {line}" if line else "" for line in body)]
     if plan.jitted == "decorated":
@@ -298,7 +328,9 @@ def _object_step(plan: Plan) -> list[str]:
 
 def _functional_step(plan: Plan) -> list[str]:
     filters = "..., nnx.Param" if plan.mistake == "ellipsis-first" else "nnx.Param, ..."
-    if plan.mistake == "split-in-part":
+    if plan.mistake == "state-not-unpacked":
+        split = ["graphdef = nnx.graphdef(model)", "params = nnx.split(model, nnx.Param, ...)", "rest = nnx.State({})"]
+    elif plan.mistake == "split-in-part":
         split = ["graphdef, params = nnx.split(model, nnx.Param)", "rest = nnx.State({})"]
     else:
         split = [f"graphdef, params, rest = nnx.split(model, {filters})"]
@@ -335,6 +367,7 @@ def _round(plan: Plan) -> list[str]:
     names = [] if plan.captured else ["model"]
     if plan.step in ("optimizer", "model-and-optimizer") and not plan.captured:
         names = ["optimizer"] if plan.step == "model-and-optimizer" else ["model", "optimizer"]
+    names += ["metric"] if plan.metric and not plan.captured else []
     return [f"loss = {step}({', '.join([*names, 'x', 'y'])})"]
 
 
@@ -350,6 +383,8 @@ def _owed(plan: Plan) -> list[str]:
         lines.append("assert 'extra' in nnx.to_pure_dict(after), 'a layer is no part of the model'")
     if plan.counter:
         lines.append("assert model.calls[...] == 3, 'calls are not counted'")
+    if plan.metric:
+        lines.append("assert metric.compute() > 0, 'the metric has seen no loss'")
     if plan.mistake == "leaked-value":
         lines.append("assert not any(isinstance(value, jax.core.Tracer) for value in seen), 'a tracer is left'")
     lines.append("model.set_attributes(determinstic=True)" if plan.mistake == "unknown-mode" else "model.eval()")

@@ -46,6 +46,19 @@ OPINIONS = {
     ("variable-overwritten", "values-from-functions"): "the same",
     ("static-container-filled-late", "bodies-extracted"): "what becomes of an attribute is read off its class",
     ("unsplit-rngs", "arguments-spread"): "what a `with` block has split is read off its arguments",
+    ("loss-is-tuple", "definitions-elsewhere"): "that a loss is mapped over examples is read off its file",
+    ("loss-is-tuple", "definitions-in-module"): "the same",
+    ("loss-is-tuple", "definitions-in-package"): "the same",
+    ("missing-rngs", "bodies-extracted"): "an argument by position may be anything where nothing says what it is",
+    ("missing-rngs", "values-from-functions"): "the same",
+    ("missing-rngs", "statements-in-functions"): "the same",
+    ("missing-rngs", "set-up-by-method"): "the same",
+    ("unknown-name", "layers-by-functions"): "that a function is called under a condition does not concern its body",
+    ("ignored-state", "in-loop"): "a loop of one round is a loop",
+    ("unused-result", "in-function"): "a script may try what it throws away, a function does not",
+    ("unused-result", "script-in-function"): "the same",
+    ("unused-result", "script-in-method"): "the same",
+    ("unused-result", "constructed-in-init"): "the same",
 }
 """Rules that speak of a variant though it runs as the original does, and why they may: (rule, way)."""
 

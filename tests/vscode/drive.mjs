@@ -17,7 +17,7 @@ const browser = await chromium.launch({
   headless: true,
   args: ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"],
 });
-// Nobody looks at the page while a suite runs, and drawing costs.
+// Nobody looks at the page while a suite runs, and drawing costs: it is small, and drawn only if something went wrong.
 const viewport = order.suite ? { width: 800, height: 600 } : { width: 1200, height: 720 };
 const context = await browser.newContext({ viewport });
 const page = await context.newPage();
@@ -46,6 +46,7 @@ async function runSuite() {
       ["skipWelcome", "true"],
     ]),
   );
+  await page.addStyleTag({ content: "body { visibility: hidden }" });
   return exit;
 }
 
@@ -75,7 +76,10 @@ async function runScenario() {
 
 const late = new Promise((resolve) => setTimeout(() => resolve("it took too long"), order.time));
 const exit = await Promise.race([order.suite ? runSuite() : runScenario(), late]);
-if (exit !== 0) await page.screenshot({ path: `${order.out}/failure.png` }).catch(() => undefined);
+if (exit !== 0) {
+  await page.addStyleTag({ content: "body { visibility: visible !important }" }).catch(() => undefined);
+  await page.screenshot({ path: `${order.out}/failure.png` }).catch(() => undefined);
+}
 say({ exit });
 await browser.close();
 process.exit(0);

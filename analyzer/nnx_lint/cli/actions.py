@@ -138,8 +138,7 @@ class Actions:
         outcome = self._fixed()
         to = sys.stdout
         if self.run.data is None:
-            for path in outcome.fixed:
-                self._write(path, outcome.sources[path].to_bytes())
+            self._write_fixed(outcome)
         else:
             # The text is the result, so the findings make way. An editor takes what comes back for its buffer: what
             # could not be parsed comes back as it was.
@@ -171,6 +170,15 @@ class Actions:
         self.checker.problems += outcome.problems
         return outcome
 
+    def _write_fixed(self, outcome: Outcome) -> None:
+        """Write the files that were fixed; one that cannot be written is as it was, and so are its findings."""
+        as_before = [path for path in outcome.fixed if not self._write(path, outcome.sources[path].to_bytes())]
+        for path in as_before:
+            del outcome.fixed[path]
+            outcome.sources[path] = self.sources[path]
+        if as_before:
+            outcome.remaining = self._find(outcome.sources)
+
     def _add_ignores(self) -> int:
         from nnx_lint.ignores import add_ignores
         from nnx_lint.suppressions import Suppressions
@@ -184,16 +192,17 @@ class Actions:
             after = add_ignores(before, findings)
             if after.text == before.text:
                 continue
+            if self.run.data is not None:
+                sys.stdout.buffer.write(after.to_bytes())
+            elif not self._write(path, after.to_bytes()):
+                continue
             silenced = Suppressions(after)
             added += sum(silenced.cover(finding, before) for finding in findings)
-            if self.run.data is None:
-                self._write(path, after.to_bytes())
-            else:
-                sys.stdout.buffer.write(after.to_bytes())
         if self.run.data is not None and not added:
             sys.stdout.buffer.write(self.run.data)
         to = sys.stdout if self.run.data is None else sys.stderr
-        self._summarise(f"Silenced {_count(added)}." if added else "Nothing to silence.", to)
+        nothing = "" if self.checker.problems else "Nothing to silence."
+        self._summarise(f"Silenced {_count(added)}." if added else nothing, to)
         return CLEAN
 
     def _update_baseline(self) -> int:
@@ -203,16 +212,17 @@ class Actions:
             complain("error: the baseline is not written, since not everything could be checked:")
             return FAILURE
         updated = self.baseline.updated(findings, self.sources, self._selected)
-        self._save(updated.path, updated.write)
-        self._summarise(f"Wrote {_count(sum(updated.counts.values()))} to {updated.path}.", sys.stdout)
+        if self._save(updated.path, updated.write):
+            self._summarise(f"Wrote {_count(sum(updated.counts.values()))} to {updated.path}.", sys.stdout)
         return CLEAN
 
-    def _write(self, path: str, data: bytes) -> None:
+    def _write(self, path: str, data: bytes) -> bool:
         from nnx_lint.files import rewrite
 
-        self._save(path, lambda: rewrite(path, data))
+        return self._save(path, lambda: rewrite(path, data))
 
-    def _save(self, path: str, save: Callable[[], None]) -> None:
+    def _save(self, path: str, save: Callable[[], None]) -> bool:
+        """Write a file; where that is impossible, it is a problem of the run."""
         from nnx_lint.source import SourceError
 
         try:
@@ -221,6 +231,9 @@ class Actions:
             self.checker.problems.append(str(error))
         except OSError as error:
             self.checker.problems.append(f"{path}: cannot be written: {error.strerror or error}")
+        else:
+            return True
+        return False
 
     def _print(self, diagnostics: Sequence[Diagnostic], sources: Mapping[str, SourceFile], to: TextIO) -> None:
         from nnx_lint.output import Report, render

@@ -52,15 +52,16 @@ def _watch_with(folder: str, flags: dict[str, object], paths: list[str]) -> int:
     from nnx_lint.watch import watch
 
     seen: list[str] = []
+    here = [os.path.abspath(name) for name in (OWN, SHARED)]  # a configuration may come, or be mended
 
     def look() -> Sequence[str]:
         try:
             run = Run(flags, paths)
-        except UsageError:  # a configuration that is being edited; it, or a new one, is likely to lie here
-            return [*seen, OWN, SHARED]
+        except UsageError:
+            return [*seen, *here]
         baseline = run.settings.location("baseline")
         seen[:] = [*run.files, *run.configuration.files(), *([baseline] if baseline else [])]
-        return [*seen, OWN, SHARED]
+        return [*seen, *here]
 
     def again(changed: frozenset[str] | None) -> None:
         try:

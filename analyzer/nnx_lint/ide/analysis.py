@@ -195,8 +195,11 @@ class Analysis:
     def touched(self, path: str, *, came_or_went: bool = False) -> None:
         """A file was written by somebody else, made or removed; what is being edited is not concerned."""
         self._facts.pop(path, None)
+        known = path in self._texts
+        if came_or_went:
+            self._texts.settle(path)
         if path not in self._texts.edited:
-            self._changed(path, path in self._texts)
+            self._changed(path, known)
             self._relisted |= came_or_went
 
     def found(self, paths: Iterable[str], facts: Mapping[str, Facts] | None = None) -> bool:

@@ -38,6 +38,11 @@ class Texts(Mapping[str, SourceFile]):
         before, self._on_disk = self._on_disk, dict.fromkeys(paths)
         return before != self._on_disk
 
+    def settle(self, path: str) -> None:
+        """See whether a file on disk that was found is still there."""
+        if not os.path.exists(path):
+            self._on_disk.pop(path, None)
+
     @property
     def edited(self) -> Mapping[str, SourceFile]:
         """The files that are being edited."""

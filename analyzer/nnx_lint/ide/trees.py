@@ -6,6 +6,7 @@ import ast
 import itertools
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+from nnx_lint import syntax_parameters
 from nnx_lint.diagnostics import Span
 from nnx_lint.syntax_walk import STATEMENTS
 
@@ -94,7 +95,7 @@ def receiver(function: ast.AST) -> str | None:
     if not isinstance(function, FUNCTIONS):
         return None
     marks = {each.id for each in function.decorator_list if isinstance(each, ast.Name)}
-    parameters = [*function.args.posonlyargs, *function.args.args]
+    parameters = syntax_parameters.positional(function.args)
     return parameters[0].arg if parameters and marks.isdisjoint({"staticmethod", "classmethod"}) else None
 
 

@@ -43,7 +43,7 @@ KINDS: dict[str, Callable[[Arguments, int], Value]] = {
     "shape": lambda args, level: SHAPE,
     "list": lambda args, level: Seq("list", [Array(level)], level, exact=False),
     "tuple": lambda args, level: Seq("tuple", [Array(level)], level, exact=False),
-    "initializer": lambda args, level: LibraryFunction("array"),
+    "initializer": lambda args, level: LibraryFunction("array"),  # `array_call` says which
     "same": _same,
 }
 """What a kind of the tables stands for."""
@@ -108,7 +108,18 @@ NNX_ARRAYS = frozenset(
 NNX_INITIALIZERS = frozenset({"ones_init", "zeros_init"})
 """Functions of ``nnx.initializers``, besides those of jax, that return an initializer."""
 
-OPTAX_FUNCTIONS = frozenset({"apply_updates", "global_norm", "incremental_update", "tree"})
+OPTAX_FUNCTIONS = frozenset(
+    {"apply_updates", "bias_correction", "global_norm", "incremental_update", "inject_hyperparams"}
+    | {"inject_stateful_hyperparams", "periodic_update", "power_iteration", "safe_norm"}
+    | {
+        "safe_increment",
+        "safe_root_mean_squares",
+        "smooth_labels",
+        "tree",
+        "update_moment",
+        "value_and_grad_from_state",
+    }
+)
 """Names of optax that do not make a gradient transformation or a schedule."""
 
 
@@ -159,7 +170,8 @@ def array_call(name: str, args: Arguments, level: int) -> Value:
     """The result of calling a library function of this canonical name."""
     head, _, rest = name.partition(".")
     if head == "jax":
-        return value_of_kind(result_kind(name, args), args, level)
+        made = value_of_kind(result_kind(name, args), args, level)
+        return LibraryFunction(made.result, name) if isinstance(made, LibraryFunction) else made
     if head == "numpy":
         return HostArray(level) if rest in NUMPY_ARRAYS else UNKNOWN
     if head == "optax" and rest.removeprefix("losses.") in OPTAX_LOSSES:
@@ -171,9 +183,10 @@ def array_call(name: str, args: Arguments, level: int) -> Value:
         return TransformationVal(maker=rest) if "." not in rest and rest not in OPTAX_FUNCTIONS else UNKNOWN
     if head == "nnx":
         if rest.removeprefix("initializers.") in NNX_INITIALIZERS:
-            return LibraryFunction("array")
+            return LibraryFunction("array", f"jax.nn.{rest}")
         kind = "array" if rest in NNX_ARRAYS else result_kind(f"jax.nn.{rest}", args)
-        return value_of_kind(kind, args, level)
+        made = value_of_kind(kind, args, level)
+        return LibraryFunction(made.result, f"jax.nn.{rest}") if isinstance(made, LibraryFunction) else made
     return UNKNOWN
 
 

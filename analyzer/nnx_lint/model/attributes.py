@@ -281,6 +281,14 @@ def forget_names(obj: Obj) -> None:
     obj.attrs[ANY_NAME] = Attr(UNKNOWN, Status.UNKNOWN)
 
 
+def forget_all(value: Value) -> None:
+    """Note that any attribute of an instance may hold anything by now."""
+    if isinstance(value, Obj) and not value.cls.is_variable:
+        for name in attribute_names(value):
+            forget(value, name)
+        forget_names(value)
+
+
 def set_training(value: Value, mode: bool | None) -> None:
     """Switch the layers in a value to training, to evaluation, or to a mode that is not known."""
     for option in options(value):
@@ -369,6 +377,8 @@ def set_attribute(
             mutate(interp, frame, obj, text, action, "write", node)
         if isinstance(obj, VariableVal) and name in WATCHED:
             interp.publish(events.Used(frame, node, obj, name))
+        if isinstance(obj, PartVal) and isinstance(obj.of, Obj) and (had := attribute_of(obj.of, name)) is not None:
+            interp.publish(events.AttributeSet(frame, node, obj.of, name, value, value_node, had, None, None))
         if isinstance(obj, ClassVal) and isinstance(obj.cls, UserClass):
             runs = not frame.doubtful and (frame.func is None or frame.caller is not None)
             obj.cls.change(name, value if runs else UNKNOWN, node if frame.module is obj.cls.module else obj.cls.node)

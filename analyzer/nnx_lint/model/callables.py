@@ -104,13 +104,17 @@ class BoundMethod(Value):
 
 
 class LibraryFunction(Value):
-    """A function that a library made: an initializer. ``result`` is the kind of what it returns."""
+    """A function that a library made: an initializer.
 
-    __slots__ = ("result",)
+    ``result`` is the kind of what it returns, ``maker`` the canonical name of the function that made it.
+    """
+
+    __slots__ = ("maker", "result")
     kind = Kind.OTHER
 
-    def __init__(self, result: str) -> None:
+    def __init__(self, result: str, maker: str = "") -> None:
         self.result = result
+        self.maker = maker
 
     def describe(self) -> str:
         return "a function of the library"

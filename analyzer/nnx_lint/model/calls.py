@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from nnx_lint.model import attributes, events, modes, rounds, trees
+from nnx_lint.model import attributes, events, modes, rounds, surgery, trees
 from nnx_lint.model.arrays import call_array_method, value_of_kind
 from nnx_lint.model.callables import (
     BoundMethod,
@@ -24,6 +24,7 @@ from nnx_lint.model.elements import element_of
 from nnx_lint.model.expressions import evaluate, note_capture, text_of
 from nnx_lint.model.frames import Frame
 from nnx_lint.model.heap import touch
+from nnx_lint.model.operations import INITIALIZED, with_form
 from nnx_lint.model.python import bare
 from nnx_lint.model.states import GradientVal, StateVal
 from nnx_lint.model.values import (
@@ -191,7 +192,7 @@ def invoke(interp: Interpreter, frame: Frame, callee: Value, args: Arguments, no
     if isinstance(callee, ArrayAttr):
         return call_array_method(callee, args, frame.level)
     if isinstance(callee, LibraryFunction):
-        return value_of_kind(callee.result, args, frame.level)
+        return with_form(INITIALIZED, args, value_of_kind(callee.result, args, frame.level), frame.level)
     interp.modes = interp.modes._replace(mesh=None)  # it may have set one
     for value in (*args.positional, *args.keywords.values()):  # who knows what an unknown function does to them
         if isinstance(value, Obj):
@@ -203,6 +204,7 @@ def invoke(interp: Interpreter, frame: Frame, callee: Value, args: Arguments, no
             touch(value.cls)
             value.cls.registered_container = True
     give_away((*args.positional, *args.keywords.values()))
+    surgery.handed(frame, args, node)
     return UNKNOWN
 
 
@@ -416,7 +418,13 @@ def call_transformed(
     """Call a function under a transform of wrapper form."""
     applied, func = transformed.applied, transformed.func
     result = interp.run_under(frame, applied, func, args.positional, args.keywords, node, receiver=receiver)
-    return RESULTS.get(applied.row.name, _returned)(frame, applied, result, args)
+    chain = [applied]
+    while isinstance(func, Transformed):
+        chain.append(func.applied)
+        func = func.func
+    for each in reversed(chain):
+        result = RESULTS.get(each.row.name, _returned)(frame, each, result, args)
+    return result
 
 
 def _returned(frame: Frame, applied: TransformVal, result: Value, args: Arguments) -> Value:
@@ -429,7 +437,7 @@ def _unknown(frame: Frame, applied: TransformVal, result: Value, args: Arguments
 
 def _gradient(frame: Frame, applied: TransformVal, result: Value, args: Arguments) -> Value:
     """The gradients that ``nnx.grad`` computes: a State of what it differentiates."""
-    aux = applied.keywords.get("has_aux")
+    aux = applied.keywords.get("has_aux", applied.keywords.get("**"))
     if aux is not None and not isinstance(aux, Const):
         return UNKNOWN
     gradients = _gradients(frame, applied, args)
@@ -441,7 +449,7 @@ def _gradient(frame: Frame, applied: TransformVal, result: Value, args: Argument
 
 def _value_and_gradient(frame: Frame, applied: TransformVal, result: Value, args: Arguments) -> Value:
     value = _returned(frame, applied, result, args)
-    if "has_aux" not in applied.keywords and isinstance(value, (Array, Unknown)):
+    if applied.keywords.keys().isdisjoint(("has_aux", "**")) and isinstance(value, (Array, Unknown)):
         value = Array(frame.level, Form(()))  # what is differentiated is a number
     return Seq("tuple", [value, _gradients(frame, applied, args)], frame.level)
 

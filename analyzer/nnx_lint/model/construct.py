@@ -12,6 +12,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from nnx_lint import syntax_parameters
 from nnx_lint.model import annotations as annotated
 from nnx_lint.model import events, parameters
 from nnx_lint.model.attributes import ANY_NAME, attribute_of, untagged
@@ -136,7 +137,7 @@ def _default(interp: Interpreter, frame: Frame, field: Field) -> Value | None:
 def _post_init(interp: Interpreter, frame: Frame, cls: UserClass, obj: Obj, func: FuncVal) -> None:
     """Run ``__post_init__`` with what the generated ``__init__`` only hands on."""
     handed = [field for field in cls.all_fields() if field.init_only]
-    parameters = [item.arg for item in (*func.node.args.posonlyargs, *func.node.args.args)][1:]
+    parameters = syntax_parameters.positional_names(func.node.args)[1:]
     values = [_annotated(interp, _owner(cls, field), field) for field in handed]
     given = dict(zip(parameters, values, strict=False)) if len(parameters) == len(handed) and handed else None
     run_initializer(interp, frame, obj, func, given)
@@ -192,7 +193,7 @@ def bound_arguments(cls: UserClass, args: Arguments) -> dict[str, Value] | None:
     found = method_of(cls, "__init__")
     if found is not None:
         given = found[1].wrapped.node.args
-        parameters = [item.arg for item in [*given.posonlyargs, *given.args][1:]]
+        parameters = syntax_parameters.positional_names(given)[1:]
     else:
         parameters = [field.name for field in cls.all_fields() if field.init is True and not field.keyword_only]
     bound = {name: value for name, value in zip(parameters, args.positional, strict=False) if value is not None}

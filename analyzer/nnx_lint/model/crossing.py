@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from nnx_lint import syntax_parameters
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.states import StateVal
 from nnx_lint.model.values import Array, Const, Obj, UnionVal, Value, join
@@ -75,7 +76,7 @@ def _literal(value: Seq) -> bool:
 
 
 def _parameters(func: FuncVal) -> list[str]:
-    return [item.arg for item in (*func.node.args.posonlyargs, *func.node.args.args)]
+    return syntax_parameters.positional_names(func.node.args)
 
 
 def _static_names(applied: TransformVal) -> set[str]:
@@ -112,7 +113,7 @@ def _refresh(value: Value, level: int, seen: dict[int, Value], mapped: bool) -> 
     if isinstance(value, Array):
         array = type(value)(level)
         if not mapped:
-            array.form, array.maker = value.form, value.maker
+            array.form, array.maker, array.squashed = value.form, value.maker, value.squashed
         return array
     if isinstance(value, Obj):
         copy = Obj(value.cls, level, value.args, value.node)

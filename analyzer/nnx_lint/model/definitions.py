@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from nnx_lint import syntax_parameters
 from nnx_lint.model import annotations as annotated
 from nnx_lint.model import events
 from nnx_lint.model.callables import BoundMethod, FuncVal, Transformed
@@ -65,7 +66,7 @@ def bind_defaults(interp: Interpreter, frame: Frame, func: FuncVal) -> None:
     from nnx_lint.model.expressions import evaluate
 
     arguments = func.node.args
-    parameters = [*arguments.posonlyargs, *arguments.args]
+    parameters = syntax_parameters.positional(arguments)
     for parameter, default in zip(
         parameters[len(parameters) - len(arguments.defaults) :], arguments.defaults, strict=True
     ):

@@ -15,19 +15,12 @@ for recursive structures.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from nnx_lint.model.containers import DictVal, Seq
-from nnx_lint.model.values import (
-    UNKNOWN,
-    Array,
-    Const,
-    Obj,
-    Other,
-    Value,
-    join,
-    options,
-)
+from nnx_lint.model.results import Place, Renewal, Results
+from nnx_lint.model.values import UNKNOWN, Obj, Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -40,9 +33,6 @@ MAX_PATH = 4
 MAX_LOOKED_AT = 200
 """How many objects are looked at to find out which parameter leads to a changed one."""
 
-MAX_RETURNED = 3
-"""How many different results a summary tells apart."""
-
 ELEMENT = "[]"
 
 SETTING = "setting `."
@@ -51,12 +41,8 @@ SETTING = "setting `."
 MODES = {"`.train(...)`": True, "`.eval(...)`": False}
 """Changes that are the mode of a module, with the mode."""
 
-
-class Place(NamedTuple):
-    """An object as a function reaches it: from a parameter, through attributes and elements."""
-
-    parameter: str
-    path: tuple[str, ...] = ()
+REWIRED = "model surgery"
+"""The change of an object into which a function may have put anything anywhere."""
 
 
 class Change(NamedTuple):
@@ -80,16 +66,6 @@ class Call(NamedTuple):
     given: tuple[tuple[str, Place], ...]
 
 
-class Made(NamedTuple):
-    """Part of a result: something new like this value."""
-
-    like: Value
-
-
-Result = Place | Made | None
-"""What a function returns: a part of an argument, something new, or something that is not known."""
-
-
 class Summary:
     """What a function certainly does."""
 
@@ -98,7 +74,7 @@ class Summary:
     def __init__(self) -> None:
         self.changes: dict[Change, None] = {}
         self.calls: dict[Call, None] = {}
-        self.results: list[Result] = []
+        self.results = Results()
         self.complete = False
 
     @property
@@ -136,8 +112,7 @@ class Effects:
         summary = frame.summary
         if summary is None:
             return
-        found = [_result(frame, option) for option in options(value)]
-        summary.results = found if len(found) <= MAX_RETURNED else [None]
+        summary.results = Results(value, partial(place_of, frame.given))
         summary.complete = True
 
     def changed(self, frame: Frame, target: Value, action: str, effect: str, state: str) -> None:
@@ -199,6 +174,10 @@ class Effects:
             return UNKNOWN
         for change in list(summary.changes):
             target = at(interp, frame, given, change.place)
+            if change.action == REWIRED:
+                interp.effects.changed(frame, target, *change[1:])
+                attributes.forget_all(target)
+                continue
             if change.action in MODES:
                 if not isinstance(target, Obj) or not switches_mode(target):
                     continue
@@ -208,7 +187,7 @@ class Effects:
                 attributes.mutate(interp, frame, target, text, change.action, change.effect, func.node, change.state)
                 if change.action.startswith(SETTING):
                     attributes.forget(target, change.action.removeprefix(SETTING).rstrip("`"))
-        return join(*(_made(interp, frame, given, item) for item in summary.results)) if summary.results else UNKNOWN
+        return Renewal(interp, frame.level, summary.results, partial(at, interp, frame, given)).result()
 
 
 # -- places ------------------------------------------------------------------------------------------------------------
@@ -277,23 +256,3 @@ def _seen_from_outside(call: Call, changes: list[Change]) -> Iterator[Change]:
         place = given.get(change.place.parameter)
         if place is not None and len(place.path) + len(change.place.path) <= MAX_PATH:
             yield change._replace(place=Place(place.parameter, place.path + change.place.path))
-
-
-# -- results -----------------------------------------------------------------------------------------------------------
-
-
-def _result(frame: Frame, value: Value) -> Result:
-    place = place_of(frame.given, value) if isinstance(value, (Obj, Seq, DictVal)) else None
-    if place is not None:
-        return place
-    return Made(value) if isinstance(value, (Array, Const, Other, Obj)) else None
-
-
-def _made(interp: Interpreter, frame: Frame, given: Mapping[str, Value], result: Result) -> Value:
-    if isinstance(result, Place):
-        return at(interp, frame, given, result)
-    if not isinstance(result, Made):
-        return UNKNOWN
-    if isinstance(result.like, Obj):
-        return interp.instance(result.like.cls, frame.level)
-    return type(result.like)(frame.level) if isinstance(result.like, Array) else result.like

@@ -13,6 +13,7 @@ from nnx_lint.model.callables import FuncVal
 from nnx_lint.model.classes import UserClass
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.elements import element_of, item, library_elements
+from nnx_lint.model.forms import held_array
 from nnx_lint.model.narrowing import narrow
 from nnx_lint.model.operations import of_comparison, of_index, of_operator
 from nnx_lint.model.states import PartVal, SownVal, StateVal
@@ -218,7 +219,10 @@ def is_array_like(value: Value) -> bool:
 
 def _array_type(*operands: Value) -> type[Array]:
     """What an operation on arrays gives: an array of JAX if one operand certainly is one."""
-    of_jax = any(is_array_like(value) and not isinstance(value, HostArray) for value in operands)
+    of_jax = any(
+        is_array_like(value) and not any(isinstance(option, HostArray) for option in options(value))
+        for value in operands
+    )
     return Array if of_jax else HostArray
 
 
@@ -239,8 +243,9 @@ def _binop(interp: Interpreter, frame: Frame, node: ast.BinOp) -> Value:
             interp.publish(events.Used(frame, node, value, "an operator"))
         elif isinstance(value, SownVal):
             interp.publish(events.Used(frame, side, value, "an operator"))
-    if isinstance(left, Array) and isinstance(right, Array) and left.form is not None and right.form is not None:
-        interp.publish(events.Combined(frame, node, left, right))
+    one, other = held_array(left), held_array(right)
+    if isinstance(one, Array) and isinstance(other, Array) and one.form is not None and other.form is not None:
+        interp.publish(events.Combined(frame, node, one, other))
     _container(interp, frame, node, left, right, type(node.op))
     return operation(frame, node, left, right)
 
@@ -327,7 +332,7 @@ def _unary(interp: Interpreter, frame: Frame, node: ast.UnaryOp) -> Value:
         return type(value)(-value.value)
     if is_array_like(value):
         form = value.form if isinstance(value, Array) and not asked else None
-        return value if isinstance(value, HostArray) else Array(frame.level, form)
+        return value if isinstance(value, HostArray) else _array_type(value)(frame.level, form)
     return value if isinstance(value, Other) else UNKNOWN
 
 
@@ -499,7 +504,8 @@ def _subscript(interp: Interpreter, frame: Frame, node: ast.Subscript) -> Value:
     if is_form(value):
         return TypeVal(node, frame.module, frame.env)
     named = isinstance(key, Const) and isinstance(key.value, str)
-    told = isinstance(value, TagVal) or (isinstance(value, (StateVal, PartVal)) and named)
+    spelled = named or isinstance(node.slice, (ast.Call, ast.JoinedStr))
+    told = isinstance(value, TagVal) or (isinstance(value, (StateVal, PartVal)) and spelled)
     told = told or (isinstance(value, Obj) and value.cls.derives_from("nnx.Sequential"))
     if told or (isinstance(value, Seq) and (named or value.type == "FlatState")):
         interp.publish(events.Used(frame, node, value, "an index"))

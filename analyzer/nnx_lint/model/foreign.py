@@ -14,6 +14,8 @@ from nnx_lint.model.states import OptStateVal, TransformationVal
 from nnx_lint.model.values import UNKNOWN, Value
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from nnx_lint.model.calls import Arguments
 
 
@@ -58,8 +60,13 @@ _SAME = frozenset({"apply_gradients", "replace"})
 """Methods that return another instance of the class."""
 
 
-def made_by(name: str) -> ForeignVal | None:
-    """What a call of a library function or class of this name makes."""
+def made_by(name: str, members: Iterable[Value]) -> ForeignVal | None:
+    """What a call of a library function or class of this name makes, with these arguments by keyword.
+
+    Where one of several parts is restored by a handler that is not Orbax's own, it may be restored in place.
+    """
+    if name == f"{_ARGUMENTS}Composite" and not all(map(is_of_orbax, members)):
+        return None
     cls = name if name.startswith(_ARGUMENTS) else _MAKERS.get(name)
     return ForeignVal(cls) if cls is not None else None
 

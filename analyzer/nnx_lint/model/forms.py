@@ -69,6 +69,15 @@ def dtype_of(value: Value | None) -> str | None:
     return None
 
 
+def held_array(value: Value) -> Value:
+    """What a Variable stands for as an operand: the array that it holds; any other value is what it is."""
+    if not isinstance(value, Obj) or not value.cls.is_variable:
+        return value
+    from nnx_lint.model.attributes import variable_value
+
+    return variable_value(value)
+
+
 _LITERALS: dict[type, str] = {bool: "bool", int: "int32", float: "float32", complex: "complex64"}
 
 
@@ -76,6 +85,9 @@ def literal(value: Value | None) -> Form:
     """The array that ``jnp.array`` makes of a value."""
     if isinstance(value, Array):
         return value.form or NOTHING
+    if isinstance(value, Obj) and value.cls.is_variable:
+        held = held_array(value)
+        return held.form or NOTHING if isinstance(held, Array) else NOTHING
     if isinstance(value, Const):
         kind = type(value.value)
         known = _LITERALS.get(kind)
@@ -154,15 +166,23 @@ def called(obj: Obj, given: Form) -> tuple[Form | None, Step | None]:
         return _recurrent(obj, given)
     if obj.cls.canonical == "nnx.Bidirectional":
         return _both_ways(obj, given)
+    asked = given, obj.args, obj.binds
+    if obj.answered is None or any(one is not other for one, other in zip(obj.answered[0], asked, strict=True)):
+        obj.answered = asked, _called(obj, obj.cls, given)  # rules ask what the call has just been asked
+    form, step = obj.answered[1]
+    base = (obj.args or {}).get("base_module")
+    if step is None and isinstance(base, Obj) and obj.cls.canonical == "nnx.LoRA":
+        step = _beside(base, sizes(obj) or {}, given)
+    return (form, None) if step is None else (None, step)
+
+
+def _called(obj: Obj, cls: LibClass, given: Form) -> tuple[Form | None, Step | None]:
+    """The same for a single layer."""
     arguments = sizes(obj)
     if arguments is None:
         return None, None
-    form, mismatch = layers.call(obj.cls.canonical, arguments, given)
-    if mismatch is not None:
-        return None, Step(obj, "", given, mismatch)
-    base = (obj.args or {}).get("base_module")
-    step = _beside(base, arguments, given) if isinstance(base, Obj) and obj.cls.canonical == "nnx.LoRA" else None
-    return (form, None) if step is None else (None, step)
+    form, mismatch = layers.call(cls.canonical, arguments, given)
+    return (form, None) if mismatch is None else (None, Step(obj, "", given, mismatch))
 
 
 def _beside(base: Obj, arguments: Mapping[str, object], given: Form) -> Step | None:
@@ -253,8 +273,12 @@ def arguments_of(owner: Obj) -> Mapping[str, Value] | None:
         return owner.binds  # a container holds what the constructor of its own owner made
     if owner.args is None:
         return None
+    if owner.given is not None and owner.given[0] is owner.args and owner.given[1] is owner.binds:
+        return owner.given[2]  # each attribute that is read asks for it
     from nnx_lint.model.classes import method_of
 
     found = method_of(owner.cls, "__init__")
     given = {name: resolved(owner, value) for name, value in owner.args.items()}
-    return {**(found[1].wrapped.defaults if found is not None else {}), **given}
+    known = {**(found[1].wrapped.defaults if found is not None else {}), **given}
+    owner.given = owner.args, owner.binds, known
+    return known

@@ -27,10 +27,11 @@ def to_instance(value: Value, obj: Obj) -> Value:
     if not isinstance(value, (FuncVal, Transformed, GraphDefVal, StateVal)):
         return value
     model = obj.template
-    return _exchanged(value, obj, model) if model is not None and _is_model(model) else value
+    return _exchanged(value, obj, model) if model is not None and is_model(model) else value
 
 
-def _is_model(obj: Obj) -> bool:
+def is_model(obj: Obj) -> bool:
+    """Whether an object stands for all instances of a class, or for all that are made with the same sizes."""
     cls = obj.cls
     return isinstance(cls, UserClass) and (obj is cls.model or any(obj is model for model, _ in cls.sized.values()))
 

@@ -20,6 +20,7 @@ import copy
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from nnx_lint import syntax_parameters
 from nnx_lint.model import comprehensions, expressions, imports, modes, parameters, sized, statements, tracing
 from nnx_lint.model.callables import BoundMethod, ContextVal, FuncVal, PartialVal, Transformed
 from nnx_lint.model.classes import UserClass
@@ -409,7 +410,7 @@ class Interpreter:
     def summarised(self, frame: Frame, func: FuncVal, args: list[Value | None], keywords: dict[str, Value]) -> Value:
         """A call of a function whose body is not executed for it, in the frame in which it would have been."""
         self.modes = self.modes._replace(mesh=None)  # it may set one
-        names = (parameter.arg for parameter in (*func.node.args.posonlyargs, *func.node.args.args))
+        names = syntax_parameters.positional_names(func.node.args)
         given = dict(zip(names, (value if value is not None else UNKNOWN for value in args), strict=False)) | keywords
         if is_closure(func):
             self.enter_now(frame, func)

@@ -6,8 +6,9 @@ the ``src`` folder of each, because namespace packages have no mark and tests im
 
 Invariants: a name means at most one file for one importer; its own roots come first, and a root of other files (a
 repository can have several) counts only where it is the only one that has the name; a folder without ``__init__`` is a
-package only where nothing else bears its name; relative imports go by folders, whatever the names are. Folders are
-listed once, a question is answered once, and nothing here reads a file.
+package only where nothing else bears its name; relative imports go by folders, whatever the names are; the given files
+are where their paths say, on disk or not. Folders are listed once, a question is answered once, and nothing here reads
+a file.
 """
 
 from __future__ import annotations
@@ -70,7 +71,9 @@ class Layout:
     """
 
     def __init__(self, files: Iterable[str], named: Iterable[str] = ()) -> None:
+        files = list(map(os.path.abspath, files))
         self.answers: dict[tuple[object, ...], object] = {}
+        self._given = _names_by_folder(files)
         self._entries: dict[str, frozenset[str]] = {}
         self._chains: dict[str, tuple[str, ...]] = {}
         self._elsewhere: dict[str, Place | None] = {}
@@ -113,6 +116,7 @@ class Layout:
                 known = frozenset(os.listdir(folder))
             except OSError:
                 known = frozenset[str]()
+            known |= self._given.get(folder, frozenset[str]())
             self._entries[folder] = known
         return known
 
@@ -210,3 +214,14 @@ class Layout:
         """The module of this name in the roots of the other files, if just one of them has it."""
         found = {place for root in self._roots if (place := self._visible(root, name)) and not place.namespace}
         return found.pop() if len(found) == 1 else None
+
+
+def _names_by_folder(files: Iterable[str]) -> dict[str, set[str]]:
+    """What lies in folders if some (absolute) files exist."""
+    found: dict[str, set[str]] = {}
+    for path in files:
+        folder, name = os.path.split(path)
+        while name and name not in found.setdefault(folder, set()):
+            found[folder].add(name)
+            folder, name = os.path.split(folder)
+    return found

@@ -14,6 +14,7 @@ from nnx_lint.model.attributes import attribute_names, attribute_of
 from nnx_lint.model.callables import FuncVal
 from nnx_lint.model.classes import ClassBase, LibClass, UserClass
 from nnx_lint.model.containers import DictVal, Seq
+from nnx_lint.model.handed import is_model
 from nnx_lint.model.heap import touch
 from nnx_lint.model.members import is_settled
 from nnx_lint.model.strings import HOLE
@@ -282,6 +283,6 @@ def identity(obj: Obj, owner: Value) -> tuple[int, ...]:
 
 
 def _root(obj: Obj) -> Obj:
-    while obj.template is not None and not (isinstance(obj.cls, UserClass) and obj.template is obj.cls.model):
+    while obj.template is not None and not is_model(obj.template):
         obj = obj.template
     return obj

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+import sys
 from typing import TYPE_CHECKING
 
-from nnx_lint.model import attributes, events, foreign, modes, operations, python, trees
+from nnx_lint.model import attributes, events, foreign, modes, operations, python, surgery, trees
 from nnx_lint.model.arrays import array_call
 from nnx_lint.model.callables import FuncVal, PartialVal, TransformVal
 from nnx_lint.model.classes import UserClass, library_class
@@ -59,7 +60,9 @@ def call_library(interp: Interpreter, frame: Frame, callee: Ext, args: Arguments
     if canonical.partition(".")[0] not in LIBRARIES | {"nnx"}:
         interp.modes = interp.modes._replace(mesh=None)  # who knows what it sets
         give_away((*args.positional, *args.keywords.values()))
-    made = foreign.made_by(canonical)
+        if canonical.partition(".")[0] not in sys.stdlib_module_names:
+            surgery.handed(frame, args, node)
+    made = foreign.made_by(canonical, args.keywords.values())
     if made is not None:
         return made
     return operations.with_form(canonical, args, array_call(canonical, args, frame.level), frame.level)
@@ -93,15 +96,22 @@ def _transform(
         return call_now(interp, frame, row, canonical, args, node, name)
     argument = row.functions[0]
     func = args.get(argument.position, argument.keyword)
+    rest = args.positional[argument.position + 1 :]
     options = {key: value for key, value in args.keywords.items() if key != argument.keyword}
+    if not row.binds:
+        for option, value in zip(row.positional, rest, strict=False):
+            if value is None:
+                break
+            options[option] = value
+        if None in rest or len(rest) > len(row.positional):
+            options["**"] = UNKNOWN
     configured = modes.of_transform(canonical, args.keywords, interp.modes)
     applied = TransformVal(row, name, options, node, frame, configured)
     if func is None:
         return applied if not args.positional else UNKNOWN
     where = args.node_of(argument.position, argument.keyword) or node
     transformed = apply_transform(interp, frame, applied, func, where, node, "call")
-    rest = args.positional[argument.position + 1 :] if row.binds else []
-    if not rest:
+    if not rest or not row.binds:
         return transformed
     bound = [value for value in rest if value is not None]
     return PartialVal(transformed, bound, {}) if len(bound) == len(rest) else UNKNOWN
@@ -312,6 +322,7 @@ def _dataclass_container(interp: Interpreter, frame: Frame, args: Arguments, nod
 HANDLERS: dict[str, Handler] = {
     **python.HANDLERS,
     **trees.HANDLERS,
+    **surgery.HANDLERS,
     "nnx.DiffState": _diff_state,
     "nnx.prefix": _prefix,
     "nnx.State": _written_state,

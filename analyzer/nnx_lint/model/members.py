@@ -86,6 +86,7 @@ def _dict_entries(frame: Frame, obj: Obj, args: Arguments) -> None:
 
 def _sequential_layers(frame: Frame, obj: Obj, args: Arguments) -> None:
     layers = Obj(library_class("nnx.List") or obj.cls, frame.level)
+    layers.args, layers.origin = {}, obj.origin
     items = [value if value is not None else UNKNOWN for value in args.positional]
     held = Seq("list", items, frame.level, exact=not args.starred)
     held.sure = [item for value in args.spread if isinstance(value, Seq) for item in value.sure]

@@ -244,6 +244,20 @@ def _spread_to(args: Arguments) -> Form:
     return Form(shape_of(args.get(1, "shape")), literal(args.get(0)).dtype)
 
 
+def _initialized(args: Arguments) -> Form:
+    """What an initializer makes: it takes a key, a shape and a dtype."""
+    given = args.get(2, "dtype")
+    return Form(shape_of(args.get(1, "shape")), "float32" if given is None else dtype_of(given))
+
+
+def _causal(args: Arguments) -> Form:
+    """The mask of attention that looks back only: of tokens, it has an axis of one, and length by length."""
+    shape = literal(args.get(0, "x")).shape
+    if not shape or args.get(1, "extra_batch_dims") is not None:
+        return NOTHING
+    return Form((*shape[:-1], 1, shape[-1], shape[-1]), None)
+
+
 def _pooled(args: Arguments) -> Form:
     known, size = literal(args.get(0, "inputs")), shape_of(args.get(1, "window_shape"))
     padding = args.get(3, "padding")
@@ -289,6 +303,8 @@ _NUMPY: dict[str, Operation] = {
     "dot": _dot,
     "einsum": _equation,
     "broadcast_to": _spread_to,
+    "tile": _on_axes(algebra.tiled, "reps"),
+    "repeat": _on_axes(algebra.repeated, "repeats", "axis"),
 }
 _RANDOM: dict[str, Operation] = {
     **dict.fromkeys(("normal", "uniform", "exponential", "gumbel", "laplace"), _drawn),
@@ -313,19 +329,32 @@ _LOSSES: dict[str, Operation] = {
     **dict.fromkeys(("huber_loss", "l2_loss", "log_cosh", "squared_error"), _pair_loss("predictions", "targets")),
 }
 
+INITIALIZED = "jax.nn.initializers.Initializer"
+"""What an initializer is called that a function of the library made."""
+
+_HEADS = ("jax.nn", "nnx")
+_FILLING = ("ones", "zeros")
+
 FUNCTIONS: dict[str, Operation] = {
     **{f"{head}.{name}": form for head in ("jax.numpy", "numpy") for name, form in _NUMPY.items()},
     **{f"jax.random.{name}": form for name, form in _RANDOM.items()},
-    **{f"{head}.{name}": _same for head in ("jax.nn", "nnx") for name in _ELEMENTWISE_NN.split()},
+    **{f"{head}.{name}": _same for head in _HEADS for name in _ELEMENTWISE_NN.split()},
     **{f"jax.numpy.{name}": _same for name in _ELEMENTWISE.split()},
     **{f"{head}.{name}": form for head in ("optax", "optax.losses") for name, form in _LOSSES.items()},
     **dict.fromkeys(("jax.nn.one_hot", "nnx.one_hot"), _one_hot),
     **dict.fromkeys(("nnx.avg_pool", "nnx.max_pool", "nnx.min_pool"), _pooled),
     **dict.fromkeys(("jax.nn.logsumexp", "jax.scipy.special.logsumexp"), _reduction),
+    **dict.fromkeys(
+        (INITIALIZED, *(f"{head}.initializers.{name}" for head in _HEADS for name in _FILLING)), _initialized
+    ),
+    "nnx.make_causal_mask": _causal,
     "jax.lax.stop_gradient": _kept,
     "jax.lax.rsqrt": _same,
 }
 """What the functions return whose results are known from their arguments, by canonical name."""
+
+SQUASHING = frozenset(f"{head}.{name}" for head in _HEADS for name in ("sigmoid", "softmax"))
+"""Functions that make probabilities of logits."""
 
 PARTS = frozenset({"jax.numpy.split", "numpy.split"})
 """Functions that give several equal parts of an array."""
@@ -344,6 +373,8 @@ def with_form(name: str, args: Arguments, result: Value, level: int) -> Value:
             result.form = form
         if function is _same and isinstance(given := args.get(0), Array):
             result.maker = given.maker
+        if name in SQUASHING:
+            result.squashed = name.replace("jax.nn.", "nnx.")
     return result
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from nnx_lint import syntax_parameters
 from nnx_lint.model import expressions, uses
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.states import OptStateVal
@@ -55,7 +56,7 @@ def receiver_of(interp: Interpreter, func: FuncVal) -> Value | None:
 def bind_entry(interp: Interpreter, frame: Frame, func: FuncVal, receiver: Value | None) -> None:
     """Bind the parameters of an entry."""
     arguments = func.node.args
-    parameters = [*arguments.posonlyargs, *arguments.args]
+    parameters = syntax_parameters.positional(arguments)
     names = frame.env.names
     for position, parameter in enumerate(parameters):
         if position == 0 and receiver is not None:
@@ -103,7 +104,7 @@ def bind(
     """Bind arguments to parameters; what is not given is a default or unknown."""
     arguments = func.node.args
     names = frame.env.names
-    parameters = [*arguments.posonlyargs, *arguments.args]
+    parameters = syntax_parameters.positional(arguments)
     starred = None in args
     certain = args[: args.index(None)] if starred else args
     for position, parameter in enumerate(parameters):
@@ -120,6 +121,10 @@ def bind(
     if arguments.vararg is not None and not starred and len(certain) >= len(parameters):
         rest = [value if value is not None else UNKNOWN for value in certain[len(parameters) :]]
         names[arguments.vararg.arg] = Seq("tuple", rest, frame.level)
+    if arguments.kwarg is not None and "**" not in keywords:
+        named = {item.arg for item in (*arguments.args, *arguments.kwonlyargs)}
+        items: list[tuple[Value, Value]] = [(Const(key), value) for key, value in keywords.items() if key not in named]
+        names[arguments.kwarg.arg] = DictVal(items, frame.level)
     _bind_variadic(frame, func)
 
 

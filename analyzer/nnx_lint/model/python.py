@@ -6,7 +6,7 @@ import ast
 import itertools
 from typing import TYPE_CHECKING
 
-from nnx_lint.model import arithmetic, attributes, imports, rounds
+from nnx_lint.model import arithmetic, attributes, imports, rounds, surgery
 from nnx_lint.model.callables import FuncVal
 from nnx_lint.model.classes import LibClass
 from nnx_lint.model.construct import instance_of
@@ -178,6 +178,7 @@ def _getattr(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, 
     target, key = args.get(0), args.get(1)
     wanted = text_in(key) if key is not None else None
     if target is None or wanted is None:
+        surgery.walked(interp, frame, target or UNKNOWN, node)
         return UNKNOWN
     if len(args.positional) > 2 and not isinstance(present(target), Obj):
         return provided(target, key) or UNKNOWN
@@ -262,6 +263,7 @@ def _cast(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, nam
 
 def _vars(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
     target = present(args.get(0) or UNKNOWN)
+    surgery.walked(interp, frame, target, node)
     return attributes.namespace(target) if isinstance(target, Obj) else UNKNOWN
 
 

@@ -11,6 +11,7 @@ object, a configuration, only its numbers are known: what it says decides no con
 
 from __future__ import annotations
 
+import ast
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -22,9 +23,9 @@ from nnx_lint.model.containers import Seq
 from nnx_lint.model.modules import Env
 from nnx_lint.model.uses import RNGS
 from nnx_lint.model.values import UNKNOWN, Attr, ClassVal, Computed, Const, Ext, Obj, Other, Unknown, Value
+from nnx_lint.syntax_walk import remembered, walk
 
 if TYPE_CHECKING:
-    import ast
     from collections.abc import Hashable, Iterable, Mapping
 
     from nnx_lint.model.interpreter import Interpreter
@@ -66,7 +67,24 @@ def _takes_sizes(cls: UserClass, args: Mapping[str, Value]) -> bool:
     func = found[1] if found is not None else None
     if not isinstance(func, FuncVal) or func.wraps is not None or func.node.args.vararg is not None:
         return False
+    if "**" not in args and any(_is_flag(args.get(name, func.defaults.get(name))) for name in _flags(func.node)):
+        return True
     return any(map(_has_number, args.values())) or _is_told_by(func.defaults.values(), args)
+
+
+@remembered
+def _flags(func: ast.AST) -> frozenset[str]:
+    """The names by which a constructor decides which attributes there are."""
+    tests = (node.test for node in walk(func) if isinstance(node, ast.If) and _sets_attributes(node))
+    return frozenset(part.id for test in tests for part in walk(test) if isinstance(part, ast.Name))
+
+
+def _is_flag(value: Value | None) -> bool:
+    return isinstance(value, Const) and (value.value is None or isinstance(value.value, (bool, str)))
+
+
+def _sets_attributes(node: ast.If) -> bool:
+    return any(isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Store) for part in walk(node))
 
 
 def _is_told_by(defaults: Iterable[Value | None], args: Mapping[str, Value]) -> bool:

@@ -41,7 +41,7 @@ from nnx_lint.model.values import (
     present,
 )
 from nnx_lint.syntax import Blank
-from nnx_lint.syntax_walk import children
+from nnx_lint.syntax_walk import STATEMENTS, children
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -345,8 +345,9 @@ def contains_return(body: Iterable[ast.stmt]) -> bool:
         node = todo.pop()
         if isinstance(node, ast.Return):
             return True
-        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
-            todo.extend(children(node))
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            for name in STATEMENTS:
+                todo.extend(getattr(node, name, ()))
     return False
 
 

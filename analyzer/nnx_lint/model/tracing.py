@@ -16,7 +16,7 @@ from nnx_lint.model.crossing import kept_keywords, kept_positions, refresh, stat
 from nnx_lint.model.events import Ran
 from nnx_lint.model.frames import Frame, TraceScope
 from nnx_lint.model.modules import Env
-from nnx_lint.model.values import UNKNOWN, AliasVal, Array, ClassVal, Const, Obj, Value
+from nnx_lint.model.values import NUMBER, UNKNOWN, AliasVal, Array, ClassVal, Const, Obj, Value
 
 if TYPE_CHECKING:
     import ast
@@ -102,7 +102,8 @@ def run_under(
 
 def _traced(value: Value, level: int, mapped: bool, number: Value | None) -> Value:
     """An argument as the function under a transform sees it: of the inner level, and what ``number`` says, if any."""
-    if number is not None and isinstance(value, Const) and isinstance(value.value, (bool, int, float, complex)):
+    literal = isinstance(value, Const) and isinstance(value.value, (bool, int, float, complex))
+    if number is not None and (literal or value is NUMBER):
         return number
     return refresh(value, level, mapped=mapped)
 

@@ -15,7 +15,7 @@ from nnx_lint.model.callables import FuncVal
 from nnx_lint.model.containers import Seq
 from nnx_lint.model.modules import Env
 from nnx_lint.model.states import GradientVal, PartVal, StateVal
-from nnx_lint.model.values import SOME_VARIABLE, UNKNOWN, Array, Const, Value, present
+from nnx_lint.model.values import SOME_VARIABLE, UNKNOWN, Array, Const, Obj, Value, present
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -81,7 +81,9 @@ def _map_state(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST
 
 
 def flat_state(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
-    """A State as pairs of path and Variable."""
+    """A State as pairs of path and Variable; a module has no such form."""
+    if isinstance(present(args.get(0) or UNKNOWN), Obj):
+        return UNKNOWN
     pair = Seq("tuple", [Seq("tuple", [UNKNOWN], frame.level, exact=False), SOME_VARIABLE], frame.level)
     return Seq("FlatState", [pair], frame.level, exact=False, node=node)
 

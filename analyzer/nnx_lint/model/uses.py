@@ -13,6 +13,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, NamedTuple
 
+from nnx_lint import syntax_parameters
 from nnx_lint.model import expressions
 from nnx_lint.model.callables import Transformed
 from nnx_lint.model.classes import LibClass, library_class, method_of
@@ -82,7 +83,7 @@ class _Reading(NamedTuple):
             return set()
         func = found[1]
         inner = uses_of(self.interp, Frame(func.module, func.module.env), func)
-        parameters = [item.arg for item in (*func.node.args.posonlyargs, *func.node.args.args)][1:]
+        parameters = syntax_parameters.positional_names(func.node.args)[1:]
         handed = {**dict(zip(parameters, plain, strict=False)), **keywords}
         return {name for parameter, name in handed.items() if name and inner.get(parameter) is RNGS}
 

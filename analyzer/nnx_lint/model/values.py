@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from nnx_lint.model.classes import ClassBase
+    from nnx_lint.model.forms import Step
     from nnx_lint.model.modules import Env, Module
     from nnx_rules.registry import Rule
     from nnx_rules.shapes import Form
@@ -152,16 +153,17 @@ class Array(Value):
     """A jax or numpy array, a tracer or a PRNG key.
 
     ``form`` is what is known of its shape and dtype, ``maker`` the layer that computed it: how the program names that,
-    and where.
+    and where. ``squashed`` is the function that has made probabilities of it.
     """
 
-    __slots__ = ("form", "level", "maker")
+    __slots__ = ("form", "level", "maker", "squashed")
     kind = Kind.ARRAY
 
     def __init__(self, level: int = 0, form: Form | None = None) -> None:
         self.level = level
         self.form = form
         self.maker: tuple[str, Module, ast.AST] | None = None
+        self.squashed: str | None = None
 
     def describe(self) -> str:
         return "an array"
@@ -329,10 +331,12 @@ class Obj(Value):
     constructed (``True``), switched to evaluation (``False``), or not known. ``leaf_level`` is the level of its
     Variables where it differs from the object's own (after a merge without a copy), that of its Params only with
     ``leaf_params``; ``origin`` the place that made it. ``bare`` says that only ``__new__`` has run. ``binds`` are the
-    arguments, by parameter, of the constructor that made it: among ``args`` may be such parameters.
+    arguments, by parameter, of the constructor that made it: among ``args`` may be such parameters. ``given`` remembers
+    what :func:`~nnx_lint.model.forms.arguments_of` made of both, ``answered`` what ``called`` there said last.
     """
 
     __slots__ = (
+        "answered",
         "args",
         "assumed",
         "attrs",
@@ -341,6 +345,7 @@ class Obj(Value):
         "born",
         "cls",
         "constructing",
+        "given",
         "leaf_level",
         "leaf_params",
         "level",
@@ -361,6 +366,8 @@ class Obj(Value):
         self.attrs: dict[str, Attr] = {}
         self.bare = False
         self.binds: Mapping[str, Value] | None = None
+        self.given: tuple[object, object, Mapping[str, Value]] | None = None
+        self.answered: tuple[tuple[object, ...], tuple[Form | None, Step | None]] | None = None
         self.constructing = False
         self.assumed = False
         self.template: Obj | None = None

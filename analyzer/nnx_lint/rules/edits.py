@@ -11,12 +11,17 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-from nnx_lint.diagnostics import Edit, Span
+from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from nnx_lint.source import SourceFile
+
+
+def unsafe(title: str, edits: tuple[Edit, ...] | None) -> Fix | None:
+    """A fix that is right in most programs only, where its edits could be made."""
+    return Fix(title, edits, Applicability.UNSAFE) if edits is not None else None
 
 
 def wrap(source: SourceFile, node: ast.expr, callee: str) -> tuple[Edit, ...]:
@@ -73,6 +78,24 @@ def append_argument(source: SourceFile, call: ast.Call, text: str) -> tuple[Edit
     while source.text[end] == ")" and end < close:
         end += 1  # parentheses around the last argument
     return insert(end, f", {text}")
+
+
+def remove_argument(source: SourceFile, call: ast.Call, node: ast.expr) -> tuple[Edit, ...] | None:
+    """Leave out an argument of a call, by position or keyword, with the comma that sets it apart from the others."""
+    given = [*call.args, *call.keywords]
+    found = next((item for item in given if node in (item, getattr(item, "value", None))), None)
+    if found is None:
+        return None
+    places = sorted(source.span(item) for item in given)
+    at, text = places.index(source.span(found)), source.text
+    if at:
+        start, end = text.index(",", places[at - 1].end), places[at].end
+    else:
+        start = places[0].start
+        end = places[1].start if len(places) > 1 else places[0].end
+    left = text[start:end]
+    # Parentheses around an argument, and comments, are nobody's to tear apart.
+    return (Edit(Span(start, end), ""),) if left.count("(") == left.count(")") and "#" not in left else None
 
 
 def prepend_argument(source: SourceFile, call: ast.Call, text: str) -> tuple[Edit, ...] | None:

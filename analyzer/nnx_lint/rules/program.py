@@ -12,6 +12,7 @@ import bisect
 from collections import Counter
 from typing import TYPE_CHECKING, TypeVar
 
+from nnx_lint import syntax_parameters
 from nnx_lint.model.attributes import attribute_of
 from nnx_lint.model.callables import PartialVal
 from nnx_lint.model.calls import Arguments
@@ -101,10 +102,15 @@ def enclosing(module: Module, node: ast.AST, *kinds: type[N]) -> N | None:
     return next((item for item in ancestors(module, node) if isinstance(item, kinds)), None)
 
 
+def call_of(module: Module, node: ast.AST) -> ast.Call | None:
+    """The call that calls an expression."""
+    parent = next(ancestors(module, node), None)
+    return parent if isinstance(parent, ast.Call) and parent.func is node else None
+
+
 def is_called(module: Module, node: ast.AST) -> bool:
     """Whether an expression is what a call calls."""
-    parent = next(ancestors(module, node), None)
-    return isinstance(parent, ast.Call) and parent.func is node
+    return call_of(module, node) is not None
 
 
 def statement_of(module: Module, node: ast.AST) -> ast.stmt | None:
@@ -221,9 +227,8 @@ def scopes_around(module: Module, node: ast.AST) -> list[ast.AST]:
 
 def names_of_parameters(func: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> set[str]:
     """The names of all parameters of a function."""
-    given = func.args
-    each = (*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg)
-    return {item.arg for item in each if item is not None}
+    rest = (func.args.vararg, func.args.kwarg)
+    return {*syntax_parameters.names(func.args), *(item.arg for item in rest if item is not None)}
 
 
 def binds(scope: ast.AST, name: str) -> bool:
@@ -257,10 +262,7 @@ def reads_of(scope: ast.AST, name: str) -> list[ast.Name]:
 @remembered
 def _own_names(func: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> frozenset[str]:
     """The names that are a function's own: its parameters, and what it assigns."""
-    given = func.args
-    names = {
-        item.arg for item in (*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg) if item
-    }
+    names = names_of_parameters(func)
     nodes = own_nodes(func)
     outer = {name for node in nodes if isinstance(node, (ast.Global, ast.Nonlocal)) for name in node.names}
     stored = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}

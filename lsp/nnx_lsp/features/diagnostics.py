@@ -10,6 +10,7 @@ pulls is told to ask again, if what it was told of a text is not true any more.
 from __future__ import annotations
 
 import hashlib
+import time
 from typing import TYPE_CHECKING
 
 from lsprotocol import types
@@ -101,7 +102,11 @@ def closed_items(server: Server, path: str, findings: Sequence[Diagnostic]) -> l
 def diagnostics_of(server: Server, document: Document) -> Published:
     """The diagnostics of an open document, for each of its cells; runs in the worker's thread."""
     found: Published = {cell.uri: (cell.version, []) for cell in document.cells}
+    began = time.perf_counter()
     findings = server.session.findings(document)
+    taken = 1e3 * (time.perf_counter() - began)
+    found_in = f"{document.path}: {len(findings)} finding{'' if len(findings) == 1 else 's'} after {taken:.1f} ms"
+    server.trace(found_in, (f"{each.rule.code} {each.message}" for each in findings))
     crash = server.session.analysis(document.path).crash(document.path)
     if crash is not None:
         server.in_loop(server.say_crashed, document.path, crash)

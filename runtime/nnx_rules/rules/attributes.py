@@ -65,6 +65,7 @@ STATIC_CONTAINER_FILLED_LATE = Rule(
     ),
     help="use `self.sow(...)` for values to look at, or make the attribute an `nnx.List`/`nnx.Dict`",
     versions=_CHECKED,
+    fix=Fixable.UNSAFE,
 )
 OPTIONAL_DATA_UNMARKED = Rule(
     code="NNX106",
@@ -279,6 +280,7 @@ REGISTERED_TYPE_NOT_PYTREE = Rule(
     help="register the type with JAX as well, for instance with `@jax.tree_util.register_dataclass`",
     severity=Severity.WARNING,
     versions=_CHECKED,
+    fix=Fixable.UNSAFE,
 )
 ATTRIBUTE_BEFORE_INIT = Rule(
     code="NNX128",
@@ -336,6 +338,7 @@ STATUS_ANNOTATION_ARGUMENTS = Rule(
     message="`nnx.{tag}(...)` takes either one value or the keywords of a dataclass field, not {given}",
     help="write `nnx.{tag}(value)` for an attribute, or `nnx.{tag}(default=value)` for a field",
     exception=StatusTagArgumentError,
+    fix=Fixable.UNSAFE,
 )
 EMPTY_STATUS_ASSIGNMENT = Rule(
     code="NNX135",
@@ -362,6 +365,22 @@ MEMBER_HIDDEN = Rule(
     summary="An attribute gets the name of a method, which it hides, or of a property, which cannot be written to.",
     message="`{cls}.{path}` {problem}",
     help="{mend}",
+)
+ATTRIBUTE_OF_LAST_ROUND = Rule(
+    code="NNX152",
+    name="attribute-of-last-round",
+    summary="A constructor makes a layer in each round of a loop, all of them under one name, so the last one stays.",
+    message="each round of the loop replaces `{cls}.{path}`, so that only {value} of the last round stays",
+    help="keep all of them: `self.{path} = nnx.List([...])`",
+)
+BARE_WEIGHT = Rule(
+    code="NNX151",
+    name="bare-weight",
+    summary="A weight is kept as a bare array, so that no optimizer and no gradient sees it.",
+    message="`{cls}.{path}` {what}, and is a bare array: no gradient and no optimizer sees it",
+    help="make it a parameter: `self.{path} = nnx.Param(...)`, or `nnx.Variable(...)` if it is to stay as it is",
+    severity=Severity.WARNING,
+    fix=Fixable.UNSAFE,
 )
 
 RULES = tuple(value for value in list(globals().values()) if isinstance(value, Rule))

@@ -9,6 +9,7 @@ NOTHING_TO_TRAIN = Rule(
     message="`{transform}` differentiates the `nnx.Param`s of `{name}`, and {cls} has none: the gradient is empty",
     help="make what is trained an `nnx.Param`, or say what to differentiate: `argnums=nnx.DiffState(0, {mend})`",
     severity=Severity.WARNING,
+    fix=Fixable.UNSAFE,
 )
 JAX_GRAD_OF_STREAMS = Rule(
     code="NNX461",
@@ -21,8 +22,8 @@ JAX_GRAD_OF_STREAMS = Rule(
 GRADIENT_RESULTS = Rule(
     code="NNX462",
     name="gradient-results",
-    summary="What a differentiated function returns is unpacked into another structure than it has.",
-    message="`{transform}`{aux} returns {results}, and {count} names take them",
+    summary="What a differentiated function, or a step, returns is unpacked into another structure than it has.",
+    message="`{transform}`{aux} returns {results}, and {problem}",
     help="write `{mend} = ...`",
     fix=Fixable.SAFE,
 )
@@ -71,6 +72,7 @@ TRACED_SIZE = Rule(
     summary="An array of a traced object is used where Python needs an int.",
     message="`{name}` is traced under `{transform}`, and `{function}` needs a Python int",
     help="keep sizes as plain ints: a static attribute, or `nnx.static(...)`",
+    fix=Fixable.UNSAFE,
 )
 TRACED_VALUE = Rule(
     code="NNX470",

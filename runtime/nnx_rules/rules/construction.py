@@ -9,6 +9,7 @@ MISSING_SUPER_INIT = Rule(
     summary="A constructor does not call the one of its base, which sets attributes that methods of the base read.",
     message="`{cls}.__init__` does not call that of `{base}`, which sets `{path}`; `{method}` reads it",
     help="call `super().__init__(...)` first",
+    fix=Fixable.UNSAFE,
 )
 LINEN_IDIOM = Rule(
     code="NNX831",
@@ -16,6 +17,7 @@ LINEN_IDIOM = Rule(
     summary="Something that works on modules of Linen or PyTorch only is done with an NNX module.",
     message="{problem}",
     help="{mend}",
+    fix=Fixable.UNSAFE,
 )
 UNKNOWN_NAME = Rule(
     code="NNX832",
@@ -32,6 +34,7 @@ CREATED_IN_CALL = Rule(
     message="`{path}` makes a new `{layer}` each time it runs: its parameters are no part of the model",
     help="make it once: `self.{name} = {layer}(...)` in `__init__`",
     severity=Severity.WARNING,
+    fix=Fixable.UNSAFE,
 )
 LAZY_ATTRIBUTE = Rule(
     code="NNX834",
@@ -85,6 +88,7 @@ SET_VIEW = Rule(
     help="{mend}",
     severity=Severity.WARNING,
     versions=Versions(nnxkit=False, flax_since=(0, 12, 4)),
+    fix=Fixable.UNSAFE,
 )
 MODE_NOT_SWITCHED = Rule(
     code="NNX841",
@@ -106,10 +110,11 @@ MODE_SET_TWICE = Rule(
 FLAG_NOT_FORWARDED = Rule(
     code="NNX843",
     name="flag-not-forwarded",
-    summary="A forward pass takes a flag, does nothing with it, and calls a layer that takes the same flag.",
-    message="`{cls}.{method}` takes `{name}` and does not use it, while `{layer}` takes one, too, and does not get it",
+    summary="A forward pass takes a flag, and calls a layer that takes the same flag without handing it on.",
+    message="`{cls}.{method}` takes `{name}`, and `{layer}`, which takes one, too, does not get it",
     help="hand it on: `{layer}(..., {mend})`",
     severity=Severity.WARNING,
+    fix=Fixable.UNSAFE,
 )
 
 MODE_INVERTED = Rule(
@@ -119,6 +124,7 @@ MODE_INVERTED = Rule(
     message="`{name}={given}` turns the flag round: `{name}` is true where {meaning}",
     help="write `{mend}`",
     severity=Severity.WARNING,
+    fix=Fixable.UNSAFE,
 )
 EVALUATION_KEPT = Rule(
     code="NNX848",
@@ -127,6 +133,7 @@ EVALUATION_KEPT = Rule(
     message="`{name}` is in evaluation mode from here on, so the training steps of the next rounds run without dropout "
     "and keep the statistics of normalization as they are",
     help="call `{name}.train()` before the steps of each round",
+    fix=Fixable.UNSAFE,
 )
 
 # -- containers
@@ -155,6 +162,7 @@ LIST_UNSUPPORTED = Rule(
     summary="An `nnx.List` is indexed or added in a way that it does not support.",
     message="`{name}` is an `nnx.List`: {problem}",
     help="{mend}",
+    fix=Fixable.SAFE,
 )
 LIST_COMPARISON = Rule(
     code="NNX853",
@@ -218,6 +226,7 @@ MODE_FOR_ALL = Rule(
     help="change it for a block: `with {name}(...):`",
     severity=Severity.INFO,
     default=False,
+    fix=Fixable.UNSAFE,
 )
 BRIDGE_UNBOUND = Rule(
     code="NNX863",
@@ -232,6 +241,7 @@ MISSING_ATTRIBUTE = Rule(
     summary="An attribute is read that the object does not have.",
     message="`{cls}` has no attribute `{name}`",
     help="{mend}",
+    fix=Fixable.UNSAFE,
 )
 
 MODULE_DEFAULT = Rule(
@@ -241,6 +251,7 @@ MODULE_DEFAULT = Rule(
     message="the default of `{parameter}` is one {cls}, made with the function: whoever leaves it out shares it",
     help="make it in the function: `{parameter}=None`, and a new one if it is `None`",
     severity=Severity.WARNING,
+    fix=Fixable.UNSAFE,
 )
 LOOP_ELEMENTS = Rule(
     code="NNX865",
@@ -248,6 +259,15 @@ LOOP_ELEMENTS = Rule(
     summary="A loop takes what it goes over for something else: keys for items, or pairs for modules.",
     message="`{name}` is {value}, and a loop over it gets {elements}",
     help="{mend}",
+    fix=Fixable.UNSAFE,
+)
+FORGOTTEN_RETURN = Rule(
+    code="NNX867",
+    name="forgotten-return",
+    summary="A forward pass computes something last and returns nothing.",
+    message="`{cls}.__call__` ends when it has computed `{name}`, and returns `None`",
+    help="write `return {name}`",
+    fix=Fixable.UNSAFE,
 )
 
 RULES = tuple(value for value in list(globals().values()) if isinstance(value, Rule))

@@ -27,6 +27,7 @@ IDENTITY_STATIC = Rule(
     message="each `{cls}` has another function in `{path}`, so `{transform}` compiles again for each new instance",
     help="define the function at the top level of the module, or make the object once",
     severity=Severity.WARNING,
+    fix=Fixable.SAFE,
 )
 COMPILED_CONSTANT = Rule(
     code="NNX704",

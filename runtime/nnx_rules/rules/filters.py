@@ -30,6 +30,7 @@ DUPLICATE_FILTER = Rule(
     help="remove it and its target",
     severity=Severity.WARNING,
     exception=FilterError,
+    fix=Fixable.SAFE,
 )
 NON_EXHAUSTIVE_SPLIT = Rule(
     code="NNX304",
@@ -133,6 +134,7 @@ STATE_ARITY = Rule(
     summary="`nnx.state` with one filter returns one State; unpacking it gives the names of its keys.",
     message="`{function}` returns one State here; unpacking it into {given} targets gives keys, not States",
     help="give one filter for each target, or take the State as one",
+    fix=Fixable.UNSAFE,
 )
 POP_WITHOUT_FILTER = Rule(
     code="NNX316",
@@ -141,6 +143,7 @@ POP_WITHOUT_FILTER = Rule(
     message="`nnx.pop` is called without a filter",
     help="name what to remove, for instance `nnx.Intermediate`",
     exception=FilterError,
+    fix=Fixable.UNSAFE,
 )
 POP_SHARED = Rule(
     code="NNX317",

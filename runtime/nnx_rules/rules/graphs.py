@@ -96,6 +96,7 @@ CONTEXT_MISSING = Rule(
     message="{problem}",
     help="open `nnx.update_context(tag)` around both sides",
     exception=ContextError,
+    fix=Fixable.UNSAFE,
 )
 STATE_CONFLICT = Rule(
     code="NNX342",
@@ -190,6 +191,7 @@ REFERENCE_CYCLE = Rule(
     help="derive it from `nnx.Object`, or define it with `pytree=False`",
     severity=Severity.WARNING,
     default=False,
+    fix=Fixable.UNSAFE,
 )
 FOREIGN_STATE = Rule(
     code="NNX355",
@@ -204,6 +206,7 @@ STRING_INDICES = Rule(
     summary="A State has strings in the place of the indices of a list.",
     message="`{name}` has integers for the elements of its list, and gets strings",
     help="convert them: `nnx.restore_int_paths(...)`",
+    fix=Fixable.UNSAFE,
 )
 FLAT_STATE_AS_DICT = Rule(
     code="NNX357",
@@ -246,6 +249,7 @@ STATE_ARITHMETIC = Rule(
     summary="A State is added, multiplied or divided, as if it were an array.",
     message="`{name}` computes with a State, which is a tree of arrays",
     help="compute with its leaves: {mend}",
+    fix=Fixable.SAFE,
 )
 LEAF_VALUE = Rule(
     code="NNX362",
@@ -253,6 +257,7 @@ LEAF_VALUE = Rule(
     summary="A leaf of a State is read like a Variable: functions of JAX go down to the arrays.",
     message="`{name}` is an array here, and has no `{attribute}`: functions of JAX look into the Variables",
     help="use `{name}` itself, or give `is_leaf=lambda x: isinstance(x, nnx.Variable)`",
+    fix=Fixable.SAFE,
 )
 COPIED_WEIGHTS = Rule(
     code="NNX363",
@@ -265,8 +270,8 @@ COPIED_WEIGHTS = Rule(
 SELF_UPDATE = Rule(
     code="NNX364",
     name="self-update",
-    summary="An object is updated from its own State under another name, which changes nothing.",
-    message="`{name}` and `{other}` are one object, so this changes nothing",
+    summary="What should be a copy of an object is another name of it: updated from itself, or put in a copy's place.",
+    message="`{name}` and `{other}` are one object{so}",
     help="make the second one a copy where it is made: `nnx.clone({other})`",
     severity=Severity.WARNING,
 )
@@ -276,6 +281,7 @@ STATE_UNKNOWN_KEY = Rule(
     summary="A State is asked for an entry that it does not have.",
     message="{problem}",
     help="{mend}",
+    fix=Fixable.SAFE,
 )
 
 RULES = tuple(value for value in list(globals().values()) if isinstance(value, Rule))

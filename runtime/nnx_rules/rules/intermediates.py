@@ -24,6 +24,7 @@ SOW_REDUCTION = Rule(
     summary="`sow` reduces with a function of arrays, and begins with an empty tuple.",
     message="`sow` begins with an empty tuple, which `{reduction}` cannot combine with the value",
     help="say what to begin with: `init_fn=lambda: 0.0`",
+    fix=Fixable.UNSAFE,
 )
 MODULE_METHOD_ON_PYTREE = Rule(
     code="NNX642",
@@ -47,6 +48,7 @@ CAPTURE_RESULTS = Rule(
     summary="The results of a captured function are unpacked into another number of names than there are.",
     message="`nnx.capture` with {types} returns {results}, and {targets} names take them",
     help="name one Variable type for each State that is wanted: `nnx.capture(model, nnx.Intermediate)`",
+    fix=Fixable.UNSAFE,
 )
 CAPTURED_TYPE_DIFFERS = Rule(
     code="NNX645",
@@ -55,6 +57,7 @@ CAPTURED_TYPE_DIFFERS = Rule(
     message="`nnx.capture` of `{captured}` does not capture `{path}`, which is sown as `{sown}`",
     help="capture the very type: `nnx.capture(model, {sown})`",
     severity=Severity.WARNING,
+    fix=Fixable.UNSAFE,
 )
 CAPTURE_ARGUMENTS = Rule(
     code="NNX646",
@@ -78,6 +81,7 @@ SOWN_TUPLE = Rule(
     summary="What a module sowed under a name is a tuple of all its values, and is used as if it were one of them.",
     message="what is sown as `{name}` is collected in a tuple, one value for each call, which is {how} here",
     help="take one of them: `{mend}`, or sow with `init_fn=` and `reduce_fn=`",
+    fix=Fixable.UNSAFE,
 )
 
 RULES = tuple(value for value in list(globals().values()) if isinstance(value, Rule))

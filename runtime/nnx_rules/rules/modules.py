@@ -135,6 +135,7 @@ BATCH_NORM_MOMENTUM = Rule(
     message="with `momentum={momentum}` an average keeps {momentum} of what it was, and takes the rest from each batch",
     help="PyTorch's `momentum={momentum}` is `momentum={mend}` here",
     severity=Severity.WARNING,
+    fix=Fixable.UNSAFE,
 )
 ARRAY_SHAPES = Rule(
     code="NNX826",
@@ -142,6 +143,21 @@ ARRAY_SHAPES = Rule(
     summary="Arrays are added or joined whose shapes do not go together, or one is given a shape of another size.",
     message="{problem}",
     help="{mend}",
+)
+FOREIGN_WEIGHT = Rule(
+    code="NNX828",
+    name="foreign-weight",
+    summary="A weight of PyTorch, or the table of an `Embed`, becomes a kernel with its axes the other way round.",
+    message="{problem}",
+    help="{mend}",
+)
+CELL_RESULTS = Rule(
+    code="NNX829",
+    name="cell-results",
+    summary="The results of a recurrent cell are unpacked the other way round.",
+    message="`{name}` gives what it carries first: `{carry}`, which it gets again, is its output",
+    help="write `{carry}, {output} = {name}(...)`",
+    fix=Fixable.UNSAFE,
 )
 
 RULES = tuple(value for value in list(globals().values()) if isinstance(value, Rule))

@@ -1,6 +1,6 @@
 """NNX5: randomness."""
 
-from nnx_rules.errors import RngArgumentError, RngStreamError, RngStreamKeyError
+from nnx_rules.errors import LayerStreamsError, RngArgumentError, RngStreamError, RngStreamKeyError
 from nnx_rules.registry import Fixable, Rule, Severity, Versions
 
 MISSING_STREAM = Rule(
@@ -37,6 +37,7 @@ KEYS_ALREADY_SPLIT = Rule(
     message="the key of stream `{name}` has shape {shape}, and a single key is needed",
     help="use the stream inside the transform that maps over it, or restore the keys first",
     exception=RngArgumentError,
+    fix=Fixable.UNSAFE,
 )
 WITH_RNGS_CONFLICT = Rule(
     code="NNX505",
@@ -64,6 +65,7 @@ UNSPLIT_RNGS = Rule(
     help="give each element a key: `with nnx.split_rngs(rngs, splits=...):`, or `@nnx.split_rngs(splits=...)` on top\n"
     "or the same numbers to all of them: axis `None`",
     exception=RngArgumentError,
+    fix=Fixable.UNSAFE,
 )
 CAPTURED_RNGS_UNDER_MAP = Rule(
     code="NNX512",
@@ -99,6 +101,7 @@ SEED_AS_RNGS = Rule(
     summary="A layer gets a seed, a key or nothing where it needs `nnx.Rngs`.",
     message="`{cls}` needs `nnx.Rngs` as its `{parameter}`, and gets {value}",
     help="pass random streams: `{mend}`",
+    exception=LayerStreamsError,
     fix=Fixable.SAFE,
 )
 MISSING_RNGS = Rule(
@@ -148,6 +151,7 @@ IDENTICAL_MEMBERS = Rule(
     summary="Modules are made under a map that gives the same random streams to each of them.",
     message="`{transform}` with `in_axes=None` gives the same streams to every member: all {cls} have equal parameters",
     help="give each a stream of its own: `nnx.vmap(create)(rngs.split(n))`",
+    fix=Fixable.UNSAFE,
 )
 SHARED_NUMBERS = Rule(
     code="NNX522",
@@ -204,6 +208,7 @@ SPLIT_ARGUMENTS = Rule(
     summary="`nnx.split_rngs` gets arguments that do not go together.",
     message="`nnx.split_rngs` {problem}",
     help="{mend}",
+    fix=Fixable.UNSAFE,
 )
 SAME_SEED_OBJECTS = Rule(
     code="NNX529",
@@ -222,6 +227,7 @@ STREAM_KEY_READ = Rule(
     message="`{name}` is the key that the stream was made with: each use of it gives the same numbers",
     help="call the stream to draw a new key: `{mend}`",
     severity=Severity.WARNING,
+    fix=Fixable.UNSAFE,
 )
 
 FIXED_SEED = Rule(

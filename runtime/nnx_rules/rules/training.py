@@ -53,6 +53,7 @@ METRIC_ARGUMENT = Rule(
     message="`{cls}`: {problem}",
     help="{mend}",
     exception=MetricArgumentError,
+    fix=Fixable.SAFE,
 )
 OPTIMIZER_MODEL_ATTRIBUTE = Rule(
     code="NNX615",
@@ -91,6 +92,7 @@ METRIC_CONTRACT = Rule(
     summary="A metric class lacks a method that the base class only declares, or calls the declaration.",
     message="`{cls}` {problem}",
     help="{mend}",
+    fix=Fixable.SAFE,
 )
 EMA_OF_OTHER_VALUES = Rule(
     code="NNX620",
@@ -103,15 +105,15 @@ EMA_OF_OTHER_VALUES = Rule(
 OPTIMIZER_IN_STEP = Rule(
     code="NNX621",
     name="optimizer-made-in-step",
-    summary="A compiled training step makes its optimizer: what that remembers is lost after each step.",
-    message="`{name}` is made anew each time `{function}` runs, so its moments and its count of steps begin at zero",
-    help="make it once, outside, and pass it: `{function}(model, {name}, ...)`",
+    summary="A training step makes its optimizer: what that remembers is lost after each step.",
+    message="`{name}` is made anew each time {when}, so its moments and its count of steps begin at zero",
+    help="make it once, before the first step, and keep it",
     severity=Severity.WARNING,
 )
 LOSS_ARGUMENTS = Rule(
     code="NNX622",
     name="loss-arguments",
-    summary="A loss gets labels or targets in another form than it takes.",
+    summary="A loss gets logits, labels or targets in another form than it takes.",
     message="`{name}` {problem}",
     help="{mend}",
 )
@@ -123,6 +125,7 @@ METRIC_NOT_RESET = Rule(
     message="`{name}` is never reset: what it computes here is of all rounds of the outer loop so far",
     help="call `{name}.reset()` after `compute()`, or at the start of each round",
     severity=Severity.WARNING,
+    fix=Fixable.UNSAFE,
 )
 
 RULES = tuple(value for value in list(globals().values()) if isinstance(value, Rule))

@@ -33,6 +33,7 @@ PREFIX_MISMATCH = Rule(
     message="`{option}` of `{transform}` does not fit: {problem}",
     help="give one entry for each argument, or a single one for all",
     exception=TransformArgumentError,
+    fix=Fixable.UNSAFE,
 )
 PREFIX_MODE = Rule(
     code="NNX405",
@@ -50,6 +51,7 @@ UNHASHABLE_STATIC_ARGUMENT = Rule(
     message="Non-hashable static argument {argument} of the function under `{transform}`: {given}",
     help="pass graph objects as ordinary arguments; make other values hashable",
     exception=TransformArgumentError,
+    fix=Fixable.UNSAFE,
 )
 COMPILED_FOR_OTHER_STRUCTURE = Rule(
     code="NNX408",
@@ -117,6 +119,7 @@ NOT_DIFFERENTIABLE = Rule(
     help="split off the Params and differentiate with respect to these, or, in the default mode, choose them: "
     "`argnums=nnx.DiffState(0, nnx.Param)`",
     exception=TransformTypeError,
+    fix=Fixable.UNSAFE,
 )
 
 AXIS_OUT_OF_RANGE = Rule(
@@ -271,6 +274,7 @@ SCAN_AXES = Rule(
     help="{mend}",
     exception=TransformArgumentError,
     in_flax="{flax}",
+    fix=Fixable.UNSAFE,
 )
 SCAN_LENGTH = Rule(
     code="NNX439",
@@ -413,6 +417,7 @@ KEYWORD_ONLY = Rule(
     message="`{name}` has the keyword-only {parameters}, and `{transform}` passes all arguments by position",
     help="transform a function without them: `{transform}(lambda f, x: f(x))`",
     versions=Versions(nnxkit=False),
+    fix=Fixable.UNSAFE,
 )
 MODE_RESTRICTED = Rule(
     code="NNX450",

@@ -84,6 +84,7 @@ UNUSED_RESULT = Rule(
     summary="The result of a function that changes nothing is thrown away.",
     message="`{name}` {result} and changes nothing, and the result is not used",
     help="{mend}",
+    fix=Fixable.UNSAFE,
 )
 IN_PLACE_RESULT = Rule(
     code="NNX226",
@@ -110,6 +111,7 @@ LOST_STRUCTURE = Rule(
     message="`{name}` belongs to an argument of a function under `{transform}` without graph updates: only values of "
     "Variables come back, and {action} is lost",
     help="hold what changes in a Variable, `nnx.Variable(jnp.array(...))`, and write its value",
+    fix=Fixable.UNSAFE,
 )
 STATE_NOT_APPLIED = Rule(
     code="NNX229",

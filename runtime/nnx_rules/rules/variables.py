@@ -109,5 +109,6 @@ TENSOR_IDIOM = Rule(
     summary="A method or an argument of PyTorch's tensors is used on JAX arrays.",
     message="{problem}",
     help="{mend}",
+    fix=Fixable.SAFE,
 )
 RULES = tuple(value for value in list(globals().values()) if isinstance(value, Rule))

@@ -20,11 +20,11 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeAlias
 
 import jax
 
+from nnx_rules.records import Record as Value
 from nnxkit._state._functions import merge_state
 from nnxkit._state._order import Key
 from nnxkit._typevars import TypeVar
@@ -33,8 +33,7 @@ from nnxkit._variable import Metadata, Variable
 Node = TypeVar("Node", default=Any)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Static:
+class Static(Value):
     """An attribute that is part of the structure; equal to one with a value of the same type that compares equal."""
 
     value: Any
@@ -49,13 +48,11 @@ class Static:
         return hash(self.value)
 
 
-@dataclass(frozen=True, slots=True)
-class NodeAttr:
+class NodeAttr(Value):
     """An attribute whose value is the next record: a node, Variable, array reference, or a repeated reference."""
 
 
-@dataclass(frozen=True, slots=True)
-class LeafAttr:
+class LeafAttr(Value):
     """An attribute whose value is a bare leaf, an array as a rule."""
 
 
@@ -196,10 +193,9 @@ ARRAY_REF = ArrayRefRecord()
 # The view for people
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class _Def:
+class _Def(Value):
     def __repr__(self) -> str:
-        lines = ",\n".join(f"  {name}={self._show(name)}" for name in self.__dataclass_fields__)
+        lines = ",\n".join(f"  {name}={self._show(name)}" for name in type(self).__fields__)
         return f"{type(self).__name__}(\n{lines}\n)"
 
     def _show(self, name: str) -> str:
@@ -209,7 +205,6 @@ class _Def:
         return repr(value).replace("\n", "\n  ")
 
 
-@dataclass(frozen=True, slots=True, repr=False)
 class NodeDef(_Def):
     """A node in `GraphDef.nodes`."""
 
@@ -220,7 +215,6 @@ class NodeDef(_Def):
     metadata: Any
 
 
-@dataclass(frozen=True, slots=True, repr=False)
 class VariableDef(_Def):
     """A Variable in `GraphDef.nodes`."""
 
@@ -230,7 +224,6 @@ class VariableDef(_Def):
     metadata: Metadata
 
 
-@dataclass(frozen=True, slots=True, repr=False)
 class ArrayRefDef(_Def):
     """An array reference in `GraphDef.nodes`."""
 
@@ -238,7 +231,6 @@ class ArrayRefDef(_Def):
     outer_index: int | None
 
 
-@dataclass(frozen=True, slots=True, repr=False)
 class NodeRef(_Def):
     """A repeated reference in `GraphDef.nodes`: the object with this index, again."""
 
@@ -325,11 +317,11 @@ class GraphDef(Generic[Node]):
         """The same structure with other outer indices."""
         return GraphDef.from_records(self._records, self._base, outer)
 
-    def apply(self, state: Any, *states: Any) -> Any:
+    def apply(self, state: Any, *states: Any, graph: bool | None = None) -> Any:
         """Call a method of the graph with these values, out of place: ``graphdef.apply(state)(x)``; see `nnx.call`."""
         from nnxkit._graph._mapping import call  # building a graph is a layer above its description
 
-        return call((self, merge_state(state, *states)))
+        return call((self, merge_state(state, *states)), graph=graph)
 
     def with_no_outer_index(self) -> GraphDef[Node]:
         """The same structure without outer indices."""

@@ -206,25 +206,26 @@ def _refuse_duplicates(node: Any, only: Callable[[Path, Any], bool]) -> None:
 class _Call:
     """What `nnx.call` returns: remembers how a method is reached, and calls it on a merged copy."""
 
-    __slots__ = ("_graphdef_state", "_reach")
+    __slots__ = ("_graph", "_graphdef_state", "_reach")
 
-    def __init__(self, graphdef_state: tuple[Any, ...], reach: Callable[[Any], Any]) -> None:
+    def __init__(self, graphdef_state: tuple[Any, ...], graph: bool | None, reach: Callable[[Any], Any]) -> None:
         self._graphdef_state = graphdef_state
+        self._graph = graph
         self._reach = reach
 
     def __getattr__(self, name: str) -> _Call:
         reach = self._reach
-        return _Call(self._graphdef_state, lambda node: getattr(reach(node), name))
+        return _Call(self._graphdef_state, self._graph, lambda node: getattr(reach(node), name))
 
     def __getitem__(self, key: Any) -> _Call:
         reach = self._reach
-        return _Call(self._graphdef_state, lambda node: reach(node)[key])
+        return _Call(self._graphdef_state, self._graph, lambda node: reach(node)[key])
 
     def __call__(self, *args: Any, **kwargs: Any) -> tuple[Any, tuple[GraphDef[Any], Any]]:
         graphdef, state = self._graphdef_state
         node = merge(graphdef, state, copy=True)
         result = self._reach(node)(*args, **kwargs)
-        return result, split(node)
+        return result, split(node, graph=self._graph)
 
 
 class ApplyCaller(Protocol[Pair_co]):
@@ -237,11 +238,15 @@ class ApplyCaller(Protocol[Pair_co]):
     def __call__(self, *args: Any, **kwargs: Any) -> tuple[Any, Pair_co]: ...
 
 
-def call(graphdef_state: Pair, /) -> ApplyCaller[Pair]:
+def call(graphdef_state: Pair, /, *, graph: bool | None = None) -> ApplyCaller[Pair]:
     """Call a method of a graph that is given as ``(graphdef, state)``, out of place.
 
     The result is a proxy: attributes and items of it lead to a method, and calling that returns ``(result, (graphdef,
     state))`` with the state after the call.
+
+    Args:
+        graphdef_state: a GraphDef and a State.
+        graph: graph or tree mode for what the call leaves; ``None`` for the configured one.
 
     Raises:
         StateArgumentError: anything but a pair.
@@ -258,6 +263,6 @@ def call(graphdef_state: Pair, /) -> ApplyCaller[Pair]:
     """
     if type(graphdef_state) is not tuple or len(graphdef_state) != 2:
         raise rules.MERGE_ARGUMENTS.error(given="something else than a pair (graphdef, state) through `nnx.call`")
-    caller: Any = _Call(graphdef_state, lambda node: node)
+    caller: Any = _Call(graphdef_state, graph, lambda node: node)
     result: ApplyCaller[Pair] = caller
     return result

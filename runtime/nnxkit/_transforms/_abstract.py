@@ -10,11 +10,11 @@ Invariants
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, overload
 
 import jax
 
+from nnx_rules.records import Record
 from nnxkit._graph import iter_graph
 from nnxkit._sharding import context_mesh, partition_spec, spec_of
 from nnxkit._transforms._lift import Function, Lift, abstract_result, modes_of
@@ -73,8 +73,7 @@ def _say_sharding(variable: Variable[Any], context: Any) -> None:
     variable.set_raw_value(struct.update(sharding=sharding))  # type: ignore[no-untyped-call]
 
 
-@dataclass(frozen=True)
-class JaxprOptions:
+class JaxprOptions(Record):
     """Options of ``nnx.make_jaxpr``."""
 
     static_argnums: Any

@@ -9,18 +9,18 @@ Invariants
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
-from jax.experimental import checkify as jax_checkify
-
+from nnx_rules.records import Record
 from nnxkit._transforms._lift import Lift
 from nnxkit._transforms._signatures import P, R
 from nnxkit._transforms._wrapper import MISSING, Transformed, wrap
 
+if TYPE_CHECKING:
+    from jax.experimental import checkify as jax_checkify
 
-@dataclass(frozen=True)
-class CheckOptions:
+
+class CheckOptions(Record):
     """Options of ``nnx.checkify``."""
 
     errors: Any
@@ -32,8 +32,11 @@ class Checked(Transformed):
     options: CheckOptions
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        from jax.experimental import checkify as jax_checkify  # JAX does not load it before it is used
+
+        errors = jax_checkify.user_checks if self.options.errors is MISSING else self.options.errors
         lift = Lift(self.modes, (args, kwargs), self.function)
-        error, (groups, outcome) = jax_checkify.checkify(lift.run, self.options.errors)(lift.values)
+        error, (groups, outcome) = jax_checkify.checkify(lift.run, errors)(lift.values)
         return error, lift.apply(groups, outcome)
 
 
@@ -47,7 +50,7 @@ def checkify(
 ) -> Callable[[Callable[P, R]], Callable[P, tuple[jax_checkify.Error, R]]]: ...
 def checkify(
     f: Callable[..., Any] = MISSING,
-    errors: Any = jax_checkify.user_checks,
+    errors: Any = MISSING,
     graph: bool | None = None,
     graph_updates: bool | None = None,
 ) -> Any:
@@ -55,7 +58,7 @@ def checkify(
 
     Args:
         f: the function; without it a decorator.
-        errors: the kinds of checks, as there.
+        errors: the kinds of checks, as there; those of ``checkify.check`` by default.
         graph: graph or tree mode; ``None`` for the one in force.
         graph_updates: whether changes of structure come back; ``None`` for the setting in force.
 

@@ -19,7 +19,6 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple, Self, overload
 
 import jax
@@ -27,6 +26,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from nnx_rules.errors import format_path
+from nnx_rules.records import Record
 from nnx_rules.rules import transforms as rules
 from nnxkit._facts import describe
 from nnxkit._graph._plan import plan_of
@@ -47,8 +47,7 @@ from nnxkit._transforms._wrapper import MISSING, Transformed, wrap
 from nnxkit._variable import Variable
 
 
-@dataclass(frozen=True)
-class CustomVjpOptions:
+class CustomVjpOptions(Record):
     """Options of ``nnx.custom_vjp``."""
 
     nondiff_argnums: tuple[int | DiffState, ...]

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, overload
 
 import jax
@@ -22,6 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from nnx_rules.filters import parse
+from nnx_rules.records import Record
 from nnx_rules.rules import transforms as rules
 from nnxkit._facts import describe
 from nnxkit._graph._plan import plan_of
@@ -169,8 +169,7 @@ def _positions(argnums: Any, transform: str) -> tuple[int | DiffState, ...]:
     return tuple(argnums)
 
 
-@dataclass(frozen=True)
-class GradientOptions:
+class GradientOptions(Record):
     """Options of ``nnx.grad``."""
 
     argnums: Any

@@ -15,11 +15,11 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple, Self, overload
 
 import jax
 
+from nnx_rules.records import Record
 from nnx_rules.rules import transforms as rules
 from nnxkit._facts import describe
 from nnxkit._state._order import Path
@@ -94,8 +94,7 @@ class Selection(NamedTuple):
         return frozenset(found_numbers), frozenset(found_names)
 
 
-@dataclass(frozen=True)
-class JitOptions:
+class JitOptions(Record):
     """Options of ``nnx.jit``. What ``jax`` holds goes to ``jax.jit`` as it is."""
 
     in_shardings: Any

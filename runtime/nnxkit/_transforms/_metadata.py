@@ -15,11 +15,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, overload
 
 import jax.numpy as jnp
 
+from nnx_rules.records import Record
 from nnx_rules.rules import transforms as rules
 from nnxkit._graph._plan import plan_of
 from nnxkit._state._order import Path
@@ -123,8 +123,7 @@ def _remove(variable: Variable[Any], axis: int, name: str | None, path: Path, tr
     variable.remove_axis(axis, name)
 
 
-@dataclass(frozen=True)
-class RenamingOptions:
+class RenamingOptions(Record):
     """Options of ``nnx.transform_metadata``."""
 
     in_axes: Any

@@ -13,12 +13,12 @@ Invariants
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
+from nnx_rules.records import Record
 from nnxkit._graph._graphdef import GraphDef
 from nnxkit._graph._program import program_of
 from nnxkit._state._order import Path
@@ -27,8 +27,7 @@ from nnxkit._transforms._joint import Root
 
 
 @jax.tree_util.register_static
-@dataclass(frozen=True)
-class Packing:
+class Packing(Record):
     """The structure of a pytree with graph objects.
 
     Attributes:

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, overload
 
 import jax
 
+from nnx_rules.records import Record
 from nnx_rules.rules import transforms as rules
 from nnxkit._transforms._axes import CAPTURED, arguments, axis_of, mapped_size, returned
 from nnxkit._transforms._jit import CompiledStructure, Jitted, Selection, call_with_static
@@ -30,8 +30,7 @@ from nnxkit._transforms._vmap import WITHOUT_AXIS, run_mapped
 from nnxkit._transforms._wrapper import MISSING, wrap
 
 
-@dataclass(frozen=True)
-class PmapOptions:
+class PmapOptions(Record):
     """Options of ``nnx.pmap``. What ``jax`` holds goes to ``jax.pmap`` as it is."""
 
     in_axes: Any

@@ -14,7 +14,7 @@ Invariants
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -41,8 +41,8 @@ class Carry:
     __module__ = "nnxkit"
 
 
-class FilterPrefix:
-    """Filters and what each of them assigns; the first filter that takes a leaf decides.
+class FilterPrefix(Mapping[Any, Any]):
+    """Filters and what each of them assigns, a mapping; the first filter that takes a leaf decides.
 
     Args:
         entries: a mapping, or pairs, of filters and what they assign.
@@ -63,9 +63,17 @@ class FilterPrefix:
         self.prefixes: tuple[Any, ...] = tuple(prefix for _, prefix in items)
         self._exprs = compile_filters(self.filters).exprs
 
-    def items(self) -> Iterable[tuple[Any, Any]]:
-        """Filters and what they assign."""
-        return zip(self.filters, self.prefixes, strict=True)
+    def __getitem__(self, literal: Any) -> Any:
+        for known, prefix in zip(self.filters, self.prefixes, strict=True):
+            if known == literal:
+                return prefix
+        raise KeyError(literal)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.filters)
+
+    def __len__(self) -> int:
+        return len(self.filters)
 
     def map_prefix(self, path: Path, leaf: Any) -> Any:
         """What is assigned to a leaf.
@@ -94,8 +102,9 @@ class StateAxes(FilterPrefix):
     """Axes for the Variables of one argument of ``nnx.vmap``, ``nnx.scan`` or ``nnx.pmap``, by filter.
 
     >>> import nnxkit as nnx
-    >>> nnx.StateAxes({nnx.Param: 0, ...: None}).axes
-    (0, None)
+    >>> axes = nnx.StateAxes({nnx.Param: 0, ...: None})
+    >>> axes.axes, axes[nnx.Param]
+    ((0, None), 0)
     """
 
     @property

@@ -12,11 +12,11 @@ Invariants
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, overload
 
 import jax
 
+from nnx_rules.records import Record
 from nnxkit._transforms._inner import Modes
 from nnxkit._transforms._kept import Running, Structures
 from nnxkit._transforms._lift import Groups, Lift
@@ -26,8 +26,7 @@ from nnxkit._transforms._statics import Dynamic
 from nnxkit._transforms._wrapper import MISSING, Transformed, wrap
 
 
-@dataclass(frozen=True)
-class RematOptions:
+class RematOptions(Record):
     """Options of ``nnx.remat``. What ``jax`` holds goes to ``jax.checkpoint`` as it is."""
 
     static_argnums: Any

@@ -17,7 +17,6 @@ Invariants
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Self, overload
 
@@ -25,6 +24,7 @@ import jax
 import jax.numpy as jnp
 
 from nnx_rules import carries
+from nnx_rules.records import Record
 from nnx_rules.rules import transforms as rules
 from nnxkit._facts import describe
 from nnxkit._rngs import RngState
@@ -43,8 +43,7 @@ from nnxkit._transforms._signatures import F
 from nnxkit._transforms._wrapper import MISSING, Transformed, wrap
 
 
-@dataclass(frozen=True)
-class ScanOptions:
+class ScanOptions(Record):
     """Options of ``nnx.scan``. What ``jax`` holds goes to ``jax.lax.scan`` as it is."""
 
     length: int | None

@@ -12,13 +12,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from typing import Any, overload
 
 import jax
 import numpy as np
 from jax.sharding import PartitionSpec
 
+from nnx_rules.records import Record
 from nnx_rules.rules import transforms as rules
 from nnxkit._transforms._axes import arguments, returned
 from nnxkit._transforms._lift import Groups, Lift
@@ -32,8 +32,7 @@ _partition_spec: Callable[..., PartitionSpec] = PartitionSpec
 WHOLE = _partition_spec()
 
 
-@dataclass(frozen=True)
-class ShardMapOptions:
+class ShardMapOptions(Record):
     """Options of ``nnx.shard_map``. What ``jax`` holds goes to ``jax.shard_map`` as it is."""
 
     mesh: Any

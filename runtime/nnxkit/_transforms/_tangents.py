@@ -11,12 +11,12 @@ Invariants
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, overload
 
 import jax
 
 from nnx_rules.errors import format_path
+from nnx_rules.records import Record
 from nnx_rules.registry import Rule
 from nnx_rules.rules import transforms as rules
 from nnxkit._facts import describe
@@ -31,8 +31,7 @@ from nnxkit._transforms._signatures import P, R, S
 from nnxkit._transforms._wrapper import MISSING, Transformed, wrap
 
 
-@dataclass(frozen=True)
-class TangentOptions:
+class TangentOptions(Record):
     """Options of ``nnx.vjp`` and ``nnx.jvp``."""
 
     has_aux: bool

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, NoReturn, overload
 
 import jax
 
+from nnx_rules.records import Record
 from nnx_rules.rules import transforms as rules
 from nnxkit._transforms._axes import (
     CAPTURED,
@@ -43,8 +43,7 @@ WITHOUT_AXIS: Mapping[Hashable, tuple[str, str]] = {
 """Why something has no axis, and the mend, by label."""
 
 
-@dataclass(frozen=True)
-class VmapOptions:
+class VmapOptions(Record):
     """Options of ``nnx.vmap``. What ``jax`` holds goes to ``jax.vmap`` as it is."""
 
     in_axes: Any

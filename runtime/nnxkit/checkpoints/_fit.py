@@ -9,21 +9,20 @@ Invariants
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
 
 from nnx_rules.errors import CheckpointMismatchError, LeafMismatch, format_path
+from nnx_rules.records import Record
 from nnx_rules.rules import checkpoints as rules
 from nnxkit.checkpoints._leaves import Leaf
 
 _SHOWN = 40
 
 
-@dataclasses.dataclass(frozen=True)
-class Policy:
+class Policy(Record):
     """What may differ.
 
     Attributes:
@@ -45,8 +44,7 @@ class Policy:
                 )
 
 
-@dataclasses.dataclass(frozen=True)
-class Stored:
+class Stored(Record):
     """What a checkpoint says about one of its leaves.
 
     Attributes:
@@ -60,8 +58,7 @@ class Stored:
     is_number: bool = False
 
 
-@dataclasses.dataclass(frozen=True)
-class Fit:
+class Fit(Record):
     """For each leaf the name of what it gets; ``None`` for one that keeps its value."""
 
     names: Sequence[str | None]

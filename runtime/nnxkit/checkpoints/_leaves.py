@@ -14,7 +14,6 @@ Invariants
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
@@ -25,6 +24,7 @@ import numpy as np
 
 from nnx_rules.errors import format_path
 from nnx_rules.filters import Any as AnyOf
+from nnx_rules.records import Record
 from nnx_rules.rules import checkpoints as rules
 from nnxkit._graph import state as state_of
 from nnxkit._graph import update
@@ -37,8 +37,7 @@ from nnxkit.checkpoints._names import Layout, Rename, entry_for
 _NUMBERS = (bool, int, float, complex)
 
 
-@dataclasses.dataclass(frozen=True)
-class Leaf:
+class Leaf(Record):
     """One leaf of a model, and where a checkpoint has it.
 
     Attributes:

@@ -19,6 +19,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from nnx_rules.records import Record
 from nnx_rules.rules import checkpoints as rules
 
 _GROUP = re.compile(r"\(([^()]*)\)|([^\s()]+)")
@@ -75,8 +76,7 @@ def _pattern_of(name: str) -> str:
     return pattern + re.escape(name[end:])
 
 
-@dataclasses.dataclass(frozen=True)
-class Layout:
+class Layout(Record):
     """Axes of a file, and of the model: ``(heads dim) in -> in heads dim``."""
 
     file: tuple[tuple[str, ...], ...]

@@ -10,7 +10,6 @@ Invariants
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import json
 import os
 import tempfile
@@ -21,6 +20,7 @@ from typing import Any, Literal, TypeVar
 import jax.numpy as jnp
 import numpy as np
 
+from nnx_rules.records import Record
 from nnx_rules.rules import checkpoints as rules
 from nnxkit.checkpoints._fit import Policy, Stored, fit
 from nnxkit.checkpoints._leaves import Leaf, leaves_of, saved_state, selected_state, write
@@ -186,8 +186,7 @@ _DTYPES = {
 }
 
 
-@dataclasses.dataclass(frozen=True)
-class _Tensor:
+class _Tensor(Record):
     """A tensor of a file, not read yet."""
 
     file: Path

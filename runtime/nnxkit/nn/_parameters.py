@@ -10,19 +10,22 @@ Invariants
 from __future__ import annotations
 
 import functools
+import inspect
+import reprlib
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from numbers import Integral
 from types import FrameType, MappingProxyType
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import jax
 import jax.numpy as jnp
 
 from nnx_rules import layers
-from nnx_rules.errors import format_path
+from nnx_rules.errors import NNXError, format_path
 from nnx_rules.rules import modules as rules
-from nnx_rules.shapes import Form
+from nnx_rules.rules import rngs as rng_rules
+from nnx_rules.shapes import UNKNOWN, Form
 from nnxkit._annotations import data
 from nnxkit._graph import iter_graph
 from nnxkit._module import Module
@@ -43,8 +46,62 @@ def param(
     *,
     when: bool = True,
 ) -> Any:
-    """A ``Param`` with a value from an initializer; a data attribute of ``None`` unless ``when``."""
-    return Param(init(rngs.params(), tuple(shape), dtype), **metadata) if when else data(None)
+    """A ``Param`` with a value from an initializer; a data attribute of ``None`` unless ``when``.
+
+    Raises:
+        LayerArgumentError: what the layer was given for the initializer, the streams or the dtype is none.
+    """
+    return Param(initialized(init, rngs, tuple(shape), dtype), **metadata) if when else data(None)
+
+
+def initialized(init: Callable[..., Any], rngs: Rngs, shape: tuple[int, ...], dtype: Any) -> Any:
+    """What an initializer gives for the next key of the stream ``params``.
+
+    Raises:
+        LayerArgumentError: one of these is not what it has to be.
+    """
+    try:
+        return init(rngs.params(), shape, dtype)
+    except (AttributeError, TypeError, ValueError, ZeroDivisionError) as error:
+        if not isinstance(error, NNXError):
+            _explain(init, rngs, shape, dtype)
+        raise
+
+
+def _explain(init: Any, rngs: Any, shape: tuple[int, ...], dtype: Any) -> None:
+    """Raise with what is wrong with the arguments of an initializer, if that is known."""
+    if not hasattr(rngs, "params"):
+        seed = "key" if isinstance(rngs, jax.Array) else "0"
+        layer = type(next(callers(), None)).__name__
+        mend = f"rngs=nnx.Rngs({seed})"
+        raise rng_rules.SEED_AS_RNGS.error(cls=layer, parameter="rngs", value=_shown(rngs), mend=mend)
+    if not callable(given := inspect.unwrap(init)):
+        problem = f"an initializer is {_shown(given)}, which cannot be called"
+        mend = "pass a function of (key, shape, dtype), such as those of nnx.initializers"
+    elif not _is_dtype(dtype):
+        problem, mend = f"`param_dtype` is no dtype, but {_shown(dtype)}", "pass a dtype, such as jnp.float32"
+    elif 0 in shape:
+        problem, mend = f"a parameter of shape {shape} has no scale to be initialised with", "choose sizes above 0"
+    else:
+        return
+    raise unfit(problem, mend)
+
+
+def unfit(problem: str, mend: str) -> NNXError:
+    """The error about an argument of the layer that is being made."""
+    return rules.LAYER_ARGUMENTS.error(cls=type(next(callers(), None)).__name__, problem=problem, mend=mend)
+
+
+def _shown(value: Any) -> str:
+    return f"an array of {value.dtype.name}" if isinstance(value, jax.Array) else reprlib.repr(value)
+
+
+def _is_dtype(dtype: Any) -> bool:
+    try:
+        jnp.dtype(dtype)
+    except (TypeError, ValueError):
+        return False
+    return not isinstance(dtype, jax.Array)
 
 
 def value_of(variable: Any) -> Any:
@@ -54,7 +111,7 @@ def value_of(variable: Any) -> Any:
 
 def as_tuple(value: Any) -> tuple[Any, ...]:
     """One thing, or several, as a tuple."""
-    return tuple(value) if isinstance(value, Iterable) else (value,)
+    return tuple(value) if isinstance(value, Iterable) and getattr(value, "ndim", True) else (value,)
 
 
 def given_options(**options: Any) -> dict[str, Any]:
@@ -85,7 +142,8 @@ def like_sharding(value: Any, other: Any) -> Any:
 
 
 def require_arguments(layer: Module, name: str, **arguments: Any) -> None:
-    """Raise if constructor arguments of a layer do not go together, as :func:`nnx_rules.layers.problem` has it.
+    """Raise if constructor arguments of a layer are no sizes (:func:`nnx_rules.layers.no_size`), or do not go together
+    (:func:`nnx_rules.layers.problem`).
 
     Args:
         layer: the layer that is being made.
@@ -93,18 +151,25 @@ def require_arguments(layer: Module, name: str, **arguments: Any) -> None:
         arguments: what the verdict depends on, by parameter name.
 
     Raises:
-        LayerArgumentError: they do not.
+        LayerArgumentError: they are not, or do not.
     """
-    found = layers.problem(name, {key: _plain(value) for key, value in arguments.items()})
+    plain = {key: _plain(value) for key, value in arguments.items()}
+    found = layers.no_size(name, plain) or layers.problem(name, plain)
     if found is not None:
         raise rules.LAYER_ARGUMENTS.error(cls=type(layer).__name__, problem=found.problem, mend=found.mend)
 
 
 def _plain(value: Any) -> Any:
-    """An argument as the rules read it: numbers of any library as integers, sequences as tuples."""
-    if isinstance(value, Integral):
-        return int(value)
-    return tuple(map(_plain, value)) if isinstance(value, Sequence) and not isinstance(value, str) else value
+    """An argument as the rules read it: numbers of any library as integers, sequences as tuples; a Symbol for a size
+    that JAX only knows by its name.
+    """
+    if type(value) is int or isinstance(value, str):
+        return value
+    if isinstance(value, Integral) or (isinstance(value, jax.Array) and value.ndim == 0):
+        return int(value) if jnp.issubdtype(jnp.result_type(value), jnp.integer) else value
+    if isinstance(value, Sequence):
+        return tuple(map(_plain, value))
+    return UNKNOWN if jax.export.is_symbolic_dim(cast("Any", value)) else value
 
 
 def require_input(layer: Module, name: str, x: Any, **arguments: Any) -> None:

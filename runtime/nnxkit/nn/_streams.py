@@ -15,16 +15,18 @@ import jax
 from nnx_rules.rules import modules as rules
 from nnxkit._module import Module
 from nnxkit._rngs import Rngs, RngStream
+from nnxkit.nn._parameters import unfit
 
 
 def stream_of(rngs: Any, name: str) -> RngStream | None:
     """A stream of an ``Rngs`` by its name; a stream itself; ``None`` for ``None``.
 
     Raises:
-        TypeError: it is something else.
+        LayerArgumentError: it is something else.
     """
     if not isinstance(rngs, Rngs | RngStream | None):
-        raise TypeError(f"rngs must be Rngs, an RngStream or None, not {type(rngs).__name__}")
+        problem = f"rngs must be Rngs, an RngStream or None, not {type(rngs).__name__}"
+        raise unfit(problem, "pass `rngs=nnx.Rngs(seed)`")
     return getattr(rngs, name) if isinstance(rngs, Rngs) else rngs
 
 

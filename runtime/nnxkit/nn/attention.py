@@ -27,6 +27,7 @@ from nnxkit._variable_types import Cache, Intermediate
 from nnxkit.nn import initializers
 from nnxkit.nn._parameters import (
     NO_METADATA,
+    as_tuple,
     broadcasts,
     callers,
     name_of,
@@ -273,8 +274,8 @@ class MultiHeadAttention(Module):
         self.out_features: int = in_features if out_features is None else out_features
         self.in_kv_features: int = in_features if in_kv_features is None else in_kv_features
         self.num_kv_heads: int = num_heads if num_kv_heads is None else num_kv_heads
-        sizes = {"qkv_features": self.qkv_features, "num_heads": num_heads, "num_kv_heads": self.num_kv_heads}
-        require_arguments(self, "nnx.MultiHeadAttention", **sizes)
+        sizes = ("num_heads", "num_kv_heads", "in_features", "in_kv_features", "qkv_features", "out_features")
+        require_arguments(self, "nnx.MultiHeadAttention", **{name: getattr(self, name) for name in sizes})
         self.dtype = dtype
         self.param_dtype = param_dtype
         self.broadcast_dropout = broadcast_dropout
@@ -490,14 +491,33 @@ class MultiHeadAttention(Module):
         self.cached_value = Cache(jnp.zeros(shape, dtype))
         self.cache_index = Cache(jnp.array(0, dtype=jnp.int32))
 
-    def set_view(self, deterministic: bool | None = None, decode: bool | None = None) -> None:
+    def set_view(
+        self,
+        deterministic: bool | None = None,
+        decode: bool | None = None,
+        batch_size: int | Sequence[int] | None = None,
+        max_length: int | None = None,
+    ) -> None:
         """Set the mode of the layer.
 
         Args:
             deterministic: whether there is no dropout.
             decode: whether calls give one place of a sequence.
+            batch_size: together with ``max_length``, asks for an empty cache: how many sequences it is for.
+            max_length: how many places each of them has.
+
+        Raises:
+            LayerArgumentError: only one of ``batch_size`` and ``max_length`` is given.
         """
         if deterministic is not None:
             self.deterministic = deterministic
         if decode is not None:
             self.decode = decode
+        if batch_size is not None and max_length is not None:
+            self.init_cache((*as_tuple(batch_size), max_length, self.in_features))
+        elif batch_size is not None or max_length is not None:
+            raise rules.LAYER_ARGUMENTS.error(
+                cls=type(self).__name__,
+                problem=f"batch_size={batch_size} and max_length={max_length}, and a cache needs both",
+                mend="give both, or neither",
+            )

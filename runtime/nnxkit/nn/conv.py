@@ -306,7 +306,8 @@ class ConvTranspose(Module):
         bias_metadata: Mapping[str, Any] = NO_METADATA,
     ) -> None:
         window = {"kernel_size": kernel_size, "strides": strides, "kernel_dilation": kernel_dilation}
-        require_arguments(self, "nnx.ConvTranspose", **window, padding=padding)
+        sizes = {"in_features": in_features, "out_features": out_features}
+        require_arguments(self, "nnx.ConvTranspose", **sizes, **window, padding=padding)
         self.kernel_size: tuple[int, ...] = as_tuple(kernel_size)
         self.in_features = in_features
         self.out_features = out_features

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 
 from nnxkit._module import Module
 from nnxkit.nn import initializers
-from nnxkit.nn._parameters import NO_METADATA, given_options, param, require_integers, require_size
+from nnxkit.nn._parameters import NO_METADATA, given_options, param, require_arguments, require_integers, require_size
 from nnxkit.nn.dtypes import promote_dtype
 
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ class Embed(Module):
         rngs: Rngs,
         embedding_metadata: Mapping[str, Any] = NO_METADATA,
     ) -> None:
+        require_arguments(self, "nnx.Embed", num_embeddings=num_embeddings, features=features)
         self.embedding: Param[jax.Array] = param(
             embedding_init, rngs, (num_embeddings, features), param_dtype, embedding_metadata
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -78,6 +79,7 @@ class Linear(Module):
         kernel_metadata: Mapping[str, Any] = NO_METADATA,
         bias_metadata: Mapping[str, Any] = NO_METADATA,
     ) -> None:
+        require_arguments(self, "nnx.Linear", in_features=in_features, out_features=out_features)
         self.kernel: Param[jax.Array] = param(
             kernel_init, rngs, (in_features, out_features), param_dtype, kernel_metadata
         )
@@ -116,6 +118,16 @@ class Linear(Module):
             **given_options(out_sharding=out_sharding, preferred_element_type=self.preferred_element_type),
         )
         return y if bias is None else add_bias(y, bias)
+
+
+def _flat(init: Callable[..., Any], flat: tuple[int, ...]) -> Callable[..., Any]:
+    """An initializer of arrays of any shape with as many elements as a flat one, which the given one makes."""
+
+    @functools.wraps(init)
+    def reshaped(key: Any, shape: Sequence[int], dtype: Any) -> Any:
+        return jnp.reshape(init(key, flat, dtype), shape)
+
+    return reshaped
 
 
 class LinearGeneral(Module):
@@ -176,15 +188,10 @@ class LinearGeneral(Module):
         self.out_features: tuple[int, ...] = as_tuple(out_features)
         self.axis: tuple[int, ...] = as_tuple(axis)
         self.batch_axis: tuple[tuple[int, int], ...] = tuple(batch_axis.items())
-        require_arguments(self, "nnx.LinearGeneral", in_features=self.in_features, axis=self.axis)
+        sizes = {"in_features": self.in_features, "out_features": self.out_features}
+        require_arguments(self, "nnx.LinearGeneral", **sizes, axis=self.axis)
         batch = tuple(size for _, size in self.batch_axis)
         rows, columns, batches = math.prod(self.in_features), math.prod(self.out_features), math.prod(batch)
-
-        def init_kernel(key: Any, shape: Sequence[int], dtype: Any) -> Any:
-            return jnp.reshape(kernel_init(key, (batches * rows, columns), dtype), shape)
-
-        def init_bias(key: Any, shape: Sequence[int], dtype: Any) -> Any:
-            return jnp.reshape(bias_init(key, (batches * columns,), dtype), shape)
 
         self.use_bias = use_bias
         self.dtype = dtype
@@ -195,10 +202,10 @@ class LinearGeneral(Module):
         self.promote_dtype = promote_dtype
         self.preferred_element_type = preferred_element_type
         shape = (*batch, *self.in_features, *self.out_features)
+        init_kernel = _flat(kernel_init, (batches * rows, columns))
         self.kernel: Param[jax.Array] = param(init_kernel, rngs, shape, param_dtype, kernel_metadata)
-        self.bias: Param[jax.Array] | None = param(
-            init_bias, rngs, (*batch, *self.out_features), param_dtype, bias_metadata, when=use_bias
-        )
+        init_bias, shape = _flat(bias_init, (batches * columns,)), (*batch, *self.out_features)
+        self.bias: Param[jax.Array] | None = param(init_bias, rngs, shape, param_dtype, bias_metadata, when=use_bias)
 
     def __call__(self, inputs: Any, out_sharding: Any = None) -> jax.Array:
         """Apply the layer: the axes ``axis`` of the input are replaced by new ones at the end.

@@ -18,7 +18,7 @@ from nnxkit._rngs import Rngs
 from nnxkit._variable import Variable
 from nnxkit._variable_types import LoRAParam
 from nnxkit.nn import initializers
-from nnxkit.nn._parameters import NO_METADATA, broadcasts, require_shape, require_size
+from nnxkit.nn._parameters import NO_METADATA, broadcasts, initialized, require_arguments, require_shape, require_size
 from nnxkit.nn.dtypes import promote_dtype
 from nnxkit.nn.linear import Linear
 
@@ -64,6 +64,8 @@ class LoRA(Module):
         a_metadata: Mapping[str, Any] = NO_METADATA,
         b_metadata: Mapping[str, Any] = NO_METADATA,
     ) -> None:
+        sizes = {"in_features": in_features, "lora_rank": lora_rank, "out_features": out_features}
+        require_arguments(self, "nnx.LoRA", **sizes)
         self.in_features = in_features
         self.out_features = out_features
         self.dtype = dtype
@@ -73,10 +75,10 @@ class LoRA(Module):
         self.base_module: Any = data(base_module) if base_module is None else base_module
         self.promote_dtype = promote_dtype
         self.lora_a: Variable[jax.Array] = lora_param_type(
-            a_initializer(rngs.params(), (in_features, lora_rank), param_dtype), **a_metadata
+            initialized(a_initializer, rngs, (in_features, lora_rank), param_dtype), **a_metadata
         )
         self.lora_b: Variable[jax.Array] = lora_param_type(
-            b_initializer(rngs.params(), (lora_rank, out_features), param_dtype), **b_metadata
+            initialized(b_initializer, rngs, (lora_rank, out_features), param_dtype), **b_metadata
         )
 
     def __call__(self, x: Any, **kwargs: Any) -> jax.Array:

@@ -125,6 +125,7 @@ class BatchNorm(_Norm):
         bias_metadata: Mapping[str, Any] = NO_METADATA,
         scale_metadata: Mapping[str, Any] = NO_METADATA,
     ) -> None:
+        require_arguments(self, "nnx.BatchNorm", num_features=num_features)
         shape = (num_features,)
         self.mean: BatchStat[jax.Array] = BatchStat(jnp.zeros(shape, jnp.float32))
         self.var: BatchStat[jax.Array] = BatchStat(jnp.ones(shape, jnp.float32))
@@ -234,6 +235,7 @@ class LayerNorm(_Norm):
         bias_metadata: Mapping[str, Any] = NO_METADATA,
         scale_metadata: Mapping[str, Any] = NO_METADATA,
     ) -> None:
+        require_arguments(self, "nnx.LayerNorm", num_features=num_features)
         shape = (num_features,)
         self.scale: Param[jax.Array] | None = param(
             scale_init, rngs, shape, param_dtype, scale_metadata, when=use_scale
@@ -312,6 +314,7 @@ class RMSNorm(_Norm):
         rngs: Rngs,
         scale_metadata: Mapping[str, Any] = NO_METADATA,
     ) -> None:
+        require_arguments(self, "nnx.RMSNorm", num_features=num_features)
         self.scale: Param[jax.Array] | None = param(
             scale_init, rngs, (num_features,), param_dtype, scale_metadata, when=use_scale
         )
@@ -498,6 +501,7 @@ class InstanceNorm(_Norm):
         bias_metadata: Mapping[str, Any] = NO_METADATA,
         scale_metadata: Mapping[str, Any] = NO_METADATA,
     ) -> None:
+        require_arguments(self, "nnx.InstanceNorm", num_features=num_features)
         shape = (num_features,)
         self.scale: Param[jax.Array] | None = param(
             scale_init, rngs, shape, param_dtype, scale_metadata, when=use_scale

@@ -20,7 +20,7 @@ from nnxkit._annotations import data
 from nnxkit._module import Module
 from nnxkit._rngs import Rngs, RngStream
 from nnxkit.nn import initializers
-from nnxkit.nn._parameters import NO_METADATA, name_of, require_shape
+from nnxkit.nn._parameters import NO_METADATA, name_of, require_arguments, require_shape
 from nnxkit.nn._streams import next_key, stream_of
 from nnxkit.nn.dtypes import promote_dtype
 from nnxkit.nn.linear import Linear
@@ -190,6 +190,7 @@ class LSTMCell(_MemoryCell):
         recurrent_kernel_metadata: Mapping[str, Any] = NO_METADATA,
         bias_metadata: Mapping[str, Any] = NO_METADATA,
     ) -> None:
+        require_arguments(self, "nnx.LSTMCell", in_features=in_features, hidden_features=hidden_features)
         self.in_features = in_features
         self.hidden_features = hidden_features
         self.gate_fn = gate_fn
@@ -289,6 +290,7 @@ class OptimizedLSTMCell(_MemoryCell):
         recurrent_kernel_metadata: Mapping[str, Any] = NO_METADATA,
         bias_metadata: Mapping[str, Any] = NO_METADATA,
     ) -> None:
+        require_arguments(self, "nnx.OptimizedLSTMCell", in_features=in_features, hidden_features=hidden_features)
         self.in_features = in_features
         self.hidden_features = hidden_features
         self.gate_fn = gate_fn
@@ -384,6 +386,7 @@ class GRUCell(_Cell):
         recurrent_kernel_metadata: Mapping[str, Any] = NO_METADATA,
         bias_metadata: Mapping[str, Any] = NO_METADATA,
     ) -> None:
+        require_arguments(self, "nnx.GRUCell", in_features=in_features, hidden_features=hidden_features)
         self.in_features = in_features
         self.hidden_features = hidden_features
         self.gate_fn = gate_fn
@@ -479,6 +482,7 @@ class SimpleCell(_Cell):
         recurrent_kernel_metadata: Mapping[str, Any] = NO_METADATA,
         bias_metadata: Mapping[str, Any] = NO_METADATA,
     ) -> None:
+        require_arguments(self, "nnx.SimpleCell", in_features=in_features, hidden_features=hidden_features)
         self.in_features = in_features
         self.hidden_features = hidden_features
         self.dtype = dtype

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
-import dataclasses
 import inspect
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -24,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 
+from nnx_rules.records import Record
 from nnxkit._containers import Dict, List
 from nnxkit._graph import clone, iter_graph
 from nnxkit._module import Module
@@ -43,8 +43,7 @@ _HOLE = object()
 _LIBRARY = (Module, Object, Pytree, List, Dict, object)
 
 
-@dataclasses.dataclass(frozen=True)
-class CallInfo:
+class CallInfo(Record):
     """A call of a method of a module.
 
     Attributes:
@@ -68,8 +67,7 @@ class CallInfo:
     vjp_flops: int | None = None
 
 
-@dataclasses.dataclass(frozen=True)
-class Recording:
+class Recording(Record):
     """The calls, and the modules of the copy by their paths."""
 
     calls: Sequence[CallInfo]
@@ -131,8 +129,7 @@ def _record(
         program = make_jaxpr(run)(model, *[leaves[index] for index in dynamic])
     parts = _parts(program.jaxpr) if recorder.measures else {}
     calls = [
-        dataclasses.replace(
-            call,
+        call.replaced(
             flops=_flops(parts.get(call.call_order)) if flops else None,
             vjp_flops=_vjp_flops(parts.get(call.call_order)) if vjp_flops else None,
         )

@@ -5,12 +5,13 @@ Both ways draw the same lines, so that what reads one reads the other. rich is n
 
 from __future__ import annotations
 
-import dataclasses
 import io
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+
+from nnx_rules.records import Record
 
 Cell = Sequence[str]
 """The lines of a cell."""
@@ -18,8 +19,7 @@ Cell = Sequence[str]
 _DTYPE = re.compile(r"\b[a-z]+[0-9]\w*(?=\[)|\bbool(?=\[)|key<\w+>(?=\[)")
 
 
-@dataclasses.dataclass(frozen=True)
-class Table:
+class Table(Record):
     """A title, columns, rows, sums below them, and a line at the end."""
 
     title: str

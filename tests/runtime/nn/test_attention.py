@@ -9,12 +9,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from flax import nnx as flax_nnx
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import nnxkit as nnx
 from layer_peers import EXACT, HALF, arrays, assert_same_layer, assert_same_values
 from nnx_rules.errors import LayerArgumentError, LayerShapeError
+
+pytestmark = pytest.mark.usefixtures("quick_compilation")
 
 X, Y = arrays((2, 5, 8), (2, 7, 6))
 MASK = jax.random.bernoulli(jax.random.key(4), 0.6, (2, 1, 5, 5)).at[..., 0].set(True)
@@ -96,7 +98,7 @@ def test_modes() -> None:
 BATCHES = {"none": (), "one": (2,), "two": (2, 3)}
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     batch=st.sampled_from(sorted(BATCHES)),
     kv_heads=st.sampled_from([1, 2, 4]),
@@ -136,6 +138,16 @@ def test_dot_product_attention(
         for library in (nnx, flax_nnx)
     )
     assert_same_values("attention", own, peer, **(HALF if "dtype" in options else EXACT))
+
+
+def test_a_view_with_a_cache() -> None:
+    layer = nnx.MultiHeadAttention(2, 8, rngs=nnx.Rngs(0))
+    decoding = nnx.view(layer, decode=True, batch_size=2, max_length=5)
+    assert decoding.cached_key is not None
+    assert (decoding.cached_key.shape, decoding.decode) == ((2, 5, 2, 4), True)
+    assert (layer.cached_key, layer.decode) == (None, None)
+    with pytest.raises(LayerArgumentError, match="batch_size=None and max_length=5, and a cache needs both"):
+        layer.set_view(max_length=5)
 
 
 @pytest.mark.parametrize("shape", [(5,), (2, 5), (3, 2, 5)])

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 
 import nnxkit as nnx
 from nnx_rules.errors import LayerArgumentError, LayerShapeError
 
 Made = Callable[[nnx.Rngs], Any]
+
+pytestmark = pytest.mark.usefixtures("quick_compilation")
 
 X = jnp.ones((2, 5, 8))
 ATTENTION: dict[str, Any] = {"num_heads": 4, "in_features": 8, "decode": False}
@@ -195,3 +199,64 @@ def test_lists_are_arrays() -> None:
     layer = nnx.Linear(3, 4, rngs=nnx.Rngs(0))
     assert jnp.array_equal(layer([1.0, 2.0, 3.0]), layer(jnp.array([1.0, 2.0, 3.0])))
     assert layer([jnp.ones(3), jnp.zeros(3)]).shape == (2, 4)
+
+
+def unfit(message: str) -> Any:
+    """The error about an argument of a constructor that begins with a line; flax raises a TypeError for it."""
+    return pytest.raises(LayerArgumentError, match=rf"^{re.escape(message)}\n")
+
+
+SIZED: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
+    "Linear": (nnx.Linear, {"in_features": 3, "out_features": 4}),
+    "LoRALinear": (nnx.LoRALinear, {"in_features": 3, "out_features": 4, "lora_rank": 2}),
+    "LoRA": (nnx.LoRA, {"in_features": 3, "lora_rank": 2, "out_features": 4}),
+    "LinearGeneral": (nnx.LinearGeneral, {"in_features": 3, "out_features": 4}),
+    "Einsum": (nnx.Einsum, {"einsum_str": "...a,ab->...b", "kernel_shape": (3, 4)}),
+    "Conv": (nnx.Conv, {"in_features": 3, "out_features": 4, "kernel_size": 3}),
+    "ConvTranspose": (nnx.ConvTranspose, {"in_features": 3, "out_features": 4, "kernel_size": 3}),
+    "Embed": (nnx.Embed, {"num_embeddings": 3, "features": 4}),
+    "MultiHeadAttention": (nnx.MultiHeadAttention, {"num_heads": 2, "in_features": 4}),
+    "GroupNorm": (nnx.GroupNorm, {"num_features": 4, "num_groups": 2}),
+    **{norm.__name__: (norm, {"num_features": 4}) for norm in (nnx.BatchNorm, nnx.LayerNorm, nnx.RMSNorm)},
+    **{cell.__name__: (cell, {"in_features": 3, "hidden_features": 4}) for cell in CELLS},
+}
+
+
+@pytest.mark.parametrize("name", SIZED)
+def test_sizes(name: str) -> None:
+    make, arguments = SIZED[name]
+    for argument, given in arguments.items():
+        if isinstance(given, str):
+            continue
+        for wrong in (-2, 2.5, "3", *((None,) if argument != "num_groups" else ())):
+            with pytest.raises(TypeError, match=rf"^`\w+`: {argument}=\(?{wrong!r},?\)? is no size\n"):
+                make(**{**arguments, argument: wrong}, rngs=nnx.Rngs(0))
+
+
+def test_sizes_of_other_types() -> None:
+    alike: list[Any] = [np.int64(3), jnp.int32(3)]
+    for size in alike:
+        assert nnx.Linear(size, 4, rngs=nnx.Rngs(0)).kernel.shape == (3, 4)
+    assert nnx.Linear(0, 4, kernel_init=nnx.initializers.zeros, rngs=nnx.Rngs(0)).kernel.shape == (0, 4)
+    with unfit("`Linear`: a parameter of shape (0, 4) has no scale to be initialised with"):
+        nnx.Linear(0, 4, rngs=nnx.Rngs(0))
+
+
+@pytest.mark.parametrize("make", [nnx.Linear, nnx.LinearGeneral, nnx.LoRA])
+def test_what_parameters_are_made_with(make: Any) -> None:
+    name = make.__name__
+    layer = functools.partial(make, 3, 4, **({"out_features": 5} if make is nnx.LoRA else {}))
+    for wrong, shown in ((jax.random.key(0), "an array of key<fry>"), (0, "0")):
+        with pytest.raises(AttributeError, match=rf"^`{name}` needs `nnx.Rngs` as its `rngs`, and gets {shown}\n"):
+            layer(rngs=wrong)
+    init = "a_initializer" if make is nnx.LoRA else "kernel_init"
+    with unfit(f"`{name}`: an initializer is 0.02, which cannot be called"):
+        layer(rngs=nnx.Rngs(0), **{init: 0.02})
+    with unfit(f"`{name}`: `param_dtype` is no dtype, but 'floaty'"):
+        layer(rngs=nnx.Rngs(0), param_dtype="floaty")
+
+    def broken(*_: Any) -> Any:
+        raise ValueError("of its own")
+
+    with pytest.raises(ValueError, match=r"^of its own$"):
+        layer(rngs=nnx.Rngs(0), **{init: broken})

@@ -114,3 +114,10 @@ class TestObjectsAsPrefixes:
         layer.b.set_value(jnp.ones(3))
         axes = nnx.prefix(layer, {nnx.Param: 0, nnx.BatchStat: 0, ...: None})
         assert close(jax.vmap(lambda m: m(1.0), in_axes=(axes,))(layer), XS + 3)
+
+
+def test_axes_by_filter_are_a_mapping() -> None:
+    axes = nnx.StateAxes([([nnx.Param, "frozen"], 0), (..., None)])
+    assert (list(axes), list(axes.values()), len(axes)) == ([[nnx.Param, "frozen"], ...], [0, None], 2)
+    assert axes[...] is None
+    assert axes.get(nnx.BatchStat, 7) == 7

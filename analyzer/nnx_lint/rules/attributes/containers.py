@@ -5,6 +5,7 @@ is one leaf (NNX107), or plain inside of a library container (NNX123).
 from __future__ import annotations
 
 import ast
+from functools import partial
 from typing import TYPE_CHECKING
 
 from nnx_lint.diagnostics import Edit, Fix, Span
@@ -21,13 +22,14 @@ from nnx_lint.model.values import (
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
 from nnx_lint.rules.attributes.mends import as_data, wrapper_of
 from nnx_lint.rules.attributes.usage import is_handed_over, is_used_plainly
-from nnx_lint.rules.edits import insert, replace, wrap
+from nnx_lint.rules.edits import insert, replace, unsafe, wrap
 from nnx_lint.rules.program import canonical_of
 from nnx_lint.rules.spelling import spelled
 from nnx_rules.attributes import Kind, Status, recheck
 from nnx_rules.rules import attributes as rules
 
 if TYPE_CHECKING:
+    from nnx_lint.model.modules import Module
     from nnx_lint.model.values import Attr
 
 
@@ -89,7 +91,17 @@ def static_container_filled_late(event: ContainerFilled, report: Reporter) -> No
         path=name,
         value=event.value.describe(),
         method=event.frame.name,
+        fix=partial(_data_from_its_assignment, attr, event.frame.module),
     )
+
+
+def _data_from_its_assignment(attr: Attr, module: Module) -> Fix | None:
+    """Make the container data where it is assigned: unsafe, as it is a leaf of the model from then on."""
+    last = attr.assignments[-1]
+    if last.module is not module or last.value_node is None or len(attr.assignments) > 1:
+        return None
+    fix = as_data(module, module.env, last.value_node, attr.value)
+    return unsafe(fix.title, fix.edits) if fix is not None else None
 
 
 def _stays_static(obj: Obj, attr: Attr) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from nnx_lint.diagnostics import Fix
 from nnx_lint.model.attributes import attribute_names, attribute_of
 from nnx_lint.model.callables import BoundMethod, FuncVal, Transformed
 from nnx_lint.model.classes import UserClass
@@ -19,7 +20,9 @@ from nnx_lint.model.events import Called
 from nnx_lint.model.values import Ext, Obj, Value
 from nnx_lint.reporting import Reporter, judges_calls, related
 from nnx_lint.rules.callees import TRANSFORMED, TRANSFORMING
+from nnx_lint.rules.edits import insert, unsafe
 from nnx_lint.rules.lifting import on_nnx_call
+from nnx_lint.rules.spelling import spelled
 from nnx_rules import transforms
 from nnx_rules.attributes import Kind, Status
 from nnx_rules.rules import attributes as rules
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from nnx_lint.diagnostics import Related
+    from nnx_lint.model.modules import Module
 
 TAKING_APART = frozenset(
     {"jax.jit", "jax.vmap", "jax.grad", "jax.value_and_grad", "jax.jacfwd", "jax.jacrev", "jax.hessian"}
@@ -94,18 +98,31 @@ def registered_not_pytree(event: Called, report: Reporter) -> None:
                 continue
             cls = held.cls
             where: tuple[Related, ...] = ()
+            fix = partial(_known_to_jax, cls, event.frame.module) if isinstance(cls, UserClass) else None
             if isinstance(cls, UserClass) and "nnx.register_data_type" in cls.decorators:
                 where = (related(cls.module, cls.decorators["nnx.register_data_type"], "it is registered here"),)
             report(
                 event.frame.module,
                 event.node,
                 related=where,
+                fix=fix,
                 cls=obj.cls.name,
                 path=name,
                 value=held.describe(),
                 function=text,
             )
             return
+
+
+def _known_to_jax(cls: UserClass, module: Module) -> Fix | None:
+    """Register a dataclass, all of whose fields are data then."""
+    name, own = spelled("jax.tree_util.register_dataclass", module), cls.decorators.get("dataclasses.dataclass")
+    if name is None or own is None or cls.module is not module:
+        return None
+    source = module.source
+    start = source.line_start(source.location(source.span(own).start)[0])
+    margin = source.text[start : source.span(own).start - 1]
+    return unsafe("Register it with JAX", insert(start, f"{margin}@{name}\n")) if not margin.strip() else None
 
 
 def is_opaque(obj: Obj) -> bool:

@@ -9,22 +9,26 @@ import ast
 from typing import TYPE_CHECKING
 
 from nnx_lint.diagnostics import Fix
-from nnx_lint.model.classes import UserClass
+from nnx_lint.model.classes import UserClass, method_of
 from nnx_lint.model.containers import DictVal, Seq
-from nnx_lint.model.events import AttributeSet
+from nnx_lint.model.events import AttributeSet, Called
 from nnx_lint.model.values import (
     Assignment,
     Const,
+    Obj,
     Other,
+    ParameterVal,
     TagVal,
 )
-from nnx_lint.reporting import Reporter, judges, related
+from nnx_lint.reporting import Reporter, judges, judges_calls, related
 from nnx_lint.rules.alternatives import is_wrapped_beside
 from nnx_lint.rules.attributes.annotations import ineffective
 from nnx_lint.rules.attributes.mends import as_data, is_given, is_shared
 from nnx_lint.rules.attributes.usage import is_handed_over, is_used_plainly
 from nnx_lint.rules.edits import insert, unwrap, wrap
+from nnx_lint.rules.program import assigned_in, keyword_node
 from nnx_lint.rules.spelling import spelled
+from nnx_rules.attributes import decide
 from nnx_rules.rules import attributes as rules
 
 if TYPE_CHECKING:
@@ -51,6 +55,37 @@ def data_in_static_attribute(event: AttributeSet, report: Reporter) -> None:
         value=event.value.describe(),
         fix=lambda: _into_container(event, node) if node is not None else None,
     )
+
+
+@judges_calls(rules.DATA_IN_STATIC_ATTRIBUTE, "class")
+def data_through_parameter(event: Called, report: Reporter) -> None:
+    """A container that a caller gives for a parameter, which the constructor assigns as it is."""
+    obj = event.result
+    if not isinstance(obj, Obj) or not isinstance(obj.cls, UserClass) or not obj.args or not obj.cls.checked:
+        return
+    found = method_of(obj.cls, "__init__")
+    if found is None or obj.cls.find("__setattr__") is not None:
+        return
+    for name, attr in obj.attrs.items():
+        last = attr.assignments[0] if len(attr.assignments) == 1 else None
+        if last is None or last.branches or not isinstance(last.value, ParameterVal):
+            continue
+        parameter = last.value.name
+        given = obj.args.get(parameter)
+        if given is not attr.value or not isinstance(given, (Seq, DictVal)) or assigned_in(found[1].node)[parameter]:
+            continue
+        if decide(attr.declared, given.facts(), checked=True).broken is report.rule:
+            by_position = next(
+                (node for value, node in zip(event.args, event.nodes, strict=False) if value is given), None
+            )
+            report(
+                event.frame.module,
+                by_position or keyword_node(event.node, parameter) or event.node,
+                cls=obj.cls.name,
+                path=name,
+                value=given.describe(),
+                related=(related(last.module, last.node, "the attribute is assigned here"),),
+            )
 
 
 def _into_container(event: AttributeSet, node: ast.expr) -> Fix | None:

@@ -10,13 +10,13 @@ import ast
 from functools import partial
 from typing import TYPE_CHECKING
 
-from nnx_lint.diagnostics import Fix
+from nnx_lint.diagnostics import Edit, Fix, Span
 from nnx_lint.model.classes import UserClass
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.events import AttributeSet, Called, ClassDefined, Constructed, Tagged, Used
 from nnx_lint.model.values import TagVal, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
-from nnx_lint.rules.edits import insert, unwrap, wrap
+from nnx_lint.rules.edits import insert, unsafe, unwrap, wrap
 from nnx_lint.rules.program import FUNCTIONS, ancestors, assigned_in, enclosing, parameters_in
 from nnx_lint.rules.spelling import spelled
 from nnx_lint.rules.traces.methods import as_pytree
@@ -27,6 +27,7 @@ from nnx_rules.rules import attributes as rules
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from nnx_lint.model.frames import Frame
     from nnx_lint.model.modules import Env, Module
 
 
@@ -220,7 +221,22 @@ def status_annotation_arguments(event: Tagged, report: Reporter) -> None:
         given = ", ".join(f"`{name}`" for name in unknown)
     else:
         return
-    report(event.frame.module, call, tag=event.value.tag.value, given=given)
+    report(
+        event.frame.module,
+        call,
+        fix=partial(_value_or_field, event.frame, call) if given == "both" else None,
+        tag=event.value.tag.value,
+        given=given,
+    )
+
+
+def _value_or_field(frame: Frame, call: ast.Call) -> Fix | None:
+    """Keep what belongs to the place: the value of an attribute in a function, the keywords of a field in a class."""
+    source, first, last = frame.module.source, call.args[0], call.keywords[-1]
+    if frame.func is not None:
+        return unsafe("Keep the value", (Edit(Span(source.span(first).end, source.span(last).end), ""),))
+    rest = source.span(call.keywords[0]).start
+    return unsafe("Keep the keywords of the field", (Edit(Span(source.span(first).start, rest), ""),))
 
 
 @judges(rules.EMPTY_STATUS_ASSIGNMENT, AttributeSet)

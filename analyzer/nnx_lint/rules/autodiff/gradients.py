@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import partial
 from typing import TYPE_CHECKING
 
 from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
-from nnx_lint.model.callables import Transformed
+from nnx_lint.model.callables import FuncVal, Transformed
 from nnx_lint.model.classes import ClassBase, LibClass, library_class
 from nnx_lint.model.containers import Seq
 from nnx_lint.model.crossing import literal_positions
@@ -19,10 +20,21 @@ from nnx_lint.model.expressions import text_of
 from nnx_lint.model.leaves import AtLeast, contents
 from nnx_lint.model.operations import EXAMPLES
 from nnx_lint.model.states import StateVal
-from nnx_lint.model.values import Array, ArrayAttr, ClassVal, Const, Obj, Value
+from nnx_lint.model.values import UNKNOWN, Array, ArrayAttr, ClassVal, Const, Obj, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls
-from nnx_lint.rules.program import FUNCTIONS, canonical_of, enclosing, resolved, statement_of
+from nnx_lint.rules.program import (
+    FUNCTIONS,
+    ancestors,
+    assigned_in,
+    canonical_of,
+    enclosing,
+    parameters_in,
+    reads_of,
+    resolved,
+    statement_of,
+)
 from nnx_lint.rules.spelling import spelled
+from nnx_lint.rules.variables.promoting import as_params
 from nnx_lint.syntax_walk import walk
 from nnx_rules import layers
 from nnx_rules._filter_logic import Leaf
@@ -84,7 +96,9 @@ def gradient_of_no_params(event: Called, report: Reporter) -> None:
         other = next((leaf.type.name for leaf in found.leaves if isinstance(leaf.type, ClassBase)), "...")
         mend = other if other == "..." else (f"nnx.{other}" if library_class(f"nnx.{other}") else other)
         what = f"`{value.cls.name}`"
-        report(event.frame.module, node, transform=callee.applied.text, name=text_of(node), cls=what, mend=mend)
+        fix = partial(as_params, value, event.frame.module) if other == "..." else None
+        name, transform = text_of(node), callee.applied.text
+        report(event.frame.module, node, fix=fix, transform=transform, name=name, cls=what, mend=mend)
 
 
 UNTRAINED = tuple(f"nnx.{name}" for name in ("BatchStat", "Cache", "Intermediate", "RngState", "RngKey", "RngCount"))
@@ -147,7 +161,7 @@ def _nnx_counterpart(frame: Frame, applied: TransformVal) -> tuple[str, Fix | No
 
 def has_aux(applied: TransformVal) -> bool | None:
     """Whether a gradient comes with auxiliary values; ``None`` where that is not known."""
-    given = applied.keywords.get("has_aux", Const(False))
+    given = applied.keywords.get("has_aux", applied.keywords.get("**", Const(False)))
     return given.value if isinstance(given, Const) and isinstance(given.value, bool) else None
 
 
@@ -189,15 +203,91 @@ def gradient_results(event: Unpacked, report: Reporter) -> None:
                 transform=text,
                 aux=with_aux,
                 results="`(value, aux), gradients`",
-                count=3,
+                problem="3 names take them",
                 mend=mend,
             )
         elif event.count != 2:
             mend = "(value, aux), gradients" if aux else "value, gradients"
-            report(module, target, transform=text, aux=with_aux, results=f"`{mend}`", count=event.count, mend=mend)
+            problem = f"{event.count} names take them"
+            report(module, target, transform=text, aux=with_aux, results=f"`{mend}`", problem=problem, mend=mend)
+        elif aux and isinstance(pair := target.elts[0], ast.Name) and _counts_as_number(event.frame, target, pair.id):
+            mend = f"({pair.id}, _)"
+            report(
+                module,
+                target,
+                fix=Fix("Take the value", (Edit(source.span(pair), mend),)),
+                transform=text,
+                aux=with_aux,
+                results="`(value, aux), gradients`",
+                problem=f"`{pair.id}`, which takes the pair, is used as a number",
+                mend=f"{mend}, {names[1]}",
+            )
     elif aux and event.count != 2:
-        mend = "gradients, aux"
-        report(module, target, transform=text, aux=with_aux, results=f"`{mend}`", count=event.count, mend=mend)
+        mend, problem = "gradients, aux", f"{event.count} names take them"
+        report(module, target, transform=text, aux=with_aux, results=f"`{mend}`", problem=problem, mend=mend)
+
+
+@judges(rules.GRADIENT_RESULTS, Unpacked, when=unpacks_call)
+def number_unpacked(event: Unpacked, report: Reporter) -> None:
+    """What a step returns besides what it changes in place is one number, and more names take it."""
+    value, call, frame = event.value, event.value_node, event.frame
+    form = value.form if isinstance(value, Array) else None
+    func = resolved(frame.env, call.func) if isinstance(call, ast.Call) else None
+    if (
+        form is None
+        or form.shape != ()
+        or not isinstance(func, (FuncVal, Transformed))
+        or not isinstance(call, ast.Call)
+    ):
+        return
+    name, problem = text_of(call.func), f"{event.count} names take it"
+    report(frame.module, event.target, transform=name, aux="", results="one number", problem=problem, mend="value")
+
+
+def _counts_as_number(frame: Frame, target: ast.expr, name: str) -> bool:
+    """Whether the program does with a name, which is bound once, what one does with a number only."""
+    scope = enclosing(frame.module, target, *FUNCTIONS) or frame.module.tree
+    if assigned_in(scope)[name] != 1 or parameters_in(scope)[name]:
+        return False
+    return any(_is_number_here(frame, use) for use in reads_of(scope, name))
+
+
+def _is_number_here(frame: Frame, use: ast.Name) -> bool:
+    parent = next(ancestors(frame.module, use), None)
+    if isinstance(parent, ast.BinOp):
+        other = parent.right if parent.left is use else parent.left
+        return not isinstance(parent.op, ast.Mod) and not isinstance(other, (ast.Tuple, ast.Name, ast.Call))
+    if isinstance(parent, ast.AugAssign):
+        return parent.value is use and not isinstance(parent.target, ast.Subscript) and _begins_as_number(frame, parent)
+    if isinstance(parent, ast.Attribute):
+        return parent.attr in ARRAY_ATTRIBUTES
+    if isinstance(parent, ast.FormattedValue):
+        return parent.format_spec is not None
+    if isinstance(parent, ast.keyword):
+        call = next((item for item in ancestors(frame.module, use) if isinstance(item, ast.Call)), None)
+        return call is not None and _is_metric_update(frame, call.func)
+    name = canonical_of(frame.env, parent.func) if isinstance(parent, ast.Call) else None
+    return name in NUMERIC and isinstance(parent, ast.Call) and use in parent.args
+
+
+def _begins_as_number(frame: Frame, statement: ast.AugAssign) -> bool:
+    """Whether a total begins as a literal number in the same function."""
+    scope = enclosing(frame.module, statement, *FUNCTIONS) or frame.module.tree
+    total = text_of(statement.target)
+    assigned = (node for node in walk(scope) if isinstance(node, ast.Assign))
+    begins = [node.value for node in assigned if any(text_of(item) == total for item in node.targets)]
+    literal = (item.value for item in begins if isinstance(item, ast.Constant))
+    return bool(begins) and sum(isinstance(item, (int, float)) for item in literal) == len(begins)
+
+
+def _is_metric_update(frame: Frame, func: ast.expr) -> bool:
+    """Whether a function is the ``update`` of metrics of the library."""
+    owner = resolved(frame.env, func.value) if isinstance(func, ast.Attribute) and func.attr == "update" else None
+    return isinstance(owner, Obj) and owner.cls.derives_from("nnx.metrics.Metric")
+
+
+ARRAY_ATTRIBUTES = frozenset({"astype", "block_until_ready", "dtype", "item", "mean", "shape", "sum", "tolist"})
+NUMERIC = frozenset({"builtins.float", "jax.numpy.isfinite", "jax.numpy.isnan", "jax.numpy.sqrt", "jax.numpy.exp"})
 
 
 def _gradient_call(frame: Frame, func: ast.expr) -> tuple[str | None, bool | None, str]:
@@ -244,9 +334,10 @@ def of_one_number(event: Ran) -> bool:
 
 @judges(rules.TUPLE_LOSS, Ran, when=of_one_number)
 def loss_is_no_number(event: Ran, report: Reporter) -> None:
-    result, applied = event.result, event.scope.applied
+    applied, aux = event.scope.applied, has_aux(event.scope.applied)
     func = event.scope.frame.func if event.scope.frame is not None else None
-    if func is None or has_aux(applied) is not False:
+    result = _loss_of(event.result) if aux else event.result
+    if func is None or aux is None:
         return
     if isinstance(result, ArrayAttr):
         given, mend = f"the method `{result.name}` of an array", f"call it: `.{result.name}()`"
@@ -257,6 +348,13 @@ def loss_is_no_number(event: Ran, report: Reporter) -> None:
     else:
         return
     report(event.frame.module, event.node, transform=applied.text, function=func.name, given=given, mend=mend)
+
+
+def _loss_of(result: Value) -> Value:
+    """The loss of a function that returns it with auxiliary values, where it is an array."""
+    pair = isinstance(result, Seq) and result.exact and len(result.items) == 2
+    loss = result.items[0] if isinstance(result, Seq) and pair else UNKNOWN
+    return loss if isinstance(loss, Array) else UNKNOWN
 
 
 def _shape_of_many(event: Ran, result: Array) -> str | None:

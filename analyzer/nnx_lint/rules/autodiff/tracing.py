@@ -11,19 +11,33 @@ import ast
 from functools import partial
 from typing import TYPE_CHECKING
 
+from nnx_lint import syntax_parameters
 from nnx_lint.diagnostics import Edit, Fix
+from nnx_lint.model.attributes import attribute_of
 from nnx_lint.model.callables import BoundMethod, FuncVal, Transformed
-from nnx_lint.model.classes import UserClass
+from nnx_lint.model.classes import LibClass, UserClass
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.crossing import kept_keywords, kept_positions, literal_positions, statics_known
 from nnx_lint.model.events import Called, TransformApplied
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.states import StateVal, TransformationVal
-from nnx_lint.model.values import Array, Const, Obj, Value
+from nnx_lint.model.values import Array, Const, Obj, ParameterVal, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
 from nnx_lint.rules.callees import TRANSFORMED
+from nnx_lint.rules.edits import remove_argument, replace, unsafe
 from nnx_lint.rules.lifting import on_nnx
-from nnx_lint.rules.program import ancestors, block_of, enclosing, keyword_node, own_nodes, statement_of
+from nnx_lint.rules.program import (
+    ancestors,
+    assigned_in,
+    block_of,
+    calls_in,
+    enclosing,
+    keyword_node,
+    own_nodes,
+    statement_of,
+)
+from nnx_lint.rules.traces.captures import value_at
+from nnx_lint.rules.variables.promoting import assigned_value
 from nnx_lint.syntax_walk import walk
 from nnx_rules.attributes import Kind
 from nnx_rules.rules import autodiff as rules
@@ -78,16 +92,16 @@ def traced_condition(event: Called, report: Reporter) -> None:
         value is None or literal_positions(value, default=()) is not None or _names(value) is not None
         for value in (applied.keywords.get(option) for option in applied.row.static_options)
     )
-    parameters = [item.arg for item in (*func.node.args.posonlyargs, *func.node.args.args)]
+    parameters = syntax_parameters.positional_names(func.node.args)
     if not known:
         return
     kept = kept_positions(applied, func, len(parameters))
     given = [(shift + place, value) for place, value in enumerate(event.args)]
     given += [(parameters.index(name), value) for name, value in event.keywords.items() if name in parameters]
     for place, value in given:
-        if place >= len(parameters) or place in kept or not _is_flag(value):
+        if place >= len(parameters) or place in kept or not (_is_flag(value) or _is_flag_of_caller(event.frame, value)):
             continue
-        test = _decides(func, parameters[place])
+        test = _decides(func, parameters[place]) or _decided_by_layer(func, _receiver(event, shift), parameters[place])
         if test is not None:
             fix, mend = _made_static(applied, func, place, parameters[place])
             also = (related(event.frame.module, event.node, "called with this flag"),)
@@ -106,6 +120,40 @@ def _is_flag(value: Value | None) -> bool:
     return isinstance(value, Const) and isinstance(value.value, (bool, str))
 
 
+def _is_flag_of_caller(frame: Frame, value: Value | None) -> bool:
+    """Whether a value is a parameter of the calling function that is a flag by default."""
+    func = frame.func if isinstance(value, ParameterVal) else None
+    return func is not None and isinstance(value, ParameterVal) and _is_flag(func.defaults.get(value.name))
+
+
+def _receiver(event: Called, shift: int) -> Value | None:
+    """The object that a method runs on, which a call by its class gets as the first argument."""
+    if not shift:
+        return event.args[0] if event.args else None
+    return event.callee.receiver if isinstance(event.callee, BoundMethod) else event.callee
+
+
+DECIDING = {"BatchNorm": "use_running_average", "Dropout": "deterministic"}
+"""Options by which a layer of the library decides in Python what it does."""
+
+
+def _decided_by_layer(func: FuncVal, receiver: Value | None, name: str) -> ast.expr | None:
+    """Where a method hands a parameter to a layer of its object that asks for the truth of it."""
+    this = func.node.args.args[0].arg if func.node.args.args else None
+    for call in calls_in(func.node) if isinstance(receiver, Obj) and not assigned_in(func.node)[name] else ():
+        target = call.func
+        if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == this:
+            attr = attribute_of(receiver, target.attr) if isinstance(receiver, Obj) else None
+            layer = attr.value if attr is not None else None
+            option = (
+                DECIDING.get(layer.cls.name) if isinstance(layer, Obj) and isinstance(layer.cls, LibClass) else None
+            )
+            given = keyword_node(call, option) if option is not None else None
+            if isinstance(given, ast.Name) and given.id == name:
+                return given
+    return None
+
+
 def _decides(func: FuncVal, name: str) -> ast.expr | None:
     """The condition of a function that asks for the truth of a parameter, which nothing binds anew."""
     for node in walk(func.node):
@@ -113,6 +161,7 @@ def _decides(func: FuncVal, name: str) -> ast.expr | None:
             return None
     for node in own_nodes(func.node):
         test = node.test if isinstance(node, (ast.If, ast.IfExp, ast.While, ast.Assert)) else None
+        test = node if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not) else test
         found = _asked(test, name) if test is not None else None
         if found is not None:
             return found
@@ -158,8 +207,20 @@ def traced_size(event: Called, report: Reporter) -> None:
         if scope is None or not traced or not isinstance(value, (Array, Obj)) or value.level < scope.level:
             continue
         if scope.row.name in TRACING and event.frame.certain_within(scope):
-            report(event.frame.module, node, name=text_of(node), transform=scope.text, function=event.name)
+            fix = partial(_plain_number, event.frame, node)
+            report(event.frame.module, node, fix=fix, name=text_of(node), transform=scope.text, function=event.name)
             return
+
+
+def _plain_number(frame: Frame, node: ast.expr) -> Fix | None:
+    """Keep a number that is written out as what it is."""
+    obj = value_at(frame, node.value) if isinstance(node, ast.Attribute) else None
+    attr = attribute_of(obj, node.attr) if isinstance(obj, Obj) and isinstance(node, ast.Attribute) else None
+    made = assigned_value(attr, frame.module) if attr is not None else None
+    number = made.args[0] if isinstance(made, ast.Call) and len(made.args) == 1 else None
+    if made is None or not isinstance(number, ast.Constant) or type(number.value) is not int:
+        return None
+    return unsafe("Keep it as a plain number", replace(frame.module.source, made, str(number.value)))
 
 
 # -- static arguments --------------------------------------------------------------------------------------------------
@@ -175,7 +236,7 @@ def missing_parameter(event: TransformApplied, report: Reporter) -> None:
     if not applied.row.cached or not isinstance(func, FuncVal) or func.wraps is not None or func.decorators:
         return
     arguments = func.node.args
-    names = [item.arg for item in (*arguments.posonlyargs, *arguments.args)]
+    names = syntax_parameters.positional_names(arguments)
     known = {*names, *(item.arg for item in arguments.kwonlyargs)}
     for option in NAMING:
         value = applied.keywords.get(option)
@@ -201,7 +262,16 @@ def unhashable_static_argument(event: Called, report: Reporter) -> None:
         static = place + shift in kept_positions(applied, func, len(event.args))
         if value is not None and static and not isinstance(node, ast.Starred) and _has_no_hash(value):
             text = value.describe()
-            report(event.frame.module, node, argument=str(place), transform=applied.text, given=text)
+            fix = partial(_traced, applied) if isinstance(value, Obj) else None
+            report(event.frame.module, node, fix=fix, argument=str(place), transform=applied.text, given=text)
+
+
+def _traced(applied: TransformVal) -> Fix | None:
+    """Pass an object as any other argument, where it is the only one that is to be static."""
+    call, node = applied.node, keyword_node(applied.node, "static_argnums")
+    if not isinstance(call, ast.Call) or not isinstance(node, ast.Constant):
+        return None
+    return unsafe("Leave out `static_argnums`", remove_argument(applied.module.source, call, node))
 
 
 @judges_calls(NOT_AN_ARRAY, *TRANSFORMED, when=calls_traced)
@@ -333,7 +403,7 @@ def is_traced_parameter(frame: Frame, name: str) -> bool:
     scope = frame.scope[-1] if frame.scope else None
     if scope is None or scope.frame is not frame or scope.row.name not in TRACING or frame.func is None:
         return False
-    parameters = [item.arg for item in (*frame.func.node.args.posonlyargs, *frame.func.node.args.args)]
+    parameters = syntax_parameters.positional_names(frame.func.node.args)
     call = frame.call
     if name not in parameters or not isinstance(call, ast.Call) or "**" in scope.applied.keywords or scope.held:
         return False

@@ -5,15 +5,19 @@ none (NNX835), instances that cannot be called (NNX836).
 from __future__ import annotations
 
 import ast
+from functools import partial
 from typing import TYPE_CHECKING
 
+from nnx_lint import syntax_parameters
 from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
+from nnx_lint.model.arrays import is_array_function
 from nnx_lint.model.attributes import attribute_names
 from nnx_lint.model.callables import LibraryFunction
 from nnx_lint.model.classes import LibClass, UserClass, library_class, method_of
 from nnx_lint.model.containers import Seq
 from nnx_lint.model.events import AttributeSet, Called
 from nnx_lint.model.expressions import text_of
+from nnx_lint.model.states import TransformationVal
 from nnx_lint.model.values import (
     Array,
     Const,
@@ -23,12 +27,23 @@ from nnx_lint.model.values import (
     Value,
 )
 from nnx_lint.reporting import Reporter, judges, judges_calls
+from nnx_lint.rules.construction.mends import in_constructor, in_function
 from nnx_lint.rules.edits import insert
 from nnx_lint.rules.intermediates.sowing import is_module
-from nnx_lint.rules.program import ancestors, canonical_of, enclosing, is_called, is_tried, keyword_node
+from nnx_lint.rules.program import (
+    ancestors,
+    canonical_of,
+    enclosing,
+    given,
+    is_asked_for,
+    is_called,
+    is_tried,
+    keyword_node,
+)
 from nnx_lint.rules.randomness.arguments import MAKING, constructed
 from nnx_lint.rules.randomness.reading import drawn_by, drawn_from_parameter
 from nnx_lint.rules.spelling import spelled
+from nnx_lint.rules.training.optimizers import FACTORIES as OPTIMIZERS
 from nnx_lint.syntax_walk import walk
 from nnx_rules.rules import construction as rules
 
@@ -51,8 +66,9 @@ def module_created_in_call(event: Called, report: Reporter) -> None:
     if not returned and (frame.func.name != "__call__" or not _is_dropped(frame, event.node)):
         return
     owner = frame.receiver.cls.name if isinstance(frame.receiver, Obj) else "the module"
-    method = f"{owner}.{frame.func.name}"
-    report(frame.module, event.node, path=method, layer=text_of_class(event.node), name=cls.name.lower())
+    method, name = f"{owner}.{frame.func.name}", cls.name.lower()
+    fix = partial(in_constructor, frame, event.node, name)
+    report(frame.module, event.node, fix=fix, path=method, layer=text_of_class(event.node), name=name)
 
 
 @judges_calls(rules.CREATED_IN_CALL, "nnx.Param")
@@ -70,7 +86,8 @@ def param_created_in_call(event: Called, report: Reporter) -> None:
             return
     if used and all(_is_operand(frame, node) for node in used):
         method = f"{frame.receiver.cls.name}.__call__" if isinstance(frame.receiver, Obj) else "__call__"
-        report(frame.module, event.node, path=method, layer=text_of_class(event.node), name="weight")
+        fix = partial(in_constructor, frame, event.node, "weight")
+        report(frame.module, event.node, fix=fix, path=method, layer=text_of_class(event.node), name="weight")
 
 
 @judges_calls(rules.MODULE_DEFAULT, *MAKING)
@@ -79,12 +96,13 @@ def module_default_argument(event: Called, report: Reporter) -> None:
     given = next(ancestors(frame.module, event.node), None)
     if cls is None or not isinstance(given, ast.arguments) or not _has_parameters(cls, event.result):
         return
-    positional = [*given.posonlyargs, *given.args]
+    positional = syntax_parameters.positional(given)
     pairs = [*zip(reversed(positional), reversed(given.defaults), strict=False)]
     pairs += [(item, default) for item, default in zip(given.kwonlyargs, given.kw_defaults, strict=True) if default]
     for parameter, default in pairs:
         if default is event.node:
-            report(frame.module, default, parameter=parameter.arg, cls=cls.name)
+            fix = partial(in_function, frame.module, default, parameter.arg)
+            report(frame.module, default, fix=fix, parameter=parameter.arg, cls=cls.name)
 
 
 def _is_operand(frame: Frame, node: ast.AST) -> bool:
@@ -198,31 +216,26 @@ def initializer_misuse(event: Called, report: Reporter) -> None:
     module = event.frame.module
     for keyword, value in event.keywords.items():
         node = keyword_node(event.node, keyword)
-        if not keyword.endswith("_init") or node is None or not isinstance(constructed(event), LibClass):
+        if not keyword.endswith("_init") or not isinstance(constructed(event), LibClass):
             continue
-        name = factory(value)
-        source = module.source
+        name, source, fix = factory(value), module.source, None
+        text = source.segment(node) if node is not None else keyword
         if name is not None:
-            fix = None if name in NEEDING else Fix("Call it", insert(source.span(node).end, "()"))
-            problem = "makes an initializer, and is given as one"
-            report(
-                module,
-                node,
-                fix=fix,
-                name=source.segment(node),
-                problem=problem,
-                mend=f"call it: `{source.segment(node)}(...)`",
-            )
+            if node is not None and name not in NEEDING:
+                fix = Fix("Call it", insert(source.span(node).end, "()"))
+            problem, mend = "makes an initializer, and is given as one", f"call it: `{text}(...)`"
         elif isinstance(value, Ext) and value.name in ARRAY_FUNCTIONS:
-            package = spelled("nnx.initializers", module, event.frame.env)
-            text = f"{package}.{ARRAY_FUNCTIONS[value.name]}" if package is not None else None
-            fix = Fix("Use the initializer", (Edit(source.span(node), text),)) if text is not None else None
+            package, initializer = spelled("nnx.initializers", module, event.frame.env), ARRAY_FUNCTIONS[value.name]
+            if node is not None and package is not None:
+                fix = Fix("Use the initializer", (Edit(source.span(node), f"{package}.{initializer}"),))
             problem = "takes a shape; an initializer takes a key, a shape and a dtype"
-            report(module, node, fix=fix, name=source.segment(node), problem=problem,
-                   mend=f"use `nnx.initializers.{ARRAY_FUNCTIONS[value.name]}`")  # fmt: skip
+            mend = f"use `nnx.initializers.{initializer}`"
         elif isinstance(value, (Array, Const)) and not (isinstance(value, Const) and value.value is None):
-            problem = f"is {value.describe()} and cannot be called"
-            report(module, node, name=keyword, problem=problem, mend="use `nnx.initializers.constant(value)`")
+            text, problem = keyword, f"is {value.describe()} and cannot be called"
+            mend = "use `nnx.initializers.constant(value)`"
+        else:
+            continue
+        report(module, node or event.node, fix=fix, name=text, problem=problem, mend=mend)
 
 
 @judges_calls(rules.INITIALIZER, "nnx.Param")
@@ -271,6 +284,43 @@ def initializer_without_key(event: Called, report: Reporter) -> None:
         report(event.frame.module, event.node, name=name, problem=problem, mend="draw one: `rngs.params()`")
 
 
+SCALED = frozenset(
+    f"jax.nn.initializers.{name}_{kind}"
+    for name in ("glorot", "he", "kaiming", "lecun", "xavier")
+    for kind in ("normal", "uniform")
+) | {"jax.nn.initializers.variance_scaling", "jax.nn.initializers.orthogonal"}
+"""Functions that make an initializer which counts the inputs and outputs of a kernel."""
+
+
+@judges_calls(rules.INITIALIZER, LibraryFunction)
+def initializer_of_vector(event: Called, report: Reporter) -> None:
+    """A bias has no inputs and outputs to be counted."""
+    made, args = event.callee, given(event)
+    shape = args.get(1, "shape")
+    if not isinstance(made, LibraryFunction) or made.maker not in SCALED or is_tried(event.frame.module, event.node):
+        return
+    if isinstance(shape, Seq) and shape.exact and len(shape.items) < 2:
+        problem = f"counts the inputs and outputs of a kernel, and the shape has {len(shape.items) or 'no'} axis"
+        mend = "take `nnx.initializers.zeros` or `normal()`, or give it a shape with two axes and reshape that"
+        report(event.frame.module, event.node, name=event.name.removesuffix("(...)"), problem=problem, mend=mend)
+
+
+@judges_calls(rules.INITIALIZER, *MAKING)
+def initializer_of_bias(event: Called, report: Reporter) -> None:
+    """The same, of the initializer that a layer is given for its bias, or a norm for its scale."""
+    made = event.keywords.get("bias_init")
+    cls = constructed(event)
+    if isinstance(made, LibraryFunction) and made.maker in SCALED and isinstance(cls, LibClass) and cls.name in VECTORS:
+        node = keyword_node(event.node, "bias_init")
+        problem = "counts the inputs and outputs of a kernel, and a bias has one axis"
+        name = text_of(node) if node is not None else "bias_init"
+        report(event.frame.module, node or event.node, name=name, problem=problem, mend="take `nnx.initializers.zeros`")
+
+
+VECTORS = frozenset({"BatchNorm", "Conv", "ConvTranspose", "GroupNorm", "LayerNorm", "Linear"})
+"""Layers whose bias has one axis."""
+
+
 # -- instances that cannot be called -----------------------------------------------------------------------------------
 
 FORWARD = ("forward", "call", "apply", "_call_", "__calls__", "__cal__")
@@ -285,6 +335,41 @@ def list_called(event: Called, report: Reporter) -> None:
         return
     if all(isinstance(item, Obj) for item in held.items) and not is_tried(event.frame.module, event.node):
         report(event.frame.module, event.node, cls=held.type, name=event.name, mend="call what is in it, one by one")
+
+
+@judges_calls(rules.NOT_CALLABLE, Const)
+def text_called(event: Called, report: Reporter) -> None:
+    """The name of a function is called instead of the function: `self.activation` is `"gelu"`."""
+    text, module, node = getattr(event.callee, "value", None), event.frame.module, event.node
+    if not isinstance(text, str) or not is_array_function(f"jax.nn.{text}") or module.mentions("Enum"):
+        return  # a member of an enumeration of strings may be called
+    if not is_tried(module, node) and not is_asked_for(module, node):
+        mend = f"look the function up where its name comes in: `getattr(nnx, {text!r})`, or a dict of functions"
+        report(module, node, cls="str", name=event.name, mend=mend)
+
+
+TRANSFORMATIONS = OPTIMIZERS | {
+    "adaptive_grad_clip",
+    "chain",
+    "clip",
+    "clip_by_global_norm",
+    "masked",
+    "multi_transform",
+}
+"""Functions of optax that make a transformation, which has two functions and is none."""
+
+
+@judges_calls(rules.NOT_CALLABLE, TransformationVal, Array)
+def value_called(event: Called, report: Reporter) -> None:
+    """A transformation of optax, or an array, such as the value of a Variable, is called."""
+    held, module = event.callee, event.frame.module
+    if is_tried(module, event.node) or is_asked_for(module, event.node):
+        return
+    if isinstance(held, TransformationVal) and held.maker in TRANSFORMATIONS:
+        mend = "hand it to `nnx.Optimizer`; several are one by `optax.chain(...)`"
+        report(module, event.node, cls=f"optax.{held.maker}", name=event.name, mend=mend)
+    elif isinstance(held, Array) and event.name.endswith(".value"):
+        report(module, event.node, cls="array", name=event.name, mend=f"leave the parentheses out: `{event.name}`")
 
 
 CONTAINERS = (library_class("nnx.List"), library_class("nnx.Dict"))

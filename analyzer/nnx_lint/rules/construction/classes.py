@@ -1,12 +1,14 @@
 """What a class body shows: a constructor that leaves out that of its base (NNX830), transforms over descriptors
-(NNX837), bridge modules used out of place (NNX863).
+(NNX837), bridge modules used out of place (NNX863), a forward pass without a result (NNX867).
 """
 
 from __future__ import annotations
 
 import ast
+from functools import partial
 from typing import TYPE_CHECKING
 
+from nnx_lint import syntax_parameters
 from nnx_lint.diagnostics import Edit, Fix
 from nnx_lint.model.attributes import ANY_NAME, attribute_names
 from nnx_lint.model.callables import FuncVal
@@ -14,13 +16,18 @@ from nnx_lint.model.classes import LibClass, UserClass, method_of
 from nnx_lint.model.events import ClassDefined, Constructed, TransformApplied
 from nnx_lint.model.values import Obj
 from nnx_lint.reporting import Reporter, judges
-from nnx_lint.rules.program import canonical_of, enclosing
+from nnx_lint.rules.blocks import append_to_block
+from nnx_lint.rules.construction.mends import with_base_constructor
+from nnx_lint.rules.edits import unsafe
+from nnx_lint.rules.program import calls_in, canonical_of, enclosing, own_nodes
 from nnx_lint.syntax_walk import walk
 from nnx_rules.rules import construction as rules
 from nnx_rules.signatures import SIGNATURES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from nnx_lint.model.classes import ClassBase
 
 
 # -- constructors of bases ---------------------------------------------------------------------------------------------
@@ -41,9 +48,10 @@ def missing_super_init(event: Constructed, report: Reporter) -> None:
             cls.module,
             func.node.args if not func.node.body else _head(func.node),
             cls=cls.name,
-            base=base,
+            base=base.name,
             path=path,
             method=method,
+            fix=partial(with_base_constructor, cls, func.node, base) if cls.ancestors[1] is base else None,
         )
 
 
@@ -61,19 +69,18 @@ def _ends(node: ast.AST) -> bool:
 def _hands_itself_on(node: ast.AST) -> bool:
     """Whether a constructor calls one of a base, or hands ``self`` to something that may do so."""
     arguments = getattr(node, "args", None)
-    names = [item.arg for item in arguments.args[:1]] if isinstance(arguments, ast.arguments) else []
-    for inner in walk(node):
-        if not isinstance(inner, ast.Call):
-            continue
-        if isinstance(inner.func, ast.Name) and inner.func.id == "super":
-            return True
-        given = [*inner.args, *(item.value for item in inner.keywords)]
-        if any(isinstance(item, ast.Name) and item.id in names for item in given):
-            return True
-    return False
+    receiver = arguments.args[0].arg if isinstance(arguments, ast.arguments) and arguments.args else None
+    return any(gets_instance(call, receiver) for call in calls_in(node))
 
 
-def _left_out(cls: UserClass, obj: Obj) -> tuple[str, str, str] | None:
+def gets_instance(call: ast.Call, receiver: str | None) -> bool:
+    """Whether a call gets an instance by the name that a method has for it: as an argument, or by ``super()``."""
+    given = [*call.args, *(item.value for item in call.keywords)]
+    is_super = isinstance(call.func, ast.Name) and call.func.id == "super"
+    return is_super or any(isinstance(item, ast.Name) and item.id == receiver for item in given)
+
+
+def _left_out(cls: UserClass, obj: Obj) -> tuple[ClassBase, str, str] | None:
     """The base whose constructor did not run, an attribute that it sets, and the method of the base that reads it."""
     for base in cls.ancestors[1:]:
         if isinstance(base, LibClass):
@@ -89,7 +96,7 @@ def _left_out(cls: UserClass, obj: Obj) -> tuple[str, str, str] | None:
                 continue
             reads = [each for each, _ in self_names(method, store=False) if each in assigned and each not in known]
             if reads and not _asks(method, reads[0]):
-                return base.name, f"self.{reads[0]}", f"{base.name}.{name}"
+                return base, f"self.{reads[0]}", f"{base.name}.{name}"
         return None
     return None
 
@@ -107,14 +114,14 @@ LAYERS = dict.fromkeys(("nnx.Linear", "nnx.LinearGeneral", "nnx.Conv", "nnx.Conv
 """An attribute that the forward pass of a layer reads and its constructor sets."""
 
 
-def _of_library(cls: UserClass, base: LibClass, obj: Obj) -> tuple[str, str, str] | None:
+def _of_library(cls: UserClass, base: LibClass, obj: Obj) -> tuple[ClassBase, str, str] | None:
     name = LAYERS.get(base.canonical)
     called = method_of(cls, "__call__")
     if name is None or base.canonical not in SIGNATURES or (called is not None and not _calls_base(called[1])):
         return None
     if name in attribute_names(obj) or cls.class_attribute(name) is not None or cls.find(name) is not None:
         return None
-    return base.name, f"self.{name}", f"{base.name}.__call__"
+    return base, f"self.{name}", f"{base.name}.__call__"
 
 
 def _calls_base(func: FuncVal) -> bool:
@@ -130,7 +137,7 @@ def _calls_base(func: FuncVal) -> bool:
 def self_names(func: FuncVal, *, store: bool) -> Iterator[tuple[str, ast.Attribute]]:
     """The attributes of ``self`` that a method assigns or reads."""
     arguments = func.node.args
-    receiver = next((item.arg for item in (*arguments.posonlyargs, *arguments.args)), None)
+    receiver = next(iter(syntax_parameters.positional_names(arguments)), None)
     for node in walk(func.node):
         owner = node.value if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) is store else None
         if isinstance(node, ast.Attribute) and isinstance(owner, ast.Name) and owner.id == receiver:
@@ -211,3 +218,30 @@ def _calls_of(node: ast.FunctionDef) -> list[ast.Attribute]:
 def _used_by_compact(cls: ast.ClassDef, name: str) -> bool:
     """Whether another method of the class calls this one, which may then be bound."""
     return any(isinstance(node, ast.Attribute) and node.attr == name for node in walk(cls))
+
+
+# -- forward passes ----------------------------------------------------------------------------------------------------
+
+
+@judges(rules.FORGOTTEN_RETURN, ClassDefined)
+def forgotten_return(event: ClassDefined, report: Reporter) -> None:
+    """The last statement of a forward pass binds a name of its own, which nothing can read any more."""
+    cls, func = event.cls, event.cls.methods.get("__call__")
+    if not isinstance(func, FuncVal) or isinstance(func.node, ast.Lambda) or not cls.derives_from("nnx.Module"):
+        return
+    last = func.node.body[-1]
+    while isinstance(last, (ast.For, ast.With)) and not getattr(last, "orelse", None):
+        last = last.body[-1]
+    target = last.targets[0] if isinstance(last, ast.Assign) and len(last.targets) == 1 else None
+    target = last.target if isinstance(last, (ast.AugAssign, ast.AnnAssign)) and last.value is not None else target
+    own = own_nodes(func.node)
+    if not isinstance(target, ast.Name) or target.id.startswith("_") or any(isinstance(node, RESULTS) for node in own):
+        return
+    module, source = cls.module, cls.module.source
+    edits = append_to_block(source, func.node.body, f"return {target.id}")
+    fix = unsafe(f"Return `{target.id}`", edits)
+    report(module, last, fix=fix, cls=cls.name, name=target.id)
+
+
+RESULTS = (ast.Return, ast.Yield, ast.YieldFrom, ast.Raise, ast.Global, ast.Nonlocal)
+"""What gives a function another result than ``None``, or a name another meaning."""

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import partial
 from typing import TYPE_CHECKING
 
+from nnx_lint.diagnostics import Edit, Fix, Span
 from nnx_lint.model.attributes import ANY_NAME, attribute_names
 from nnx_lint.model.callables import FuncVal
 from nnx_lint.model.classes import LibClass, UserClass, method_of
@@ -18,8 +20,10 @@ from nnx_lint.model.expressions import text_of
 from nnx_lint.model.values import ClassVal, Const, Obj
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.construction.classes import assigned_elsewhere, self_names
+from nnx_lint.rules.edits import prepend_argument, replace, unsafe
 from nnx_lint.rules.intermediates.sowing import is_module
 from nnx_lint.rules.program import canonical_of, is_tried
+from nnx_lint.rules.spelling import spelled
 from nnx_lint.syntax_walk import walk
 from nnx_rules.layers import CALLS, CELLS
 from nnx_rules.rules import construction as rules
@@ -63,7 +67,17 @@ def linen_class(event: ClassDefined, report: Reporter) -> None:
             setup[1].node,
             problem=f"nothing calls `{cls.name}.setup`: an NNX module makes its parts in its constructor",
             mend="make them in `__init__(self, ..., rngs)`",
+            fix=partial(_as_constructor, cls, setup[1].node) if alone else None,
         )
+
+
+def _as_constructor(cls: UserClass, setup: ast.AST) -> Fix | None:
+    """Make ``setup`` the constructor, where there is none."""
+    if method_of(cls, "__init__") is not None or not isinstance(setup, ast.FunctionDef) or cls.is_dataclass:
+        return None
+    span, source = cls.module.source.span(setup), cls.module.source
+    start = source.text.index("setup", span.start)
+    return unsafe("Make it the constructor", (Edit(Span(start, start + len("setup")), "__init__"),))
 
 
 def _is_plain(cls: UserClass) -> bool:
@@ -73,9 +87,9 @@ def _is_plain(cls: UserClass) -> bool:
 
 
 def _called_names(module: Module) -> set[str]:
-    """The names of methods that a file calls."""
-    calls = (node.func for node in walk(module.tree) if isinstance(node, ast.Call))
-    return {func.attr for func in calls if isinstance(func, ast.Attribute)}
+    """The names of methods that a file calls, or keeps in order to call them later."""
+    found = (node for node in walk(module.tree) if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load))
+    return {node.attr for node in found}
 
 
 # -- methods and attributes ------------------------------------------------------------------------------------------
@@ -84,6 +98,9 @@ _HOLDS = "an NNX module holds its parameters: make it with `rngs`, and call it"
 _MAKES = "make the Variable yourself: `self.w = nnx.Param(init(rngs.params(), shape))`"
 _LISTS = "its parameters are `nnx.state(model, nnx.Param)`"
 _PLACES = "arrays are placed by JAX: `jax.device_put`, or a sharding"
+
+FUNCTIONS = ("clone", "split", "update")
+"""What were methods in early NNX, and are functions."""
 
 FOREIGN = {
     **dict.fromkeys(("init", "init_with_output", "apply", "bind"), _HOLDS),
@@ -95,7 +112,7 @@ FOREIGN = {
     "load_state_dict": "put values into it with `nnx.update(model, state)`",
     "zero_grad": "gradients are what `nnx.grad` returns: nothing has to be cleared",
     "named_modules": "it is `nnx.iter_modules(model)`",
-    **{name: f"it is `nnx.{name}(model, ...)`" for name in ("clone", "split", "update")},
+    **{name: f"it is `nnx.{name}(model, ...)`" for name in FUNCTIONS},
 }
 """Methods of modules of Linen, of PyTorch and of early NNX, with what there is instead."""
 
@@ -197,7 +214,7 @@ def linen_class_to_nnx(event: Called, report: Reporter) -> None:
 def training_switched(event: AttributeSet, report: Reporter) -> None:
     """``model.training = False``, of a model that nothing asks for it."""
     obj = event.obj
-    outside = event.name == "training" and obj is not event.frame.receiver
+    outside = event.name == "training" and obj is not event.frame.receiver and obj is not event.frame.initializing
     if not outside or not is_module(obj) or not isinstance(obj.cls, UserClass):
         return
     modules = [event.frame.module, *(item.module for item in obj.cls.ancestors if isinstance(item, UserClass))]
@@ -214,7 +231,21 @@ def training_switched(event: AttributeSet, report: Reporter) -> None:
 
 def report_foreign(event: Called, report: Reporter, cls: str, method: str) -> None:
     problem = f"`{cls}` is an NNX module: it has no `{method}`"
-    report(event.frame.module, event.node, problem=problem, mend=FOREIGN[method])
+    fix = partial(_by_function, event, method) if method in FUNCTIONS else None
+    report(event.frame.module, event.node, fix=fix, problem=problem, mend=FOREIGN[method])
+
+
+def _by_function(event: Called, method: str) -> Fix | None:
+    """Call the function that early NNX had as a method."""
+    name, call, source = (
+        spelled(f"nnx.{method}", event.frame.module, event.frame.env),
+        event.node,
+        event.frame.module.source,
+    )
+    if name is None or not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+        return None
+    first = prepend_argument(source, call, source.segment(call.func.value))
+    return unsafe(f"Call `{name}`", (*replace(source, call.func, name), *first)) if first is not None else None
 
 
 @judges(rules.LINEN_IDIOM, TransformApplied)

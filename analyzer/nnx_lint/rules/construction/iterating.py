@@ -1,7 +1,8 @@
 """Loops that take the elements of something for others than they are (NNX865): keys for items, pairs for modules.
 
-Invariants: a pair is taken for a module only where the loop uses it in a way in which no tuple can be used; keys are
-taken for items where two or more targets unpack them, one of which must then be a letter.
+Invariants: a pair, or its path, is taken for a module only where the loop uses it in a way in which no tuple can be
+used; keys are taken for items where two or more targets unpack them, one of which must then be a letter; an element of
+a State is taken for a Variable only where it is asked for what an array has.
 """
 
 from __future__ import annotations
@@ -9,14 +10,17 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any
 
-from nnx_lint.model.classes import LibClass
+from nnx_lint.model.attributes import attribute_names, attribute_of
+from nnx_lint.model.classes import LibClass, UserClass
 from nnx_lint.model.events import Iterated
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.states import StateVal
-from nnx_lint.model.values import Obj, Value, present
+from nnx_lint.model.values import UNKNOWN, Obj, Value, present
 from nnx_lint.reporting import Reporter, judges, related
+from nnx_lint.rules.blocks import fresh
+from nnx_lint.rules.edits import insert, replace, unsafe
 from nnx_lint.rules.intermediates.sowing import is_module
-from nnx_lint.rules.program import ancestors, canonical_of, is_called, is_tried, resolved
+from nnx_lint.rules.program import ancestors, canonical_of, is_asked_for, is_called, is_tried, resolved
 from nnx_lint.syntax_walk import walk
 from nnx_rules.rules import construction as rules
 
@@ -47,7 +51,10 @@ def keys_as_items(event: Iterated, report: Reporter) -> None:
     if what is not None:
         text = text_of(event.node)
         slots: dict[str, Any] = {"elements": "its keys", "mend": f"write `{text}.items()`"}
-        report(event.frame.module, event.node, name=text, value=what, **slots)
+        plain = isinstance(event.node, (ast.Name, ast.Attribute, ast.Call, ast.Subscript))
+        end = event.frame.module.source.span(event.node).end
+        fix = unsafe(f"Write `{text}.items()`", insert(end, ".items()")) if plain else None
+        report(event.frame.module, event.node, fix=fix, name=text, value=what, **slots)
 
 
 def _keyed(value: Value) -> str | None:
@@ -58,21 +65,106 @@ def _keyed(value: Value) -> str | None:
 
 
 @judges(rules.LOOP_ELEMENTS, Iterated)
+def module_without_elements(event: Iterated, report: Reporter) -> None:
+    """A module is gone through that is no container: one that was made under a map, with all layers in it."""
+    value, module = event.value, event.frame.module
+    made = isinstance(value, Obj) and not value.assumed and value.origin is not None
+    cls = value.cls if made and isinstance(value, Obj) and isinstance(value.cls, UserClass) else None
+    if cls is None or cls.is_open or cls.remade or cls.opaque:
+        return
+    if is_tried(module, event.node) or is_asked_for(module, event.node):
+        return
+    plain = cls.library is not None and cls.library.canonical in {"nnx.Module", "nnx.Pytree"}
+    if plain and cls.find("__iter__") is None and cls.find("__getitem__") is None:
+        slots: dict[str, Any] = {"value": value.describe(), "elements": "nothing: the class has no `__iter__`"}
+        mend = "go over a list of modules, or `nnx.scan` over one that a map has made"
+        report(module, event.node, name=text_of(event.node), mend=mend, **slots)
+
+
+OF_ARRAYS = frozenset({"T", "at", "dtype", "get_value", "mean", "ndim", "shape", "size", "sum", "value"})
+"""Attributes of arrays and Variables that neither strings nor States have."""
+
+
+@judges(rules.LOOP_ELEMENTS, Iterated)
+def keys_as_variables(event: Iterated, report: Reporter) -> None:
+    """The keys of a State are taken for its Variables."""
+    if isinstance(event.target, ast.Name) and isinstance(present(event.value), StateVal):
+        elements, name = "its keys, the names of attributes", text_of(event.node)
+        _as_leaves(event, event.target, name, "a State", elements, f"jax.tree.leaves({name})", report)
+
+
+@judges(rules.LOOP_ELEMENTS, Iterated)
+def parts_as_variables(event: Iterated, report: Reporter) -> None:
+    """The items of a State are taken for its Variables, and those of modules are States in turn."""
+    call, target = event.node, event.target
+    func = call.func if isinstance(call, ast.Call) and not call.args else None
+    if not isinstance(func, ast.Attribute) or func.attr not in {"items", "values"}:
+        return
+    of = _object_of(event.frame, func.value)
+    last = target.elts[-1] if isinstance(target, ast.Tuple) and len(target.elts) == 2 else target
+    if not isinstance(of, Obj) or not isinstance(last, ast.Name) or not isinstance(of.cls, UserClass):
+        return
+    held = [attribute_of(of, name) for name in attribute_names(of)]
+    if any(isinstance(attr.value, Obj) and is_module(attr.value) for attr in held if attr is not None):
+        name, whole = text_of(func.value), text_of(func)
+        mend = f"nnx.to_flat_state({name})"
+        _as_leaves(event, last, whole, "a method of a State", "a State for each module in it", mend, report)
+
+
+def _object_of(frame: Frame, node: ast.expr) -> Value | None:
+    """What the State is of that a name means, or a call of ``nnx.state`` gives."""
+    if isinstance(node, ast.Call) and node.args and canonical_of(frame.env, node.func) == "nnx.state":
+        return present(resolved(frame.env, node.args[0]) or UNKNOWN)
+    state = present(resolved(frame.env, node) or UNKNOWN)
+    return present(state.of) if isinstance(state, StateVal) else None
+
+
+def _as_leaves(
+    event: Iterated, target: ast.Name, name: str, value: str, elements: str, mend: str, report: Reporter
+) -> None:
+    """Report where a loop uses an element as if it were a Variable."""
+    module, iterable = event.frame.module, event.node
+    for node in _body(event.frame, iterable) if isinstance(iterable, ast.expr) else ():
+        if isinstance(node, ast.Name) and node.id == target.id:
+            parent = next(ancestors(module, node), None)
+            if not isinstance(node.ctx, ast.Load) or is_asked_for(module, node) or is_tried(module, node):
+                return
+            if isinstance(parent, ast.Attribute) and parent.attr in OF_ARRAYS:
+                slots: dict[str, Any] = {"value": value, "elements": elements, "mend": f"go over `{mend}`"}
+                report(module, node, related=(related(module, event.node, "over this"),), name=name, **slots)
+                return
+
+
+@judges(rules.LOOP_ELEMENTS, Iterated)
 def pairs_as_modules(event: Iterated, report: Reporter) -> None:
-    """The pairs of a path and a module are used as if they were modules."""
+    """The pairs of a path and a module are used as if they were modules, or unpacked as if the module came first."""
     frame, call, target = event.frame, event.node, event.target
-    if not isinstance(call, ast.Call) or not isinstance(target, ast.Name):
+    pairs = _pairs(frame, call) if isinstance(call, ast.Call) else None
+    first = target.elts[0] if isinstance(target, ast.Tuple) and len(target.elts) == 2 else target
+    if pairs is None or not isinstance(call, ast.Call) or not isinstance(first, ast.Name):
         return
-    pairs = _pairs(frame, call)
-    if pairs is None or any(_binds(node, target) for node in _body(frame, call)):
+    node = _first_use(frame, call, first)
+    if node is None:
         return
-    for node in _body(frame, call):
-        if isinstance(node, ast.Name) and node.id == target.id and _is_no_tuple(frame, node):
-            mend = f"unpack them: `for path, {target.id} in ...`"
-            places = (related(frame.module, call, "these are pairs"),)
-            name, elements = text_of(call.func), f"pairs of {pairs}"
-            report(frame.module, node, related=places, name=name, value="an iterator", elements=elements, mend=mend)
-            return
+    source = frame.module.source
+    if first is target:
+        mend, fixing = f"unpack them: `for path, {first.id} in ...`", "Unpack the pairs"
+        unpacked = f"{fresh(frame.module, 'path')}, {first.id}"
+    else:
+        unpacked = ", ".join(source.segment(item) for item in reversed(getattr(target, "elts", ())))
+        mend, fixing = f"the path comes first: `for {unpacked} in ...`", "Swap the names"
+    fix = unsafe(fixing, replace(source, target, unpacked))
+    places = (related(frame.module, call, "these are pairs"),)
+    slots: dict[str, Any] = {"value": "an iterator", "elements": f"pairs of {pairs}", "mend": mend}
+    report(frame.module, node, fix=fix, related=places, name=text_of(call.func), **slots)
+
+
+def _first_use(frame: Frame, call: ast.Call, target: ast.Name) -> ast.Name | None:
+    """Where what a loop calls by this name is first used in a way in which no tuple can be used."""
+    named = [node for node in _body(frame, call) if isinstance(node, ast.Name) and node.id == target.id]
+    if not all(isinstance(node.ctx, ast.Load) for node in named):
+        return None
+    return next((node for node in named if _is_no_tuple(frame, node)), None)
 
 
 def _pairs(frame: Frame, call: ast.Call) -> str | None:
@@ -95,10 +187,6 @@ def _body(frame: Frame, iterable: ast.expr) -> Iterator[ast.AST]:
         parts = (getattr(outer, name, None) for name in ("elt", "key", "value"))
         for part in parts:
             yield from walk(part) if isinstance(part, ast.AST) else ()
-
-
-def _binds(node: ast.AST, target: ast.Name) -> bool:
-    return isinstance(node, ast.Name) and node.id == target.id and not isinstance(node.ctx, ast.Load)
 
 
 def _is_no_tuple(frame: Frame, use: ast.Name) -> bool:

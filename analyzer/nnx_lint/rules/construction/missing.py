@@ -13,21 +13,26 @@ from __future__ import annotations
 
 import ast
 import difflib
+from functools import partial
 from typing import TYPE_CHECKING
 
+from nnx_lint.diagnostics import Edit, Fix, Span
 from nnx_lint.model.attributes import ANY_NAME, attribute_names
 from nnx_lint.model.callables import FuncVal
 from nnx_lint.model.classes import ClassBase, LibClass, UserClass
 from nnx_lint.model.containers import ReturnedDict
 from nnx_lint.model.events import AttributeMissed, Used
 from nnx_lint.reporting import Reporter, judges
+from nnx_lint.rules.construction.classes import gets_instance, self_names
 from nnx_lint.rules.construction.habits import FOREIGN
-from nnx_lint.rules.program import assigned_in, is_asked_for, is_called, is_tried
+from nnx_lint.rules.edits import replace, unsafe
+from nnx_lint.rules.program import assigned_in, calls_in, is_asked_for, is_called, is_tried
 from nnx_lint.syntax_walk import remembered, walk
 from nnx_rules.names import ATTRIBUTES
 from nnx_rules.rules import construction as rules
 
 if TYPE_CHECKING:
+    from nnx_lint.model.modules import Module
     from nnx_lint.model.values import Obj
 
 PLAIN = frozenset({"nnx.Module", "nnx.Pytree", "nnx.Object"})
@@ -39,21 +44,34 @@ OWN = frozenset({"eval", "iter_children", "iter_modules", "perturb", "set_attrib
 CLOSE = 0.75
 """How alike two names must be (:func:`difflib.get_close_matches`) for one to be a slip of the other."""
 
+SAME = 0.85
+"""How alike they must be where the object may be of another class than the one that is known."""
+
 
 @judges(rules.MISSING_ATTRIBUTE, AttributeMissed)
 def missing_attribute(event: AttributeMissed, report: Reporter) -> None:
     obj, name, node = event.obj, event.name, event.node
     if not isinstance(node, ast.Attribute) or name.startswith(("__", "_pytree", "_object", "_graph_node")):
         return
-    if obj.assumed or is_tried(event.frame.module, node) or is_asked_for(event.frame.module, node):
+    if is_tried(event.frame.module, node) or is_asked_for(event.frame.module, node):
+        return
+    if isinstance(obj.cls, UserClass) and _is_record(obj.cls):
+        _missing_in_record(event, obj.cls, report)
+    if obj.assumed:
         return
     if isinstance(obj.cls, LibClass):
         found = _elsewhere(obj.cls).get(name)
         if found is not None and name not in attribute_names(obj):
             mend = found if " " in found else f"it is called `{found}`"
-            report(event.frame.module, node, cls=obj.cls.name, name=name, mend=mend)
+            fix = None if " " in found else partial(_called, event.frame.module, node, found)
+            report(event.frame.module, node, fix=fix, cls=obj.cls.name, name=name, mend=mend)
         return
-    if not isinstance(obj.cls, UserClass) or not is_known(obj.cls) or _is_named(event, obj.cls):
+    if not isinstance(obj.cls, UserClass) or not is_known(obj.cls):
+        return
+    if _is_later(event, obj.cls):
+        report(event.frame.module, node, cls=obj.cls.name, name=name, mend=LATER)
+        return
+    if _is_named(event, obj.cls):
         return
     if name in FOREIGN:
         if obj.origin is not None and not is_called(event.frame.module, node):
@@ -73,7 +91,53 @@ def missing_attribute(event: AttributeMissed, report: Reporter) -> None:
         report(event.frame.module, node, cls=obj.cls.name, name=name, mend=mend)
         return
     mend = f"did you mean `{alike[0]}`?" if alike else "assign it in the constructor"
-    report(event.frame.module, node, cls=obj.cls.name, name=name, mend=mend)
+    fix = partial(_called, event.frame.module, node, alike[0]) if alike else None
+    report(event.frame.module, node, fix=fix, cls=obj.cls.name, name=name, mend=mend)
+
+
+def _missing_in_record(event: AttributeMissed, cls: UserClass, report: Reporter) -> None:
+    """A slip in the name of a field: the object may have been seen by the annotation of a parameter alone."""
+    alike = difflib.get_close_matches(event.name, names_of(event.obj), n=1, cutoff=SAME)
+    module, node = event.frame.module, event.node
+    if not alike or not isinstance(node, ast.Attribute) or _is_named(event, cls) or module.project.heirs(cls.name):
+        return
+    fix = partial(_called, module, node, alike[0])
+    report(module, node, fix=fix, cls=cls.name, name=event.name, mend=f"did you mean `{alike[0]}`?")
+
+
+def _is_record(cls: UserClass) -> bool:
+    """Whether a class is a dataclass of no NNX objects, such as a configuration, and all of it is known."""
+    known = cls.is_dataclass and cls.library is None and not (cls.is_open or cls.opaque or cls.remade or cls.structural)
+    return known and not any(isinstance(item, UserClass) and "__getattr__" in item.methods for item in cls.ancestors)
+
+
+LATER = "it is assigned only below: read it after that, or after `super().__init__(...)` if that assigns it"
+
+
+def _is_later(event: AttributeMissed, cls: UserClass) -> bool:
+    """Whether a constructor reads an attribute before it assigns it, or before it calls the base that does."""
+    func, line, name = event.frame.func, getattr(event.node, "lineno", 0), event.name
+    if func is None or func is not cls.methods.get("__init__") or event.frame.doubtful or event.frame.branches:
+        return False
+    bodies = [item for item in cls.ancestors if isinstance(item, UserClass)]
+    if ANY_NAME in attribute_names(event.obj) or any(name in {*x.methods, *x.attributes, *x.fields} for x in bodies):
+        return False
+    methods = [method for item in bodies for method in item.methods.values() if isinstance(method, FuncVal)]
+    assigning = [
+        (method, node.lineno) for method in methods for each, node in self_names(method, store=True) if each == name
+    ]
+    if not assigning or any(method.name != "__init__" for method, _ in assigning):
+        return False
+    if any(method is func and place <= line for method, place in assigning):
+        return False
+    receiver = func.node.args.args[0].arg if func.node.args.args else None
+    return not any(call.lineno <= line for call in calls_in(func.node) if gets_instance(call, receiver))
+
+
+def _called(module: Module, node: ast.Attribute, name: str) -> Fix | None:
+    """Ask for an attribute by another name."""
+    end = module.source.span(node).end
+    return unsafe(f"Write `{name}`", (Edit(Span(end - len(node.attr), end), name),))
 
 
 @judges(rules.MISSING_ATTRIBUTE, Used)
@@ -83,8 +147,9 @@ def missing_in_dict(event: Used, report: Reporter) -> None:
     if not isinstance(value, ReturnedDict) or not isinstance(node, ast.Attribute):
         return
     if isinstance(node.ctx, ast.Load) and not is_tried(module, node) and not is_asked_for(module, node):
-        mend = f"it is an item: `{module.source.segment(node.value)}[{event.what!r}]`"
-        report(module, node, cls="dict", name=event.what, mend=mend)
+        item = f"{module.source.segment(node.value)}[{event.what!r}]"
+        fix = unsafe(f"Write `{item}`", replace(module.source, node, item))
+        report(module, node, fix=fix, cls="dict", name=event.what, mend=f"it is an item: `{item}`")
 
 
 MODES = frozenset({"training", "is_training"})
@@ -128,7 +193,7 @@ def _is_named(event: AttributeMissed, cls: UserClass) -> bool:
     if event.frame.cls is not None and event.frame.cls is not cls and _is_of_heirs(event.frame.cls, name):
         return True
     modules = [event.frame.module, *(item.module for item in cls.ancestors if isinstance(item, UserClass))]
-    return any(module.mocks or name in module.all_of(_mentioned) for module in modules)
+    return any(module.mocks or not {name, ANY_NAME}.isdisjoint(module.all_of(_mentioned)) for module in modules)
 
 
 def _is_of_heirs(base: ClassBase, name: str) -> bool:
@@ -153,4 +218,6 @@ def _mentioned(tree: ast.AST) -> frozenset[str]:
             names.add(node.attr)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             names.add(node.value)
+        elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "__setattr__":
+            names |= {ANY_NAME} if not all(isinstance(item, ast.Constant) for item in node.args[-2:-1]) else set[str]()
     return frozenset(names)

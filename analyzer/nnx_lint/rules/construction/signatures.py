@@ -11,6 +11,7 @@ import ast
 import difflib
 from typing import TYPE_CHECKING, NamedTuple
 
+from nnx_lint import syntax_parameters
 from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
 from nnx_lint.model.callables import BoundMethod, FuncVal
 from nnx_lint.model.classes import LibClass, UserClass, method_of
@@ -292,7 +293,7 @@ def _unfit(func: FuncVal, args: Arguments, streams: str | None, *, made: str) ->
     if func.wrapped is not func or func.decorators or args.starred:
         return None
     node = func.node.args
-    positional = [item.arg for item in (*node.posonlyargs, *node.args)][1:]
+    positional = syntax_parameters.positional_names(node)[1:]
     named = [item.arg for item in (*node.args, *node.kwonlyargs)]
     foreign = next((name for name in args.keywords if name not in named), None)
     if foreign is not None and node.kwarg is None:

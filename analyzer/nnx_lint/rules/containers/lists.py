@@ -176,7 +176,20 @@ def list_unsupported(event: ContainerUsed, report: Reporter) -> None:
             node.left if is_list(event.container) and not isinstance(node.left, (ast.List, ast.Tuple)) else node.right
         )
         problem = "it has no `+`"
-        report(module, node, name=text_of(held), problem=problem, mend="write `nnx.List([*a, *b])`")
+        fix = partial(_joined, event.frame, node)
+        report(module, node, fix=fix, name=text_of(held), problem=problem, mend="write `nnx.List([*a, *b])`")
+
+
+def _joined(frame: Frame, node: ast.BinOp) -> Fix | None:
+    """Make a list of the elements of both."""
+    name, source = spelled("nnx.List", frame.module, frame.env), frame.module.source
+    parts: list[str] = []
+    for side in (node.left, node.right):
+        written = side.elts if isinstance(side, (ast.List, ast.Tuple)) else None
+        if written is None and not isinstance(side, (ast.Name, ast.Attribute, ast.Call, ast.Subscript)):
+            return None
+        parts += [f"*{source.segment(side)}"] if written is None else map(source.segment, written)
+    return Fix("Make a list of both", replace(source, node, f"{name}([{', '.join(parts)}])")) if name else None
 
 
 def _is_traced(frame: Frame, index: Array) -> bool:

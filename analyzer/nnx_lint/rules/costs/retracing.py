@@ -3,8 +3,8 @@
 ``nnx`` transforms know a compiled function by the object that the transform returned, and objects by their structure,
 with all static attributes. JAX itself knows it by the function that it was given.
 
-Invariants: a loop is one that is written around the call, in the same function; where the options, or the function that
-is compiled, may be others in each round, nothing is said.
+Invariants: a loop is one that is written around the call, in the same function or in the one that calls it; where the
+options, or the function that is compiled, may be others in each round, nothing is said.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import ast
 from functools import partial
 from typing import TYPE_CHECKING
 
-from nnx_lint.diagnostics import Applicability, Fix
+from nnx_lint.diagnostics import Fix
 from nnx_lint.model.attributes import attribute_names, attribute_of
 from nnx_lint.model.callables import FuncVal, PartialVal, Transformed
 from nnx_lint.model.classes import UserClass
@@ -22,10 +22,21 @@ from nnx_lint.model.modules import Env
 from nnx_lint.model.statements import assigned_names
 from nnx_lint.model.values import Const, Obj, Other, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
+from nnx_lint.rules.blocks import fresh
 from nnx_lint.rules.edits import insert, insert_before, remove_statement, replace
-from nnx_lint.rules.program import STATEMENT_LOOPS, ancestors, around, assigned_in, block_of, in_test, parameters_in
-from nnx_lint.rules.spelling import spelled
+from nnx_lint.rules.program import (
+    STATEMENT_LOOPS,
+    ancestors,
+    around,
+    assigned_in,
+    binds,
+    block_of,
+    enclosing,
+    in_test,
+    parameters_in,
+)
 from nnx_lint.rules.updates.ownership import changes_of
+from nnx_lint.rules.variables.promoting import as_variable
 from nnx_lint.syntax_walk import walk
 from nnx_rules.rules import costs as rules
 
@@ -54,6 +65,8 @@ def transform_in_loop(event: Called, report: Reporter) -> None:
         return
     loop = innermost_loop(frame, node)
     if loop is None or innermost_loop(frame, event.node) is None:
+        if loop is None and _made_for_each_call(event, callee):
+            report(frame.module, node, transform=applied.text)
         return
     bound = assigned_names(loop.body) | _targets(loop)
     if isinstance(callee.func, FuncVal) and node in getattr(callee.func.node, "decorator_list", ()):
@@ -66,6 +79,29 @@ def transform_in_loop(event: Called, report: Reporter) -> None:
     made_inside = isinstance(callee.func, FuncVal) and _stands_in(loop, callee.func.node)
     if isinstance(callee.func, FuncVal) and not made_inside and names.isdisjoint(bound):
         report(frame.module, node, fix=partial(compiled_once, frame.module, node, loop), transform=applied.text)
+
+
+def _made_for_each_call(event: Called, compiled: Transformed) -> bool:
+    """Whether the function that a loop of the caller calls compiles one function each time, for one object.
+
+    The object was there before the loop: what a function makes for a model of its own is compiled once for that model.
+    """
+    frame, outer, call = event.frame, event.frame.caller, event.frame.call
+    func, inner = frame.func, compiled.func
+    if func is None or outer is None or not isinstance(call, ast.Call) or not isinstance(inner, FuncVal):
+        return False
+    if getattr(func.node, "decorator_list", ()) or in_test(outer) or not _stands_in(func.node, compiled.applied.node):
+        return False
+    loop = innermost_loop(outer, call)
+    own = assigned_in(func.node).keys() | parameters_in(func.node).keys()
+    if loop is None or (_stands_in(func.node, inner.node) and not own.isdisjoint(_free_names(inner.node))):
+        return False
+    bound = assigned_names(loop.body) | _targets(loop)
+    names = {part.id for part in walk(call) if isinstance(part, ast.Name)} - bound
+    lasting = [found[1] for name in names if (found := outer.env.lookup(name)) is not None]
+    held = [attr.value for obj in lasting if isinstance(obj, Obj) for attr in obj.attrs.values()]
+    compiled_for = [value for value in event.args if isinstance(value, Obj) and value.cls.is_pytree]
+    return any(value is item for value in compiled_for for item in (*lasting, *held))
 
 
 def compiled_once(module: Module, node: ast.Call, loop: ast.stmt) -> Fix | None:
@@ -137,32 +173,12 @@ def static_counter(event: Ran, report: Reporter) -> None:
         first = attr.first if attr is not None else None
         if item.merged or first is None or not _is_number(first.value) or not _counts(node, name):
             continue
+        if not item.target.cls.is_pytree:
+            continue  # JAX compares such an object by what it is, not by what it holds
         where = (related(scope.applied.module, scope.applied.node, f"`{scope.text}` is applied here"),)
         cls = item.target.cls.name
         fix = partial(as_variable, first, frame.module, name)
         report(frame.module, node, fix=fix, related=where, cls=cls, path=name, transform=scope.text)
-
-
-def as_variable(first: Assignment, module: Module, name: str) -> Fix | None:
-    """Make a counter a Variable, where the file does nothing with it but set it once and count."""
-    source, made = module.source, first.value_node
-    variable, array = spelled("nnx.Variable", module), spelled("jax.numpy.array", module)
-    if first.module is not module or not isinstance(made, ast.Constant) or variable is None or array is None:
-        return None
-    uses = [node for node in walk(module.tree) if isinstance(node, ast.Attribute) and node.attr == name]
-    counted: list[ast.expr] = []
-    for node in uses:
-        parent = next(ancestors(module, node), None)
-        if isinstance(parent, ast.AugAssign) and parent.target is node:
-            counted.append(node)
-        elif parent is not first.node:
-            return None
-    text = f"{variable}({array}({source.segment(made)}))"
-    edits = [
-        *replace(source, made, text),
-        *(edit for node in counted for edit in insert(source.span(node).end, "[...]")),
-    ]
-    return Fix(f"Make `{name}` a Variable", tuple(edits), Applicability.UNSAFE)
 
 
 def _is_number(value: Value) -> bool:
@@ -199,7 +215,29 @@ def function_of_its_own(event: Called, report: Reporter) -> None:
             if attr is not None and first is not None and made_anew(attr.value):
                 where = (related(event.frame.module, event.node, "the object goes to the compiled function here"),)
                 transform = callee.applied.text
-                report(first.module, first.node, related=where, cls=obj.cls.name, path=name, transform=transform)
+                fix = partial(_at_top, first, name)
+                report(
+                    first.module, first.node, fix=fix, related=where, cls=obj.cls.name, path=name, transform=transform
+                )
+
+
+def _at_top(first: Assignment, name: str) -> Fix | None:
+    """Define a function before the class, where it needs nothing of the constructor."""
+    module, made = first.module, first.value_node
+    if not isinstance(made, ast.Lambda) or made.args.defaults or made.args.kw_defaults:
+        return None
+    init, cls = enclosing(module, made, ast.FunctionDef), enclosing(module, made, ast.ClassDef)
+    if (
+        init is None
+        or cls is None
+        or cls not in module.tree.body
+        or any(binds(init, each) for each in _free_names(made))
+    ):
+        return None
+    function, source = fresh(module, f"_{name.lstrip('_')}"), module.source
+    place = source.line_start(min([cls.lineno, *(each.lineno for each in cls.decorator_list)]))
+    text = f"def {function}({ast.unparse(made.args)}):\n    return {ast.unparse(made.body)}\n\n\n"
+    return Fix("Define it before the class", (*insert(place, text), *replace(source, made, function)))
 
 
 def made_anew(value: Value) -> bool:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
 from nnx_lint.model.callables import FuncVal
 from nnx_lint.model.containers import Seq
-from nnx_lint.model.events import Called
 from nnx_lint.model.library import FilterVal
 from nnx_lint.model.values import (
     AliasVal,
@@ -21,11 +20,14 @@ from nnx_lint.model.values import (
     Value,
 )
 from nnx_lint.reporting import Reporter, judges_calls
+from nnx_lint.rules.edits import append_argument, unsafe
 from nnx_lint.rules.filters.reading import FILTERING, filter_lists, gives_filters, library_name
+from nnx_lint.rules.spelling import spelled
 from nnx_lint.syntax_walk import walk
 from nnx_rules.rules import filters as rules
 
 if TYPE_CHECKING:
+    from nnx_lint.model.events import Called
     from nnx_lint.model.modules import Module
 
 
@@ -180,4 +182,12 @@ def _is_number(value: Value) -> bool:
 def pop_without_filter(event: Called, report: Reporter) -> None:
     alone = len(event.args) == 1 and None not in event.args and not event.keywords
     if alone and library_name(event.callee) == "nnx.pop":
-        report(event.frame.module, event.node)
+        report(event.frame.module, event.node, fix=partial(_pop_intermediates, event))
+
+
+def _pop_intermediates(event: Called) -> Fix | None:
+    """What is popped is what was sown, nearly always."""
+    module, name = event.frame.module, spelled("nnx.Intermediate", event.frame.module, event.frame.env)
+    if name is None or not isinstance(event.node, ast.Call):
+        return None
+    return unsafe(f"Remove what is an `{name}`", append_argument(module.source, event.node, name))

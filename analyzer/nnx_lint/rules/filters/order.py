@@ -12,7 +12,7 @@ from nnx_lint.model.library import FilterVal
 from nnx_lint.model.values import Const
 from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.rules.filters.edits import reorder, without
-from nnx_lint.rules.filters.expressions import is_subtype, known_types
+from nnx_lint.rules.filters.expressions import is_subtype, known_types, mentioned_types
 from nnx_lint.rules.filters.reading import FILTERING, FilterList, Given, filter_lists, gives_filters, single_filters
 from nnx_lint.rules.program import FUNCTIONS
 from nnx_lint.syntax_walk import remembered, walk
@@ -118,8 +118,15 @@ def contradictory_filter(event: Called, report: Reporter) -> None:
         if not single.leaves or not is_composed(given):
             continue
         universe = known_types(given.module, [given.expr])
-        if logic.contradictory([given.expr], is_subtype, universe) and not _mixes_locally(given.module.tree):
+        if logic.contradictory([given.expr], is_subtype, universe) and not _mixes(given):
             report(given.module, given.node, fix=partial(_any_for_all, given), filter=given, mend=_mend(given))
+
+
+def _mixes(given: Given) -> bool:
+    """Whether some class of the project may be several of the types at once that a filter asks for."""
+    project, types = given.module.project, mentioned_types(given.expr)
+    heirs = (heir for cls in types for heir in project.heirs(getattr(cls, "name", "")))
+    return any(len(heir.bases) > 1 for heir in heirs) or _mixes_locally(given.module.tree)
 
 
 @remembered

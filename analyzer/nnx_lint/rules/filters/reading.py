@@ -14,6 +14,7 @@ import functools
 import weakref
 from typing import TYPE_CHECKING, TypeVar
 
+from nnx_lint import syntax_parameters
 from nnx_lint.model.callables import BoundMethod, PartialVal
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.library import FilterVal
@@ -213,7 +214,7 @@ def _argument(frame: Frame, value: Value | None, node: ast.expr) -> ast.expr | N
     if any(isinstance(item, ast.Starred) for item in frame.call.args):
         return None
     arguments = frame.func.node.args
-    names = [item.arg for item in (*arguments.posonlyargs, *arguments.args)][frame.receiver is not None :]
+    names = syntax_parameters.positional_names(arguments)[frame.receiver is not None :]
     held = frame.env.names.get(name.id)
     if isinstance(node, ast.Starred):
         rest = frame.call.args[len(names) :]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,8 @@ from nnx_lint.model.expressions import text_of
 from nnx_lint.model.states import GraphDefVal, StateVal
 from nnx_lint.model.values import Value
 from nnx_lint.reporting import Reporter, judges, judges_calls
-from nnx_lint.rules.edits import insert
+from nnx_lint.rules.blocks import fresh
+from nnx_lint.rules.edits import append_argument, insert, unsafe
 from nnx_lint.rules.filters.reading import library_name
 from nnx_lint.rules.program import FUNCTIONS, ancestors, assigned_in, canonical_of, enclosing
 from nnx_lint.syntax_walk import walk
@@ -66,15 +68,21 @@ def _matching(event: Unpacked, expected: int) -> Fix | None:
         return None
     source = event.frame.module.source
     has_rest = any(isinstance(item, ast.Constant) and item.value is ... for item in call.args)
-    if event.count == expected - 1 and has_rest:
-        names = {item.id for item in walk(event.frame.module.tree) if isinstance(item, ast.Name)}
+    if event.count == expected - 1 and target.elts and call.args:
+        last = "rest" if has_rest else _snake(call.args[-1])
         end = source.span(target.elts[-1]).end
-        fix = Fix("Add a name for the rest", (Edit(Span(end, end), ", rest"),), Applicability.UNSAFE)
-        return fix if "rest" not in names else None
+        name = fresh(event.frame.module, last) if last.isidentifier() else "rest"
+        return unsafe(f"Add a name for {'the rest' if has_rest else 'the last State'}", insert(end, f", {name}"))
     if event.count == expected + 1 and len(call.args) > 1 and not has_rest:
         end = source.span(call.args[-1]).end
         return Fix("Add `...` for the rest", (Edit(Span(end, end), ", ..."),), Applicability.UNSAFE)
     return None
+
+
+def _snake(node: ast.expr) -> str:
+    """What a State may be called that is for a filter: ``batch_stat`` for ``nnx.BatchStat``."""
+    name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else "rest"
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
 
 
 @judges(rules.STATE_ARITY, Unpacked)
@@ -83,7 +91,15 @@ def state_unpack_arity(event: Unpacked, report: Reporter) -> None:
         return
     if event.count is None or event.count < 2:
         return
-    report(event.frame.module, event.target, function=maker(event), given=event.count)
+    fix = partial(_rest_of_state, event, event.value_node)
+    report(event.frame.module, event.target, fix=fix, function=maker(event), given=event.count)
+
+
+def _rest_of_state(event: Unpacked, call: ast.Call) -> Fix | None:
+    """One more filter for the last name."""
+    if event.count != len(call.args) or len(call.args) < 2 or any(isinstance(item, ast.Starred) for item in call.args):
+        return None
+    return unsafe("Add `...` for the rest", append_argument(event.frame.module.source, call, "..."))
 
 
 TAKE_STATES: dict[str, int] = {

@@ -6,6 +6,7 @@ import ast
 from functools import partial
 from typing import TYPE_CHECKING
 
+from nnx_lint import syntax_parameters
 from nnx_lint.diagnostics import Edit, Fix, Span
 from nnx_lint.model.callables import BoundMethod, FuncVal, PartialVal
 from nnx_lint.model.classes import ClassBase
@@ -178,7 +179,7 @@ def wrong_arity(func: FuncVal, bound: int) -> str | None:
     arguments = func.node.args
     if func.decorators:
         return None
-    positional = [*arguments.posonlyargs, *arguments.args][bound:]
+    positional = syntax_parameters.positional(arguments)[bound:]
     required = len(positional) - len(arguments.defaults)
     keywords = [
         item.arg for item, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if default is None

@@ -1,23 +1,36 @@
 """Copies where one thing was meant to be shared, or the reverse: weights that are tied by copying them (NNX363), an
-object that is updated from itself because another name of it was meant to be a copy (NNX364).
+object that is updated from itself, or that takes the place of its copy (NNX364).
 """
 
 from __future__ import annotations
 
 import ast
+import itertools
 from typing import TYPE_CHECKING
 
 from nnx_lint.model.events import AttributeSet, Called, Mutated
 from nnx_lint.model.expressions import text_of
+from nnx_lint.model.handed import is_model
 from nnx_lint.model.states import StateVal
-from nnx_lint.model.values import Obj, present
+from nnx_lint.model.values import UNKNOWN, Obj, present
 from nnx_lint.reporting import Reporter, judges, judges_calls
-from nnx_lint.rules.program import canonical_of, resolved
+from nnx_lint.rules.program import (
+    FUNCTIONS,
+    LOOPS,
+    ancestors,
+    assigned_in,
+    canonical_of,
+    enclosing,
+    in_test,
+    own_nodes,
+    resolved,
+)
 from nnx_lint.syntax_walk import walk
 from nnx_rules.rules import graphs as rules
 
 if TYPE_CHECKING:
     from nnx_lint.model.frames import Frame
+    from nnx_lint.model.modules import Module
     from nnx_lint.model.values import Value
 
 # -- weights that are copied -------------------------------------------------------------------------------------------
@@ -70,7 +83,80 @@ def updated_from_itself(event: Called, report: Reporter) -> None:
     if source is None or not _are_one(target, event.nodes[0], present(state.of), source):
         return
     name, other = text_of(event.nodes[0]), text_of(source)
-    report(event.frame.module, event.node, name=name, other=other)
+    report(event.frame.module, event.node, name=name, other=other, so=", so this changes nothing")
+
+
+@judges_calls(rules.SELF_UPDATE, "jax.tree.map", "jax.tree_util.tree_map", "optax.incremental_update")
+def averaged_with_itself(event: Called, report: Reporter) -> None:
+    """A mean of two States of one object: that of a moving average, or of a target network."""
+    taken = [
+        (present(value.of), source)
+        for value, node in zip(event.args, event.nodes, strict=False)
+        if isinstance(value, StateVal) and (source := _source_of(event.frame, node)) is not None
+    ]
+    for (one, one_node), (other, other_node) in itertools.pairwise(taken):
+        if one is not UNKNOWN and _are_one(one, one_node, other, other_node):
+            name, shown = text_of(one_node), text_of(other_node)
+            report(event.frame.module, event.node, name=name, other=shown, so=", so this is the State that it has")
+            return
+
+
+def _source_of(frame: Frame, node: ast.expr) -> ast.expr | None:
+    """The object whose State an expression is, or a name that is bound once to its State."""
+    if isinstance(node, ast.Name):
+        scope = enclosing(frame.module, node, *FUNCTIONS) or frame.module.tree
+        bound = [item.value for item in own_nodes(scope) if isinstance(item, ast.Assign) and _binds(item, node.id)]
+        if len(bound) != 1 or assigned_in(scope)[node.id] != 1:
+            return None
+        node = bound[0]
+    call = node if isinstance(node, ast.Call) and canonical_of(frame.env, node.func) == "nnx.state" else None
+    return call.args[0] if call is not None and call.args else None
+
+
+def _binds(statement: ast.Assign, name: str) -> bool:
+    return len(statement.targets) == 1 and text_of(statement.targets[0]) == name
+
+
+# -- copies that give way to the original ------------------------------------------------------------------------------
+
+COPYING = ("nnx.clone", "copy.deepcopy", "copy.copy")
+
+
+@judges_calls(rules.SELF_UPDATE, *COPYING)
+def original_in_place_of_copy(event: Called, report: Reporter) -> None:
+    """A copy that is kept beside an object, and is brought up to date by assigning the object itself."""
+    module, call = event.frame.module, event.node
+    statement = next(ancestors(module, call), None)
+    source = event.nodes[0] if event.nodes else None
+    made = event.args[0] if event.args else None
+    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1 or source is None:
+        return
+    if event.subject != "nnx.clone" and not (isinstance(made, Obj) and made.cls.derives_from("nnx.Module")):
+        return
+    target = statement.targets[0]
+    if isinstance(target, ast.Attribute):
+        scope: ast.AST | None = enclosing(module, call, ast.ClassDef)
+    else:
+        scope = enclosing(module, call, *FUNCTIONS)
+    if scope is None or in_test(event.frame) or not isinstance(target, (ast.Attribute, ast.Name)):
+        return
+    name, others = text_of(target), _names_of(module, call, source)
+    if isinstance(target, ast.Name) and assigned_in(scope)[text_of(source)]:
+        return
+    for item in walk(scope):
+        if not isinstance(item, ast.Assign) or item.lineno <= statement.lineno or not _binds(item, name):
+            continue
+        again = isinstance(target, ast.Attribute) or isinstance(enclosing(module, item, *LOOPS, *FUNCTIONS), LOOPS)
+        if again and text_of(item.value) in others:
+            report(module, item, name=name, other=text_of(item.value), so=" from here on, and no longer a copy")
+
+
+def _names_of(module: Module, call: ast.AST, source: ast.expr) -> set[str]:
+    """How a class calls what a constructor copies: what it is bound to beside the copy."""
+    scope = enclosing(module, call, *FUNCTIONS)
+    shown = text_of(source)
+    kept = [item for item in own_nodes(scope) if isinstance(item, ast.Assign)] if scope is not None else []
+    return {shown, *(text_of(item.targets[0]) for item in kept if text_of(item.value) == shown)}
 
 
 def _are_one(one: Value, one_node: ast.expr, other: Value, other_node: ast.expr) -> bool:
@@ -79,7 +165,15 @@ def _are_one(one: Value, one_node: ast.expr, other: Value, other_node: ast.expr)
         return False
     if isinstance(one_node, ast.Attribute) and isinstance(other_node, ast.Attribute):
         same_owner = ast.dump(one_node.value) == ast.dump(other_node.value)
-        # What an object holds is copied from its template when it is asked for, each attribute by itself.
-        shared = isinstance(one, Obj) and isinstance(other, Obj) and one.template is other.template is not None
-        return same_owner and shared
+        return same_owner and _original_of(one) is _original_of(other)
     return one is other
+
+
+def _original_of(value: Value) -> Value:
+    """What an object holds is copied from its template when it is asked for, each attribute by itself.
+
+    A template that is the model of a class is no original: all instances of the class have it.
+    """
+    if not isinstance(value, Obj) or value.template is None or is_model(value.template):
+        return value
+    return value.template

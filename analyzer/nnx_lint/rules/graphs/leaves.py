@@ -8,8 +8,11 @@ Variables. Invariant: only what certainly is a State, or a leaf of one, is meant
 from __future__ import annotations
 
 import ast
+from functools import partial
 from typing import TYPE_CHECKING
 
+from nnx_lint import syntax_parameters
+from nnx_lint.diagnostics import Fix
 from nnx_lint.model.attributes import ANY_NAME, attribute_names
 from nnx_lint.model.callables import FuncVal
 from nnx_lint.model.classes import LibClass, UserClass
@@ -21,7 +24,9 @@ from nnx_lint.model.strings import fits
 from nnx_lint.model.values import Obj, present
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.construction.missing import is_known, names_of
-from nnx_lint.rules.program import ancestors, enclosing, given, is_asked_for, is_tried
+from nnx_lint.rules.edits import replace
+from nnx_lint.rules.program import ancestors, enclosing, given, is_asked_for, is_tried, resolved
+from nnx_lint.rules.spelling import spelled
 from nnx_lint.syntax_walk import remembered, walk
 from nnx_rules.rules import graphs as rules
 
@@ -55,7 +60,29 @@ def state_arithmetic(event: Used, report: Reporter) -> None:
     mend = (
         f"`jax.tree.map({function}, {name}, {text_of(right)})`, or with a number `jax.tree.map(lambda x: ..., {name})`"
     )
-    report(module, node, name=module.source.segment(node) if len(name) < SHORT else name, mend=mend)
+    shown = module.source.segment(node) if len(name) < SHORT else name
+    report(module, node, fix=partial(_over_leaves, event, left, right, function), name=shown, mend=mend)
+
+
+def _over_leaves(event: Used, left: ast.expr, right: ast.expr, function: str) -> Fix | None:
+    """Compute with the leaves of two States, or of a State and a number."""
+    module, env, node = event.frame.module, event.frame.env, event.node
+    maps, of_arrays = spelled("jax.tree.map", module, env), spelled(f"jax.numpy{function[3:]}", module, env)
+    source, state = module.source, isinstance(resolved(env, left), StateVal) and isinstance(left, ast.Name)
+    if maps is None or not state or not isinstance(node, ast.BinOp):
+        return None
+    if isinstance(resolved(env, right), StateVal) and of_arrays is not None:
+        text = f"{maps}({of_arrays}, {source.segment(left)}, {source.segment(right)})"
+    elif isinstance(right, ast.Constant):
+        leaf = f"leaf{source.text[source.span(left).end : source.span(node).end]}"
+        text = f"{maps}(lambda leaf: {leaf}, {source.segment(left)})"
+    else:
+        return None
+    return Fix("Compute with the leaves", replace(source, node, text))
+
+
+OF_ONE_ARRAY = ("abs", "exp", "isfinite", "isnan", "linalg.norm", "log", "max", "mean", "min", "sqrt", "square", "sum")
+"""Functions of ``jax.numpy`` that take an array and look into no tree."""
 
 
 @judges_calls(rules.STATE_ARITHMETIC, "builtins.sum")
@@ -66,6 +93,15 @@ def states_summed(event: Called, report: Reporter) -> None:
         name = text_of(event.nodes[0])
         mend = f"`jax.tree.map(lambda *leaves: sum(leaves), *{name})`"
         report(event.frame.module, event.node, name=f"sum({name})", mend=mend)
+
+
+@judges_calls(rules.STATE_ARITHMETIC, *(f"jax.numpy.{name}" for name in OF_ONE_ARRAY))
+def state_as_array(event: Called, report: Reporter) -> None:
+    """A function of one array gets a State."""
+    held, module = event.args[0] if event.args else None, event.frame.module
+    if held is not None and _is_state_of_object(held) and not is_tried(module, event.node):
+        name = text_of(event.nodes[0])
+        report(module, event.node, name=text_of(event.node), mend=f"`jax.tree.map({event.name}, {name})`")
 
 
 def _is_state_of_object(value: Value) -> bool:
@@ -84,18 +120,45 @@ def state_unknown_key(event: Used, report: Reporter) -> None:
     if not isinstance(value, (StateVal, PartVal)) or not isinstance(node, ast.Subscript):
         return
     of, key = present(value.of), node.slice.value if isinstance(node.slice, ast.Constant) else None
+    made = isinstance(node.slice, ast.JoinedStr) or _made_string(event, node.slice) is not None
+    if isinstance(of, Obj) and of.cls.derives_from("nnx.List") and made and not is_tried(module, node):
+        number = _made_string(event, node.slice)
+        report(
+            module,
+            node,
+            fix=partial(_number, module, node, number) if number is not None else None,
+            problem="the State of an `nnx.List` has numbers for keys",
+            mend=f"write `[{number}]`" if number is not None else "write the index of the element",
+        )
+        return
     if not isinstance(of, Obj) or not isinstance(key, str) or not isinstance(node.ctx, ast.Load):
         return
     if is_tried(module, node) or is_asked_for(module, node) or _looked_for(module, node, key):
         return
     if of.cls.derives_from("nnx.List"):
-        problem = "the State of an `nnx.List` has numbers for keys" if key.isdigit() else None
-        mend = f"write `[{key}]`"
+        problem: str | None = "the State of an `nnx.List` has numbers for keys"
+        mend = f"write `[{key}]`" if key.isdigit() else "write the index of the element"
     else:
         problem = f"the State of {of.describe()} has no entry `{key}`" if _lacks(of, key) else None
         mend = "its keys are the names of attributes, from the object down"
     if problem is not None:
-        report(module, node, problem=problem, mend=mend)
+        fix = partial(_number, module, node, str(int(key))) if key.isdecimal() else None
+        report(module, node, fix=fix, problem=problem, mend=mend)
+
+
+def _number(module: Module, node: ast.Subscript, number: str) -> Fix | None:
+    """Ask for an element by its number."""
+    return Fix(f"Write `[{number}]`", replace(module.source, node.slice, number))
+
+
+def _made_string(event: Used, node: ast.expr) -> str | None:
+    """What a string is made of that stands as a key: ``str(i)``, ``f"{i}"``."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and len(node.args) == 1:
+        own = node.func.id == "str" and event.frame.env.lookup("str") is None
+        return text_of(node.args[0]) if own else None
+    whole = isinstance(node, ast.JoinedStr) and len(node.values) == 1
+    part = node.values[0] if isinstance(node, ast.JoinedStr) and whole else None
+    return text_of(part.value) if isinstance(part, ast.FormattedValue) else None
 
 
 COLLECTIONS = frozenset({"params", "batch_stats"})
@@ -109,23 +172,34 @@ def _lacks(of: Obj, key: str) -> bool:
         return known and of.cls.derives_from("nnx.Module") and of.cls.name not in {"Dict", "List"}
     if not isinstance(of.cls, UserClass) or not is_known(of.cls) or ANY_NAME in attribute_names(of):
         return False
-    if any(key in item.module.all_of(_sown) for item in of.cls.ancestors if isinstance(item, UserClass)):
+    modules = (item.module for item in of.cls.ancestors if isinstance(item, UserClass))
+    if any(not {key, ANY_NAME}.isdisjoint(module.all_of(_sown)) for module in modules):
         return False
     heirs = (of.assumed or of.origin is None) and bool(of.cls.module.project.heirs(of.cls.name))
     return not heirs and not any(fits(key, name) for name in names_of(of))
 
 
 @remembered
-def _sown(tree: ast.AST) -> frozenset[str]:
-    """Names in the calls of a file that make attributes: ``sow``, ``perturb``, ``setattr``."""
-    strings: set[str] = set()
-    for call in walk(tree):
-        func = call.func if isinstance(call, ast.Call) else None
-        named = getattr(func, "attr", getattr(func, "id", None))
-        if isinstance(call, ast.Call) and named in {"sow", "perturb", "setattr"}:
-            constants = [item.value for item in call.args if isinstance(item, ast.Constant)]
-            strings |= {value for value in constants if isinstance(value, str)}
-    return frozenset(strings)
+def _sown(statement: ast.AST) -> frozenset[str]:
+    """What may be the name of an attribute in a statement that makes some by ``sow``, ``perturb`` or ``setattr``."""
+    found: set[str] = set()
+    makes = False
+    for node in walk(statement):
+        text = node.value if isinstance(node, ast.Constant) else None
+        word = text or getattr(node, "attr", getattr(node, "id", None))
+        makes = makes or word in NAME_PLACES
+        if isinstance(text, str):
+            found.add(text)
+        func = node.func if isinstance(node, ast.Call) else None
+        place = NAME_PLACES.get(getattr(func, "attr", getattr(func, "id", "")))
+        given = node.args[place : place + 1] if isinstance(node, ast.Call) and place is not None else []
+        if given and isinstance(given[0], (ast.Attribute, ast.Name, ast.Subscript)):
+            found.add(ANY_NAME)
+    return frozenset(found) if makes else frozenset()
+
+
+NAME_PLACES = {"sow": 1, "perturb": 0, "setattr": 1, "__setattr__": 1}
+"""What makes attributes, and which of the arguments is the name."""
 
 
 def _looked_for(module: Module, node: ast.AST, key: str) -> bool:
@@ -151,13 +225,14 @@ def _is_tree(value: Value | None) -> bool:
 @judges_calls(rules.LEAF_VALUE, *MAPS)
 def value_of_mapped_leaf(event: Called, report: Reporter) -> None:
     args = given(event)
-    func, tree = args.get(0, "f"), args.get(1, "tree")
-    if args.starred or "is_leaf" in args.keywords or not isinstance(func, FuncVal) or not _is_tree(tree):
+    func, trees = args.get(0, "f"), [args.get(1, "tree"), *args.positional[2:]]
+    if args.starred or "is_leaf" in args.keywords or not isinstance(func, FuncVal):
         return
     arguments = func.node.args
-    parameters = [item.arg for item in (*arguments.posonlyargs, *arguments.args)]
-    if parameters and func.module is event.frame.module:
-        _report(event, report, func.node, parameters[0])
+    parameters = syntax_parameters.positional_names(arguments)
+    for tree, parameter in zip(trees, parameters, strict=False) if func.module is event.frame.module else ():
+        if _is_tree(tree):
+            _report(event, report, func.node, parameter)
 
 
 @judges_calls(rules.LEAF_VALUE, *LEAVES)
@@ -179,7 +254,18 @@ def _report(event: Called, report: Reporter, scope: ast.AST, name: str) -> None:
     module = event.frame.module
     for node in _read_of(scope, name):
         if not is_tried(module, node) and not is_asked_for(module, node):
-            report(module, node, name=name, attribute=node.attr)
+            report(module, node, fix=partial(_leaf_itself, module, node), name=name, attribute=node.attr)
+
+
+def _leaf_itself(module: Module, node: ast.Attribute) -> Fix | None:
+    """Use the leaf, which is the array."""
+    parent = next(ancestors(module, node), None)
+    called = isinstance(parent, ast.Call) and parent.func is node
+    read: ast.AST = parent if called and isinstance(parent, ast.Call) and not parent.args else node
+    if node.attr == "set_value" or called is not (node.attr == "get_value") or isinstance(node.ctx, ast.Store):
+        return None
+    text = module.source.segment(node.value)
+    return Fix(f"Use `{text}` itself", replace(module.source, read, text))
 
 
 def _read_of(scope: ast.AST, name: str) -> Iterator[ast.Attribute]:

@@ -188,7 +188,7 @@ def update_arguments(event: Called, report: Reporter) -> None:
     node, *states = (present(item) if item is not None else None for item in event.args)
     if isinstance(node, StateVal) and any(is_module(item) for item in states):
         module, plain = event.frame.module, len(event.args) == 2 and not event.keywords
-        fix = Fix("Exchange them", exchange(module.source, *event.nodes)) if plain else None
+        fix = partial(_exchanged, event) if plain else None
         report(module, event.node, fix=fix, function="nnx.update", given="a State as its node, and a node as its State")
         return
     for item, where in zip(states, event.nodes[1:], strict=False):
@@ -198,12 +198,19 @@ def update_arguments(event: Called, report: Reporter) -> None:
             report(event.frame.module, where, function="nnx.update", given=given)
 
 
+def _exchanged(event: Called) -> Fix | None:
+    """Put two arguments in each other's places, where they are written one by one."""
+    if any(isinstance(node, ast.Starred) for node in event.nodes) or len(set(event.nodes)) != len(event.nodes):
+        return None
+    return Fix("Exchange them", exchange(event.frame.module.source, *event.nodes))
+
+
 @judges_calls(rules.UPDATE_ARGUMENTS, "nnx.replace_by_pure_dict")
 def replacement_arguments(event: Called, report: Reporter) -> None:
     if len(event.args) != 2 or None in event.args or not isinstance(event.args[0], DictVal):
         return
     if isinstance(event.args[1], StateVal):
-        fix = Fix("Exchange them", exchange(event.frame.module.source, *event.nodes))
+        fix = partial(_exchanged, event)
         given = "a dict as its State, and a State as its dict"
         report(event.frame.module, event.node, fix=fix, function="nnx.replace_by_pure_dict", given=given)
 

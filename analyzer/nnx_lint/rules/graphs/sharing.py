@@ -22,6 +22,7 @@ from nnx_lint.model.events import AttributeSet, Called, Constructed
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.leaves import contents
 from nnx_lint.model.values import (
+    UNKNOWN,
     Obj,
     TagVal,
     Value,
@@ -29,12 +30,13 @@ from nnx_lint.model.values import (
 )
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.callees import TRANSFORMING
-from nnx_lint.rules.edits import append_argument, replace
+from nnx_lint.rules.edits import append_argument, insert, replace, unsafe
 from nnx_lint.rules.filters.coverage import leaves_of
 from nnx_lint.rules.filters.expressions import ARRAY
 from nnx_lint.rules.lifting import SAME_OPTIONS, on_nnx_call
 from nnx_lint.rules.traces.boundaries import transform_of
 from nnx_lint.rules.updates.gradients import DIFFERENTIATING
+from nnx_lint.rules.variables.promoting import assigned_value
 from nnx_lint.syntax_walk import walk
 from nnx_rules.rules import graphs as rules
 
@@ -131,7 +133,7 @@ def shared_under_jax(event: Called, report: Reporter) -> None:
             report(
                 event.frame.module,
                 node,
-                fix=lambda: on_nnx_call(event, *SAME_OPTIONS),
+                fix=partial(_one_or_forked, event, value, path),
                 name=text_of(node),
                 path=_text(path),
                 other_path=_text(first),
@@ -140,6 +142,24 @@ def shared_under_jax(event: Called, report: Reporter) -> None:
                 harm="both draw the same numbers" if streams else "each gets a part of the gradient only",
             )
             break
+
+
+def _one_or_forked(event: Called, obj: Obj, path: Path) -> Fix | None:
+    """Use the transform of ``nnx``, to which they are one object; or else give each part streams of its own."""
+    holder: Value = obj
+    for name in path[:-1]:
+        attr = attribute_of(holder, name) if isinstance(holder, Obj) and isinstance(name, str) else None
+        holder = attr.value if attr is not None else UNKNOWN
+    last, module = path[-1] if path else None, event.frame.module
+    attr = attribute_of(holder, last) if isinstance(holder, Obj) and isinstance(last, str) else None
+    made = assigned_value(attr, module) if attr is not None else None
+    streams = (
+        isinstance(made, ast.Name)
+        and attr is not None
+        and made.id in ((holder.args or {}) if isinstance(holder, Obj) else {})
+    )
+    forked = unsafe("Fork the streams", insert(module.source.span(made).end, ".fork()")) if made and streams else None
+    return on_nnx_call(event, *SAME_OPTIONS) or forked
 
 
 def shared_streams(obj: Obj) -> Iterator[tuple[Path, Path, Value]]:
@@ -184,12 +204,23 @@ def _text(path: Path) -> str:
 @judges(rules.REFERENCE_CYCLE, Constructed)
 def reference_cycle(event: Constructed, report: Reporter) -> None:
     cls = event.cls
-    if not cls.is_pytree or not cls.derives_from("nnx.Module"):
+    if not cls.is_pytree or not cls.derives_from("nnx.Module") or cls.pytree_keyword is False:
         return
     for name, attr in event.obj.attrs.items():
         for item in attr.assignments:
             if event.obj in options(_untagged(attr.value)) and item.module is cls.module:
-                report(item.module, item.node, cls=cls.name, path=f".{name}")
+                report(item.module, item.node, fix=partial(_opaque, cls), cls=cls.name, path=f".{name}")
+
+
+def _opaque(cls: UserClass) -> Fix | None:
+    """Define the class as none that JAX looks into."""
+    if cls.pytree_keyword is not None or not cls.node.bases:
+        return None
+    last = max(
+        (*cls.node.bases, *(item.value for item in cls.node.keywords)), key=lambda node: cls.module.source.span(node)
+    )
+    title = f"Define `{cls.name}` with `pytree=False`"
+    return unsafe(title, insert(cls.module.source.span(last).end, ", pytree=False"))
 
 
 def _untagged(value: Value) -> Value:

@@ -5,6 +5,7 @@ NNX358).
 from __future__ import annotations
 
 import ast
+from functools import partial
 from typing import TYPE_CHECKING
 
 from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
@@ -15,8 +16,9 @@ from nnx_lint.model.expressions import text_of
 from nnx_lint.model.states import StateVal
 from nnx_lint.model.values import Const, Ext, Obj, present
 from nnx_lint.reporting import Reporter, judges, judges_calls
-from nnx_lint.rules.edits import wrap
+from nnx_lint.rules.edits import replace, unsafe, wrap
 from nnx_lint.rules.program import around, is_called
+from nnx_lint.rules.spelling import spelled
 from nnx_lint.rules.traces.captures import value_at
 from nnx_rules.rules import graphs as rules
 
@@ -34,7 +36,13 @@ def string_indices(event: Called, report: Reporter) -> None:
     for state, where in zip(event.args[1:], event.nodes[1:], strict=False):
         if isinstance(node, Obj) and isinstance(state, DictVal):
             for found, name in _lists(node, state, where, text_of(event.nodes[0])):
-                report(event.frame.module, found, name=name)
+                report(event.frame.module, found, fix=partial(_with_integers, event.frame, where), name=name)
+
+
+def _with_integers(frame: Frame, state: ast.expr) -> Fix | None:
+    """Make integers of all digits in strings: unsafe, since a dict of the model may have such keys, too."""
+    name = spelled("nnx.restore_int_paths", frame.module, frame.env)
+    return unsafe(f"Convert them by `{name}(...)`", wrap(frame.module.source, state, name)) if name else None
 
 
 def _lists(node: Obj, state: DictVal, where: ast.AST, name: str) -> Iterator[tuple[ast.AST, str]]:
@@ -128,11 +136,16 @@ def context_of_another_tag(event: Called, report: Reporter) -> None:
     open_tags = _open_tags(event.frame, event.node)
     if open_tags and tag.value not in open_tags:
         tags = " and ".join(repr(item) for item in open_tags)
-        report(
-            event.frame.module,
-            event.node,
-            problem=f"no update context is open under the tag {tag.value!r}, only under {tags}",
-        )
+        problem = f"no update context is open under the tag {tag.value!r}, only under {tags}"
+        fix = partial(_with_tag, event, open_tags[0]) if len(open_tags) == 1 else None
+        report(event.frame.module, event.node, fix=fix, problem=problem)
+
+
+def _with_tag(event: Called, tag: str) -> Fix | None:
+    node = event.nodes[0] if event.nodes else None
+    if not isinstance(node, ast.Constant):
+        return None
+    return unsafe(f"Use the context of {tag!r}", replace(event.frame.module.source, node, repr(tag)))
 
 
 def _open_tags(frame: Frame, node: ast.AST) -> list[str]:

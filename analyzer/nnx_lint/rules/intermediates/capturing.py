@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import partial
 from typing import TYPE_CHECKING
 
 from nnx_lint.diagnostics import Edit, Fix, Span
@@ -17,12 +18,15 @@ from nnx_lint.model.values import (
     Obj,
 )
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
+from nnx_lint.rules.edits import append_argument, replace, unsafe
 from nnx_lint.rules.intermediates.reading import Capture, capture_around, capture_at
 from nnx_lint.rules.intermediates.sowing import argument, sown_name, sows, type_name
+from nnx_lint.rules.spelling import spelled
 from nnx_lint.syntax_walk import walk
 from nnx_rules.rules import intermediates as rules
 
 if TYPE_CHECKING:
+    from nnx_lint.model.classes import ClassBase
     from nnx_lint.model.modules import Module
 
 
@@ -43,13 +47,22 @@ def capture_results(event: Unpacked, report: Reporter) -> None:
     if types == 0:
         single = isinstance(event.value, (Array, Const)) or (isinstance(event.value, Obj) and event.value.cls.is_pytree)
         if single:
-            report(
-                event.frame.module, event.target, types="no type", results="the result alone", targets=event.count
-            )  # fmt: skip
+            fix = partial(_capturing_intermediates, event, capture) if event.count == 2 else None
+            alone = "the result alone"
+            report(event.frame.module, event.target, fix=fix, types="no type", results=alone, targets=event.count)
     elif event.count != types + 1:
         named = "one type" if types == 1 else f"{types} types"
         results = f"{types + 1} values, the result and {'a State' if types == 1 else f'{types} States'}"
         report(event.frame.module, event.target, types=named, results=results, targets=event.count)
+
+
+def _capturing_intermediates(event: Unpacked, capture: Capture) -> Fix | None:
+    """Name the type that nearly everybody sows."""
+    module = event.frame.module
+    name = spelled("nnx.Intermediate", module, event.frame.env)
+    if name is None or all(node is not capture.node for node in walk(module.source.tree)):
+        return None
+    return unsafe(f"Capture what is an `{name}`", append_argument(module.source, capture.node, name))
 
 
 @judges_calls(rules.CAPTURED_TYPE_DIFFERS, ".sow")
@@ -69,7 +82,15 @@ def captured_type_differs(event: Called, report: Reporter) -> None:
         return
     sown = (related(event.frame.module, event.node, "sown here"),)
     path = f"{type_name(event.frame)}.{name}"
-    report(module, capture.node, captured=wider[0].name, path=path, sown=kind.cls.name, related=sown)
+    fix = partial(_capturing, module, capture, types.index(wider[0]), kind.cls)
+    report(module, capture.node, fix=fix, captured=wider[0].name, path=path, sown=kind.cls.name, related=sown)
+
+
+def _capturing(module: Module, capture: Capture, place: int, cls: ClassBase) -> Fix | None:
+    """Capture the type that is sown, where the file has a name for it."""
+    node = capture.node.args[place - len(capture.types)]
+    names = [name for name, value in module.env.names.items() if isinstance(value, ClassVal) and value.cls is cls]
+    return unsafe(f"Capture what is a `{names[0]}`", replace(module.source, node, names[0])) if names else None
 
 
 def _module_of(event: Called, capture: Capture) -> Module | None:

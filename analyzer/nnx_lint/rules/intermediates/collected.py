@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 from nnx_lint.model.events import Used
 from nnx_lint.model.states import SownVal
 from nnx_lint.reporting import Reporter, judges, judges_calls
+from nnx_lint.rules.edits import insert, unsafe
 from nnx_lint.rules.program import is_tried
 from nnx_rules.rules import intermediates as rules
 
 if TYPE_CHECKING:
     from nnx_lint.model.events import Called
+    from nnx_lint.model.modules import Module
 
 _OF_ARRAYS = """
     T all any argmax argmin astype at clip cumsum dot dtype flatten item max mean min ndim prod ravel reshape shape size
@@ -37,7 +39,7 @@ def sown_value_used(event: Used, report: Reporter) -> None:
         node, how = node.value, f"asked for `{event.what}`"
     else:
         return
-    report(event.frame.module, node, name=value.name, how=how, mend=f"{event.frame.module.source.segment(node)}[0]")
+    _report(event.frame.module, node, value, how, report)
 
 
 @judges_calls(rules.SOWN_TUPLE, "jax.numpy.*", "jax.nn.*")
@@ -45,5 +47,10 @@ def sown_value_given(event: Called, report: Reporter) -> None:
     module = event.frame.module
     for value, node in zip(event.args[:1], event.nodes[:1], strict=False):
         if isinstance(value, SownVal) and event.subject not in OF_TUPLES and not is_tried(module, node):
-            mend = f"{module.source.segment(node)}[0]"
-            report(module, node, name=value.name, how=f"given to `{event.name}`", mend=mend)
+            _report(module, node, value, f"given to `{event.name}`", report)
+
+
+def _report(module: Module, node: ast.AST, value: SownVal, how: str, report: Reporter) -> None:
+    plain = isinstance(node, (ast.Name, ast.Attribute, ast.Subscript, ast.Call))
+    fix = unsafe("Take the first of the values", insert(module.source.span(node).end, "[0]")) if plain else None
+    report(module, node, fix=fix, name=value.name, how=how, mend=f"{module.source.segment(node)}[0]")

@@ -6,6 +6,7 @@ under a map (NNX647).
 from __future__ import annotations
 
 import ast
+from functools import partial
 from typing import TYPE_CHECKING
 
 from nnx_lint.diagnostics import Applicability, Edit, Fix
@@ -13,7 +14,6 @@ from nnx_lint.model.attributes import attribute_of
 from nnx_lint.model.callables import BoundMethod, FuncVal
 from nnx_lint.model.classes import UserClass, library_class
 from nnx_lint.model.containers import DictVal, Seq
-from nnx_lint.model.events import Called
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.values import (
     Array,
@@ -25,6 +25,7 @@ from nnx_lint.model.values import (
     Value,
 )
 from nnx_lint.reporting import Reporter, judges_calls, related
+from nnx_lint.rules.edits import append_argument, unsafe
 from nnx_lint.rules.intermediates.reading import capture_around
 from nnx_lint.rules.program import FUNCTIONS, LOOPS, ancestors, enclosing, keyword_node
 from nnx_lint.rules.randomness.maps import axis_of, parameter_of
@@ -35,6 +36,7 @@ from nnx_rules.rules.modules import SOW_ON_ATTRIBUTE
 from nnx_rules.transforms import Arguments
 
 if TYPE_CHECKING:
+    from nnx_lint.model.events import Called
     from nnx_lint.model.frames import Frame
     from nnx_lint.model.modules import Module
 
@@ -235,7 +237,22 @@ def sow_reduction(event: Called, report: Reporter) -> None:
     known = isinstance(reduction, Ext) and reduction.name.startswith(REDUCTIONS)
     if known or (isinstance(reduction, FuncVal) and _computes(reduction.node)):
         node = keyword_node(event.node, "reduce_fn") or event.node
-        report(event.frame.module, node, reduction=event.frame.module.source.segment(node))
+        fix = partial(_from_zero, event.frame.module, event.node) if _adds(reduction) else None
+        report(event.frame.module, node, fix=fix, reduction=event.frame.module.source.segment(node))
+
+
+def _from_zero(module: Module, call: ast.AST) -> Fix | None:
+    if not isinstance(call, ast.Call):
+        return None
+    return unsafe("Begin with zero", append_argument(module.source, call, "init_fn=lambda: 0.0"))
+
+
+def _adds(reduction: Value) -> bool:
+    """Whether a function adds its arguments, so that zero is what to begin with."""
+    if isinstance(reduction, Ext):
+        return reduction.name in {"jax.numpy.add", "jax.lax.add", "operator.add"}
+    body = reduction.node.body if isinstance(reduction, FuncVal) else None
+    return isinstance(body, ast.BinOp) and isinstance(body.op, ast.Add)
 
 
 def _computes(node: ast.AST) -> bool:

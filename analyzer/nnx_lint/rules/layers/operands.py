@@ -19,7 +19,7 @@ from nnx_lint.rules.program import given, is_tried
 from nnx_lint.syntax_walk import remembered, walk
 from nnx_rules import layers
 from nnx_rules.rules import modules as rules
-from nnx_rules.shape_algebra import is_whole
+from nnx_rules.shape_algebra import is_whole, lettered
 from nnx_rules.shapes import size
 
 if TYPE_CHECKING:
@@ -54,6 +54,20 @@ def operands(event: Combined, report: Reporter) -> None:
         report(event.frame.module, node, related=_makers((left, right)), problem=problem, mend=mend)
 
 
+@judges(rules.ARRAY_SHAPES, Combined)
+def factors(event: Combined, report: Reporter) -> None:
+    """A product of matrices whose inner axes differ."""
+    node, one, other = event.node, _shape(event.left), _shape(event.right)
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.MatMult) or not one or not other:
+        return
+    inner, rows = one[-1], other[-2 if len(other) > 1 else -1]
+    if isinstance(inner, int) and isinstance(rows, int) and inner != rows and not _is_prepared(event.frame, node):
+        problem = f"arrays of shapes {layers.shown(one)} and {layers.shown(other)} are multiplied as matrices"
+        mend = f"the last axis of the first has {inner}, and there have to be as many rows in the second"
+        places = _makers((event.left, event.right))
+        report(event.frame.module, node, related=places, problem=problem, mend=mend)
+
+
 JOINING = ("jax.numpy.concatenate", "jax.numpy.concat", "jax.numpy.stack")
 
 
@@ -63,7 +77,8 @@ def joined(event: Called, report: Reporter) -> None:
     parts, axis = args.get(0, "arrays"), args.get(1, "axis")
     if not isinstance(parts, Seq) or not parts.exact or _is_prepared(event.frame, event.node):
         return
-    arrays = [item for item in parts.items if isinstance(item, Array)]
+    held = map(forms.held_array, parts.items)
+    arrays = [item for item in held if isinstance(item, Array)]
     shapes = [_shape(item) for item in arrays]
     along = axis.value if isinstance(axis, Const) else 0 if axis is None and not event.keywords else None
     if not isinstance(along, int) or len(shapes) != len(parts.items) or not shapes or None in shapes:
@@ -82,6 +97,33 @@ def joined(event: Called, report: Reporter) -> None:
             mend = f"they have to agree in axis {place}: `jnp.broadcast_to` repeats one that has size 1 there"
             report(event.frame.module, event.node, related=_makers(arrays), problem=problem, mend=mend)
             return
+
+
+@judges_calls(rules.ARRAY_SHAPES, "jax.numpy.einsum")
+def equated(event: Called, report: Reporter) -> None:
+    """An equation in which a letter stands for two sizes, or an operand has another number of axes."""
+    text, arrays = event.args[0] if event.args else None, [forms.held_array(value) for value in event.args[1:] if value]
+    equation = "".join(text.value.split()) if isinstance(text, Const) and isinstance(text.value, str) else ""
+    operands = equation.partition("->")[0].split(",")
+    if len(operands) != len(arrays) or len(event.args) != len(arrays) + 1 or _is_prepared(event.frame, event.node):
+        return
+    sizes: dict[str, int] = {}
+    for operand, array in zip(operands, arrays, strict=True):
+        shape = _shape(array) if isinstance(array, Array) else None
+        if shape is None or not is_whole(shape):
+            continue
+        found, names = lettered(operand, shape), f"`{operand}` of `{equation}`"
+        if found is None and "." not in operand and len(operand) != len(shape):
+            problem = f"an array of shape {layers.shown(shape)} is no {names}: it has another number of axes"
+            report(event.frame.module, event.node, problem=problem, mend="give each axis a letter")
+            return
+        for name, length in (found[0] if found is not None else {}).items():
+            known = sizes.setdefault(name, length) if isinstance(length, int) else None
+            if known is not None and known != length and 1 not in (known, length):
+                problem = f"`{name}` is {known} and {length}: an array of shape {layers.shown(shape)} is no {names}"
+                mend = "give axes of different sizes different letters, in the order of the axes"
+                report(event.frame.module, event.node, problem=problem, mend=mend)
+                return
 
 
 @judges_calls(rules.ARRAY_SHAPES, ArrayAttr)

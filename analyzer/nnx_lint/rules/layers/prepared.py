@@ -42,7 +42,7 @@ PREPARATIONS = {
     "nnx.bridge.ToNNX": Preparation(
         "the Linen module in it has no parameters yet",
         "call `lazy_init(...)` with an example input after making it",
-        re.compile(r"lazy_init|\.init\b|\bupdate\("),
+        re.compile(r"lazy_init|\.init\b|nnx\.update\(|(?<!\.)\bupdate\("),
     ),
 }
 

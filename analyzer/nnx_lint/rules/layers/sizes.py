@@ -11,10 +11,12 @@ from nnx_lint.model.callables import BoundMethod
 from nnx_lint.model.classes import LibClass, UserClass
 from nnx_lint.model.containers import Seq
 from nnx_lint.model.elements import library_elements
-from nnx_lint.model.events import Called
+from nnx_lint.model.expressions import text_of
 from nnx_lint.model.forms import Step
 from nnx_lint.model.values import UNKNOWN, Array, Const, Obj, Unknown, Value, options, present
 from nnx_lint.reporting import Reporter, judges_calls, related
+from nnx_lint.rules.edits import replace, unsafe
+from nnx_lint.rules.program import ancestors, keyword_node
 from nnx_lint.rules.program import given as given_to
 from nnx_rules import layers
 from nnx_rules.rules import modules as rules
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from nnx_lint.diagnostics import Related
+    from nnx_lint.model.events import Called
     from nnx_lint.model.frames import Frame
 
 MAX_DEPTH = 4
@@ -130,7 +133,9 @@ def batch_norm_momentum(event: Called, report: Reporter) -> None:
     value = event.keywords.get("momentum")
     momentum = value.value if isinstance(value, Const) else None
     if isinstance(momentum, float) and 0 < momentum <= PYTORCH:
-        report(event.frame.module, event.node, momentum=momentum, mend=round(1 - momentum, 6))
+        node, mend, source = keyword_node(event.node, "momentum"), round(1 - momentum, 6), event.frame.module.source
+        fix = unsafe(f"Write `{mend}`", replace(source, node, str(mend))) if isinstance(node, ast.Constant) else None
+        report(event.frame.module, event.node, fix=fix, momentum=momentum, mend=mend)
 
 
 # -- called ------------------------------------------------------------------------------------------------------------
@@ -161,6 +166,78 @@ def cell_input(event: Called, report: Reporter) -> None:
         for value, table in zip(event.args, (layers.CARRIES, layers.CELLS), strict=False):
             if _misfit(event, event.callee, _place(event), value, table, report):
                 return
+
+
+class AlongOneAxis(set[ast.AST]):
+    """The calls of convolutions that go along one axis."""
+
+
+@judges_calls(rules.LAYER_ARGUMENTS, "()")
+def window_of_images(event: Called, report: Reporter) -> None:
+    """``kernel_size=3`` is a window along one axis, and images have two."""
+    layer = event.callee
+    if not isinstance(layer, Obj) or getattr(layer.cls, "canonical", "") not in {"nnx.Conv", "nnx.ConvTranspose"}:
+        return
+    size, calls = (
+        forms.shape_of(forms.resolved(layer, (layer.args or {}).get("kernel_size", UNKNOWN))),
+        report.memory(AlongOneAxis),
+    )
+    if size is None or not event.args:
+        return
+    shape = forms.literal(event.args[0]).shape
+    image = (
+        shape is not None and len(shape) == 4 and isinstance(shape[1], int) and shape[1] > 1 and shape[1] == shape[2]
+    )
+    if len(size) == 1:
+        calls.add(event.node)
+    if (len(size) == 1 and image) or (len(size) == 2 and _comes_from(event.args[0], calls)):
+        what = (
+            "gets what a window along one axis gives"
+            if len(size) == 2
+            else "gets images, and its window goes along one axis"
+        )
+        _report_window(event, layer.cls.name, f"`{_place(event)}` {what}", report)
+
+
+@judges_calls(rules.LAYER_ARGUMENTS, "nnx.avg_pool", "nnx.max_pool", "nnx.min_pool")
+def pool_of_images(event: Called, report: Reporter) -> None:
+    """A pool along two axes gets what a window along one gives."""
+    args = given_to(event)
+    size, inputs = forms.shape_of(args.get(1, "window_shape")), args.get(0, "inputs")
+    if size is not None and len(size) == 2 and _comes_from(inputs, report.memory(AlongOneAxis)):
+        _report_window(
+            event, "Conv", f"`{event.name}` goes along two axes, and the convolution before it along one", report
+        )
+
+
+def _comes_from(value: Value | None, calls: AlongOneAxis) -> bool:
+    return isinstance(value, Array) and value.maker is not None and value.maker[2] in calls
+
+
+def _report_window(event: Called, cls: str, problem: str, report: Reporter) -> None:
+    mend = "a `kernel_size` that is one number is a window along one axis: write `(3, 3)` for 3 by 3"
+    report(event.frame.module, event.node, cls=cls, problem=problem, mend=mend)
+
+
+CARRYING = frozenset({"nnx.ConvLSTMCell", "nnx.LSTMCell", "nnx.OptimizedLSTMCell"})
+"""Cells that carry something else than they give."""
+
+
+@judges_calls(rules.CELL_RESULTS, "()")
+def cell_results(event: Called, report: Reporter) -> None:
+    """``y, carry = cell(carry, x)``."""
+    cell, module = event.callee, event.frame.module
+    if not isinstance(cell, Obj) or getattr(cell.cls, "canonical", "") not in CARRYING or not event.nodes:
+        return
+    outer = next(ancestors(module, event.node), None)
+    target = outer.targets[0] if isinstance(outer, ast.Assign) else None
+    if not isinstance(target, ast.Tuple) or len(target.elts) != 2:
+        return
+    first, second = map(text_of, target.elts)
+    carry = text_of(event.nodes[0])
+    if second == carry != first:
+        fix = unsafe("Swap the names", replace(module.source, target, f"{second}, {first}"))
+        report(module, target, fix=fix, name=event.name, carry=carry, output=first)
 
 
 @judges_calls(rules.LAYER_INPUT_SHAPE, *(f".{name}" for name in layers.METHODS))

@@ -26,8 +26,10 @@ from nnx_lint.model.values import (
     options,
 )
 from nnx_lint.reporting import Reporter, judges_calls
+from nnx_lint.rules.edits import replace, unsafe
 from nnx_lint.rules.intermediates.sowing import is_module
 from nnx_lint.rules.program import statement_of
+from nnx_lint.rules.spelling import spelled
 from nnx_lint.syntax_walk import walk
 from nnx_rules.modes import MODE_ATTRIBUTES, OWN_FLAGS, VIEWS
 from nnx_rules.rules import construction as rules
@@ -159,8 +161,18 @@ def unknown_mode_attribute(event: Called, report: Reporter) -> None:
         else:
             mend = "attributes have to exist before they are set; `setattr` makes one"
         fix = _renamed(event.frame.module, event.node, name, near[0]) if near else None
+        if viewed and names <= tree.names:
+            fix = _with_attributes(event)
         report(event.frame.module, event.node, fix=fix, cls=target.cls.name, names=f"`{name}`", mend=mend)
         return
+
+
+def _with_attributes(event: Called) -> Fix | None:
+    """Set attributes instead of a view: the result is another object, too."""
+    name, call = spelled("nnx.with_attributes", event.frame.module, event.frame.env), event.node
+    if name is None or not isinstance(call, ast.Call):
+        return None
+    return unsafe(f"Use `{name}`", replace(event.frame.module.source, call.func, name))
 
 
 def _is_slip(name: str, module: Module) -> bool:

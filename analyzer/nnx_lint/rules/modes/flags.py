@@ -15,6 +15,7 @@ from nnx_lint.model.classes import UserClass, method_of
 from nnx_lint.model.events import Constructed
 from nnx_lint.model.values import Const, Obj
 from nnx_lint.reporting import Reporter, judges
+from nnx_lint.rules.edits import append_argument, unsafe
 from nnx_lint.rules.modes.inverted import LEARNING, RESTING
 from nnx_lint.rules.modes.layers import SETTING
 from nnx_lint.rules.program import own_nodes
@@ -32,20 +33,41 @@ def flag_not_forwarded(event: Constructed, report: Reporter) -> None:
     func = event.cls.methods.get("__call__")
     if not isinstance(func, FuncVal) or isinstance(func.node, ast.Lambda) or not event.cls.derives_from("nnx.Module"):
         return
-    read = _read(func)
-    flags = [name for name in _flags(func) if name not in read]
-    if not flags or "locals" in read:
+    if "locals" in _read(func):
         return
-    for call, layer in _calls(func, event.obj):
-        for name in flags:
-            given = any(item.arg in {name, None} for item in call.keywords)
-            starred = any(isinstance(item, ast.Starred) for item in call.args)
-            if given or starred:
+    calls = list(_calls(func, event.obj))
+    for name in _flags(func):
+        informed = _informed(func, calls, name)
+        if informed is None:
+            continue
+        for call, layer in calls:
+            if any(item.arg in {name, None} for item in call.keywords) or any(map(_is_starred, call.args)):
+                continue
+            like = any(layer.cls is other.cls and layer is not other for other in informed)
+            if informed and (not like or layer in informed or layer.args is None or name in layer.args):
                 continue
             mend = f"{name}={name}" if _takes(layer, name, len(call.args)) else _mode(event.cls, call, layer, name)
             if mend is not None:
                 slots: dict[str, Any] = {"name": name, "layer": ast.unparse(call.func), "mend": mend}
-                report(event.cls.module, call, cls=event.cls.name, method="__call__", **slots)
+                fix = unsafe(f"Hand on `{name}`", append_argument(event.cls.module.source, call, mend))
+                report(event.cls.module, call, fix=fix, cls=event.cls.name, method="__call__", **slots)
+
+
+def _is_starred(node: ast.expr) -> bool:
+    return isinstance(node, ast.Starred)
+
+
+def _informed(func: FuncVal, calls: list[tuple[ast.Call, Obj]], name: str) -> list[Obj] | None:
+    """The layers that get a flag; ``None`` if the method does anything else with it.
+
+    A layer of such a class that does not get the flag was forgotten. Where no layer gets it, all of them were.
+    """
+    reads = sum(isinstance(node, ast.Name) and node.id == name for node in walk(func.node))
+    values = [
+        (value, layer) for call, layer in calls for value in [*call.args, *(item.value for item in call.keywords)]
+    ]
+    given = [layer for value, layer in values if isinstance(value, ast.Name) and value.id == name]
+    return given if len(given) == reads else None
 
 
 def _flags(func: FuncVal) -> list[str]:
@@ -61,18 +83,36 @@ def _flags(func: FuncVal) -> list[str]:
 
 
 def _calls(func: FuncVal, obj: Obj) -> Iterator[tuple[ast.Call, Obj]]:
-    """The calls of attributes of the object, with the layers that these are."""
+    """The calls of attributes of the object, and of elements of them in loops, with the layers that these are."""
     receiver = func.node.args.args[0].arg if func.node.args.args else None
-    for node in own_nodes(func.node):
-        target = node.func if isinstance(node, ast.Call) else None
-        if not isinstance(node, ast.Call) or not isinstance(target, ast.Attribute):
+    nodes = own_nodes(func.node)
+    loops = {name.id: held for node in nodes if isinstance(node, ast.For) for name, held in _loop(node)}
+    for node in nodes:
+        if not isinstance(node, ast.Call):
+            continue
+        over = loops.get(node.func.id) if isinstance(node.func, ast.Name) else None
+        target = over or node.func
+        if not isinstance(target, ast.Attribute):
             continue
         if not isinstance(target.value, ast.Name) or target.value.id != receiver:
             continue
         attr = attribute_of(obj, target.attr)
         held = list(elements(attr.value)) if attr is not None else []
-        if len(held) == 1:
+        if len(held) == 1 or (over is not None and len({layer.cls for layer in held}) == 1):
             yield node, held[0]
+
+
+def _loop(node: ast.For) -> Iterator[tuple[ast.Name, ast.expr]]:
+    """The name that a loop binds to each element of something, and what that is: ``for layer in layers``."""
+    over: ast.expr = node.iter
+    name: ast.expr = node.target
+    called = over.func if isinstance(over, ast.Call) and len(over.args) == 1 else None
+    if isinstance(over, ast.Call) and isinstance(called, ast.Name) and called.id in {"enumerate", "reversed"}:
+        over = over.args[0]
+        if called.id == "enumerate":
+            name = name.elts[1] if isinstance(name, ast.Tuple) and len(name.elts) == 2 else ast.Constant(None)
+    if isinstance(name, ast.Name):
+        yield name, over
 
 
 OPTIONS = {"Dropout": "deterministic", "BatchNorm": "use_running_average"}

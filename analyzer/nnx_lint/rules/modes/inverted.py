@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from nnx_lint.model.classes import LibClass, UserClass, method_of
 from nnx_lint.model.values import ClassVal, Obj
 from nnx_lint.reporting import Reporter, judges_calls
+from nnx_lint.rules.edits import replace, unsafe
 from nnx_lint.rules.intermediates.sowing import is_module
 from nnx_rules.rules import construction as rules
 
@@ -48,7 +49,8 @@ def mode_inverted(event: Called, report: Reporter) -> None:
             right = module.source.segment(given) if agrees else f"not {module.source.segment(given)}"
             meaning = "something is learned" if name in LEARNING else "nothing is learned"
             slots: dict[str, Any] = {"given": module.source.segment(node), "mend": f"{name}={right}"}
-            report(module, node, name=name, meaning=meaning, **slots)
+            fix = unsafe(f"Write `{right}`", replace(module.source, node, right))
+            report(module, node, fix=fix, name=name, meaning=meaning, **slots)
 
 
 def _flags(event: Called) -> Iterator[tuple[str, ast.expr]]:

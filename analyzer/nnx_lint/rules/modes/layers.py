@@ -9,6 +9,7 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING
 
+from nnx_lint import syntax_parameters
 from nnx_lint.diagnostics import Applicability, Fix
 from nnx_lint.model.callables import FuncVal
 from nnx_lint.model.classes import LibClass
@@ -17,14 +18,17 @@ from nnx_lint.model.forms import resolved
 from nnx_lint.model.instances import certainly_stateful
 from nnx_lint.model.values import UNKNOWN, Const, Obj
 from nnx_lint.reporting import Reporter, judges, judges_calls
-from nnx_lint.rules.edits import append_argument
-from nnx_lint.rules.program import FUNCTIONS, ancestors, canonical_of, enclosing, given, keyword_node
+from nnx_lint.rules.blocks import in_block
+from nnx_lint.rules.edits import append_argument, insert, remove_statement, unsafe
+from nnx_lint.rules.program import FUNCTIONS, ancestors, block_of, canonical_of, enclosing, given, keyword_node
 from nnx_lint.rules.spelling import spelled
+from nnx_lint.syntax_walk import walk
 from nnx_rules.rules import construction as rules
 from nnx_rules.rules.modules import LAYER_MODE_UNDECIDED, LAYER_WITHOUT_RNGS
 
 if TYPE_CHECKING:
     from nnx_lint.model.frames import Frame
+    from nnx_lint.model.modules import Module
 
 # -- calls -------------------------------------------------------------------------------------------------------------
 
@@ -110,13 +114,15 @@ def set_view_contract(event: ClassDefined, report: Reporter) -> None:
     if not isinstance(func, FuncVal) or not cls.derives_from("nnx.Module") or isinstance(func.node, ast.Lambda):
         return
     arguments = func.node.args
-    parameters = [*arguments.posonlyargs, *arguments.args][1:] + arguments.kwonlyargs
+    parameters = syntax_parameters.positional(arguments)[1:] + arguments.kwonlyargs
     for item in parameters:
         default = func.defaults.get(item.arg)
         if default is None or (isinstance(default, Const) and default.value is not None):
             what = "has no default" if default is None else f"defaults to {default.value!r}"
             why = "it has to default to `None`, and then to leave the attribute as it is"
-            report(cls.module, item, cls=cls.name, problem=f"its parameter `{item.arg}` {what}", mend=why)
+            alone = default is None and item is parameters[-1] and _is_compared(func.node, item.arg)
+            fix = partial(_optional, cls.module, item) if alone else None
+            report(cls.module, item, fix=fix, cls=cls.name, problem=f"its parameter `{item.arg}` {what}", mend=why)
     if cls.module.provider == "nnxkit":
         return
     described = ast.get_docstring(func.node) or ""
@@ -127,6 +133,22 @@ def set_view_contract(event: ClassDefined, report: Reporter) -> None:
             report(cls.module, item, cls=cls.name, problem=problem, mend="describe every parameter, or none")
 
 
+def _is_compared(func: ast.AST, name: str) -> bool:
+    """Whether a function asks whether a parameter is ``None``."""
+    compared = (node.left for node in walk(func) if isinstance(node, ast.Compare) and isinstance(node.ops[0], NONE))
+    return any(isinstance(node, ast.Name) and node.id == name for node in compared)
+
+
+NONE = (ast.Is, ast.IsNot)
+"""How one compares with ``None``."""
+
+
+def _optional(module: Module, parameter: ast.arg) -> Fix | None:
+    """Give the last parameter the default ``None``."""
+    end = module.source.span(parameter).end
+    return unsafe("Let it default to `None`", insert(end, " | None = None" if parameter.annotation else "=None"))
+
+
 # -- the mode of the program -------------------------------------------------------------------------------------------
 
 
@@ -134,4 +156,26 @@ def set_view_contract(event: ClassDefined, report: Reporter) -> None:
 def graph_mode_set_globally(event: Called, report: Reporter) -> None:
     parent = next(ancestors(event.frame.module, event.node), None)
     if isinstance(parent, ast.Expr):
-        report(event.frame.module, event.node, name=event.name)
+        fix = partial(_for_a_block, event, parent)
+        report(event.frame.module, event.node, fix=fix, name=event.name)
+
+
+def _for_a_block(event: Called, statement: ast.Expr) -> Fix | None:
+    """Make a block of what stands between this statement and the one that sets the mode back."""
+    module = event.frame.module
+    source, block = module.source, block_of(module, statement)
+    following = block[block.index(statement) + 1 :]
+    back = next((place for place, item in enumerate(following) if _sets(module, item, event.subject)), 0)
+    if not back:
+        return None
+    inside = in_block(source, following[:back], f"with {source.segment(statement)}")
+    removed = [remove_statement(source, block, item) for item in (statement, following[back])]
+    if inside is None or None in removed:
+        return None
+    return unsafe("Change it for a block", (*inside, *(edit for edits in removed for edit in edits or ())))
+
+
+def _sets(module: Module, statement: ast.stmt, name: str | None) -> bool:
+    """Whether a statement sets this mode of the program."""
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    return isinstance(call, ast.Call) and canonical_of(module.env, call.func) == name

@@ -10,8 +10,10 @@ nor anywhere in these files outside of the function that has the loop.
 from __future__ import annotations
 
 import ast
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from nnx_lint.diagnostics import Fix
 from nnx_lint.model.callables import BoundMethod
 from nnx_lint.model.classes import UserClass
 from nnx_lint.model.events import Called, Mutated
@@ -19,7 +21,18 @@ from nnx_lint.model.frames import ROUND
 from nnx_lint.model.instances import MODES
 from nnx_lint.model.values import Obj, present
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
-from nnx_lint.rules.program import FUNCTIONS, STATEMENT_LOOPS, enclosing, in_test, own_nodes, resolved
+from nnx_lint.rules.blocks import prepend_to_block
+from nnx_lint.rules.edits import unsafe
+from nnx_lint.rules.program import (
+    FUNCTIONS,
+    STATEMENT_LOOPS,
+    ancestors,
+    assigned_in,
+    enclosing,
+    in_test,
+    own_nodes,
+    resolved,
+)
 from nnx_lint.rules.updates.ownership import at_level
 from nnx_lint.syntax_walk import walk
 from nnx_rules.rules import construction as rules
@@ -74,8 +87,18 @@ def evaluation_kept(event: Mutated, report: Reporter) -> None:
         if step.model is model and shared and not _is_switched_back(frame, step.module, shared):
             where = (related(step.module, step.node, "a step is taken here, and again in the next round"),)
             calls = (node for node in walk(event.node) if _is_eval(node))
-            report(frame.module, next(calls, event.node), related=where, name=event.name)
+            fix = partial(_train_first, frame.module, shared, event.node, event.name)
+            report(frame.module, next(calls, event.node), fix=fix, related=where, name=event.name)
             return
+
+
+def _train_first(module: Module, loops: frozenset[int], node: ast.AST, name: str) -> Fix | None:
+    """Switch to training at the start of each round of the outermost loop that both stand in."""
+    found = [each for each in ancestors(module, node) if isinstance(each, STATEMENT_LOOPS) and id(each) in loops]
+    if not found or not name.replace(".", "").isidentifier() or assigned_in(found[-1])[name.partition(".")[0]]:
+        return None
+    title = f"Call `{name}.train()` in each round"
+    return unsafe(title, prepend_to_block(module.source, found[-1].body, f"{name}.train()"))
 
 
 def _is_eval(node: ast.AST) -> bool:
@@ -107,6 +130,8 @@ def _switch(module: Module, node: ast.AST) -> bool:
     """Whether a node may decide a mode."""
     if isinstance(node, ast.keyword):
         return node.arg in MODES
+    if isinstance(node, ast.Constant):
+        return node.value in SWITCHES  # `getattr(model, "train")`
     if not isinstance(node, ast.Attribute) or node.attr not in SWITCHES:
         return False
     owner = resolved(module.env, node.value)

@@ -5,8 +5,10 @@ is no key (NNX514), and wrong calls of methods and functions of streams (NNX525,
 from __future__ import annotations
 
 import ast
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from nnx_lint import syntax_parameters
 from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
 from nnx_lint.model.callables import LibraryFunction
 from nnx_lint.model.classes import ClassBase, LibClass, UserClass, method_of
@@ -22,7 +24,7 @@ from nnx_lint.model.values import (
     Value,
 )
 from nnx_lint.reporting import Reporter, judges_calls
-from nnx_lint.rules.edits import append_argument, insert, wrap
+from nnx_lint.rules.edits import append_argument, insert, remove_argument, unsafe, wrap
 from nnx_lint.rules.program import canonical_of, given, keyword_node
 from nnx_lint.rules.randomness.reading import (
     STREAM,
@@ -81,7 +83,7 @@ def _of_initializer(cls: UserClass) -> Needed | None:
     if parameter is None or found is None or found[1].wrapped is not found[1]:
         return None
     arguments = found[1].node.args
-    names = [item.arg for item in (*arguments.posonlyargs, *arguments.args)][1:]
+    names = syntax_parameters.positional_names(arguments)[1:]
     if arguments.vararg is not None:
         return None
     return Needed(parameter.arg, tuple(names), parameter.arg not in found[1].defaults)
@@ -150,9 +152,13 @@ def positional_rngs(event: Called, report: Reporter) -> None:
 
 
 def _named(event: Called, place: int, name: str) -> Fix | None:
-    if len(event.nodes) != len(event.args) or place != len(event.nodes) - 1 or isinstance(event.nodes[-1], ast.Starred):
+    if len(event.nodes) != len(event.args) or place != len(event.nodes) - 1:
         return None
-    start = event.frame.module.source.span(event.nodes[place]).start
+    source, given = event.frame.module.source, event.nodes[place]
+    start = source.span(given).start
+    before = source.text[source.span(event.nodes[place - 1]).end : start] if place else ""
+    if isinstance(given, (ast.Starred, ast.NamedExpr)) or "(" in before:
+        return None
     return Fix(f"Write `{name}=`", insert(start, f"{name}="))
 
 
@@ -164,8 +170,10 @@ def seed_as_rngs(event: Called, report: Reporter) -> None:
         return
     place = needed.positional.index(needed.name) if needed.name in needed.positional else len(args.positional)
     value = args.get(place, needed.name)
-    node = args.node_of(place, needed.name)
-    if value is None or node is None or is_rngs(value) or not draws(cls):
+    written = args.node_of(place, needed.name)
+    spread = written is None or isinstance(written, ast.Starred)
+    node = event.node if spread or written is None else written
+    if value is None or is_rngs(value) or not draws(cls):
         return
     if stream_name(value) is not None and isinstance(cls, LibClass) and needed.required:
         owner = text_of(node.value) if isinstance(node, ast.Attribute) else "rngs"
@@ -179,14 +187,17 @@ def seed_as_rngs(event: Called, report: Reporter) -> None:
     module = event.frame.module
     name = spelled("nnx.Rngs", module, event.frame.env)
     made = None if value.describe() == "None" or isinstance(value, ClassVal) else name
+    fix = None
+    if made is not None and written is not None and not spread:
+        fix = Fix(f"Make an `{made}` of it", wrap(module.source, written, made))
     report(
         module,
         node,
-        fix=Fix(f"Make an `{made}` of it", wrap(module.source, node, made)) if made is not None else None,
+        fix=fix,
         cls=cls.name,
         parameter=needed.name,
         value=value.describe(),
-        mend=f"{name or 'nnx.Rngs'}({'0' if made is None else text_of(node)})",
+        mend=f"{name or 'nnx.Rngs'}({'0' if made is None or spread else text_of(node)})",
     )
 
 
@@ -214,14 +225,16 @@ def bad_seed(event: Called, report: Reporter) -> None:
     named = [(value, keyword_node(event.node, name)) for name, value in event.keywords.items()]
     flax = event.frame.module.provider != "nnxkit"
     for value, node in [*zip(event.args, event.nodes, strict=False), *named]:
-        if value is None or node is None or isinstance(node, ast.Starred):
+        if value is None:
             continue
         what = _no_seed(value)
         numpy = canonical_of(event.frame.env, node.func) if isinstance(node, ast.Call) else None
         if what is None and flax and numpy in NUMPY_INTEGERS:
             what = "a numpy integer"
         if what is not None:
-            report(event.frame.module, node, fix=_as_integer(event, value, node), given=what)
+            written = node is not None and not isinstance(node, ast.Starred)
+            fix = _as_integer(event, value, node) if node is not None and written else None
+            report(event.frame.module, node if node is not None and written else event.node, fix=fix, given=what)
 
 
 def _as_integer(event: Called, value: Value, node: ast.expr) -> Fix | None:
@@ -319,4 +332,13 @@ def split_rngs_arguments(event: Called, report: Reporter) -> None:
         report(event.frame.module, event.node, problem="is called without `splits`", mend="pass `splits=n`")
     elif isinstance(squeeze, Const) and squeeze.value is True and isinstance(splits, Const) and splits.value != 1:
         problem = f"with `squeeze=True` makes one key, not {splits.value}"
-        report(event.frame.module, event.node, problem=problem, mend="pass `splits=1`, or leave out `squeeze`")
+        fix = partial(_without_squeeze, event)
+        report(event.frame.module, event.node, fix=fix, problem=problem, mend="pass `splits=1`, or leave out `squeeze`")
+
+
+def _without_squeeze(event: Called) -> Fix | None:
+    """Keep the number of keys, which somebody has thought about."""
+    call, node = event.node, keyword_node(event.node, "squeeze")
+    if not isinstance(call, ast.Call) or node is None:
+        return None
+    return unsafe("Leave out `squeeze`", remove_argument(event.frame.module.source, call, node))

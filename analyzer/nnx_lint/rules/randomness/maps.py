@@ -9,6 +9,7 @@ import ast
 from functools import partial
 from typing import TYPE_CHECKING
 
+from nnx_lint import syntax_parameters
 from nnx_lint.diagnostics import Fix
 from nnx_lint.model.callables import FuncVal, Transformed
 from nnx_lint.model.classes import library_class
@@ -18,12 +19,24 @@ from nnx_lint.model.events import Called, Mutated, TransformApplied
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.instances import certainly_stateful
 from nnx_lint.model.uses import RNGS
-from nnx_lint.model.values import Const, Obj, Value
+from nnx_lint.model.values import Array, Const, HostArray, Obj, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls
-from nnx_lint.rules.edits import exchange
+from nnx_lint.rules.blocks import fresh, in_block
+from nnx_lint.rules.edits import exchange, insert, insert_before, replace, unsafe
 from nnx_lint.rules.lifting import on_nnx
-from nnx_lint.rules.program import FUNCTIONS, block_of, canonical_of, enclosing, given, own_nodes, statement_of
+from nnx_lint.rules.program import (
+    FUNCTIONS,
+    block_of,
+    canonical_of,
+    enclosing,
+    given,
+    keyword_node,
+    own_nodes,
+    reads_of,
+    statement_of,
+)
 from nnx_lint.rules.randomness.reading import is_rngs
+from nnx_lint.rules.spelling import spelled
 from nnx_lint.syntax_walk import children, walk
 from nnx_rules.rules import rngs as rules
 from nnx_rules.transforms import Arguments
@@ -72,7 +85,28 @@ def unsplit_rngs(event: Called, report: Reporter) -> None:
             continue
         node = event.nodes[position]
         path = text_of(node) if is_rngs(value) else f"{text_of(node)}.rngs"
-        report(event.frame.module, node, transform=callee.applied.text, axis=axis, path=path)
+        fix = partial(_split_around, event, callee.applied, position) if axis == 0 else None
+        report(event.frame.module, node, fix=fix, transform=callee.applied.text, axis=axis, path=path)
+
+
+def _split_around(event: Called, applied: TransformVal, position: int) -> Fix | None:
+    """Split the streams around the call, into as many as there are elements of another argument."""
+    module, node = event.frame.module, event.nodes[position]
+    name, here = spelled("nnx.split_rngs", module), statement_of(module, event.node)
+    count = next((text for place in range(len(event.args)) if (text := _count(event, applied, place))), None)
+    if name is None or count is None or not isinstance(here, (ast.Assign, ast.Expr, ast.Return, ast.AnnAssign)):
+        return None
+    if not isinstance(node, (ast.Name, ast.Attribute)):
+        return None
+    head = f"with {name}({module.source.segment(node)}, splits={count})"
+    return unsafe("Split the streams around the call", in_block(module.source, [here], head))
+
+
+def _count(event: Called, applied: TransformVal, position: int) -> str | None:
+    """How many elements a map finds in an argument, as the program can say it."""
+    axis, value, node = axis_of(applied, position), event.args[position], event.nodes[position]
+    known = isinstance(value, (Array, HostArray)) and isinstance(node, (ast.Name, ast.Attribute))
+    return f"{text_of(node)}.shape[{axis}]" if known and isinstance(axis, int) else None
 
 
 def _is_single(frame: Frame, value: Obj) -> bool:
@@ -159,7 +193,18 @@ def keys_already_split(event: Called, report: Reporter) -> None:
         return
     splits = next((item.value for item in split.keywords if item.arg == "splits"), None)
     shape = f"({ast.unparse(splits) if splits is not None else 'n'},)"
-    report(module, call, name=_stream_of(obj), shape=shape)
+    report(module, call, fix=partial(_restored, module, split, call), name=_stream_of(obj), shape=shape)
+
+
+def _restored(module: Module, split: ast.Call, use: ast.AST) -> Fix | None:
+    """Keep what the split gives back, and restore the keys before they are used."""
+    name, here = spelled("nnx.restore_rngs", module), statement_of(module, use)
+    if name is None or here is None:
+        return None
+    backups = fresh(module, "backups")
+    before = insert_before(module.source, here, f"{name}({backups})")
+    kept = insert(module.source.span(split).start, f"{backups} = ")
+    return unsafe("Restore the keys first", (*kept, *before)) if before is not None else None
 
 
 def _stream_of(obj: Obj) -> str:
@@ -208,7 +253,25 @@ def identical_members(event: Called, report: Reporter) -> None:
         return
     if made.args is None or not any(is_rngs(value) for value in made.args.values()):
         return
-    report(event.frame.module, event.node, transform=callee.applied.text, cls=f"`{made.cls.name}`")
+    fix = partial(_stream_for_each, event, callee.applied)
+    report(event.frame.module, event.node, fix=fix, transform=callee.applied.text, cls=f"`{made.cls.name}`")
+
+
+def _stream_for_each(event: Called, applied: TransformVal) -> Fix | None:
+    """Map over streams that are split where they are handed over, where this is the one call of the function."""
+    module, call = event.frame.module, event.node
+    source, axes, count = module.source, keyword_node(applied.node, "in_axes"), keyword_node(applied.node, "axis_size")
+    func = call.func if isinstance(call, ast.Call) else None
+    if applied.module is not module or axes is None or not isinstance(count, (ast.Constant, ast.Name)):
+        return None
+    if not isinstance(func, ast.Name) or len(event.args) != 1 or len(reads_of(module.tree, func.id)) != 1:
+        return None
+    edits = (*replace(source, axes, "0"), *insert(source.span(event.nodes[0]).end, f".split({source.segment(count)})"))
+    return unsafe("Give each a stream of its own", edits) if isinstance(event.nodes[0], PRIMARY) else None
+
+
+PRIMARY = (ast.Attribute, ast.Call, ast.Name, ast.Subscript)
+"""Expressions that an attribute can be asked of without parentheses."""
 
 
 def draws(event: Mutated) -> bool:
@@ -222,7 +285,7 @@ def parameter_of(scope: TraceScope, target: Value) -> tuple[str, int, tuple[str,
     if frame is None or frame.func is None:
         return None
     arguments = frame.func.node.args
-    names = [item.arg for item in (*arguments.posonlyargs, *arguments.args)]
+    names = syntax_parameters.positional_names(arguments)
     held = {name: frame.env.names[name] for name in names if name in frame.env.names}
     place = place_of(held, target)
     return (place.parameter, names.index(place.parameter), place.path) if place is not None else None

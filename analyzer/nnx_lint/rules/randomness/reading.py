@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, NamedTuple
 
+from nnx_lint import syntax_parameters
 from nnx_lint.model.attributes import attribute_names, attribute_of
 from nnx_lint.model.callables import BoundMethod, FuncVal
 from nnx_lint.model.classes import LibClass, UserClass, library_class, method_of
@@ -163,7 +164,7 @@ def streams_parameter(cls: UserClass) -> ast.arg | None:
         return None
     func = found[1].wrapped
     arguments = func.node.args
-    parameters = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs][1:]
+    parameters = syntax_parameters.each(arguments)[1:]
     taken = [item for item in parameters if _takes_streams(func, item)]
     if len(taken) != 1:
         return None

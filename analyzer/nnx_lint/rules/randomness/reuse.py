@@ -10,6 +10,7 @@ import itertools
 from functools import partial
 from typing import TYPE_CHECKING
 
+from nnx_lint import syntax_parameters
 from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
 from nnx_lint.model.attributes import attribute_names, attribute_of
 from nnx_lint.model.classes import LibClass, UserClass
@@ -18,7 +19,7 @@ from nnx_lint.model.expressions import text_of
 from nnx_lint.model.uses import RNGS
 from nnx_lint.model.values import Const, Obj, ParameterNumber, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
-from nnx_lint.rules.edits import insert_before
+from nnx_lint.rules.edits import insert_before, replace, unsafe
 from nnx_lint.rules.program import (
     FUNCTIONS,
     LOOPS,
@@ -79,11 +80,11 @@ def seeded(obj: Obj) -> ast.Call | None:
 
 
 def _seeded_by_parameter(module: Module, obj: Obj) -> ast.Call | None:
-    """The call that makes the streams of a layer from a parameter of the constructor, the same in each round."""
+    """The call that makes the streams of a layer from a parameter of the constructor, the same wherever it is named."""
     rngs = next((value for value in (obj.args or {}).values() if isinstance(value, Obj) and value.cls is RNGS), None)
     call = rngs.node if rngs is not None and not rngs.attrs else None
     seed = call.args[0] if isinstance(call, ast.Call) and len(call.args) == 1 and not call.keywords else None
-    if not isinstance(call, ast.Call) or not isinstance(seed, ast.Name) or not _repeated(module, call):
+    if not isinstance(call, ast.Call) or not isinstance(seed, ast.Name):
         return None
     held = [*obj.node.args, *(item.value for item in obj.node.keywords)] if isinstance(obj.node, ast.Call) else []
     scope = enclosing(module, call, *FUNCTIONS)
@@ -98,22 +99,25 @@ def has_equal_numbers(cls: ClassBase) -> bool:
 
 @judges(rules.SAME_SEED, Constructed)
 def same_seed(event: Constructed, report: Reporter) -> None:
-    first: dict[tuple[object, str], tuple[str, ast.AST]] = {}
+    first: dict[tuple[object, str, object], tuple[str, ast.AST]] = {}
     for name in attribute_names(event.obj):
         attr = attribute_of(event.obj, name)
         if attr is None or not attr.assignments or attr.assignments[-1].branches:
             continue
         place = attr.assignments[-1]
         for layer in elements(attr.value):
-            call = seeded(layer) or _seeded_by_parameter(place.module, layer)
+            module = place.module
+            call, scope = seeded(layer), None
+            if call is None and (call := _seeded_by_parameter(module, layer)) is not None:
+                scope = enclosing(module, call, *FUNCTIONS)
             if call is None or not has_equal_numbers(layer.cls):
                 continue
-            module, seed = place.module, ast.unparse(call)
+            seed = ast.unparse(call)
             if _repeated(module, call):
                 other = "again in each round of a loop"
                 report(module, call, fix=partial(one_stream, module, call), path=f"self.{name}", seed=seed, other=other)
                 continue
-            known = first.setdefault((layer.cls, seed), (name, call))
+            known = first.setdefault((layer.cls, seed, scope), (name, call))
             if known[1] is not call:
                 also = (related(module, known[1], "the other layer with this seed"),)
                 report(
@@ -307,7 +311,9 @@ def stream_key_read(event: Called, report: Reporter) -> None:
         held = node.func.value
     if isinstance(held, ast.Attribute) and held.attr == "key" and is_stream(event.frame.env, held.value):
         module = event.frame.module
-        report(module, node, name=module.source.segment(node), mend=f"{module.source.segment(held.value)}()")
+        mend = f"{module.source.segment(held.value)}()"
+        fix = unsafe(f"Draw a key: `{mend}`", replace(module.source, node, mend))
+        report(module, node, fix=fix, name=module.source.segment(node), mend=mend)
 
 
 # -- one seed for all calls --------------------------------------------------------------------------------------------
@@ -424,7 +430,7 @@ def rngs_default_argument(event: Called, report: Reporter) -> None:
     parent = next(ancestors(event.frame.module, event.node), None)
     if not isinstance(parent, ast.arguments):
         return
-    positional = [*parent.posonlyargs, *parent.args]
+    positional = syntax_parameters.positional(parent)
     defaults = [*zip(reversed(positional), reversed(parent.defaults), strict=False)]
     defaults += [(name, value) for name, value in zip(parent.kwonlyargs, parent.kw_defaults, strict=True) if value]
     for parameter, default in defaults:
@@ -435,7 +441,7 @@ def rngs_default_argument(event: Called, report: Reporter) -> None:
 
 def _without_default(module: Module, given: ast.arguments, parameter: ast.arg, default: ast.expr) -> Fix | None:
     """Take the default away, where no other one stands before it that would have to go, too."""
-    positional = [*given.posonlyargs, *given.args]
+    positional = syntax_parameters.positional(given)
     if parameter in positional and positional.index(parameter) != len(positional) - len(given.defaults):
         return None
     source = module.source

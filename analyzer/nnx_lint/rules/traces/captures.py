@@ -13,6 +13,7 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
+from nnx_lint import syntax_parameters
 from nnx_lint.model.attributes import attribute_of
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.expressions import text_of
@@ -223,7 +224,7 @@ def provenance(scope: TraceScope, name: str, owner: Value) -> tuple[str, bool]:
     if env.func is None:
         return OUTSIDE, False
     arguments = env.func.node.args
-    parameters = {item.arg for item in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}
+    parameters = set(syntax_parameters.names(arguments))
     if env is not traced.env:
         what = "a parameter" if root in parameters else "a variable"
         return f"{subject} {what} of the enclosing function `{env.func.name}`", False
@@ -241,7 +242,7 @@ def _merges_parameter(traced: Frame, merged: Obj) -> bool:
     node = merged.origin[1] if merged.origin is not None else None
     if traced.func is None or not isinstance(node, ast.Call):
         return False
-    parameters = {item.arg for item in (*traced.func.node.args.posonlyargs, *traced.func.node.args.args)}
+    parameters = set(syntax_parameters.positional_names(traced.func.node.args))
     return any(isinstance(item, ast.Name) and item.id in parameters for item in node.args)
 
 

@@ -10,6 +10,7 @@ import ast
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from nnx_lint import syntax_parameters
 from nnx_lint.model.crossing import kept_positions
 from nnx_lint.model.events import AttributeSet, ContainerFilled, Mutated, OuterNameSet
 from nnx_lint.model.expressions import text_of
@@ -47,9 +48,13 @@ def container_filled(event: ContainerFilled, report: Reporter) -> None:
     if target is None:
         return
     owner = value_at(frame, target.value) if isinstance(target, ast.Attribute) else None
+    held = event.container.owner if owner is None else None
+    owner = held[0] if held is not None else owner
     tracked = isinstance(owner, Obj) and owner.cls.tracked
     scope = crossed_here(frame, level_of(event.container, "write"), tracked=tracked)
     stored = stored_node(event.node)
+    if scope is None and _is_kept_by_module(frame, target, event.container):
+        scope = frame.crossed(0, tracked=False)
     if scope is None or stored is None:
         return
     if not is_stand_in(scope, event.value) and not is_traced(frame, scope, stored):
@@ -60,6 +65,14 @@ def container_filled(event: ContainerFilled, report: Reporter) -> None:
         return
     if tracked is (report.rule is rules.UNTRACKED_MUTATION):
         report(frame.module, event.node, name=text_of(target), transform=scope.text, action=event.action)
+
+
+def _is_kept_by_module(frame: Frame, target: ast.expr, container: Value) -> bool:
+    """Whether a container belongs to the module, which takes nothing out of it, so that any function may see it."""
+    if not isinstance(target, ast.Name) or frame.module.env.names.get(target.id) is not container or not frame.scope:
+        return False
+    uses = [node for node in walk(frame.module.tree) if isinstance(node, ast.Attribute) and node.attr in TAKING]
+    return target.id not in frame.env.names and not any(text_of(node.value) == target.id for node in uses)
 
 
 @judges(rules.TRACER_ESCAPE, AttributeSet)
@@ -107,11 +120,15 @@ def container_node(node: ast.AST) -> ast.expr | None:
     return None
 
 
+TAKING = frozenset({"clear", "pop", "popitem", "popleft", "remove"})
+"""Methods that take something out of a container."""
+
+
 def emptied(frame: Frame, container: ast.expr) -> bool:
     """Whether the traced function also takes things out of the container, as one does with a stack."""
     name = text_of(container)
     return frame.func is not None and any(
-        isinstance(node, ast.Attribute) and node.attr in {"pop", "clear", "remove"} and text_of(node.value) == name
+        isinstance(node, ast.Attribute) and node.attr in TAKING and text_of(node.value) == name
         for node in walk(frame.func.node)
     )
 
@@ -154,7 +171,7 @@ def parameters(frame: Frame) -> list[str]:
     if frame.func is None:
         return []
     arguments = frame.func.node.args
-    return [item.arg for item in (*arguments.posonlyargs, *arguments.args)]
+    return syntax_parameters.positional_names(arguments)
 
 
 def traced_parameters(frame: Frame, scope: TraceScope) -> set[str]:
@@ -174,7 +191,7 @@ def traced_parameters(frame: Frame, scope: TraceScope) -> set[str]:
 def is_stand_in(scope: TraceScope, value: Value) -> bool:
     """Whether a value certainly is an array that was made under a transform which gives arrays no values."""
     made = isinstance(value, Array) and not isinstance(value, HostArray) and value.level >= scope.level
-    return made and scope.row.name in STAGING and not scope.held
+    return made and scope.row.name in STAGING
 
 
 def is_traced(frame: Frame, scope: TraceScope, node: ast.expr) -> bool:

@@ -15,6 +15,7 @@ import ast
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
+from nnx_lint import syntax_parameters
 from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
 from nnx_lint.model.callables import BoundMethod
 from nnx_lint.model.classes import LibClass, UserClass
@@ -30,7 +31,16 @@ from nnx_lint.rules.edits import (
     remove_statement,
     replace,
 )
-from nnx_lint.rules.program import FUNCTIONS, ancestors, assigned_in, binds, block_of, parameters_in, scopes_around
+from nnx_lint.rules.program import (
+    FUNCTIONS,
+    ancestors,
+    assigned_in,
+    binds,
+    block_of,
+    call_of,
+    parameters_in,
+    scopes_around,
+)
 from nnx_lint.rules.spelling import spelled
 from nnx_lint.syntax_walk import walk
 
@@ -201,11 +211,11 @@ def _compiled(module: Module, node: ast.AST, func: Function) -> Compiled | None:
 
 def _calls_of_result(module: Module, node: ast.Call) -> tuple[list[ast.Call], bool] | None:
     """The calls of what a call returns, at once or by the name that it is bound to, and whether these are all."""
-    parent = next(ancestors(module, node), None)
+    parent, call = next(ancestors(module, node), None), call_of(module, node)
     if isinstance(parent, ast.Expr):
         return [], True
-    if isinstance(parent, ast.Call) and parent.func is node:
-        return [parent], True
+    if call is not None:
+        return [call], True
     target = parent.targets[0] if isinstance(parent, ast.Assign) and len(parent.targets) == 1 else None
     return _calls(module, parent, target.id) if isinstance(target, ast.Name) and parent is not None else None
 
@@ -284,7 +294,7 @@ def _default_of(func: Function, name: str) -> ast.Name | None:
     """The name that is the default of a parameter, where the parameter can do without."""
     given = func.args
     named = dict(zip((item.arg for item in given.kwonlyargs), given.kw_defaults, strict=True))
-    positional = [item.arg for item in (*given.posonlyargs, *given.args)]
+    positional = syntax_parameters.positional_names(given)
     first = positional[len(positional) - len(given.defaults) :][:1]
     default = given.defaults[0] if name in first else named.get(name)
     return default if isinstance(default, ast.Name) else None
@@ -297,7 +307,7 @@ def _without_default(module: Module, compiled: Compiled, name: str, default: ast
         return [None]
     if not _means_the_same(module, func, compiled.calls, default.id):
         return [None]
-    positional = [item.arg for item in (*func.args.posonlyargs, *func.args.args)]
+    positional = syntax_parameters.positional_names(func.args)
     place = positional.index(name) if name in positional else len(positional)
     start = source.text.rindex("=", 0, source.span(default).start)
     edits: list[tuple[Edit, ...] | None] = [(Edit(Span(start, source.span(default).end), ""),)]

@@ -9,6 +9,7 @@ import ast
 from functools import partial
 from typing import TYPE_CHECKING
 
+from nnx_lint import syntax_parameters
 from nnx_lint.diagnostics import Applicability, Edit, Fix
 from nnx_lint.model.attributes import attribute_of
 from nnx_lint.model.callables import BoundMethod, FuncVal, Transformed
@@ -58,7 +59,7 @@ def reads_data(obj: Obj, func: FuncVal, seen: frozenset[str] = frozenset(), *, r
 
     ``receiver`` is what the function calls the object; a method calls it by its first parameter.
     """
-    parameters = [*func.node.args.posonlyargs, *func.node.args.args]
+    parameters = syntax_parameters.positional(func.node.args)
     if receiver is None and parameters:
         receiver = parameters[0].arg
     if not isinstance(obj.cls, UserClass):

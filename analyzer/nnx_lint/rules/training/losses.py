@@ -1,7 +1,7 @@
 """Losses: labels and targets in the form that a loss of optax takes (NNX622).
 
-Integers where it takes a distribution over the classes and the reverse, and a column of predictions beside a row of
-targets, which are compared each with each.
+Integers where it takes a distribution over the classes and the reverse, probabilities where it takes logits, and a
+column of predictions beside a row of targets, which are compared each with each.
 
 Invariants: the number of dimensions decides, or the dtype where one is asked for, and only where they are known for
 certain; a dimension that has one element stands for each other one.
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from nnx_lint.model.events import Called, Combined
 from nnx_lint.model.forms import literal
+from nnx_lint.model.values import Array
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.program import given, is_tried
 from nnx_rules import layers
@@ -23,6 +24,7 @@ from nnx_rules.shape_algebra import is_whole
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from nnx_lint.model.values import Value
     from nnx_rules.shapes import Form, Shape
 
 INTEGERS = frozenset({"int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"})
@@ -96,6 +98,17 @@ def difference(event: Combined, report: Reporter) -> None:
         report(event.frame.module, node, name=ast.unparse(node), **problem._asdict())
 
 
+def _squashed(logits: Value | None, name: str) -> Problem | None:
+    """Probabilities where a loss takes logits, of which it makes probabilities itself."""
+    function = logits.squashed if isinstance(logits, Array) else None
+    if function is None or (function == "nnx.sigmoid") is not name.startswith("sigmoid"):
+        return None
+    return Problem(
+        f"takes logits, and gets what `{function}` made of them: the gradients become small, and the loss stays large",
+        f"leave `{function}` out where the loss is computed",
+    )
+
+
 LABELS, TARGETS = ("logits", "labels"), ("predictions", "targets")
 LOSSES: dict[str, tuple[tuple[str, str], Callable[[Form, Form, str], Problem | None]]] = {
     "softmax_cross_entropy_with_integer_labels": (LABELS, _of_integers),
@@ -116,7 +129,8 @@ def loss_arguments(event: Called, report: Reporter) -> None:
     if args.starred or args.keywords.keys() - {*names, "delta", "axis", "where"} or "axis" in args.keywords:
         return
     values = [args.get(place, each) for place, each in enumerate(names)]
-    problem = judge(literal(values[0]), literal(values[1]), name)
+    problem = _squashed(values[0], name) if names is LABELS else None
+    problem = problem or judge(literal(values[0]), literal(values[1]), name)
     node = args.node_of(1, names[1])
     if problem is not None and isinstance(node, ast.expr):
         report(event.frame.module, event.node, name=event.name, **problem._asdict())

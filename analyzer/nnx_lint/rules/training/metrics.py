@@ -12,10 +12,21 @@ from nnx_lint.model.classes import LibClass, UserClass
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.values import UNKNOWN, Array, ClassVal, Const, Obj, present
 from nnx_lint.reporting import Reporter, judges_calls
-from nnx_lint.rules.edits import insert
+from nnx_lint.rules.blocks import prepend_to_block
+from nnx_lint.rules.edits import insert, remove_statement, replace, unsafe
 from nnx_lint.rules.filters.coverage import leaves_of, path_text
 from nnx_lint.rules.filters.expressions import ARRAY
-from nnx_lint.rules.program import FUNCTIONS, STATEMENT_LOOPS, assigned_in, canonical_of, enclosing, given, keyword_node
+from nnx_lint.rules.program import (
+    FUNCTIONS,
+    STATEMENT_LOOPS,
+    ancestors,
+    assigned_in,
+    block_of,
+    canonical_of,
+    enclosing,
+    given,
+    keyword_node,
+)
 from nnx_lint.rules.spelling import spelled
 from nnx_lint.syntax_walk import walk
 from nnx_rules.rules import training as rules
@@ -139,7 +150,13 @@ def metric_not_reset(event: Called, report: Reporter) -> None:
     loop = enclosing(module, event.node, *FUNCTIONS, *STATEMENT_LOOPS)
     if not isinstance(loop, STATEMENT_LOOPS) or assigned_in(loop)[func.value.id] or loop is _innermost(loop, func):
         return
-    report(module, event.node, name=func.value.id)
+    report(module, event.node, fix=partial(_reset, module, loop, func.value.id), name=func.value.id)
+
+
+def _reset(module: Module, loop: ast.stmt, name: str) -> Fix | None:
+    """Reset a metric at the start of each round."""
+    body: list[ast.stmt] = getattr(loop, "body", [])
+    return unsafe("Reset it in each round", prepend_to_block(module.source, body, f"{name}.reset()"))
 
 
 def _innermost(loop: ast.AST, func: ast.Attribute) -> ast.AST:
@@ -165,7 +182,9 @@ def metric_argument(event: Called, report: Reporter) -> None:
         elif isinstance(value, ClassVal) and value.cls.derives_from("nnx.metrics.Metric"):
             problem = f"`{name}` is {value.describe()}, not a metric"
             mend = f"make one: `{module.source.segment(node)}()`"
-            report(module, node, cls="MultiMetric", problem=problem, mend=mend)
+            plain = isinstance(node, (ast.Name, ast.Attribute))
+            fix = Fix("Make one", insert(module.source.span(node).end, "()")) if plain else None
+            report(module, node, fix=fix, cls="MultiMetric", problem=problem, mend=mend)
         elif isinstance(value, (Array, Const)):
             problem = f"`{name}` is {value.describe()}, which is no metric"
             mend = "pass metrics, such as `nnx.metrics.Average()`"
@@ -178,7 +197,9 @@ def threshold(event: Called, report: Reporter) -> None:
     value, node = args.get(0, "threshold"), args.node_of(0, "threshold")
     if node is not None and isinstance(value, Const) and isinstance(value.value, int):
         problem = f"threshold={value.value!r} is an integer, and has to be a float"
-        report(event.frame.module, node, cls="Accuracy", problem=problem, mend=f"write {float(value.value)}")
+        mend, source = str(float(value.value)), event.frame.module.source
+        fix = Fix(f"Write {mend}", replace(source, node, mend)) if isinstance(node, ast.Constant) else None
+        report(event.frame.module, node, fix=fix, cls="Accuracy", problem=problem, mend=f"write {mend}")
 
 
 @judges_calls(rules.METRIC_CONTRACT, ".__init__", *(f".{name}" for name in sorted(DECLARED)))
@@ -193,10 +214,19 @@ def metric_contract(event: Called, report: Reporter) -> None:
     cls, module = receiver.cls.name, event.frame.module
     if callee.name == "__init__":
         problem = "calls `__init__` of `nnx.Metric`, which only says that there has to be one"
-        report(module, event.node, cls=cls, problem=problem, mend="leave that call out")
+        report(module, event.node, fix=partial(_left_out, event), cls=cls, problem=problem, mend="leave that call out")
     elif callee.name not in receiver.attrs:
         problem = f"has no `{callee.name}` of its own, and that of `nnx.Metric` only says that there has to be one"
         report(module, event.node, cls=cls, problem=problem, mend=f"define `{callee.name}` in the class")
+
+
+def _left_out(event: Called) -> Fix | None:
+    module = event.frame.module
+    statement = next(ancestors(module, event.node), None)
+    if not isinstance(statement, ast.Expr):
+        return None
+    edits = remove_statement(module.source, block_of(module, statement), statement)
+    return Fix("Leave the call out", edits) if edits is not None else None
 
 
 def _is_own(cls: object) -> bool:

@@ -11,8 +11,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
+from nnx_lint.model.attributes import attribute_names, attribute_of
 from nnx_lint.model.callables import BoundMethod, Transformed
-from nnx_lint.model.classes import library_class
+from nnx_lint.model.classes import LibClass, UserClass, library_class
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.events import AttributeSet, Called
 from nnx_lint.model.expressions import text_of
@@ -23,7 +24,7 @@ from nnx_lint.model.states import GradientVal, OptStateVal, StateVal, Transforma
 from nnx_lint.model.values import UNKNOWN, Array, ClassVal, Const, Ext, Obj, Value, present
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
 from nnx_lint.rules.alternatives import has_other_form
-from nnx_lint.rules.edits import exchange, insert
+from nnx_lint.rules.edits import exchange, insert, replace, unsafe
 from nnx_lint.rules.filters.coverage import leaves_of, path_text
 from nnx_lint.rules.filters.expressions import describe, expression, is_subtype, type_name
 from nnx_lint.rules.program import (
@@ -76,6 +77,26 @@ def _add_wrt(module: Module, event: Called) -> Fix | None:
     return Fix("Optimize the Params", insert(last, f", wrt={name}"))
 
 
+@judges_calls(rules.OPTIMIZER_WITHOUT_WRT, ".__init__")
+def base_without_wrt(event: Called, report: Reporter) -> None:
+    """The constructor of an optimizer, called by that of a class below it."""
+    callee, module, args = event.callee, event.frame.module, given(event)
+    receiver = present(callee.receiver) if isinstance(callee, BoundMethod) and callee.func is None else None
+    cls = receiver.cls if isinstance(receiver, Obj) and isinstance(receiver.cls, UserClass) else None
+    if cls is None or cls.library is None or cls.library.canonical != "nnx.Optimizer" or event.frame.receiver is None:
+        return
+    if args.starred or len(args.positional) != 2 or "wrt" in args.keywords or cls.module is not module:
+        return
+    report(module, event.node, fix=partial(_on_model_and_optimizer, cls), cls="Optimizer")
+
+
+def _on_model_and_optimizer(cls: UserClass) -> Fix | None:
+    """Derive the class from the optimizer that keeps its model, as all did that took no ``wrt``."""
+    module, name = cls.module, spelled("nnx.ModelAndOptimizer", cls.module)
+    own = [base for base in cls.node.bases if canonical_of(module.env, base) == "nnx.Optimizer"]
+    return unsafe(f"Derive it from `{name}`", replace(module.source, own[0], name)) if name and own else None
+
+
 @judges_calls(rules.OPTIMIZER_TRANSFORMATION, *OPTIMIZERS)
 def optimizer_transformation(event: Called, report: Reporter) -> None:
     args, module = given(event), event.frame.module
@@ -105,6 +126,20 @@ def optimizer_transformation(event: Called, report: Reporter) -> None:
     elif isinstance(value, TransformationVal) and value.schedule:
         problem = "gets a schedule, which is a function of the step, where it takes an optax transformation"
         report(module, node, cls=cls, problem=problem, mend=f"make one with it: `optax.adam({text_of(node)})`")
+
+
+@judges_calls(rules.OPTIMIZER_TRANSFORMATION, "optax.chain")
+def part_of_chain(event: Called, report: Reporter) -> None:
+    """What is chained is a schedule, or a function that has yet to make a transformation."""
+    module = event.frame.module
+    for value, node in zip(event.args, event.nodes, strict=False):
+        text = text_of(node)
+        if isinstance(value, TransformationVal) and value.schedule:
+            problem = f"gets the schedule `{text}`, which is a function of the step, where it takes a transformation"
+            report(module, node, cls="chain", problem=problem, mend=f"scale by it: `optax.adam({text})`")
+        elif isinstance(value, Ext) and value.name in {f"optax.{factory}" for factory in FACTORIES}:
+            problem = f"gets the function `{text}`, which makes a transformation, and not the transformation"
+            report(module, node, cls="chain", problem=problem, mend=f"call it: `{text}(learning_rate)`")
 
 
 FACTORIES = frozenset(
@@ -294,6 +329,8 @@ def gradients_mismatch(event: Called, report: Reporter) -> None:
         report(module, node, problem=f"are a function that computes them: call it with the model, `{name}(model)`")
     elif (of := _other_model(grads, model) or _made_for_another(optimizer, model, event.frame)) is not None:
         report(module, node, problem=of)
+    elif (size := _of_other_size(optimizer, model)) is not None:
+        report(module, node, problem=size)
     elif isinstance(grads, Array) and grads.form is not None and grads.form.shape == ():
         report(module, node, problem="are a number, and the optimizer takes those of the whole model")
     elif isinstance(grads, Seq) and grads.type == "tuple" and grads.exact and _pairs(grads):
@@ -303,7 +340,19 @@ def gradients_mismatch(event: Called, report: Reporter) -> None:
         wrt = (optimizer.args or {}).get("wrt")
         missing = _missing(grads, wrt, model, event.frame) if wrt is not None else None
         if missing is not None:
-            report(module, node, problem=f"have no `{path_text(missing)}`, which the optimizer was made for")
+            fix = partial(_aligned, module, optimizer, grads)
+            report(module, node, fix=fix, problem=f"have no `{path_text(missing)}`, which the optimizer was made for")
+
+
+def _aligned(module: Module, optimizer: Obj, grads: StateVal) -> Fix | None:
+    """Make the optimizer for the type of Variables that is differentiated."""
+    wanted, made = grads.wanted, optimizer.origin
+    node = keyword_node(made[1], "wrt") if made is not None and made[0] is module else None
+    canonical = wanted.cls.canonical if isinstance(wanted, ClassVal) and isinstance(wanted.cls, LibClass) else None
+    name = spelled(canonical, module) if canonical is not None else None
+    if name is None or node is None:
+        return None
+    return unsafe(f"Make the optimizer for `{name}`", replace(module.source, node, name))
 
 
 @judges_calls(rules.GRADIENTS_MISMATCH, ".update")
@@ -345,7 +394,7 @@ def _other_model(grads: Value, model: Value) -> str | None:
 
 
 def _made_for_another(optimizer: Obj, model: Value, frame: Frame) -> str | None:
-    """What an optimizer was made for, where that has a parameter that the model lacks, or the reverse."""
+    """What an optimizer was made for, where that is another network, or has a parameter that the model lacks."""
     known = present((optimizer.args or {}).get("model", UNKNOWN))
     if not isinstance(known, Obj) or not isinstance(model, Obj) or known.assumed or model.assumed:
         return None
@@ -353,11 +402,37 @@ def _made_for_another(optimizer: Obj, model: Value, frame: Frame) -> str | None:
         return None
     one, other = leaves_of(known, frame), leaves_of(model, frame)
     paths = [{leaf.path for leaf in found.leaves if is_subtype(leaf.type, PARAM)} for found in (one, other)]
-    apart = (other.complete and paths[0] - paths[1]) or (one.complete and paths[1] - paths[0])
+    apart = bool((other.complete and paths[0] - paths[1]) or (one.complete and paths[1] - paths[0]))
+    # Networks of the same layers, such as the two of a pair, are different ones still.
+    networks = isinstance(known.cls, UserClass) and isinstance(model.cls, UserClass)
+    apart = apart or (networks and bool(paths[0]))
     return f"are those of the {model.cls.name}, and the optimizer was made for {known.describe()}" if apart else None
 
 
 PARAM = library_class("nnx.Param")
+
+
+def _of_other_size(optimizer: Obj, model: Value) -> str | None:
+    """What tells a model from another one of its class that an optimizer was made for: a layer of another size."""
+    known = present((optimizer.args or {}).get("model", UNKNOWN))
+    if not isinstance(known, Obj) or not isinstance(model, Obj) or known.assumed or model.assumed:
+        return None
+    path = _resized_layer(known, model)
+    return f"are for another size of `{path}` than that of the model that the optimizer was made for" if path else None
+
+
+def _resized_layer(known: Obj, model: Obj, depth: int = 4) -> str | None:
+    if known.cls is not model.cls or not depth:
+        return None
+    for name in attribute_names(known):
+        attrs = (attribute_of(known, name), attribute_of(model, name))
+        one, other = (attr.value if attr is not None else UNKNOWN for attr in attrs)
+        if not isinstance(one, Obj) or not isinstance(other, Obj) or one is other:
+            continue
+        inner = _resized_layer(one, other, depth - 1) if isinstance(one.cls, UserClass) else None
+        if inner is not None or _is_resized(one, other):
+            return f"{name}.{inner}" if inner is not None else name
+    return None
 
 
 def _missing(given: StateVal, wrt: Value, model: Value, frame: Frame) -> Leaf | None:

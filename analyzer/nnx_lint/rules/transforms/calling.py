@@ -1,4 +1,4 @@
-"""How transforms are called, and what functions they take (NNX403, NNX406, NNX419, NNX430, NNX450).
+"""How transforms are called, and what functions they take (NNX403, NNX406, NNX419, NNX430, NNX431, NNX450).
 
 Invariants: what a transform gets is judged by what the value is, never by how many arguments a caller might mean.
 """
@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import ast
 import difflib
+import itertools
+from functools import partial
 from typing import TYPE_CHECKING
 
 from nnx_lint.diagnostics import Edit, Fix, Span
@@ -15,19 +17,26 @@ from nnx_lint.model.classes import LibClass, UserClass
 from nnx_lint.model.containers import Seq
 from nnx_lint.model.events import Called, Ran, TransformApplied
 from nnx_lint.model.expressions import text_of
+from nnx_lint.model.forms import literal
 from nnx_lint.model.modes import of_transform
 from nnx_lint.model.states import StateVal
 from nnx_lint.model.values import Array, Const, Obj, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls
-from nnx_lint.rules.edits import insert
+from nnx_lint.rules.edits import insert, prepend_argument, replace, unsafe
+from nnx_lint.rules.program import ancestors
 from nnx_lint.rules.traces.mutation import add_keyword
 from nnx_lint.rules.transforms.scanning import new_attribute
 from nnx_lint.rules.updates.ownership import Change, changes_of
+from nnx_rules import layers
 from nnx_rules.rules import transforms as rules
+from nnx_rules.shape_algebra import is_whole
 from nnx_rules.transforms import FORMER_OPTIONS, OPTIONS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from nnx_lint.model.modules import Module
+    from nnx_rules.shapes import Shape
 
 # -- transforms that wrap ----------------------------------------------------------------------------------------------
 
@@ -85,7 +94,7 @@ def value_transformed(event: TransformApplied, report: Reporter) -> None:
 def called_after(module: Module, node: ast.Call) -> Fix | None:
     """Give what follows the function to the function that the transform returns."""
     source = module.source
-    if node.keywords:
+    if node.keywords or len(node.args) < 2 or any(isinstance(item, ast.Starred) for item in node.args):
         return None
     first, second = source.span(node.args[0]), source.span(node.args[1])
     if source.text[first.end : second.start].strip() != ",":
@@ -115,7 +124,31 @@ def keyword_only(event: TransformApplied, report: Reporter) -> None:
     if found:
         several = "parameters" if len(found) > 1 else "parameter"
         listed = " and ".join(f"`{item}`" for item in found)
-        report(event.frame.module, event.node, name=name, parameters=f"{several} {listed}", transform=applied.text)
+        fix = partial(_through_lambda, event) if isinstance(event.func, Obj) else None
+        listed = f"{several} {listed}"
+        report(event.frame.module, event.node, fix=fix, name=name, parameters=listed, transform=applied.text)
+
+
+ARGUMENTS = ("x", "y", "z")
+"""What the parameters of a lambda are called."""
+
+
+def _through_lambda(event: TransformApplied) -> Fix | None:
+    """Transform a function of the object and the arguments, where the result is called at once."""
+    module, applied = event.frame.module, event.applied
+    call = next(ancestors(module, applied.node), None)
+    if not isinstance(applied.node, ast.Call) or not isinstance(call, ast.Call) or call.func is not applied.node:
+        return None
+    given, source = applied.node.args, module.source
+    if len(given) != 1 or applied.node.keywords or call.keywords or not isinstance(given[0], ast.Name):
+        return None
+    if not 0 < len(call.args) <= len(ARGUMENTS) or applied.row.name not in {"nnx.vmap", "nnx.remat"}:
+        return None
+    obj, names = given[0].id, ", ".join(ARGUMENTS[: len(call.args)])
+    axes = f", in_axes=(None, {', '.join('0' for _ in call.args)})" if applied.row.name == "nnx.vmap" else ""
+    first = prepend_argument(source, call, obj)
+    function = replace(source, given[0], f"lambda {obj}, {names}: {obj}({names}){axes}")
+    return unsafe("Transform a function of the object", (*function, *first)) if first is not None else None
 
 
 def _keyword_only(func: Value) -> tuple[str, list[str]]:
@@ -251,6 +284,64 @@ def results_differ(event: Called, report: Reporter) -> None:
             other=other,
             second=second,
         )
+
+
+class Forms:
+    """What the branches of a conditional have returned, by call: the name of each, and its value."""
+
+    def __init__(self) -> None:
+        self.by_call: dict[int, list[tuple[str, Value]]] = {}
+
+
+@judges(rules.BRANCH_TYPE, Ran, when=is_conditional)
+def branch_gave(event: Ran, report: Reporter) -> None:
+    func = event.scope.frame.func if event.scope.frame is not None else None
+    given = (func.name if func is not None else "a branch", event.result)
+    report.memory(Forms).by_call.setdefault(id(event.node), []).append(given)
+
+
+@judges_calls(rules.BRANCH_TYPE, *CONDITIONALS)
+def shapes_differ(event: Called, report: Reporter) -> None:
+    ran = report.memory(Forms).by_call.pop(id(event.node), [])
+    for (first, one), (second, other) in itertools.pairwise(ran):
+        found = next((pair for pair in _paired(one, other) if _certainly_differ(*pair)), None)
+        if found is not None:
+            report(
+                event.frame.module,
+                event.node,
+                transform=event.name,
+                path="the result",
+                one=f"of shape {layers.shown(found[0])}",
+                first=first,
+                other=f"of shape {layers.shown(found[1])}",
+                second=second,
+            )
+            return
+
+
+def _paired(one: Value, other: Value) -> Iterator[tuple[Shape, Shape]]:
+    """The shapes of the arrays in two results of one structure, side by side."""
+    if isinstance(one, Array) and isinstance(other, Array):
+        left, right = literal(one).shape, literal(other).shape
+        if left is not None and right is not None:
+            yield left, right
+    elif isinstance(one, Seq) and isinstance(other, Seq) and one.exact and other.exact:
+        for pair in zip(one.items, other.items, strict=False):
+            yield from _paired(*pair)
+
+
+def _certainly_differ(one: Shape, other: Shape) -> bool:
+    """Whether two shapes differ in a dimension of known size, from the last one on, or in how many they have."""
+    whole = is_whole(one) and is_whole(other)
+    if whole and len(one) != len(other):
+        return True
+    for left, right in zip(reversed(one), reversed(other), strict=False):
+        if not isinstance(left, int) or not isinstance(right, int):
+            if any(str(item).startswith("*") for item in (left, right)):
+                return False
+        elif left != right:
+            return True
+    return False
 
 
 # -- modes -------------------------------------------------------------------------------------------------------------

@@ -18,10 +18,11 @@ from nnx_lint.model.containers import Seq
 from nnx_lint.model.crossing import literal_positions
 from nnx_lint.model.events import Called, TransformApplied
 from nnx_lint.model.expressions import text_of
+from nnx_lint.model.handed import is_model
 from nnx_lint.model.values import Const, Obj, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.callees import TRANSFORMED
-from nnx_lint.rules.edits import insert, wrap
+from nnx_lint.rules.edits import insert, is_parenthesized, unsafe, wrap
 from nnx_lint.rules.spelling import spelled
 from nnx_lint.rules.traces.boundaries import Running, transform_of
 from nnx_lint.rules.transforms.options import CARRY, DEFAULTS, UNREAD, Axes, axes_of, option_node, parameters
@@ -51,13 +52,23 @@ def number_of_axes(event: TransformApplied, report: Reporter) -> None:
     if count > most or (count < least and applied.row.name.startswith("nnx.")):
         takes = f"{most}" if least == most else f"{least} to {most}"
         problem = f"it has {count} entries, and the function takes {takes} positional arguments"
+        node = option_node(applied, "in_axes")
+        method = isinstance(func, FuncVal) and func.cls is not None
         report(
             applied.module,
-            option_node(applied, "in_axes"),
+            node,
+            fix=partial(_none_for_self, applied, node) if method and count == least - 1 else None,
             option="in_axes",
             transform=applied.text,
             problem=problem,
         )
+
+
+def _none_for_self(applied: TransformVal, node: ast.AST) -> Fix | None:
+    """Pass the object of a method whole, which is what is missing in most cases."""
+    if not isinstance(node, ast.Tuple) or not node.elts or not is_parenthesized(applied.module.source, node):
+        return None
+    return unsafe("Add `None` for `self`", insert(applied.module.source.span(node.elts[0]).start, "None, "))
 
 
 @judges(rules.AXES_IN_LIST, TransformApplied, when=maps)
@@ -174,8 +185,8 @@ def made_once(value: Value) -> bool:
     made: Obj = value
     while made.template is not None and made.level > made.template.level:
         made = made.template
-    model = made.cls.model if isinstance(made.cls, UserClass) else None
-    return made.template in (None, model) and made.args is not None and _has_layer(made)
+    once = made.template is None or is_model(made.template)
+    return once and made.args is not None and _has_layer(made)
 
 
 def _has_layer(obj: Obj, depth: int = 4) -> bool:

@@ -59,10 +59,6 @@ def axes_of(applied: TransformVal, option: str) -> Axes:
     defaults = DEFAULTS.get(applied.row.name)
     if defaults is None or "**" in applied.keywords:
         return UNREAD
-    node = applied.node
-    written = len(node.args) if isinstance(node, ast.Call) else 0
-    if applied.row.name.startswith("jax.") and written > 1:
-        return UNREAD  # options by position
     given = applied.keywords.get(option)
     return defaults[option] if given is None else read(given)
 

@@ -7,8 +7,10 @@ object only where both are known.
 from __future__ import annotations
 
 import ast
+from functools import partial
 from typing import TYPE_CHECKING
 
+from nnx_lint.diagnostics import Fix
 from nnx_lint.model.attributes import attribute_of
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.events import Called, Ran, Returned, TransformApplied
@@ -22,6 +24,8 @@ from nnx_lint.model.values import (
     options,
 )
 from nnx_lint.reporting import Reporter, judges, judges_calls
+from nnx_lint.rules.edits import replace, unsafe
+from nnx_lint.rules.spelling import spelled
 from nnx_lint.rules.traces.boundaries import running
 from nnx_lint.rules.transforms.options import CARRY, UNREAD, Axes, axes_of, leaves, option_node, read, shown
 from nnx_lint.rules.updates.ownership import changes_of
@@ -30,6 +34,7 @@ from nnx_rules import carries
 from nnx_rules.rules import transforms as rules
 
 if TYPE_CHECKING:
+    from nnx_lint.model.callables import TransformVal
     from nnx_lint.model.events import Mutated
     from nnx_lint.model.frames import TraceScope
 
@@ -57,7 +62,20 @@ def scan_axes(event: TransformApplied, report: Reporter) -> None:
             given=shown(given[found.option]),
             problem=found.problem,
             mend=found.mend,
+            fix=partial(_carry_first, applied, found.option, given[found.option]),
         )
+
+
+def _carry_first(applied: TransformVal, option: str, axes: Axes) -> Fix | None:
+    """Carry the first of some arguments or results that are written, where none is carried."""
+    node, name = option_node(applied, option), spelled("nnx.Carry", applied.module)
+    if (
+        not isinstance(node, ast.Tuple)
+        or not isinstance(axes, tuple)
+        or not all(isinstance(item, int) for item in axes)
+    ):
+        return None
+    return unsafe("Carry the first one", replace(applied.module.source, node.elts[0], name)) if name and axes else None
 
 
 def _leaves(axes: Axes) -> list[carries.Leaf]:
@@ -94,7 +112,17 @@ def carry_called(event: Called, report: Reporter) -> None:
             given="Carry()",
             problem="`Carry` is used as it is, without a call",
             mend="write `nnx.Carry`",
+            fix=_uncalled(event),
         )
+
+
+def _uncalled(event: Called) -> Fix | None:
+    call, source = event.node, event.frame.module.source
+    return (
+        unsafe("Write it without a call", replace(source, call, source.segment(call.func)))
+        if isinstance(call, ast.Call)
+        else None
+    )
 
 
 # -- results -----------------------------------------------------------------------------------------------------------

@@ -12,8 +12,11 @@ from __future__ import annotations
 
 import ast
 import itertools
+from functools import partial
 from typing import TYPE_CHECKING
 
+from nnx_lint import syntax_parameters
+from nnx_lint.diagnostics import Fix
 from nnx_lint.model import foreign
 from nnx_lint.model.arrays import is_array_function
 from nnx_lint.model.callables import BoundMethod, FuncVal, Transformed
@@ -26,9 +29,12 @@ from nnx_lint.model.states import StateVal
 from nnx_lint.model.tables.jax_results import METHODS, RESULTS
 from nnx_lint.model.values import Array, ArrayAttr, Ext, Obj, Unknown
 from nnx_lint.reporting import Reporter, judges, judges_calls
+from nnx_lint.rules.edits import insert, unsafe
 from nnx_lint.rules.program import (
+    FUNCTIONS,
     STATEMENT_LOOPS,
     ancestors,
+    binds,
     canonical_of,
     given,
     in_test,
@@ -60,8 +66,6 @@ FUNCTIONS_OF_VALUES = {
     "jax.random.split": "new keys",
     "nnx.capture": "a function",
     "nnx.clone": "a copy",
-    "nnx.map": "a new object",
-    "nnx.map_state": "a new State",
     "nnx.merge": "a new object",
     "nnx.merge_state": "a new State",
     "nnx.restore_int_paths": "a new State",
@@ -73,10 +77,19 @@ FUNCTIONS_OF_VALUES = {
 }
 """Functions that are called for what they return, and nothing else, with what that is."""
 
-TREE_MAPS = frozenset({"jax.tree.map", "jax.tree.map_with_path"})
+MAPS = {
+    "jax.tree.map": "a new tree",
+    "jax.tree.map_with_path": "a new tree",
+    "nnx.map": "a new object",
+    "nnx.map_state": "a new State",
+}
+"""Functions that call a function for each leaf, which may be there for what it does: to print, to check, to collect."""
 
 IN_PLACE = frozenset({"nnx.fork_rngs", "nnx.split_rngs"})
 """Functions that make a decorator, or change the streams that they are given."""
+
+OF_VARIABLES = frozenset({"copy", "get_value", "replace"})
+"""Methods of Variables that change nothing."""
 
 LASTING = frozenset({"block_until_ready", "copy_to_host_async", "delete"})
 """Methods of arrays that are called for what they do."""
@@ -96,23 +109,110 @@ def unused_result(event: Called, report: Reporter) -> None:
     # A script may try whether something can be put together at all; nobody does that with `jit`, which takes anything.
     tries = frame.func is None and event.subject in {"nnx.merge", "nnx.grad", "nnx.scan"}
     if result is not None and not tries:
-        report(frame.module, event.node, name=event.name, result=f"returns {result}", mend="bind the result to a name")
+        fix, mend = partial(_bound_again, event), "bind the result to a name"
+        report(frame.module, event.node, fix=fix, name=event.name, result=f"returns {result}", mend=mend)
+
+
+KEPT_BY_NAME = ("jax.lax.pmean", "jax.lax.psum", "jax.lax.stop_gradient", "jax.lax.with_sharding_constraint")
+APPLIED = ("optax.apply_updates", "optax.incremental_update")
+"""Functions of which nobody wants to know what they would have returned."""
+
+
+def bound_to_name(event: Called) -> bool:
+    """Whether a function binds the result of a call to a name, and nothing else."""
+    func = event.frame.func
+    return func is not None and isinstance(func.node, (ast.FunctionDef, ast.AsyncFunctionDef))
+
+
+@judges_calls(rules.UNUSED_RESULT, *KEPT_BY_NAME, *APPLIED, when=bound_to_name)
+def result_never_read(event: Called, report: Reporter) -> None:
+    """The result has a name that nothing reads, because it should have been another one."""
+    frame, module = event.frame, event.frame.module
+    statement = next(ancestors(module, event.node), None)
+    func = frame.func.node if frame.func is not None else None
+    target = statement.targets[0] if isinstance(statement, ast.Assign) and len(statement.targets) == 1 else None
+    if func is None or not isinstance(target, ast.Name) or target.id.startswith("_") or in_test(frame):
+        return
+    outer = any(isinstance(node, (ast.Global, ast.Nonlocal)) and target.id in node.names for node in own_nodes(func))
+    if not outer and statement in own_nodes(func) and not reads_of(func, target.id):
+        result, mend = f"returns {FUNCTIONS_OF_VALUES[event.subject or '']}", f"nothing reads `{target.id}`"
+        report(module, event.node, name=event.name, result=result, mend=mend)
+
+
+CHANGED = frozenset(
+    {"dataclasses.replace", "jax.device_put", "jax.lax.with_sharding_constraint", "nnx.restore_int_paths", "nnx.view"}
+    | {"nnx.with_attributes", "optax.apply_updates", ".apply_gradients", ".replace"}
+)
+"""Calls that give what they are given back in another form, for which the same name will do."""
+
+
+def _bound_again(event: Called) -> Fix | None:
+    """Bind the result to the name of what was given, which is read later on."""
+    module, call, frame = event.frame.module, event.node, event.frame
+    changed = event.subject in CHANGED or isinstance(event.callee, Obj)
+    if not isinstance(call, ast.Call) or not changed:
+        return None
+    method = isinstance(call.func, ast.Attribute) and (event.subject or "").startswith(".")
+    given = call.func.value if method and isinstance(call.func, ast.Attribute) else next(iter(call.args), None)
+    scope = frame.func.node if frame.func is not None else module.tree
+    if not isinstance(given, ast.Name) or (frame.func is not None and not binds(scope, given.id)):
+        return None
+    later = (
+        each for each in reads_of(scope, given.id) if (each.lineno, each.col_offset) > (call.lineno, call.col_offset)
+    )
+    if all(each is given for each in later):
+        return None
+    return unsafe(f"Bind it to `{given.id}`", insert(module.source.span(call).start, f"{given.id} = "))
 
 
 @judges_calls(rules.UNUSED_RESULT, *FUNCTIONS_OF_VALUES, ".apply_gradients", ".replace", ".restore")
 def overwritten_name(event: Called, report: Reporter) -> None:
     """A result that takes the place of what a name of the function stood for, after which nobody reads the name."""
     frame, module, node = event.frame, event.frame.module, event.node
-    if frame.func is None or is_shown(frame):
+    if is_shown(frame):
         return
     statement = next(ancestors(module, node), None)
     target = statement.targets[0] if isinstance(statement, ast.Assign) and len(statement.targets) == 1 else None
     if not isinstance(target, ast.Name) or target.id.startswith("_"):
         return
     result = new_value(event)
+    if result is not None and _is_lost_element(module, target):
+        mend = f"`{target.id}` is a name for one element: the next round takes another, and what it came from stays"
+        report(module, node, name=event.name, result=f"returns {result}", mend=mend)
+        return
+    if frame.func is None:
+        return
     if result is not None and _is_last_word(module, frame.func.node, statement, target):
         mend = f"nothing reads `{target.id}` after this: return it, or put it into its object by `nnx.update`"
         report(module, node, name=event.name, result=f"returns {result}", mend=mend)
+
+
+@judges_calls(rules.UNUSED_RESULT, "nnx.*", "class")
+def replaced_element(event: Called, report: Reporter) -> None:
+    """A layer that is to take the place of another one, and takes only the name that a loop has for that."""
+    module, result = event.frame.module, event.result
+    statement = next(ancestors(module, event.node), None)
+    target = statement.targets[0] if isinstance(statement, ast.Assign) and len(statement.targets) == 1 else None
+    if not isinstance(target, ast.Name) or not isinstance(result, Obj) or not result.cls.derives_from("nnx.Module"):
+        return
+    if _is_lost_element(module, target):
+        mend = f"`{target.id}` is a name for one element: set the attribute of the module that holds it"
+        report(module, event.node, name=event.name, result="returns a new layer", mend=mend)
+
+
+def _is_lost_element(module: Module, target: ast.Name) -> bool:
+    """Whether a loop binds the name of its element anew, and nothing reads that name afterwards."""
+    outer = list(ancestors(module, target))
+    loop = next((node for node in outer if isinstance(node, (*STATEMENT_LOOPS, *FUNCTIONS))), None)
+    if not isinstance(loop, (ast.For, ast.AsyncFor)) or not any(
+        isinstance(node, ast.Name) and node.id == target.id for node in walk(loop.target)
+    ):
+        return False
+    scope = next(node for node in outer if isinstance(node, (*FUNCTIONS, ast.Module)))
+    inside, statement = set(walk(loop)), set(walk(outer[0]))
+    place = (target.lineno, target.col_offset)
+    reads = reads_of(scope, target.id)
+    return all(read in statement or (read in inside and (read.lineno, read.col_offset) < place) for read in reads)
 
 
 def _is_last_word(module: Module, func: Function, statement: ast.AST | None, target: ast.Name) -> bool:
@@ -122,7 +222,7 @@ def _is_last_word(module: Module, func: Function, statement: ast.AST | None, tar
     if target not in nodes or any(name in node.names for node in outer):
         return False
     given = func.args
-    parameters = [item.arg for item in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
+    parameters = syntax_parameters.names(given)
     stored = [node for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
     if name not in parameters and [node.id for node in stored].count(name) < 2:
         return False
@@ -149,18 +249,22 @@ def new_value(event: Called) -> str | None:
     if isinstance(callee, Ext):
         if isinstance(event.result, Transformed):
             return "a function" if callee.name not in IN_PLACE else None
-        if event.subject in TREE_MAPS and _maps_purely(event):
-            return "a new tree"
+        if event.subject in MAPS:
+            return MAPS[event.subject] if _maps_purely(event) else None
         return FUNCTIONS_OF_VALUES.get(event.subject or "")
+    if isinstance(callee, FuncVal):
+        return _of_maker(callee)
     if isinstance(callee, Unknown):
         restores = event.subject == ".restore" and foreign.is_of_orbax(event.keywords.get("args"))
         return "what it has read" if restores else _of_record(event)
     if not isinstance(callee, BoundMethod) or callee.func is not None:
         return None
     if isinstance(callee.receiver, StateVal):
-        return "a new State" if callee.name in {"map", "filter", "split"} else None
+        pure = callee.name in {"filter", "split"} or (callee.name == "map" and _maps_purely(event))
+        return "a new State" if pure else None
     if not isinstance(callee.receiver, Obj):
-        return foreign.methods_of(callee.receiver).get(callee.name)
+        known = "args" not in event.keywords or foreign.is_of_orbax(event.keywords["args"])
+        return foreign.methods_of(callee.receiver).get(callee.name) if known else None
     cls = callee.receiver.cls
     if cls.is_variable:
         return "a new Variable" if callee.name in {"replace", "copy"} else None
@@ -169,6 +273,28 @@ def new_value(event: Called) -> str | None:
     func = event.node.func if isinstance(event.node, ast.Call) else None
     named = isinstance(func, ast.Attribute) and isinstance(func.value, (ast.Name, ast.Attribute))
     return "new streams" if streams and named and callee.name in {"fork", "split"} else None
+
+
+HARMLESS = frozenset({"builtins.print", "nnx.replace_by_pure_dict"})
+"""Functions that a maker may call for what they do, to what is its own."""
+
+
+def _of_maker(func: FuncVal) -> str | None:
+    """What a function of the project returns that binds names, and ends with a call that makes something new."""
+    nodes, env = own_nodes(func.node), func.env
+    results = [node.value for node in nodes if isinstance(node, ast.Return)]
+    names = {canonical_of(env, item.func) for item in results if isinstance(item, ast.Call) and isinstance(env, Env)}
+    if len(names) != 1 or len(results) != 1 or func.decorators or not isinstance(env, Env):
+        return None
+    for node in nodes:
+        if isinstance(node, (ast.Attribute, ast.Subscript)) and not isinstance(node.ctx, ast.Load):
+            return None
+        if isinstance(node, (ast.Global, ast.Nonlocal, *EFFECTS)):
+            return None
+        done = node.value if isinstance(node, ast.Expr) else ast.Constant(None)
+        if isinstance(done, ast.Call) and canonical_of(env, done.func) not in HARMLESS:
+            return None
+    return FUNCTIONS_OF_VALUES.get(names.pop() or "")
 
 
 def _is_in_forward_pass(frame: Frame) -> bool:
@@ -219,15 +345,22 @@ def _maps_purely(event: Called) -> bool:
 
 
 def _only_computes(func: FuncVal) -> bool:
-    """Whether a function is one expression, of operators and calls that compute arrays."""
+    """Whether a function is one expression, of operators and calls that compute arrays.
+
+    One that returns a constant is there to see whether trees fit together.
+    """
     body = func.node.body
     if isinstance(body, list):
         last = body[-1] if len(body) == 1 else None
         body = last.value if isinstance(last, ast.Return) and last.value is not None else ast.Await(ast.Constant(None))
     env = func.env
-    return isinstance(env, Env) and all(
-        _computes_array(env, node.func) if isinstance(node, ast.Call) else not isinstance(node, EFFECTS)
-        for node in (body, *walk(body))
+    return (
+        isinstance(env, Env)
+        and not isinstance(body, ast.Constant)
+        and all(
+            _computes_array(env, node.func) if isinstance(node, ast.Call) else not isinstance(node, EFFECTS)
+            for node in (body, *walk(body))
+        )
     )
 
 
@@ -243,7 +376,9 @@ def _computes_array(env: Env, func: ast.expr) -> bool:
     name = canonical_of(env, func)
     if name is not None:
         return _is_computing(name)
-    return isinstance(func, ast.Attribute) and METHODS.get(func.attr) == "array" and _is_pure(func.attr)
+    if not isinstance(func, ast.Attribute):
+        return False
+    return func.attr in OF_VARIABLES or (METHODS.get(func.attr) == "array" and _is_pure(func.attr))
 
 
 @judges(rules.UNUSED_RESULT, AttributeMissed)

@@ -10,6 +10,7 @@ import ast
 from functools import partial
 from typing import TYPE_CHECKING
 
+from nnx_lint import syntax_parameters
 from nnx_lint.diagnostics import Edit, Fix
 from nnx_lint.model.crossing import literal_positions
 from nnx_lint.model.events import Ran
@@ -40,7 +41,7 @@ def gradient_of_capture(event: Ran, report: Reporter) -> None:
     if inner is None or inner.func is None or scope.held or scope.lifts or not isinstance(call, ast.Call):
         return
     func = inner.func
-    parameters = [item.arg for item in (*func.node.args.posonlyargs, *func.node.args.args)]
+    parameters = syntax_parameters.positional_names(func.node.args)
     names = names_read(func)
     for position in positions(scope.applied.keywords.get("argnums")):
         if position >= min(len(parameters), len(call.args), len(event.args)):
@@ -118,7 +119,7 @@ def _read_instead(frame: Frame, func: FuncVal, given: ast.Attribute) -> list[ast
     if theirs is None or ours is None or theirs[1] is not ours[1] or not isinstance(ours[1], Obj):
         return []
     arguments = func.node.args
-    if root.id in {item.arg for item in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}:
+    if root.id in set(syntax_parameters.names(arguments)):
         return []
     text = ast.dump(given)
     found = [node for node in walk(func.node) if isinstance(node, ast.Attribute) and ast.dump(node) == text]

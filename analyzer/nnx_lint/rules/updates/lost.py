@@ -10,15 +10,20 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from nnx_lint.diagnostics import Fix
+from nnx_lint.model.attributes import attribute_of
 from nnx_lint.model.events import Ran
+from nnx_lint.model.values import Obj
 from nnx_lint.reporting import Reporter, judges, related
 from nnx_lint.rules.lifting import on_nnx
 from nnx_lint.rules.updates.ownership import ABSTRACT, Change, carried, changes_of
+from nnx_lint.rules.variables.promoting import as_variable
 from nnx_rules.rules import updates as rules
 from nnx_rules.transforms import Arguments
 
 if TYPE_CHECKING:
     from nnx_lint.model.frames import TraceScope
+    from nnx_lint.model.modules import Module
 
 UNWATCHED = frozenset({"jax.make_jaxpr", "nnx.make_jaxpr", "jax.closure_convert", "jax.linear_transpose"})
 """Transforms of which nobody expects an effect."""
@@ -121,4 +126,11 @@ def lost_structure(event: Ran, report: Reporter) -> None:
     for item in changes_of(event):
         setting = item.event.action.startswith("setting `.")
         if setting and item.event.effect == "write" and not item.merged and not carried(event, item):
-            report(item.module, item.node, name=item.name, transform=scope.text, action=item.event.action)
+            fix = partial(_held_in_variable, item.target, item.event.action, item.module)
+            report(item.module, item.node, fix=fix, name=item.name, transform=scope.text, action=item.event.action)
+
+
+def _held_in_variable(target: Obj, action: str, module: Module) -> Fix | None:
+    name = action.removeprefix("setting `.").removesuffix("`")
+    attr = attribute_of(target, name)
+    return as_variable(attr.first, module, name) if attr is not None and attr.first is not None else None

@@ -17,6 +17,7 @@ from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.effects import place_of
 from nnx_lint.model.states import GraphDefVal, StateVal
 from nnx_lint.model.values import Array, Const, Ext, Obj, Other, Value, options
+from nnx_lint.rules.program import FUNCTIONS, STATEMENT_LOOPS, enclosing, follows, statement_of
 from nnx_lint.rules.traces.captures import holds, owner_at, value_at
 from nnx_lint.syntax_walk import walk
 from nnx_rules.transforms import Arguments
@@ -115,7 +116,7 @@ def carried(ran: Ran, change: Change) -> bool:
         return True
     if ran.scope.row.name in ABSTRACT or all(isinstance(option, Const) for option in options(ran.result)):
         return False
-    return _is_read(frame, change.target)
+    return _is_read(frame, change)
 
 
 ABSTRACT = frozenset({"jax.eval_shape", "nnx.eval_shape"})
@@ -146,11 +147,11 @@ def related(one: Obj, other: Obj) -> bool:
     return one is other or holds(one, other) or holds(other, one)
 
 
-def _is_read(frame: Frame, target: Obj) -> bool:
+def _is_read(frame: Frame, change: Change) -> bool:
     """Whether a result is computed from a value of the changed object itself, and not only by calling it."""
     if frame.func is None:
         return True
-    node = frame.func.node
+    node, target = frame.func.node, change.target
     body: list[ast.AST] = [node.body] if isinstance(node, ast.Lambda) else list(node.body)
     values: list[ast.AST] = list(body) if isinstance(node, ast.Lambda) else []
     assigned: dict[str, list[ast.AST]] = {}
@@ -158,7 +159,7 @@ def _is_read(frame: Frame, target: Obj) -> bool:
     for part in (inner for statement in body for inner in walk(statement)):
         if isinstance(part, ast.Return) and part.value is not None:
             values.append(part.value)
-        elif isinstance(part, ast.Assign):
+        elif isinstance(part, ast.Assign) and not _is_earlier(frame, part, change):
             for name in (item for each in part.targets for item in walk(each) if isinstance(item, ast.Name)):
                 assigned.setdefault(name.id, []).append(part.value)
     for value in values:
@@ -177,3 +178,13 @@ def _is_read(frame: Frame, target: Obj) -> bool:
             if held is target or holds(target, held):
                 return True
     return False
+
+
+def _is_earlier(frame: Frame, statement: ast.stmt, change: Change) -> bool:
+    """Whether a statement of a function certainly has run before a change, and does not run again after it."""
+    here = statement_of(frame.module, change.node) if change.module is frame.module else None
+    if here is None or here is statement or not follows(frame.module, statement, here):
+        return False
+    return enclosing(frame.module, here, *FUNCTIONS, *STATEMENT_LOOPS) is (
+        frame.func.node if frame.func is not None else None
+    )

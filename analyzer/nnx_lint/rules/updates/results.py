@@ -18,7 +18,7 @@ from nnx_lint.rules.edits import replace
 from nnx_lint.rules.program import FUNCTIONS, STATEMENT_LOOPS, around, enclosing, reads_of
 from nnx_lint.rules.traces.boundaries import objects_in
 from nnx_lint.rules.updates.lost import drops
-from nnx_lint.rules.updates.ownership import changes_of, related
+from nnx_lint.rules.updates.ownership import at_level, changes_of, related
 from nnx_lint.syntax_walk import walk
 from nnx_rules.rules import updates as rules
 
@@ -135,6 +135,28 @@ def ignored_state(event: Ran, report: Reporter) -> None:
         kept = passed and all(isinstance(each, ast.Name) and each.id not in bound for each in passed)
         if kept and new and _thrown_away(event.frame, outers, len(items), new, isinstance(event.result, Seq)):
             report(event.frame.module, node, name=text_of(node.func))
+            return
+
+
+@judges(rules.IGNORED_STATE, Ran, when=drops)
+def ignored_object(event: Ran, report: Reporter) -> None:
+    """An object that a step changes comes back, and the loop goes on with the one that it handed over."""
+    frame, node, items = event.frame, event.node, _results(event)
+    if frame.scope or not isinstance(node, ast.Call) or not event.scope.row.cached:
+        return
+    returned = [(place, item) for place, item in enumerate(items) if isinstance(item, Obj) and item.cls.tracked]
+    outers = around(frame, node) if returned else []
+    loop = next((item for item in reversed(outers) if isinstance(item, STATEMENT_LOOPS)), None)
+    if loop is None:
+        return
+    bound, changed = assigned_names(loop.body), [item.target for item in changes_of(event)]
+    handed = [(each, value) for each, value in zip(node.args, event.args, strict=False) if isinstance(each, ast.Name)]
+    for place, item in returned:
+        given = next((each for each, value in handed if value is at_level(item, frame.level)), None)
+        if given is None or given.id in bound or not any(related(item, obj) for obj in changed):
+            continue
+        if _thrown_away(frame, outers, len(items), [place], isinstance(event.result, Seq)):
+            report(frame.module, node, name=text_of(node.func))
             return
 
 

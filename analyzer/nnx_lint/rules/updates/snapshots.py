@@ -23,6 +23,7 @@ from nnx_lint.model.states import GraphDefVal, StateVal
 from nnx_lint.model.values import Ext, Obj, Value, options, present
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
 from nnx_lint.rules.edits import insert, wrap
+from nnx_lint.rules.program import STATEMENT_LOOPS, ancestors, assigned_in, calls_in, canonical_of, own_nodes, reads_of
 from nnx_lint.rules.spelling import spelled
 from nnx_lint.rules.traces.captures import holds, value_at
 from nnx_lint.rules.updates.ownership import at_level
@@ -107,9 +108,12 @@ def _in_loop(frame: Frame) -> bool:
 @judges_calls(rules.ALIASED_SNAPSHOT, "nnx.update")
 def restored(event: Called, report: Reporter) -> None:
     frame, obj = event.frame, present(event.args[0]) if event.args and event.args[0] is not None else None
-    if frame.scope or not isinstance(obj, Obj) or not isinstance(event.node, ast.Call):
+    if frame.scope or not isinstance(event.node, ast.Call):
         return
     noted = report.memory(Changes)
+    if not isinstance(obj, Obj):
+        _restored_unknown(event, event.node, report)
+        return
     for value, node in zip(event.args[1:], event.nodes[1:], strict=False):
         states = [noted.made.get(id(option)) for option in options(present(value))] if value is not None else []
         taken = [item for item in states if item is not None and present(item.state.of) is obj]
@@ -128,6 +132,50 @@ def restored(event: Called, report: Reporter) -> None:
             ),
             name=text_of(event.node.args[0]),
         )
+
+
+def _restored_unknown(event: Called, update: ast.Call, report: Reporter) -> None:
+    """An object of which only the name is known: its own State is kept, and given back after a call that got it."""
+    frame, (target, kept) = event.frame, update.args if len(update.args) == 2 else (None, None)
+    if frame.func is None or not isinstance(target, ast.Name) or not isinstance(kept, ast.Name):
+        return
+    scope = frame.func.node
+    assigned = [_assigned(node, kept.id) for node in own_nodes(scope) if isinstance(node, ast.Assign)]
+    bound = [value for value in assigned if value is not None]
+    taken = [value for value in bound if not isinstance(value, ast.Constant)]
+    if not taken or assigned_in(scope)[target.id] or assigned_in(scope)[kept.id] > len(bound):
+        return
+    if not all(isinstance(call, ast.Call) and _is_taken(frame, call, target.id) for call in taken):
+        return
+    tests = [next(ancestors(frame.module, read)) for read in reads_of(scope, kept.id) if read is not kept]
+    if not all(isinstance(test, (ast.Compare, ast.If, ast.UnaryOp)) for test in tests):
+        return
+    calls = [call for call in calls_in(scope) if any(isinstance(x, ast.Name) and x.id == target.id for x in call.args)]
+    between = [call for call in calls if call is not update and not _is_taken(frame, call, target.id)]
+    if any(_comes_after(frame, call, taken[0]) for call in between):
+        where = (related(frame.module, taken[0], "the State is taken here"),)
+        report(frame.module, update, related=where, name=target.id)
+
+
+def _assigned(node: ast.Assign, name: str) -> ast.expr | None:
+    """What a statement binds a name to; for the last name of a tuple, all that is unpacked if it is not written out."""
+    target, value = node.targets[-1], node.value
+    if isinstance(target, ast.Tuple) and target.elts:
+        target, value = target.elts[-1], value.elts[-1] if isinstance(value, ast.Tuple) and value.elts else value
+    return value if isinstance(target, ast.Name) and target.id == name else None
+
+
+def _is_taken(frame: Frame, call: ast.Call, name: str) -> bool:
+    """Whether a call takes the State of what has a name."""
+    given = call.args[0] if call.args else None
+    known = canonical_of(frame.env, call.func) in {"nnx.state", "nnx.split"}
+    return known and isinstance(given, ast.Name) and given.id == name
+
+
+def _comes_after(frame: Frame, call: ast.Call, taken: ast.expr) -> bool:
+    """Whether a call runs after a State was taken, if only in the next round of a loop."""
+    loops = [outer for outer in ancestors(frame.module, taken) if isinstance(outer, STATEMENT_LOOPS)]
+    return call.lineno > taken.lineno or any(outer in loops for outer in ancestors(frame.module, call))
 
 
 READING = frozenset(

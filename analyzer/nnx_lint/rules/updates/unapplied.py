@@ -14,12 +14,21 @@ from typing import TYPE_CHECKING
 
 from nnx_lint.model.events import Called
 from nnx_lint.reporting import Reporter, judges_calls
-from nnx_lint.rules.program import FUNCTIONS, STATEMENT_LOOPS, ancestors, enclosing, in_test, own_nodes, statement_of
+from nnx_lint.rules.program import (
+    FUNCTIONS,
+    STATEMENT_LOOPS,
+    ancestors,
+    canonical_of,
+    enclosing,
+    in_test,
+    own_nodes,
+    statement_of,
+)
 from nnx_lint.syntax_walk import children, remembered, walk
 from nnx_rules.rules import updates as rules
 
 if TYPE_CHECKING:
-    from nnx_lint.model.modules import Module
+    from nnx_lint.model.modules import Env, Module
 
 
 @judges_calls(rules.STATE_NOT_APPLIED, "nnx.split", "nnx.state")
@@ -40,7 +49,9 @@ def state_not_applied(event: Called, report: Reporter) -> None:
         place = _trained(module, scope, name.id, source.id)
         what = "is trained here"
         if place is None:
-            place, what = _edited(module, scope, name.id), "is edited here"
+            place, what = _edited(module, event.frame.env, scope, name.id), "is edited here"
+        if place is None:
+            place, what = _mapped(event, scope, name.id, source.id), "is made from its State here"
         if place is not None:
             report(module, place, name=name.id, what=what, model=source.id)
             return
@@ -74,12 +85,61 @@ def _trained(module: Module, scope: ast.AST, name: str, model: str) -> ast.stmt 
         inside = set(walk(loop))
         steps = [item for item in walk(loop) if isinstance(item, ast.Assign) and _is_step(item, name)]
         read = {use for use in _uses(scope, name) if isinstance(use.ctx, ast.Load)}
-        taken = {use for step in steps for use in _uses(step, name)}
+        taken = {use for step in _leading_to(loop, steps) for use in _uses(step, name)}
         before = {use for use in read if use.lineno < loop.lineno and enclosing(module, use, *FUNCTIONS) is _own(scope)}
         later = [use for use in _uses(scope, model) if use not in inside and use.lineno > loop.lineno]
-        if steps and read <= taken | before and any(isinstance(use.ctx, ast.Load) for use in later):
+        # In the loop, too, the model is as it was: the loss of each round is that of the same parameters.
+        lossy = [use for use in _uses(loop, model) if use not in taken and _is_differentiated(module, use)]
+        if steps and read <= taken | before and any(isinstance(use.ctx, ast.Load) for use in [*later, *lossy]):
             return steps[0]
     return None
+
+
+def _leading_to(loop: ast.AST, steps: list[ast.Assign]) -> list[ast.Assign]:
+    """The statements of a loop that bind what a step reads, and the step itself."""
+    found = list(steps)
+    assigned = [item for item in walk(loop) if isinstance(item, ast.Assign) and isinstance(item.value, ast.Call)]
+    for step in found:
+        wanted = {item.id for item in walk(step.value) if isinstance(item, ast.Name)}
+        bound = [item for item in assigned if item not in found and wanted & _bound_by(item)]
+        found += bound
+    return found
+
+
+def _bound_by(node: ast.Assign) -> set[str]:
+    return {item.id for target in node.targets for item in walk(target) if isinstance(item, ast.Name)}
+
+
+def _is_differentiated(module: Module, use: ast.Name) -> bool:
+    """Whether a name is an argument of a gradient that is called where it is made."""
+    call = next(ancestors(module, use), None)
+    made = call.func if isinstance(call, ast.Call) and use in call.args else None
+    return isinstance(made, ast.Call) and canonical_of(module.env, made.func) in DIFFERENTIATING
+
+
+MAPS = frozenset({"jax.tree.map", "jax.tree_util.tree_map", "jax.tree.map_with_path", "nnx.map_state"})
+
+
+def _mapped(event: Called, scope: ast.AST, name: str, model: str) -> ast.stmt | None:
+    """The last statement that maps a State to one that nothing reads, in a function that goes on with the object."""
+    module, env = event.frame.module, event.frame.env
+    read = {use for use in _uses(scope, name) if isinstance(use.ctx, ast.Load)}
+    steps = [item for item in own_nodes(scope) if isinstance(item, ast.Assign) and read.intersection(walk(item.value))]
+    calls = [item.value for item in steps if isinstance(item.value, ast.Call)]
+    if not steps or any(canonical_of(env, call.func) not in MAPS for call in calls) or len(calls) < len(steps):
+        return None
+    taken = {use for step in steps for use in walk(step.value)}
+    targets = [step.targets[0] for step in steps]
+    named = [target.id for target in targets if isinstance(target, ast.Name)]
+    unread = all(each == name or not any(isinstance(use.ctx, ast.Load) for use in _uses(scope, each)) for each in named)
+    last = steps[-1]
+    later = any(use.lineno > last.lineno and isinstance(use.ctx, ast.Load) for use in _uses(scope, model))
+    outer = enclosing(module, last, ast.For, ast.AsyncFor, ast.While, *FUNCTIONS)
+    straight = (outer is None or outer is scope) and not isinstance(scope, ast.Module)
+    return last if read <= taken and unread and later and straight and len(named) == len(steps) else None
+
+
+DIFFERENTIATING = frozenset({"nnx.grad", "nnx.value_and_grad"})
 
 
 def _own(scope: ast.AST) -> ast.AST | None:
@@ -98,8 +158,8 @@ def _is_step(node: ast.Assign, name: str) -> bool:
     )
 
 
-def _edited(module: Module, scope: ast.AST, name: str) -> ast.stmt | None:
-    """The statement that writes an entry of a State of which nothing else is read."""
+def _edited(module: Module, env: Env, scope: ast.AST, name: str) -> ast.stmt | None:
+    """The statement that writes an entry of a State of which nothing else is read, or all of them."""
     found: ast.stmt | None = None
     for use in _uses(scope, name):
         if isinstance(use.ctx, ast.Store):
@@ -110,6 +170,10 @@ def _edited(module: Module, scope: ast.AST, name: str) -> ast.stmt | None:
                 break
             outer = parent
         statement = statement_of(module, use)
+        filled = statement.value if isinstance(statement, ast.Expr) else None
+        if isinstance(filled, ast.Call) and canonical_of(env, filled.func) == FILLING and filled.args[:1] == [use]:
+            found = found or statement
+            continue
         if not isinstance(statement, ast.Assign) or outer is use:
             return None
         place = statement.targets[0]
@@ -117,6 +181,10 @@ def _edited(module: Module, scope: ast.AST, name: str) -> ast.stmt | None:
             return None
         found = found or statement
     return found
+
+
+FILLING = "nnx.replace_by_pure_dict"
+"""The function that writes all entries of a State."""
 
 
 def _is_entry(place: ast.Subscript, name: str) -> bool:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from nnx_lint.model.attributes import attribute_of
 from nnx_lint.model.callables import Transformed
+from nnx_lint.model.expressions import text_of
 from nnx_lint.model.forms import literal
 from nnx_lint.model.library import FilterVal
-from nnx_lint.model.values import UNKNOWN, Const, Obj, Value, present
+from nnx_lint.model.values import UNKNOWN, Array, Const, Obj, Value, present
 from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.rules.filters.coverage import leaves_of, path_text
 from nnx_lint.rules.filters.expressions import expression, is_subtype
+from nnx_lint.rules.variables.promoting import as_plain_variable
 from nnx_lint.rules.variables.values import made_at
 from nnx_rules import _filter_logic as logic
 from nnx_rules.filters import OfType
@@ -41,6 +44,12 @@ def not_differentiable(event: Called, report: Reporter) -> None:
     if not isinstance(position, int) or not 0 <= position < len(event.args) or None in event.args[: position + 1]:
         return
     model = present(event.args[position] or UNKNOWN)
+    if isinstance(model, Array) and wanted is None and not callee.applied.keywords.get("allow_int"):
+        dtype = literal(model).dtype
+        if is_integral(dtype) or dtype == "bool":
+            name = text_of(event.nodes[position])
+            report(event.frame.module, event.node, transform=callee.applied.text, path=name, dtype=dtype)
+        return
     if not isinstance(model, Obj) or not model.cls.is_pytree:
         return
     asked = expression(wanted) if wanted is not None else _params()
@@ -51,7 +60,8 @@ def not_differentiable(event: Called, report: Reporter) -> None:
             continue
         if logic.matches(asked, held.leaf, is_subtype) is True:
             slots: dict[str, Any] = {"transform": callee.applied.text, "path": path_text(held.leaf), "dtype": dtype}
-            report(event.frame.module, event.node, related=made_at(variable), **slots)
+            fix = partial(as_plain_variable, variable, event.frame.module)
+            report(event.frame.module, event.node, fix=fix, related=made_at(variable), **slots)
             return
 
 

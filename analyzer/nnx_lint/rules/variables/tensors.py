@@ -8,15 +8,17 @@ that is in no table is left alone.
 from __future__ import annotations
 
 import ast
+from functools import partial
 from typing import TYPE_CHECKING
 
-from nnx_lint.diagnostics import Applicability, Edit, Fix
+from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
 from nnx_lint.model.callables import LibraryFunction
 from nnx_lint.model.containers import Seq
 from nnx_lint.model.events import ArrayWritten, Called, VariableAttributeSet
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.values import Array, ArrayAttr, Const, HostArray, Other, ParameterNumber
 from nnx_lint.reporting import Reporter, judges, judges_calls
+from nnx_lint.rules.edits import remove_argument, replace
 from nnx_lint.rules.program import FUNCTIONS, enclosing, follows, is_tried, own_nodes
 from nnx_rules.rules import variables as rules
 
@@ -145,7 +147,21 @@ def tensor_method(event: Called, report: Reporter) -> None:
     else:
         problem = f"a JAX array has no method `{method.name}`"
     if mend is not None:
-        report(module, event.node, problem=problem, mend=f"use {mend}")
+        fix = partial(_by_another_name, module, event.node)
+        report(module, event.node, fix=fix, problem=problem, mend=f"use {mend}")
+
+
+RENAMED = {"clamp": "clip", "permute": "transpose", "view": "reshape"}
+"""Methods of tensors that arrays have by another name, with the same arguments by position."""
+
+
+def _by_another_name(module: Module, node: ast.AST) -> Fix | None:
+    func = node.func if isinstance(node, ast.Call) and not node.keywords else None
+    name = RENAMED.get(func.attr) if isinstance(func, ast.Attribute) else None
+    if not isinstance(func, ast.Attribute) or name is None:
+        return None
+    end = module.source.span(func).end
+    return Fix(f"Call `{name}`", (Edit(Span(end - len(func.attr), end), name),))
 
 
 def _is_number(value: object) -> bool:
@@ -175,7 +191,20 @@ def tensor_argument(event: Called, report: Reporter) -> None:
         right = arguments[name]
         problem = f"`{event.name}` takes no `{name}`"
         mend = f"it is called `{right}`" if right is not None else "leave it out: nothing is changed in place"
-        report(event.frame.module, event.node, problem=problem, mend=mend)
+        fix = partial(_argument_renamed, event.frame.module, event.node, name, right)
+        report(event.frame.module, event.node, fix=fix, problem=problem, mend=mend)
+
+
+def _argument_renamed(module: Module, call: ast.AST, name: str, right: str | None) -> Fix | None:
+    """Give an argument the name that it has here, or leave it out where there is none."""
+    found = [item for item in call.keywords if item.arg == name] if isinstance(call, ast.Call) else []
+    if not found or not isinstance(call, ast.Call):
+        return None
+    if right is None:
+        edits = remove_argument(module.source, call, found[0].value)
+        return Fix(f"Leave out `{name}`", edits) if edits is not None else None
+    start = module.source.span(found[0]).start
+    return Fix(f"Write `{right}`", (Edit(Span(start, start + len(name)), right),))
 
 
 PROPERTIES = {
@@ -191,7 +220,27 @@ def property_called(event: Called, report: Reporter) -> None:
     if isinstance(event.owner, Array) and isinstance(func, ast.Attribute) and func.attr in PROPERTIES:
         problem = f"`{func.attr}` of a JAX array is no method"
         mend = PROPERTIES[func.attr] if event.args or func.attr == "shape" else f"write `x.{func.attr}`"
-        report(event.frame.module, event.node, problem=problem, mend=mend)
+        report(event.frame.module, event.node, fix=partial(_as_property, event), problem=problem, mend=mend)
+
+
+def _as_property(event: Called) -> Fix | None:
+    """Read a property, or an element of the shape where the number of an axis is given."""
+    call, source = event.node, event.frame.module.source
+    if (
+        not isinstance(call, ast.Call)
+        or not isinstance(call.func, ast.Attribute)
+        or call.keywords
+        or len(call.args) > 1
+    ):
+        return None
+    name, array = call.func.attr, source.segment(call.func.value)
+    if not call.args:
+        text = f"{array}.{name}"
+    elif name in {"shape", "size"} and not isinstance(call.args[0], ast.Starred):
+        text = f"{array}.shape[{source.segment(call.args[0])}]"
+    else:
+        return None
+    return Fix(f"Write `{text}`", replace(source, call, text))
 
 
 @judges(rules.TENSOR_IDIOM, VariableAttributeSet)
@@ -218,4 +267,8 @@ def activation_made(event: Called, report: Reporter) -> None:
     options = ", ".join(f"{name}=..." for name in event.keywords)
     mend = f"write `lambda x: {event.name}(x, {options})`" if options else f"pass the function: `{event.name}`"
     problem = f"`{event.name}` is a function of an array, and is called without one"
-    report(event.frame.module, event.node, problem=problem, mend=mend)
+    call, source = event.node, event.frame.module.source
+    alone = isinstance(call, ast.Call) and not call.keywords
+    text = source.segment(call.func) if isinstance(call, ast.Call) else ""
+    fix = Fix("Pass the function", replace(source, call, text)) if alone else None
+    report(event.frame.module, call, fix=fix, problem=problem, mend=mend)

@@ -6,6 +6,7 @@ import ast
 from functools import partial
 from typing import TYPE_CHECKING
 
+from nnx_lint import syntax_parameters
 from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
 from nnx_lint.model.annotations import declared_name
 from nnx_lint.model.callables import BoundMethod, FuncVal, Transformed
@@ -209,7 +210,7 @@ def tree_map_over_modules(event: Called, report: Reporter) -> None:
     func, tree = args.get(0, "f"), args.get(1, "tree")
     if "is_leaf" in args.keywords or args.starred or not isinstance(func, FuncVal) or not _holds_modules(tree):
         return
-    parameters = [*func.node.args.posonlyargs, *func.node.args.args]
+    parameters = syntax_parameters.positional(func.node.args)
     name = parameters[0].arg if parameters else ""
     if not _uses_as_module(func, name):
         return

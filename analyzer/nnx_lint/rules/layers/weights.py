@@ -1,0 +1,181 @@
+"""Weights that come from elsewhere, with their axes the other way round (NNX828).
+
+A ``Linear`` of NNX keeps its kernel as (inputs, outputs), PyTorch's as (outputs, inputs), and an ``Embed`` its table as
+(tokens, features); for a square weight nothing fails. Invariants: a weight is one of PyTorch by its key in a dict of
+weights, which ends in ``weight``; nothing is said where any function that reads such keys rearranges axes elsewhere,
+or where the model is one whose PyTorch weights are (inputs, outputs) already.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+from nnx_lint.model.events import AttributeSet, Imported, VariableWritten
+from nnx_lint.model.expressions import text_of
+from nnx_lint.model.forms import is_original
+from nnx_lint.model.values import Const, Obj, ParameterNumber, ParameterVal
+from nnx_lint.reporting import Reporter, judges
+from nnx_lint.rules.program import FUNCTIONS, resolved
+from nnx_lint.syntax_walk import remembered, walk
+from nnx_rules.rules import modules as rules
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from nnx_lint.model.values import Value
+
+# -- PyTorch -----------------------------------------------------------------------------------------------------------
+
+WEIGHT = re.compile(r"(?:^|[._])weight$")
+
+ALREADY = re.compile(r"c_attn|c_proj|c_fc|Conv1D|gpt-?2", re.IGNORECASE)
+"""What names layers of PyTorch whose weights are (inputs, outputs)."""
+
+
+@judges(rules.FOREIGN_WEIGHT, Imported)
+def weight_of_torch(event: Imported, report: Reporter) -> None:
+    module = event.frame.module
+    if not module.mentions("kernel") or not module.mentions("weight") or module.mentions(ALREADY):
+        return
+    for node, key in _kernels(module.tree):
+        problem = (
+            f"`{key}` is a weight of PyTorch, (outputs, inputs, ...), and becomes a kernel, (..., inputs, outputs)"
+        )
+        mend = "transpose it: `.T` for a linear layer, `.transpose(2, 3, 1, 0)` for a convolution of images"
+        report(module, node, problem=problem, mend=mend)
+
+
+@remembered
+def _kernels(tree: ast.Module) -> list[tuple[ast.expr, str]]:
+    """The weights that become kernels in a module as they are."""
+    readers = [node for node in walk(tree) if isinstance(node, (*FUNCTIONS, ast.Module)) and _is_reader(node)]
+    found = [each for reader in readers for each in _assigned(reader)]
+    kernels = {node: key for node, value in found if (key := _key(value)) is not None}
+    right = {part for node, value in found if node not in kernels for part in walk(value)}
+    rearranged = any(_rearranges(part) and part not in right for reader in readers for part in walk(reader))
+    return [] if rearranged else list(kernels.items())
+
+
+def _is_reader(scope: ast.AST) -> bool:
+    """Whether a function itself reads weights by such keys."""
+    below = scope.body if isinstance(scope, ast.Module) else [scope]
+    plain = (
+        part for part in below if not isinstance(scope, ast.Module) or not isinstance(part, (*FUNCTIONS, ast.ClassDef))
+    )
+    return any(isinstance(node, ast.Constant) and _is_weight(node) for part in plain for node in walk(part))
+
+
+def _is_weight(node: ast.Constant) -> bool:
+    return isinstance(node.value, str) and WEIGHT.search(node.value) is not None
+
+
+def _assigned(scope: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """Places of kernels, and what is put there: attributes, items, and values of dicts."""
+    for node in walk(scope):
+        if isinstance(node, ast.Assign) and len(node.targets) == 1 and _is_kernel(node.targets[0]):
+            yield node.value, node.value
+        elif isinstance(node, ast.Dict):
+            pairs = zip(node.keys, node.values, strict=True)
+            yield from (
+                (value, value) for key, value in pairs if isinstance(key, ast.Constant) and key.value == "kernel"
+            )
+
+
+def _is_kernel(target: ast.expr) -> bool:
+    if isinstance(target, ast.Subscript):
+        item = target.slice
+        named = isinstance(item, ast.Constant) and item.value == "kernel"
+        return named or (isinstance(item, ast.Constant) and item.value is ... and _is_kernel(target.value))
+    if isinstance(target, ast.Attribute):
+        return target.attr == "kernel" or (target.attr == "value" and _is_kernel(target.value))
+    return False
+
+
+def _key(node: ast.expr) -> str | None:
+    """The text of a weight of PyTorch that is only converted, not rearranged."""
+    while isinstance(node, ast.Call):
+        if isinstance(node.func, ast.Attribute) and node.func.attr in CONVERTING:
+            node = node.func.value
+        elif len(node.args) >= 1 and text_of(node.func).rpartition(".")[2] in WRAPPING:
+            node = node.args[0]
+        else:
+            return None
+    if not isinstance(node, ast.Subscript):
+        return None
+    key = node.slice.values[-1] if isinstance(node.slice, ast.JoinedStr) and node.slice.values else node.slice
+    key = key.right if isinstance(key, ast.BinOp) and isinstance(key.op, ast.Add) else key
+    return text_of(node) if isinstance(key, ast.Constant) and _is_weight(key) else None
+
+
+CONVERTING = frozenset({"astype", "cpu", "detach", "float", "numpy"})
+WRAPPING = frozenset({"Param", "array", "asarray", "from_dlpack"})
+
+
+def _rearranges(node: ast.AST) -> bool:
+    name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+    return name in REARRANGING
+
+
+REARRANGING = frozenset(
+    ["T", "einsum", "moveaxis", "mT", "permute", "permute_dims", "rearrange", "swapaxes", "transpose"]
+)
+
+
+# -- tables ------------------------------------------------------------------------------------------------------------
+
+
+@judges(rules.FOREIGN_WEIGHT, AttributeSet)
+def table_as_kernel(event: AttributeSet, report: Reporter) -> None:
+    """``head.kernel = embed.embedding``: the table of tokens becomes the kernel that gives their scores."""
+    if event.name == "kernel" and event.value_node is not None:
+        _tied(event, event.obj, event.value_node, report)
+
+
+@judges(rules.FOREIGN_WEIGHT, VariableWritten)
+def table_into_kernel(event: VariableWritten, report: Reporter) -> None:
+    node = event.node
+    place = node.targets[0] if isinstance(node, ast.Assign) else None
+    target = place.value if isinstance(place, ast.Subscript) else None
+    if isinstance(node, ast.Assign) and isinstance(target, ast.Attribute) and target.attr == "kernel":
+        layer = resolved(event.frame.env, target.value)
+        if isinstance(layer, Obj):
+            _tied(event, layer, node.value, report)
+
+
+def _tied(event: AttributeSet | VariableWritten, layer: Obj, given: ast.expr, report: Reporter) -> None:
+    node = given
+    while isinstance(node, ast.Subscript) or (isinstance(node, ast.Attribute) and node.attr == "value"):
+        node = node.value
+    table = (
+        resolved(event.frame.env, node.value) if isinstance(node, ast.Attribute) and node.attr == "embedding" else None
+    )
+    if (
+        not isinstance(table, Obj)
+        or not table.cls.derives_from("nnx.Embed")
+        or not layer.cls.derives_from("nnx.Linear")
+    ):
+        return
+    kernel, rows = (_sizes(obj, names) for obj, names in ((layer, KERNEL), (table, TABLE)))
+    if kernel is not None and rows is not None and kernel == rows[::-1] and kernel != rows and is_original(table):
+        name, other = text_of(given), f"({rows[1]}, {rows[0]})"
+        problem = f"`{name}` has the shape ({rows[0]}, {rows[1]}), and becomes a kernel of shape {other}"
+        mend = "call `attend` of the `Embed` instead of this layer: that shares the table, and transposes it"
+        report(event.frame.module, event.node, problem=problem, mend=mend)
+
+
+KERNEL = ("in_features", "out_features")
+TABLE = ("num_embeddings", "features")
+
+
+def _sizes(obj: Obj, names: tuple[str, str]) -> tuple[object, object] | None:
+    """The two sizes that a layer is made with: numbers, or the parameters that say them."""
+    found = [_size((obj.args or {}).get(name)) for name in names]
+    return (found[0], found[1]) if None not in found else None
+
+
+def _size(value: Value | None) -> object:
+    if isinstance(value, (ParameterVal, ParameterNumber)):
+        return value.name
+    return value.value if isinstance(value, Const) else None
