@@ -182,7 +182,7 @@ class RngArgumentError(NNXError, ValueError):
     """A random stream is made from something that is neither a seed nor a key."""
 
 
-class LayerArgumentError(NNXError, TypeError, ValueError):
+class LayerArgumentError(NNXError, ValueError, TypeError):
     """A layer is made or called without something that it needs, or with something that it does not take."""
 
 

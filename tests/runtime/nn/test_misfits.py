@@ -238,8 +238,12 @@ def test_sizes_of_other_types() -> None:
     for size in alike:
         assert nnx.Linear(size, 4, rngs=nnx.Rngs(0)).kernel.shape == (3, 4)
     assert nnx.Linear(0, 4, kernel_init=nnx.initializers.zeros, rngs=nnx.Rngs(0)).kernel.shape == (0, 4)
+
+    def scaled(key: Any, shape: Any, dtype: Any) -> Any:  # as those of JAX before 0.12
+        return jnp.ones(shape, dtype) / (1 // shape[0])
+
     with unfit("`Linear`: a parameter of shape (0, 4) has no scale to be initialised with"):
-        nnx.Linear(0, 4, rngs=nnx.Rngs(0))
+        nnx.Linear(0, 4, kernel_init=scaled, rngs=nnx.Rngs(0))
 
 
 @pytest.mark.parametrize("make", [nnx.Linear, nnx.LinearGeneral, nnx.LoRA])

@@ -8,9 +8,9 @@ import ast
 import itertools
 from typing import TYPE_CHECKING
 
+from nnx_lint.model.attributes import attribute_of
 from nnx_lint.model.events import AttributeSet, Called, Mutated
 from nnx_lint.model.expressions import text_of
-from nnx_lint.model.handed import is_model
 from nnx_lint.model.states import StateVal
 from nnx_lint.model.values import UNKNOWN, Obj, present
 from nnx_lint.reporting import Reporter, judges, judges_calls
@@ -80,7 +80,7 @@ def updated_from_itself(event: Called, report: Reporter) -> None:
     if not isinstance(target, Obj) or not isinstance(state, StateVal) or not isinstance(node, ast.Call):
         return
     source = node.args[0] if node.args and canonical_of(event.frame.env, node.func) == "nnx.state" else None
-    if source is None or not _are_one(target, event.nodes[0], present(state.of), source):
+    if source is None or not _are_one(event.frame, target, event.nodes[0], present(state.of), source):
         return
     name, other = text_of(event.nodes[0]), text_of(source)
     report(event.frame.module, event.node, name=name, other=other, so=", so this changes nothing")
@@ -95,7 +95,7 @@ def averaged_with_itself(event: Called, report: Reporter) -> None:
         if isinstance(value, StateVal) and (source := _source_of(event.frame, node)) is not None
     ]
     for (one, one_node), (other, other_node) in itertools.pairwise(taken):
-        if one is not UNKNOWN and _are_one(one, one_node, other, other_node):
+        if one is not UNKNOWN and _are_one(event.frame, one, one_node, other, other_node):
             name, shown = text_of(one_node), text_of(other_node)
             report(event.frame.module, event.node, name=name, other=shown, so=", so this is the State that it has")
             return
@@ -159,21 +159,28 @@ def _names_of(module: Module, call: ast.AST, source: ast.expr) -> set[str]:
     return {shown, *(text_of(item.targets[0]) for item in kept if text_of(item.value) == shown)}
 
 
-def _are_one(one: Value, one_node: ast.expr, other: Value, other_node: ast.expr) -> bool:
+def _are_one(frame: Frame, one: Value, one_node: ast.expr, other: Value, other_node: ast.expr) -> bool:
     """Whether two expressions, which are written differently, are one object: by name, or as attributes of one."""
     if ast.dump(one_node) == ast.dump(other_node):
         return False
     if isinstance(one_node, ast.Attribute) and isinstance(other_node, ast.Attribute):
-        same_owner = ast.dump(one_node.value) == ast.dump(other_node.value)
-        return same_owner and _original_of(one) is _original_of(other)
+        owner = resolved(frame.env, one_node.value)
+        if not isinstance(owner, Obj) or ast.dump(one_node.value) != ast.dump(other_node.value):
+            return False
+        original = _original(owner, one_node.attr)
+        return original is not None and original is _original(owner, other_node.attr)
     return one is other
 
 
-def _original_of(value: Value) -> Value:
-    """What an object holds is copied from its template when it is asked for, each attribute by itself.
+def _original(owner: Obj, name: str) -> Obj | None:
+    """The object that an attribute was assigned: an instance has copies of what its template holds, each by itself."""
+    value = _held(owner, name)
+    while value is not None and owner.template is not None and value.template is _held(owner.template, name):
+        owner, value = owner.template, value.template
+    return value
 
-    A template that is the model of a class is no original: all instances of the class have it.
-    """
-    if not isinstance(value, Obj) or value.template is None or is_model(value.template):
-        return value
-    return value.template
+
+def _held(owner: Obj, name: str) -> Obj | None:
+    attr = attribute_of(owner, name)
+    value = present(attr.value) if attr is not None else None
+    return value if isinstance(value, Obj) else None

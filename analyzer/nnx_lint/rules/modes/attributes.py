@@ -245,7 +245,8 @@ def _is_set_elsewhere(event: Called, name: str) -> bool:
         for node in walk(module.tree):
             stored = isinstance(node, ast.Attribute) and node.attr == name and isinstance(node.ctx, ast.Store)
             named = isinstance(node, ast.keyword) and node.arg == name and statement_of(module, node) is not None
-            if id(node) not in own and (stored or (named and _sets_attributes(module, node))):
+            written = isinstance(node, ast.Constant) and node.value == name  # for `setattr`
+            if id(node) not in own and (stored or written or (named and _sets_attributes(module, node))):
                 return True
     return False
 
