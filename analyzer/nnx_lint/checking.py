@@ -131,26 +131,26 @@ class Checker:
         cost = {path: len(sources[path].text) * (1 if path in engine.concerned else 0.1) for path in paths}
         units: list[Unit] = []
         total = len(paths)
-        for unit in self._units(engine, sorted(paths, key=lambda path: -cost[path]), sum(cost.values())):
+        for unit in self._units(engine, {path: cost[path] for path in sorted(paths)}):
             units.append(unit)
             if self._progress is not None:
                 self._progress(len(units), total)
         return units
 
-    def _units(self, engine: Engine, paths: Sequence[str], cost: float) -> Iterator[Unit]:
+    def _units(self, engine: Engine, costs: Mapping[str, float]) -> Iterator[Unit]:
         def check(path: str) -> Unit:
             try:
                 return engine.check(path)
             except Exception as error:
                 return crashed(path, error)
 
-        if self._jobs > 1 and cost >= BIG:
+        if self._jobs > 1 and sum(costs.values()) >= BIG:
             from nnx_lint import workers
 
             if workers.possible():
-                yield from workers.spread(check, paths, self._jobs)
+                yield from workers.spread(check, costs, self._jobs)
                 return
-        yield from map(check, paths)
+        yield from map(check, costs)
 
     def _readable(self, sources: Mapping[str, SourceFile], paths: Iterable[str]) -> list[str]:
         """Those of the files that can be read; the others are a problem, and left out from here on."""

@@ -1,8 +1,8 @@
 """Several processes for one run: each checks some of the files, and sends what it found.
 
-A worker is a fork: it has all that was read so far and shares the memory. Files are handed out one by one, big ones
-first, so that no worker waits long for another at the end. A worker that dies takes one file with it, which is
-reported, and is replaced.
+A worker is a fork: it has all that was read so far and shares the memory. Files that stand beside each other look at
+the same others, so each worker has a share of neighbours, which it takes one by one; one that is done helps another
+from the far end of its share. A worker that dies takes one file with it, which is reported, and is replaced.
 
 Invariants: each file is answered for exactly once, by its unit or by a crash; no worker outlives the run, whatever
 ends it. Where a process cannot be forked, or has threads (a fork may then wait for ever), nothing here is used.
@@ -14,13 +14,14 @@ import json
 import os
 import signal
 import sys
+from collections import deque
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from nnx_lint.units import crashed, pack, unpack
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from nnx_lint.units import Unit
 
@@ -103,40 +104,60 @@ def _serve(check: Check, asked: int, answer: int) -> None:
             out.flush()
 
 
-def spread(check: Check, paths: Sequence[str], jobs: int) -> Iterator[Unit]:
-    """The units of some files, in the order in which they are done; ``paths`` begins with the files that cost most."""
+class _Shares:
+    """What there is to do, by worker: neighbouring files of about the same cost together."""
+
+    def __init__(self, costs: Mapping[str, float], count: int) -> None:
+        self._costs = costs
+        self._shares: list[deque[str]] = [deque() for _ in range(count)]
+        total, before = sum(costs.values()), 0.0
+        for path, cost in costs.items():
+            middle = (before + cost / 2) / total if total else 0.0
+            self._shares[min(int(middle * count), count - 1)].append(path)
+            before += cost
+
+    def next(self, number: int) -> str | None:
+        """What the worker of that number should do next: its own, or the last of whoever has most left."""
+        if own := self._shares[number]:
+            return own.popleft()
+        most = max(self._shares, key=lambda share: sum(self._costs[path] for path in share))
+        return most.pop() if most else None
+
+
+def spread(check: Check, costs: Mapping[str, float], jobs: int) -> Iterator[Unit]:
+    """The units of some files, in the order in which they are done; ``costs`` has neighbours beside each other."""
     import select
 
-    todo = list(reversed(paths))
-    workers: list[_Worker] = []
+    shares = _Shares(costs, count := min(jobs, len(costs)))
+    workers: dict[int, _Worker] = {}
     try:
-        while len(workers) < min(jobs, len(paths)):
-            workers.append(_Worker(check, workers))
-        for worker in workers:
-            worker.ask(todo.pop())
-        while busy := {worker.answers: worker for worker in workers if worker.path is not None}:
+        for number in range(count):
+            workers[number] = _Worker(check, list(workers.values()))
+        for number, worker in workers.items():
+            if (path := shares.next(number)) is not None:
+                worker.ask(path)
+        while busy := {worker.answers: number for number, worker in workers.items() if worker.path is not None}:
             for ready in select.select(list(busy), [], [])[0]:
-                worker = busy[ready]
-                path = worker.path
-                assert path is not None
+                number = busy[ready]
+                worker = workers[number]
+                asked = worker.path
+                assert asked is not None
                 try:
                     unit = worker.answer()
                 except EOFError:
-                    workers.remove(worker)
-                    yield crashed(path, ChildProcessError(_death(worker.end())))
-                    if not todo:
-                        continue
-                    worker = _Worker(check, workers)
-                    workers.append(worker)
-                    unit = None
+                    del workers[number]
+                    yield crashed(asked, ChildProcessError(_death(worker.end())))
                 else:
                     if unit is None:
                         continue
                     yield unit
-                if todo:
-                    worker.ask(todo.pop())
+                if (path := shares.next(number)) is None:
+                    continue
+                if number not in workers:
+                    workers[number] = _Worker(check, list(workers.values()))
+                workers[number].ask(path)
     finally:
-        for worker in workers:
+        for worker in workers.values():
             worker.end()
 
 
