@@ -9,6 +9,7 @@ from pygls.exceptions import JsonRpcInvalidParams
 
 from nnx_lint.ide.configuration import is_configuration
 from nnx_lint.ide.settings import BY_SETTING, SECTION
+from nnx_lint.target.requirements import speaks
 from nnx_lsp.convert import table
 from nnx_lsp.documents import path_of
 from nnx_lsp.server import MALFORMED
@@ -78,7 +79,7 @@ def register(server: Server) -> None:
 
         def take() -> None:
             session = server.session
-            if any(is_configuration(path) for path, _ in changes):
+            if any(is_configuration(path) or speaks(path) for path, _ in changes):
                 session.reload()
                 server.complain()
             came_or_went = False

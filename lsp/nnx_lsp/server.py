@@ -27,6 +27,7 @@ from pygls.protocol import LanguageServerProtocol
 import nnx_rules
 from nnx_lint.config.reading import OWN, SHARED
 from nnx_lint.ide import settings
+from nnx_lint.target.requirements import GLOBS
 from nnx_lsp.client import Client
 from nnx_lsp.convert import Convert, plain, table
 from nnx_lsp.documents import Document, path_of
@@ -54,7 +55,7 @@ NOTEBOOKS = types.NotebookDocumentSyncOptions(
 LOOK = 2.0
 """Seconds between two looks at whether the client's process lives."""
 
-WATCHED = (f"**/{OWN}", f"**/{SHARED}", "**/*.py", "**/*.ipynb")
+WATCHED = tuple(f"**/{glob}" for glob in dict.fromkeys((OWN, SHARED, "*.py", "*.ipynb", *GLOBS)))
 
 
 MALFORMED = "nnx/malformed"

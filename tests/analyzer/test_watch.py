@@ -142,3 +142,26 @@ def test_without_a_cache_only_what_changed_is_checked_again_and_nothing_is_left(
     assert "missing-rngs" in capsys.readouterr().out
     assert list((tmp_path / "temporary").iterdir()) == []
     assert sorted(path.name for path in project.iterdir()) == ["a.py", "b.py"]
+
+
+def test_what_the_project_requires_is_watched(tmp_path, monkeypatch):
+    (tmp_path / ".git").mkdir()
+    package = tmp_path / "package"
+    package.mkdir()
+    (package / "a.py").write_text("from flax import nnx\n")
+    looks = []
+
+    def three_times(look, check, stream):
+        looks.append({Path(path).name for path in look()})
+        (tmp_path / "requirements.txt").write_text("flax<0.11")
+        looks.append({Path(path).name for path in look()})
+        (tmp_path / "uv.lock").write_text('[[package]]\nname = "flax"\nversion = "0.10.4"\n')
+        looks.append({Path(path).name for path in look()})
+
+    monkeypatch.setattr("nnx_lint.watch.watch", three_times)
+    monkeypatch.chdir(package)
+
+    assert main(["check", "--watch", "."]) == 0
+
+    assert looks[1] - looks[0] == {"requirements.txt"}
+    assert looks[2] - looks[1] == {"uv.lock"}

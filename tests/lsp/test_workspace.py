@@ -173,6 +173,25 @@ async def test_configuration_files_are_watched(editor: Editor) -> None:
     editor.close(uri)
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("requirements.txt", "flax==0.10.4\n"),
+        ("requirements/base.in", "flax<0.11\n"),
+        ("uv.lock", '[[package]]\nname = "flax"\nversion = "0.10.4"\n'),
+    ],
+)
+async def test_what_the_project_requires_is_watched(editor: Editor, name: str, text: str) -> None:
+    uri = editor.open("versioned.py", LOST)
+    await editor.published(uri, lambda codes: codes == ["NNX101"])
+    (editor.folder / name).parent.mkdir(exist_ok=True)
+    editor.touch(name, text)
+    assert await editor.pull(uri) == []  # lists of that flax are data
+    editor.touch(name, None)
+    await editor.published(uri, lambda codes: codes == ["NNX101"])
+    editor.close(uri)
+
+
 async def test_settings_win_over_files_and_mistakes_in_them_are_said(editor: Editor) -> None:
     uri = editor.open("settings.py", LOST)
     await editor.published(uri, lambda codes: codes == ["NNX101"])

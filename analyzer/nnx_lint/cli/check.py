@@ -60,7 +60,8 @@ def _watch_with(folder: str, flags: dict[str, object], paths: list[str]) -> int:
         except UsageError:
             return [*seen, *here]
         baseline = run.settings.location("baseline")
-        seen[:] = [*run.files, *run.configuration.files(), *([baseline] if baseline else [])]
+        deciding = [*run.configuration.files(), *run.configuration.about_targets()]
+        seen[:] = [*run.files, *deciding, *([baseline] if baseline else [])]
         return [*seen, *here]
 
     def again(changed: frozenset[str] | None) -> None:

@@ -242,6 +242,10 @@ class Configuration:
         read = {document.path: None for settings in self._settings.values() for document in settings.documents}
         return [path for path in read if path is not None]
 
+    def about_targets(self) -> list[str]:
+        """The files that were asked what code runs on: requirements, locks, what is installed."""
+        return list(self._detector.files)
+
     def sources(self) -> list[str]:
         """The folders that imports start from, by what the configurations that were read say."""
         found: dict[str, None] = {}

@@ -72,9 +72,10 @@ class _Said(NamedTuple):
 
 
 class Detector:
-    """Finds the target of folders; every folder is looked at once."""
+    """Finds the target of folders; every folder is looked at once. ``files`` are those that something hangs on."""
 
     def __init__(self) -> None:
+        self.files: dict[str, None] = {}
         self._said: dict[str, _Said] = {}
         self._active: tuple[Version, str] | None = None
         self._asked = False
@@ -94,7 +95,7 @@ class Detector:
     def _at(self, folder: str) -> _Said:
         if folder in self._said:
             return self._said[folder]
-        from nnx_lint.target.requirements import installed_in, lock_of, range_of, unpacked
+        from nnx_lint.target.requirements import files_of, installed_in, lock_of, range_of, unpacked
 
         try:
             names = frozenset(os.listdir(folder))
@@ -108,6 +109,7 @@ class Detector:
             required = (Range(lock[0], lock[0]), lock[1])
         environments = [os.path.join(folder, name) for name in ENVIRONMENTS if name in names]
         found = next((held for path in environments if (held := installed_in(path))), None)
+        self.files |= dict.fromkeys([*files_of(folder, names), *(found[1:] if found else ())])
         self._said[folder] = _Said(
             *(required or (outer.range, outer.source)),
             lock or outer.lock,

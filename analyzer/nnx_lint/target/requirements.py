@@ -128,11 +128,32 @@ _REQUIRING: tuple[tuple[str, Callable[[str], Range | None]], ...] = (
     ("requirements.in", lines),
     ("PKG-INFO", metadata),
 )
+_FURTHER, _ENDS = ("requirements", "constraints"), (".txt", ".in")
+"""How the files begin and end that some projects have besides ``requirements.txt``."""
+
+GLOBS = (
+    *_LOCKS,
+    *(name for name, _ in _REQUIRING),
+    *(f"{begin}*{end}" for begin in _FURTHER for end in _ENDS),
+    *(f"requirements/*{end}" for end in _ENDS),
+)
+"""The files that may say something, in any folder."""
 
 
 def _is_further(name: str) -> bool:
-    """Whether a file is one of those that some projects have besides ``requirements.txt``."""
-    return name.startswith(("requirements", "constraints")) and name.endswith((".txt", ".in"))
+    return name.startswith(_FURTHER) and name.endswith(_ENDS)
+
+
+def speaks(path: str) -> bool:
+    """Whether a file of that name may say what the project around it needs, or has."""
+    above, name = os.path.split(path)
+    among = os.path.basename(above) == "requirements" and name.endswith(_ENDS)
+    return among or name in _LOCKS or name in dict(_REQUIRING) or _is_further(name)
+
+
+def files_of(folder: str, names: frozenset[str]) -> list[str]:
+    """The files of a folder that may say something; ``names`` are its entries."""
+    return [*(os.path.join(folder, name) for name in _LOCKS if name in names), *dict(_requiring(folder, names))]
 
 
 def lock_of(folder: str, names: frozenset[str]) -> tuple[Version, str] | None:
@@ -145,16 +166,20 @@ def lock_of(folder: str, names: frozenset[str]) -> tuple[Version, str] | None:
 
 def range_of(folder: str, names: frozenset[str]) -> tuple[Range, str] | None:
     """What the project in a folder requires, and the path of the file that says so."""
-    files = [(name, read) for name, read in _REQUIRING if name in names]
-    files += [(name, lines) for name in sorted(filter(_is_further, names))]
-    if "requirements" in names:
-        below = sorted(_entries(os.path.join(folder, "requirements")))
-        files += [(os.path.join("requirements", name), lines) for name in below if name.endswith((".txt", ".in"))]
-    for name, read in files:
-        path = os.path.join(folder, name)
+    for path, read in _requiring(folder, names):
         if (found := read(_text(path))) is not None:
             return found, path
     return None
+
+
+def _requiring(folder: str, names: frozenset[str]) -> list[tuple[str, Callable[[str], Range | None]]]:
+    """The files of a folder that may hold requirements, and how each is read; the first that speaks counts."""
+    files = [(name, read) for name, read in _REQUIRING if name in names]
+    files += [(name, lines) for name in sorted(filter(_is_further, names)) if name not in dict(_REQUIRING)]
+    if "requirements" in names:
+        below = (os.path.join("requirements", name) for name in sorted(_entries(os.path.join(folder, "requirements"))))
+        files += [(name, lines) for name in below if speaks(name)]
+    return [(os.path.join(folder, name), read) for name, read in files]
 
 
 def unpacked(folder: str, names: frozenset[str]) -> dict[str, tuple[Range, str]]:
