@@ -135,6 +135,10 @@ SUITES = (
         tests=("tests",),
     ),
     Suite(
+        Package("attnax", "0.2.0", "f25a45d975425b14eb8be20c3376000508cd7f342e7044b15ddae1417ebad2a1", is_source=True),
+        tests=("tests",),
+    ),
+    Suite(
         Package(
             "blaxbird", "0.2.0", "cad27f230a9ae399590dab9b1768c51eab3c41941b2d0d11941e780e019828b6", is_source=True
         ),

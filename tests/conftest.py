@@ -50,7 +50,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Thousands of tests, and what they import, stay to the end: no search for garbage need look at them."""
+    """Thousands of tests, and what they import, stay to the end: no search for garbage need look at them.
+
+    The linter needs a deep stack. Where it first asked for one within a random test, hypothesis would warn.
+    """
+    if "nnx_lint" in sys.modules:
+        from nnx_lint.engine import STACK
+
+        sys.setrecursionlimit(max(sys.getrecursionlimit(), STACK))
     gc.collect()
     gc.freeze()
 

@@ -60,6 +60,7 @@ class Engine:
         self.facts: dict[str, Facts] = dict(facts or {})
         self._sources = sources
         self._listed: set[str] = set()
+        self._listeners: list[Findings] = []
         self.concerned: set[str] = set()
         self._relate()
         sys.setrecursionlimit(max(sys.getrecursionlimit(), STACK))
@@ -70,7 +71,9 @@ class Engine:
         self.project.bases = _files_by_base(self._sources, self.facts)
 
     def _listener(self) -> Findings:
-        return Findings(self.judging)
+        made = Findings(self.judging)
+        self._listeners.append(made)
+        return made
 
     def _facts(self, path: str) -> Facts | None:
         if path not in self.facts:
@@ -141,10 +144,17 @@ class Engine:
     def check(self, path: str) -> Unit:
         """Check one file."""
         if path not in self.concerned:
-            return parse_report(self._sources[path])
+            source = self._sources[path]
+            report = parse_report(source)
+            source.let_go()
+            return report
         module = self.project.module(path)
         assert module is not None
-        return self.report(self.evaluate(module))
+        report = self.report(self.evaluate(module))
+        for each in self._listeners:
+            each.memory.clear()  # what judges note is for one evaluation, and all have ended
+        self._listeners.clear()
+        return report
 
     def evaluate(self, module: Module) -> Interpreter:
         """Execute all of a module, and publish what there is to say of it."""

@@ -1,7 +1,8 @@
 """What can be read about the rules in a terminal: the page of one, the list of all.
 
 A page is the Markdown file that specifies, documents and tests its rule. In a source tree it lies in ``tests/rules``,
-in an installed wheel inside of ``nnx_rules``. A rule without a page is described by what the registry knows.
+in an installed wheel inside of ``nnx_rules``. What the registry knows of a rule, its versions among it, is put into
+the page when that is read, so that it is written in one place only.
 """
 
 from __future__ import annotations
@@ -10,11 +11,12 @@ import os.path
 from typing import TYPE_CHECKING
 
 import nnx_rules
+from nnx_rules.versions import spelled
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from nnx_rules.registry import Rule
+    from nnx_rules.registry import Rule, Versions
 
 _PACKAGE = os.path.dirname(os.path.abspath(nnx_rules.__file__))
 PAGE_FOLDERS = (
@@ -30,29 +32,41 @@ def location(rule: Rule) -> str | None:
 
 
 def page(rule: Rule) -> str:
-    """The page of a rule, as Markdown."""
+    """The page of a rule, as Markdown, with what the registry knows of the rule after its first sentence."""
     path = location(rule)
     if path is None:
         return _summary(rule)
     with open(path, encoding="utf-8") as file:
-        return file.read()
+        text = file.read()
+    head, section, rest = text.partition("\n## ")
+    return f"{head}\n{_facts(rule)}{section}{rest}"
 
 
 def _summary(rule: Rule) -> str:
+    lines = [f"# {rule.name} ({rule.code})", "", rule.summary, "", _facts(rule), "## Message", "", rule.message]
+    if rule.help:
+        lines += ("", "## Help", "", rule.help)
+    return "\n".join(lines) + "\n"
+
+
+def _facts(rule: Rule) -> str:
     facts = {
         "Code": rule.code,
         "Severity": rule.severity.value,
         "Reported by default": by_default(rule),
         "Fix": rule.fix.value,
+        "Holds for": holds_for(rule.versions),
         "Former names": ", ".join(rule.aliases),
         "Raised by nnxkit as": f"`{rule.exception.__name__}`" if rule.exception else "",
     }
-    lines = [f"# {rule.name} ({rule.code})", "", rule.summary, ""]
-    lines += (f"- {name}: {value}" for name, value in facts.items() if value)
-    lines += ("", "## Message", "", rule.message)
-    if rule.help:
-        lines += ("", "## Help", "", rule.help)
-    return "\n".join(lines) + "\n"
+    return "".join(f"- {name}: {value}\n" for name, value in facts.items() if value)
+
+
+def holds_for(held: Versions) -> str:
+    """The libraries and versions that a rule is about, in words."""
+    since = f" from {spelled(held.flax_since)} on" if held.flax_since else ""
+    before = f" before {spelled(held.flax_before)}" if held.flax_before else ""
+    return " and ".join([f"flax{since}{before}"] * held.flax + ["nnxkit"] * held.nnxkit)
 
 
 def by_default(rule: Rule) -> str:

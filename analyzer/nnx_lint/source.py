@@ -151,6 +151,10 @@ class SourceFile:
 
     # The syntax tree, parsed when it is first asked for.
 
+    def let_go(self) -> None:
+        """Do not keep the tree: most likely nobody asks for it again."""
+        self._parsed = None
+
     @property
     def tree(self) -> ast.Module:
         """The syntax tree; what does not parse is a :class:`~nnx_lint.syntax.Blank` in it."""

@@ -14,6 +14,7 @@ import functools
 import warnings
 from typing import ClassVar, NamedTuple
 
+from nnx_lint.syntax_compact import compact
 from nnx_rules.records import Record
 
 MAX_SIZE = 4_000_000
@@ -81,6 +82,11 @@ def _recovered(text: str, *, broken: bool) -> Parsed:
 
 def attempt(text: str) -> ast.Module | SyntaxProblem:
     """Parse a text; a problem instead of an exception."""
+    outcome = _parsed(text)
+    return compact(outcome) if isinstance(outcome, ast.Module) else outcome
+
+
+def _parsed(text: str) -> ast.Module | SyntaxProblem:
     try:
         with warnings.catch_warnings():
             # The checked code's own `\d` in a plain string, or `x is 1`, is not ours to print.
@@ -100,7 +106,7 @@ def problem_of(text: str) -> SyntaxProblem | None:
 
 
 def _problem_of(text: str) -> SyntaxProblem | None:
-    outcome = attempt(text)
+    outcome = _parsed(text)
     return None if isinstance(outcome, ast.Module) else outcome
 
 

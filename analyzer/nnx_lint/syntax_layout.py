@@ -128,6 +128,8 @@ def logical_lines(
     scan = _Scan()
     for number in range(first, last + 1):
         line = text[number]
+        if line == "\n" and scan.start is None:
+            continue
         if scan.start is not None and (number in barriers or _begins(line, scan, trusting)):
             yield scan.close(number - 1, closed=False)
         scan.read(number, line)

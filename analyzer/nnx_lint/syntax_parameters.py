@@ -29,3 +29,10 @@ def each(arguments: ast.arguments) -> list[ast.arg]:
 def names(arguments: ast.arguments) -> list[str]:
     """The names of all parameters of their own, in order."""
     return [item.arg for item in each(arguments)]
+
+
+def defaults(arguments: ast.arguments) -> dict[str, ast.expr]:
+    """The expressions of the defaults, by the names of the parameters that have one."""
+    last = zip(reversed(positional_names(arguments)), reversed(arguments.defaults), strict=False)
+    named = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+    return dict(last) | {item.arg: default for item, default in named if default is not None}

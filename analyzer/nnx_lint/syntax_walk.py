@@ -26,18 +26,21 @@ PLAIN = frozenset(
 STATEMENTS = ("body", "handlers", "orelse", "finalbody", "cases")
 """The fields of statements that hold statements, or clauses of them, in the order of the text."""
 
-_FIELDS: dict[type[ast.AST], tuple[str, ...]] = {ast.Constant: ()}
+
+class _Fields(dict[type[ast.AST], tuple[str, ...]]):
+    def __missing__(self, kind: type[ast.AST]) -> tuple[str, ...]:
+        self[kind] = fields = tuple(name for name in kind._fields if name not in PLAIN)
+        return fields
+
+
+FIELDS = _Fields({ast.Constant: ()})
 """The fields of a type of node that may hold nodes."""
 
 
 def children(node: ast.AST) -> list[ast.AST]:
     """The nodes right below a node."""
     found: list[ast.AST] = []
-    kind = type(node)
-    fields = _FIELDS.get(kind)
-    if fields is None:
-        fields = _FIELDS[kind] = tuple(name for name in kind._fields if name not in PLAIN)
-    for name in fields:
+    for name in FIELDS[type(node)]:
         value: ast.AST | list[object] | str | None = getattr(node, name, None)
         if isinstance(value, list):
             found += [item for item in value if isinstance(item, ast.AST)]
@@ -49,8 +52,13 @@ def children(node: ast.AST) -> list[ast.AST]:
 def walk(node: ast.AST) -> list[ast.AST]:
     """A node and all nodes in it."""
     found = [node]
-    for each in found:
-        found += children(each)
+    for each in found:  # what children() does, without the calls
+        for name in FIELDS[type(each)]:
+            value: ast.AST | list[object] | str | None = getattr(each, name, None)
+            if isinstance(value, list):
+                found += [item for item in value if isinstance(item, ast.AST)]
+            elif isinstance(value, ast.AST):
+                found.append(value)
     return found
 
 

@@ -218,6 +218,10 @@ _OPTIONAL = frozenset(
 """Those that may be ``None``."""
 
 
+FRACTION = float("nan")
+"""Stands for a number of which nothing is known but that it has a fraction, as all have that ``/`` gives."""
+
+
 def no_size(name: str, arguments: Mapping[str, object]) -> Problem | None:
     """Which of the constructor arguments of a class is no size, where a size is asked for; ``None`` if all are.
 
@@ -236,7 +240,10 @@ def no_size(name: str, arguments: Mapping[str, object]) -> Problem | None:
         sizes = cast("tuple[object, ...]", value if several else (value,))
         if not all(isinstance(item, Symbol) or (isinstance(item, int) and item >= 0) for item in sizes):
             wanted = "whole numbers above 0" if several else "a whole number above 0"
-            return Problem(f"{argument}={value!r} is no size", f"give {wanted}")
+            fractional = any(isinstance(item, float) for item in sizes)
+            how = ": `//` divides to one, and `int(...)` makes one" if fractional else ""
+            given = f"{argument}={value!r}" if value is not FRACTION else f"`{argument}`, which has a fraction,"
+            return Problem(f"{given} is no size", f"give {wanted}{how}")
     return None
 
 
@@ -250,7 +257,7 @@ _CONSTRUCTORS: dict[str, Callable[[Mapping[str, object]], Problem | None]] = {
 }
 
 
-CHECKED = frozenset(_CONSTRUCTORS)
+CHECKED = frozenset({*_CONSTRUCTORS, *_SIZES})
 """The classes whose constructor arguments are judged, by canonical name."""
 
 
@@ -324,6 +331,12 @@ CARRIES: dict[str, Layer] = dict.fromkeys(
     ("nnx.GRUCell", "nnx.SimpleCell"), Layer("carry", ("hidden_features",), ("hidden_features",))
 )
 """The cells whose carry is one array."""
+
+SOURCES: dict[str, dict[str, Layer]] = {
+    name: {"nnx.MultiHeadAttention": Layer(name, ("in_kv_features", "in_features"))}
+    for name in ("inputs_k", "inputs_v")
+}
+"""What layers are called with besides their first argument, by its name; attention takes keys and values."""
 
 METHODS: dict[str, dict[str, Layer]] = {"attend": {"nnx.Embed": Layer("query", ("features",), ("num_embeddings",))}}
 """Other methods of layers that are called with an array."""

@@ -93,12 +93,27 @@ class Transform(Record):
         return self.name in NUMBER_KEEPING
 
 
-SHAPE_KEEPING = frozenset(
-    f"{library}.{name}"
-    for library in ("jax", "nnx")
-    for name in ("jit", "grad", "value_and_grad", "checkpoint", "remat", "jit_partial", "cached_partial", "named_call")
+SHAPE_KEEPING = (
+    frozenset(
+        f"{library}.{name}"
+        for library in ("jax", "nnx")
+        for name in (
+            "jit",
+            "grad",
+            "value_and_grad",
+            "checkpoint",
+            "remat",
+            "jit_partial",
+            "cached_partial",
+            "named_call",
+        )
+    )
+    | frozenset(
+        f"{library}.{name}" for library in ("jax.lax", "nnx") for name in ("cond", "switch", "while_loop", "fori_loop")
+    )
+    | {"jax.lax.scan"}
 )
-"""The transforms that neither map over axes nor split arrays."""
+"""The transforms that neither map over axes nor split arrays; of ``jax.lax.scan`` that holds of what it carries."""
 
 NUMBER_KEEPING = frozenset({"jax.vmap", "nnx.vmap", "nnx.grad", "nnx.value_and_grad"})
 """The transforms that make no array of a number: a map takes none but along no axis, a gradient leaves it alone."""

@@ -133,6 +133,9 @@ STATE_METHODS: dict[str, str] = {
 }
 """Deprecated methods of a State, and the functions that take their places with the State as an argument."""
 
+CLASS_METHODS: frozenset[str] = frozenset({"from_flat_path", "merge"})
+"""Those of them that belong to the class: the State that they are called of is no argument."""
+
 MODULE_METHODS: dict[str, str] = {"iter_modules": "iter_modules", "iter_children": "iter_module_children"}
 """Deprecated methods of a Module, and the functions that take their places."""
 
@@ -146,6 +149,20 @@ SHARDING_METADATA: frozenset[str] = frozenset({"sharding", "sharding_names"})
 
 CELL_ARGUMENTS: frozenset[str] = frozenset({"keep_rngs", "carry_init"})
 """Arguments of the constructors of recurrent cells that belong to the call by now."""
+
+
+NOT_IN_NNXKIT: frozenset[str] = frozenset(
+    {
+        "bridge.interop",
+        "bridge.module",
+        "bridge.wrappers",
+        "deprecations",
+        "proxy_caller",
+        "reprlib",
+        "visualization",
+    }
+)
+"""The modules of ``flax.nnx`` that nnxkit has not: what is public of them has a name in the package above."""
 
 
 def spelled(version: Version) -> str:

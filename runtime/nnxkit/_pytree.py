@@ -233,7 +233,8 @@ class Pytree(metaclass=PytreeMeta):
         if not self._pytree__state.is_current():
             raise mutation_error(type(self).__name__)
         if hasattr(getattr(type(self), name, None), "__set__"):
-            object.__setattr__(self, name, value)  # a property or a slot; what it stores comes back here
+            # A property or a slot: what it stores in this object comes back here, and elsewhere a mark would stay one.
+            object.__setattr__(self, name, value.value if isinstance(value, StatusTag) else value)
             return
         tag = None
         if isinstance(value, StatusTag):

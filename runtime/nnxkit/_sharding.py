@@ -37,11 +37,11 @@ _current = _Current()
 
 
 @contextlib.contextmanager
-def logical_axis_rules(rules: AxisRules) -> Iterator[None]:
+def logical_axis_rules(rules: AxisRules | None) -> Iterator[None]:
     """Translate names of axes while the block runs, in this thread.
 
     Args:
-        rules: pairs of a name in ``out_sharding`` and the mesh axis or axes that it stands for.
+        rules: pairs of a name in ``out_sharding`` and the mesh axis or axes that it stands for; ``None`` for no rules.
 
     >>> import nnxkit as nnx
     >>> weight = nnx.Param(0.0, out_sharding=("embed", "mlp"), eager_sharding=False)
@@ -50,7 +50,7 @@ def logical_axis_rules(rules: AxisRules) -> Iterator[None]:
     PartitionSpec(None, 'model')
     """
     before = _current.rules
-    _current.rules = tuple(rules)
+    _current.rules = tuple(rules or ())
     try:
         yield
     finally:
@@ -120,6 +120,8 @@ def place(cls: type, value: Any, metadata: Mapping[str, Any]) -> Any:
         return jax.device_put(value, given)
     spec, mesh = spec_of(metadata), mesh_of(metadata)
     if mesh is None:
+        if not spec:  # names no axis, so there is nothing to look up
+            return value
         raise rules.SHARDING_WITHOUT_MESH.error(cls=cls.__name__, sharding=spec)
     sharding = jax.sharding.NamedSharding(mesh, spec or partition_spec())
     # On explicit axes a sharding is part of the type: a constraint would only assert it there.

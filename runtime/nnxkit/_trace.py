@@ -30,6 +30,11 @@ def _first_opaque_trace_state() -> object:
 _opaque_trace_state: Callable[[], object] = _first_opaque_trace_state
 
 
+def current_jax_trace() -> object:
+    """What JAX says of the trace that is current now; it compares with what it said before."""
+    return _opaque_trace_state()
+
+
 class TraceState:
     """The trace that was current when this was made.
 

@@ -12,3 +12,4 @@ from nnxkit._pytree import Object as Object
 from nnxkit._pytree import Pytree as Pytree
 from nnxkit._pytree import PytreeMeta as PytreeMeta
 from nnxkit._pytree import check_pytree as check_pytree
+from nnxkit._trace import PytreeState as PytreeState

@@ -5,7 +5,7 @@ Source of the programming model: GSPMD, Xu et al., 2021.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import jax
@@ -45,16 +45,17 @@ def with_partitioning(
 
 
 def get_partition_spec(tree: A) -> A:
-    """The tree with a ``PartitionSpec`` in the place of each value; an empty one where nothing is said.
+    """The tree with a ``PartitionSpec`` in the place of each array; an empty one where nothing is said, and ``None``
+    for what is no array.
 
     Args:
         tree: a State, a module, or any pytree of these.
     """
-    return _map_leaves(lambda metadata, _: spec_of(metadata) or partition_spec(), tree)
+    return _map_leaves(_spec, tree)
 
 
 def get_named_sharding(tree: A, mesh: jax.sharding.Mesh) -> A:
-    """The tree with a ``NamedSharding`` on a mesh in the place of each value.
+    """The tree with a ``NamedSharding`` on a mesh in the place of each array; ``None`` for what is no array.
 
     Args:
         tree: a State, a module, or any pytree of these.
@@ -63,9 +64,17 @@ def get_named_sharding(tree: A, mesh: jax.sharding.Mesh) -> A:
     Raises:
         ValueError: a name is no axis of the mesh.
     """
-    return _map_leaves(
-        lambda metadata, _: jax.sharding.NamedSharding(mesh, spec_of(metadata) or partition_spec()), tree
-    )
+
+    def named(metadata: Mapping[str, Any], value: Any) -> jax.sharding.NamedSharding | None:
+        spec = _spec(metadata, value)
+        return None if spec is None else jax.sharding.NamedSharding(mesh, spec)
+
+    return _map_leaves(named, tree)
+
+
+def _spec(metadata: Mapping[str, Any], value: Any) -> jax.sharding.PartitionSpec | None:
+    """What metadata says of an array."""
+    return spec_of(metadata) or partition_spec() if hasattr(value, "shape") else None
 
 
 def as_abstract(tree: A, graph: bool | None = None) -> A:

@@ -68,6 +68,27 @@ class TestWhatIsPrinted:
         assert rule.message in out
         assert rule.help in out
 
+    @pytest.mark.parametrize(
+        ("name", "held"),
+        [
+            ("data-in-static-attribute", "flax from 0.12.0 on and nnxkit"),
+            ("sequential-keyword", "flax before 0.12.11"),
+            ("checkpoint-exists", "nnxkit"),
+        ],
+    )
+    def test_a_page_has_what_the_registry_knows_before_its_sections(self, lint, name, held):
+        rule = REGISTRY.get(name)
+        _, out, _ = lint("rule", name)
+        head, section, _ = out.partition("\n## Why it matters\n")
+        assert section
+        assert head.splitlines()[4:8] == [
+            f"- Code: {rule.code}",
+            f"- Severity: {rule.severity.value}",
+            "- Reported by default: yes",
+            f"- Fix: {rule.fix.value}",
+        ]
+        assert f"\n- Holds for: {held}\n" in head
+
     def test_every_rule_can_be_printed(self, lint):
         for rule in REGISTRY:
             code, out, _ = lint("rule", rule.name)

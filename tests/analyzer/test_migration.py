@@ -1,10 +1,12 @@
 """Moving a program to a version: what `--fix --target` makes of one that was written for flax 0.10."""
 
+import importlib.util
 import textwrap
 
 import pytest
 
 from nnx_lint.cli import main
+from nnx_rules.versions import NOT_IN_NNXKIT
 
 OLD = """\
 import jax.numpy as jnp
@@ -283,3 +285,140 @@ def test_states_that_are_merged_are_one(tmp_path, capsys):
     expected = STATES.replace("nnx.State.merge(", "nnx.merge_state(")
     assert text == expected.replace("merged.to_pure_dict()", "nnx.to_pure_dict(merged)")
     assert status == 0, capsys.readouterr().out
+
+
+MORE_VALUES = """\
+import jax
+import jax.numpy as jnp
+from flax import nnx
+
+
+class Frozen(nnx.Module):
+    def __init__(self, base: nnx.Linear, rngs: nnx.Rngs):
+        self.kernel = nnx.Variable(base.kernel.value)
+        self.bias = nnx.Variable(base.bias.value)
+        self.name = nnx.Variable("frozen")
+        self.rngs = rngs
+
+    def __call__(self, x):
+        self.sow(nnx.Intermediate, "seen", x)
+        return x
+
+
+net = Frozen(nnx.Linear(1, 1, rngs=nnx.Rngs(0)), nnx.Rngs(0, noise=1))
+net(jnp.ones(1))
+sown = nnx.pop(net, nnx.Intermediate)
+print(sown["seen"].value, net.name.value, net.rngs.noise.count.value)
+doubled = jax.tree.map(lambda x: 2 * x, nnx.state(net))
+print(doubled["kernel"].value)
+"""
+
+
+def test_values_of_streams_of_members_of_layers_and_of_what_was_sown(tmp_path, capsys):
+    status, text = moved(MORE_VALUES, "flax-0.12", tmp_path)
+
+    assert text == MORE_VALUES.replace("base.kernel.value", "base.kernel[...]").replace(".value", ".get_value()")
+    assert status == 0, capsys.readouterr().out
+
+
+FLAT = """\
+from flax import nnx
+
+
+def rename(state: nnx.State):
+    flat = state.flat_state()
+    for path in flat:
+        if path[0] == "old":
+            flat[path] = flat[path].replace(flat[path] * 2)
+    return nnx.State.from_flat_path(flat), [leaf.shape for leaf in state.flat_state().values()]
+
+
+def paths(state: nnx.State):
+    flat = state.flat_state()
+    return [path for path, leaf in flat]
+"""
+
+
+def test_a_flat_state_that_is_used_as_a_dict_becomes_one(tmp_path, capsys):
+    status, text = moved(FLAT, "flax-0.12", tmp_path)
+
+    expected = FLAT.replace("state.flat_state()\n    for", "dict(nnx.to_flat_state(state))\n    for")
+    expected = expected.replace("state.flat_state().values()", "dict(nnx.to_flat_state(state)).values()")
+    expected = expected.replace("state.flat_state()", "nnx.to_flat_state(state)")
+    assert text == expected.replace("nnx.State.from_flat_path", "nnx.from_flat_state")
+    assert status == 0, capsys.readouterr().out
+
+
+def test_a_question_about_something_else_is_no_question_about_the_version(tmp_path, capsys):
+    text = "from flax import nnx\n\n\ndef f(x):\n    if isinstance(x, nnx.VariableState) and hasattr(x, 'shape'):\n"
+    text += "        return x\n"
+
+    assert moved(text, "flax-0.12", tmp_path) == (0, text.replace("VariableState", "Variable")), capsys.readouterr().out
+
+
+EARLY = """\
+from flax import nnx
+
+
+class Net(nnx.Module):
+    def __init__(self):
+        self.linear = nnx.Linear(1, 1, rngs=nnx.Rngs(0))
+
+
+net = Net()
+"""
+SPLITS = {
+    "state, graphdef = net.split()\ngraphdef.merge(state)": (
+        "graphdef, state = nnx.split(net)\nnnx.merge(graphdef, state)"
+    ),
+    "graphdef, state = net.split()\nnnx.merge(graphdef, state)": (
+        "graphdef, state = nnx.split(net)\nnnx.merge(graphdef, state)"
+    ),
+    "a, b = net.split()": "a, b = net.split()",
+    "nnx.merge(*net.split())": "nnx.merge(*nnx.split(net))",
+}
+
+
+@pytest.mark.parametrize(("old", "new"), SPLITS.items())
+def test_the_graphdef_of_early_nnx_comes_first(old, new, tmp_path):
+    _, text = moved(f"{EARLY}{old}\n", "flax-0.12", tmp_path, "--unsafe-fixes", "--ignore", "unused-result")
+
+    assert text == f"{EARLY}{new}\n"
+
+
+FULL_NAMES = {
+    "import flax.nnx\n\nx = flax.nnx.Param(1)\n": "import nnxkit\n\nx = nnxkit.Param(1)\n",
+    "import flax\n\nx = flax.nnx.Param(1), flax.__version__\n": (
+        "import flax\nimport nnxkit\n\nx = nnxkit.Param(1), flax.__version__\n"
+    ),
+    "import flax\n\nprint(flax.__version__)\n": "import flax\n\nprint(flax.__version__)\n",
+}
+
+
+@pytest.mark.parametrize(("old", "new"), FULL_NAMES.items())
+def test_names_that_are_written_in_full_move_to_nnxkit(old, new, tmp_path, capsys):
+    assert moved(old, "nnxkit", tmp_path) == (0, new), capsys.readouterr().out
+
+
+def test_an_import_that_nnxkit_lacks_is_reported_and_stays(tmp_path, capsys):
+    text = "from flax.nnx.visualization import display\n\ndisplay(1)\n"
+
+    assert moved(text, "nnxkit", tmp_path) == (1, text)
+    assert "import-of-flax" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", sorted(NOT_IN_NNXKIT))
+def test_what_nnxkit_lacks_is_not_there(name):
+    pytest.importorskip("jax")
+
+    assert importlib.util.find_spec(f"nnxkit.{name}") is None
+
+
+def test_what_belongs_to_the_class_does_not_get_the_state_it_is_called_of(tmp_path, capsys):
+    text = "from flax import nnx\n\n\ndef f(state: nnx.State, flat, other: nnx.State):\n"
+    text += "    return state.from_flat_path(flat), state.merge(other)\n"
+
+    status, new = moved(text, "flax-0.12", tmp_path)
+
+    expected = text.replace("state.from_flat_path(", "nnx.from_flat_state(").replace("state.merge(", "nnx.merge_state(")
+    assert (status, new) == (0, expected), capsys.readouterr().out

@@ -149,7 +149,7 @@ FORMS = {
     "streams of a jitted step": """
         @jax.jit
         def step(rngs: nnx.Rngs, x):
-            return x + rngs.noise.normal(x.shape)
+            return x + rngs.noise.normal(x.shape)  # NNX523
 
         @jax.jit
         def other(rngs, x):

@@ -130,6 +130,16 @@ class TestParsing:
             assert source.error is None
 
 
+def test_a_tree_that_was_let_go_is_parsed_again():
+    source = SourceFile.from_text("a = 1\nb = (\n")
+    tree, errors = source.tree, source.errors
+    source.let_go()
+
+    assert source.errors == errors
+    assert source.tree is not tree
+    assert ast.dump(source.tree, include_attributes=True) == ast.dump(tree, include_attributes=True)
+
+
 def _with_positions(tree):
     return [node for node in ast.walk(tree) if hasattr(node, "lineno")]
 
@@ -143,7 +153,7 @@ class TestPositions:
         assert source.tree is not None
         for node in _with_positions(source.tree):
             if isinstance(node, ast.expr):
-                again = ast.parse(source.segment(node).replace(newline, "\n"), mode="eval").body
+                again = SourceFile.from_text(source.segment(node).replace(newline, "\n")).tree.body[0].value
                 # A bare target parses as a value.
                 assert re.sub(r"Store", "Load", ast.dump(node)) == ast.dump(again)
 

@@ -168,6 +168,17 @@ def test_a_rule_without_a_fix_says_why_and_one_with_a_fix_does_not(write: Write)
     assert "there is a fix, and a section `## Why there is no fix`" in conformance.page_problems(fixable)
 
 
+def test_a_rule_with_a_fix_shows_it_and_says_how_it_works(write: Write) -> None:
+    missing = "a rule with a fix shows it, `## Fixed`, and says how it works: `## How the fix works`"
+    explained = write(sections="## Fixed\n\n## How the fix works\n\n")
+    shown = write(sections="## Fixed\n\n")
+    told = write(sections="## How the fix works\n\n")
+
+    assert missing not in conformance.page_problems(explained)
+    assert missing in conformance.page_problems(shown)
+    assert missing in conformance.page_problems(told)
+
+
 def test_an_exception_that_no_program_raises(write: Write) -> None:
     problems = conformance.page_problems(write(fenced("bad silent", BAD), fenced("good", GOOD)))
 

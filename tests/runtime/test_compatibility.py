@@ -353,6 +353,15 @@ class TestBridge:
         grads = nnx.grad(lambda model: model(x).sum())(model)
         np.testing.assert_allclose(grads.kernel[...], jnp.full((3, 4), 2.0))
 
+    def test_a_key_makes_the_streams_of_a_linen_module(self) -> None:
+        linen = pytest.importorskip("flax.linen")
+        from flax import nnx as flax_nnx
+
+        x, key = jnp.ones((2, 3)), jax.random.key(0)
+        ours = nnx.bridge.ToNNX(linen.Dense(4), rngs=key).lazy_init(x)
+        theirs = flax_nnx.bridge.ToNNX(linen.Dense(4), rngs=key).lazy_init(x)
+        np.testing.assert_array_equal(ours.kernel[...], theirs.kernel[...])
+
     def test_state_of_linen_comes_back(self) -> None:
         linen = pytest.importorskip("flax.linen")
         x = jnp.arange(6.0).reshape(3, 2)

@@ -137,6 +137,18 @@ class TestArguments:
             optimizer.update(grads, model)
         assert int(optimizer.step[...]) == 0
 
+    def test_arguments_of_update_by_name(self) -> None:
+        model = nnx.Linear(2, 3, rngs=nnx.Rngs(0))
+        optimizer = nnx.Optimizer(model, optax.sgd(0.1), wrt=nnx.Param)
+        grads = jax.tree.map(jnp.ones_like, nnx.state(model, nnx.Param))
+        optimizer.update(model=model, grads=grads)
+        optimizer.update(model, grads=grads)
+        np.testing.assert_allclose(model.bias, -0.2 * np.ones(3), rtol=1e-6)
+        with pytest.raises(OptimizerArgumentError, match=r"`Optimizer.update` got one argument"):
+            optimizer.update(model=model)
+        with pytest.raises(TypeError, match="multiple values for argument 'grads'"):
+            optimizer.update(model, grads, grads=grads)
+
     @pytest.mark.parametrize(
         ("grads", "message"),
         [

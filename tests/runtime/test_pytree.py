@@ -109,6 +109,21 @@ class TestConstruction:
         assert vars(obj).keys() == {"_p"}
         assert len(jax.tree.leaves(obj)) == 1
 
+    def test_a_setter_gets_the_value_of_a_mark(self) -> None:
+        stored: dict[str, Any] = {}
+
+        class Property(nnx.Pytree):
+            @property
+            def p(self) -> Any:
+                return stored["p"]
+
+            @p.setter
+            def p(self, value: Any) -> None:
+                stored["p"] = value
+
+        Property().p = nnx.data([1])
+        assert stored == {"p": [1]}
+
     def test_generic_and_protocol_bases(self) -> None:
         T = TypeVar("T")
 

@@ -169,3 +169,16 @@ class TestAbstract:
             abstract = nnx.abstract_with_sharding(weight)
         assert abstract.get_raw_value().sharding == NamedSharding(mesh, P("model"))
         assert nnx.as_abstract(weight).get_raw_value().sharding == weight.get_raw_value().sharding
+
+
+def test_what_is_no_array_has_no_spec(mesh: Any) -> None:
+    tree = {"a": 3, "b": nnx.Param("text"), "c": jnp.ones(2)}
+    specs, named = nnx.get_partition_spec(tree), nnx.get_named_sharding(tree, mesh)
+    assert (specs["a"], specs["b"].get_raw_value(), specs["c"]) == (None, None, P())
+    assert (named["a"], named["b"].get_raw_value(), named["c"]) == (None, None, NamedSharding(mesh, P()))
+
+
+def test_no_names_and_no_rules_need_no_mesh() -> None:
+    with nnx.logical_axis_rules(None):
+        weight = nnx.Param(jnp.ones(2), out_sharding=())
+    assert nnx.get_partition_spec(weight).get_raw_value() == P()

@@ -23,7 +23,7 @@ from nnx_rules import errors
 from nnx_rules.errors import NNXError
 from nnx_rules.registry import Family, Fixable, Rule
 from nnx_rules.rules import REGISTRY
-from rule_pages import FLAX, NNXKIT, SECTIONS, UNFIXED, Block, Mark, Page
+from rule_pages import FIXED, FIXING, FLAX, NNXKIT, SECTIONS, UNFIXED, Block, Mark, Page
 
 Problems = list[str]
 FILE = "program.py"
@@ -51,6 +51,8 @@ def page_problems(page: Page) -> Problems:
         problems.append(f"a rule without a fix says why: `## {UNFIXED}`")
     elif rule.fix is not Fixable.NONE and UNFIXED in page.sections:
         problems.append(f"there is a fix, and a section `## {UNFIXED}`")
+    elif rule.fix is not Fixable.NONE and not {FIXED, FIXING} <= set(page.sections):
+        problems.append(f"a rule with a fix shows it, `## {FIXED}`, and says how it works: `## {FIXING}`")
     elif rule.fix is Fixable.SAFE and True not in safe:
         problems.append("the registry says that there is a safe fix, but no fixed program shows it")
     elif rule.fix is Fixable.UNSAFE and safe != {False}:

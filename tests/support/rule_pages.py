@@ -30,7 +30,11 @@ NNXKIT, FLAX = "nnxkit", "flax"
 LIBRARIES = (NNXKIT, FLAX)
 ROLES = ("bad", "fixed", "good")
 SECTIONS = ("Why it matters", "Bad", "Good", "What it does not see", "At run time")
-"""The headings that every page has; a page with fixed programs has `Fixed` too."""
+"""The headings that every page has; a page with fixed programs has `FIXED` too."""
+
+FIXED = "Fixed"
+FIXING = "How the fix works"
+"""The heading under which the page of a rule with a fix says what that changes, and when it is not made."""
 
 UNFIXED = "Why there is no fix"
 """The heading under which the page of a rule without a fix says why."""

@@ -34,6 +34,7 @@ from nnx_lint.model.values import (
     options,
     present,
 )
+from nnx_lint.syntax_compact import for_both
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -165,7 +166,7 @@ def _for(interp: Concrete, frame: Frame, node: ast.For) -> bool:
 def _jump(how: str) -> Callable[[Concrete, Frame, ast.stmt], bool]:
     def handler(interp: Concrete, frame: Frame, node: ast.stmt) -> bool:
         interp.jump = how
-        return statements.HANDLERS[type(node)](interp, frame, node)
+        return Interpreter.executors[type(node)](interp, frame, node)
 
     return handler
 
@@ -372,17 +373,11 @@ def _named(node: ast.expr) -> bool:
 
 Concrete.evaluators = {
     **Interpreter.evaluators,
-    ast.BinOp: _binop,
-    ast.Compare: _compare,
-    ast.JoinedStr: _joined,
-    ast.Call: _call,
+    **for_both({ast.BinOp: _binop, ast.Compare: _compare, ast.JoinedStr: _joined, ast.Call: _call}),
 }
 Concrete.executors = {
-    **statements.HANDLERS,
-    ast.For: _for,
-    ast.AugAssign: _aug_assign,
-    ast.Break: _jump("break"),
-    ast.Continue: _jump("continue"),
+    **Interpreter.executors,
+    **for_both({ast.For: _for, ast.AugAssign: _aug_assign, ast.Break: _jump("break"), ast.Continue: _jump("continue")}),
 }
 Concrete.library = {
     "builtins.isinstance": _isinstance,

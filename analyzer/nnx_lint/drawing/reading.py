@@ -39,6 +39,8 @@ from nnx_rules.rules.attributes import STATIC_CONTAINER_FILLED
 from nnx_rules.shapes import Form, Symbol
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from nnx_lint.model.modules import Module
     from nnx_lint.model.values import Assignment, Attr
 
@@ -278,7 +280,7 @@ def _plain_status(node: Node) -> Status:
     return Status.STATIC if node.kind is Kind.VALUE else Status.DATA
 
 
-def _certain(assignments: list[Assignment]) -> bool:
+def _certain(assignments: Sequence[Assignment]) -> bool:
     """Whether every run makes one of these assignments: one is unconditional, or both arms of a branch have one."""
     arms: dict[int, set[int]] = {}
     for item in assignments:

@@ -227,7 +227,7 @@ class Revisions:
         env, name = module.env, getattr(node, "name", "")
         names = list(env.names.items())
         env.names = dict(names[: old.bound])
-        for known in (interp.runs, interp.uses, interp.loop_facts):
+        for known in (interp.runs, interp.uses):
             known.clear()  # by syntax that is gone, in whose place other syntax may lie
         ended, modes = interp.ended_early, interp.modes
         with interp.evaluating():

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from nnx_lint.model import foreign
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.frames import Frame
+from nnx_lint.model.states import StateVal
 from nnx_lint.model.values import (
     NONE,
     UNKNOWN,
@@ -120,6 +121,8 @@ def plain_value(interp: Interpreter, frame: Frame, head: Value, depth: int = 0) 
             return Seq(SEQUENCES[head.name], [UNKNOWN], frame.level, exact=False)
         if head.name in DICTS:
             return DictVal([(UNKNOWN, UNKNOWN)], frame.level, exact=False)
+        if head.name == "nnx.State":
+            return StateVal(UNKNOWN, frame.level, UNKNOWN)
         return foreign.annotated(head.name) or UNKNOWN
     return UNKNOWN
 

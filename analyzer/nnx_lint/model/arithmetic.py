@@ -10,7 +10,7 @@ import math
 import operator
 from typing import TYPE_CHECKING, Any
 
-from nnx_lint.model.values import Computed, Const, Value
+from nnx_lint.model.values import FRACTION, Computed, Const, Quotient, Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -86,6 +86,18 @@ def plain(*values: Value) -> list[object] | None:
         value.value for value in values if isinstance(value, Const) and isinstance(value.value, PLAIN)
     ]
     return known if len(known) == len(values) else None
+
+
+def is_fraction(value: Value) -> bool:
+    """Whether a value is no number that counts elements: one number with a fraction, or no number at all."""
+    fractional = isinstance(value, Const) and isinstance(value.value, float)
+    return fractional or value is FRACTION or isinstance(value, Quotient)
+
+
+def is_fractional(op: ast.operator, left: Value, right: Value) -> bool:
+    """Whether an operator gives a number with a fraction, where it gives a number."""
+    kept = isinstance(op, (ast.Add, ast.Sub, ast.Mult)) and (is_fraction(left) or is_fraction(right))
+    return kept or isinstance(op, ast.Div)
 
 
 def number(op: ast.operator, left: Value, right: Value) -> Computed | None:

@@ -19,7 +19,7 @@ from nnx_lint.model.forms import shape_value
 from nnx_lint.model.operations import of_method, of_property
 from nnx_lint.model.states import TransformationVal
 from nnx_lint.model.tables.jax_results import METHODS, OVERLOADS, PROPERTIES, RESULTS
-from nnx_lint.model.values import NUMBER, SHAPE, UNKNOWN, Array, ArrayAttr, Const, HostArray, Obj, Other, Value
+from nnx_lint.model.values import NONE, NUMBER, SHAPE, UNKNOWN, Array, ArrayAttr, Const, HostArray, Obj, Other, Value
 from nnx_rules.shape_algebra import is_whole
 
 if TYPE_CHECKING:
@@ -100,6 +100,19 @@ NUMPY_ARRAYS = frozenset(
 )
 """Functions of numpy that return an ``ndarray`` for all that people give them."""
 
+NUMPY_DRAWS = {
+    "random.choice": 1,
+    "random.normal": 2,
+    "random.randint": 2,
+    "random.random": 0,
+    "random.standard_normal": 0,
+    "random.uniform": 2,
+}
+"""Functions of numpy that return an ``ndarray`` where they are given a size, with its position."""
+
+DEVICES = "jax.experimental.mesh_utils.create_device_mesh"
+"""A function of jax that returns an ``ndarray``, of devices."""
+
 NNX_ARRAYS = frozenset(
     ["avg_pool", "dot_product_attention", "make_attention_mask", "make_causal_mask", "max_pool", "min_pool"]
 )
@@ -170,17 +183,22 @@ def array_call(name: str, args: Arguments, level: int) -> Value:
     """The result of calling a library function of this canonical name."""
     head, _, rest = name.partition(".")
     if head == "jax":
+        if name == DEVICES:
+            return HostArray(level)
         made = value_of_kind(result_kind(name, args), args, level)
         return LibraryFunction(made.result, name) if isinstance(made, LibraryFunction) else made
     if head == "numpy":
-        return HostArray(level) if rest in NUMPY_ARRAYS else UNKNOWN
+        several = rest in NUMPY_DRAWS and args.get(NUMPY_DRAWS[rest], "size") not in (None, NONE)
+        return HostArray(level) if several or rest in NUMPY_ARRAYS else UNKNOWN
     if head == "optax" and rest.removeprefix("losses.") in OPTAX_LOSSES:
         return Array(level)
     if head == "optax":
         # Gradient transformations and schedules are namedtuples of functions and plain functions.
         if rest.removeprefix("schedules.") in OPTAX_SCHEDULES:
             return TransformationVal(schedule=True)
-        return TransformationVal(maker=rest) if "." not in rest and rest not in OPTAX_FUNCTIONS else UNKNOWN
+        if rest in OPTAX_ASKING or ("." not in rest and rest not in OPTAX_FUNCTIONS):
+            return TransformationVal(maker=rest, asks=_asked_by(rest, args))
+        return UNKNOWN
     if head == "nnx":
         if rest.removeprefix("initializers.") in NNX_INITIALIZERS:
             return LibraryFunction("array", f"jax.nn.{rest}")
@@ -188,6 +206,28 @@ def array_call(name: str, args: Arguments, level: int) -> Value:
         made = value_of_kind(kind, args, level)
         return LibraryFunction(made.result, f"jax.nn.{rest}") if isinstance(made, LibraryFunction) else made
     return UNKNOWN
+
+
+_SEARCH = ("params", "value", "grad", "value_fn")
+
+OPTAX_ASKING = {
+    "contrib.reduce_on_plateau": ("value",),
+    "lbfgs": _SEARCH,
+    "polyak_sgd": ("params", "value"),
+    "scale_by_backtracking_linesearch": _SEARCH,
+    "scale_by_polyak": ("params", "value"),
+    "scale_by_zoom_linesearch": _SEARCH,
+    **dict.fromkeys(("adadelta", "adamaxw", "adamw", "adan", "fromage", "lamb", "lars", "lion", "nadamw"), ("params",)),
+    **dict.fromkeys(("adaptive_grad_clip", "add_decayed_weights", "novograd", "scale_by_trust_ratio"), ("params",)),
+}
+"""Transformations of optax that need more than the gradients, as they do if they are made without ``linesearch=``."""
+
+
+def _asked_by(maker: str, args: Arguments) -> tuple[str, ...]:
+    """What each update of a transformation needs besides the gradients; of a chain what its parts need."""
+    parts = [value for value in args.positional if isinstance(value, TransformationVal)] if maker == "chain" else []
+    own = OPTAX_ASKING.get(maker, ()) if args.keywords.keys().isdisjoint({"linesearch", "**"}) else ()
+    return tuple(dict.fromkeys(name for names in (own, *(part.asks for part in parts)) for name in names))
 
 
 def is_array_function(name: str) -> bool:
@@ -277,12 +317,13 @@ def array_attribute(array: Array, name: str, level: int) -> Value:
 def call_array_method(method: ArrayAttr, args: Arguments, level: int) -> Value:
     """The result of a method of an array, or of ``array.at[...]``."""
     if method.owner == "at":
-        return Array(level) if method.name in UPDATES else UNKNOWN
+        updated = method.array.form if method.array is not None and method.name != "get" else None
+        return Array(level, updated) if method.name in UPDATES else UNKNOWN
     if method.name == "item":
         return NUMBER
-    if method.host:
-        return HostArray(level) if method.name in HOST_METHODS else UNKNOWN
-    result = value_of_kind(METHODS.get(method.name), args, level)
+    if method.host and method.name not in HOST_METHODS:
+        return UNKNOWN
+    result = HostArray(level) if method.host else value_of_kind(METHODS.get(method.name), args, level)
     if method.array is not None and isinstance(result, Array):
         result.form = of_method(method.array, method.name, args)
     return result

@@ -26,9 +26,10 @@ from nnx_lint.model.foreign import ForeignVal
 from nnx_lint.model.forms import bind
 from nnx_lint.model.handed import to_instance
 from nnx_lint.model.heap import touch
-from nnx_lint.model.states import PartVal, SownVal, StateVal, TransformationVal
+from nnx_lint.model.states import GraphDefVal, PartVal, SownVal, StateVal, TransformationVal
 from nnx_lint.model.strings import HOLE, fits, text_in
 from nnx_lint.model.values import (
+    SOME_VARIABLE,
     UNKNOWN,
     Array,
     ArrayAttr,
@@ -53,6 +54,7 @@ from nnx_lint.model.values import (
 )
 from nnx_rules.attributes import Status, Verdict, decide
 from nnx_rules.rules import attributes as rules
+from nnx_rules.streams import METHODS, SAMPLERS
 
 if TYPE_CHECKING:
     from nnx_lint.model.frames import Frame
@@ -91,7 +93,7 @@ def get_attribute(
     if isinstance(value, Array):
         return array_attribute(value, name, value.level)
     if isinstance(value, ArrayAttr):
-        return ArrayAttr(value.level, name, owner=value.name)
+        return ArrayAttr(value.level, name, owner=value.name, array=value.array)
     if isinstance(value, (Seq, StateVal)):
         interp.publish(events.Used(frame, node, value, name))
     if isinstance(value, (StateVal, PartVal)):
@@ -104,6 +106,8 @@ def get_attribute(
         interp.publish(events.Used(frame, node, value, name))
     if isinstance(value, (Seq, DictVal, StateVal, NamespaceVal)):
         return BoundMethod(value, name)
+    if isinstance(value, GraphDefVal) and name == "merge":
+        return BoundMethod(value, name)
     if isinstance(value, ClassVal):
         return class_attribute(value, name)
     if isinstance(value, TagVal):
@@ -114,15 +118,32 @@ def get_attribute(
         return foreign.member(value, name) or UNKNOWN
     if isinstance(value, VersionVal):
         return value
+    if isinstance(value, BoundMethod) and name in STREAM and is_stream(value):
+        return SOME_VARIABLE
+    if isinstance(value, BoundMethod) and name in SAMPLERS and is_stream(value) and value.name not in METHODS:
+        return BoundMethod(value.receiver, name)  # a stream draws as the streams do that it belongs to
     if isinstance(value, FuncVal) and value.is_property and name in {"getter", "setter", "deleter"}:
         return BoundMethod(value, name)
     if isinstance(value, Const) and isinstance(value.value, (str, bytes)):
         return BoundMethod(value, name)
     if isinstance(value, SownVal) and name == "value":
+        interp.publish(events.Used(frame, node, value, name))
         return value
+    if isinstance(value, VariableVal) and name in {"copy", "replace"}:
+        return BoundMethod(value, name)
     if isinstance(value, SownVal) or (isinstance(value, VariableVal) and name in WATCHED):
         interp.publish(events.Used(frame, node, value, name))
     return UNKNOWN
+
+
+STREAM = frozenset({"count", "key"})
+"""The Variables of a random stream."""
+
+
+def is_stream(value: BoundMethod) -> bool:
+    """Whether an attribute is a random stream of an ``nnx.Rngs``."""
+    owner = value.receiver
+    return isinstance(owner, Obj) and value.func is None and owner.cls.derives_from("nnx.Rngs")
 
 
 WATCHED = frozenset({"model", "raw_value", "value"})
@@ -238,7 +259,7 @@ def attribute_of(obj: Obj, name: str) -> Attr | None:
         set_training(attr.value, obj.training)
     if obj.leaf_level is not None:
         _set_leaf_level(attr.value, obj.leaf_level, params=obj.leaf_params)
-    attr.assignments = list(original.assignments)
+    attr.assignments = original.assignments
     obj.attrs[name] = attr
     if isinstance(attr.value, (Seq, DictVal)):
         attr.value.owner = (obj, name)
@@ -375,8 +396,9 @@ def set_attribute(
             variables = all(isinstance(option, Obj) and option.cls.is_variable for option in obj.options)
             action = f"`.{name} =`" if variables and name in WATCHED else f"setting `.{name}`"
             mutate(interp, frame, obj, text, action, "write", node)
-        if isinstance(obj, VariableVal) and name in WATCHED:
-            interp.publish(events.Used(frame, node, obj, name))
+        if isinstance(obj, VariableVal):
+            used = events.Used(frame, node, obj, name)
+            interp.publish(used if name in WATCHED else events.VariableAttributeSet(frame, node, obj, name, "set"))
         if isinstance(obj, PartVal) and isinstance(obj.of, Obj) and (had := attribute_of(obj.of, name)) is not None:
             interp.publish(events.AttributeSet(frame, node, obj.of, name, value, value_node, had, None, None))
         if isinstance(obj, ClassVal) and isinstance(obj.cls, UserClass):
@@ -392,7 +414,7 @@ def set_attribute(
         return
     setter = setter_of(obj, name)
     if setter is not None:
-        interp.call_function(frame, setter, [value], {}, node, receiver=obj)
+        interp.call_function(frame, setter, [untagged(value) if obj.cls.is_pytree else value], {}, node, receiver=obj)
         return
     if obj is not frame.initializing:
         mutate(interp, frame, obj, text, f"setting `.{name}`", "write", node)
@@ -423,7 +445,7 @@ def set_attribute(
     plain = untagged(value)
     assignment = Assignment(plain, status, frame.module, node, value_node, frame.branches, broken)
     assignment.doubtful = frame.doubtful
-    attr.assignments.append(assignment)
+    attr.assignments = (*attr.assignments, assignment)
     attr.value = held(attr, plain, before, frame)
     if isinstance(plain, (Seq, DictVal)) and plain.owner is None:
         touch(plain)
@@ -525,7 +547,7 @@ def bypass(interp: Interpreter, frame: Frame, obj: Obj, key: Value, value: Value
         return
     if obj is frame.initializing and attribute_of(obj, name) is None:
         attr = obj.attrs[name] = Attr(untagged(value))
-        attr.assignments.append(Assignment(attr.value, Status.UNKNOWN, frame.module, node, None, frame.branches))
+        attr.assignments = (Assignment(attr.value, Status.UNKNOWN, frame.module, node, None, frame.branches),)
     interp.publish(events.AttributeBypassed(frame, node, obj, name, value))
     if name in obj.attrs:
         obj.attrs[name].value = untagged(value)
@@ -537,7 +559,8 @@ def _set_element(frame: Frame, container: Obj, key: Value, value: Value, node: a
     if isinstance(key, Const) and isinstance(key.value, str):
         attr = container.attrs.setdefault(key.value, Attr(value))
         attr.value = value
-        attr.assignments.append(Assignment(value, Status.DATA, frame.module, node, None, frame.branches))
+        assignment = Assignment(value, Status.DATA, frame.module, node, None, frame.branches)
+        attr.assignments = (*attr.assignments, assignment)
     else:
         _forget_places(container, value)
 
@@ -594,7 +617,7 @@ def delete_attribute(interp: Interpreter, frame: Frame, target: Value, text: str
         attr = attribute_of(obj, name)
         if attr is not None:
             touch(obj)
-            attr.assignments.clear()
+            attr.assignments = ()
             attr.value = UNKNOWN
 
 

@@ -20,8 +20,8 @@ from nnx_lint.model.classes import UserClass, library_class
 from nnx_lint.model.construct import instantiate
 from nnx_lint.model.containers import DictVal, Seq, give_away
 from nnx_lint.model.crossing import refresh
-from nnx_lint.model.elements import element_of
-from nnx_lint.model.expressions import evaluate, note_capture, text_of
+from nnx_lint.model.elements import element_of, slice_of
+from nnx_lint.model.expressions import evaluate, note_capture, text_of, used_as
 from nnx_lint.model.frames import Frame
 from nnx_lint.model.heap import touch
 from nnx_lint.model.operations import INITIALIZED, with_form
@@ -302,10 +302,17 @@ ADDING = {"append": 0, "add": 0, "appendleft": 0, "insert": 1, "setdefault": 1}
 """Methods that put one value into a container, with its position."""
 
 
+KEYED = {"set": ("add", "discard", "remove"), "dict": ("get", "pop", "setdefault")}
+"""Methods whose first argument is hashed, by the type of the container."""
+
+
 def container_method(
     interp: Interpreter, frame: Frame, container: Seq | DictVal, method: str, args: Arguments, node: ast.AST, text: str
 ) -> Value:
     """Call a method of a plain container."""
+    key = args.node_of(0) if method in KEYED.get(container.type if isinstance(container, Seq) else "dict", ()) else None
+    if key is not None:
+        used_as(interp, frame, key, args.get(0) or UNKNOWN, "a key")
     if method in ADDING:
         value = args.get(ADDING[method])
         if value is not None:
@@ -525,7 +532,7 @@ def call_now(
             inner = operand_values(interp, frame, row, operands, args)
             result = interp.run_under(frame, applied, func, inner, {}, node)
     if row.name == "jax.tree.map":
-        return trees.mapped(args.get(1, "tree") or UNKNOWN)
+        return trees.mapped(args.get(1, "tree") or UNKNOWN, frame.level, whole="is_leaf" in args.keywords)
     return UNKNOWN if row.name != "nnx.eval_shape" and row.name != "jax.eval_shape" else result
 
 
@@ -538,7 +545,7 @@ def operand_values(
     if row.name in {"jax.lax.scan"}:
         init = args.get(1, "init")
         xs = args.get(2, "xs")
-        return [init if init is not None else UNKNOWN, element_of(xs, frame.level) if xs is not None else UNKNOWN]
+        return [init if init is not None else UNKNOWN, slice_of(xs, frame.level) if xs is not None else UNKNOWN]
     if row.name in {"jax.lax.fori_loop", "nnx.fori_loop"}:
         init = args.get(3, "init_val")
         return [Array(frame.level), init if init is not None else UNKNOWN]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from nnx_lint.model import events, rounds
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.elements import element_of
-from nnx_lint.model.expressions import evaluate, truth
+from nnx_lint.model.expressions import evaluate, truth, used_as
 from nnx_lint.model.modules import Env
 from nnx_lint.model.statements import assign
 from nnx_lint.model.values import Value, options
@@ -64,6 +64,8 @@ def _comprehension(
         def element() -> None:
             nonlocal chosen
             value = evaluate(interp, frame, node.elt)
+            if type_name == "set":
+                used_as(interp, frame, node.elt, value, "a key")
             # Both arms of a condition are among the elements.
             chosen = chosen or (isinstance(node.elt, ast.IfExp) and len(options(value)) > 1)
             result.items.extend(options(value) if isinstance(node.elt, ast.IfExp) else (value,))
@@ -78,12 +80,12 @@ def _comprehension(
 
 def _dict_comprehension(interp: Interpreter, frame: Frame, node: ast.DictComp) -> Value:
     result = DictVal((), frame.level, exact=False, node=node)
-    result.exact = _in_scope(
-        interp,
-        frame,
-        node.generators,
-        lambda: result.items.append((evaluate(interp, frame, node.key), evaluate(interp, frame, node.value))),
-    )
+
+    def element() -> None:
+        key = used_as(interp, frame, node.key, evaluate(interp, frame, node.key), "a key")
+        result.items.append((key, evaluate(interp, frame, node.value)))
+
+    result.exact = _in_scope(interp, frame, node.generators, element)
     return result
 
 

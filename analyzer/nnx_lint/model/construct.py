@@ -18,6 +18,7 @@ from nnx_lint.model import events, parameters
 from nnx_lint.model.attributes import ANY_NAME, attribute_of, untagged
 from nnx_lint.model.callables import FuncVal
 from nnx_lint.model.classes import ClassBase, LibClass, UserClass, method_of
+from nnx_lint.model.containers import Seq
 from nnx_lint.model.frames import Frame
 from nnx_lint.model.modules import Env
 from nnx_lint.model.values import UNKNOWN, Assignment, Attr, ClassVal, FieldVal, Obj, TagVal, Value, options
@@ -86,8 +87,20 @@ def run_initializer(
     elif given is None:
         parameters.bind_entry(interp, inner, func, obj)
     else:
-        parameters.bind(interp, inner, func, [obj], given)
+        parameters.bind(interp, inner, func, *_in_place(func, obj, given))
     interp.body(inner, func)
+
+
+def _in_place(func: FuncVal, obj: Obj, given: dict[str, Value]) -> tuple[list[Value | None], dict[str, Value]]:
+    """Arguments by name, as a call gives them: with a rest of positional ones, all before it are positional, too."""
+    arguments = func.node.args
+    rest = given.get(arguments.vararg.arg) if arguments.vararg is not None else None
+    if not isinstance(rest, Seq):
+        return [obj], given
+    names = syntax_parameters.positional_names(arguments)[1:]
+    before = [given.get(name, UNKNOWN) for name in names]
+    named = {name: value for name, value in given.items() if name not in names and value is not rest}
+    return [obj, *before, *rest.items], named
 
 
 def dataclass_attributes(
@@ -109,7 +122,7 @@ def dataclass_attributes(
         declared = cls.declared_status(field.name)
         verdict = decide(declared, value.facts(), checked=cls.checked, declared=True)
         attr = obj.attrs[field.name] = Attr(value, declared)
-        attr.assignments.append(Assignment(value, verdict.status, owner.module, field.node, None, (), verdict.broken))
+        attr.assignments = (Assignment(value, verdict.status, owner.module, field.node, None, (), verdict.broken),)
 
 
 def _owner(cls: UserClass, field: Field) -> UserClass:
@@ -169,7 +182,15 @@ def instantiate(interp: Interpreter, frame: Frame, cls: object, args: Arguments,
     initializer = method_of(cls, "__init__")
     if frame.scope and initializer is not None:
         interp.construct_under(frame, instance_of(interp, cls, frame.level), initializer[1], args)
+    elif initializer is not None and not cls.is_pytree and _hands_over_model(args):
+        interp.call_function(frame, initializer[1], args.positional, args.keywords, node, receiver=obj)
     return interp.constructed(obj)
+
+
+def _hands_over_model(args: Arguments) -> bool:
+    """Whether a call gives a model that was seen to be made: what a trainer does with it shows when that runs."""
+    given = [*args.positional, *args.keywords.values()]
+    return any(isinstance(value, Obj) and value.cls.derives_from("nnx.Module") and not value.assumed for value in given)
 
 
 def _made(interp: Interpreter, frame: Frame, cls: UserClass, args: Arguments, node: ast.AST) -> Value | None:
@@ -197,6 +218,10 @@ def bound_arguments(cls: UserClass, args: Arguments) -> dict[str, Value] | None:
     else:
         parameters = [field.name for field in cls.all_fields() if field.init is True and not field.keyword_only]
     bound = {name: value for name, value in zip(parameters, args.positional, strict=False) if value is not None}
+    rest = found[1].wrapped.node.args.vararg if found is not None else None
+    if rest is not None and len(args.positional) >= len(parameters):
+        more = (value or UNKNOWN for value in args.positional[len(parameters) :])
+        bound[rest.arg] = Seq("tuple", more)
     return {**bound, **args.keywords}
 
 
@@ -228,5 +253,5 @@ def _substitute(interp: Interpreter, obj: Obj, args: Arguments) -> None:
 def _given(obj: Obj, name: str, value: Value) -> Attr:
     known = attribute_of(obj, name)
     attr = Attr(untagged(value), known.declared if known is not None else None)
-    attr.assignments = list(known.assignments) if known is not None else []
+    attr.assignments = known.assignments if known is not None else ()
     return attr

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from nnx_lint.model import heap
-from nnx_lint.model.values import MAX_NESTING, UNKNOWN, Array, Obj, TagVal, Value, container_facts, options
+from nnx_lint.model.values import MAX_NESTING, UNKNOWN, Array, Const, Obj, TagVal, Value, container_facts, options
 from nnx_rules.attributes import Kind, ValueFacts
 
 if TYPE_CHECKING:
@@ -139,12 +139,15 @@ class DictVal(Value):
 
 
 class ReturnedDict(DictVal):
-    """A dict that certainly is one, since a function of the library returns it; of what it holds nothing is known."""
+    """A dict that certainly is one, since a function of the library returns it. Of what it holds nothing is known, or
+    only its keys.
+    """
 
     __slots__ = ()
 
-    def __init__(self, level: int) -> None:
-        super().__init__([(UNKNOWN, UNKNOWN)], level, exact=False)
+    def __init__(self, level: int, keys: Sequence[str] = ()) -> None:
+        items: list[tuple[Value, Value]] = [(Const(key), UNKNOWN) for key in keys]
+        super().__init__(items or [(UNKNOWN, UNKNOWN)], level, exact=bool(items))
 
 
 def _contents(items: Sequence[Value]) -> str:

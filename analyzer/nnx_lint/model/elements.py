@@ -34,6 +34,7 @@ from nnx_lint.model.values import (
 )
 from nnx_lint.syntax_walk import remembered, walk
 from nnx_rules import versions
+from nnx_rules.shapes import Form
 
 if TYPE_CHECKING:
     from nnx_lint.model.classes import ClassBase
@@ -168,6 +169,25 @@ def element_of(value: Value, level: int) -> Value:
     if value is NUMBER or value is SHAPE:
         return NUMBER
     return UNKNOWN
+
+
+def slice_of(value: Value, level: int) -> Value:
+    """What a scan gives to one step of what it runs over: an element of each array in it."""
+    value = present(value)
+    if isinstance(value, Seq) and value.exact and value.type in {"tuple", "list"}:
+        return Seq(value.type, [slice_of(item, level) for item in value.items], level)
+    if isinstance(value, DictVal) and value.exact:
+        return DictVal([(key, slice_of(held, level)) for key, held in value.items], level)
+    if isinstance(value, StateVal) or (isinstance(value, Const) and value.value is None):
+        return value
+    if isinstance(value, (Seq, DictVal, Const, HostArray)):
+        return UNKNOWN
+    if not isinstance(value, Array):
+        return element_of(value, level)
+    array, form = Array(level), value.form
+    if form is not None and form.shape and isinstance(form.shape[0], int):
+        array.form = Form(form.shape[1:], form.dtype)
+    return array
 
 
 def _any_of(held: Seq, level: int) -> Value:

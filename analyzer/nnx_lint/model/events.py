@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         Attr,
         TagVal,
         Value,
+        VariableVal,
     )
     from nnx_rules.attributes import Verdict
 
@@ -254,7 +255,7 @@ class ArrayWritten(Event):
 class VariableAttributeSet(Event):
     """``variable.name = value``, for another name than that of the value; ``action`` is ``set`` or ``deleted``."""
 
-    target: Obj
+    target: Obj | VariableVal
     name: str
     action: str
 

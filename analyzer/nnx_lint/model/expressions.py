@@ -18,6 +18,7 @@ from nnx_lint.model.narrowing import narrow
 from nnx_lint.model.operations import of_comparison, of_index, of_operator
 from nnx_lint.model.states import PartVal, SownVal, StateVal
 from nnx_lint.model.values import (
+    FRACTION,
     NONE,
     UNKNOWN,
     WHOLE,
@@ -31,12 +32,14 @@ from nnx_lint.model.values import (
     HostArray,
     Obj,
     Other,
+    Quotient,
     TagVal,
     TypeVal,
     UnionTypeVal,
     UnionVal,
     Unknown,
     Value,
+    VariableVal,
     VersionVal,
     join,
     options,
@@ -173,7 +176,7 @@ def _tuple(interp: Interpreter, frame: Frame, node: ast.Tuple) -> Value:
 def _set(interp: Interpreter, frame: Frame, node: ast.Set) -> Value:
     values, exact = _elements(interp, frame, node.elts)
     for element, value in zip(node.elts, values, strict=False):
-        _use(interp, frame, element, value, "a key")
+        used_as(interp, frame, element, value, "a key")
     return Seq("set", values, frame.level, exact=exact, node=node)
 
 
@@ -183,7 +186,7 @@ def _dict(interp: Interpreter, frame: Frame, node: ast.Dict) -> Value:
     for key, value in zip(node.keys, node.values, strict=True):
         held = evaluate(interp, frame, value)
         if key is not None:
-            items.append((_use(interp, frame, key, evaluate(interp, frame, key), "a key"), held))
+            items.append((used_as(interp, frame, key, evaluate(interp, frame, key), "a key"), held))
         elif isinstance(held, DictVal):
             items.extend(held.items)
             exact = exact and held.exact
@@ -282,6 +285,8 @@ def computed(left: Value, op: ast.operator, right: Value, level: int) -> Value:
     value = binary(left, right, level)
     if isinstance(value, Array):
         value.form = of_operator(op, left, right)
+    elif arithmetic.is_fractional(op, left, right):
+        return FRACTION if isinstance(value, Other) else Quotient()
     return value
 
 
@@ -290,9 +295,9 @@ def _is_union_of_types(left: Value, right: Value) -> bool:
     return bool(sides) and all(is_type(side) for side in sides)
 
 
-def _use(interp: Interpreter, frame: Frame, node: ast.expr, value: Value, what: str) -> Value:
+def used_as(interp: Interpreter, frame: Frame, node: ast.expr, value: Value, what: str) -> Value:
     """Tell the rules of a use of a Variable as something that it may not be."""
-    if isinstance(value, Obj) and value.cls.is_variable:
+    if isinstance(value, VariableVal) or (isinstance(value, Obj) and value.cls.is_variable):
         interp.publish(events.Used(frame, node, value, what))
     return value
 
@@ -316,7 +321,7 @@ def _container(
 
 def condition(interp: Interpreter, frame: Frame, node: ast.expr) -> Value:
     """The value of an expression whose truth is asked for."""
-    value = _use(interp, frame, node, evaluate(interp, frame, node), "a condition")
+    value = used_as(interp, frame, node, evaluate(interp, frame, node), "a condition")
     if frame.scope and isinstance(value, Array):
         interp.publish(events.Used(frame, node, value, "a condition"))
     return value
@@ -358,9 +363,9 @@ def _compare(interp: Interpreter, frame: Frame, node: ast.Compare) -> Value:
     if len(rights) == 1 and not isinstance(node.ops[0], (ast.Is, ast.IsNot, ast.In, ast.NotIn, ast.Eq)):
         # An array compares itself with a Variable, from the left and, but for `!=`, from the right.
         if isinstance(node.ops[0], ast.NotEq) or _is_no_array(rights[0]):
-            _use(interp, frame, node.left, left, "a comparison")
+            used_as(interp, frame, node.left, left, "a comparison")
         if _is_no_array(left):
-            _use(interp, frame, node.comparators[0], rights[0], "a comparison")
+            used_as(interp, frame, node.comparators[0], rights[0], "a comparison")
     if len(rights) == 1:
         _container(interp, frame, node, left, rights[0], type(node.ops[0]))
         if isinstance(node.ops[0], (ast.Eq, ast.NotEq)) and _are_two_of_one_class(left, rights[0]):
@@ -495,6 +500,8 @@ def _subscript(interp: Interpreter, frame: Frame, node: ast.Subscript) -> Value:
     if isinstance(index, Cut) and (part := _part_of(value, index, frame.level)) is not None:
         return part
     key = index if not isinstance(index, Cut) else None
+    if isinstance(value, DictVal):
+        used_as(interp, frame, node.slice, index, "a key")
     if isinstance(value, ClassVal):
         return AliasVal(value)
     if isinstance(value, Ext) and value.name == "typing.Union":
@@ -507,10 +514,11 @@ def _subscript(interp: Interpreter, frame: Frame, node: ast.Subscript) -> Value:
     spelled = named or isinstance(node.slice, (ast.Call, ast.JoinedStr))
     told = isinstance(value, TagVal) or (isinstance(value, (StateVal, PartVal)) and spelled)
     told = told or (isinstance(value, Obj) and value.cls.derives_from("nnx.Sequential"))
+    told = told or (isinstance(value, StateVal) and isinstance(key, Const)) or (isinstance(value, DictVal) and named)
     if told or (isinstance(value, Seq) and (named or value.type == "FlatState")):
         interp.publish(events.Used(frame, node, value, "an index"))
     if isinstance(key, Const) and key.value is ...:
-        _use(interp, frame, node, value, "an index")
+        used_as(interp, frame, node, value, "an index")
     if key is not None:
         _container(interp, frame, node, value, UNKNOWN if isinstance(key, Obj) else key, ast.Subscript)
     found = item(value, key, frame.level)

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from nnx_lint.model.arrays import array_call
 from nnx_lint.model.callables import BoundMethod
 from nnx_lint.model.containers import Seq
+from nnx_lint.model.operations import FUNCTIONS, with_form
 from nnx_lint.model.states import OptStateVal, TransformationVal
 from nnx_lint.model.values import UNKNOWN, Value
 
@@ -51,7 +53,15 @@ RETURNING: dict[str, dict[str, str]] = {
 
 OF_TRANSFORMATIONS = {"init": "the first state", "update": "the updates and a new state"}
 
-_MAKERS = {**{name: name for name in RETURNING if name != _TRAIN_STATE}, f"{_TRAIN_STATE}.create": _TRAIN_STATE}
+GENERATORS = frozenset({"numpy.random.Generator", "numpy.random.RandomState"})
+"""Classes of numpy whose methods draw random numbers as its functions do."""
+
+_MAKERS = {
+    **{name: name for name in RETURNING if name != _TRAIN_STATE},
+    f"{_TRAIN_STATE}.create": _TRAIN_STATE,
+    "numpy.random.default_rng": "numpy.random.Generator",
+    "numpy.random.RandomState": "numpy.random.RandomState",
+}
 """Functions and classes that make such objects, with the class."""
 
 _ARGUMENTS = "orbax.checkpoint.args."
@@ -85,7 +95,14 @@ def annotated(name: str) -> Value | None:
 
 def member(owner: ForeignVal | TransformationVal, name: str) -> Value | None:
     """A method of such an object, where it is one that only returns something."""
-    return BoundMethod(owner, name) if name in methods_of(owner) else None
+    draws = isinstance(owner, ForeignVal) and owner.name in GENERATORS and f"numpy.random.{_plain(name)}" in FUNCTIONS
+    saves = isinstance(owner, ForeignVal) and owner.name.startswith("orbax.") and name == "save"
+    return BoundMethod(owner, name) if draws or saves or name in methods_of(owner) else None
+
+
+def _plain(name: str) -> str:
+    """What a function of numpy is called that does the same as a method of a generator."""
+    return "randint" if name == "integers" else name
 
 
 def methods_of(owner: Value) -> dict[str, str]:
@@ -128,4 +145,7 @@ def result_of(method: BoundMethod, args: Arguments, level: int) -> Value | None:
         of = args.get(0, "params") if method.name == "init" else getattr(before, "of", None)
         state = OptStateVal(of or UNKNOWN, keeps=method.receiver.maker in KEEPING)
         return state if method.name == "init" else Seq("tuple", [UNKNOWN, state], level)
+    if isinstance(method.receiver, ForeignVal) and method.receiver.name in GENERATORS:
+        canonical = f"numpy.random.{_plain(method.name)}"
+        return with_form(canonical, args, array_call(canonical, args, level), level)
     return method.receiver if isinstance(method.receiver, ForeignVal) and method.name in _SAME else None

@@ -58,14 +58,27 @@ def is_int(value: object) -> bool:
 
 _PYTHON = {"builtins.int": "int32", "builtins.float": "float32", "builtins.bool": "bool"}
 
+_ALIASES: dict[str, str | None] = {
+    "bool_": "bool",
+    "cdouble": "complex128",
+    "csingle": "complex64",
+    "double": "float64",
+    "float": "float32",
+    "half": "float16",
+    "int": "int32",
+    "single": "float32",
+    **dict.fromkeys(("complex_", "float_", "int_", "intc", "longlong", "uint", "uintc")),
+}
+"""Other names of dtypes; ``None`` for those of a size that differs from machine to machine."""
+
 
 def dtype_of(value: Value | None) -> str | None:
     """A dtype that is given as an argument."""
     if isinstance(value, Const) and isinstance(value.value, str):
-        return value.value
+        return _ALIASES.get(value.value, value.value)
     if isinstance(value, Ext):
         head, _, name = value.name.rpartition(".")
-        return name if head in {"jax.numpy", "numpy"} else _PYTHON.get(value.name)
+        return _ALIASES.get(name, name) if head in {"jax.numpy", "numpy"} else _PYTHON.get(value.name)
     return None
 
 
@@ -156,6 +169,10 @@ class Step(NamedTuple):
     place: int = 0
 
 
+WRAPPING = frozenset({"nnx.SpectralNorm", "nnx.WeightNorm"})
+"""Layers that are called as the layer that they are made with, of other weights."""
+
+
 def called(obj: Obj, given: Form) -> tuple[Form | None, Step | None]:
     """What a layer returns for an array, and the first layer in it that cannot take what it gets."""
     if not isinstance(obj.cls, LibClass) or not is_original(obj):
@@ -163,9 +180,14 @@ def called(obj: Obj, given: Form) -> tuple[Form | None, Step | None]:
     if obj.cls.canonical == "nnx.Sequential":
         return _in_turn(obj, given)
     if obj.cls.canonical == "nnx.RNN":
-        return _recurrent(obj, given)
+        form, step = recurrent(obj, given)
+        return (form if obj.args is not None and "return_carry" not in obj.args else None), step
     if obj.cls.canonical == "nnx.Bidirectional":
         return _both_ways(obj, given)
+    if obj.cls.canonical in WRAPPING:
+        held = (obj.args or {}).get("layer_instance")
+        form, step = called(held, given) if isinstance(held, Obj) else (None, None)
+        return form, step._replace(path=f".layer_instance{step.path}") if step is not None else None
     asked = given, obj.args, obj.binds
     if obj.answered is None or any(one is not other for one, other in zip(obj.answered[0], asked, strict=True)):
         obj.answered = asked, _called(obj, obj.cls, given)  # rules ask what the call has just been asked
@@ -193,8 +215,8 @@ def _beside(base: Obj, arguments: Mapping[str, object], given: Form) -> Step | N
     return step._replace(path=f".base_module{step.path}") if step is not None else None
 
 
-def _recurrent(obj: Obj, given: Form) -> tuple[Form | None, Step | None]:
-    """What a recurrent layer makes of a sequence: what its cell makes of each element."""
+def recurrent(obj: Obj, given: Form) -> tuple[Form | None, Step | None]:
+    """What a recurrent layer makes of a sequence, besides what it carries: what its cell makes of each element."""
     from nnx_lint.model.attributes import attribute_of
 
     held = attribute_of(obj, "cell")
@@ -205,8 +227,7 @@ def _recurrent(obj: Obj, given: Form) -> tuple[Form | None, Step | None]:
     form, mismatch = layers.call(cell.cls.canonical, arguments, given, layers.CELLS)
     if mismatch is not None:
         return None, Step(cell, ".cell", given, mismatch)
-    plain = obj.args is not None and "return_carry" not in obj.args
-    return (form if plain else None), None
+    return form, None
 
 
 def _both_ways(obj: Obj, given: Form) -> tuple[Form | None, Step | None]:

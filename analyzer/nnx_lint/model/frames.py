@@ -28,13 +28,20 @@ class TraceScope:
     ``held`` are captured objects that the function brings along without naming them in a scope, each with how: the
     instance that is itself ``transformed``, that of a ``bound`` method, an argument of a ``partial``.
     ``reads`` are captured objects that the function names, each with the frame and the expression, ``changes`` what it
-    changes.
+    changes. ``within`` are transforms that the function was under before, from the outside in.
     """
 
-    __slots__ = ("applied", "changes", "frame", "held", "level", "reads")
+    __slots__ = ("applied", "changes", "frame", "held", "level", "reads", "within")
 
-    def __init__(self, applied: TransformVal, level: int, held: tuple[tuple[Value, str], ...] = ()) -> None:
+    def __init__(
+        self,
+        applied: TransformVal,
+        level: int,
+        held: tuple[tuple[Value, str], ...] = (),
+        within: tuple[TransformVal, ...] = (),
+    ) -> None:
         self.applied = applied
+        self.within = within
         self.level = level
         self.held = held
         self.frame: Frame | None = None

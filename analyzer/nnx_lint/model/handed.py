@@ -1,8 +1,9 @@
 """What an instance has of something that its constructor made, where that depends on the instance.
 
 The model of a class holds what the constructor makes of parameters of which nothing is known. A function that it
-defines closes over ``self`` and over those parameters; a State or a GraphDef that it takes is one of a parameter. Of an
-instance both are known: they are the instance, and what it was made with.
+defines closes over ``self`` and over those parameters, a method that it keeps is one of ``self``, a partial may hold
+either; a State or a GraphDef that it takes is one of a parameter. Of an instance both are known: they are the instance,
+and what it was made with.
 
 Invariants: only what belongs to the model of the class is exchanged, so copies of an instance, at another trace level
 for example, go on with what the constructor captured; nothing is changed in place.
@@ -10,9 +11,10 @@ for example, go on with what the constructor captured; nothing is changed in pla
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING
 
-from nnx_lint.model.callables import FuncVal, Transformed
+from nnx_lint.model.callables import BoundMethod, FuncVal, PartialVal, Transformed
 from nnx_lint.model.classes import UserClass
 from nnx_lint.model.modules import Env
 from nnx_lint.model.states import GraphDefVal, StateVal
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 
 def to_instance(value: Value, obj: Obj) -> Value:
     """An attribute of the model of a class, as an instance has it whose template is that model."""
-    if not isinstance(value, (FuncVal, Transformed, GraphDefVal, StateVal)):
+    if not isinstance(value, (FuncVal, BoundMethod, PartialVal, Transformed, GraphDefVal, StateVal)):
         return value
     model = obj.template
     return _exchanged(value, obj, model) if model is not None and is_model(model) else value
@@ -40,6 +42,10 @@ def _exchanged(value: Value, obj: Obj, model: Obj) -> Value:
     if isinstance(value, Transformed):
         func = _exchanged(value.func, obj, model)
         return value if func is value.func else Transformed(value.applied, func)
+    if isinstance(value, BoundMethod):
+        return BoundMethod(obj, value.name, value.func) if value.receiver is model else value
+    if isinstance(value, PartialVal):
+        return _partial(value, obj, model)
     if isinstance(value, (GraphDefVal, StateVal)):
         of = _of_instance(value.of, obj, model)
         if of is value.of:
@@ -49,6 +55,14 @@ def _exchanged(value: Value, obj: Obj, model: Obj) -> Value:
         return value
     names = {name: _of_instance(held, obj, model) for name, held in value.env.names.items()}
     return value if _same(names, value.env.names) else _in_scope(value, names)
+
+
+def _partial(value: PartialVal, obj: Obj, model: Obj) -> PartialVal:
+    func = _exchanged(value.func, obj, model)
+    args = [_of_instance(item, obj, model) for item in value.args]
+    keywords = {name: _of_instance(item, obj, model) for name, item in value.keywords.items()}
+    same = func is value.func and all(map(operator.is_, args, value.args)) and _same(keywords, value.keywords)
+    return value if same else PartialVal(func, args, keywords)
 
 
 def _of_instance(value: Value, obj: Obj, model: Obj) -> Value:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from nnx_lint.model import attributes, foreign, forms, python, rounds, trees
+from nnx_lint.model import attributes, foreign, forms, python, recurrent, rounds, trees
 from nnx_lint.model.callables import BoundMethod
 from nnx_lint.model.classes import LibClass, UserClass, library_class
 from nnx_lint.model.containers import DictVal, ReturnedDict, Seq
@@ -16,7 +16,19 @@ from nnx_lint.model.library import shared_out
 from nnx_lint.model.members import inherit
 from nnx_lint.model.states import StateVal
 from nnx_lint.model.strings import formatted
-from nnx_lint.model.values import NONE, SOME_VARIABLE, STRING, UNKNOWN, Array, ClassVal, Const, Obj, Value
+from nnx_lint.model.values import (
+    NONE,
+    SOME_VARIABLE,
+    STRING,
+    UNKNOWN,
+    Array,
+    ClassVal,
+    Const,
+    MemberVal,
+    Obj,
+    Value,
+    VariableVal,
+)
 from nnx_rules import api
 from nnx_rules.versions import MODULE_METHODS
 
@@ -32,11 +44,17 @@ def library_member(obj: Obj, name: str) -> Value:
     On a project class it may be an attribute that is set from outside, unless it is known to be a method.
     """
     specs = [item.spec for item in obj.cls.ancestors if isinstance(item, LibClass) and item.spec is not None]
-    if any(member.path == (name,) for spec in specs for member in spec.members or ()):
-        return UNKNOWN  # the options that decide whether it is there are not known
+    held = [member.holds for spec in specs for member in spec.members or () if member.path == (name,)]
+    if held:  # the options that decide whether it is there are not known
+        return MemberVal() if all(_is_variable(item) for item in held) else UNKNOWN
     known = isinstance(obj.cls, LibClass) or name in {"__call__", "__setattr__"} or effect_of(obj, name) is not None
     known = known or (name in MODULE_METHODS and obj.cls.derives_from("nnx.Module"))
     return BoundMethod(obj, name) if known or obj.cls.library in OPEN_FACES else UNKNOWN
+
+
+def _is_variable(canonical: str) -> bool:
+    cls = library_class(canonical)
+    return cls is not None and cls.is_variable
 
 
 OPEN_FACES = frozenset(library_class(name) for name in ("nnx.Rngs", "nnx.RngStream", "nnx.List", "nnx.Dict"))
@@ -125,6 +143,9 @@ def call_library_object(
     if obj.cls.is_variable:
         return UNKNOWN
     last = _call_in_turn(interp, frame, obj, args, node, name) if library.canonical == "nnx.Sequential" else UNKNOWN
+    pair = recurrent.result(obj, args, frame.level)
+    if pair is not None:
+        return pair
     plain = not args.starred and args.keywords.keys().isdisjoint({"return_carry", "**"})
     form = forms.result(obj, args.get(0)) if plain else None
     if form is None and (library.spec is None or library.name not in ARRAY_LAYERS):
@@ -200,6 +221,8 @@ def call_library_method(
         return trees.flat_state(interp, frame, args, node, name)
     if isinstance(receiver, StateVal) and method.name == "map":
         return trees.map_state(interp, frame, args.get(0) or UNKNOWN, receiver, node, name)
+    if isinstance(receiver, VariableVal):
+        return SOME_VARIABLE
     if not isinstance(receiver, Obj):
         return foreign.result_of(method, args, frame.level) or UNKNOWN
     if method.name == "__call__":
@@ -248,7 +271,10 @@ def call_library_method(
         if isinstance(model, Obj) and where is not None and not receiver.cls.derives_from("nnx.ModelAndOptimizer"):
             attributes.mutate(interp, frame, model, text_of(where), f"`{name}(...)`", "write", node)
     if method.name == "compute" and receiver.cls.derives_from("nnx.metrics.MultiMetric"):
-        return ReturnedDict(frame.level)
+        held = receiver.args if isinstance(receiver.cls, LibClass) else None
+        return ReturnedDict(frame.level, [] if held is None or "**" in held else list(held))
+    if method.name == "initialize_carry":
+        return recurrent.carry_of(receiver, args.get(0, "input_shape"), frame.level)
     if effect is not None and method.name == "perturb":
         return Array(frame.level)  # only the first call changes the module
     if effect is not None:
@@ -301,10 +327,16 @@ def _list_method(interp: Interpreter, frame: Frame, receiver: Obj, method: str, 
     return element_of(held, frame.level) if method == "pop" else UNKNOWN
 
 
+def _is_stream(rngs: Obj, method: str, node: ast.AST) -> bool:
+    """Whether a stream has the name of a method, and hides it; ``split`` without a number can be nothing else."""
+    bare = method == "split" and isinstance(node, ast.Call) and not node.args and not node.keywords
+    return bare or method in (rngs.args or {})
+
+
 def _draw(interp: Interpreter, frame: Frame, rngs: Obj, method: str, node: ast.AST, text: str) -> Value:
     if method in {"items", "keys", "values", "get"}:
         return UNKNOWN
     attributes.mutate(interp, frame, rngs, text, f"`.{method}(...)`", "draw", node, "RngCount")
-    if method in {"fork", "split", "broadcast"}:
+    if method in {"fork", "split", "broadcast"} and not _is_stream(rngs, method, node):
         return Obj(rngs.cls, frame.level)
     return UNKNOWN if method.endswith(("_normal", "_uniform")) or method in {"orthogonal"} else Array(frame.level)

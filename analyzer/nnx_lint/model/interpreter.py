@@ -42,6 +42,7 @@ from nnx_lint.model.values import (
     Value,
     join,
 )
+from nnx_lint.syntax_compact import for_both
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Hashable, Sequence
@@ -70,6 +71,9 @@ MAX_ABROAD_IN_CONSTRUCTION = 1
 MAX_ABROAD_WITH_FUNCTIONS = 2
 """The same for calls that hand over functions."""
 
+NOTHING: frozenset[Any] = frozenset()
+"""Python makes a new empty set each time that it is asked for one."""
+
 CALLABLES = (FuncVal, BoundMethod, PartialVal, Transformed, ClassVal)
 
 MAX_RUNS = 12
@@ -95,8 +99,43 @@ class Interpreter:
     ``used`` are the other evaluations that this one looked at, ``heirs`` the names whose heirs it asked for.
     """
 
-    evaluators: ClassVar[dict[type[ast.expr], Callable[..., Value]]] = expressions.HANDLERS | comprehensions.HANDLERS
-    executors: ClassVar[dict[type[ast.stmt], Callable[..., bool]]] = statements.HANDLERS
+    __slots__ = (
+        "adopted",
+        "classes",
+        "configured",
+        "effects",
+        "ended_early",
+        "entered",
+        "entering",
+        "failure",
+        "forget",
+        "functions",
+        "heap",
+        "heirs",
+        "listener",
+        "loops",
+        "modes",
+        "module",
+        "nested",
+        "partial",
+        "project",
+        "provisional",
+        "publish",
+        "ran",
+        "rolled",
+        "runs",
+        "sizes",
+        "steps",
+        "subject",
+        "transforms",
+        "used",
+        "uses",
+    )
+
+    evaluators: ClassVar[dict[type[ast.expr], Callable[..., Value]]] = for_both(
+        expressions.HANDLERS | comprehensions.HANDLERS
+    )
+    executors: ClassVar[dict[type[ast.stmt], Callable[..., bool]]] = for_both(statements.HANDLERS)
     library: ClassVar[dict[str, Callable[..., Value]]] = {}
     """What library functions do here, by canonical name, before the tables of the library are asked."""
     most_rounds: ClassVar[int] = 8
@@ -110,7 +149,7 @@ class Interpreter:
         self.publish: Callable[[Event], None] = listener
         self.module = module
         self.used: set[Interpreter] = set()
-        self.heirs: set[str] = set()
+        self.heirs: frozenset[str] = NOTHING
         self.failure: Exception | None = None
         self.partial: Interpreter | None = None
         self.subject: ast.AST | None = None
@@ -131,10 +170,9 @@ class Interpreter:
         self.configured = self.modes = modes.at_entry(module)
         self.effects = Effects()
         self.entering = 0
-        self.loops: set[int] = set()
-        self.rolled: set[int] = set()
+        self.loops: frozenset[int] = NOTHING
+        self.rolled: frozenset[int] = NOTHING
         self.nested = 1
-        self.loop_facts: dict[int, tuple[set[str], bool]] = {}
 
     # -- modules
     # ---------------------------------------------------------------------------------------------------------------

@@ -253,7 +253,10 @@ def forget_variables(value: Value, kinds: Sequence[ClassBase] | None, seen: set[
         held = attr.value if attr is not None else None
         if attr is None or not isinstance(held, Obj):
             continue
-        related = kinds is None or any(kind in held.cls.ancestors or held.cls in kind.ancestors for kind in kinds)
+        exact = held.origin is not None and not held.assumed  # it was seen to be made: no instance of a class below
+        related = kinds is None or any(
+            kind in held.cls.ancestors or (held.cls in kind.ancestors and not exact) for kind in kinds
+        )
         if not held.cls.is_variable:
             forget_variables(held, kinds, seen)
         elif related:

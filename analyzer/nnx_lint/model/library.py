@@ -6,7 +6,7 @@ import ast
 import sys
 from typing import TYPE_CHECKING
 
-from nnx_lint.model import attributes, events, foreign, modes, operations, python, surgery, trees
+from nnx_lint.model import attributes, events, foreign, meshes, modes, operations, python, surgery, trees
 from nnx_lint.model.arrays import array_call
 from nnx_lint.model.callables import FuncVal, PartialVal, TransformVal
 from nnx_lint.model.classes import UserClass, library_class
@@ -41,8 +41,9 @@ def call_library(interp: Interpreter, frame: Frame, callee: Ext, args: Arguments
     row = transforms.find(canonical)
     if row is not None:
         return _transform(interp, frame, row, canonical, args, node, name)
-    if canonical in modes.MESHES:
-        return modes.mesh(args.get(modes.MESHES[canonical], "axis_names")) or UNKNOWN
+    placed = meshes.made(canonical, args)
+    if placed is not None:
+        return placed
     if canonical in modes.MESH_SETTERS or canonical in modes.MESH_CHANGERS:
         interp.modes = modes.with_mesh(interp.modes, args.get(0) if canonical in modes.MESH_SETTERS else None)
         return UNKNOWN
@@ -260,6 +261,7 @@ def _merge(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, na
     merged = refresh(of, frame.level)
     for item in merged.items if isinstance(merged, Seq) else [merged]:
         if isinstance(item, Obj):
+            item.assumed = item.assumed or item.origin is None  # like `self`, it may be of a class below the known one
             item.origin = (frame.module, node)
             item.leaf_level, item.leaf_params = _merged_level(frame, args)
     return merged

@@ -11,12 +11,12 @@ configuration by a statement, because the order in which functions run is not kn
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from nnx_lint.model.containers import Seq
+from nnx_lint.model.meshes import MeshVal
 from nnx_lint.model.values import Const, Value
-from nnx_rules.attributes import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -55,9 +55,14 @@ _STATEMENTS = r"^[ \t]*(?:\w+\.)*set_graph_(?:mode|updates)\(|\bnnx_graph_\w+"
 
 def at_entry(module: Module | None) -> Modes:
     """The configuration in which a function of a module starts that is not seen to be called."""
-    text = module.source.text if module is not None else ""
+    return UNSETTLED if module is not None and _sets_modes(module.source.text) else CONFIGURED
+
+
+@functools.lru_cache(maxsize=100)
+def _sets_modes(text: str) -> bool:
+    """Whether a statement of a text may change the configuration; asked again for each function in it."""
     named = "set_graph_" in text or "nnx_graph_" in text  # the pattern is slow
-    return UNSETTLED if named and re.search(_STATEMENTS, text, re.MULTILINE) else CONFIGURED
+    return named and re.search(_STATEMENTS, text, re.MULTILINE) is not None
 
 
 def changed(configured: Modes, setter: str, value: Value | None) -> Modes:
@@ -78,34 +83,11 @@ def of_transform(name: str, keywords: Mapping[str, Value], configured: Modes) ->
     )
 
 
-class MeshVal(Value):
-    """A mesh of devices, by the names of its axes."""
-
-    __slots__ = ("axes",)
-    kind = Kind.OTHER
-
-    def __init__(self, axes: tuple[str, ...]) -> None:
-        self.axes = axes
-
-
-MESHES = {"jax.make_mesh": 1, "jax.sharding.Mesh": 1}
-"""What makes a mesh, with the position of the names of its axes."""
-
 MESH_SETTERS = frozenset({"jax.set_mesh", "jax.sharding.set_mesh", "jax.sharding.use_mesh"})
 """What sets the mesh, for a block or from there on."""
 
 MESH_CHANGERS = frozenset({"nnx.use_eager_sharding", "nnx.logical_axis_rules", "nnx.spmd.logical_axis_rules"})
 """What else decides what a sharding means."""
-
-
-def mesh(names: Value | None) -> MeshVal | None:
-    """The mesh with these names of axes, where all of them are literals."""
-    if isinstance(names, Const) and isinstance(names.value, str):
-        return MeshVal((names.value,))
-    if not isinstance(names, Seq) or not names.exact:
-        return None
-    axes = [item.value for item in names.items if isinstance(item, Const) and isinstance(item.value, str)]
-    return MeshVal(tuple(axes)) if len(axes) == len(names.items) else None
 
 
 def with_mesh(configured: Modes, given: Value | None) -> Modes:

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 ALL = "*"
 """What somebody looks at who goes through all names of a module, or all of its syntax."""
 
+NO_NAMES: frozenset[str] = frozenset()
+
 DECLARED = "<declared>/"
 """What the paths begin with of modules of libraries that somebody has declared: there are no such files."""
 
@@ -54,8 +56,8 @@ class Env:
         self.parent = parent
         self.func = func
         self.names: dict[str, Value] = {}
-        self.globals: set[str] = set()
-        self.nonlocals: set[str] = set()
+        self.globals = NO_NAMES
+        self.nonlocals = NO_NAMES
         self.readers: dict[object, set[tuple[heap.Evaluation, object]]] | None = None
 
     def saved(self) -> Callable[[], None]:

@@ -42,6 +42,21 @@ def _drawn(args: Arguments) -> Form:
     return Form(() if shape is None else shape_of(shape), dtype)
 
 
+def _drawn_sized(position: int, default: str | None) -> Operation:
+    """Random numbers of numpy, as many as it is told."""
+
+    def form(args: Arguments) -> Form:
+        given = args.keywords.get("dtype")
+        return Form(shape_of(args.get(position, "size")), default if given is None else dtype_of(given))
+
+    return form
+
+
+def _drawn_of(args: Arguments) -> Form:
+    """Random numbers of numpy, as many as its arguments say, one for each axis."""
+    return Form(tuple(map(dimension, (value for value in args.positional if value is not None))), "float32")
+
+
 def _full(args: Arguments) -> Form:
     given = args.get(2, "dtype")
     dtype = literal(args.get(1, "fill_value")).dtype if given is None else dtype_of(given)
@@ -313,6 +328,13 @@ _RANDOM: dict[str, Operation] = {
     "bernoulli": _filled("bool", 2, 99),
     "split": _keys,
 }
+_NUMPY_RANDOM: dict[str, Operation] = {
+    **dict.fromkeys(("rand", "randn"), _drawn_of),
+    **dict.fromkeys(("random", "standard_normal"), _drawn_sized(0, "float32")),
+    **dict.fromkeys(("normal", "uniform"), _drawn_sized(2, "float32")),
+    "choice": _drawn_sized(1, None),
+    "randint": _drawn_sized(2, "int32"),
+}
 _ELEMENTWISE_NN = (
     "celu elu gelu hard_sigmoid hard_silu hard_swish hard_tanh identity leaky_relu log_sigmoid log_softmax mish relu "
     "relu6 selu sigmoid silu soft_sign softmax softplus squareplus standardize swish tanh"
@@ -338,6 +360,7 @@ _FILLING = ("ones", "zeros")
 FUNCTIONS: dict[str, Operation] = {
     **{f"{head}.{name}": form for head in ("jax.numpy", "numpy") for name, form in _NUMPY.items()},
     **{f"jax.random.{name}": form for name, form in _RANDOM.items()},
+    **{f"numpy.random.{name}": form for name, form in _NUMPY_RANDOM.items()},
     **{f"{head}.{name}": _same for head in _HEADS for name in _ELEMENTWISE_NN.split()},
     **{f"jax.numpy.{name}": _same for name in _ELEMENTWISE.split()},
     **{f"{head}.{name}": form for head in ("optax", "optax.losses") for name, form in _LOSSES.items()},
@@ -350,6 +373,7 @@ FUNCTIONS: dict[str, Operation] = {
     "nnx.make_causal_mask": _causal,
     "jax.lax.stop_gradient": _kept,
     "jax.lax.rsqrt": _same,
+    "jax.experimental.mesh_utils.create_device_mesh": lambda args: Form(shape_of(args.get(0, "mesh_shape")), None),
 }
 """What the functions return whose results are known from their arguments, by canonical name."""
 
@@ -408,8 +432,8 @@ _METHODS = {
 
 def of_method(array: Array, name: str, args: Arguments) -> Form | None:
     """What a method of an array returns."""
-    known = array.form
-    if known is None or args.starred:
+    known = array.form or NOTHING
+    if args.starred or (array.form is None and name != "reshape"):
         return None
     if name == "astype":
         return Form(known.shape, dtype_of(args.get(0, "dtype")))

@@ -15,7 +15,7 @@ from nnx_lint.model.definitions import named_tuple
 from nnx_lint.model.elements import element_of
 from nnx_lint.model.expressions import annotation_value, text_of
 from nnx_lint.model.shims import provided
-from nnx_lint.model.strings import text_in
+from nnx_lint.model.strings import HOLE, combined, text_in
 from nnx_lint.model.values import (
     NONE,
     NUMBER,
@@ -298,7 +298,16 @@ def _namespace(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST
     return made
 
 
+def _joined_path(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
+    """``os.path.join``: a part that is absolute takes the place of those before it."""
+    parts = [text_in(value) if value is not None else None for value in args.positional]
+    rest = [part for part in parts[1:] if part and not part.startswith((HOLE, "/"))]
+    known = bool(parts) and len(rest) == len(parts) - 1
+    return combined(["/".join([parts[0], *rest])]) if known and parts[0] else UNKNOWN
+
+
 HANDLERS: dict[str, Handler] = {
+    "os.path.join": _joined_path,
     "types.SimpleNamespace": _namespace,
     "builtins.list": _sequence("list"),
     "builtins.tuple": _sequence("tuple"),

@@ -151,7 +151,7 @@ class Renewal:
         for name, attr in like.attrs.items():
             if not _comes_with_class(like, name, attr):
                 fresh = copy.attrs[name] = Attr(self.of(attr.value), attr.declared)
-                fresh.assignments = list(attr.assignments)
+                fresh.assignments = attr.assignments
         return copy
 
     def _arguments(self, given: Mapping[str, Value] | None) -> dict[str, Value] | None:

@@ -61,9 +61,9 @@ def few(interp: Interpreter, value: Value) -> list[Value] | None:
 
 def one_by_one(interp: Interpreter, node: ast.AST, known: list[Value]) -> Iterator[Value]:
     """Go through elements in the rounds of a loop."""
-    nested, already = interp.nested, id(node) in interp.rolled
+    nested, rolled = interp.nested, interp.rolled
     interp.nested = nested * len(known)
-    interp.rolled.add(id(node))
+    interp.rolled = rolled | {id(node)}
     counted: dict[object, int] | None = None
     try:
         for element in known:
@@ -74,8 +74,7 @@ def one_by_one(interp: Interpreter, node: ast.AST, known: list[Value]) -> Iterat
     finally:
         interp.nested = nested
         interp.runs = interp.runs if counted is None else counted
-        if not already:
-            interp.rolled.discard(id(node))
+        interp.rolled = rolled
 
 
 def of_loop(interp: Interpreter, frame: Frame, node: ast.For | ast.AsyncFor, iterable: Value) -> list[Value] | None:

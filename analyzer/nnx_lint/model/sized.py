@@ -1,8 +1,9 @@
 """Sized models: what the constructor of a class makes of the sizes that one call gives it.
 
 The model of a class (:mod:`~nnx_lint.model.construct`) holds what is true of every instance. Of an instance that is
-made with numbers, flags, or configurations of numbers more is known: how many layers it has, and of which sizes. So the
-constructor runs once more for each set of such arguments, and says nothing.
+made with numbers, flags, or configurations of numbers more is known: how many layers it has, and of which sizes; of one
+that is made with a list of modules, what it puts them into. So the constructor runs once more for each set of such
+arguments, and says nothing.
 
 Invariants: what the constructor is handed follows from the key that the model is kept under, and holds nothing of the
 caller; a class that is being modelled gets no sized model, and one whose constructor ends early has none. Of a plain
@@ -19,10 +20,23 @@ from nnx_lint.model.attributes import attribute_of
 from nnx_lint.model.callables import FuncVal
 from nnx_lint.model.classes import UserClass
 from nnx_lint.model.construct import build_model, instance_of
-from nnx_lint.model.containers import Seq
+from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.modules import Env
 from nnx_lint.model.uses import RNGS
-from nnx_lint.model.values import UNKNOWN, Attr, ClassVal, Computed, Const, Ext, Obj, Other, Unknown, Value
+from nnx_lint.model.values import (
+    UNKNOWN,
+    Array,
+    Attr,
+    ClassVal,
+    Computed,
+    Const,
+    Ext,
+    HostArray,
+    Obj,
+    Other,
+    Unknown,
+    Value,
+)
 from nnx_lint.syntax_walk import remembered, walk
 
 if TYPE_CHECKING:
@@ -62,14 +76,19 @@ def _takes_sizes(cls: UserClass, args: Mapping[str, Value]) -> bool:
         return False
     if cls.generated_init:
         defaults = [field.value for field in cls.all_fields()]
-        return any(map(_has_number, args.values())) or _is_told_by(defaults, args)
+        return any(map(_decides, args.values())) or _is_told_by(defaults, args)
     found = cls.find("__init__")
     func = found[1] if found is not None else None
-    if not isinstance(func, FuncVal) or func.wraps is not None or func.node.args.vararg is not None:
+    if not isinstance(func, FuncVal) or func.wraps is not None:
+        return False
+    rest = func.node.args.vararg
+    if rest is not None and rest.arg not in args:
         return False
     if "**" not in args and any(_is_flag(args.get(name, func.defaults.get(name))) for name in _flags(func.node)):
         return True
-    return any(map(_has_number, args.values())) or _is_told_by(func.defaults.values(), args)
+    if any(map(_is_part, args.values())) and _gathers(func.node):
+        return True
+    return any(map(_decides, args.values())) or _is_told_by(func.defaults.values(), args)
 
 
 @remembered
@@ -77,6 +96,17 @@ def _flags(func: ast.AST) -> frozenset[str]:
     """The names by which a constructor decides which attributes there are."""
     tests = (node.test for node in walk(func) if isinstance(node, ast.If) and _sets_attributes(node))
     return frozenset(part.id for test in tests for part in walk(test) if isinstance(part, ast.Name))
+
+
+@remembered
+def _gathers(func: ast.AST) -> bool:
+    """Whether a constructor puts things into a container that it assigns."""
+    values = (node.value for node in walk(func) if isinstance(node, ast.Assign) and not _is_name(node.targets[0]))
+    return any(isinstance(value, (ast.List, ast.Tuple, ast.Dict)) for value in values)
+
+
+def _is_name(node: ast.expr) -> bool:
+    return isinstance(node, (ast.Name, ast.Tuple))
 
 
 def _is_flag(value: Value | None) -> bool:
@@ -89,11 +119,32 @@ def _sets_attributes(node: ast.If) -> bool:
 
 def _is_told_by(defaults: Iterable[Value | None], args: Mapping[str, Value]) -> bool:
     """Whether there are numbers among the defaults, and nothing that is given may say otherwise."""
-    return any(map(_is_number, defaults)) and not any(isinstance(value, (Unknown, Other)) for value in args.values())
+    numbers = any(value is not None and _has_number(value) for value in defaults)
+    return numbers and not any(isinstance(value, (Unknown, Other)) for value in args.values())
 
 
 def _is_number(value: Value | None) -> bool:
     return isinstance(value, Const) and isinstance(value.value, int) and not isinstance(value.value, bool)
+
+
+def _decides(value: Value) -> bool:
+    """Whether an argument says something of what the constructor makes: numbers, or data in a container."""
+    held = _items(value)
+    return _has_number(value) or any(_is_part(item) for item in held) or any(map(_decides, held))
+
+
+def _items(value: Value) -> list[Value]:
+    """What a plain container holds."""
+    if isinstance(value, DictVal):
+        return [item for _, item in value.items]
+    return value.items if isinstance(value, Seq) and value.type in {"tuple", "list"} else []
+
+
+def _is_part(value: Value) -> bool:
+    """Whether a value is a module or an array, of which a container is not to be a static attribute."""
+    return type(value) in {Array, HostArray} or (
+        isinstance(value, Obj) and value.cls.is_pytree and value.cls is not RNGS and not value.cls.is_open
+    )
 
 
 def _has_number(value: Value) -> bool:
@@ -114,9 +165,15 @@ def _known(value: Value) -> Hashable | None:
         return value.cls if isinstance(value, ClassVal) else value.name
     if isinstance(value, FuncVal) and isinstance(value.env, Env) and value.env.kind == "module":
         return value  # others are made anew each time
-    if isinstance(value, Seq) and value.exact and not value.shrunk and value.type in {"tuple", "list"}:
+    if isinstance(value, Seq) and not value.shrunk and value.type in {"tuple", "list"}:
         items = tuple(map(_known, value.items))
-        return None if None in items else (value.type, items)
+        sure = value.exact or all(map(_is_part, value.items))
+        return None if None in items or not sure else (value.type, value.exact, items)
+    if isinstance(value, DictVal) and value.exact and not value.shrunk:
+        entries = tuple((_known(key), _known(item)) for key, item in value.items)
+        return None if any(None in entry for entry in entries) else ("dict", entries)
+    if _is_part(value):
+        return "data", value.cls if isinstance(value, Obj) else type(value)
     if isinstance(value, Obj) and _is_configuration(value):
         args = [(name, _known(given)) for name, given in sorted((value.args or {}).items())]
         return None if any(known is None for _, known in args) else (value.cls, tuple(args))
@@ -143,9 +200,15 @@ def _handed(interp: Interpreter, value: Value, known: Hashable | None) -> Value:
     if known is None:
         return UNKNOWN
     if isinstance(value, Seq):
-        return Seq(value.type, (_handed(interp, item, known) for item in value.items))
+        return Seq(value.type, (_handed(interp, item, known) for item in value.items), exact=value.exact)
+    if isinstance(value, DictVal):
+        return DictVal((key, _handed(interp, item, known)) for key, item in value.items)
+    if isinstance(value, Array):
+        return type(value)(0)
     if not isinstance(value, Obj):
         return value
+    if _is_part(value):
+        return interp.instance(value.cls, 0)
     copy = Obj(value.cls, 0, value.args)
     copy.template = value.template
     copy.attrs = {name: Attr(attr.value, attr.declared) for name, attr in value.attrs.items()}

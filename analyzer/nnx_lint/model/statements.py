@@ -41,10 +41,10 @@ from nnx_lint.model.values import (
     present,
 )
 from nnx_lint.syntax import Blank
-from nnx_lint.syntax_walk import STATEMENTS, children
+from nnx_lint.syntax_binding import Loop, assigned_in_loop, returns_in_loop
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     from nnx_lint.model.frames import Frame
     from nnx_lint.model.interpreter import Interpreter
@@ -74,6 +74,8 @@ def assign(
     elif isinstance(target, ast.Subscript):
         container = evaluate(interp, frame, target.value)
         key = evaluate(interp, frame, target.slice)
+        if isinstance(container, DictVal):
+            expressions.used_as(interp, frame, target.slice, key, "a key")
         attributes.set_item(interp, frame, container, expressions.text_of(target.value), key, value, node)
     elif isinstance(target, (ast.Tuple, ast.List)):
         unpack(interp, frame, target, value, value_node, node)
@@ -270,18 +272,17 @@ def _merge(scopes: list[dict[str, Value]]) -> dict[str, Value]:
     return merged
 
 
-def _loop(interp: Interpreter, frame: Frame, node: ast.stmt, body: list[ast.stmt], bind: Callable[[], None]) -> None:
-    """Run a loop body once.
+def _loop(
+    interp: Interpreter, frame: Frame, node: Loop, bind: Callable[[], None], end: Callable[[], object] = lambda: None
+) -> None:
+    """Run a loop body once; ``end`` runs where the next round would begin.
 
     Of the names that it assigns, objects and arrays are at its start what they are in the first round; other values may
     be those of an earlier round, so they are unknown. Afterwards a name is what it was before the loop or what the body
     left, if that is of the same kind, so that a further round would leave the same. Where the shapes are others after
     the round, it runs again with shapes that are not known.
     """
-    facts = interp.loop_facts.get(id(node))
-    if facts is None:
-        facts = interp.loop_facts[id(node)] = (assigned_names(body), contains_return(body))
-    assigned, returns = facts
+    assigned, returns = assigned_in_loop(node), returns_in_loop(node)
 
     def once() -> bool:
         frame.branches = (*frame.branches[:-1], (id(node), ROUND))
@@ -289,24 +290,27 @@ def _loop(interp: Interpreter, frame: Frame, node: ast.stmt, body: list[ast.stmt
         started = {name: value for name in assigned & names.keys() if isinstance(value := names[name], STEADY)}
         names.update(dict.fromkeys((assigned & names.keys()) - started.keys(), UNKNOWN))
         before = dict(names)
-        _round(interp, frame, body, bind)
+        _round(interp, frame, node.body, bind, end)
         if any(_reshaped(value, frame.env.names.get(name)) for name, value in started.items()):
             frame.env.names = before | {name: _shapeless(value) for name, value in started.items()}
-            _round(interp, frame, body, bind)
+            _round(interp, frame, node.body, bind, end)
         for name, value in started.items():
             if not _alike(value, frame.env.names.get(name, UNKNOWN)):
                 frame.env.names[name] = UNKNOWN
         return False
 
     exits = frame.exits
-    interp.loops.add(id(node))
+    interp.loops |= {id(node)}
     branch(interp, frame, node, [once, lambda: False], (0, 0))
     frame.doubts -= 1 if frame.exits > exits and not returns else 0
 
 
-def _round(interp: Interpreter, frame: Frame, body: list[ast.stmt], bind: Callable[[], None]) -> None:
+def _round(
+    interp: Interpreter, frame: Frame, body: list[ast.stmt], bind: Callable[[], None], end: Callable[[], object]
+) -> None:
     bind()
-    interp.block(frame, body)
+    if not interp.block(frame, body):
+        end()
 
 
 def _reshaped(before: Value, after: Value | None) -> bool:
@@ -338,36 +342,6 @@ def _alike(before: Value, after: Value) -> bool:
     return before is after or (type(before) is type(after) and isinstance(before, (Seq, DictVal)))
 
 
-def contains_return(body: Iterable[ast.stmt]) -> bool:
-    """Whether statements return from the function that they are in."""
-    todo: list[ast.AST] = list(body)
-    while todo:
-        node = todo.pop()
-        if isinstance(node, ast.Return):
-            return True
-        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            for name in STATEMENTS:
-                todo.extend(getattr(node, name, ()))
-    return False
-
-
-def assigned_names(body: Iterable[ast.stmt]) -> set[str]:
-    """Names that statements bind, nested functions left out."""
-    found: set[str] = set()
-    todo: list[ast.AST] = list(body)
-    while todo:
-        node = todo.pop()
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            found.add(node.id)
-        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            found.add(node.name)
-            continue
-        elif isinstance(node, ast.Lambda):
-            continue
-        todo.extend(children(node))
-    return found
-
-
 def _for(interp: Interpreter, frame: Frame, node: ast.For | ast.AsyncFor) -> bool:
     iterable = evaluate(interp, frame, node.iter)
     interp.publish(events.Iterated(frame, node.iter, iterable, node.target))
@@ -375,7 +349,7 @@ def _for(interp: Interpreter, frame: Frame, node: ast.For | ast.AsyncFor) -> boo
     if known is not None:
         return _round_by_round(interp, frame, node, known) or interp.block(frame, node.orelse)
     element = elements.element_of(iterable, frame.level)
-    _loop(interp, frame, node, node.body, lambda: assign(interp, frame, node.target, element, None, node))
+    _loop(interp, frame, node, lambda: assign(interp, frame, node.target, element, None, node))
     return interp.block(frame, node.orelse) if node.orelse else False
 
 
@@ -383,7 +357,7 @@ def _round_by_round(interp: Interpreter, frame: Frame, node: ast.For | ast.Async
     """Run a loop body for each of these elements; whether a round certainly ends the function."""
     outer, doubts, exits = frame.branches, frame.doubts, frame.exits
     frame.branches = (*outer, (id(node), ROUND))
-    interp.loops.add(id(node))
+    interp.loops |= {id(node)}
     ended = False
     for element in rounds.one_by_one(interp, node, known):
         assign(interp, frame, node.target, element, None, node)
@@ -391,7 +365,7 @@ def _round_by_round(interp: Interpreter, frame: Frame, node: ast.For | ast.Async
         if ended:
             break
     frame.branches = outer
-    frame.doubts = doubts + (1 if frame.exits > exits and contains_return(node.body) else 0)
+    frame.doubts = doubts + (1 if frame.exits > exits and returns_in_loop(node) else 0)
     return ended
 
 
@@ -400,7 +374,7 @@ def _while(interp: Interpreter, frame: Frame, node: ast.While) -> bool:
         expressions.condition(interp, frame, node.test)
         narrowing.narrow(interp, frame, node.test, True)
 
-    _loop(interp, frame, node, node.body, begin)
+    _loop(interp, frame, node, begin, lambda: expressions.condition(interp, frame, node.test))
     return interp.block(frame, node.orelse) if node.orelse else False
 
 
@@ -517,13 +491,13 @@ def _delete(interp: Interpreter, frame: Frame, node: ast.Delete) -> bool:
 
 
 def _global(interp: Interpreter, frame: Frame, node: ast.Global) -> bool:
-    frame.env.globals.update(node.names)
+    frame.env.globals |= set(node.names)
     return False
 
 
 def _nonlocal(interp: Interpreter, frame: Frame, node: ast.Nonlocal) -> bool:
     # Assignments to these names stay in this frame: what the outer scope sees afterwards is not known.
-    frame.env.nonlocals.update(node.names)
+    frame.env.nonlocals |= set(node.names)
     for name in node.names:
         found = frame.env.parent.lookup(name) if frame.env.parent is not None else None
         if found is not None:

@@ -23,27 +23,40 @@ class PartVal(Unknown):
 
 class GradientVal(Unknown):
     """What a derivative of a function is with respect to a value of which nothing is known, or what has been made of a
-    derivative leaf by leaf.
+    derivative leaf by leaf. ``like`` is the State that it has the structure of, where one is known.
     """
 
-    __slots__ = ("of",)
+    __slots__ = ("like", "of")
 
-    def __init__(self, of: Value) -> None:
+    def __init__(self, of: Value, like: StateVal | None = None) -> None:
         self.of = of
+        self.like = like
+
+    @property
+    def kind(self) -> Kind:  # type: ignore[override]
+        return Kind.UNKNOWN if self.like is None else self.like.kind
+
+    def facts(self, depth: int = MAX_NESTING) -> ValueFacts:
+        return ValueFacts(self.kind) if self.like is None else self.like.facts(depth)
+
+    def describe(self) -> str:
+        return "a value" if self.like is None else self.like.describe()
 
 
 class TransformationVal(Other):
     """What a function of optax makes: a gradient transformation, or a schedule, which is only part of one.
 
-    ``maker`` is the name of the function, where the value is its very result.
+    ``maker`` is the name of the function, where the value is its very result, and ``asks`` are the names of what each
+    update of it needs besides the gradients.
     """
 
-    __slots__ = ("maker", "schedule")
+    __slots__ = ("asks", "maker", "schedule")
 
-    def __init__(self, *, schedule: bool = False, maker: str = "") -> None:
+    def __init__(self, *, schedule: bool = False, maker: str = "", asks: tuple[str, ...] = ()) -> None:
         super().__init__("an optax schedule" if schedule else "an optax transformation")
         self.schedule = schedule
         self.maker = maker
+        self.asks = asks
 
 
 class OptStateVal(Unknown):
@@ -91,7 +104,8 @@ class StateVal(Value):
         from nnx_lint.model.leaves import holds_parameters
 
         params = self.wanted is None or (
-            isinstance(self.wanted, ClassVal) and getattr(self.wanted.cls, "canonical", "") == "nnx.Param"
+            isinstance(self.wanted, ClassVal)
+            and getattr(self.wanted.cls, "canonical", "") in {"nnx.Param", "nnx.Variable"}
         )
         return ValueFacts(Kind.CONTAINER, holds_data=True if params and holds_parameters(self.of, depth) else None)
 

@@ -40,6 +40,7 @@ def run_under(
     held: list[tuple[Value, str]] = []
     bound: list[Value | None] = []
     named: dict[str, Value] = {}
+    within: list[TransformVal] = []
     instance: Value | None = None
     while not isinstance(func, FuncVal):
         if isinstance(func, Transformed) and not applied.row.level:
@@ -50,6 +51,7 @@ def run_under(
         if isinstance(func, Transformed):
             # The outer transform decides what is captured; the inner one adds a level of its own.
             interp.ran.add(func)
+            within.append(func.applied)
             func = func.func
         elif isinstance(func, (ClassVal, AliasVal)):
             return construct_mapped(interp, frame, applied, func, [*bound, *args], {**named, **keywords})
@@ -90,7 +92,7 @@ def run_under(
     fresh_named = {
         name: value if name in named_kept else _traced(value, level, mapped, number) for name, value in keywords.items()
     }
-    scope = TraceScope(applied, level, tuple(held))
+    scope = TraceScope(applied, level, tuple(held), tuple(within))
     first = instance if instance is not None else receiver
     result = interp.call_function(
         frame, func, [*bound, *fresh], {**named, **fresh_named}, node, receiver=first, level=level, scope=scope

@@ -56,10 +56,17 @@ def _stops_at_variables(interp: Interpreter, frame: Frame, is_leaf: Value) -> bo
     return narrowing.are_variables(evaluate(interp, frame, wanted))
 
 
-def mapped(tree: Value) -> Value:
-    """What a function of the leaves of a tree makes of the whole."""
+def mapped(tree: Value, level: int, *, whole: bool = False) -> Value:
+    """What a function of the leaves of a tree makes of the whole.
+
+    A State stays one, with its Variables, unless these are the leaves, which the function gets ``whole``.
+    """
     tree = present(tree)
-    return GradientVal(tree.of) if isinstance(tree, (StateVal, GradientVal)) else UNKNOWN
+    if isinstance(tree, StateVal) and not whole:
+        return StateVal(tree.of, level, tree.wanted)
+    if isinstance(tree, StateVal):
+        return GradientVal(tree.of, tree)
+    return GradientVal(tree.of, tree.like) if isinstance(tree, GradientVal) else UNKNOWN
 
 
 def _leaves(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
@@ -73,7 +80,7 @@ def map_state(interp: Interpreter, frame: Frame, func: Value, state: Value, node
 
     if isinstance(func, FuncVal):
         invoke(interp, frame, func, Arguments(node, [UNKNOWN, SOME_VARIABLE], {}, []), node, name)
-    return mapped(state)
+    return mapped(state, frame.level)
 
 
 def _map_state(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:

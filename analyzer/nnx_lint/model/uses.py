@@ -1,8 +1,8 @@
 """What a function itself says of parameters that nobody annotated, by what it does with them.
 
 A parameter is ``nnx.Rngs`` if it is handed to a layer as its streams, to one of the library or to one whose constructor
-does so in turn. It is ``nnx.Optimizer`` if it takes the step: ``optimizer.update(model, grads)`` as a statement, with
-the gradients that the function computed of that model.
+does so in turn, or to a function that does. It is ``nnx.Optimizer`` if it takes the step: ``optimizer.update(model,
+grads)`` as a statement, with the gradients that the function computed of that model.
 
 Invariants: only such uses count as nothing else could take part in; a parameter that the function binds anew is left
 out; what is read off a function holds none of its syntax.
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from nnx_lint import syntax_parameters
 from nnx_lint.model import expressions
-from nnx_lint.model.callables import Transformed
+from nnx_lint.model.callables import FuncVal, Transformed
 from nnx_lint.model.classes import LibClass, library_class, method_of
 from nnx_lint.model.frames import Frame
 from nnx_lint.model.values import UNKNOWN, ClassVal, Ext, Value
@@ -24,7 +24,6 @@ from nnx_lint.syntax_walk import walk
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from nnx_lint.model.callables import FuncVal
     from nnx_lint.model.interpreter import Interpreter
 
 RNGS = library_class("nnx.Rngs") or LibClass("nnx.Rngs", (), None)
@@ -73,19 +72,44 @@ class _Reading(NamedTuple):
         """The parameters that a call hands to a layer as its streams."""
         keywords = {item.arg: self._name(item.value) for item in node.keywords if item.arg is not None}
         plain = [self._name(item) for item in node.args]
-        callee = self.meaning(node.func) if any((*keywords.values(), *plain)) else UNKNOWN
-        if not isinstance(callee, ClassVal):
+        if not any((*keywords.values(), *plain)):
             return set()
-        if isinstance(callee.cls, LibClass):
-            return {name for name in (keywords.get("rngs"),) if name}
-        found = method_of(callee.cls, "__init__")
-        if found is None or found[1].wraps is not None:
-            return set()
-        func = found[1]
-        inner = uses_of(self.interp, Frame(func.module, func.module.env), func)
-        parameters = syntax_parameters.positional_names(func.node.args)[1:]
+        if (local := self._local(node.func)) is not None:
+            taken, parameters = self._taken(local), syntax_parameters.positional_names(local.args)
+        else:
+            callee = self.meaning(node.func)
+            while isinstance(callee, Transformed):
+                callee = callee.func
+            if isinstance(callee, ClassVal) and isinstance(callee.cls, LibClass):
+                return {name for name in (keywords.get("rngs"),) if name}
+            found = method_of(callee.cls, "__init__") if isinstance(callee, ClassVal) else None
+            func = found[1] if found is not None else callee
+            if not isinstance(func, FuncVal) or func.wraps is not None:
+                return set()
+            inner = uses_of(self.interp, Frame(func.module, func.module.env), func)
+            taken = {name for name, cls in inner.items() if cls is RNGS}
+            parameters = syntax_parameters.positional_names(func.node.args)[found is not None :]
         handed = {**dict(zip(parameters, plain, strict=False)), **keywords}
-        return {name for parameter, name in handed.items() if name and inner.get(parameter) is RNGS}
+        return {name for parameter, name in handed.items() if name and parameter in taken}
+
+    def _local(self, node: ast.expr) -> ast.FunctionDef | None:
+        """The function that a name of this one stands for, where it is defined in it, and once; under transforms, too,
+        but not under decorators that may be anything.
+        """
+        if not isinstance(node, ast.Name) or node.id in self.own:
+            return None
+        found = [item for item in self.nodes[1:] if isinstance(item, ast.FunctionDef) and item.name == node.id]
+        around = found[0].decorator_list if len(found) == 1 else []
+        made = [self.meaning(item.func if isinstance(item, ast.Call) else item) for item in around]
+        return found[0] if len(found) == 1 and all(isinstance(item, Ext) for item in made) else None
+
+    def _taken(self, func: ast.FunctionDef) -> set[str]:
+        """The parameters that a function which is defined in this one hands on as streams."""
+        nodes = walk(func)
+        bound = {node.id for node in nodes if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)}
+        names = set(syntax_parameters.names(func.args))
+        inner = _Reading(self.interp, self.frame, nodes, names - bound, self.own | names | bound)
+        return {name for node in nodes if isinstance(node, ast.Call) for name in inner.streams(node)}
 
     def _name(self, node: ast.expr) -> str:
         return node.id if isinstance(node, ast.Name) and node.id in self.names else ""

@@ -75,6 +75,18 @@ class VariableVal(Unknown):
 SOME_VARIABLE = VariableVal()
 
 
+class MemberVal(VariableVal):
+    """A Variable that a layer has unless an option leaves it out, which is not known: then it is ``None``."""
+
+    __slots__ = ()
+
+
+class Quotient(Unknown):
+    """What ``/`` or a factor with a fraction gives: if it is one number, then none that counts elements."""
+
+    __slots__ = ()
+
+
 class Const(Value):
     """A literal: number, string, bool, ``None``, ``...``."""
 
@@ -135,6 +147,7 @@ class Cut(Other):
 
 WHOLE = Cut((None, None, None))
 NUMBER = Other("a number")
+FRACTION = Other("a number with a fraction")
 SHAPE = Other("a tuple of numbers")
 STRING = Other("a string")
 
@@ -306,7 +319,7 @@ class Attr:
     def __init__(self, value: Value, declared: Status | None = None) -> None:
         self.value = value
         self.declared = declared
-        self.assignments: list[Assignment] = []
+        self.assignments: tuple[Assignment, ...] = ()
 
     @property
     def first(self) -> Assignment | None:
@@ -377,7 +390,7 @@ class Obj(Value):
         self.origin: tuple[Module, ast.AST] | None = None
 
     def saved(self) -> Callable[[], None]:
-        attrs = {name: (attr, attr.value, attr.declared, list(attr.assignments)) for name, attr in self.attrs.items()}
+        attrs = {name: (attr, attr.value, attr.declared, attr.assignments) for name, attr in self.attrs.items()}
         restore = heap.restorer(
             self,
             level=self.level,

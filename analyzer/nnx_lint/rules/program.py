@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import bisect
+import functools
 from collections import Counter
 from typing import TYPE_CHECKING, TypeVar
 
@@ -35,7 +36,7 @@ STATEMENT_LOOPS = (ast.For, ast.AsyncFor, ast.While)
 LOOPS = (*STATEMENT_LOOPS, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
-@remembered
+@functools.lru_cache(maxsize=50)  # questions are about a few statements at a time, and the answer is large
 def _parents(statement: ast.stmt) -> dict[ast.AST, ast.AST]:
     """The nodes around all nodes in a statement, but for those right below it."""
     parents: dict[ast.AST, ast.AST] = {}

@@ -38,9 +38,9 @@ TUPLE_LOSS = Rule(
 GRADIENT_AS_MODULE = Rule(
     code="NNX464",
     name="gradient-called",
-    summary="The result of `nnx.grad` is called like the module: it is a State.",
-    message="`{name}` is a State of gradients, and cannot be called",
-    help='read gradients by path: `{name}["kernel"][...]`, or apply them with `optimizer.update(model, {name})`',
+    summary="A State, such as the result of `nnx.grad`, is called like the module.",
+    message="`{name}` is a State, and cannot be called",
+    help="call the module, or `nnx.merge(graphdef, {name})`; give gradients to `optimizer.update(model, {name})`",
 )
 TRACED_FLAG = Rule(
     code="NNX465",

@@ -64,5 +64,12 @@ SUMMARY_OF_NON_MODULE = Rule(
     exception=GraphError,
     versions=Versions(flax=False),
 )
+RELATIVE_CHECKPOINT_PATH = Rule(
+    code="NNX656",
+    name="relative-checkpoint-path",
+    summary="Orbax gets the path of a checkpoint that is not absolute.",
+    message="`{name}` gets the path `{path}`, which is relative, and Orbax takes absolute ones only",
+    help="make it absolute: `os.path.abspath(...)`, or `pathlib.Path(...).absolute()`",
+)
 
 RULES = tuple(value for value in list(globals().values()) if isinstance(value, Rule))

@@ -7,8 +7,8 @@ MISSING_SUPER_INIT = Rule(
     code="NNX830",
     name="missing-super-init",
     summary="A constructor does not call the one of its base, which sets attributes that methods of the base read.",
-    message="`{cls}.__init__` does not call that of `{base}`, which sets `{path}`; `{method}` reads it",
-    help="call `super().__init__(...)` first",
+    message="`{cls}.{constructor}` does not call that of `{base}`, which sets `{path}`; `{method}` reads it",
+    help="call `super().{constructor}(...)` first",
     fix=Fixable.UNSAFE,
 )
 LINEN_IDIOM = Rule(

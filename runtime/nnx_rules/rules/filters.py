@@ -91,7 +91,7 @@ PREDICATE_ARITY = Rule(
     name="filter-predicate-arity",
     summary="A callable filter takes two arguments, the path and the value.",
     message="a callable filter is called with (path, value), but this one takes {given}",
-    help="write `lambda path, value: ...`",
+    help="write `lambda path, value: ...`; each component of the path is an element, such as `path[-1]`",
     fix=Fixable.SAFE,
 )
 CONTRADICTORY_FILTER = Rule(

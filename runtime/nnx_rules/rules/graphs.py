@@ -60,7 +60,10 @@ UPDATE_ARGUMENTS = Rule(
     name="update-arguments",
     summary="`nnx.update` takes a node first and States after it; `nnx.replace_by_pure_dict` a State and a dict.",
     message="`{function}` got {given}",
-    help="what is changed comes first, and what goes into it after it: `nnx.update(node, state, ...)`",
+    help=(
+        "what is changed comes first, and what goes into it after it: `nnx.update(node, state, ...)`; "
+        "`nnx.state(node)` is the State of a node"
+    ),
     exception=StateArgumentError,
     fix=Fixable.SAFE,
 )

@@ -132,8 +132,8 @@ SAME_SEED = Rule(
 KEY_REUSED = Rule(
     code="NNX519",
     name="random-key-reused",
-    summary="A key that was drawn from a random stream is used twice, which gives the same numbers twice.",
-    message="the key `{name}` is used a second time here: the numbers are those of the first use",
+    summary="A random key is used twice, or in each round of a loop, which gives the same numbers again.",
+    message="the key `{name}` is used {again}",
     help="draw another key from the stream, or split this one: `jax.random.split({name})`",
     severity=Severity.WARNING,
 )

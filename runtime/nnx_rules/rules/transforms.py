@@ -128,6 +128,7 @@ AXIS_OUT_OF_RANGE = Rule(
     summary="A transform is to map over an axis that a value does not have.",
     message="`{transform}` is to map over axis {axis} of `{path}`, whose shape is {shape}",
     help="name an axis that it has, or `None` to pass it whole",
+    fix=Fixable.UNSAFE,
     exception=TransformArgumentError,
 )
 AXIS_SIZES = Rule(
@@ -320,7 +321,7 @@ MISSING_VJP_RULES = Rule(
 VJP_RULE_RESULT = Rule(
     code="NNX444",
     name="vjp-rule-result",
-    summary="The forward rule of `nnx.custom_vjp` returns no pair, or the backward rule not one cotangent an argument.",
+    summary="The forward rule of a custom derivative returns no pair, or the backward rule not one cotangent for each.",
     message="`{transform}`: {problem}",
     help="`fwd` returns `(result, residuals)`, `bwd` a tuple with a cotangent for each differentiated argument",
     exception=TransformTypeError,
@@ -460,6 +461,21 @@ ABSTRACT_CALLED = Rule(
     summary="A model of which only the shapes were computed is called.",
     message="`{name}` holds shapes and no arrays: `nnx.eval_shape` computes nothing else",
     help="put arrays into it first: `nnx.update(model, state)`, or `nnx.merge(graphdef, state)`",
+)
+STEP_PARAMETERS = Rule(
+    code="NNX454",
+    name="step-parameters",
+    summary="A loop calls its step with another number of arguments than the function takes.",
+    message="`{transform}` calls the step with {gets}, and the function takes {count}",
+    help="let the step take {gets}",
+)
+UNBOUND_AXIS_NAME = Rule(
+    code="NNX473",
+    name="unbound-axis-name",
+    summary="A sum or mean goes over a named axis, and no transform maps over one of that name.",
+    message="`{name}` goes over the axis `{axis}`, and no transform around it maps over an axis of that name",
+    help="name the axis where it is mapped over: `axis_name='{axis}'`\n"
+    "or leave the call out: under `jit` alone an array is whole, also where it is divided over devices",
 )
 
 RULES = tuple(value for value in list(globals().values()) if isinstance(value, Rule))

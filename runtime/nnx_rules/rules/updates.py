@@ -45,8 +45,8 @@ STALE_CAPTURE = Rule(
 IGNORED_STATE = Rule(
     code="NNX221",
     name="ignored-state",
-    summary="The state that a step of a loop returns is thrown away, so that each step begins with the old one.",
-    message="the state that `{name}` returns is not used, so each round of the loop begins with the same one",
+    summary="The state that a step of a loop or a loss returns is thrown away: the next one begins with the old one.",
+    message="the state that `{name}` returns is not used{so}",
     help="bind it to the name that is passed in the next round, or `nnx.update` the model with it",
     severity=Severity.WARNING,
 )

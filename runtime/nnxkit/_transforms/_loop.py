@@ -7,7 +7,9 @@ Invariants
 
 - The carry that a step returns has the containers and the objects that it was given. With graph updates these are the
   very Pytrees; without, Pytrees may be new ones of the same structure, which hold the same Variables.
-- No step edits the structure of what goes from step to step.
+- No step edits the structure of what goes from step to step. It may put a new object into the place of one of the same
+  structure: what that holds goes on, and after the loop the caller's object has a new one, as a loop of Python would
+  leave it. Where nobody knows whether there will be a step, it may not: which object would be there afterwards?
 - All values can go from step to step. JAX finds those that no step writes, and makes them constants of the loop.
 - The caller's objects are written once, after the loop.
 """
@@ -15,7 +17,8 @@ Invariants
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 import jax
@@ -28,7 +31,7 @@ from nnxkit._transforms._inner import ONE_GROUP, Labels
 from nnxkit._transforms._inputs import BARE, Flat, Structure, is_object, replaced, root_of, unflatten
 from nnxkit._transforms._joint import Joint, Root
 from nnxkit._transforms._lift import Lift
-from nnxkit._transforms._outcome import Outcome
+from nnxkit._transforms._outcome import Outcome, Part
 from nnxkit._transforms._places import (
     Places,
     describe_metadata,
@@ -38,6 +41,7 @@ from nnxkit._transforms._places import (
     inputs_after,
     metadata_before,
     places_of,
+    renewed_inputs,
 )
 from nnxkit._transforms._value_types import can_become, type_of
 
@@ -139,16 +143,25 @@ class Loop:
         carried: the carry.
         places: places of the values that go from step to step.
         may_edit: tells for a path of the joint graph whether steps may edit it.
+        may_renew: whether steps may put new objects into the places of others.
     """
 
     def __init__(
-        self, lift: Lift, carried: Carried, places: Iterable[int], may_edit: Callable[[Path], bool] = lambda _: False
+        self,
+        lift: Lift,
+        carried: Carried,
+        places: Iterable[int],
+        may_edit: Callable[[Path], bool] = lambda _: False,
+        *,
+        may_renew: bool = True,
     ) -> None:
         self.lift = lift
         self.carried = carried
         self.places = list(places)
         self.may_edit = may_edit
+        self.may_renew = may_renew
         self.written: set[int] = set()
+        self.renewed: set[int] = set()
         self.bare = False
         self.outcome: Outcome | None = None
 
@@ -181,6 +194,14 @@ class Loop:
         first, loose = first_loose(outcome), self.carried.loose
         new = replaced(values, outcome.written, returned[: len(outcome.written)])
         new = replaced(new, loose, returned[first : first + len(loose)])
+        fresh = iter(returned[len(outcome.written) : first])
+        others = []
+        for source, place in self.edited(outcome):
+            value = next(fresh) if source is None else values[source]
+            if place is None:
+                others += [value] if source is None else []
+            elif source != place:
+                new[place] = value
         for place in self.places:
             if not can_become(values[place], new[place]):
                 raise rules.LOOP_TYPE.error(
@@ -190,18 +211,29 @@ class Loop:
                     other=type_of(new[place]),
                 )
         self.note(outcome)
-        return new, [*returned[len(outcome.written) : first], *returned[first + len(loose) :]]
+        return new, [*others, *fresh, *returned[first + len(loose) :]]
+
+    def edited(self, outcome: Outcome) -> Iterator[tuple[int | None, int | None]]:
+        """The leaves of edited inputs: for each the input leaf that it is, ``None`` if it is new; and its place among
+        the values that go from step to step, ``None`` if it is none of them.
+        """
+        if outcome.edits is not None:
+            carried = set(self.places)
+            numbers = {path: place for place, path in enumerate(self.lift.structure.paths) if place in carried}
+            paths = program_of(outcome.edits.graphdef).paths
+            yield from zip(outcome.edits.sources, map(numbers.get, paths), strict=True)
 
     def note(self, outcome: Outcome) -> None:
         """Remember what a step did. Without compilation, steps may do different things."""
         self.written.update(outcome.written)
+        self.renewed.update(place for source, place in self.edited(outcome) if source != place and place is not None)
         self.bare = self.bare or outcome.bare
         self.outcome = outcome
 
     def _require_unedited(self, outcome: Outcome) -> None:
         structure, transform = self.lift.structure, self.lift.modes.transform
         if outcome.edits is not None:
-            after = inputs_after(structure, outcome).places
+            after = renewed_inputs(structure, outcome) if self.may_renew else inputs_after(structure, outcome).places
             raise_edited(transform, structure, places_of(structure.graphdef), after, self.may_edit)
         for place, new in outcome.metadata:
             if place in self.places:
@@ -222,12 +254,37 @@ class Loop:
         loose = [values[place] for place in self.carried.loose]
         if self.outcome is None:  # without compilation, a loop may have had no step
             return self.carried.result(loose), None
-        written = tuple(sorted(self.written))
-        outcome = dataclasses.replace(self.outcome, written=written, bare=self.bare, places=None)
-        count = first_loose(outcome) - len(written)
-        returned = [*(values[place] for place in written), *others[:count], *loose, *others[count:]]
+        last, rest = self.outcome, iter(others)
+        edits, new, renewed = self._last_edits(last, values, rest)
+        written = tuple(sorted((self.written | self.renewed) - renewed))
+        outcome = dataclasses.replace(last, written=written, bare=self.bare, edits=edits, places=None)
+        objects = [] if last.result.objects is None else islice(rest, last.result.objects.sources.count(None))
+        returned = [*(values[place] for place in written), *new, *objects, *loose, *rest]
         loose, result = self.lift.apply([returned], outcome)
         return self.carried.result(loose), result
+
+    def _last_edits(
+        self, outcome: Outcome, values: Sequence[Any], others: Iterator[Any]
+    ) -> tuple[Part | None, list[Any], set[int]]:
+        """The edits of the last step, with what the loop made of the values that go from step to step.
+
+        Returns:
+            the edits, the values of their new leaves, and the places of these as far as they go from step to step.
+        """
+        if outcome.edits is None:
+            return None, [], set()
+        bare = {slot.position for slot in self.lift.inputs.joint.slots}
+        sources: list[int | None] = []
+        new, renewed = [], set()
+        for source, place in self.edited(outcome):
+            if place is None:
+                new += [next(others)] if source is None else []
+            elif source != place or place in bare:
+                source = None
+                new.append(values[place])
+                renewed.add(place)
+            sources.append(source)
+        return Part(outcome.edits.graphdef, tuple(sources)), new, renewed
 
 
 def first_loose(outcome: Outcome) -> int:

@@ -23,9 +23,10 @@ _INITIAL = "init_val"
 class _WholeLoop(Loop):
     """A loop in which everything goes from step to step."""
 
-    def __init__(self, lift: Lift, init_val: Any) -> None:
+    def __init__(self, lift: Lift, init_val: Any, *, may_renew: bool = True) -> None:
         values = range(len(lift.values))
-        super().__init__(lift, Carried(lift, init_val, (_INITIAL,), values[lift.num_leaves :]), values)
+        carried = Carried(lift, init_val, (_INITIAL,), values[lift.num_leaves :])
+        super().__init__(lift, carried, values, may_renew=may_renew)
 
     def body(self, values: list[Any], *args: Any, number: int = 0) -> list[Any]:
         """What JAX traces for a step. ``args`` come before the carry."""
@@ -101,7 +102,7 @@ def while_loop(
         Function(body_fun),
         Function(cond_fun),
     )
-    loop = _WholeLoop(lift, init_val)
+    loop = _WholeLoop(lift, init_val, may_renew=False)
     values = jax.lax.while_loop(lambda values: loop.condition(values, number=1), loop.body, lift.values)
     result: R = loop.finish(values, [])[0]
     return result

@@ -24,7 +24,7 @@ from nnxkit._graph._program import program_of
 from nnxkit._state._order import Path
 from nnxkit._transforms._inputs import BARE, PYTREE, VARIABLE, Names, Structure, split_path
 from nnxkit._transforms._outcome import Outcome, Result
-from nnxkit._variable import Metadata
+from nnxkit._variable import Metadata, Variable
 
 
 class Place(NamedTuple):
@@ -68,6 +68,36 @@ def inputs_after(structure: Structure, outcome: Outcome) -> Described:
         if index is not None
     }
     return _describe(graphdef, kept)
+
+
+def renewed_inputs(structure: Structure, outcome: Outcome) -> Places:
+    """The inputs after a function ran on them, in which a new object passes for the one whose place it took: it is of
+    the same class, with the same metadata, wherever the other was, and nothing was written to the other.
+    """
+    before, after = places_of(structure.graphdef), inputs_after(structure, outcome).places
+    numbers = {path: number for number, path in enumerate(structure.paths)}
+    written = {structure.paths[place] for place in outcome.written}
+    old, new = _paths_by_origin(before), _paths_by_origin(after)
+    found = dict(after)
+    for path, place in after.items():
+        if place.origin != (None, *path) or path in written or old.get(path) != new[place.origin]:
+            continue
+        if before[path].content is not place.content:
+            continue
+        own = (metadata_before(structure, numbers[path]),) if issubclass(place.content, Variable) else ()
+        if place.extra[: len(own)] == own:
+            for other in new[place.origin]:
+                found[other] = Place(place.content, path, after[other].extra[len(own) :])
+    return found
+
+
+def _paths_by_origin(places: Places) -> dict[Path, list[Path]]:
+    """For each object the paths at which it is."""
+    found: dict[Path, list[Path]] = {}
+    for path, place in places.items():
+        if place.origin:
+            found.setdefault(place.origin, []).append(path)
+    return found
 
 
 def objects_in_result(structure: Structure, outcome: Outcome) -> Places:

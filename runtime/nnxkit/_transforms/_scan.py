@@ -158,7 +158,8 @@ class _Scan:
         new, others = self.loop.step(values, self.call, labels=self.out)
         outcome = self.loop.outcome
         assert outcome is not None
-        for place in outcome.written:
+        renewed = [place for source, place in self.loop.edited(outcome) if source != place and place is not None]
+        for place in (*outcome.written, *renewed):
             if self.labels[place] is None and place not in self.repeated:
                 raise rules.SCAN_BROADCAST.error(transform=self.lift.modes.transform, path=self.lift.name_of(place))
         stacks = [*(new[place] for place in self.written(outcome)), *others]
@@ -178,8 +179,9 @@ class _Scan:
             return []
         labels = [self.out.groups[group] for group, _ in outcome.places]
         known, first = len(outcome.written), first_loose(outcome)
+        carried = [place is not None for source, place in self.loop.edited(outcome) if source is None]
         for number, label in enumerate(labels[known:first], known):
-            if not isinstance(label, int):
+            if not isinstance(label, int) and not (number - known < len(carried) and carried[number - known]):
                 path = returned_names(self.lift.structure, outcome)[number]
                 raise rules.LOOP_STRUCTURE.error(
                     transform=self.lift.modes.transform, path=path, one="missing", other="new"

@@ -12,6 +12,7 @@ from collections.abc import Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+import jax
 from flax import linen  # noqa: TID253 - see the package
 
 from nnxkit._annotations import data, static
@@ -69,7 +70,7 @@ class ToNNX(Module):
 
     Args:
         module: the Linen module.
-        rngs: streams for its keys, by the names that it asks for; they are forked.
+        rngs: streams for its keys, by the names that it asks for; they are forked. A key makes streams, too.
 
     >>> import jax.numpy as jnp, nnxkit as nnx
     >>> from flax import linen
@@ -78,9 +79,10 @@ class ToNNX(Module):
     ((1, 3), (2, 3))
     """
 
-    def __init__(self, module: linen.Module, rngs: Rngs | None = None) -> None:
+    def __init__(self, module: linen.Module, rngs: Rngs | jax.Array | None = None) -> None:
         self.to_nnx__module: Any = static(module)
-        self.to_nnx__rngs: Rngs | None = data(rngs.fork() if isinstance(rngs, Rngs) else rngs)
+        own = rngs.fork() if isinstance(rngs, Rngs) else Rngs(rngs) if isinstance(rngs, jax.Array) else rngs
+        self.to_nnx__rngs: Rngs | None = data(own)
 
     def lazy_init(self, *args: Any, **kwargs: Any) -> ToNNX:
         """The same as ``nnx.bridge.lazy_init`` of this."""

@@ -14,7 +14,7 @@ import inspect
 import reprlib
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from numbers import Integral
+from numbers import Integral, Real
 from types import FrameType, MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
@@ -51,7 +51,20 @@ def param(
     Raises:
         LayerArgumentError: what the layer was given for the initializer, the streams or the dtype is none.
     """
-    return Param(initialized(init, rngs, tuple(shape), dtype), **metadata) if when else data(None)
+    return Param(initialized(init, rngs, tuple(shape), dtype), **metadata) if _is_set(when) else data(None)
+
+
+def _is_set(flag: Any) -> bool:
+    """Whether an option such as ``use_bias`` is set.
+
+    Raises:
+        LayerArgumentError: it is an array that is neither true nor false.
+    """
+    try:
+        return bool(flag)
+    except ValueError as error:
+        problem = f"whether it has a parameter is given as {_shown(flag)} of shape {jnp.shape(flag)}"
+        raise unfit(problem, "pass True or False; a value to begin with comes from an initializer") from error
 
 
 def initialized(init: Callable[..., Any], rngs: Rngs, shape: tuple[int, ...], dtype: Any) -> Any:
@@ -75,11 +88,16 @@ def _explain(init: Any, rngs: Any, shape: tuple[int, ...], dtype: Any) -> None:
         layer = type(next(callers(), None)).__name__
         mend = f"rngs=nnx.Rngs({seed})"
         raise rng_rules.SEED_AS_RNGS.error(cls=layer, parameter="rngs", value=_shown(rngs), mend=mend)
-    if not callable(given := inspect.unwrap(init)):
+    if callable(given := inspect.unwrap(init)):
+        require_dtype(dtype)
+    if not callable(given):
         problem = f"an initializer is {_shown(given)}, which cannot be called"
         mend = "pass a function of (key, shape, dtype), such as those of nnx.initializers"
-    elif not _is_dtype(dtype):
-        problem, mend = f"`param_dtype` is no dtype, but {_shown(dtype)}", "pass a dtype, such as jnp.float32"
+    elif not jnp.issubdtype(dtype, jnp.inexact):
+        problem = (
+            f"`param_dtype` is {jax.dtypes.canonicalize_dtype(dtype).name}, and its initializer does not make integers"
+        )
+        mend = "pass a dtype of floats, such as jnp.float32"
     elif 0 in shape:
         problem, mend = f"a parameter of shape {shape} has no scale to be initialised with", "choose sizes above 0"
     else:
@@ -94,6 +112,29 @@ def unfit(problem: str, mend: str) -> NNXError:
 
 def _shown(value: Any) -> str:
     return f"an array of {value.dtype.name}" if isinstance(value, jax.Array) else reprlib.repr(value)
+
+
+def require_dtype(dtype: Any) -> None:
+    """Raise if the ``param_dtype`` of the layer that is being made is no dtype.
+
+    Raises:
+        LayerArgumentError: it is none.
+    """
+    if not _is_dtype(dtype):
+        raise unfit(f"`param_dtype` is no dtype, but {_shown(dtype)}", "pass a dtype, such as jnp.float32")
+
+
+def require_number(layer: Module, argument: str, value: Any) -> None:
+    """Raise if an argument of a layer is no real number.
+
+    Raises:
+        LayerArgumentError: it is none.
+    """
+    # Variables and arrays of any library tell their shape and dtype.
+    scalar = getattr(value, "shape", None) == () and not jnp.issubdtype(value.dtype, jnp.complexfloating)
+    if not scalar and not isinstance(value, Real):
+        problem = f"`{argument}` is {_shown(value)}, and not a number"
+        raise rules.LAYER_ARGUMENTS.error(cls=name_of(layer), problem=problem, mend="pass a number, such as 0.1")
 
 
 def _is_dtype(dtype: Any) -> bool:

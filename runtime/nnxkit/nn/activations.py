@@ -35,7 +35,7 @@ from jax.numpy import tanh as tanh
 
 from nnxkit._module import Module
 from nnxkit._variable_types import Param
-from nnxkit.nn._parameters import NO_METADATA
+from nnxkit.nn._parameters import NO_METADATA, require_dtype, require_number
 from nnxkit.nn.dtypes import promote_dtype
 
 
@@ -67,9 +67,13 @@ class PReLU(Module):
         promote_dtype: Callable[..., Any] = promote_dtype,
         negative_slope_metadata: Mapping[str, Any] = NO_METADATA,
     ) -> None:
-        self.negative_slope: Param[jax.Array] = Param(
-            jnp.asarray(negative_slope_init, param_dtype), **negative_slope_metadata
-        )
+        require_dtype(param_dtype)
+        try:
+            slope = jnp.asarray(negative_slope_init, param_dtype)
+        except (TypeError, ValueError):
+            require_number(self, "negative_slope_init", negative_slope_init)
+            raise
+        self.negative_slope: Param[jax.Array] = Param(slope, **negative_slope_metadata)
         self.dtype = dtype
         self.param_dtype = param_dtype
         self.promote_dtype = promote_dtype

@@ -11,7 +11,7 @@ from nnx_rules.rules import modules as rules
 from nnxkit._annotations import data
 from nnxkit._module import Module
 from nnxkit._rngs import Rngs, RngStream
-from nnxkit.nn._parameters import like_sharding, require_shape
+from nnxkit.nn._parameters import like_sharding, require_number, require_shape
 from nnxkit.nn._streams import next_key, stream_of
 
 if TYPE_CHECKING:
@@ -55,7 +55,8 @@ class Dropout(Module):
         """Drop elements of an array of any shape; the arguments take precedence over the attributes.
 
         Raises:
-            LayerArgumentError: the layer is not deterministic and has no stream; or ``deterministic`` is given nowhere.
+            LayerArgumentError: the layer is not deterministic and has no stream; or ``deterministic`` is given nowhere;
+                or the rate is no number.
             LayerShapeError: the array lacks one of ``broadcast_dims``.
             TraceContextError: the stream belongs to another trace level.
         """
@@ -67,6 +68,7 @@ class Dropout(Module):
             return inputs
         if self.rate == 1.0:
             return jnp.zeros_like(inputs)
+        require_number(self, "rate", self.rate)
         axes = tuple(self.broadcast_dims)
         there = all(-inputs.ndim <= axis < inputs.ndim for axis in axes)
         require_shape(self, "inputs", inputs, f"with the axes {axes}", holds=there)

@@ -139,7 +139,7 @@ class Optimizer(Pytree, Generic[Model]):
         self.opt_state: Any = data(jax.tree.map(_own, opt_state, is_leaf=_is_state))
         self.wrt: Filter = static(wrt)
 
-    def update(self, model: Model, grads: Any = MISSING, /, **kwargs: Any) -> Any:
+    def update(self, model: Model, grads: Any = MISSING, **kwargs: Any) -> Any:
         """Update the Variables of ``model`` and the state of the optimizer, in place.
 
         Args:

@@ -87,6 +87,16 @@ def test_sizes_of_axes(make: Made, given: tuple[int, ...], expected: str) -> Non
             lambda r: nnx.WeightNorm(nnx.Linear(3, 4, rngs=r), feature_axes=2, rngs=r),
             "feature_axes=2, and a parameter has 2 axes",
         ),
+        (
+            lambda r: nnx.Embed(3, 4, param_dtype=jnp.int8, rngs=r),
+            "`Embed`: `param_dtype` is int8, and its initializer does not make integers",
+        ),
+        (
+            lambda r: nnx.LayerNorm(3, use_scale=jnp.ones(3), rngs=r),  # type: ignore[arg-type]
+            "`LayerNorm`: whether it has a parameter is given as an array of float32 of shape (3,)",
+        ),
+        (lambda _: nnx.PReLU("steep"), "`PReLU`: `negative_slope_init` is 'steep', and not a number"),  # type: ignore[arg-type]
+        (lambda _: nnx.PReLU(param_dtype=5), "`PReLU`: `param_dtype` is no dtype, but 5"),
         (lambda _: nnx.max_pool(X, 2), "window_shape=2 is one number"),  # type: ignore[arg-type]
         (lambda _: nnx.avg_pool(X, (2,), padding="SAMEISH"), "padding='SAMEISH', which is none of"),
     ],
@@ -94,6 +104,24 @@ def test_sizes_of_axes(make: Made, given: tuple[int, ...], expected: str) -> Non
 def test_arguments(make: Made, problem: str) -> None:
     with pytest.raises(LayerArgumentError, match=re.escape(problem)):
         make(nnx.Rngs(0))
+
+
+@pytest.mark.parametrize("rate", [None, "0.5", [0.5], 2j])
+def test_a_rate_that_is_no_number(rate: Any) -> None:
+    model = Model(nnx.Dropout(rate, rngs=nnx.Rngs(0)))
+    assert model.layer(X, deterministic=True) is X
+    with pytest.raises(LayerArgumentError, match=re.escape(f"`Model.layer`: `rate` is {rate!r}, and not a number")):
+        model(X)
+
+
+@pytest.mark.parametrize("rate", [np.float32(0.5), jnp.array(0.5), nnx.Variable(jnp.array(0.5))])
+def test_a_rate_of_any_library(rate: Any) -> None:
+    assert nnx.Dropout(rate, rngs=nnx.Rngs(0))(X).shape == X.shape
+
+
+def test_integers_from_an_initializer_that_makes_them() -> None:
+    layer = nnx.Linear(2, 3, kernel_init=nnx.initializers.ones, param_dtype=jnp.int32, rngs=nnx.Rngs(0))
+    assert layer.kernel.dtype == jnp.int32
 
 
 def test_what_each_axis_may_be_given() -> None:

@@ -206,7 +206,7 @@ DIFFERENCES = (
     ),
     Difference(
         "A carry keeps its objects",
-        Program("fori_loop", edits=("replace",), result="none"),
+        Program("fori_loop", edits=("static",), result="none"),
         lambda case: case.program.transform in CARRYING and bool({*STRUCTURAL, "note"} & {*case.program.edits}),
         lambda case: case.is_refused,
     ),

@@ -271,8 +271,8 @@ def replaced_module(carry: Any) -> Any:
     return Model(carry[0].w + 1), carry[1] + 1
 
 
-def replaced_variable(carry: Any) -> Any:
-    carry[0].w = nnx.Param(carry[0].w + 1)
+def retyped_variable(carry: Any) -> Any:
+    carry[0].w = nnx.BatchStat(carry[0].w + 1)
     return carry[0], carry[1] + 1
 
 
@@ -298,7 +298,7 @@ def metadata(carry: Any) -> Any:
 
 CHANGES: dict[str, tuple[Callable[[Any], Any], str, str]] = {
     "module": (replaced_module, r"another `Model` as `init_val\[0\]`", r"as `init_val\[0\]\.count`"),
-    "variable": (replaced_variable, r"`init_val\[0\]\.w` is a `Param` before .* and a new", r"as `init_val\[0\]\.w`"),
+    "variable": (retyped_variable, r"`init_val\[0\]\.w` is a `Param` before .* and a new", r"is a `Param` before"),
     "added": (added, r"`init_val\[0\]\.extra` is missing before a step", r"`init_val\[0\]\.extra` is missing before"),
     "static": (static, r"`init_val\[0\]\.mode` is `'idle'` before .* and `'busy'` after", r"is `'idle'` before"),
     "deleted": (deleted, r"`init_val\[0\]\.scale` is an array before .* and missing", r"an array before"),

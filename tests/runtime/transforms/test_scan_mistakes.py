@@ -28,8 +28,8 @@ def static(model: Any) -> None:
     model.mode = "busy"
 
 
-def replace(model: Any) -> None:
-    model.w = nnx.Param(model.w + 1)
+def retyped(model: Any) -> None:
+    model.w = nnx.BatchStat(model.w + 1)
 
 
 def metadata(model: Any) -> None:
@@ -39,7 +39,7 @@ def metadata(model: Any) -> None:
 EDITS: dict[str, tuple[Callable[[Any], None], str]] = {
     "added": (add, r"\.extra` is missing before a step of `nnx\.scan` and a (new )?`Param` after it"),
     "static": (static, r"\.mode` is `'idle'` before a step of `nnx\.scan` and `'busy'` after it"),
-    "replaced": (replace, r"\.w` is a `Param` before a step of `nnx\.scan` and a new `Param`|another `Param` as `args"),
+    "retyped": (retyped, r"\.w` is a `Param` before a step of `nnx\.scan` and a (new )?`BatchStat`"),
     "metadata": (metadata, r"\.w` is a Variable with the metadata \{\} before"),
 }
 
@@ -55,7 +55,7 @@ def test_carried_objects_may_not_be_edited(edit: str, mode: dict[str, bool]) -> 
     assert not tracers(model)
 
 
-@pytest.mark.parametrize("edit", ["added", "static", "replaced"])
+@pytest.mark.parametrize("edit", ["added", "static", "retyped"])
 @pytest.mark.parametrize("how", ["captured", "broadcast"])
 def test_other_objects_may_not_be_edited(edit: str, how: str) -> None:
     f, message = EDITS[edit]
@@ -68,6 +68,20 @@ def test_other_objects_may_not_be_edited(edit: str, how: str) -> None:
     with pytest.raises(TransformArgumentError, match=message):
         scan()
     assert nnx.graphdef(model) == before
+
+
+def replace(model: Any) -> None:
+    model.w = nnx.Param(model.w + 1)
+
+
+def test_without_graph_updates_no_new_object_may_take_a_place() -> None:
+    with pytest.raises(TransformArgumentError, match=r"returns another `Param` as `args\[0\]\.w`"):
+        nnx.scan(lambda model, x: (replace(model), (model, x))[1], graph_updates=False)(Model(), XS)
+
+
+def test_a_new_object_may_not_take_the_place_of_what_is_broadcast() -> None:
+    with pytest.raises(TransformArgumentError, match=r"changes `args\[0\]\.w`, whose axis is None"):
+        nnx.scan(lambda m, x: (replace(m), x)[1], in_axes=(None, 0), out_axes=0)(Model(), XS)
 
 
 def test_new_attributes_may_not_be_carried() -> None:

@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING
 
 from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
 from nnx_lint.model.attributes import attribute_of
-from nnx_lint.model.callables import BoundMethod, FuncVal, PartialVal
+from nnx_lint.model.callables import BoundMethod, FuncVal, PartialVal, Transformed
 from nnx_lint.model.classes import UserClass
 from nnx_lint.model.containers import Seq
 from nnx_lint.model.events import ClassDefined, Constructed, Returned
 from nnx_lint.model.modules import Env
-from nnx_lint.model.values import Const, Obj, Value
+from nnx_lint.model.values import Const, Obj, Value, options
 from nnx_lint.reporting import Reporter, judges
 from nnx_lint.rules.edits import remove_statement, replace
 from nnx_lint.rules.spelling import spelled
+from nnx_lint.rules.traces.methods import uses_instance
 from nnx_lint.syntax_walk import walk
 from nnx_rules.rules import attributes as rules
 
@@ -89,32 +90,26 @@ def bound_method_attribute(event: Constructed, report: Reporter) -> None:
         if not attr.assignments:
             continue
         last = attr.assignments[-1]
-        if any(_has_data(obj, read) for read in _attributes_read(last.value, obj)) or _holds_module(last.value, obj):
+        if any(_keeps(option, obj) for option in options(last.value)) or _holds_module(last.value, obj):
             node = last.value_node or last.node
             report(last.module, node, cls=event.cls.name, path=name, value=last.value.describe())
 
 
-def _has_data(obj: Obj, name: str) -> bool:
-    attr = obj.attrs.get(name)
-    return attr is not None and attr.value.facts().is_data is True
-
-
-def _attributes_read(value: Value, obj: Obj) -> set[str]:
-    """The attributes that a callable reads, if it keeps this object: a bound method, a lambda, a partial of one."""
+def _keeps(value: Value, obj: Obj) -> bool:
+    """Whether a callable holds on to this object and reads data of it: a method, a function in the constructor, or a
+    partial or derivative of one. What compiles and keeps it is a mistake of its own, as is a method that NNX refuses.
+    """
     if isinstance(value, PartialVal):
-        return _attributes_read(value.func, obj)
-    if isinstance(value, BoundMethod):
-        func, bound = value.func, value.receiver is obj
-        if not bound or not isinstance(func, FuncVal) or func.cls is None or not func.node.args.args:
-            return set()
-        return _read_from(func.node, func.node.args.args[0].arg)
-    if isinstance(value, FuncVal) and isinstance(value.node, ast.Lambda) and isinstance(value.env, Env):
-        parameters = {item.arg for item in value.node.args.args}
-        names = {part.id for part in walk(value.node.body) if isinstance(part, ast.Name)} - parameters
-        found = {name: value.env.lookup(name) for name in names}
-        keepers = [name for name, item in found.items() if item is not None and item[1] is obj]
-        return {attribute for name in keepers for attribute in _read_from(value.node.body, name)}
-    return set()
+        return _keeps(value.func, obj)
+    if isinstance(value, Transformed):
+        row, inner = value.applied.row, value.func
+        compiled = row.cached and row.name.startswith("jax.")
+        refused = row.rejects_bound_methods and isinstance(inner, BoundMethod)
+        return not compiled and not refused and _keeps(inner, obj)
+    if isinstance(value, BoundMethod) and isinstance(value.receiver, Obj) and value.receiver is not obj:
+        part = value.receiver  # a module that the object holds, of which a copy has a copy
+        return any(attr.value is part for attr in obj.attrs.values()) and uses_instance(part, value)
+    return uses_instance(obj, value)
 
 
 def _holds_module(value: Value, obj: Obj) -> bool:

@@ -20,6 +20,7 @@ from nnx_lint.model.values import (
     options,
 )
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
+from nnx_lint.rules.attributes.given import attributes_by_call
 from nnx_lint.rules.attributes.mends import as_data, wrapper_of
 from nnx_lint.rules.attributes.usage import is_handed_over, is_used_plainly
 from nnx_lint.rules.edits import insert, replace, unsafe, wrap
@@ -39,14 +40,9 @@ if TYPE_CHECKING:
 @judges(rules.STATIC_CONTAINER_FILLED, Constructed)
 def static_container_filled(event: Constructed, report: Reporter) -> None:
     for name, attr in event.obj.attrs.items():
-        last = attr.assignments[-1] if attr.assignments else None
-        value = attr.value
-        if last is None or last.broken is not None or not isinstance(value, (Seq, DictVal)):
-            continue
-        if recheck(last.status, value.facts(), checked=event.cls.checked) is not report.rule:
-            continue
-        fill = next((item for item in value.fills if item.value.facts().is_data), None)
+        fill = _data_put_in(attr, event.cls)
         if fill is not None:
+            last, value = attr.assignments[-1], attr.value
             report(
                 fill.module,
                 fill.node,
@@ -56,6 +52,27 @@ def static_container_filled(event: Constructed, report: Reporter) -> None:
                 related=(related(last.module, last.node, "the attribute became static here"),),
                 fix=lambda name=name, attr=attr, fill=fill: _data_from_start(event.cls, name, attr, fill),  # type: ignore[misc]
             )
+
+
+@judges_calls(rules.STATIC_CONTAINER_FILLED, "class")
+def filled_with_given(event: Called, report: Reporter) -> None:
+    """The same with what one call gives: `self.layers = []`, and each of the layers is appended."""
+    for cls, name, attr, known in attributes_by_call(event):
+        fill = _data_put_in(attr, cls)
+        if fill is not None and _data_put_in(known, cls) is None:
+            places = (related(fill.module, fill.node, "the container is filled here"),)
+            value = attr.value.describe()
+            report(event.frame.module, event.node, cls=cls.name, path=name, value=value, related=places)
+
+
+def _data_put_in(attr: Attr, cls: UserClass) -> Fill | None:
+    """The data that a container got after it had become static."""
+    last, value = attr.assignments[-1] if attr.assignments else None, attr.value
+    if last is None or last.broken is not None or not isinstance(value, (Seq, DictVal)):
+        return None
+    if recheck(last.status, value.facts(), checked=cls.checked) is not rules.STATIC_CONTAINER_FILLED:
+        return None
+    return next((fill for fill in value.fills if fill.value.facts().is_data), None)
 
 
 def _data_from_start(cls: UserClass, name: str, attr: Attr, fill: Fill) -> Fix | None:

@@ -27,6 +27,8 @@ from nnx_rules.attributes import Kind, Status, Tag
 from nnx_rules.rules import attributes as rules
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from nnx_lint.model.values import Obj
 
 
@@ -145,7 +147,7 @@ def optional_data_on_branches(event: Constructed, report: Reporter) -> None:
             report(item.module, item.value_node, cls=event.cls.name, path=name, fix=partial(_mark_all, apart))
 
 
-def _mark_all(assignments: list[Assignment]) -> Fix | None:
+def _mark_all(assignments: Sequence[Assignment]) -> Fix | None:
     """Make every ``None`` data that is assigned instead of data; one that is left would be found the next time."""
     source = assignments[0].module.source
     name = spelled("nnx.data", assignments[0].module)

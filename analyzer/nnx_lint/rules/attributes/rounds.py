@@ -24,7 +24,7 @@ def attribute_of_last_round(event: AttributeSet, report: Reporter) -> None:
     if not isinstance(value, Obj) or not value.cls.derives_from("nnx.Module") or not isinstance(node.value, ast.Call):
         return
     loop = next(ancestors(event.frame.module, node), None)
-    if not isinstance(loop, ast.For) or node not in loop.body or not _is_long(loop.iter):
+    if not isinstance(loop, ast.For) or node not in loop.body or not is_long(loop.iter):
         return
     if not any(isinstance(target, ast.Attribute) and target.attr == event.name for target in node.targets):
         return
@@ -41,6 +41,10 @@ def _reads(node: ast.AST, name: str) -> bool:
     return any(isinstance(item, ast.Name) and item.id == "self" for item in given)
 
 
-def _is_long(iterable: ast.expr) -> bool:
+def is_long(iterable: ast.expr) -> bool:
     """Whether a loop may have more than one round."""
-    return not isinstance(iterable, (ast.List, ast.Tuple)) or len(iterable.elts) > 1
+    if isinstance(iterable, (ast.List, ast.Tuple)):
+        return len(iterable.elts) > 1
+    counted = isinstance(iterable, ast.Call) and isinstance(iterable.func, ast.Name) and iterable.func.id == "range"
+    last = iterable.args[0] if isinstance(iterable, ast.Call) and counted and len(iterable.args) == 1 else None
+    return not (isinstance(last, ast.Constant) and isinstance(last.value, int) and last.value < 2)

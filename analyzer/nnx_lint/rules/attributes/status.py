@@ -23,6 +23,7 @@ from nnx_lint.model.values import (
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
 from nnx_lint.rules.alternatives import is_wrapped_beside
 from nnx_lint.rules.attributes.annotations import ineffective
+from nnx_lint.rules.attributes.given import attributes_by_call
 from nnx_lint.rules.attributes.mends import as_data, is_given, is_shared
 from nnx_lint.rules.attributes.usage import is_handed_over, is_used_plainly
 from nnx_lint.rules.edits import insert, unwrap, wrap
@@ -88,6 +89,22 @@ def data_through_parameter(event: Called, report: Reporter) -> None:
             )
 
 
+@judges_calls(rules.DATA_IN_STATIC_ATTRIBUTE, "class")
+@judges_calls(rules.DATA_MARKED_STATIC, "class")
+def data_of_caller(event: Called, report: Reporter) -> None:
+    """The same for a constructor that makes something of what it is given: a list of it, a field, `*layers`."""
+    for cls, name, attr, known in attributes_by_call(event):
+        first = attr.assignments[0] if attr.assignments else None
+        as_it_is = any(isinstance(item.value, ParameterVal) for item in known.assignments)
+        told = as_it_is and isinstance(event.result, Obj) and name in event.result.attrs and not cls.generated_init
+        if first is None or first.broken is not report.rule or told:
+            continue
+        if all(item.broken is None for item in known.assignments):
+            places = (related(first.module, first.node, "the attribute is assigned here"),)
+            value = first.value.describe()
+            report(event.frame.module, event.node, cls=cls.name, path=name, value=value, related=places)
+
+
 def _into_container(event: AttributeSet, node: ast.expr) -> Fix | None:
     frame = event.frame
     if is_given(frame, node) or not isinstance(event.node, (ast.Assign, ast.AnnAssign)):
@@ -147,6 +164,8 @@ def data_to_static_attribute(event: AttributeSet, report: Reporter) -> None:
     if event.frame.initializing is not event.obj and is_handed_over(event.obj.cls, event.name):
         return
     first = event.before
+    if first is not None and first.broken is report.rule:
+        return  # the assignment before fails for the same reason
     places = (related(first.module, first.node, "the attribute became static here"),) if first is not None else ()
     report(
         event.frame.module,

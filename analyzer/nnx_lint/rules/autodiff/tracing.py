@@ -255,15 +255,26 @@ def missing_parameter(event: TransformApplied, report: Reporter) -> None:
 @judges_calls(UNHASHABLE_STATIC_ARGUMENT, *TRANSFORMED, when=calls_traced)
 def unhashable_static_argument(event: Called, report: Reporter) -> None:
     found = called(event)
-    if found is None or found[0].row.name != "nnx.jit":
+    if found is None or found[0].row.name not in COMPILING:
         return
     applied, func, shift = found
-    for place, (value, node) in enumerate(zip(event.args, event.nodes, strict=False)):
-        static = place + shift in kept_positions(applied, func, len(event.args))
-        if value is not None and static and not isinstance(node, ast.Starred) and _has_no_hash(value):
-            text = value.describe()
+    places = kept_positions(applied, func, len(event.args))
+    named = kept_keywords(applied, func, event.keywords)
+    given: list[tuple[bool, str, Value | None, ast.expr | None]] = [
+        (place + shift in places, str(place), value, node)
+        for place, (value, node) in enumerate(zip(event.args, event.nodes, strict=False))
+    ]
+    given += [
+        (name in named, repr(name), value, keyword_node(event.node, name)) for name, value in event.keywords.items()
+    ]
+    for static, argument, value, node in given:
+        if not static or value is None or node is None or isinstance(node, ast.Starred):
+            continue
+        # What is an object of NNX has a hash, by identity, that JAX makes do with.
+        if _has_no_hash(value) and not (isinstance(value, Obj) and applied.row.name == "jax.jit"):
             fix = partial(_traced, applied) if isinstance(value, Obj) else None
-            report(event.frame.module, node, fix=fix, argument=str(place), transform=applied.text, given=text)
+            text = value.describe()
+            report(event.frame.module, node, fix=fix, argument=argument, transform=applied.text, given=text)
 
 
 def _traced(applied: TransformVal) -> Fix | None:

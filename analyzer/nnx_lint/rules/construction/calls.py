@@ -24,6 +24,7 @@ from nnx_lint.model.values import (
     Ext,
     Obj,
     ParameterNumber,
+    ParameterVal,
     Value,
 )
 from nnx_lint.reporting import Reporter, judges, judges_calls
@@ -63,7 +64,7 @@ def module_created_in_call(event: Called, report: Reporter) -> None:
     if cls is None or frame.func is None or not is_module(frame.receiver) or not _has_parameters(cls, event.result):
         return
     returned = frame.func.is_property and isinstance(next(ancestors(frame.module, event.node), None), ast.Return)
-    if not returned and (frame.func.name != "__call__" or not _is_dropped(frame, event.node)):
+    if not returned and not (_belongs_to_forward_pass(frame) and _is_dropped(frame, event.node)):
         return
     owner = frame.receiver.cls.name if isinstance(frame.receiver, Obj) else "the module"
     method, name = f"{owner}.{frame.func.name}", cls.name.lower()
@@ -96,13 +97,33 @@ def module_default_argument(event: Called, report: Reporter) -> None:
     given = next(ancestors(frame.module, event.node), None)
     if cls is None or not isinstance(given, ast.arguments) or not _has_parameters(cls, event.result):
         return
-    positional = syntax_parameters.positional(given)
-    pairs = [*zip(reversed(positional), reversed(given.defaults), strict=False)]
-    pairs += [(item, default) for item, default in zip(given.kwonlyargs, given.kw_defaults, strict=True) if default]
-    for parameter, default in pairs:
+    for parameter, default in syntax_parameters.defaults(given).items():
         if default is event.node:
-            fix = partial(in_function, frame.module, default, parameter.arg)
-            report(frame.module, default, fix=fix, parameter=parameter.arg, cls=cls.name)
+            fix = partial(in_function, frame.module, default, parameter)
+            report(frame.module, default, fix=fix, parameter=parameter, cls=cls.name)
+
+
+def _belongs_to_forward_pass(frame: Frame) -> bool:
+    """Whether a method is the forward pass, or a helper of it that the constructor has no use for."""
+    func, cls = frame.func, frame.receiver.cls if isinstance(frame.receiver, Obj) else None
+    if func is None or func.name == "__call__" or not isinstance(cls, UserClass):
+        return func is not None and func.name == "__call__"
+    return func.name in _helpers(cls, "__call__") and func.name not in _helpers(cls, "__init__")
+
+
+def _helpers(cls: UserClass, name: str) -> set[str]:
+    """The methods that a method of a class calls on the same object, and those that these call."""
+    found: set[str] = set()
+    pending = [name]
+    while pending:
+        method = method_of(cls, pending.pop())
+        parameters = syntax_parameters.positional(method[1].node.args) if method is not None else []
+        for part in walk(method[1].node) if method is not None and parameters else ():
+            held = part.value if isinstance(part, ast.Attribute) else None
+            if isinstance(part, ast.Attribute) and isinstance(held, ast.Name) and held.id == parameters[0].arg:
+                pending += {part.attr} - found
+                found.add(part.attr)
+    return found
 
 
 def _is_operand(frame: Frame, node: ast.AST) -> bool:
@@ -122,7 +143,8 @@ def text_of_class(node: ast.AST) -> str:
 
 def _has_parameters(cls: object, made: Value) -> bool:
     if isinstance(cls, UserClass):
-        return bool(drawn_from_parameter(cls)) and is_module(made)
+        as_base = method_of(cls, "__init__") is None and isinstance(made, Obj) and "params" in drawn_by(made)
+        return is_module(made) and (as_base or bool(drawn_from_parameter(cls)))
     return (
         isinstance(cls, LibClass) and cls.name not in WRAPPERS and isinstance(made, Obj) and "params" in drawn_by(made)
     )
@@ -133,9 +155,10 @@ def _is_dropped(frame: Frame, node: ast.AST) -> bool:
     if is_called(frame.module, node):
         return True
     parent = next(ancestors(frame.module, node), None)
-    if not isinstance(parent, ast.Assign) or len(parent.targets) != 1 or not isinstance(parent.targets[0], ast.Name):
+    targets = parent.targets if isinstance(parent, ast.Assign) else [getattr(parent, "target", None)]
+    if not isinstance(parent, (ast.Assign, ast.AnnAssign)) or len(targets) != 1 or not isinstance(targets[0], ast.Name):
         return False
-    name, func = parent.targets[0].id, frame.func
+    name, func = targets[0].id, frame.func
     uses = [item for item in walk(func.node) if isinstance(item, ast.Name) and item.id == name] if func else []
     called = [use for use in uses if isinstance(use.ctx, ast.Load)]
     return bool(called) and all(_is_called(frame.module, use) for use in called)
@@ -218,6 +241,7 @@ def initializer_misuse(event: Called, report: Reporter) -> None:
         node = keyword_node(event.node, keyword)
         if not keyword.endswith("_init") or not isinstance(constructed(event), LibClass):
             continue
+        value, node = _as_called(event.frame, value, node)
         name, source, fix = factory(value), module.source, None
         text = source.segment(node) if node is not None else keyword
         if name is not None:
@@ -236,6 +260,16 @@ def initializer_misuse(event: Called, report: Reporter) -> None:
         else:
             continue
         report(module, node or event.node, fix=fix, name=text, problem=problem, mend=mend)
+
+
+def _as_called(frame: Frame, value: Value, node: ast.expr | None) -> tuple[Value, ast.expr | None]:
+    """A parameter that is handed on, as its default has it, with the expression of that."""
+    func = frame.func
+    default = func.defaults.get(value.name) if func is not None and isinstance(value, ParameterVal) else None
+    if func is None or default is None or func.module is not frame.module or factory(default) is None:
+        return value, node
+    written = syntax_parameters.defaults(func.node.args).get(value.name) if isinstance(value, ParameterVal) else None
+    return default, written or node
 
 
 @judges_calls(rules.INITIALIZER, "nnx.Param")

@@ -36,22 +36,24 @@ if TYPE_CHECKING:
 @judges(rules.MISSING_SUPER_INIT, Constructed)
 def missing_super_init(event: Constructed, report: Reporter) -> None:
     cls, obj = event.cls, event.obj
-    func = cls.methods.get("__init__")
+    constructor = "__post_init__" if cls.generated_init else "__init__"
+    func = cls.methods.get(constructor)
     if not isinstance(func, FuncVal) or isinstance(func.node, ast.Lambda) or cls.is_open or cls.opaque or cls.remade:
         return
     if ANY_NAME in attribute_names(obj) or not _ends(func.node) or _hands_itself_on(func.node):
         return
-    missing = _left_out(cls, obj)
+    missing = _left_out(cls, obj, constructor)
     if missing is not None:
         base, path, method = missing
         report(
             cls.module,
             func.node.args if not func.node.body else _head(func.node),
             cls=cls.name,
+            constructor=constructor,
             base=base.name,
             path=path,
             method=method,
-            fix=partial(with_base_constructor, cls, func.node, base) if cls.ancestors[1] is base else None,
+            fix=partial(with_base_constructor, cls, func.node, base, constructor) if cls.ancestors[1] is base else None,
         )
 
 
@@ -80,23 +82,25 @@ def gets_instance(call: ast.Call, receiver: str | None) -> bool:
     return is_super or any(isinstance(item, ast.Name) and item.id == receiver for item in given)
 
 
-def _left_out(cls: UserClass, obj: Obj) -> tuple[ClassBase, str, str] | None:
-    """The base whose constructor did not run, an attribute that it sets, and the method of the base that reads it."""
+def _left_out(cls: UserClass, obj: Obj, constructor: str) -> tuple[ClassBase, str, str] | None:
+    """The base whose constructor did not run, an attribute that it sets, and the method that reads it."""
     for base in cls.ancestors[1:]:
         if isinstance(base, LibClass):
             return _of_library(cls, base, obj)
-        found = base.methods.get("__init__") if isinstance(base, UserClass) else None
+        found = base.methods.get(constructor) if isinstance(base, UserClass) else None
         if not isinstance(base, UserClass) or not isinstance(found, FuncVal):
             continue
         assigned = {name for name, _ in self_names(found, store=True)}
         known = {*attribute_names(obj), *assigned_elsewhere(cls, found)}
-        for name, method in base.methods.items():
+        for name, method in [*base.methods.items(), *cls.methods.items()]:
             own = cls.find(name)
-            if own is None or own[0] is not base or name == "__init__" or not isinstance(method, FuncVal):
+            if own is None or own[0] not in {base, cls} or own[1] is not method or not isinstance(method, FuncVal):
+                continue
+            if name in {"__init__", "__post_init__"}:
                 continue
             reads = [each for each, _ in self_names(method, store=False) if each in assigned and each not in known]
             if reads and not _asks(method, reads[0]):
-                return base, f"self.{reads[0]}", f"{base.name}.{name}"
+                return base, f"self.{reads[0]}", f"{own[0].name}.{name}"
         return None
     return None
 

@@ -20,10 +20,10 @@ from nnx_lint.model.expressions import text_of
 from nnx_lint.model.values import ClassVal, Const, Obj
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.construction.classes import assigned_elsewhere, self_names
-from nnx_lint.rules.edits import prepend_argument, replace, unsafe
+from nnx_lint.rules.construction.early import FUNCTIONS, by_function
+from nnx_lint.rules.edits import unsafe
 from nnx_lint.rules.intermediates.sowing import is_module
 from nnx_lint.rules.program import canonical_of, is_tried
-from nnx_lint.rules.spelling import spelled
 from nnx_lint.syntax_walk import walk
 from nnx_rules.layers import CALLS, CELLS
 from nnx_rules.rules import construction as rules
@@ -99,9 +99,6 @@ _MAKES = "make the Variable yourself: `self.w = nnx.Param(init(rngs.params(), sh
 _LISTS = "its parameters are `nnx.state(model, nnx.Param)`"
 _PLACES = "arrays are placed by JAX: `jax.device_put`, or a sharding"
 
-FUNCTIONS = ("clone", "split", "update")
-"""What were methods in early NNX, and are functions."""
-
 FOREIGN = {
     **dict.fromkeys(("init", "init_with_output", "apply", "bind"), _HOLDS),
     **dict.fromkeys(
@@ -112,7 +109,7 @@ FOREIGN = {
     "load_state_dict": "put values into it with `nnx.update(model, state)`",
     "zero_grad": "gradients are what `nnx.grad` returns: nothing has to be cleared",
     "named_modules": "it is `nnx.iter_modules(model)`",
-    **{name: f"it is `nnx.{name}(model, ...)`" for name in FUNCTIONS},
+    **{method: f"it is `nnx.{function}(model, ...)`" for method, function in FUNCTIONS.items()},
 }
 """Methods of modules of Linen, of PyTorch and of early NNX, with what there is instead."""
 
@@ -231,21 +228,8 @@ def training_switched(event: AttributeSet, report: Reporter) -> None:
 
 def report_foreign(event: Called, report: Reporter, cls: str, method: str) -> None:
     problem = f"`{cls}` is an NNX module: it has no `{method}`"
-    fix = partial(_by_function, event, method) if method in FUNCTIONS else None
+    fix = partial(by_function, event, FUNCTIONS[method]) if method in FUNCTIONS else None
     report(event.frame.module, event.node, fix=fix, problem=problem, mend=FOREIGN[method])
-
-
-def _by_function(event: Called, method: str) -> Fix | None:
-    """Call the function that early NNX had as a method."""
-    name, call, source = (
-        spelled(f"nnx.{method}", event.frame.module, event.frame.env),
-        event.node,
-        event.frame.module.source,
-    )
-    if name is None or not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
-        return None
-    first = prepend_argument(source, call, source.segment(call.func.value))
-    return unsafe(f"Call `{name}`", (*replace(source, call.func, name), *first)) if first is not None else None
 
 
 @judges(rules.LINEN_IDIOM, TransformApplied)

@@ -68,25 +68,25 @@ def in_function(module: Module, default: ast.expr, name: str) -> Fix | None:
     return unsafe("Make one in each call", (*replace(module.source, default, "None"), *made))
 
 
-def with_base_constructor(cls: UserClass, init: ast.AST, base: ClassBase) -> Fix | None:
+def with_base_constructor(cls: UserClass, init: ast.AST, base: ClassBase, name: str) -> Fix | None:
     """Call the constructor of a base first, with the parameters that have the same names."""
-    needed = _required(base)
+    needed = _required(base, name)
     if needed is None or not isinstance(init, ast.FunctionDef):
         return None
     known = {item.arg for item in (*init.args.args, *init.args.kwonlyargs)}
     if not needed <= known:
         return None
-    given = ", ".join(f"{name}={name}" for name in sorted(needed))
-    text = f"super().__init__({given})"
+    given = ", ".join(f"{parameter}={parameter}" for parameter in sorted(needed))
+    text = f"super().{name}({given})"
     return unsafe(f"Call `{text}`", prepend_to_block(cls.module.source, init.body, text))
 
 
-def _required(base: ClassBase) -> set[str] | None:
+def _required(base: ClassBase, name: str) -> set[str] | None:
     """The parameters that a constructor needs; ``None`` where it takes some by position only, or is not known."""
     if isinstance(base, LibClass):
         signature = SIGNATURES.get(base.canonical)
         return set(signature.required) if signature is not None else None
-    found = base.methods.get("__init__") if isinstance(base, UserClass) else None
+    found = base.methods.get(name) if isinstance(base, UserClass) else None
     if not isinstance(found, FuncVal):
         return None
     arguments = found.node.args

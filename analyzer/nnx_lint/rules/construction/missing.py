@@ -32,6 +32,7 @@ from nnx_rules.names import ATTRIBUTES
 from nnx_rules.rules import construction as rules
 
 if TYPE_CHECKING:
+    from nnx_lint.model.frames import Frame
     from nnx_lint.model.modules import Module
     from nnx_lint.model.values import Obj
 
@@ -115,9 +116,9 @@ LATER = "it is assigned only below: read it after that, or after `super().__init
 
 
 def _is_later(event: AttributeMissed, cls: UserClass) -> bool:
-    """Whether a constructor reads an attribute before it assigns it, or before it calls the base that does."""
-    func, line, name = event.frame.func, getattr(event.node, "lineno", 0), event.name
-    if func is None or func is not cls.methods.get("__init__") or event.frame.doubtful or event.frame.branches:
+    """Whether a constructor, or a helper of it, reads an attribute before that is assigned, by itself or by a base."""
+    name, running, here = event.name, _running(event), event.frame.func
+    if not running or event.frame.doubtful or event.frame.branches:
         return False
     bodies = [item for item in cls.ancestors if isinstance(item, UserClass)]
     if ANY_NAME in attribute_names(event.obj) or any(name in {*x.methods, *x.attributes, *x.fields} for x in bodies):
@@ -128,10 +129,39 @@ def _is_later(event: AttributeMissed, cls: UserClass) -> bool:
     ]
     if not assigning or any(method.name != "__init__" for method, _ in assigning):
         return False
-    if any(method is func and place <= line for method, place in assigning):
-        return False
-    receiver = func.node.args.args[0].arg if func.node.args.args else None
-    return not any(call.lineno <= line for call in calls_in(func.node) if gets_instance(call, receiver))
+    for func, line in running:
+        receiver = func.node.args.args[0].arg if func.node.args.args else None
+        before = [call for call in calls_in(func.node) if call.lineno < line or (call.lineno == line and func is here)]
+        if not _is_below_another(cls, func):
+            before = [call for call in before if not _is_super(call)]
+        if any(method is func and place <= line for method, place in assigning):
+            return False
+        if any(gets_instance(call, receiver) for call in before):
+            return False
+    return True
+
+
+def _is_super(call: ast.Call) -> bool:
+    return isinstance(call.func, ast.Name) and call.func.id == "super"
+
+
+def _is_below_another(cls: UserClass, func: FuncVal) -> bool:
+    """Whether `super()` in the constructor of a class means one of the project."""
+    after = cls.ancestors[cls.ancestors.index(func.cls) + 1 :] if func.cls in cls.ancestors else cls.ancestors
+    return any(isinstance(item, UserClass) for item in after)
+
+
+def _running(event: AttributeMissed) -> list[tuple[FuncVal, int]]:
+    """The constructors of the object that are under way, each with the line that it has reached, from the inside."""
+    found: list[tuple[FuncVal, int]] = []
+    frame: Frame | None = event.frame
+    node: ast.AST | None = event.node
+    while frame is not None and frame.func is not None and frame.receiver is event.obj:
+        if frame.func.name == "__init__":
+            found.append((frame.func, getattr(node, "lineno", 0)))
+        node = frame.call
+        frame = frame.caller
+    return found
 
 
 def _called(module: Module, node: ast.Attribute, name: str) -> Fix | None:

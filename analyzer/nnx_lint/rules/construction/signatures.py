@@ -108,19 +108,30 @@ def layer_call_signature(event: Called, report: Reporter) -> None:
 @judges_calls(rules.LAYER_SIGNATURE, "()", "nnx.dot_product_attention")
 def mask_by_position(event: Called, report: Reporter) -> None:
     """A mask in the place of keys, or of a bias."""
-    callee = event.callee
-    attention = isinstance(callee, Obj) and getattr(callee.cls, "canonical", None) == "nnx.MultiHeadAttention"
-    place, taken = (1, "inputs_k") if attention else (3, "bias")
-    if (isinstance(callee, Obj) and not attention) or len(event.nodes) <= place or "mask" in event.keywords:
-        return
-    node = event.nodes[place]
-    text = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
-    made = isinstance(node, ast.Call) and canonical_of(event.frame.env, node.func) in MASKS
-    if (made or text.rpartition("_")[2] == "mask") and _is_meant(event):
-        name = callee.cls.name if isinstance(callee, Obj) else event.name
+    node = misplaced_mask(event)
+    if node is not None and _is_meant(event):
+        place, taken = _before_mask(event)
+        name = event.callee.cls.name if isinstance(event.callee, Obj) else event.name
         mend = f"name it: `mask={event.frame.module.source.segment(node)}`"
         problem = f"takes `{taken}` as argument {place + 1}, and gets a mask"
         report(event.frame.module, node, cls=name, problem=problem, mend=mend)
+
+
+def misplaced_mask(event: Called) -> ast.expr | None:
+    """The argument of attention that is a mask, and in the place of another one."""
+    callee, place = event.callee, _before_mask(event)[0]
+    attention = isinstance(callee, Obj) and getattr(callee.cls, "canonical", None) == "nnx.MultiHeadAttention"
+    if (isinstance(callee, Obj) and not attention) or len(event.nodes) <= place or "mask" in event.keywords:
+        return None
+    node = event.nodes[place]
+    text = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+    made = isinstance(node, ast.Call) and canonical_of(event.frame.env, node.func) in MASKS
+    return node if made or text.rpartition("_")[2] == "mask" else None
+
+
+def _before_mask(event: Called) -> tuple[int, str]:
+    """The position that people take for that of the mask, and whose it is."""
+    return (1, "inputs_k") if isinstance(event.callee, Obj) else (3, "bias")
 
 
 MASKS = frozenset({"nnx.combine_masks", "nnx.make_attention_mask", "nnx.make_causal_mask"})

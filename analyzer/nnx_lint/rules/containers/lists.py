@@ -24,6 +24,7 @@ from nnx_lint.model.values import (
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.autodiff.tracing import is_traced_parameter
 from nnx_lint.rules.edits import replace, wrap
+from nnx_lint.rules.program import is_tried
 from nnx_lint.rules.spelling import spelled
 from nnx_lint.syntax_walk import walk
 from nnx_rules.attributes import DATA_KINDS
@@ -126,7 +127,8 @@ def delete_from_middle(event: Mutated, report: Reporter) -> None:
     node = event.node
     for target in node.targets if isinstance(node, ast.Delete) else [node]:
         index = target.slice if isinstance(target, ast.Subscript) else None
-        if isinstance(index, ast.Constant) and isinstance(index.value, int):
+        one = isinstance(index, ast.Constant) and isinstance(index.value, int)
+        if one or (isinstance(index, ast.Slice) and index.upper is not None):
             report(event.frame.module, target, fix=partial(_without, event.frame, node, target), name=event.name)
 
 
@@ -135,9 +137,15 @@ def _without(frame: Frame, statement: ast.AST, target: ast.AST) -> Fix | None:
     if not isinstance(statement, ast.Delete) or len(statement.targets) != 1 or not isinstance(target, ast.Subscript):
         return None
     name, owner = spelled("nnx.List", frame.module, frame.env), frame.module.source.segment(target.value)
-    if name is None or not isinstance(target.slice, ast.Constant) or not isinstance(target.slice.value, int):
+    if name is None:
         return None
-    index = target.slice.value
+    cut = target.slice
+    if isinstance(cut, ast.Slice) and cut.lower is None and cut.step is None and cut.upper is not None:
+        text = f"{owner} = {name}(list({owner})[{frame.module.source.segment(cut.upper)}:])"
+        return Fix("Make a list of the others", replace(frame.module.source, statement, text), Applicability.UNSAFE)
+    if not isinstance(cut, ast.Constant) or not isinstance(cut.value, int):
+        return None
+    index = cut.value
     kept = f"list({owner})[1:]" if index == 0 else f"[*list({owner})[:{index}], *list({owner})[{index + 1}:]]"
     text = f"{owner} = {name}({kept})"
     return Fix("Make a list of the others", replace(frame.module.source, statement, text), Applicability.UNSAFE)
@@ -178,6 +186,18 @@ def list_unsupported(event: ContainerUsed, report: Reporter) -> None:
         problem = "it has no `+`"
         fix = partial(_joined, event.frame, node)
         report(module, node, fix=fix, name=text_of(held), problem=problem, mend="write `nnx.List([*a, *b])`")
+
+
+LIST_METHODS = {"copy": "write `nnx.List(items)`", "sort": "assign a new one: `nnx.List(sorted(items, key=...))`"}
+"""Methods of Python's lists that it lacks, with what to do instead."""
+
+
+@judges_calls(rules.LIST_UNSUPPORTED, *(f".{name}" for name in LIST_METHODS))
+def list_method(event: Called, report: Reporter) -> None:
+    func = event.node.func if isinstance(event.node, ast.Call) else None
+    if isinstance(func, ast.Attribute) and is_list(event.owner) and not is_tried(event.frame.module, event.node):
+        mend = LIST_METHODS[func.attr]
+        report(event.frame.module, event.node, name=text_of(func.value), problem=f"it has no `{func.attr}`", mend=mend)
 
 
 def _joined(frame: Frame, node: ast.BinOp) -> Fix | None:

@@ -15,6 +15,7 @@ from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.elements import library_elements
 from nnx_lint.model.events import Called
 from nnx_lint.model.values import (
+    NUMBER,
     Array,
     Const,
     Obj,
@@ -40,6 +41,10 @@ def dict_keys(event: Called, report: Reporter) -> None:
     node = event.nodes[0] if event.nodes else None
     written = [key for key in node.keys if key is not None] if isinstance(node, ast.Dict) else []
     for key, _ in given.items if isinstance(given, DictVal) else ():
+        if key is NUMBER:
+            what = f"`{module.source.segment(node.key)}`" if isinstance(node, ast.DictComp) else "(a number)"
+            report(module, node or event.node, key=what, problem="is no string", mend="make one: `str(...)`")
+            break
         if not isinstance(key, Const) or (isinstance(key.value, str) and key.value not in DICT_NAMES):
             continue
         place = next((each for each in written if isinstance(each, ast.Constant) and each.value == key.value), None)

@@ -17,10 +17,10 @@ from nnx_lint.diagnostics import Fix
 from nnx_lint.model.attributes import attribute_names, attribute_of
 from nnx_lint.model.callables import FuncVal, PartialVal, Transformed
 from nnx_lint.model.classes import UserClass
+from nnx_lint.model.effects import SETTING
 from nnx_lint.model.events import Called, Ran
 from nnx_lint.model.modules import Env
-from nnx_lint.model.statements import assigned_names
-from nnx_lint.model.values import Const, Obj, Other, Value
+from nnx_lint.model.values import ClassVal, Const, Ext, Obj, Other, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
 from nnx_lint.rules.blocks import fresh
 from nnx_lint.rules.edits import insert, insert_before, remove_statement, replace
@@ -37,6 +37,7 @@ from nnx_lint.rules.program import (
 )
 from nnx_lint.rules.updates.ownership import changes_of
 from nnx_lint.rules.variables.promoting import as_variable
+from nnx_lint.syntax_binding import assigned_names
 from nnx_lint.syntax_walk import walk
 from nnx_rules.rules import costs as rules
 
@@ -61,9 +62,9 @@ def transform_in_loop(event: Called, report: Reporter) -> None:
         return
     applied = callee.applied
     node = applied.node
-    if not applied.row.name.startswith("nnx.") or in_test(frame):
-        return
     loop = innermost_loop(frame, node)
+    if in_test(frame) or not (applied.row.name.startswith("nnx.") or _is_new_to_jax(frame, callee, loop)):
+        return
     if loop is None or innermost_loop(frame, event.node) is None:
         if loop is None and _made_for_each_call(event, callee):
             report(frame.module, node, transform=applied.text)
@@ -75,10 +76,22 @@ def transform_in_loop(event: Called, report: Reporter) -> None:
         return
     if not isinstance(node, ast.Call) or not node.args:
         return
-    names = {part.id for part in walk(node) if isinstance(part, ast.Name)}
-    made_inside = isinstance(callee.func, FuncVal) and _stands_in(loop, callee.func.node)
+    made = callee.func.node if isinstance(callee.func, FuncVal) and _stands_in(node, callee.func.node) else None
+    own = {id(part) for part in walk(made)} if made is not None else set[int]()
+    names = {part.id for part in walk(node) if isinstance(part, ast.Name) and id(part) not in own}
+    names |= _free_names(made) if made is not None else set()
+    made_inside = made is None and isinstance(callee.func, FuncVal) and _stands_in(loop, callee.func.node)
     if isinstance(callee.func, FuncVal) and not made_inside and names.isdisjoint(bound):
         report(frame.module, node, fix=partial(compiled_once, frame.module, node, loop), transform=applied.text)
+
+
+def _is_new_to_jax(frame: Frame, compiled: Transformed, loop: ast.stmt | None) -> bool:
+    """Whether each round of a loop defines the function that JAX compiles, which captures nothing that could change."""
+    func = compiled.func
+    if loop is None or not isinstance(func, FuncVal) or not _stands_in(loop, func.node):
+        return False
+    found = [frame.env.lookup(name) for name in _free_names(func.node)]
+    return all(isinstance(each[1], (Ext, ClassVal, FuncVal, Const)) for each in found if each is not None)
 
 
 def _made_for_each_call(event: Called, compiled: Transformed) -> bool:
@@ -166,10 +179,10 @@ def static_counter(event: Ran, report: Reporter) -> None:
     scope = event.scope
     if not scope.applied.modes.writes_back:
         return
-    for item in changes_of(event):
+    for item in changes_of(event, SETTING):
         node, frame = item.event.node, item.event.frame
-        name = item.event.action.removeprefix("setting `.").removesuffix("`")
-        attr = attribute_of(item.target, name) if item.event.action.startswith("setting `.") else None
+        name = item.event.action.removeprefix(SETTING).removesuffix("`")
+        attr = attribute_of(item.target, name)
         first = attr.first if attr is not None else None
         if item.merged or first is None or not _is_number(first.value) or not _counts(node, name):
             continue

@@ -17,6 +17,7 @@ from nnx_lint.model.values import AliasVal, Array, ClassVal, Const, Ext, Obj, Un
 from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.rules.filters.expressions import External, is_literal, type_name
 from nnx_lint.rules.filters.reading import FILTERING, Given, gives_filters, single_filters
+from nnx_lint.syntax_compact import for_both
 from nnx_lint.syntax_walk import walk
 from nnx_rules import api
 from nnx_rules.filters import Misuse, OfType
@@ -114,11 +115,9 @@ def _instance(part: Given) -> str | None:
     return None
 
 
-_VALID: dict[type[ast.expr], Callable[[Given], str | None]] = {
-    ast.BinOp: _union,
-    ast.Subscript: _alias,
-    ast.Call: _instance,
-}
+_VALID: dict[type[ast.expr], Callable[[Given], str | None]] = for_both(
+    {ast.BinOp: _union, ast.Subscript: _alias, ast.Call: _instance}
+)
 
 
 # -- types that are no types of leaves -------------------------------------------------------------------------------
@@ -161,6 +160,8 @@ def filter_predicate_arity(event: Called, report: Reporter) -> None:
             given = wrong_arity(parameters[0], parameters[1])
             if given is not None:
                 report(part.module, part.node, fix=partial(_add_path, part), given=given)
+            elif _takes_path_for_text(*parameters):
+                report(part.module, part.node, given="the path for a text, and it is a tuple of keys")
 
 
 def _parameters(value: Value) -> tuple[FuncVal, int] | None:
@@ -191,6 +192,32 @@ def wrong_arity(func: FuncVal, bound: int) -> str | None:
     if len(positional) < 2 and arguments.vararg is None:
         return f"only `{positional[0].arg}`" if positional else "no argument"
     return None
+
+
+TEXT_METHODS = frozenset(
+    {"endswith", "find", "format", "lower", "partition", "removeprefix", "replace", "split", "startswith", "strip"}
+)
+"""Methods of strings that tuples lack."""
+
+
+def _takes_path_for_text(func: FuncVal, bound: int) -> bool:
+    """Whether a filter asks the path for what only a string has, or compares it with one."""
+    positional = syntax_parameters.positional(func.node.args)[bound:]
+    name = positional[0].arg if positional else None
+    nodes = list(walk(func.node))
+    named = [node for node in nodes if isinstance(node, ast.Name) and node.id == name]
+    if not named or any(not isinstance(node.ctx, ast.Load) for node in named):
+        return False
+    if any(isinstance(node, ast.Attribute) and node.attr in TEXT_METHODS and node.value in named for node in nodes):
+        return True
+    return any(
+        isinstance(node, ast.Compare)
+        and node.left in named
+        and isinstance(node.ops[0], (ast.Eq, ast.NotEq))
+        and isinstance(node.comparators[0], ast.Constant)
+        and isinstance(node.comparators[0].value, str)
+        for node in nodes
+    )
 
 
 def _add_path(part: Given) -> Fix | None:

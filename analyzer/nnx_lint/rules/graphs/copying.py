@@ -29,6 +29,8 @@ from nnx_lint.syntax_walk import walk
 from nnx_rules.rules import graphs as rules
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from nnx_lint.model.frames import Frame
     from nnx_lint.model.modules import Module
     from nnx_lint.model.values import Value
@@ -105,12 +107,23 @@ def _source_of(frame: Frame, node: ast.expr) -> ast.expr | None:
     """The object whose State an expression is, or a name that is bound once to its State."""
     if isinstance(node, ast.Name):
         scope = enclosing(frame.module, node, *FUNCTIONS) or frame.module.tree
-        bound = [item.value for item in own_nodes(scope) if isinstance(item, ast.Assign) and _binds(item, node.id)]
+        assigned = (item for item in own_nodes(scope) if isinstance(item, ast.Assign))
+        bound = [value for item in assigned for name, value in _pairs(item) if name == node.id]
         if len(bound) != 1 or assigned_in(scope)[node.id] != 1:
             return None
         node = bound[0]
     call = node if isinstance(node, ast.Call) and canonical_of(frame.env, node.func) == "nnx.state" else None
     return call.args[0] if call is not None and call.args else None
+
+
+def _pairs(statement: ast.Assign) -> Iterator[tuple[str, ast.expr]]:
+    """What an assignment binds to which value, one by one: `a, b = f(x), f(y)`."""
+    target, value = statement.targets[0], statement.value
+    several = isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts)
+    if len(statement.targets) == 1 and several and isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+        yield from ((text_of(name), item) for name, item in zip(target.elts, value.elts, strict=True))
+    elif len(statement.targets) == 1:
+        yield text_of(target), value
 
 
 def _binds(statement: ast.Assign, name: str) -> bool:

@@ -19,6 +19,7 @@ from nnx_lint.model.classes import LibClass, UserClass
 from nnx_lint.model.containers import Seq
 from nnx_lint.model.events import Called, Used
 from nnx_lint.model.expressions import text_of
+from nnx_lint.model.forms import is_int
 from nnx_lint.model.states import PartVal, StateVal
 from nnx_lint.model.strings import fits
 from nnx_lint.model.values import Obj, present
@@ -131,6 +132,15 @@ def state_unknown_key(event: Used, report: Reporter) -> None:
             mend=f"write `[{number}]`" if number is not None else "write the index of the element",
         )
         return
+    if isinstance(of, Obj) and is_int(key) and _has_names(of) and isinstance(node.ctx, ast.Load):
+        if not is_tried(module, node) and not is_asked_for(module, node):
+            report(
+                module,
+                node,
+                problem=f"the State of {of.describe()} has names for keys, and no entry `{key!r}`",
+                mend="its keys are the names of attributes; gradients of several arguments need `argnums`",
+            )
+        return
     if not isinstance(of, Obj) or not isinstance(key, str) or not isinstance(node.ctx, ast.Load):
         return
     if is_tried(module, node) or is_asked_for(module, node) or _looked_for(module, node, key):
@@ -159,6 +169,11 @@ def _made_string(event: Used, node: ast.expr) -> str | None:
     whole = isinstance(node, ast.JoinedStr) and len(node.values) == 1
     part = node.values[0] if isinstance(node, ast.JoinedStr) and whole else None
     return text_of(part.value) if isinstance(part, ast.FormattedValue) else None
+
+
+def _has_names(of: Obj) -> bool:
+    """Whether the parts of an object are attributes, and so have names."""
+    return of.cls.derives_from("nnx.Module") and not any(map(of.cls.derives_from, ("nnx.List", "nnx.Dict")))
 
 
 COLLECTIONS = frozenset({"params", "batch_stats"})

@@ -20,9 +20,10 @@ from nnx_lint.model.events import Called
 from nnx_lint.model.states import GraphDefVal, StateVal
 from nnx_lint.model.values import Array, ClassVal, Const, Obj, Value, present
 from nnx_lint.reporting import Reporter, judges_calls
-from nnx_lint.rules.edits import append_argument, exchange, insert
+from nnx_lint.rules.edits import append_argument, exchange, insert, wrap
 from nnx_lint.rules.filters.coverage import leaves_of, name_leaves, path_text
 from nnx_lint.rules.filters.expressions import expression, is_subtype
+from nnx_lint.rules.spelling import spelled
 from nnx_rules import _filter_logic as logic
 from nnx_rules.filters import Everything
 from nnx_rules.rules import graphs as rules
@@ -52,10 +53,10 @@ def split(event: Called, report: Reporter) -> None:
 def missing_state(event: Called, report: Reporter) -> None:
     first, *given = event.args or [None]
     found = report.memory(Splits).states.get(id(first))
-    if found is None and isinstance(first, GraphDefVal) and not event.keywords:
-        _uncovered_state(event, first, given, report)
     states = found[1] if found is not None else []
     known = all(any(_is_of(item, state) for state in states) for item in given)
+    if not known and isinstance(first, GraphDefVal) and not event.keywords:
+        _uncovered_state(event, first, given, report)
     if not given or not known or len(given) >= len(states):
         return
     absent = [state for state in states if not any(_is_of(item, state) for item in given)]
@@ -192,8 +193,9 @@ def update_arguments(event: Called, report: Reporter) -> None:
         report(module, event.node, fix=fix, function="nnx.update", given="a State as its node, and a node as its State")
         return
     for item, where in zip(states, event.nodes[1:], strict=False):
-        wrong = is_module(item) or isinstance(item, Array) or (isinstance(item, Const) and item.value is not None)
-        if wrong and item is not None and isinstance(node, Obj) and not node.cls.is_variable:
+        plain = isinstance(item, Array) or (isinstance(item, Const) and item.value is not None)
+        wrong = is_module(item) or (plain and isinstance(node, Obj))
+        if wrong and item is not None and not (isinstance(node, Obj) and node.cls.is_variable):
             given = f"{item.describe()} where a State is expected"
             report(event.frame.module, where, function="nnx.update", given=given)
 
@@ -203,6 +205,29 @@ def _exchanged(event: Called) -> Fix | None:
     if any(isinstance(node, ast.Starred) for node in event.nodes) or len(set(event.nodes)) != len(event.nodes):
         return None
     return Fix("Exchange them", exchange(event.frame.module.source, *event.nodes))
+
+
+@judges_calls(rules.UPDATE_ARGUMENTS, "nnx.update")
+def update_by_paths(event: Called, report: Reporter) -> None:
+    """A flat form of a State: a dict of paths, or a FlatState, which only flax does not take."""
+    strict = event.frame.module.provider != "nnxkit"
+    for item, where in zip(event.args[1:], event.nodes[1:], strict=False):
+        keys = [key for key, _ in item.items] if isinstance(item, DictVal) else []
+        flat = bool(keys) and all(isinstance(key, Seq) and key.type == "tuple" for key in keys)
+        if flat or (strict and isinstance(item, Seq) and item.type == "FlatState"):
+            given = "paths with their values where a nested State is expected (`nnx.from_flat_state` makes one)"
+            report(event.frame.module, where, function="nnx.update", given=given)
+
+
+@judges_calls(rules.UPDATE_ARGUMENTS, "nnx.to_flat_state", "nnx.to_pure_dict")
+def node_for_state(event: Called, report: Reporter) -> None:
+    """A module where a function takes its State."""
+    item = present(event.args[0]) if event.args and event.args[0] is not None else None
+    if is_module(item) and item is not None and event.nodes:
+        module, where, name = event.frame.module, event.nodes[0], spelled("nnx.state", event.frame.module)
+        fix = Fix(f"Hand over `{name}(...)`", wrap(module.source, where, name)) if name is not None else None
+        given = f"{item.describe()} where a State is expected"
+        report(module, where, fix=fix, function=event.name, given=given)
 
 
 @judges_calls(rules.UPDATE_ARGUMENTS, "nnx.replace_by_pure_dict")

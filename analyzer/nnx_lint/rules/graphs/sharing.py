@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from nnx_lint.diagnostics import Applicability, Fix
 from nnx_lint.model import forms
 from nnx_lint.model.attributes import attribute_names, attribute_of
-from nnx_lint.model.callables import Transformed
+from nnx_lint.model.callables import BoundMethod, Transformed
 from nnx_lint.model.classes import UserClass
 from nnx_lint.model.containers import Seq
 from nnx_lint.model.crossing import literal_positions
@@ -29,11 +29,13 @@ from nnx_lint.model.values import (
     options,
 )
 from nnx_lint.reporting import Reporter, judges, judges_calls
+from nnx_lint.rules.attributes.rounds import is_long
 from nnx_lint.rules.callees import TRANSFORMING
 from nnx_lint.rules.edits import append_argument, insert, replace, unsafe
 from nnx_lint.rules.filters.coverage import leaves_of
 from nnx_lint.rules.filters.expressions import ARRAY
 from nnx_lint.rules.lifting import SAME_OPTIONS, on_nnx_call
+from nnx_lint.rules.program import ancestors, enclosing
 from nnx_lint.rules.traces.boundaries import transform_of
 from nnx_lint.rules.updates.gradients import DIFFERENTIATING
 from nnx_lint.rules.variables.promoting import assigned_value
@@ -71,6 +73,23 @@ def repeated_in_attribute(event: AttributeSet, report: Reporter) -> None:
         repeated(event.frame, value, report)
 
 
+@judges_calls(rules.REPEATED_MODULE, ".append")
+def repeated_by_loop(event: Called, report: Reporter) -> None:
+    """A layer that each round of a loop appends, and that is made before the loop."""
+    frame, node = event.frame, event.nodes[0] if len(event.nodes) == 1 else None
+    receiver = event.callee.receiver if isinstance(event.callee, BoundMethod) else None
+    into_model = isinstance(receiver, Obj) and receiver.cls.derives_from("nnx.List")
+    into_model = into_model or (isinstance(receiver, Seq) and frame.initializing is not None)
+    statement = enclosing(frame.module, event.node, ast.Expr)
+    loop = next(ancestors(frame.module, statement), None) if statement is not None else None
+    if not into_model or not isinstance(node, ast.Name) or not isinstance(loop, ast.For) or not is_long(loop.iter):
+        return
+    bound = (part.id for part in walk(loop) if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load))
+    item = event.args[0]
+    if statement in loop.body and isinstance(item, Obj) and node.id not in bound and _has_weights(frame, item):
+        report(frame.module, node, value=item.cls.name)
+
+
 def repeated(frame: Frame, held: Seq, report: Reporter) -> None:
     """Report a sequence that repeats one layer."""
     node = held.node
@@ -87,8 +106,12 @@ def repeated(frame: Frame, held: Seq, report: Reporter) -> None:
 
 
 def _report_repeated(frame: Frame, node: ast.ListComp | ast.BinOp, item: Obj, report: Reporter) -> None:
-    if item.cls.derives_from("nnx.Module") and leaves_of(item, frame).leaves and _stands_in(frame, node):
+    if _has_weights(frame, item) and _stands_in(frame, node):
         report(frame.module, node, fix=lambda: one_for_each(frame, node), value=item.cls.name)
+
+
+def _has_weights(frame: Frame, item: Obj) -> bool:
+    return item.cls.derives_from("nnx.Module") and bool(leaves_of(item, frame).leaves)
 
 
 def _stands_in(frame: Frame, node: ast.AST) -> bool:

@@ -17,15 +17,17 @@ from nnx_lint.model.states import StateVal
 from nnx_lint.model.values import Const, Ext, Obj, present
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.edits import replace, unsafe, wrap
-from nnx_lint.rules.program import around, is_called
+from nnx_lint.rules.program import FUNCTIONS, ancestors, around, assigned_in, enclosing, is_called
 from nnx_lint.rules.spelling import spelled
 from nnx_lint.rules.traces.captures import value_at
+from nnx_lint.syntax_walk import walk
 from nnx_rules.rules import graphs as rules
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from nnx_lint.model.frames import Frame
+    from nnx_lint.model.modules import Module
 
 # -- keys --------------------------------------------------------------------------------------------------------------
 
@@ -87,8 +89,43 @@ def flat_state_as_dict(event: Used, report: Reporter) -> None:
         what = f"`.{node.attr}`"
     else:
         return
-    source = event.frame.module.source
-    report(event.frame.module, node, fix=lambda: Fix("Make a dict of it", wrap(source, node.value, "dict")), what=what)
+    report(event.frame.module, node, fix=partial(_as_dict, event, node.value), what=what)
+
+
+def _as_dict(event: Used, node: ast.expr) -> Fix | None:
+    """Make a dict of a flat State: where it is made, if its name is used as one, or else where it is used."""
+    made, module = event.value.node if isinstance(event.value, Seq) else None, event.frame.module
+    place = made if isinstance(made, ast.Call) and is_used_as_dict(module, made) else node
+    if event.frame.env.lookup("dict") is not None:
+        return None
+    return Fix("Make a dict of it", wrap(module.source, place, "dict"))
+
+
+def is_used_as_dict(module: Module, call: ast.Call) -> bool:
+    """Whether a flat State is used as the dict that it was before flax 0.10.4, where it is made or by its name."""
+    parent = next(ancestors(module, call), None)
+    if not isinstance(parent, (ast.Assign, ast.AnnAssign)) or parent.value is not call:
+        return _asks_dict(parent, call)
+    target = parent.targets[0] if isinstance(parent, ast.Assign) else parent.target
+    scope = enclosing(module, call, *FUNCTIONS, ast.Module)
+    if not isinstance(target, ast.Name) or scope is None or assigned_in(scope)[target.id] != 1:
+        return False
+    named = [each for each in walk(scope) if isinstance(each, ast.Name) and each.id == target.id]
+    parents = [(next(ancestors(module, each), None), each) for each in named]
+    return any(_asks_dict(*each) for each in parents) and not any(_asks_pairs(*each) for each in parents)
+
+
+def _asks_dict(parent: ast.AST | None, node: ast.expr) -> bool:
+    """Whether an expression is used in a way that dicts know, and sequences of pairs do not."""
+    if isinstance(parent, ast.Attribute):
+        return parent.attr in MAPPING_METHODS
+    return isinstance(parent, ast.Subscript) and parent.value is node
+
+
+def _asks_pairs(parent: ast.AST | None, node: ast.expr) -> bool:
+    """Whether a loop takes pairs out of an expression."""
+    loop = isinstance(parent, (ast.For, ast.comprehension)) and parent.iter is node
+    return loop and isinstance(getattr(parent, "target", None), (ast.Tuple, ast.List))
 
 
 # -- entries that methods hide -----------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from nnx_lint.model import forms
+from nnx_lint.model.arithmetic import is_fraction
 from nnx_lint.model.containers import Seq
 from nnx_lint.model.events import Combined
 from nnx_lint.model.values import Array, ArrayAttr, Const
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from nnx_lint.diagnostics import Related
     from nnx_lint.model.events import Called
     from nnx_lint.model.frames import Frame
+    from nnx_lint.model.values import Value
     from nnx_rules.shapes import Shape
 
 WORDS: dict[type[ast.operator], str] = {
@@ -105,8 +107,16 @@ def equated(event: Called, report: Reporter) -> None:
     text, arrays = event.args[0] if event.args else None, [forms.held_array(value) for value in event.args[1:] if value]
     equation = "".join(text.value.split()) if isinstance(text, Const) and isinstance(text.value, str) else ""
     operands = equation.partition("->")[0].split(",")
-    if len(operands) != len(arrays) or len(event.args) != len(arrays) + 1 or _is_prepared(event.frame, event.node):
+    if len(operands) != len(arrays) or len(event.args) != len(arrays) + 1:
         return
+    wrong = _unfit(equation, operands, arrays)
+    if wrong is not None and not _is_prepared(event.frame, event.node):
+        problem, mend = wrong
+        report(event.frame.module, event.node, problem=problem, mend=mend)
+
+
+def _unfit(equation: str, operands: list[str], arrays: list[Value]) -> tuple[str, str] | None:
+    """Why arrays are no operands of an equation, and what to do about it."""
     sizes: dict[str, int] = {}
     for operand, array in zip(operands, arrays, strict=True):
         shape = _shape(array) if isinstance(array, Array) else None
@@ -115,15 +125,13 @@ def equated(event: Called, report: Reporter) -> None:
         found, names = lettered(operand, shape), f"`{operand}` of `{equation}`"
         if found is None and "." not in operand and len(operand) != len(shape):
             problem = f"an array of shape {layers.shown(shape)} is no {names}: it has another number of axes"
-            report(event.frame.module, event.node, problem=problem, mend="give each axis a letter")
-            return
+            return problem, "give each axis a letter"
         for name, length in (found[0] if found is not None else {}).items():
             known = sizes.setdefault(name, length) if isinstance(length, int) else None
             if known is not None and known != length and 1 not in (known, length):
                 problem = f"`{name}` is {known} and {length}: an array of shape {layers.shown(shape)} is no {names}"
-                mend = "give axes of different sizes different letters, in the order of the axes"
-                report(event.frame.module, event.node, problem=problem, mend=mend)
-                return
+                return problem, "give axes of different sizes different letters, in the order of the axes"
+    return None
 
 
 @judges_calls(rules.ARRAY_SHAPES, ArrayAttr)
@@ -145,6 +153,34 @@ def reshaped(event: Called, report: Reporter) -> None:
         problem = f"an array of shape {before}, which has {count} elements, cannot have the shape {after}"
         mend = "choose sizes whose product is that number"
         report(event.frame.module, event.node, related=_makers((callee.array,)), problem=problem, mend=mend)
+
+
+SHAPED = {
+    **{f"{head}.{name}": 0 for head in ("jax.numpy", "numpy") for name in ("empty", "full", "ones", "zeros")},
+    **{f"{head}.{name}": 1 for head in ("jax.numpy", "numpy") for name in ("broadcast_to", "reshape")},
+    **{f"jax.random.{name}": 1 for name in ("exponential", "gumbel", "laplace", "normal", "randint", "uniform")},
+    "jax.random.bernoulli": 2,
+    "jax.random.truncated_normal": 3,
+}
+"""Functions that are given a shape, with its position."""
+
+
+@judges_calls(rules.ARRAY_SHAPES, ArrayAttr, *SHAPED)
+def fractional(event: Called, report: Reporter) -> None:
+    """A shape that has a number with a fraction for a size, as ``/`` gives it even where it divides."""
+    method = event.callee if isinstance(event.callee, ArrayAttr) else None
+    if method is not None and (method.name != "reshape" or method.owner):
+        return
+    args = given(event)
+    place = 0 if method is not None else SHAPED[event.subject or ""]
+    value, several = args.get(place, "shape"), method is not None and len(event.args) > 1
+    sizes = [item for item in event.args if item] if several else value.items if isinstance(value, Seq) else [value]
+    wrong = [item for item in sizes if item is not None and is_fraction(item)]
+    if wrong and not event.frame.doubtful and not is_tried(event.frame.module, event.node):
+        size = str(wrong[0].value) if isinstance(wrong[0], Const) else "a fraction"
+        problem = f"an array cannot have {size} for the number of its elements along an axis"
+        mend = "a size is a whole number: `//` divides to one, and `int(...)` makes one"
+        report(event.frame.module, event.node, problem=problem, mend=mend)
 
 
 def _is_prepared(frame: Frame, node: ast.AST) -> bool:

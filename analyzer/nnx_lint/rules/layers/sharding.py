@@ -14,22 +14,34 @@ from nnx_lint.model import forms
 from nnx_lint.model.attributes import attribute_of
 from nnx_lint.model.classes import LibClass
 from nnx_lint.model.containers import Seq
+from nnx_lint.model.expressions import text_of
 from nnx_lint.model.library import ShardedInit
-from nnx_lint.model.modes import MeshVal
+from nnx_lint.model.meshes import (
+    MESHES,
+    SHARDINGS,
+    MeshVal,
+    ShardingVal,
+    SpecVal,
+    axes_of_mesh,
+    names_in,
+    shape_of_mesh,
+)
 from nnx_lint.model.values import (
-    NONE,
+    Array,
     Const,
     Obj,
     Value,
 )
 from nnx_lint.reporting import Reporter, judges_calls, related
-from nnx_lint.rules.edits import replace, wrap
+from nnx_lint.rules.edits import append_argument, replace, unsafe, wrap
 from nnx_lint.rules.filters.coverage import leaves_of
-from nnx_lint.rules.program import around, given, keyword_node, resolved
+from nnx_lint.rules.program import around, canonical_of, given, is_tried, keyword_node, resolved
 from nnx_lint.rules.spelling import spelled
 from nnx_lint.syntax_walk import walk
 from nnx_rules import api, shapes
+from nnx_rules.layers import shown
 from nnx_rules.rules import modules as rules
+from nnx_rules.rules.transforms import SPEC_DOES_NOT_FIT
 from nnx_rules.shape_algebra import is_whole
 
 if TYPE_CHECKING:
@@ -51,7 +63,8 @@ def sharding_of(variable: Obj) -> Value | None:
     if args is None or not ELSEWHERE.isdisjoint(args) or variable.cls.is_open:
         return None
     found = next((args[name] for name in METADATA if name in args), None)
-    return None if found is None or found is NONE or not isinstance(found, Seq) else found
+    found = Seq("tuple", found.entries) if isinstance(found, SpecVal) else found
+    return found if isinstance(found, Seq) else None
 
 
 @judges_calls(rules.LAYER_ARGUMENTS, *shapes.DIMENSIONS)
@@ -121,8 +134,27 @@ def sharding_without_mesh(event: Called, report: Reporter) -> None:
         return
     for cls, sharding, where in _shardings(made, event)[:1]:
         places = _places(event, where)
-        fix = partial(_set_entered, event)
+        fix = partial(_placed, event, where)
         report(event.frame.module, event.node, fix=fix, cls=cls, sharding=_shown(sharding), related=places)
+
+
+def _placed(event: Called, where: Obj) -> Fix | None:
+    """Set the mesh that is there; in a file that knows of none, keep the sharding as what it was before flax 0.12."""
+    return _set_entered(event) or (_kept_as_metadata(event, where) if not event.frame.module.mentions("mesh") else None)
+
+
+def _kept_as_metadata(event: Called, where: Obj) -> Fix | None:
+    """Place nothing: the names of the axes are metadata that the program may ask for."""
+    module = event.frame.module
+    call = where.origin[1] if where.origin is not None and where.origin[0] is module else None
+    if not isinstance(call, ast.Call):
+        return None
+    inner = [item.value for item in call.keywords if isinstance(item.value, ast.Call)]
+    named = [each for each in inner if canonical_of(event.frame.env, each.func) == "nnx.with_partitioning"]
+    if any(item.arg in METADATA for item in call.keywords):
+        named = [call]
+    edits = append_argument(module.source, named[0], "eager_sharding=False") if named else None
+    return unsafe("Keep the sharding as metadata", edits)
 
 
 def _set_entered(event: Called) -> Fix | None:
@@ -158,18 +190,35 @@ def sharding_unknown_axis(event: Called, report: Reporter) -> None:
     if not axes or not isinstance(made, Obj):
         return
     for cls, sharding, where in _shardings(made, event):
-        for name in _names(sharding):
-            if name in axes:
-                continue
-            import difflib
-
-            close = difflib.get_close_matches(name, axes, n=1)
-            mend = f"did you mean `{close[0]}`?" if close else "name one of its axes, or `None`"
-            shown = " and ".join(f"`{axis}`" for axis in axes)
-            fix = partial(_rename, event.frame.module, event, name, close[0]) if close else None
-            module, places = event.frame.module, _places(event, where)
-            report(module, event.node, fix=fix, related=places, cls=cls, axis=name, axes=shown, mend=mend)
+        if _report_unknown(event, report, cls, _names(sharding), axes, where):
             return
+
+
+@judges_calls(rules.SHARDING_UNKNOWN_AXIS, *SHARDINGS)
+def named_unknown_axis(event: Called, report: Reporter) -> None:
+    """A spec that goes with a mesh, and names an axis that this one lacks."""
+    made = event.result
+    if isinstance(made, ShardingVal) and not is_tried(event.frame.module, event.node):
+        names = [name for entry in made.spec.entries for name in names_in(entry) or []]
+        _report_unknown(event, report, "NamedSharding", names, made.mesh.axes, None)
+
+
+def _report_unknown(
+    event: Called, report: Reporter, cls: str, names: list[str], axes: tuple[str, ...], where: Obj | None
+) -> bool:
+    """Whether one of the names is no axis of the mesh."""
+    name = next((name for name in names if name not in axes), None)
+    if name is None:
+        return False
+    import difflib
+
+    close = difflib.get_close_matches(name, axes, n=1)
+    mend = f"did you mean `{close[0]}`?" if close else "name one of its axes, or `None`"
+    shown = " and ".join(f"`{axis}`" for axis in axes)
+    fix = partial(_rename, event.frame.module, event, name, close[0]) if close else None
+    places = _places(event, where) if where is not None else ()
+    report(event.frame.module, event.node, fix=fix, related=places, cls=cls, axis=name, axes=shown, mend=mend)
+    return True
 
 
 def _names(sharding: Value) -> list[str]:
@@ -185,3 +234,65 @@ def _rename(module: Module, event: Called, wrong: str, right: str) -> Fix | None
         if isinstance(part, ast.Constant) and part.value == wrong:
             return Fix(f"Name the axis `{right}`", replace(module.source, part, repr(right)))
     return None
+
+
+@judges_calls(SPEC_DOES_NOT_FIT, *MADE)
+def spec_of_variable(event: Called, report: Reporter) -> None:
+    """A Variable whose sharding has more entries than its value has axes."""
+    made, axes = event.result, event.modes.mesh
+    for cls, sharding, where in _shardings(made, event) if axes and isinstance(made, Obj) else ():
+        shape = forms.literal(where).shape if where.cls.is_variable else None
+        if not isinstance(sharding, Seq) or not sharding.exact or shape is None or not is_whole(shape):
+            continue
+        if len(sharding.items) > len(shape):
+            report(
+                event.frame.module,
+                event.node,
+                related=_places(event, where),
+                transform=f"nnx.{cls}",
+                path="value",
+                shape=shown(shape),
+                spec=_shown(sharding),
+                mesh=f"({', '.join(axes or ())})",
+            )
+            return
+
+
+# -- arrays ------------------------------------------------------------------------------------------------------------
+
+
+@judges_calls(SPEC_DOES_NOT_FIT, "jax.device_put", "jax.lax.with_sharding_constraint")
+def spec_of_array(event: Called, report: Reporter) -> None:
+    """An array that has fewer axes than the spec, or one that cannot be cut in as many parts as there are devices."""
+    args = given(event)
+    array, sharding = args.get(0, "x"), args.get(1, "device") or args.get(1, "shardings")
+    shape = forms.literal(array).shape if isinstance(array, Array) else None
+    node = args.node_of(0, "x")
+    if not isinstance(sharding, ShardingVal) or shape is None or not is_whole(shape) or node is None:
+        return
+    entries, mesh = sharding.spec.entries, sharding.mesh
+    counts = [mesh.size(names) if (names := names_in(entry)) is not None else None for entry in entries]
+    uneven = any(isinstance(size, int) and count and size % count for size, count in zip(shape, counts, strict=False))
+    if (uneven or len(entries) > len(shape)) and not is_tried(event.frame.module, event.node):
+        sizes = mesh.shape if mesh.shape is not None else ("?",) * len(mesh.axes)
+        report(
+            event.frame.module,
+            event.node,
+            transform=event.name,
+            path=text_of(node),
+            shape=shown(shape),
+            spec=_shown(Seq("tuple", entries)),
+            mesh="(" + ", ".join(f"{axis}: {size}" for axis, size in zip(mesh.axes, sizes, strict=False)) + ")",
+        )
+
+
+@judges_calls(rules.ARRAY_SHAPES, *MESHES)
+def names_of_mesh(event: Called, report: Reporter) -> None:
+    """A mesh with another number of axes than it has names for."""
+    args = given(event)
+    name = event.subject or ""
+    axes, shape = axes_of_mesh(args.get(MESHES[name], "axis_names")), shape_of_mesh(name, args)
+    if axes is not None and shape is not None and len(axes) != len(shape):
+        names = f"{len(axes)} {'name' if len(axes) == 1 else 'names'}"
+        problem = f"a mesh of shape {shown(shape)} gets {names} for its axes"
+        report(event.frame.module, event.node, problem=problem, mend="give each axis of the mesh a name")

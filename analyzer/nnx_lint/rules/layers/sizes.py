@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from nnx_lint.model import forms
+from nnx_lint.model.arithmetic import is_fraction
 from nnx_lint.model.attributes import attribute_names, attribute_of
 from nnx_lint.model.callables import BoundMethod
 from nnx_lint.model.classes import LibClass, UserClass
@@ -13,13 +14,17 @@ from nnx_lint.model.containers import Seq
 from nnx_lint.model.elements import library_elements
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.forms import Step
+from nnx_lint.model.recurrent import IN_TWO, Pair
 from nnx_lint.model.values import UNKNOWN, Array, Const, Obj, Unknown, Value, options, present
 from nnx_lint.reporting import Reporter, judges_calls, related
+from nnx_lint.rules.construction.signatures import misplaced_mask
 from nnx_lint.rules.edits import replace, unsafe
 from nnx_lint.rules.program import ancestors, keyword_node
 from nnx_lint.rules.program import given as given_to
 from nnx_rules import layers
 from nnx_rules.rules import modules as rules
+from nnx_rules.shape_algebra import ANY
+from nnx_rules.shapes import Form
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -97,7 +102,10 @@ def _problem(layer: Obj) -> layers.Problem | None:
     """What is wrong with the arguments of a layer."""
     name = layer.cls.canonical if isinstance(layer.cls, LibClass) else ""
     arguments = forms.sizes(layer) if name in layers.CHECKED else None
-    return layers.problem(name, arguments) if arguments is not None else None
+    for item, value in (layer.args or {}).items() if arguments is not None else ():
+        if is_fraction(value) and not isinstance(value, Const):
+            arguments = {**(arguments or {}), item: layers.FRACTION}
+    return layers.no_size(name, arguments) or layers.problem(name, arguments) if arguments is not None else None
 
 
 @judges_calls(rules.LAYER_INPUT_SHAPE, "nnx.Sequential", "nnx.LoRA")
@@ -108,6 +116,20 @@ def layers_of_layer(event: Called, report: Reporter) -> None:
     if step is not None and isinstance(obj, Obj) and not step.mismatch.dtype:
         node = event.nodes[step.place] if 0 < step.place < len(event.nodes) else event.node
         _report(event.frame, node, f"{obj.cls.name}{step.path}", step, report, ())
+
+
+@judges_calls(rules.LAYER_ARGUMENTS, "nnx.LoRA")
+def results_of_lora(event: Called, report: Reporter) -> None:
+    """What a layer and its low-rank part give is added, and so is of one size."""
+    obj = event.result if isinstance(event.result, Obj) else None
+    base, given = (obj.args or {}).get("base_module") if obj is not None else None, forms.sizes(obj) if obj else None
+    takes, gives = ((given or {}).get(name) for name in ("in_features", "out_features"))
+    form = forms.called(base, Form((ANY, takes)))[0] if isinstance(base, Obj) and isinstance(takes, int) else None
+    last = form.shape[-1] if form is not None and form.shape else None
+    if isinstance(last, int) and isinstance(gives, int) and 1 not in (last, gives) and last != gives:
+        problem = f"out_features={gives}, and its base module gives {last}"
+        mend = "the two results are added: give it the `out_features` of its base module"
+        report(event.frame.module, event.node, cls="LoRA", problem=problem, mend=mend)
 
 
 @judges_calls(rules.LAYER_ARGUMENTS, "nnx.avg_pool", "nnx.max_pool", "nnx.min_pool")
@@ -166,6 +188,40 @@ def cell_input(event: Called, report: Reporter) -> None:
         for value, table in zip(event.args, (layers.CARRIES, layers.CELLS), strict=False):
             if _misfit(event, event.callee, _place(event), value, table, report):
                 return
+
+
+@judges_calls(rules.LAYER_INPUT_SHAPE, "()")
+def sources_of_attention(event: Called, report: Reporter) -> None:
+    """Keys and values of attention; without any they are the queries."""
+    layer, args = event.callee, given_to(event)
+    if not isinstance(layer, Obj) or getattr(layer.cls, "canonical", "") != "nnx.MultiHeadAttention" or args.starred:
+        return
+    if misplaced_mask(event) is not None:
+        return  # no keys at all, which another rule says
+    keys, values = args.get(1, "inputs_k"), args.get(2, "inputs_v")
+    if keys is None and "in_kv_features" in (layer.args or {}):
+        keys = args.get(0, "inputs_q")
+    for name, value in (("inputs_k", keys), ("inputs_v", values)):
+        if _misfit(event, layer, _place(event), value, layers.SOURCES[name], report):
+            return
+
+
+@judges_calls(rules.LAYER_ARGUMENTS, "()")
+def pair_given(event: Called, report: Reporter) -> None:
+    """A layer that gets what a cell carries and gives, or a cell that gets these the other way round."""
+    layer = event.callee
+    name = layer.cls.canonical if isinstance(layer, Obj) and isinstance(layer.cls, LibClass) else ""
+    if not isinstance(layer, Obj) or not event.args:
+        return
+    if name in {*layers.CALLS, "nnx.RNN"} and isinstance(event.args[0], Pair):
+        problem = f"`{_place(event)}` gets a pair, what a cell carries and its output, and takes the output"
+        mend = "take the pair apart: `carry, y = ...`"
+    elif name in IN_TWO and len(event.args) > 1 and isinstance(event.args[1], Seq) and event.args[1].type == "tuple":
+        problem = f"`{_place(event)}` gets the input first, and takes what it carries first"
+        mend = "write `carry, y = cell(carry, x)`"
+    else:
+        return
+    report(event.frame.module, event.node, cls=layer.cls.name, problem=problem, mend=mend)
 
 
 class AlongOneAxis(set[ast.AST]):

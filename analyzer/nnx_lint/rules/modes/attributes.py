@@ -46,13 +46,14 @@ MAX_OBJECTS = 400
 class Tree:
     """The attributes that the modules of a tree have, by name, and whether these certainly are all.
 
-    ``views`` are the parameters of their ``set_view`` methods; ``None`` if one takes any.
+    ``views`` are the parameters of their ``set_view`` methods; ``None`` if one takes any. ``modules`` are the objects.
     """
 
     def __init__(self, root: Obj) -> None:
         self.names: set[str] = set()
         self.views: set[str] | None = set()
         self.complete = True
+        self.modules: list[Obj] = []
         self._seen: set[int] = set()
         self._visit(root)
 
@@ -77,6 +78,7 @@ class Tree:
 
     def _module(self, obj: Obj) -> None:
         cls = obj.cls
+        self.modules.append(obj)
         self.complete = self.complete and not cls.is_open and not (obj.assumed and cls.may_be_extended)
         for item in cls.ancestors:
             if isinstance(item, UserClass):
@@ -221,27 +223,32 @@ def mode_not_switched(event: Called, report: Reporter) -> None:
     obj = callee.receiver
     if not is_module(obj) or not isinstance(obj.cls, UserClass) or obj.assumed or event.keywords or event.args:
         return
-    for name in OWN_FLAGS:
-        attr = attribute_of(obj, name)
-        if attr is None or not attr.assignments or not isinstance(attr.value, Const):
+    for held in Tree(obj).modules:
+        if not isinstance(held.cls, UserClass) or (held is not obj and _overrides(held.cls, callee.name)):
             continue
-        stays = attr.value.value
-        if not isinstance(stays, bool) or stays is (callee.name == "train") or _is_set_elsewhere(event, name):
-            continue
-        report(event.frame.module, event.node, call=f".{callee.name}()", cls=obj.cls.name, path=name)
+        for name in OWN_FLAGS:
+            attr = attribute_of(held, name)
+            if attr is None or not attr.assignments or not isinstance(attr.value, Const):
+                continue
+            stays = attr.value.value
+            if not isinstance(stays, bool) or stays is (callee.name == "train"):
+                continue
+            if not _is_set_elsewhere(event.frame.module, obj.cls, held.cls, name):
+                report(event.frame.module, event.node, call=f".{callee.name}()", cls=held.cls.name, path=name)
+                return
 
 
-def _is_set_elsewhere(event: Called, name: str) -> bool:
+def _overrides(cls: UserClass, method: str) -> bool:
+    """Whether a class sees to its mode itself, however it is told."""
+    return any(method_of(cls, name) is not None for name in (method, "set_attributes", "set_mode", "set_view"))
+
+
+def _is_set_elsewhere(here: Module, root: UserClass, cls: UserClass, name: str) -> bool:
     """Whether some other place sets an attribute of this name, on whatever object: the program sees to it itself."""
-    obj = event.callee.receiver if isinstance(event.callee, BoundMethod) else None
-    cls = obj.cls if isinstance(obj, Obj) else None
-    found = method_of(cls, "__init__") if isinstance(cls, UserClass) else None
+    found = method_of(cls, "__init__")
     own = {id(node) for node in walk(found[1].node)} if found is not None else set[int]()
-    modules = {
-        event.frame.module,
-        *(item.module for item in (cls.ancestors if cls else ()) if isinstance(item, UserClass)),
-    }
-    for module in modules:
+    classes = (item for each in (root, cls) for item in each.ancestors if isinstance(item, UserClass))
+    for module in dict.fromkeys((here, *(item.module for item in classes))):
         for node in walk(module.tree):
             stored = isinstance(node, ast.Attribute) and node.attr == name and isinstance(node.ctx, ast.Store)
             named = isinstance(node, ast.keyword) and node.arg == name and statement_of(module, node) is not None

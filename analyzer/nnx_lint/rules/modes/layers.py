@@ -58,7 +58,9 @@ def layer_without_rngs(event: Called, report: Reporter) -> None:
         return
     rngs = event.keywords.get("rngs", resolved(obj, obj.args.get("rngs", Const(None))))
     absent = isinstance(rngs, Const) and rngs.value is None
-    known = isinstance(resolved(obj, obj.args.get("rate", UNKNOWN)), Const) and "deterministic" not in event.keywords
+    told = event.keywords.get("deterministic")
+    drawing = isinstance(told, Const) and told.value is False
+    known = isinstance(resolved(obj, obj.args.get("rate", UNKNOWN)), Const) and (told is None or drawing)
     if absent and known and not event.frame.doubtful and certainly_stateful(obj, given(event)):
         report(event.frame.module, event.node, fix=partial(_with_rngs, event, obj), cls=obj.cls.name)
 

@@ -310,10 +310,17 @@ def shared_numbers(event: Mutated, report: Reporter) -> None:
     ):
         return
     others = [axis_of(scope.applied, each) for each in range(position + 3) if each != position]
-    if not any(isinstance(axis, int) for axis in others):
+    if not _nothing_mapped(scope.applied) and not any(isinstance(axis, int) for axis in others):
         return
     module, node = event.frame.place_within(scope, event.node)
     report(module, node, transform=scope.text, path=name)
+
+
+def _nothing_mapped(applied: TransformVal) -> bool:
+    """Whether a map takes all arguments whole, and repeats the function as often as an option says."""
+    axes = applied.keywords.get("in_axes")
+    items = axes.items if isinstance(axes, Seq) and axes.exact else [axes]
+    return "axis_size" in applied.keywords and all(isinstance(item, Const) and item.value is None for item in items)
 
 
 # -- progress that is lost ---------------------------------------------------------------------------------------------

@@ -17,13 +17,14 @@ from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.uses import RNGS
 from nnx_lint.model.values import (
     Array,
+    ClassVal,
     Const,
     Obj,
     Other,
     Value,
     options,
 )
-from nnx_lint.rules.program import assigned_in, calls_in, canonical_of
+from nnx_lint.rules.program import assigned_in, calls_in, canonical_of, resolved
 from nnx_lint.syntax_walk import remembered
 from nnx_rules.signatures import SIGNATURES
 from nnx_rules.streams import METHODS, NORMS
@@ -31,6 +32,7 @@ from nnx_rules.streams import METHODS, NORMS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+DICT = library_class("nnx.Dict")
 STREAM = library_class("nnx.RngStream")
 
 MAX_DEPTH = 5
@@ -147,6 +149,9 @@ def elements(value: Value) -> Iterator[Obj]:
             yield from elements(held.value)
         elif value.cls.derives_from("nnx.Sequential") and (layers := value.attrs.get("layers")) is not None:
             yield from elements(layers.value)
+        elif value.cls is DICT:
+            for attr in value.attrs.values():
+                yield from elements(attr.value)
         else:
             yield value
     elif isinstance(value, Seq):
@@ -172,10 +177,24 @@ def streams_parameter(cls: UserClass) -> ast.arg | None:
     return None if assigned_in(func.node)[name] else taken[0]
 
 
-def _takes_streams(func: FuncVal, parameter: ast.arg) -> bool:
+def _takes_streams(func: FuncVal, parameter: ast.arg, depth: int = 0) -> bool:
     if parameter.annotation is not None:
         return canonical_of(func.module.env, parameter.annotation) == "nnx.Rngs"
-    return parameter.arg in _given_as_rngs(func.node)
+    return parameter.arg in _given_as_rngs(func.node) or (depth < MAX_DEPTH and _hands_on(func, parameter.arg, depth))
+
+
+def _hands_on(func: FuncVal, name: str, depth: int) -> bool:
+    """Whether a function hands a parameter, by position, to the constructor of a class of the project as streams."""
+    for call in calls_in(func.node):
+        place = next((i for i, item in enumerate(call.args) if isinstance(item, ast.Name) and item.id == name), None)
+        made = resolved(func.module.env, call.func) if place is not None else None
+        found = method_of(made.cls, "__init__") if isinstance(made, ClassVal) else None
+        if place is None or found is None or isinstance(found[1].node, ast.Lambda):
+            continue
+        parameters = syntax_parameters.positional(found[1].wrapped.node.args)[1:]
+        if place < len(parameters) and _takes_streams(found[1].wrapped, parameters[place], depth + 1):
+            return True
+    return False
 
 
 @remembered

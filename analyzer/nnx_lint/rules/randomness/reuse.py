@@ -1,6 +1,6 @@
-"""The same random numbers twice: one seed for several layers (NNX518, NNX529), one key for several draws (NNX519,
-NNX530), one ``nnx.Rngs`` for all calls of a function (NNX524) or a new one with the same seed for each (NNX531), one
-key that is kept for all of them (NNX532).
+"""The same random numbers twice: one seed for several layers (NNX518, NNX529), a key that is read off a stream
+(NNX530), one ``nnx.Rngs`` for all calls of a function (NNX524) or a new one with the same seed for each (NNX531), one
+key that is kept for all of them (NNX532). Keys that draws share are in :mod:`~nnx_lint.rules.randomness.keys`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from nnx_lint.rules.program import (
     enclosing,
     follows,
     given,
-    keyword_node,
+    in_test,
     own_nodes,
     parameters_in,
     resolved,
@@ -131,6 +131,25 @@ def same_seed(event: Constructed, report: Reporter) -> None:
                 )
 
 
+@judges_calls(rules.SAME_SEED, *MAKING)
+def same_seed_members(event: Called, report: Reporter) -> None:
+    """Objects of one kind that a comprehension makes, each from the same seed, and nothing else tells them apart."""
+    obj, module, node = event.result, event.frame.module, event.node
+    around = next(ancestors(module, node), None)
+    if not isinstance(around, (ast.ListComp, ast.GeneratorExp)) or around.elt is not node or in_test(event.frame):
+        return
+    cls, bound = (
+        constructed(event),
+        {part.id for each in around.generators for part in walk(each.target) if isinstance(part, ast.Name)},
+    )
+    if not isinstance(obj, Obj) or obj.cls is not cls or not has_equal_numbers(obj.cls) or event.frame.initializing:
+        return
+    call = seeded(obj)
+    if call is not None and bound.isdisjoint(part.id for part in walk(node) if isinstance(part, ast.Name)):
+        path, other = text_of(node.func) if isinstance(node, ast.Call) else "", "again in each round of a loop"
+        report(module, call, path=path, seed=ast.unparse(call), other=other)
+
+
 def one_stream(module: Module, call: ast.Call) -> Fix | None:
     """Make the streams once, before all that is made from them in a function, and give them a name."""
     scope = enclosing(module, call, *FUNCTIONS, ast.Module)
@@ -220,64 +239,12 @@ def copied_layers(event: Called, report: Reporter) -> None:
 # -- one key -----------------------------------------------------------------------------------------------------------
 
 
-SPLIT = "jax.random.split"
-
-
-def consumes(name: str | None) -> bool:
-    """Whether a library function of this canonical name makes numbers, or other keys, from a key."""
-    rest = (name or "").removeprefix("jax.random.")
-    return rest != name and (rest in SAMPLERS or rest == "split")
-
-
-@judges_calls(rules.KEY_REUSED, "jax.random.*", when=needs_key)
-def key_reused(event: Called, report: Reporter) -> None:
-    module, env = event.frame.module, event.frame.env
-    node = given(event).node_of(0, "key")
-    uses = canonical_of(env, _func(event.node))
-    if not isinstance(node, ast.Name) or not consumes(uses):
-        return
-    scope = enclosing(module, event.node, *FUNCTIONS, ast.Module)
-    if scope is None:
-        return
-    here = statement_of(module, event.node)
-    bound = assigned_in(scope)[node.id] + parameters_in(scope)[node.id]
-    if here is None or bound != 1 or not _is_drawn(scope, env, node.id):
-        return
-    for call in calls_in(scope):
-        earlier = call is not event.node and (call.lineno, call.col_offset) < (node.lineno, node.col_offset)
-        key = call.args[0] if call.args else keyword_node(call, "key")
-        same_key = isinstance(key, ast.Name) and key.id == node.id
-        used = canonical_of(env, call.func) if earlier and same_key else None
-        # What is drawn from a key and from one that is split off it are not the same numbers.
-        if not consumes(used) or (used == SPLIT) != (uses == SPLIT):
-            continue
-        place = statement_of(module, call)
-        same = enclosing(module, call, *FUNCTIONS, ast.Module) is scope
-        if same and place is not None and follows(module, place, here) and not _apart(module, call, event.node):
-            also = (related(module, call, "the first use"),)
-            report(module, node, name=node.id, related=also)
-            return
-
-
 def _func(node: ast.AST) -> ast.expr | None:
     return node.func if isinstance(node, ast.Call) else None
 
 
-def _apart(module: Module, one: ast.AST, other: ast.AST) -> bool:
-    """Whether two places are in different arms of a conditional expression."""
-    above = list(ancestors(module, one))
-    shared = next((item for item in ancestors(module, other) if item in above), None)
-    return isinstance(shared, ast.IfExp)
-
-
-def _is_drawn(scope: ast.AST, env: Env, name: str) -> bool:
-    """Whether a name is bound to a key that is drawn from a random stream."""
-    call = _called_for(scope).get(name)
-    return call is not None and is_stream(env, call.func)
-
-
 @remembered
-def _called_for(scope: ast.AST) -> dict[str, ast.Call]:
+def called_for(scope: ast.AST) -> dict[str, ast.Call]:
     """The first call whose result is bound to a name, for each name in a function."""
     found: dict[str, ast.Call] = {}
     for node in walk(scope):
@@ -297,6 +264,12 @@ def is_stream(env: Env, node: ast.expr) -> bool:
     if isinstance(node, ast.Attribute):
         return node.attr not in METHODS and is_rngs(resolved(env, node.value))
     return isinstance(node, ast.Subscript) and is_rngs(resolved(env, node.value))
+
+
+def consumes(name: str | None) -> bool:
+    """Whether a library function of this canonical name makes numbers, or other keys, from a key."""
+    rest = (name or "").removeprefix("jax.random.")
+    return rest != name and (rest in SAMPLERS or rest == "split")
 
 
 @judges_calls(rules.STREAM_KEY_READ, "jax.random.*", when=needs_key)
@@ -344,7 +317,7 @@ def fixed_key_in_call(event: Called, report: Reporter) -> None:
     scope = enclosing(module, event.node, *FUNCTIONS)
     made: ast.expr | None = node
     if isinstance(node, ast.Name) and scope is not None and assigned_in(scope)[node.id] == 1:
-        made = _called_for(scope).get(node.id)
+        made = called_for(scope).get(node.id)
     if not isinstance(made, ast.Call) or canonical_of(frame.env, made.func) not in KEY_MAKERS:
         return
     literal = len(made.args) == 1 and isinstance(made.args[0], ast.Constant) and not made.keywords
@@ -363,15 +336,17 @@ def kept_key(event: Called, report: Reporter) -> None:
     if resolved(frame.env, node.value) is not receiver or not _in_forward_pass(frame) or frame.func is None:
         return
     attr = attribute_of(receiver, node.attr)
-    places = attr.assignments if attr is not None else []
-    call = places[0].value_node if len(places) == 1 else None
+    made_at = attr.assignments[0] if attr is not None and len(attr.assignments) == 1 else None
+    call = made_at.value_node if made_at is not None else None
     cls = frame.func.cls
-    if not isinstance(call, ast.Call) or not isinstance(cls, UserClass) or _sets(cls, node.attr) != 1:
+    if made_at is None or not isinstance(call, ast.Call) or not isinstance(cls, UserClass):
+        return
+    if _sets(cls, node.attr) != 1:
         return
     func, streams = call.func, streams_parameter(cls)
     drawn = isinstance(func, ast.Attribute) and func.attr not in METHODS and isinstance(func.value, ast.Name)
     if drawn and streams is not None and isinstance(func, ast.Attribute) and text_of(func.value) == streams.arg:
-        made = (related(places[0].module, call, "it is drawn here"),)
+        made = (related(made_at.module, call, "it is drawn here"),)
         report(module, node, name=text_of(node), cls=cls.name, stream=func.attr, related=made)
 
 

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 from nnx_lint.diagnostics import Edit, Fix
 from nnx_lint.model.callables import BoundMethod
 from nnx_lint.model.classes import LibClass, UserClass
+from nnx_lint.model.containers import ReturnedDict
+from nnx_lint.model.events import Used
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.values import UNKNOWN, Array, ClassVal, Const, Obj, present
-from nnx_lint.reporting import Reporter, judges_calls
+from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.blocks import prepend_to_block
 from nnx_lint.rules.edits import insert, remove_statement, replace, unsafe
 from nnx_lint.rules.filters.coverage import leaves_of, path_text
@@ -20,11 +22,10 @@ from nnx_lint.rules.program import (
     FUNCTIONS,
     STATEMENT_LOOPS,
     ancestors,
-    assigned_in,
     block_of,
     canonical_of,
-    enclosing,
     given,
+    is_tried,
     keyword_node,
 )
 from nnx_lint.rules.spelling import spelled
@@ -33,6 +34,8 @@ from nnx_rules.rules import training as rules
 from nnx_rules.shape_algebra import is_whole
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from nnx_lint.model.events import Called
     from nnx_lint.model.modules import Module
 
@@ -143,29 +146,48 @@ def metric_not_reset(event: Called, report: Reporter) -> None:
     callee, module = event.callee, event.frame.module
     receiver = present(callee.receiver) if isinstance(callee, BoundMethod) and callee.func is None else None
     func = event.node.func if isinstance(event.node, ast.Call) else None
-    if not isinstance(receiver, Obj) or not isinstance(func, ast.Attribute) or not isinstance(func.value, ast.Name):
+    if not isinstance(receiver, Obj) or not isinstance(func, ast.Attribute):
         return
     if not receiver.cls.derives_from("nnx.metrics.Metric") or receiver.origin is None or module.mentions("reset"):
         return
-    loop = enclosing(module, event.node, *FUNCTIONS, *STATEMENT_LOOPS)
-    if not isinstance(loop, STATEMENT_LOOPS) or assigned_in(loop)[func.value.id] or loop is _innermost(loop, func):
+    loop, name = _round_of(event), text_of(func.value)
+    if loop is None or not all(part.isidentifier() for part in name.split(".")) or not _is_kept(loop, name):
         return
-    report(module, event.node, fix=partial(_reset, module, loop, func.value.id), name=func.value.id)
+    if any(_is_named(inner, name) for inner in _loops_in(loop) if event.node not in walk(inner)):
+        report(module, event.node, fix=partial(_reset, module, loop, name), name=name)
+
+
+def _round_of(event: Called) -> ast.stmt | None:
+    """The innermost loop that makes a call anew in each of its rounds."""
+    inner: ast.AST = event.node
+    for outer in ancestors(event.frame.module, event.node):
+        if isinstance(outer, FUNCTIONS):
+            return None
+        if isinstance(outer, STATEMENT_LOOPS) and inner is not getattr(outer, "iter", None):
+            return outer
+        inner = outer
+    return None
+
+
+def _is_kept(loop: ast.stmt, name: str) -> bool:
+    """Whether nothing in a loop is bound to a dotted name, or to what it begins with."""
+    stores = (part for part in walk(loop) if isinstance(part, (ast.Name, ast.Attribute)))
+    bound = {text_of(part) for part in stores if not isinstance(part.ctx, ast.Load)}
+    return not any(f"{name}.".startswith(f"{text}.") for text in bound)
+
+
+def _loops_in(loop: ast.stmt) -> Iterator[ast.AST]:
+    return (inner for inner in walk(loop) if inner is not loop and isinstance(inner, STATEMENT_LOOPS))
+
+
+def _is_named(scope: ast.AST, name: str) -> bool:
+    return any(isinstance(part, (ast.Name, ast.Attribute)) and text_of(part) == name for part in walk(scope))
 
 
 def _reset(module: Module, loop: ast.stmt, name: str) -> Fix | None:
     """Reset a metric at the start of each round."""
     body: list[ast.stmt] = getattr(loop, "body", [])
     return unsafe("Reset it in each round", prepend_to_block(module.source, body, f"{name}.reset()"))
-
-
-def _innermost(loop: ast.AST, func: ast.Attribute) -> ast.AST:
-    """The loop inside of a loop in which a metric is named, or else the loop itself."""
-    for inner in walk(loop):
-        named = inner is not loop and isinstance(inner, STATEMENT_LOOPS) and isinstance(func.value, ast.Name)
-        if named and any(isinstance(n, ast.Name) and n.id == func.value.id for n in walk(inner)):  # type: ignore[attr-defined]
-            return inner
-    return loop
 
 
 # -- construction ------------------------------------------------------------------------------------------------------
@@ -200,6 +222,21 @@ def threshold(event: Called, report: Reporter) -> None:
         mend, source = str(float(value.value)), event.frame.module.source
         fix = Fix(f"Write {mend}", replace(source, node, mend)) if isinstance(node, ast.Constant) else None
         report(event.frame.module, node, fix=fix, cls="Accuracy", problem=problem, mend=f"write {mend}")
+
+
+@judges(rules.METRIC_ARGUMENT, Used, when=lambda event: event.what == "an index")
+def result_unknown_key(event: Used, report: Reporter) -> None:
+    """What several metrics compute is a dict that has their names for keys."""
+    node, value, module = event.node, event.value, event.frame.module
+    key = node.slice.value if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) else None
+    if not isinstance(value, ReturnedDict) or not isinstance(key, str) or not value.exact or is_tried(module, node):
+        return
+    names = [name.value for name, _ in value.items if isinstance(name, Const) and isinstance(name.value, str)]
+    if key in names or not isinstance(node, ast.Subscript) or not isinstance(node.ctx, ast.Load):
+        return
+    problem = f"what it computes has no item `{key}`"
+    mend = f"its items have the names of the metrics: {', '.join(f'`{name}`' for name in names)}"
+    report(module, node, cls="MultiMetric", problem=problem, mend=mend)
 
 
 @judges_calls(rules.METRIC_CONTRACT, ".__init__", *(f".{name}" for name in sorted(DECLARED)))

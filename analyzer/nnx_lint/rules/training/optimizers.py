@@ -19,9 +19,8 @@ from nnx_lint.model.events import AttributeSet, Called
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.forms import is_int, sizes
 from nnx_lint.model.leaves import identity
-from nnx_lint.model.statements import assigned_names
 from nnx_lint.model.states import GradientVal, OptStateVal, StateVal, TransformationVal
-from nnx_lint.model.values import UNKNOWN, Array, ClassVal, Const, Ext, Obj, Value, present
+from nnx_lint.model.values import NONE, UNKNOWN, Array, ClassVal, Const, Ext, Obj, Value, present
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
 from nnx_lint.rules.alternatives import has_other_form
 from nnx_lint.rules.edits import exchange, insert, replace, unsafe
@@ -40,6 +39,7 @@ from nnx_lint.rules.program import (
 )
 from nnx_lint.rules.spelling import spelled
 from nnx_lint.rules.training.keeping import KEEPER, asks_for_models, keep_model
+from nnx_lint.syntax_binding import assigned_names
 from nnx_rules import _filter_logic as logic
 from nnx_rules.rules import training as rules
 
@@ -208,6 +208,11 @@ def optimizer_update_arguments(event: Called, report: Reporter) -> None:
         slots |= {"problem": "got one argument, and takes the model and its gradients"}
         slots |= {"mend": "call `optimizer.update(model, grads)`; only `nnx.ModelAndOptimizer` keeps its model"}
         report(module, event.node, fix=partial(_add_model, module, event, optimizer), **slots)
+    elif not swapped and (missing := _unanswered(optimizer, event)):
+        names = ", ".join(f"`{name}`" for name in missing)
+        slots |= {"problem": f"got no {names}, which its transformation needs besides the gradients"}
+        slots |= {"mend": f"pass them on: `optimizer.update(..., {', '.join(f'{name}=...' for name in missing)})`"}
+        report(module, event.node, **slots)
     elif not keeps and swapped:
         model = present(event.args[1] or UNKNOWN)
         name = model.cls.name if isinstance(model, Obj) else "model"
@@ -305,7 +310,7 @@ def same_object(one: Value, other: Value) -> bool:
     """Whether two values are one object, or copies of it at other trace levels."""
     one, other = present(one), present(other)
     if isinstance(one, Obj) and isinstance(other, Obj):
-        return identity(one, one) == identity(other, other)
+        return identity(one, one)[0] == identity(other, other)[0]
     return one is other and one is not UNKNOWN
 
 
@@ -329,19 +334,45 @@ def gradients_mismatch(event: Called, report: Reporter) -> None:
         report(module, node, problem=f"are a function that computes them: call it with the model, `{name}(model)`")
     elif (of := _other_model(grads, model) or _made_for_another(optimizer, model, event.frame)) is not None:
         report(module, node, problem=of)
-    elif (size := _of_other_size(optimizer, model)) is not None:
-        report(module, node, problem=size)
+    elif (path := _of_other_size((optimizer.args or {}).get("model", UNKNOWN), model)) is not None:
+        made = f"are for another size of `{path}` than that of the model that the optimizer was made for"
+        report(module, node, problem=made)
+    elif isinstance(grads, (StateVal, GradientVal)) and (path := _of_other_size(grads.of, model)) is not None:
+        report(module, node, problem=f"are those of another model: its `{path}` has another size")
     elif isinstance(grads, Array) and grads.form is not None and grads.form.shape == ():
         report(module, node, problem="are a number, and the optimizer takes those of the whole model")
     elif isinstance(grads, Seq) and grads.type == "tuple" and grads.exact and _pairs(grads):
         fix = partial(_unpack, module, node)
         report(module, node, fix=fix, problem="are the pair of value and gradients that `value_and_grad` returns")
+    elif isinstance(grads, Seq) and grads.type == "tuple" and grads.exact and isinstance(model, Obj) and grads.items:
+        report(module, node, problem=f"are a tuple of {len(grads.items)}, and the optimizer takes those of one model")
     elif isinstance(grads, StateVal) and grads.wanted is not None:
         wrt = (optimizer.args or {}).get("wrt")
         missing = _missing(grads, wrt, model, event.frame) if wrt is not None else None
         if missing is not None:
             fix = partial(_aligned, module, optimizer, grads)
             report(module, node, fix=fix, problem=f"have no `{path_text(missing)}`, which the optimizer was made for")
+
+
+def _unanswered(optimizer: Obj, event: Called) -> list[str]:
+    """What the transformation of an optimizer needs for an update, and does not get."""
+    tx = (optimizer.args or {}).get("tx")
+    asks = tx.asks if isinstance(tx, TransformationVal) else ()
+    return [name for name in asks if name not in event.keywords and name != "params"]  # it passes these itself
+
+
+@judges_calls(rules.OPTIMIZER_TRANSFORMATION, ".update")
+def update_without_params(event: Called, report: Reporter) -> None:
+    """A transformation is called that needs the parameters besides the gradients, as all with weight decay do."""
+    callee, args = event.callee, given(event)
+    tx = callee.receiver if isinstance(callee, BoundMethod) else None
+    if not isinstance(tx, TransformationVal) or "params" not in tx.asks or args.starred or "**" in event.keywords:
+        return
+    value = args.get(2, "params")
+    if len(event.args) + ("state" in event.keywords) == 2 and (value is None or value is NONE):
+        problem = f"gets no parameters, and `{tx.maker}` needs them besides the gradients"
+        mend = f"pass them third: `{event.name}(gradients, state, params)`"
+        report(event.frame.module, event.node, cls=event.name, problem=problem, mend=mend)
 
 
 def _aligned(module: Module, optimizer: Obj, grads: StateVal) -> Fix | None:
@@ -412,13 +443,12 @@ def _made_for_another(optimizer: Obj, model: Value, frame: Frame) -> str | None:
 PARAM = library_class("nnx.Param")
 
 
-def _of_other_size(optimizer: Obj, model: Value) -> str | None:
-    """What tells a model from another one of its class that an optimizer was made for: a layer of another size."""
-    known = present((optimizer.args or {}).get("model", UNKNOWN))
+def _of_other_size(known: Value, model: Value) -> str | None:
+    """What tells a model from another one of its class: a layer of another size."""
+    known = present(known)
     if not isinstance(known, Obj) or not isinstance(model, Obj) or known.assumed or model.assumed:
         return None
-    path = _resized_layer(known, model)
-    return f"are for another size of `{path}` than that of the model that the optimizer was made for" if path else None
+    return _resized_layer(known, model)
 
 
 def _resized_layer(known: Obj, model: Obj, depth: int = 4) -> str | None:

@@ -47,11 +47,8 @@ def optimizer_in_step(event: Called, report: Reporter) -> None:
     if scope is None or scope.frame is not frame or scope.row.name not in COMPILING or in_test(frame):
         return
     model = given(event).node_of(0, "model")
-    parent = next(ancestors(module, node), None)
-    if not isinstance(parent, ast.Assign) or len(parent.targets) != 1 or frame.func is None:
-        return
-    name = parent.targets[0]
-    if not isinstance(name, ast.Name) or not _is_parameter(frame, model) or _remembers_nothing(event):
+    name = _bound_by(next(ancestors(module, node), None))
+    if frame.func is None or name is None or not _is_parameter(frame, model) or _remembers_nothing(event):
         return
     if not is_tried(module, node) and _takes_one_step(module, frame.func.node, name.id):
         report(module, node, name=name.id, when=f"`{frame.func.name}` runs")
@@ -63,10 +60,10 @@ def optimizer_in_round(event: Called, report: Reporter) -> None:
     frame, module, node = event.frame, event.frame.module, event.node
     model, parent = given(event).node_of(0, "model"), next(ancestors(module, node), None)
     loop = enclosing(module, node, *LOOPS, *FUNCTIONS)
-    if not isinstance(loop, STATEMENT_LOOPS) or not isinstance(parent, ast.Assign) or parent not in loop.body:
+    if not isinstance(loop, STATEMENT_LOOPS) or parent not in loop.body:
         return
-    name, tx = parent.targets[0], given(event).get(1, "tx")
-    if not isinstance(name, ast.Name) or not isinstance(tx, TransformationVal) or in_test(frame):
+    name, tx = _bound_by(parent), given(event).get(1, "tx")
+    if name is None or not isinstance(tx, TransformationVal) or in_test(frame):
         return
     root = model
     while isinstance(root, ast.Attribute):
@@ -75,6 +72,15 @@ def optimizer_in_round(event: Called, report: Reporter) -> None:
         return
     if not _remembers_nothing(event) and _takes_one_step(module, loop, name.id):
         report(module, node, name=name.id, when="the loop goes round")
+
+
+def _bound_by(statement: ast.AST | None) -> ast.Name | None:
+    """The only name that a statement binds to the value that it computes."""
+    several = isinstance(statement, ast.Assign) and len(statement.targets) != 1
+    if several or not isinstance(statement, (ast.Assign, ast.AnnAssign)):
+        return None
+    target = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
+    return target if isinstance(target, ast.Name) else None
 
 
 def _is_set(loop: ast.AST, model: ast.expr | None) -> bool:

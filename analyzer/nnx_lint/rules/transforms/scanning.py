@@ -1,4 +1,4 @@
-"""Scans and loops: what they carry, slice and stack (NNX404, NNX432, NNX433, NNX434, NNX437, NNX438).
+"""Scans and loops: what they carry, slice and stack (NNX404, NNX432, NNX433, NNX437, NNX438).
 
 Invariants: axes are judged where the transform is applied, results where the function returns them; a carry is another
 object only where both are known.
@@ -199,26 +199,6 @@ def is_loop(event: Ran) -> bool:
     return event.scope.row.name in LOOPS
 
 
-@judges(rules.LOOP_TREE, Ran, when=is_loop)
-def no_carry(event: Ran, report: Reporter) -> None:
-    scope = event.scope
-    before, func = carry_given(scope), scope.frame.func if scope.frame is not None else None
-    nothing = isinstance(event.result, Const) and event.result.value is None
-    if func is None or not nothing or before is None or isinstance(before, Const) or is_condition(event):
-        return
-    if isinstance(before, (Array, Obj, Seq, DictVal)):
-        report(func.module, func.node, transform=scope.text, one=before.describe(), other="None")
-
-
-def is_condition(event: Ran) -> bool:
-    """Whether it is the condition of a loop that has run, not its body."""
-    node, func = event.node, event.scope.frame.func if event.scope.frame is not None else None
-    if event.scope.row.name != "nnx.while_loop" or not isinstance(node, ast.Call) or func is None:
-        return False
-    first = node.args[0] if node.args else None
-    return first is func.node or (isinstance(first, ast.Name) and first.id == func.name)
-
-
 # -- edits -------------------------------------------------------------------------------------------------------------
 
 
@@ -281,7 +261,7 @@ def written_for_each_element(event: Ran, report: Reporter) -> None:
         return
     mapped = {name for name in scope.frame.given if (axis := axis_of(scope, name)) and isinstance(axis[0], int)}
     for item in changes_of(event):
-        if item.merged or axis_of(scope, item.root) != (None,):
+        if item.merged or axis_of(scope, item.root) != (None,) or _may_sum_up(item.event):
             continue
         if not _depends(item.event.node, mapped) and not (_averages(item.event) and _depends(item.node, mapped)):
             continue
@@ -295,12 +275,25 @@ def written_for_each_element(event: Ran, report: Reporter) -> None:
         )
 
 
+def _may_sum_up(event: Mutated) -> bool:
+    """Whether a layer is called whose statistics may be those of all elements together."""
+    layer = event.target
+    if not isinstance(layer, Obj) or not layer.cls.derives_from("nnx.BatchNorm"):
+        return False
+    return layer.args is None or not {"axis_name", "**"}.isdisjoint(layer.args)
+
+
 def _averages(event: Mutated) -> bool:
     """Whether a layer is called that keeps statistics of its input, of each element by itself."""
     layer = event.target
     if not isinstance(layer, Obj) or getattr(layer.cls, "canonical", None) != "nnx.BatchNorm":
         return False
     return layer.args is not None and "axis_name" not in layer.args and "**" not in layer.args
+
+
+def _is_of(node: ast.expr, mapped: set[str]) -> bool:
+    """Whether an expression is a mapped argument itself, whose methods see one element."""
+    return isinstance(node, ast.Name) and node.id in mapped
 
 
 def _depends(node: ast.AST, mapped: set[str]) -> bool:
@@ -311,7 +304,8 @@ def _depends(node: ast.AST, mapped: set[str]) -> bool:
         value = node
     else:
         return False
-    if any(isinstance(part, ast.Call) for part in walk(value) if part is not node):
+    calls = [part for part in walk(value) if isinstance(part, ast.Call) and part is not node]
+    if not all(isinstance(call.func, ast.Attribute) and _is_of(call.func.value, mapped) for call in calls):
         return False  # it may take a mean of all
     names = {text_of(part) for part in walk(value) if isinstance(part, ast.Name)}
     return not names.isdisjoint(mapped)

@@ -191,11 +191,11 @@ def overwritten_name(event: Called, report: Reporter) -> None:
 def replaced_element(event: Called, report: Reporter) -> None:
     """A layer that is to take the place of another one, and takes only the name that a loop has for that."""
     module, result = event.frame.module, event.result
+    if not isinstance(result, Obj) or not result.cls.derives_from("nnx.Module"):
+        return
     statement = next(ancestors(module, event.node), None)
     target = statement.targets[0] if isinstance(statement, ast.Assign) and len(statement.targets) == 1 else None
-    if not isinstance(target, ast.Name) or not isinstance(result, Obj) or not result.cls.derives_from("nnx.Module"):
-        return
-    if _is_lost_element(module, target):
+    if isinstance(target, ast.Name) and _is_lost_element(module, target):
         mend = f"`{target.id}` is a name for one element: set the attribute of the module that holds it"
         report(module, event.node, name=event.name, result="returns a new layer", mend=mend)
 

@@ -38,10 +38,13 @@ def differentiates(event: Ran) -> bool:
 def gradient_of_capture(event: Ran, report: Reporter) -> None:
     scope, call = event.scope, event.node
     inner = scope.frame
-    if inner is None or inner.func is None or scope.held or scope.lifts or not isinstance(call, ast.Call):
+    if inner is None or inner.func is None or scope.lifts or not isinstance(call, ast.Call):
         return
-    func = inner.func
+    func, bound = inner.func, [value for value, how in scope.held if how == "bound"]
+    if scope.held and (len(scope.held) != 1 or bound != [inner.receiver]):
+        return
     parameters = syntax_parameters.positional_names(func.node.args)
+    receiver = parameters.pop(0) if bound and parameters else None
     names = names_read(func)
     for position in positions(scope.applied.keywords.get("argnums")):
         if position >= min(len(parameters), len(call.args), len(event.args)):
@@ -50,7 +53,7 @@ def gradient_of_capture(event: Ran, report: Reporter) -> None:
         if parameter in names or parameter.startswith("_"):
             continue
         if isinstance(given, ast.Attribute):
-            places = _read_instead(event.frame, func, given)
+            places = _read_instead(event.frame, func, given, (receiver, bound[0]) if receiver and bound else None)
             if places:
                 report(
                     func.module,
@@ -61,7 +64,7 @@ def gradient_of_capture(event: Ran, report: Reporter) -> None:
                     transform=scope.text,
                 )
             continue
-        name = captured_instead(event.frame, func, given, event.args[position])
+        name = None if bound else captured_instead(event.frame, func, given, event.args[position])
         if name is not None and name not in parameters and name in names:
             report(
                 func.module,
@@ -108,18 +111,23 @@ def _captured(func: FuncVal, name: str) -> tuple[object, Value] | None:
     return func.env.lookup(name) if isinstance(func.env, Env) else None
 
 
-def _read_instead(frame: Frame, func: FuncVal, given: ast.Attribute) -> list[ast.Attribute]:
-    """Where a function reads the attribute that its caller passes to it, ``self.model``, of one captured object."""
+def _read_instead(
+    frame: Frame, func: FuncVal, given: ast.Attribute, bound: tuple[str, Value] | None
+) -> list[ast.Attribute]:
+    """Where a function reads the attribute that its caller passes to it, ``self.model``, of one captured object, or of
+    the one that it is ``bound`` to as a method.
+    """
     root: ast.expr = given
     while isinstance(root, ast.Attribute):
         root = root.value
     if not isinstance(root, ast.Name):
         return []
     theirs, ours = frame.env.lookup(root.id), _captured(func, root.id)
-    if theirs is None or ours is None or theirs[1] is not ours[1] or not isinstance(ours[1], Obj):
+    if bound is not None:
+        ours = (None, bound[1]) if bound[0] == root.id else None
+    elif root.id in set(syntax_parameters.names(func.node.args)):
         return []
-    arguments = func.node.args
-    if root.id in set(syntax_parameters.names(arguments)):
+    if theirs is None or ours is None or theirs[1] is not ours[1] or not isinstance(ours[1], Obj):
         return []
     text = ast.dump(given)
     found = [node for node in walk(func.node) if isinstance(node, ast.Attribute) and ast.dump(node) == text]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from nnx_lint.diagnostics import Fix
 from nnx_lint.model.attributes import attribute_of
+from nnx_lint.model.effects import SETTING
 from nnx_lint.model.events import Ran
 from nnx_lint.model.values import Obj
 from nnx_lint.reporting import Reporter, judges, related
@@ -112,8 +113,8 @@ def lost_metadata(event: Ran, report: Reporter) -> None:
     scope = event.scope
     if scope.row.name != "nnx.jit" or not scope.applied.modes.writes_back:
         return
-    for item in changes_of(event):
-        if item.event.action == "`.set_metadata(...)`" and item.target.cls.is_variable and not carried(event, item):
+    for item in changes_of(event, "`.set_metadata(...)`"):
+        if item.target.cls.is_variable and not carried(event, item):
             report(item.module, item.node, name=item.name, transform=scope.text, action=item.event.action)
 
 
@@ -123,9 +124,8 @@ def lost_structure(event: Ran, report: Reporter) -> None:
     modes = scope.applied.modes
     if modes.graph is not False and modes.updates is not False:
         return
-    for item in changes_of(event):
-        setting = item.event.action.startswith("setting `.")
-        if setting and item.event.effect == "write" and not item.merged and not carried(event, item):
+    for item in changes_of(event, SETTING):
+        if item.event.effect == "write" and not item.merged and not carried(event, item):
             fix = partial(_held_in_variable, item.target, item.event.action, item.module)
             report(item.module, item.node, fix=fix, name=item.name, transform=scope.text, action=item.event.action)
 

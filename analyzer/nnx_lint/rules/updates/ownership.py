@@ -53,12 +53,14 @@ def at_level(obj: Obj, level: int) -> Obj:
     return obj
 
 
-def changes_of(ran: Ran) -> Iterator[Change]:
-    """The certain changes that a function made to its own objects."""
+def changes_of(ran: Ran, action: str = "") -> Iterator[Change]:
+    """The certain changes that a function made to its own objects, those of them whose action begins like this."""
     scope, frame = ran.scope, ran.scope.frame
     if frame is None:
         return
     for event in scope.changes:
+        if not event.action.startswith(action):
+            continue
         inner = event.frame.scope[event.frame.scope.index(scope) + 1 :] if scope in event.frame.scope else ()
         if any(each.row.arguments is not Arguments.KEPT for each in inner) or not isinstance(event.target, Obj):
             continue

@@ -6,20 +6,29 @@ import ast
 from typing import TYPE_CHECKING
 
 from nnx_lint.diagnostics import Fix
-from nnx_lint.model.callables import BoundMethod
+from nnx_lint.model.callables import BoundMethod, FuncVal, Transformed
 from nnx_lint.model.containers import Seq
 from nnx_lint.model.events import Called, Ran
 from nnx_lint.model.expressions import text_of
-from nnx_lint.model.statements import assigned_names
 from nnx_lint.model.states import OptStateVal, StateVal
 from nnx_lint.model.values import Ext, Obj, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls
+from nnx_lint.reporting import related as attached
 from nnx_lint.rules.edits import replace
-from nnx_lint.rules.program import FUNCTIONS, STATEMENT_LOOPS, around, enclosing, reads_of
+from nnx_lint.rules.program import (
+    FUNCTIONS,
+    STATEMENT_LOOPS,
+    around,
+    canonical_of,
+    enclosing,
+    own_nodes,
+    reads_of,
+)
 from nnx_lint.rules.traces.boundaries import objects_in
 from nnx_lint.rules.updates.lost import drops
 from nnx_lint.rules.updates.ownership import at_level, changes_of, related
-from nnx_lint.syntax_walk import walk
+from nnx_lint.syntax_binding import assigned_names
+from nnx_lint.syntax_walk import remembered, walk
 from nnx_rules.rules import updates as rules
 
 if TYPE_CHECKING:
@@ -28,7 +37,10 @@ if TYPE_CHECKING:
 # -- results that are None ---------------------------------------------------------------------------------------------
 
 
-@judges_calls(rules.IN_PLACE_RESULT, "nnx.update", "nnx.reseed", "nnx.set_metadata", "nnx.replace_by_pure_dict")
+IN_PLACE_FUNCTIONS = ("nnx.update", "nnx.reseed", "nnx.set_metadata", "nnx.replace_by_pure_dict")
+
+
+@judges_calls(rules.IN_PLACE_RESULT, *IN_PLACE_FUNCTIONS)
 @judges_calls(rules.IN_PLACE_RESULT, ".train", ".eval", ".set_attributes", ".update", ".reset")
 def in_place_result(event: Called, report: Reporter) -> None:
     frame, node, callee = event.frame, event.node, event.callee
@@ -40,9 +52,77 @@ def in_place_result(event: Called, report: Reporter) -> None:
         owners = IN_PLACE.get(name, ("nnx.Module",))
         if not isinstance(receiver, Obj) or not any(map(receiver.cls.derives_from, owners)):
             return
+        told = receiver.cls.derives_from("nnx.Optimizer") and report.runs_on(frame.module)[0] == "flax"
+        if told and not _replaces(next(iter(around(frame, node)[-1:]), None), node):
+            return  # newer versions of flax return the updates
     outers = around(frame, node)
-    if outers and used_in(outers[-1], node) and not _expects_none(frame, outers[-1]):
+    if outers and isinstance(outers[-1], ast.Return):
+        report.memory(HandedOn).calls[id(node)] = event
+    elif outers and used_in(outers[-1], node) and not _expects_none(frame, outers[-1]):
         report(frame.module, node, fix=lambda: in_a_statement(frame, node, outers[-1]), name=event.name)
+
+
+def _replaces(outer: ast.AST | None, call: ast.Call) -> bool:
+    """Whether the result of a call takes the place of what the call is given, or of the object whose method it is; one
+    that is unpacked is taken for something else too.
+    """
+    target = outer.targets[0] if isinstance(outer, ast.Assign) and len(outer.targets) == 1 else None
+    owner = [call.func.value] if isinstance(call.func, ast.Attribute) else []
+    if target is None or isinstance(target, ast.Tuple):
+        return target is not None
+    return ast.unparse(target) in map(ast.unparse, [*call.args, *owner])
+
+
+class HandedOn:
+    """The calls that give None to the caller of a function, by their syntax."""
+
+    def __init__(self) -> None:
+        self.calls: dict[int, Called] = {}
+
+    def name_of(self, func: FuncVal, value: ast.expr | None) -> str | None:
+        """What a function calls for its result, where that gives None."""
+        if id(value) in self.calls:
+            return self.calls[id(value)].name
+        known = isinstance(value, ast.Call) and canonical_of(func.module.env, value.func) in IN_PLACE_FUNCTIONS
+        return text_of(value.func) if known and isinstance(value, ast.Call) else None
+
+
+@judges_calls(rules.IN_PLACE_RESULT, FuncVal, Transformed, BoundMethod)
+def handed_on(event: Called, report: Reporter) -> None:
+    """The result of a function that returns nothing but such None is used."""
+    noted, frame, node = report.memory(HandedOn), event.frame, event.node
+    if frame.discards is node or not isinstance(node, ast.Call):
+        return
+    func: Value | None = event.callee
+    while isinstance(func, (Transformed, BoundMethod)):
+        func = func.func
+    if not isinstance(func, FuncVal) or func.wraps is not None or not _returns_calls(func.node):
+        return
+    returned = [item.value for item in own_nodes(func.node) if isinstance(item, ast.Return)]
+    names = [noted.name_of(func, value) for value in returned]
+    outers = around(frame, node) if returned and None not in names else []
+    if not outers or _expects_none(frame, outers[-1]):
+        return
+    outer, value = outers[-1], returned[0]
+    passed = isinstance(outer, ast.keyword) or (isinstance(outer, ast.Call) and outer.func is not node)
+    if used_in(outer, node) and not passed and _is_read(frame, outer) and value is not None:
+        used = (attached(frame.module, node, "and the result is used here"),)  # something may well be called with None
+        report(func.module, value, name=names[0], related=used)
+
+
+@remembered
+def _returns_calls(func: ast.AST) -> bool:
+    """Whether all that a function returns are results of calls, of which there are some."""
+    nodes = own_nodes(func) if isinstance(func, ast.FunctionDef) else []
+    returned = [node.value for node in nodes if isinstance(node, ast.Return)]
+    return bool(returned) and all(isinstance(value, ast.Call) for value in returned)
+
+
+def _is_read(frame: Frame, outer: ast.AST) -> bool:
+    """Whether a name that an assignment binds is read."""
+    target = outer.targets[0] if isinstance(outer, ast.Assign) else None
+    scope = frame.func.node if frame.func is not None else frame.module.tree
+    return not isinstance(target, ast.Name) or bool(reads_of(scope, target.id))
 
 
 IN_PLACE = {"update": ("nnx.Optimizer", "nnx.metrics.Metric"), "reset": ("nnx.metrics.Metric",)}
@@ -134,8 +214,11 @@ def ignored_state(event: Ran, report: Reporter) -> None:
         ]
         kept = passed and all(isinstance(each, ast.Name) and each.id not in bound for each in passed)
         if kept and new and _thrown_away(event.frame, outers, len(items), new, isinstance(event.result, Seq)):
-            report(event.frame.module, node, name=text_of(node.func))
+            report(event.frame.module, node, name=text_of(node.func), so=EACH_ROUND)
             return
+
+
+EACH_ROUND = ", so each round of the loop begins with the same one"
 
 
 @judges(rules.IGNORED_STATE, Ran, when=drops)
@@ -156,7 +239,38 @@ def ignored_object(event: Ran, report: Reporter) -> None:
         if given is None or given.id in bound or not any(related(item, obj) for obj in changed):
             continue
         if _thrown_away(frame, outers, len(items), [place], isinstance(event.result, Seq)):
-            report(frame.module, node, name=text_of(node.func))
+            report(frame.module, node, name=text_of(node.func), so=EACH_ROUND)
+            return
+
+
+def differentiates(event: Ran) -> bool:
+    """Whether a loss was differentiated that returns something beside its value."""
+    pair = isinstance(event.result, Seq) and event.result.exact and len(event.result.items) == 2
+    return pair and event.scope.row.name in {"jax.grad", "jax.value_and_grad"}
+
+
+@judges(rules.IGNORED_STATE, Ran, when=differentiates)
+def ignored_auxiliary(event: Ran, report: Reporter) -> None:
+    """A loss returns the State that it leaves, and the name that this is bound to is never read."""
+    outers = around(event.frame, event.node)
+    statement = outers[-1] if outers else None
+    target = statement.targets[0] if isinstance(statement, ast.Assign) and len(statement.targets) == 1 else None
+    if not isinstance(event.result, Seq) or not isinstance(target, ast.Tuple) or len(target.elts) != 2:
+        return
+    auxiliary, bound = event.result.items[1], target.elts[1]
+    if event.scope.row.name == "jax.value_and_grad":
+        bound = target.elts[0]
+        bound = bound.elts[1] if isinstance(bound, ast.Tuple) and len(bound.elts) == 2 else target
+    pairs = [(auxiliary, bound)]
+    if isinstance(auxiliary, Seq) and isinstance(bound, ast.Tuple) and len(auxiliary.items) == len(bound.elts):
+        pairs = [*zip(auxiliary.items, bound.elts, strict=True)]
+    scope = event.frame.func.node if event.frame.func is not None else event.frame.module.tree
+    for value, name in pairs:
+        unread = isinstance(name, ast.Name) and not name.id.startswith("_") and not reads_of(scope, name.id)
+        if _is_state(value) and unread and event.frame.func is not None:
+            func = event.scope.frame.func if event.scope.frame is not None else None
+            loss = func.name if func is not None else event.scope.text
+            report(event.frame.module, name, name=loss, so=": what it changes is lost")
             return
 
 

@@ -16,6 +16,7 @@ from nnx_lint.model.values import (
     Const,
     Obj,
     Value,
+    VariableVal,
 )
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.edits import insert
@@ -151,9 +152,11 @@ def _is_key(event: Used) -> bool:
 
 @judges(rules.VARIABLE_AS_KEY, Used, when=_is_key)
 def variable_as_key(event: Used, report: Reporter) -> None:
-    value = event.value
+    value, module = event.value, event.frame.module
     if isinstance(value, Obj) and is_variable(value) and not _defines(value, "__hash__"):
-        report(event.frame.module, event.node, name=text_of(event.node), cls=value.cls.name)
+        report(module, event.node, name=text_of(event.node), cls=value.cls.name)
+    elif isinstance(value, VariableVal) and not module.mentions("__hash__"):
+        report(module, event.node, name=text_of(event.node), cls="Variable")
 
 
 # -- primitives --------------------------------------------------------------------------------------------------------

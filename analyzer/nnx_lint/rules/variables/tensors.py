@@ -139,14 +139,14 @@ FOREIGN = {
 @judges_calls(rules.TENSOR_IDIOM, ArrayAttr)
 def tensor_method(event: Called, report: Reporter) -> None:
     method, module = event.callee, event.frame.module
-    if not isinstance(method, ArrayAttr) or method.host or method.owner or is_tried(module, event.node):
+    if not isinstance(method, ArrayAttr) or method.host or method.owner:
         return
     mend = FOREIGN.get(method.name)
     if method.name == "view" and (len(event.args) > 2 or any(map(_is_number, event.args))):
         problem, mend = "`view` of a JAX array takes a dtype, not a shape", "`reshape`"
     else:
         problem = f"a JAX array has no method `{method.name}`"
-    if mend is not None:
+    if mend is not None and not is_tried(module, event.node):
         fix = partial(_by_another_name, module, event.node)
         report(module, event.node, fix=fix, problem=problem, mend=f"use {mend}")
 

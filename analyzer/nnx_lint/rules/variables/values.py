@@ -174,10 +174,10 @@ def _names_variable(event: Called, owner: ast.expr) -> bool:
 
 @judges(modules.VARIABLE_METADATA_ATTRIBUTE, VariableAttributeSet)
 def variable_metadata_attribute(event: VariableAttributeSet, report: Reporter) -> None:
-    cls = event.target.cls
-    if not is_variable(event.target) or event.name.startswith("_"):
+    target = event.target
+    if event.name.startswith("_") or (isinstance(target, Obj) and not is_variable(target)):
         return
-    for item in cls.ancestors:
+    for item in target.cls.ancestors if isinstance(target, Obj) else ():
         if isinstance(item, UserClass) and (
             OWN_STORAGE & (item.methods.keys() | item.attributes.keys())
             or event.name in item.methods
@@ -187,9 +187,9 @@ def variable_metadata_attribute(event: VariableAttributeSet, report: Reporter) -
     report(
         event.frame.module,
         event.node,
-        fix=partial(_as_metadata, event),
+        fix=partial(_as_metadata, event) if isinstance(target, Obj) else None,
         name=event.name,
-        cls=cls.name,
+        cls=target.cls.name if isinstance(target, Obj) else "Variable",
         action=event.action,
     )
 

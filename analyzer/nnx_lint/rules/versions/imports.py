@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from nnx_lint.diagnostics import Edit, Fix, Span
 from nnx_lint.model.events import Imported
 from nnx_lint.reporting import Reporter, judges
-from nnx_lint.rules.program import is_tried
+from nnx_lint.rules.program import is_tried, parameters_in
+from nnx_lint.syntax_walk import walk
 from nnx_rules import versions
 from nnx_rules.rules import versions as rules
 
@@ -48,11 +49,47 @@ def _without_experiment(module: Module, node: ast.AST) -> Fix | None:
 
 @judges(rules.IMPORT_OF_FLAX, Imported)
 def import_of_flax(event: Imported, report: Reporter) -> None:
-    lines = _moved(event.node)
-    if lines is None:
-        return
-    module = event.frame.module
-    report(module, event.node, fix=partial(_rewrite, module, event.node, lines), name=FLAX, mend=lines[0])
+    node, module = event.node, event.frame.module
+    lines = _moved(node)
+    if lines is not None:
+        fix = None if _lacks(node) else partial(_rewrite, module, node, lines)
+        report(module, node, fix=fix, name=FLAX, mend="import nnxkit as nnx" if fix is None else lines[0])
+    elif isinstance(node, ast.Import) and (used := _whole(module, node)):
+        report(module, node, fix=partial(_by_full_name, module, node, used), name=FLAX, mend="import nnxkit")
+
+
+def _lacks(node: ast.AST) -> bool:
+    """Whether something is imported from a module that nnxkit does not have."""
+    name = node.module or "" if isinstance(node, ast.ImportFrom) else ""
+    return name.removeprefix(f"{FLAX}.") in versions.NOT_IN_NNXKIT
+
+
+def _whole(module: Module, node: ast.Import) -> list[ast.Attribute]:
+    """The uses of ``flax.nnx`` by its full name, where an import statement binds the package and nothing else does."""
+    if len(node.names) != 1 or node.names[0].asname or node.names[0].name not in {"flax", FLAX}:
+        return []
+    names = [each for each in walk(module.tree) if isinstance(each, ast.Name) and each.id == "flax"]
+    bound = any(not isinstance(each.ctx, ast.Load) for each in names) or "flax" in parameters_in(module.tree)
+    found = [
+        each
+        for each in walk(module.tree)
+        if isinstance(each, ast.Attribute) and each.attr == "nnx" and each.value in names
+    ]
+    return [] if bound else found
+
+
+def _by_full_name(module: Module, node: ast.Import, used: list[ast.Attribute]) -> Fix | None:
+    """Import nnxkit, and write its name in all these places."""
+    source = module.source
+    span = source.span(node)
+    start = source.text.rfind("\n", 0, span.start) + 1
+    indent = source.text[start : span.start]
+    if indent.strip() or any(isinstance(each, ast.Name) and each.id == "nnxkit" for each in walk(module.tree)):
+        return None
+    names = sum(isinstance(each, ast.Name) and each.id == "flax" for each in walk(module.tree))
+    lines = ["import nnxkit"] if names == len(used) else ["import flax", "import nnxkit"]
+    edits = [Edit(span, f"\n{indent}".join(lines)), *(Edit(source.span(each), "nnxkit") for each in used)]
+    return Fix("Import nnxkit", tuple(edits))
 
 
 def _moved(node: ast.AST) -> list[str] | None:

@@ -14,7 +14,7 @@ from nnx_lint.diagnostics import Edit, Fix, Span
 from nnx_lint.model.events import LibraryName
 from nnx_lint.reporting import Reporter, judges
 from nnx_lint.rules.edits import replace
-from nnx_lint.rules.program import ancestors, enclosing, is_tried, keyword_node
+from nnx_lint.rules.program import ancestors, calls_in, canonical_of, enclosing, is_tried, keyword_node
 from nnx_lint.rules.spelling import spelled
 from nnx_lint.rules.versions.values import make_type
 from nnx_rules import versions
@@ -23,8 +23,8 @@ from nnx_rules.rules import versions as rules
 if TYPE_CHECKING:
     from nnx_lint.model.modules import Module
 
-ASKS = ("__version__", "hasattr", "getattr", "version")
-"""What stands in a condition that chooses code by the version."""
+ASKING = ("hasattr", "getattr")
+"""Functions that ask the library for a name."""
 
 
 def _is_meant_for_another(event: LibraryName) -> bool:
@@ -32,11 +32,17 @@ def _is_meant_for_another(event: LibraryName) -> bool:
     if module.mentions(f'"{event.written}"', f"'{event.written}'") or is_tried(module, node):
         return True
     for item in ancestors(module, node):
-        if isinstance(item, (ast.If, ast.IfExp, ast.While)):
-            test = module.source.segment(item.test)
-            if any(word in test for word in ASKS):
-                return True
+        if isinstance(item, (ast.If, ast.IfExp, ast.While)) and _asks_for_version(module, item.test):
+            return True
     return False
+
+
+def _asks_for_version(module: Module, test: ast.expr) -> bool:
+    """Whether a condition chooses code by the version, or by what the library has."""
+    if "version" in module.source.segment(test):
+        return True
+    asked = (call.args[0] for call in calls_in(test) if getattr(call.func, "id", "") in ASKING and call.args)
+    return any((canonical_of(module.env, node) or "").partition(".")[0] in {"flax", "nnx"} for node in asked)
 
 
 def _place(event: LibraryName) -> ast.AST:

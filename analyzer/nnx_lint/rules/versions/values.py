@@ -12,9 +12,10 @@ from nnx_lint.model.callables import BoundMethod
 from nnx_lint.model.classes import LibClass, UserClass
 from nnx_lint.model.events import Called, Mutated, Used
 from nnx_lint.model.expressions import text_of
-from nnx_lint.model.states import StateVal
+from nnx_lint.model.states import SownVal, StateVal
 from nnx_lint.model.values import Array, ClassVal, Ext, Obj, Value, VariableVal, present
 from nnx_lint.reporting import Reporter, judges, judges_calls
+from nnx_lint.rules.graphs.states import is_used_as_dict
 from nnx_lint.rules.program import enclosing, keyword_node
 from nnx_lint.rules.spelling import spelled
 from nnx_lint.syntax_walk import walk
@@ -31,7 +32,7 @@ PROPERTIES = frozenset({"value", "raw_value"})
 
 def _has_property(value: Value, name: str) -> bool:
     """Whether it is the library's own attribute that is asked for."""
-    if isinstance(value, VariableVal):
+    if isinstance(value, (SownVal, VariableVal)):
         return True
     if not isinstance(value, Obj):
         return False
@@ -192,7 +193,7 @@ def deprecated_state_method(event: Called, report: Reporter) -> None:
     if method not in versions.STATE_METHODS:
         return
     function = versions.STATE_METHODS[method]
-    fix = partial(_as_function, module, event, function, static=static)
+    fix = partial(_as_function, module, event, function, static=static or method in versions.CLASS_METHODS)
     report(module, node, fix=fix, method=method, function=function)
 
 
@@ -209,7 +210,10 @@ def _as_function(module: Module, event: Called, function: str, *, static: bool) 
         last = source.span(node.args[-1]).end if node.args else func.end + 1
         return Fix(f"Use `{name}`", (Edit(func, name), Edit(Span(last, last), f", {receiver}")))
     opening = source.text.index("(", func.end, call.end) + 1
-    return Fix(f"Use `{name}`", (Edit(Span(func.start, opening), f"{name}({receiver}{', ' if given else ''}"),))
+    edits = [Edit(Span(func.start, opening), f"{name}({receiver}{', ' if given else ''}")]
+    if function == "to_flat_state" and event.frame.env.lookup("dict") is None and is_used_as_dict(module, node):
+        edits = [Edit(Span(func.start, opening), f"dict({edits[0].text}"), Edit(Span(call.end, call.end), ")")]
+    return Fix(f"Use `{name}`", tuple(edits))
 
 
 # -- construction ------------------------------------------------------------------------------------------------------

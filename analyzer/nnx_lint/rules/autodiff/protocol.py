@@ -1,0 +1,105 @@
+"""What the rules of a function with a derivative of its own return: `f.defvjp(fwd, bwd)` (NNX444).
+
+Invariants: a rule is judged by what its ``return`` statements spell out, and only where the program shows for which
+function it was made; an expression is one value only if no tuple can come of it.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from nnx_lint import syntax_parameters
+from nnx_lint.model.callables import FuncVal, Transformed
+from nnx_lint.model.crossing import literal_positions
+from nnx_lint.model.events import Called
+from nnx_lint.reporting import Reporter, judges_calls
+from nnx_lint.rules.program import assigned_in, canonical_of, given, own_nodes
+from nnx_rules.rules.transforms import VJP_RULE_RESULT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from nnx_lint.model.values import Value
+
+CUSTOM = frozenset({"jax.custom_vjp", "nnx.custom_vjp"})
+
+
+@judges_calls(VJP_RULE_RESULT, ".defvjp")
+def vjp_rule_result(event: Called, report: Reporter) -> None:
+    owner, args = event.owner, given(event)
+    if not isinstance(owner, Transformed) or owner.applied.row.name not in CUSTOM or None in event.args:
+        return
+    rules = (("forward", args.get(0, "fwd"), 2), ("backward", args.get(1, "bwd"), _cotangents(owner)))
+    for which, rule, count in rules:
+        if count is None or not isinstance(rule, FuncVal) or rule.wraps is not None or rule.decorators:
+            continue
+        wanted = "`(result, residuals)`" if which == "forward" else f"a tuple of {count}"
+        for node in _returned(rule):
+            found = _described(rule, node, count)
+            if found is not None:
+                problem = f"the {which} rule returns {found}, and must return {wanted}"
+                report(rule.module, node, transform=owner.applied.text, problem=problem)
+
+
+def _cotangents(custom: Transformed) -> int | None:
+    """How many arguments of a function are differentiated; ``None`` where that is not known."""
+    func, options = custom.func, custom.applied.keywords
+    if not isinstance(func, FuncVal) or func.wraps is not None or "**" in options:
+        return None
+    arguments = func.node.args
+    fixed: Value | None = options.get("nondiff_argnums")
+    places = literal_positions(fixed, default=())
+    if places is None or arguments.vararg or arguments.kwarg or arguments.kwonlyargs or "nondiff_argnames" in options:
+        return None
+    return len(syntax_parameters.positional(arguments)) - len(set(places))
+
+
+def _returned(func: FuncVal) -> Iterator[ast.expr]:
+    """The expressions that a function returns."""
+    if isinstance(func.node, ast.Lambda):
+        yield func.node.body
+        return
+    for node in own_nodes(func.node):
+        if isinstance(node, ast.Return) and node.value is not None:
+            yield node.value
+
+
+def _described(func: FuncVal, node: ast.expr, count: int) -> str | None:
+    """What an expression is, where it certainly is no tuple of so many."""
+    if isinstance(node, ast.Tuple):
+        starred = any(isinstance(item, ast.Starred) for item in node.elts)
+        return f"a tuple of {len(node.elts)}" if len(node.elts) != count and not starred else None
+    return "one value" if _is_one_value(func, node) else None
+
+
+_ARRAYS = """
+    abs array asarray ceil clip cos dot einsum exp expand_dims floor full_like heaviside log matmul max maximum mean min
+    minimum multiply negative ones_like outer reshape round sign sin sqrt square squeeze subtract sum swapaxes tanh
+    tensordot transpose zeros_like
+"""
+
+ARRAYS = frozenset(f"jax.numpy.{name}" for name in _ARRAYS.split())
+"""Functions that return one array."""
+
+
+def _is_one_value(func: FuncVal, node: ast.expr) -> bool:
+    """Whether an expression certainly is no sequence: arithmetic that no tuple takes part in, or an array."""
+    if isinstance(node, ast.BinOp):
+        if any(isinstance(side, (ast.Tuple, ast.List, ast.Starred)) for side in (node.left, node.right)):
+            return False
+        added = isinstance(node.op, ast.Add)
+        return not added or _is_one_value(func, node.left) or _is_one_value(func, node.right)
+    if isinstance(node, ast.UnaryOp):
+        return not isinstance(node.op, ast.Not)
+    if isinstance(node, ast.Call):
+        return canonical_of(func.module.env, node.func) in ARRAYS
+    if isinstance(node, ast.Name) and assigned_in(func.node)[node.id] == 1:
+        made = [item for item in own_nodes(func.node) if isinstance(item, ast.Assign) and _is_target(item, node.id)]
+        return len(made) == 1 and not isinstance(made[0].value, ast.Name) and _is_one_value(func, made[0].value)
+    return False
+
+
+def _is_target(statement: ast.Assign, name: str) -> bool:
+    target = statement.targets[0]
+    return len(statement.targets) == 1 and isinstance(target, ast.Name) and target.id == name

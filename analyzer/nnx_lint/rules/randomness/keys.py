@@ -1,0 +1,274 @@
+"""One key for several draws (NNX519): twice in a row, again in each round of a loop, or of a function that a transform
+runs as a loop, and in a step of training that a loop calls.
+
+Invariants: a key is followed by its name, within one function; between two uses nothing may bind the name. Draws and
+splits are told apart, because what is drawn from a key and from one that is split off it are not the same numbers. One
+key for a few known things, such as the models of a comparison, may be meant, and so may one in a test.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from nnx_lint import syntax_parameters
+from nnx_lint.model.callables import BoundMethod, FuncVal, Transformed
+from nnx_lint.model.events import Called
+from nnx_lint.model.values import Obj
+from nnx_lint.reporting import Reporter, judges_calls, related
+from nnx_lint.rules.program import (
+    FUNCTIONS,
+    STATEMENT_LOOPS,
+    ancestors,
+    assigned_in,
+    binds,
+    calls_in,
+    canonical_of,
+    enclosing,
+    follows,
+    given,
+    in_test,
+    keyword_node,
+    own_nodes,
+    resolved,
+    statement_of,
+)
+from nnx_lint.rules.randomness.arguments import needs_key
+from nnx_lint.rules.randomness.reuse import KEY_MAKERS, called_for, consumes
+from nnx_lint.syntax_binding import assigned_names
+from nnx_lint.syntax_walk import walk
+from nnx_rules import transforms
+from nnx_rules.rules import rngs as rules
+
+if TYPE_CHECKING:
+    from nnx_lint.model.frames import Frame
+    from nnx_lint.model.modules import Env, Module
+
+SPLIT = "jax.random.split"
+
+TWICE = "a second time here: the numbers are those of the first use"
+EACH_ROUND = "again in each round of the loop: every round gets the same numbers"
+"""How a key is used again, for the message."""
+
+
+@judges_calls(rules.KEY_REUSED, "jax.random.*", when=needs_key)
+def key_reused(event: Called, report: Reporter) -> None:
+    module, env, call = event.frame.module, event.frame.env, event.node
+    node = given(event).node_of(0, "key")
+    uses = canonical_of(env, call.func) if isinstance(call, ast.Call) else None
+    if not isinstance(node, ast.Name) or not isinstance(call, ast.Call) or not consumes(uses) or in_test(event.frame):
+        return
+    scope = enclosing(module, call, *FUNCTIONS, ast.Module)
+    if scope is None:
+        return
+    if not binds(scope, node.id):
+        if _loops(event.frame, scope):
+            report(module, node, name=node.id, again=EACH_ROUND)
+        return
+    if _repeated(module, call, node.id):
+        if uses != SPLIT or _takes_the_first(module, call):
+            report(module, node, name=node.id, again=EACH_ROUND)
+        return
+    here = statement_of(module, call)
+    if here is None or _is_written_out(event.frame, scope, node.id):
+        return
+    for other in calls_in(scope):
+        earlier = other is not call and (other.lineno, other.col_offset) < (node.lineno, node.col_offset)
+        key = other.args[0] if other.args else keyword_node(other, "key")
+        same_key = isinstance(key, ast.Name) and key.id == node.id
+        used = canonical_of(env, other.func) if earlier and same_key else None
+        if not consumes(used) or (used == SPLIT) != (uses == SPLIT):
+            continue
+        place = statement_of(module, other)
+        same = enclosing(module, other, *FUNCTIONS, ast.Module) is scope
+        if not same or place is None or not follows(module, place, here) or _apart(module, other, call):
+            continue
+        if not _bound_between(scope, node.id, place, here):
+            report(module, node, name=node.id, again=TWICE, related=(related(module, other, "the first use"),))
+            return
+
+
+def _apart(module: Module, one: ast.AST, other: ast.AST) -> bool:
+    """Whether two places are in different arms of a conditional expression."""
+    above = list(ancestors(module, one))
+    shared = next((item for item in ancestors(module, other) if item in above), None)
+    return isinstance(shared, ast.IfExp)
+
+
+def _bound_between(scope: ast.AST, name: str, first: ast.stmt, last: ast.stmt) -> bool:
+    """Whether a name may be bound anew from one statement on, that one included, and before another one."""
+    stores = (node for node in own_nodes(scope) if isinstance(node, ast.Name) and node.id == name)
+    after, before = (first.lineno, first.col_offset), (last.lineno, last.col_offset)
+    return any(
+        not isinstance(node.ctx, ast.Load) and after <= (node.lineno, node.col_offset) < before for node in stores
+    )
+
+
+def _is_written_out(frame: Frame, scope: ast.AST, name: str) -> bool:
+    """Whether a key is made from a number that the program says: a few arrays to try something are made of it."""
+    made = called_for(scope).get(name)
+    if made is None or assigned_in(scope)[name] != 1 or canonical_of(frame.env, made.func) not in KEY_MAKERS:
+        return False
+    return all(isinstance(item, ast.Constant) for item in made.args)
+
+
+# -- loops -------------------------------------------------------------------------------------------------------------
+
+COMPREHENSIONS = (ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp)
+
+
+def _repeated(module: Module, call: ast.AST, name: str) -> bool:
+    """Whether a loop around a place runs it in each round with the key that it has before the loop."""
+    inner = call
+    for outer in ancestors(module, call):
+        if isinstance(outer, (*FUNCTIONS, ast.ClassDef)):
+            return False
+        if isinstance(outer, STATEMENT_LOOPS) and any(inner is part for part in outer.body):
+            if name in assigned_names([outer]):
+                return False
+            return _has_rounds(outer.iter if isinstance(outer, (ast.For, ast.AsyncFor)) else None) and _goes_on(outer)
+        if isinstance(outer, COMPREHENSIONS) and not isinstance(inner, ast.comprehension):
+            bound = {node.id for each in outer.generators for node in walk(each.target) if isinstance(node, ast.Name)}
+            return name not in bound and all(_has_rounds(each.iter) for each in outer.generators)
+        if isinstance(outer, (ast.If, ast.IfExp)) and inner is not outer.test and _is_once(outer.test):
+            return False
+        inner = outer
+    return False
+
+
+def _takes_the_first(module: Module, split: ast.Call) -> bool:
+    """Whether each round takes the same ones of the keys that a key is split into, and not one for itself."""
+    outer = next(ancestors(module, split), None)
+    if isinstance(outer, ast.Assign):
+        return isinstance(outer.targets[0], (ast.Tuple, ast.List))
+    return isinstance(outer, ast.Subscript) and isinstance(outer.slice, ast.Constant)
+
+
+def _goes_on(loop: ast.stmt) -> bool:
+    """Whether a round of a loop may be followed by another one."""
+    last: ast.stmt = getattr(loop, "body", [loop])[-1]
+    return not isinstance(last, (ast.Break, ast.Return, ast.Raise))
+
+
+def _has_rounds(iterated: ast.expr | None) -> bool:
+    """Whether what a loop iterates over are rounds, or data, and not a few known things to be treated alike."""
+    if isinstance(iterated, ast.Call) and isinstance(iterated.func, ast.Name):
+        return iterated.func.id not in GOING_THROUGH or all(map(_has_rounds, iterated.args))
+    if isinstance(iterated, ast.Call):
+        return isinstance(iterated.func, ast.Attribute) and iterated.func.attr not in {"items", "keys", "values"}
+    return not isinstance(iterated, DISPLAYS)
+
+
+GOING_THROUGH = frozenset({"enumerate", "list", "reversed", "sorted", "tuple", "zip"})
+"""Functions of Python that give the elements of what they are given."""
+
+DISPLAYS = (ast.List, ast.Tuple, ast.Dict, ast.Set, ast.Constant)
+
+
+def _is_once(test: ast.expr) -> bool:
+    """Whether a condition may be meant to hold in one round only: it compares for equality, or asks for ``None``."""
+    found = walk(test)
+    return any(
+        isinstance(node, ast.Not) or (isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.Eq, ast.Is)))
+        for node in found
+    )
+
+
+ROUNDS = frozenset(
+    {"jax.lax.scan", "jax.lax.fori_loop", "jax.lax.while_loop", "nnx.scan", "nnx.fori_loop", "nnx.while_loop"}
+)
+"""The transforms that run a function in rounds."""
+
+
+def _loops(frame: Frame, scope: ast.AST) -> bool:
+    """Whether the present function runs in rounds under a transform."""
+    running = frame.scope[-1] if frame.scope else None
+    return running is not None and running.row.name in ROUNDS and running.frame is frame and _is_of(frame, scope)
+
+
+def _is_of(frame: Frame, scope: ast.AST) -> bool:
+    return frame.func is not None and frame.func.node is scope
+
+
+# -- steps of training -------------------------------------------------------------------------------------------------
+
+DIFFERENTIATING = frozenset({"jax.grad", "jax.value_and_grad", "nnx.grad", "nnx.value_and_grad"})
+
+
+@judges_calls(rules.KEY_REUSED, "jax.random.*", "nnx.Rngs")
+def key_of_step(event: Called, report: Reporter) -> None:
+    """A step of training that a loop calls with one key, of which a function in it makes numbers or streams."""
+    call, frame = event.node, event.frame
+    if not isinstance(call, ast.Call) or not _makes_the_same(frame.module, frame.env, call):
+        return
+    named = [*call.args[:1], *(item.value for item in call.keywords)]
+    for name in (item.id for item in named if isinstance(item, ast.Name)):
+        found = _handed_in_loop(frame, name)
+        if found is not None and not in_test(found[0]):
+            report(found[0].module, found[1], name=found[1].id, again=EACH_ROUND)
+
+
+def _makes_the_same(module: Module, env: Env, call: ast.Call) -> bool:
+    """Whether a call makes the same numbers, streams or keys of one key each time."""
+    name = canonical_of(env, call.func)
+    return name == "nnx.Rngs" or (consumes(name) and (name != SPLIT or _takes_the_first(module, call)))
+
+
+def _handed_in_loop(frame: Frame, name: str) -> tuple[Frame, ast.Name] | None:
+    """Where a loop hands over, again and again, what a function here knows as a parameter of its own or around it."""
+    differentiated = any(scope.row.name in DIFFERENTIATING for scope in frame.scope)
+    inner: Frame | None = frame
+    while inner is not None and inner.func is not None:
+        func = inner.func.node
+        if not binds(func, name):
+            inner = _around(inner)
+            continue
+        given = _argument(inner, name) if not assigned_in(func)[name] else None
+        call, caller = inner.call, inner.caller
+        if not isinstance(given, ast.Name) or not isinstance(call, ast.Call) or caller is None:
+            return None
+        if _repeated(caller.module, call, given.id):
+            own = binds(caller.func.node if caller.func is not None else caller.module.tree, given.id)
+            return (caller, given) if own and (differentiated or _trains(caller, call)) else None
+        inner, name = caller, given.id
+    return None
+
+
+def _around(frame: Frame) -> Frame | None:
+    """The run of the innermost function around the present one, if that is what calls it."""
+    outer = enclosing(frame.module, frame.func.node, *FUNCTIONS) if frame.func is not None else None
+    caller = frame.caller if outer is not None else None
+    while caller is not None and (caller.func is None or caller.func.node is not outer):
+        caller = caller.caller
+    return caller
+
+
+def _argument(frame: Frame, name: str) -> ast.expr | None:
+    """The expression that a call gives for a parameter, where the program shows which function it calls."""
+    call, caller, func = frame.call, frame.caller, frame.func
+    if not isinstance(call, ast.Call) or caller is None or func is None:
+        return None
+    callee = resolved(caller.env, call.func)
+    applied = canonical_of(caller.env, call.func.func) if isinstance(call.func, ast.Call) else None
+    if not isinstance(callee, (FuncVal, Transformed, BoundMethod)) and transforms.find(applied or "") is None:
+        return None
+    if any(isinstance(item, ast.Starred) for item in call.args):
+        return None
+    parameters = syntax_parameters.positional_names(func.node.args)[frame.receiver is not None :]
+    place = parameters.index(name) if name in parameters else len(call.args)
+    return call.args[place] if place < len(call.args) else keyword_node(call, name)
+
+
+def _trains(caller: Frame, call: ast.Call) -> bool:
+    """Whether a call of a loop is a step of training: it gets an optimizer, or what came out of the round before."""
+    values = [resolved(caller.env, item) for item in call.args if isinstance(item, (ast.Name, ast.Attribute))]
+    if any(isinstance(item, Obj) and item.cls.derives_from("nnx.Optimizer") for item in values):
+        return True
+    here = statement_of(caller.module, call)
+    loop = next((item for item in ancestors(caller.module, call) if isinstance(item, STATEMENT_LOOPS)), None)
+    made = assigned_names([here]) if isinstance(here, ast.Assign) else set[str]()
+    for statement in loop.body if loop is not None else ():
+        read = {item.id for item in walk(statement) if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Load)}
+        if isinstance(statement, ast.Assign) and not made.isdisjoint(read):
+            made |= assigned_names([statement])
+    return not made.isdisjoint(item.id for item in call.args if isinstance(item, ast.Name))

@@ -1,0 +1,180 @@
+"""What a loop carries from step to step: its containers, shapes and dtypes (NNX434, NNX435), and how many arguments a
+step takes (NNX454).
+
+Invariants: a carry is compared with what the step was given, as far as both are known; Python numbers are leaves of
+every type, because JAX promotes them before the first step.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, NamedTuple
+
+from nnx_lint import syntax_parameters
+from nnx_lint.model.callables import BoundMethod, FuncVal
+from nnx_lint.model.containers import DictVal, Seq
+from nnx_lint.model.events import Ran, TransformApplied
+from nnx_lint.model.forms import literal
+from nnx_lint.model.values import Array, Const, Obj, Value, present
+from nnx_lint.reporting import Reporter, judges
+from nnx_lint.rules.program import keyword_node, resolved
+from nnx_rules import layers
+from nnx_rules.rules import transforms as rules
+from nnx_rules.shape_algebra import is_whole
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from nnx_lint.model.frames import TraceScope
+
+
+class Loop(NamedTuple):
+    """A transform that runs a function in steps.
+
+    ``parameters`` is how many arguments a step gets, ``carry`` which of them is carried, and ``pairs`` whether a step
+    returns an output beside the carry.
+    """
+
+    parameters: int
+    carry: int
+    pairs: bool = False
+
+
+LOOPS = {
+    "jax.lax.scan": Loop(2, 0, pairs=True),
+    "jax.lax.fori_loop": Loop(2, 1),
+    "nnx.fori_loop": Loop(2, 1),
+    "jax.lax.while_loop": Loop(1, 0),
+    "nnx.while_loop": Loop(1, 0),
+}
+
+# -- the step ----------------------------------------------------------------------------------------------------------
+
+
+def is_step(event: TransformApplied) -> bool:
+    """Whether a function is given to a loop."""
+    return event.applied.row.name in LOOPS
+
+
+@judges(rules.STEP_PARAMETERS, TransformApplied, when=is_step)
+def step_signature(event: TransformApplied, report: Reporter) -> None:
+    func, loop = event.func, LOOPS[event.applied.row.name]
+    bound = isinstance(func, BoundMethod)
+    inner = func.func if isinstance(func, BoundMethod) else func
+    if not isinstance(inner, FuncVal) or inner.wraps is not None or inner.decorators:
+        return
+    arguments = inner.node.args
+    count = len(syntax_parameters.positional(arguments)) - bound
+    needed = count - len(arguments.defaults)
+    if arguments.vararg is not None or needed <= loop.parameters <= count:
+        return
+    gets = "the number of the step and the carry" if loop.carry else "the carry"
+    gets = "the carry and an element" if loop.pairs else gets
+    taken = f"{count} argument{'s' * (count != 1)}"
+    report(event.frame.module, event.func_node, transform=event.applied.text, gets=gets, count=taken)
+
+
+# -- the carry ---------------------------------------------------------------------------------------------------------
+
+
+def is_loop(event: Ran) -> bool:
+    """Whether a step of a loop has run."""
+    return event.scope.row.name in LOOPS
+
+
+@judges(rules.LOOP_TREE, Ran, when=is_loop)
+def carry_structure(event: Ran, report: Reporter) -> None:
+    scope, loop = event.scope, LOOPS[event.scope.row.name]
+    before, func = _carry_given(scope, loop), scope.frame.func if scope.frame is not None else None
+    if func is None or before is None or not _is_step(event):
+        return
+    after = present(event.result)
+    if loop.pairs:
+        kind = _kind(after)
+        pair = isinstance(after, Seq) and kind == "a tuple of 2"
+        if kind is not None and not pair:
+            given = f"no first of a pair, as the step returns {kind}"
+            report(func.module, func.node, transform=scope.text, one=_kind(before) or "a value", other=given)
+        if not isinstance(after, Seq) or not pair:
+            return
+        after = after.items[0]
+    for one, other in _paired(before, after):
+        kinds = _kind(one), _kind(other)
+        if None not in kinds and kinds[0] != kinds[1]:
+            report(func.module, func.node, transform=scope.text, one=kinds[0], other=kinds[1])
+            return
+
+
+@judges(rules.LOOP_TYPE, Ran, when=is_loop)
+def carry_type(event: Ran, report: Reporter) -> None:
+    scope, loop = event.scope, LOOPS[event.scope.row.name]
+    before, func = _carry_given(scope, loop), scope.frame.func if scope.frame is not None else None
+    after = present(event.result)
+    if func is None or before is None or not _is_step(event):
+        return
+    if loop.pairs:
+        if not isinstance(after, Seq) or _kind(after) != "a tuple of 2":
+            return
+        after = after.items[0]
+    for one, other in _paired(before, after):
+        found = _types(one, other)
+        if found is not None:
+            report(func.module, func.node, transform=scope.text, path="the carry", one=found[0], other=found[1])
+            return
+
+
+def _carry_given(scope: TraceScope, loop: Loop) -> Value | None:
+    """The carry that a step is given."""
+    given = list(scope.frame.given.values()) if scope.frame is not None and not scope.held else []
+    return given[loop.carry] if len(given) == loop.parameters else None
+
+
+def _is_step(event: Ran) -> bool:
+    """Whether a step has run, and certainly not the condition of a loop."""
+    func, node = event.scope.frame.func if event.scope.frame is not None else None, event.node
+    if not event.scope.row.name.endswith(".while_loop") or func is None:
+        return func is not None
+    first = node.args[0] if isinstance(node, ast.Call) and node.args else keyword_node(node, "cond_fun")
+    if isinstance(first, ast.Lambda):
+        return first is not func.node
+    condition = resolved(event.frame.env, first)
+    return isinstance(condition, FuncVal) and condition.node is not func.node
+
+
+def _paired(one: Value, other: Value) -> Iterator[tuple[Value, Value]]:
+    """Two trees, and what stands at the same places in them, as far as they have the same containers."""
+    one, other = present(one), present(other)
+    yield one, other
+    if isinstance(one, Seq) and isinstance(other, Seq) and _kind(one) is not None and _kind(one) == _kind(other):
+        for pair in zip(one.items, other.items, strict=True):
+            yield from _paired(*pair)
+
+
+def _kind(value: Value) -> str | None:
+    """What a value is as a tree, where that is certain."""
+    if isinstance(value, Seq) and value.exact and value.type in {"tuple", "list"}:
+        return f"a {value.type} of {len(value.items)}"
+    if isinstance(value, Const):
+        number = isinstance(value.value, (int, float, complex))
+        return "None" if value.value is None else "an array" if number else None
+    if isinstance(value, Obj):
+        return f"a {value.cls.name}" if value.cls.tracked and not value.cls.is_variable else None
+    if isinstance(value, DictVal):
+        return None
+    return "an array" if isinstance(value, Array) else None
+
+
+def _types(one: Value, other: Value) -> tuple[str, str] | None:
+    """The types of two arrays that certainly differ, in words."""
+    if not isinstance(one, Array) or not isinstance(other, Array):
+        return None
+    before, after = literal(one), literal(other)
+    if before.dtype is not None and after.dtype is not None and before.dtype != after.dtype:
+        return f"an array of {before.dtype}", f"one of {after.dtype}"
+    left, right = before.shape, after.shape
+    if left is None or right is None or not is_whole(left) or not is_whole(right):
+        return None
+    sizes = [pair for pair in zip(left, right, strict=False) if all(isinstance(item, int) for item in pair)]
+    if len(left) != len(right) or any(size != grown for size, grown in sizes):
+        return f"an array of shape {layers.shown(left)}", f"one of shape {layers.shown(right)}"
+    return None

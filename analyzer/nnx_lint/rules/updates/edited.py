@@ -1,0 +1,108 @@
+"""A State of what an object holds, written into and merged to something else (NNX224): a copy of it was meant, and the
+object has changed, too.
+
+``nnx.split`` copies nothing. ``params["kernel"] = nnx.Param(...)`` puts another Variable into the State, while
+``params["kernel"][...] = ...`` writes into that of the object, with each call once more.
+
+Invariants: the object is an attribute that the function neither assigns nor updates, so that it lives on; a function
+that writes twice may put back what was there, and is left alone.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, NamedTuple
+
+from nnx_lint.model.events import Called
+from nnx_lint.model.expressions import text_of
+from nnx_lint.reporting import Reporter, judges_calls, related
+from nnx_lint.rules.program import assigned_in, calls_in, canonical_of, own_nodes
+from nnx_rules.rules import updates as rules
+
+if TYPE_CHECKING:
+    from nnx_lint.model.frames import Frame
+
+
+class Split(NamedTuple):
+    """``graphdef, *states = nnx.split(self.part)``."""
+
+    node: ast.Assign
+    part: ast.Attribute
+    names: list[str]
+
+
+@judges_calls(rules.ALIASED_MERGE, "nnx.merge")
+def edited_state(event: Called, report: Reporter) -> None:
+    frame, call, func = event.frame, event.node, event.frame.func
+    if func is None or not isinstance(func.node, ast.FunctionDef) or func.name == "__init__":
+        return
+    if not isinstance(call, ast.Call) or len(call.args) < 2:
+        return
+    given = [item.id if isinstance(item, ast.Name) else None for item in call.args]
+    found = next((split for split in _splits(frame, func.node) if split.names[: len(given)] == given), None)
+    if found is None or any(assigned_in(func.node)[name] != 1 for name in found.names):
+        return
+    assigned = [node for node in own_nodes(func.node) if isinstance(node, ast.Assign)]
+    written = [
+        node
+        for node in assigned
+        if found.node.lineno < node.lineno < call.lineno
+        and len(node.targets) == 1
+        and _root_of_variable(node.targets[0]) in found.names[1:]
+    ]
+    texts = {frame.module.source.segment(node.targets[0]) for node in written}
+    if not written or len(texts) < len(written) or _gets_back(frame, func.node, text_of(found.part)):
+        return
+    target = next((node.targets[0] for node in assigned if node.value is call), None)
+    report(
+        frame.module,
+        call,
+        related=(related(frame.module, written[0], "one of them is changed here"),),
+        name=target.id if isinstance(target, ast.Name) else "the merged object",
+        other=text_of(found.part),
+    )
+
+
+def _splits(frame: Frame, scope: ast.FunctionDef) -> list[Split]:
+    """Where a method splits what the object holds that it belongs to."""
+    receiver = scope.args.args[0].arg if scope.args.args else None
+    found: list[Split] = []
+    for node in own_nodes(scope):
+        if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Tuple):
+            continue
+        elements, call = node.targets[0].elts, node.value
+        part = call.args[0] if isinstance(call, ast.Call) and call.args else None
+        if not isinstance(call, ast.Call) or not isinstance(part, ast.Attribute) or _root(part) != receiver:
+            continue
+        names = [item.id for item in elements if isinstance(item, ast.Name)]
+        if len(names) == len(elements) and canonical_of(frame.env, call.func) == "nnx.split":
+            found.append(Split(node, part, names))
+    return found
+
+
+def _root(node: ast.expr) -> str | None:
+    """The name that a path of attributes and subscripts begins with."""
+    while isinstance(node, (ast.Attribute, ast.Subscript)):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else None
+
+
+def _root_of_variable(target: ast.expr) -> str | None:
+    """The name of the State whose Variable an assignment writes into: its value, or all of its elements."""
+    is_value = isinstance(target, ast.Attribute) and target.attr in {"value", "raw_value"}
+    is_all = isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Constant) and target.slice.value is ...
+    if not isinstance(target, (ast.Attribute, ast.Subscript)) or not (is_value or is_all):
+        return None
+    return None if isinstance(target.value, ast.Name) else _root(target.value)
+
+
+def _gets_back(frame: Frame, scope: ast.FunctionDef, part: str) -> bool:
+    """Whether the function assigns what was split, or what holds it, or gives it a State."""
+    targets = [target for node in own_nodes(scope) if isinstance(node, ast.Assign) for target in node.targets]
+    if any(f"{part}.".startswith(f"{text_of(target)}.") for target in targets if isinstance(target, ast.Attribute)):
+        return True
+    calls = calls_in(scope)
+    if any(isinstance(call.func, ast.Name) and call.func.id == "setattr" for call in calls):
+        return True
+    updates = [call for call in calls if canonical_of(frame.env, call.func) == "nnx.update" and call.args]
+    return any(f"{part}.".startswith(f"{text_of(call.args[0])}.") for call in updates)

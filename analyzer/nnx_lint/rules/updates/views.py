@@ -1,0 +1,118 @@
+"""Objects that a class merges from the State of another one that it keeps, and then writes to as if they were copies
+(a part of NNX224): target networks, averages of weights.
+
+What is put into such an object by ``nnx.update`` is put into the other one, too: nobody means that. Invariant: the
+class itself says all of it, by the names of its attributes: what is merged, of what, and that it is written to.
+"""
+
+from __future__ import annotations
+
+import ast
+from functools import partial
+from typing import TYPE_CHECKING
+
+from nnx_lint import syntax_parameters
+from nnx_lint.model.events import ClassDefined
+from nnx_lint.reporting import Reporter, judges, related
+from nnx_lint.rules.edits import append_argument, unsafe
+from nnx_lint.rules.program import assigned_in, calls_in, canonical_of, own_nodes, parameters_in
+from nnx_rules.rules import updates as rules
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from nnx_lint.diagnostics import Fix
+    from nnx_lint.model.modules import Module
+
+
+@judges(rules.ALIASED_MERGE, ClassDefined)
+def merged_beside(event: ClassDefined, report: Reporter) -> None:
+    """An attribute that is merged from the State of another one, and updated later on."""
+    module = event.cls.module
+    if not module.mentions("merge"):
+        return
+    for method in event.cls.node.body:
+        for target, call in _merged(module, method) if isinstance(method, ast.FunctionDef) else ():
+            of = _source(module, method, call)
+            written = _written(module, event.cls.node, target, of) if of is not None else None
+            if written is not None and of != target:
+                where = (related(module, written, "one of them is changed here"),)
+                fix = partial(_copying, module, call)
+                report(module, call, fix=fix, related=where, name=target, other=of)
+
+
+def _merged(module: Module, method: ast.AST) -> Iterator[tuple[str, ast.Call]]:
+    """The attributes of ``self`` that a method merges without a copy."""
+    for node in own_nodes(method):
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and not node.value.keywords:
+            for target in node.targets:
+                text = _own(target)
+                if text is not None and canonical_of(module.env, node.value.func) == "nnx.merge":
+                    yield text, node.value
+
+
+def _own(node: ast.AST) -> str | None:
+    """``self.name`` as it is written; ``None`` for other expressions."""
+    owned = isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
+    return f"self.{node.attr}" if owned and isinstance(node, ast.Attribute) else None
+
+
+def _source(module: Module, method: ast.AST, merge: ast.Call) -> str | None:
+    """The attribute of ``self`` whose whole State an object is merged from."""
+    assigned = assigned_in(method)
+    given: ast.expr | None = None
+    if len(merge.args) == 1 and isinstance(merge.args[0], ast.Starred):
+        given = merge.args[0].value
+    names = [item.id for item in merge.args if isinstance(item, ast.Name) and assigned[item.id] == 1]
+    for node in own_nodes(method) if names and len(names) == len(merge.args) else ():
+        target = node.targets[0] if isinstance(node, ast.Assign) else None
+        if isinstance(node, ast.Assign) and isinstance(target, ast.Tuple):
+            bound = [item.id for item in target.elts if isinstance(item, ast.Name)]
+            given = node.value if bound == names else given
+    if not isinstance(given, ast.Call) or canonical_of(module.env, given.func) != "nnx.split" or not given.args:
+        return None
+    split = given.args[0]
+    if isinstance(split, ast.Name) and assigned[split.id] + parameters_in(method)[split.id] == 1:
+        bindings = [node for node in own_nodes(method) if isinstance(node, ast.Assign)]
+        kept = [
+            text
+            for node in bindings
+            for target in node.targets
+            if (text := _own(target)) is not None
+            and (_is_name(node.value, split.id) or any(_is_name(other, split.id) for other in node.targets))
+        ]
+        return kept[0] if len(kept) == 1 else None
+    return _own(split)
+
+
+def _is_name(node: ast.AST, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
+
+
+def _written(module: Module, cls: ast.ClassDef, name: str, of: str) -> ast.Call | None:
+    """Where a class updates an attribute, by itself or by a function of the file that gets both objects."""
+    for call in calls_in(cls):
+        texts = [_own(item) for item in call.args]
+        if name not in texts:
+            continue
+        if canonical_of(module.env, call.func) == "nnx.update":
+            if texts[0] == name:
+                return call
+        elif of in texts:
+            functions = (node for node in module.tree.body if isinstance(node, ast.FunctionDef))
+            for func in functions:
+                parameters = syntax_parameters.positional_names(func.args)
+                given = parameters[texts.index(name) :]
+                if _is_name(call.func, func.name) and given and _updates(module, func, given[0]):
+                    return call
+    return None
+
+
+def _updates(module: Module, func: ast.AST, name: str) -> bool:
+    """Whether a function puts values into a parameter."""
+    updates = (call for call in calls_in(func) if canonical_of(module.env, call.func) == "nnx.update" and call.args)
+    return not assigned_in(func)[name] and any(_is_name(call.args[0], name) for call in updates)
+
+
+def _copying(module: Module, call: ast.Call) -> Fix | None:
+    return unsafe("Add `copy=True`", append_argument(module.source, call, "copy=True"))

@@ -1,0 +1,53 @@
+"""The names that statements bind, and what is asked of the bodies of loops, each time that one is run.
+
+Invariants: what is nested in functions and classes binds no names here, and leaves only those.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from nnx_lint.syntax_walk import STATEMENTS, children, remembered
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+Loop = ast.For | ast.AsyncFor | ast.While
+
+
+@remembered
+def assigned_in_loop(loop: Loop) -> frozenset[str]:
+    """The names that the body of a loop binds."""
+    return frozenset(assigned_names(loop.body))
+
+
+@remembered
+def returns_in_loop(loop: Loop) -> bool:
+    """Whether the body of a loop may return from the function that it is in."""
+    todo: list[ast.AST] = list(loop.body)
+    while todo:
+        node = todo.pop()
+        if isinstance(node, ast.Return):
+            return True
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            for name in STATEMENTS:
+                todo.extend(getattr(node, name, ()))
+    return False
+
+
+def assigned_names(body: Iterable[ast.stmt]) -> set[str]:
+    """Names that statements bind, nested functions left out."""
+    found: set[str] = set()
+    todo: list[ast.AST] = list(body)
+    while todo:
+        node = todo.pop()
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found.add(node.id)
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            found.add(node.name)
+            continue
+        elif isinstance(node, ast.Lambda):
+            continue
+        todo.extend(children(node))
+    return found

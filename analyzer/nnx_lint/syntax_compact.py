@@ -1,0 +1,72 @@
+"""Syntax trees that take half of the room.
+
+Python keeps what a node says in a dictionary, and most of the memory of a run over many files went there. The nodes of
+our trees have slots instead: their types are below those of ``ast``, with the same names and fields. The number of a
+line, too, is there once for all nodes in it, and so is the list of nothing.
+
+Invariants: ``isinstance`` and patterns see the types of ``ast``; whoever looks a type itself up does so in a table that
+is :func:`for_both`, since nodes that were made by hand have no slots.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from nnx_lint.syntax_walk import FIELDS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+T = TypeVar("T", bound=ast.AST)
+V = TypeVar("V")
+
+
+class _Compact(dict[type[ast.AST], type[ast.AST]]):
+    def __missing__(self, kind: type[ast.AST]) -> type[ast.AST]:
+        slots = {"__slots__": (*kind._fields, *kind._attributes), "__module__": __name__}
+        self[kind] = compacted = type(kind.__name__, (kind,), slots)
+        FIELDS[compacted] = FIELDS[kind]
+        return compacted
+
+
+COMPACT = _Compact()
+"""The types with slots, by those without."""
+
+
+_NOTHING: list[ast.AST] = []
+"""What all lists are of which there is nothing: nobody changes a tree."""
+
+
+def for_both(table: Mapping[type[T], V]) -> dict[type[T], V]:
+    """What a table has for types of nodes, for those with slots, too."""
+    both: dict[Any, V] = dict(table)
+    both.update((COMPACT[kind], value) for kind, value in table.items())
+    return both
+
+
+def compact(tree: ast.Module) -> ast.Module:
+    """A tree whose nodes have slots, for one that must not be used any more.
+
+    One that is too deep may keep the nodes that it had.
+    """
+    last = tree.body[-1].end_lineno if tree.body else None
+    lines = list(range((last or 0) + 1))
+
+    def converted(node: ast.AST) -> ast.AST:
+        kind, held = type(node), node.__dict__
+        for name in FIELDS[kind]:
+            value: list[object] | ast.AST | str | None = held.get(name)
+            if isinstance(value, list):
+                made = [converted(each) if isinstance(each, ast.AST) else each for each in value]
+                held[name] = made or _NOTHING
+            elif isinstance(value, ast.AST):
+                held[name] = converted(value)
+        if "lineno" in held:
+            held["lineno"], held["end_lineno"] = lines[held["lineno"]], lines[held["end_lineno"]]
+        return COMPACT[kind](**held)
+
+    try:
+        return cast("ast.Module", converted(tree))
+    except RecursionError:
+        return tree
