@@ -51,7 +51,9 @@ KINDS = {ARRAYS: "array", SHAPES: "shape", PLAIN: "plain", DTYPES: "plain", INIT
 UFUNCS = frozenset({"ufunc", "BinaryUfunc"})
 
 UNANNOTATED = {
-    "array": "jax.numpy.diagonal jax.numpy.fromfile jax.numpy.fromiter jax.random.clone jax.random.wrap_key_data",
+    "array": "jax.image.resize jax.image.scale_and_translate jax.lax.fft jax.numpy.diagonal "
+    "jax.numpy.fromfile jax.numpy.fromiter jax.numpy.linalg.cond jax.numpy.linalg.cross jax.random.ball "
+    "jax.random.clone jax.random.multinomial jax.random.wrap_key_data jax.scipy.ndimage.map_coordinates",
     "same": "jax.block_until_ready jax.device_put jax.lax.optimization_barrier jax.lax.pcast jax.lax.pmax "
     "jax.lax.pmean jax.lax.pmin jax.lax.ppermute jax.lax.psum jax.lax.with_sharding_constraint",
 }

@@ -22,7 +22,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from nnx_lint.source import BOM_BYTES, Position, SourceError, SourceFile
-from nnx_lint.syntax import Parsed, SyntaxProblem
+from nnx_lint.syntax.trees import Parsed, SyntaxProblem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -148,7 +148,8 @@ class Notebook(SourceFile):
         return frozenset(self.location(start)[0] - 1 for start in self._starts_of_cells)
 
     def _parse(self) -> Parsed:
-        from nnx_lint.syntax import MAX_SIZE, attempt, parse
+        from nnx_lint.syntax.parsing import parse
+        from nnx_lint.syntax.trees import MAX_SIZE, attempt
 
         if self.language != PYTHON:
             return Parsed(
@@ -156,7 +157,8 @@ class Notebook(SourceFile):
             )
         if len(self.text) > MAX_SIZE:
             return parse(self.text)
-        from nnx_lint.syntax_recovery import recover, split_lines
+        from nnx_lint.syntax.layout import split_lines
+        from nnx_lint.syntax.recovery import recover
 
         lines = split_lines(self.text)
         barriers = self._barriers()
@@ -187,7 +189,7 @@ def _without_magics(lines: list[str], starts: list[int]) -> Iterator[range]:
 
 
 def _without_line_magics(lines: list[str], start: int, stop: int) -> Iterator[range]:
-    from nnx_lint import syntax_layout as layout
+    from nnx_lint.syntax import layout
 
     number = start
     while number < stop:

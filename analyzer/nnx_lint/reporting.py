@@ -69,8 +69,9 @@ def judges_calls(
 ) -> Callable[[C], C]:
     """Register a function as the judge of a rule for calls of certain things.
 
-    Each of ``subjects`` is a ``Called.subject``, a beginning of subjects before a star (``jax.random.*``), or the type
-    of the value that is called. Most programs call many things that no rule asks for: this is what makes those cheap.
+    Each of ``subjects`` is a ``Called.subject`` or ``inherited``, a beginning of subjects before a star
+    (``jax.random.*``), or the type of the value that is called. Most programs call many things that no rule asks for:
+    this is what makes those cheap.
     """
 
     def register(function: C) -> C:
@@ -105,7 +106,7 @@ class Judging:
         self._codes = frozenset(code for each in asked for code in each.severities)
         self._reporters: dict[str, Reporter] = {}
         self._by_type = {kind: self._grouped(judged) for kind, judged in JUDGES.items()}
-        self._by_callee: dict[tuple[type, str | None], Judges] = {}
+        self._by_callee: dict[tuple[type, str | None, str | None], Judges] = {}
         self._by_asked: dict[tuple[str | type, ...], Judges] = {}
         self._places = {asked: place for place, asked in enumerate(CALL_JUDGES)}
         self._types = [each for each in CALL_JUDGES if isinstance(each, type)]
@@ -125,7 +126,7 @@ class Judging:
         """The functions that may judge an event."""
         if not isinstance(event, Called):
             return self._by_type.get(type(event), [])
-        key = type(event.callee), event.subject
+        key = type(event.callee), event.subject, event.inherited
         known = self._by_callee.get(key)
         if known is None:
             asked = self._asked_of(*key)
@@ -135,13 +136,12 @@ class Judging:
             known = self._by_callee[key] = self._by_asked[asked]
         return known
 
-    def _asked_of(self, kind: type, subject: str | None) -> tuple[str | type, ...]:
-        """What judges are registered for that calls of a value of this type, with this subject, are."""
+    def _asked_of(self, kind: type, subject: str | None, inherited: str | None) -> tuple[str | type, ...]:
+        """What judges are registered for that calls of a value of this type, with these subjects, are."""
         asked: set[str | type] = {each for each in self._types if issubclass(kind, each)}
         if subject is not None:
             asked.update(each for each in self._beginnings if subject.startswith(each[:-1]))
-            if subject in self._places:
-                asked.add(subject)
+        asked.update(each for each in (subject, inherited) if each is not None and each in self._places)
         return tuple(sorted(asked, key=self._places.__getitem__))
 
     def wants(self, rule: Rule, module: Module) -> bool:

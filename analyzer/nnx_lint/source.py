@@ -19,13 +19,14 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
 from nnx_lint.diagnostics import Span
-from nnx_lint.syntax import Parsed, parse
-from nnx_lint.syntax import SyntaxProblem as SyntaxProblem
+from nnx_lint.syntax.parsing import parse
+from nnx_lint.syntax.trees import Parsed
+from nnx_lint.syntax.trees import SyntaxProblem as SyntaxProblem
 
 if TYPE_CHECKING:
     from tokenize import TokenInfo
 
-    from nnx_lint.syntax_edits import Change
+    from nnx_lint.syntax.edits import Change
 
 NOTEBOOK = ".ipynb"
 
@@ -157,7 +158,7 @@ class SourceFile:
 
     @property
     def tree(self) -> ast.Module:
-        """The syntax tree; what does not parse is a :class:`~nnx_lint.syntax.Blank` in it."""
+        """The syntax tree; what does not parse is a :class:`~nnx_lint.syntax.trees.Blank` in it."""
         return self.parsed.tree
 
     @property
@@ -189,7 +190,7 @@ class SourceFile:
         before, self._before = self._before, None
         if before is None or before._parsed is None:
             return parse(self.text)
-        from nnx_lint.syntax_edits import follow
+        from nnx_lint.syntax.edits import follow
 
         parsed, self.followed = follow(before, self)
         before._parsed = None

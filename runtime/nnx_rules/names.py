@@ -6,6 +6,8 @@ or a sentence that says what to do.
 
 from __future__ import annotations
 
+from nnx_rules.signatures import SIGNATURES
+
 FOREIGN: dict[str, str] = {
     "Dense": "nnx.Linear",
     "DenseGeneral": "nnx.LinearGeneral",
@@ -96,13 +98,17 @@ ARGUMENTS: dict[str, str] = {
     "hidden_size": "hidden_features",
     "in_channels": "in_features",
     "in_dim": "in_features",
+    "in_size": "in_features",
     "initial_state": "initial_carry",
+    "input_dim": "in_features",
     "input_size": "in_features",
     "key": "rngs",
     "n_heads": "num_heads",
     "normalized_shape": "num_features",
     "out_channels": "out_features",
     "out_dim": "out_features",
+    "out_size": "out_features",
+    "output_dim": "out_features",
     "p": "rate",
     "rank": "lora_rank",
     "rng": "rngs",
@@ -160,52 +166,94 @@ ATTRIBUTES: dict[str, dict[str, str]] = {
 }
 """Attributes of layers and optimizers in other libraries, by class of NNX, with what NNX has: a name or a sentence."""
 
+HELD: dict[str, frozenset[str]] = {
+    f"nnx.{name}": frozenset(held.split())
+    for name, held in {
+        "BatchNorm": "bias mean scale set_view var",
+        "Conv": "bias kernel kernel_shape",
+        "ConvTranspose": "bias kernel kernel_shape",
+        "Dropout": "set_view",
+        "Einsum": "bias kernel",
+        "Embed": "attend embedding",
+        "GRUCell": "dense_h dense_i initialize_carry num_feature_axes",
+        "GroupNorm": "bias feature_axis scale",
+        "InstanceNorm": "bias scale",
+        "LSTMCell": "hf hg hi ho if_ ig ii initialize_carry io num_feature_axes",
+        "LayerNorm": "bias scale",
+        "Linear": "bias kernel",
+        "LinearGeneral": "bias kernel",
+        "LoRA": "lora_a lora_b",
+        "LoRALinear": (
+            "bias dot_general dtype kernel lora param_dtype precision preferred_element_type promote_dtype use_bias"
+        ),
+        "MultiHeadAttention": (
+            "cache_index cached_key cached_value head_dim init_cache key key_ln out query query_ln set_view value"
+        ),
+        "OptimizedLSTMCell": "dense_h dense_i initialize_carry num_feature_axes",
+        "RMSNorm": "scale",
+        "SimpleCell": "dense_h dense_i initialize_carry num_feature_axes",
+    }.items()
+}
+"""Public attributes of layers, by class, besides those of all modules and those called like a parameter of the
+constructor (:mod:`nnx_rules.signatures`), of which most are kept.
+"""
+
+_VARIABLE = """
+    add_axis can_update copy copy_from create_value del_metadata eager_sharding from_metadata get_metadata
+    get_raw_value get_value has_metadata has_ref hijax is_default is_hijax is_ref mesh mutable out_sharding
+    raw_value ref remove_axis replace required_metadata set_metadata set_raw_value set_value shape sharding_names
+    sharding_rules to_state type update_from_state value var_type
+
+    addressable_data addressable_shards all any argmax argmin argpartition argsort astype at aval block_until_ready
+    byteswap choose clip clone committed compress conj conjugate copy_to_host_async cumprod cumsum delete device
+    device_buffer device_buffers devices diagonal dot dtype flat flatten format global_shards imag is_deleted
+    is_fully_addressable is_fully_replicated is_ready item itemsize max mean min mT nbytes ndim nonzero
+    on_device_size_in_bytes platform prod ptp ravel real repeat reshape round searchsorted sharding size sort
+    squeeze std sum swapaxes T take to_device tobytes tolist trace traceback transpose unsafe_buffer_pointer var
+    view weak_type
+"""
+
+VARIABLE_ATTRIBUTES: frozenset[str] = frozenset(_VARIABLE.split())
+"""Public attributes of a Variable, and those of the array in it, which it has too."""
+
+
+def attributes_of(canonical: str) -> frozenset[str] | None:
+    """The public attributes that instances of a layer may have, and its class does; ``None`` if they are not known."""
+    signature, held = SIGNATURES.get(canonical), HELD.get(canonical)
+    return None if signature is None or held is None else held.union(signature.positional, signature.keywords)
+
+
 _KNOWN = """
     A Accuracy All Any ArrayRef Average BatchNorm BatchStat Bidirectional Cache Carry Conv ConvTranspose Data Dict
-    DiffState Dropout EMA EMPTY Einsum Ema Embed Everything FlatState ForkStates GRUCell GraphDef GraphNode GraphState
-    GroupNorm HashableMapping Initializer InstanceNorm Intermediate Jit LSTMCell LayerNorm Linear LinearGeneral List
-    LoRA LoRALinear LoRAParam M MergeContext Metric MetricState ModelAndOptimizer Module MultiHeadAttention
-    MultiMetric MutableArray NodeStates Not Nothing Object OfType OptArray OptState OptVariable OptimizedLSTMCell
-    Optimizer PARTITION_NAME PReLU Param PathContains Perturbation Pmap PureState Pytree RMSNorm RNN RNNCellBase
-    RefMap Remat RngCount RngKey RngState RngStream Rngs Scan Sequence Sequential Sharded SimpleCell SpectralNorm
-    SplitContext State StateAxes StateSharding Static TrainState TreeNode UpdateContext VarCollection Variable
-    VariableMetadata VariableState Vmap WeightNorm Welford WithTag abstract_with_sharding array_ref as_abstract
-    as_array_vars as_hijax_vars as_immutable_vars as_mutable_vars as_pure as_ref_vars average avg_pool bridge
-    cached_partial call capture celu check_pytree checkify checkpoint checkpoints clone combine_masks compat cond
-    config current_update_context custom_vjp data dataclass deprecations display dot_product_attention
-    dot_product_attention_weights elu errors eval_mode eval_shape extract field filter_state filterlib find_duplicates
-    flatlib flatten fori_loop fork fork_rngs freeze from_flat_state from_tree gelu get_abstract_model
-    get_named_sharding get_node_impl get_partition_spec glu grad graph graph_utils graphdef graphlib hard_sigmoid
-    hard_silu hard_swish hard_tanh has_data helpers identity ids initializers is_array_ref is_data is_data_type
-    is_mutable_array iter_children iter_graph iter_module_children iter_modules jit jit_partial jvp leaky_relu
-    log_sigmoid log_softmax logical_axis_rules logical_to_mesh logsumexp make_attention_mask make_causal_mask
-    make_jaxpr map map_state max_pool merge merge_context merge_state metrics min_pool module mutable nested_state nn
-    nnx.ArrayRef nnx.Bidirectional nnx.Carry nnx.Data nnx.Dict nnx.DiffState nnx.EMA nnx.EMPTY nnx.Empty nnx.FlatState
-    nnx.ForkStates nnx.GRUCell nnx.GraphNode nnx.Jit nnx.LSTMCell nnx.List nnx.ModelAndOptimizer nnx.MutableArray
-    nnx.OptimizedLSTMCell nnx.Perturbation nnx.Pmap nnx.Pytree nnx.RNN nnx.Remat nnx.RoPE nnx.Scan nnx.SimpleCell
-    nnx.StateAxes nnx.StateSharding nnx.Static nnx.TreeNode nnx.VariableState nnx.Vmap nnx.abstract_with_sharding
-    nnx.array_ref nnx.as_abstract nnx.as_array_vars nnx.as_hijax_vars nnx.as_immutable_vars nnx.as_mutable_vars
-    nnx.as_pure nnx.as_ref_vars nnx.cached_partial nnx.call nnx.capture nnx.check_pytree nnx.checkify nnx.compat
-    nnx.custom_vjp nnx.data nnx.dataclass nnx.dot_product_attention_with_rope nnx.eval_mode nnx.filter_state
-    nnx.find_duplicates nnx.flatten nnx.fori_loop nnx.fork nnx.fork_rngs nnx.freeze nnx.from_flat_state nnx.from_tree
-    nnx.get_abstract_model nnx.has_data nnx.is_array_ref nnx.is_data nnx.is_data_type nnx.iter_children
-    nnx.iter_module_children nnx.iter_modules nnx.jit_partial nnx.jvp nnx.make_jaxpr nnx.map nnx.map_state
-    nnx.merge_state nnx.mutable nnx.mutable_array nnx.prefix nnx.pure nnx.recursive_map nnx.register_data_type
-    nnx.register_variable_name_type_pair nnx.replace_by_pure_dict nnx.reseed nnx.restore_rngs nnx.set_graph_mode
-    nnx.set_graph_updates nnx.set_metadata nnx.set_mode nnx.set_mode_info nnx.shard_map nnx.split_rngs nnx.split_state
-    nnx.static nnx.switch nnx.tabulate nnx.to_arrays nnx.to_flat_state nnx.to_pure_dict nnx.to_refs nnx.to_tree
-    nnx.train_mode nnx.transform_metadata nnx.unflatten nnx.unpack nnx.use_eager_sharding nnx.use_hijax nnx.use_refs
-    nnx.using_hijax nnx.var_defaults nnx.variable_name_from_type nnx.variable_type_from_name nnx.variables nnx.vars_as
-    nnx.view nnx.view_info nnx.vjp nnx.while_loop nnx.with_attributes nnx.with_rngs nnx.with_sharding_constraint
-    nnx.with_vars object one_hot optimizer pmap pool pop prefix proxy_caller pure pytreelib recursive_map
-    register_data_type register_variable_name relu relu6 remat replace_by_pure_dict reprlib reseed restore_int_paths
+    DiffState Dropout EMA EMPTY Einsum Ema Embed Empty Everything FlatState ForkStates GRUCell GraphDef GraphNode
+    GraphState GroupNorm HashableMapping Initializer InstanceNorm Intermediate Jit LSTMCell LayerNorm Linear
+    LinearGeneral List LoRA LoRALinear LoRAParam M MergeContext Metric MetricState ModelAndOptimizer Module
+    MultiHeadAttention MultiMetric MutableArray NodeStates Not Nothing Object OfType OptArray OptState OptVariable
+    OptimizedLSTMCell Optimizer PARTITION_NAME PReLU Param PathContains Perturbation Pmap PureState Pytree RMSNorm
+    RNN RNNCellBase RefMap Remat RngCount RngKey RngState RngStream Rngs RoPE Scan Sequence Sequential Sharded
+    SimpleCell SpectralNorm SplitContext State StateAxes StateSharding Static TrainState TreeNode UpdateContext
+    VarCollection Variable VariableMetadata VariableState Vmap WeightNorm Welford WithTag abstract_with_sharding
+    array_ref as_abstract as_array_vars as_hijax_vars as_immutable_vars as_mutable_vars as_pure as_ref_vars average
+    avg_pool bridge cached_partial call capture celu check_pytree checkify checkpoint checkpoints clone
+    combine_masks compat cond config current_update_context custom_vjp data dataclass deprecations display
+    dot_product_attention dot_product_attention_weights dot_product_attention_with_rope elu errors eval_mode
+    eval_shape extract field filter_state filterlib find_duplicates flatlib flatten fori_loop fork fork_rngs freeze
+    from_flat_state from_tree gelu get_abstract_model get_named_sharding get_node_impl get_partition_spec glu grad
+    graph graph_utils graphdef graphlib hard_sigmoid hard_silu hard_swish hard_tanh has_data helpers identity ids
+    initializers is_array_ref is_data is_data_type is_mutable_array iter_children iter_graph iter_module_children
+    iter_modules jit jit_partial jvp leaky_relu log_sigmoid log_softmax logical_axis_rules logical_to_mesh
+    logsumexp make_attention_mask make_causal_mask make_jaxpr map map_state max_pool merge merge_context
+    merge_state metrics min_pool module mutable mutable_array nested_state nn object one_hot optimizer pmap pool
+    pop prefix proxy_caller pure pytreelib recursive_map register_data_type register_variable_name
+    register_variable_name_type_pair relu relu6 remat replace_by_pure_dict reprlib reseed restore_int_paths
     restore_rngs rnglib scan selu set_graph_mode set_graph_updates set_metadata set_mode set_mode_info shard_map
-    sigmoid silu soft_sign softmax softplus split split_context split_rngs split_state spmd standardize state statelib
-    static summary swish switch tabulate tanh to_arrays to_flat_state to_pure_dict to_refs to_tree tracers train_mode
-    training transform_metadata transforms traversals unflatten unpack update update_context use_eager_sharding
-    use_hijax use_refs using_eager_sharding using_hijax value_and_grad var_defaults variable_name_from_type
-    variable_type_from_name variablelib variables vars_as view view_info visualization vjp vmap while_loop
-    with_attributes with_metadata with_partitioning with_rngs with_sharding_constraint with_vars wrappers
+    sigmoid silu soft_sign softmax softplus split split_context split_rngs split_state spmd standardize state
+    statelib static summary swish switch tabulate tanh to_arrays to_flat_state to_pure_dict to_refs to_tree tracers
+    train_mode training transform_metadata transforms traversals unflatten unpack update update_context
+    use_eager_sharding use_hijax use_mutable_arrays use_refs using_eager_sharding using_hijax using_mutable_arrays
+    using_refs value_and_grad var_defaults variable_name_from_type variable_type_from_name variablelib variables
+    vars_as view view_info visualization vjp vmap while_loop with_attributes with_metadata with_partitioning
+    with_rngs with_sharding_constraint with_vars wrappers
 """
 
 KNOWN: frozenset[str] = frozenset(_KNOWN.split())

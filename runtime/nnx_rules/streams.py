@@ -25,5 +25,8 @@ LATE = frozenset({"dropout"})
 
 LATE_BEFORE = (0, 11)
 
+CELLS_KEEP_BEFORE = (0, 11)
+"""The version of flax since which the cells of an RNN keep no streams, unless they are asked to."""
+
 METHODS: frozenset[str] = SAMPLERS | {"fork", "split", "broadcast", "items", "keys", "values", "get", "pop", "update"}
 """Attributes of ``nnx.Rngs`` that are no streams."""

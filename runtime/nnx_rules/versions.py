@@ -55,6 +55,7 @@ REMOVED: dict[str, Removed] = {
     **_removed((0, 12, 1), _REFS, "to_refs", "to_arrays", "array_ref", "ArrayRef", "is_array_ref", nnxkit=True),
     **_removed((0, 12, 1), _REFS, "use_refs", "using_refs"),
     **_removed((0, 11, 1), _REFS, "mutable", "freeze", "MutableArray", "mutable_array"),
+    **_removed((0, 11, 1), _REFS, "use_mutable_arrays", "using_mutable_arrays"),
     **_removed((0, 12, 4), _MODES, "set_mode", "set_mode_info", "train_mode", "eval_mode"),
     **_removed((0, 12, 3), _HIJAX, "use_hijax", "using_hijax", "as_hijax_vars", "as_ref_vars", "as_mutable_vars"),
     **_removed((0, 12, 3), _HIJAX, "as_immutable_vars", "as_array_vars"),
@@ -73,6 +74,9 @@ REMOVED: dict[str, Removed] = {
 
 SETTLED: Version = (0, 8, 4)
 """When NNX moved from ``flax.experimental.nnx`` to ``flax.nnx``. The earlier name still works, and warns."""
+
+FLATTENED: Version = (0, 10)
+"""When the modules below ``flax.nnx.nnx`` moved to ``flax.nnx``."""
 
 DEPRECATED: dict[str, Deprecated] = {
     "nnx.pure": Deprecated((0, 12, 7), "as_pure"),

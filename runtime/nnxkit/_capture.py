@@ -119,7 +119,7 @@ def capture(
         _CAPTURING.stack.append(running)
         try:
             for module in _modules(root):
-                if module._pytree__state.is_current():
+                if module._pytree__state.is_valid():
                     running.prepare(module)
             for path, variable in initial:
                 record = running.record(_follow(root, path[:-1]), type(variable))
@@ -130,7 +130,7 @@ def capture(
             _CAPTURING.stack.pop()
             recorded = list(_take(root, running))
             for module in running.modules.values():  # those that are not below the root, and not of a finished trace
-                if module._pytree__state.is_current():
+                if module._pytree__state.is_valid():
                     list(_take(module, running))
         return (out, *(_state(recorded, cls) for cls in var_types)) if var_types else out
 

@@ -172,9 +172,11 @@ def has_data(value: Any, /) -> list[Any]:
 def describe(value: Any) -> str:
     """Name a value for an error message: ``a list that holds ArrayImpl``.
 
-    >>> describe([1, 2])
-    'a list'
+    >>> describe([1, 2]), describe(int)
+    ('a list', 'the class `int`')
     """
+    if isinstance(value, type):
+        return f"the class `{value.__name__}`"
     cls = type(value)
     kind = facts_of(value).kind
     if kind is Kind.ARRAY:

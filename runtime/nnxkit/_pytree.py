@@ -230,7 +230,7 @@ class Pytree(metaclass=PytreeMeta):
             _register_with_jax(cls)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if not self._pytree__state.is_current():
+        if not self._pytree__state.is_valid():
             raise mutation_error(type(self).__name__)
         if hasattr(getattr(type(self), name, None), "__set__"):
             # A property or a slot: what it stores in this object comes back here, and elsewhere a mark would stay one.
@@ -254,7 +254,7 @@ class Pytree(metaclass=PytreeMeta):
             touch(self)
 
     def __delattr__(self, name: str) -> None:
-        if not self._pytree__state.is_current():
+        if not self._pytree__state.is_valid():
             raise mutation_error(type(self).__name__)
         object.__delattr__(self, name)
         if self._pytree__nodes.pop(name, None) is not None:

@@ -57,9 +57,19 @@ def logical_axis_rules(rules: AxisRules | None) -> Iterator[None]:
         _current.rules = before
 
 
+def axis_names(metadata: Mapping[str, Any]) -> Any:
+    """What the metadata of a Variable say of its axes. A name alone is that of the first one, as for a PartitionSpec.
+
+    >>> axis_names({"out_sharding": "data"})
+    ('data',)
+    """
+    names = metadata.get("out_sharding")
+    return (names,) if isinstance(names, str) else names
+
+
 def spec_of(metadata: Mapping[str, Any]) -> jax.sharding.PartitionSpec | None:
     """The mesh axes that the metadata of a Variable names; ``None`` if it says nothing about sharding."""
-    names: Any = metadata.get("out_sharding")
+    names = axis_names(metadata)
     if isinstance(names, Format):
         names = names.sharding
     if names is None:

@@ -38,7 +38,7 @@ def current_jax_trace() -> object:
 class TraceState:
     """The trace that was current when this was made.
 
-    >>> current_trace().is_current()
+    >>> current_trace().is_valid()
     True
     """
 
@@ -47,7 +47,7 @@ class TraceState:
     def __init__(self) -> None:
         self.jax_trace: object = _opaque_trace_state()
 
-    def is_current(self) -> bool:
+    def is_valid(self) -> bool:
         """Whether that trace is still the current one."""
         return bool(self.jax_trace == _opaque_trace_state())
 
@@ -106,5 +106,5 @@ def check_mutation(trace: TraceState, name: str) -> None:
     Raises:
         TraceContextError: the object called ``name`` belongs to another trace.
     """
-    if not trace.is_current():
+    if not trace.is_valid():
         raise mutation_error(name)

@@ -30,7 +30,7 @@ from nnxkit._deprecation import deprecated
 from nnxkit._epoch import touch
 from nnxkit._facts import facts_of, register_kind
 from nnxkit._repr import represent_variable
-from nnxkit._sharding import partition_spec, place
+from nnxkit._sharding import axis_names, partition_spec, place
 from nnxkit._trace import TraceState, mutation_error
 from nnxkit._typevars import TypeVar
 from nnxkit._variable_defaults import Defaults, current_defaults
@@ -288,7 +288,7 @@ class Variable(VariableOperators[A], Generic[A]):
 
     def _check_mutation(self) -> None:
         # A reference is changed in place by JAX, which tracks that across traces.
-        if not self._trace_state.is_current() and not isinstance(self._raw_value, jax.Ref):
+        if not self._trace_state.is_valid() and not isinstance(self._raw_value, jax.Ref):
             raise mutation_error(type(self).__name__)
 
     # Metadata
@@ -354,7 +354,7 @@ class Variable(VariableOperators[A], Generic[A]):
         """Note that a transform added an axis: insert its name into ``out_sharding`` and run the ``on_add_axis``
         hooks.
         """
-        names = self._var_metadata.get("out_sharding")
+        names = axis_names(self._var_metadata)
         if names is not None:
             padded = list(names) + [None] * max(0, axis_index - len(names))
             padded.insert(axis_index, axis_name)
@@ -364,7 +364,7 @@ class Variable(VariableOperators[A], Generic[A]):
 
     def remove_axis(self, axis_index: int, axis_name: str | None) -> None:
         """Note that a transform removed an axis: the opposite of :meth:`add_axis`."""
-        names = self._var_metadata.get("out_sharding")
+        names = axis_names(self._var_metadata)
         if names is not None:
             kept = [name for place, name in enumerate(names) if place != axis_index]
             self.set_metadata(out_sharding=_names_like(names, kept))

@@ -156,7 +156,7 @@ VARIABLES = {
                 y = jax.lax.dot(x, self.weight)  # NNX817
                 self.weight.at[0].set(1.0)  # NNX818
                 self.mean[...] = 0.5  # NNX820
-                self.count[...] += 1  # NNX813
+                self.count[...] += 1  # under a transform the number is an array
                 while not self.weight:  # NNX815
                     break
                 return {self.weight: y}  # NNX816

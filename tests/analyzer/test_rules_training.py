@@ -70,6 +70,9 @@ FORMS = {
     "only annotated": """
         def step(optimizer: nnx.Optimizer, grads):
             optimizer.update(grads)  # NNX611
+
+        def make(model):
+            return nnx.Optimizer(model, optax.sgd(0.1), wrt=nnx.Param)
         """,
     "exchanged, with a model that is not known": """
         def step(model, tx):

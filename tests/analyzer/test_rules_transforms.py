@@ -181,7 +181,7 @@ TRAPS = {
         nnx.scan(lambda c, x: (c, x), in_axes=axes(), out_axes=axes())
     """,
     "results that may fit": """
-        from elsewhere import compute
+        from elsewhere import carried, compute
 
         @nnx.scan
         def step(carry, x):
@@ -196,7 +196,7 @@ TRAPS = {
         def third(carry, x):
             return carry
 
-        third((jnp.zeros(()), jnp.zeros(())), jnp.ones(3))
+        third(carried, jnp.ones(3))
     """,
     "the carry itself": """
         @nnx.scan

@@ -233,6 +233,47 @@ MISTAKES = {
         print(other.train())  # NNX226
         other = nnx.update(other, nnx.state(Model(nnx.Rngs(2))))  # NNX226
     """,
+    "a model that nobody annotated": """
+        @nnx.jit
+        def train_step(model, optimizer, x):
+            loss, grads = nnx.value_and_grad(lambda m: (m(x) ** 2).mean())(model)
+            optimizer.update(model, grads)
+            return loss
+
+        def train(model, optimizer, batches):
+            @jax.jit
+            def predict(x):
+                return model(x)  # NNX220
+
+            for x in batches:
+                predict(x)
+                train_step(model, optimizer, x)
+            return model.extra
+
+        def restore(model, optimizer, batches):
+            best = nnx.state(model)
+            for x in batches:
+                train_step(model, optimizer, x)
+            nnx.update(model, best)  # NNX223
+    """,
+    "a state that helpers hand on": """
+        graphdef, state = nnx.split(Model(nnx.Rngs(0)))
+
+        def rebuild(state):
+            return nnx.merge(graphdef, state)
+
+        @jax.jit
+        def step(state):
+            model = rebuild(state)
+            model.count()
+            return model.calls[...], nnx.state(model)
+
+        def advance(state):
+            return step(state)
+
+        for _ in range(2):
+            total, _ = advance(state)  # NNX221
+    """,
     "layers by repetition": """
         class Net(nnx.Module):
             def __init__(self, n, rngs):

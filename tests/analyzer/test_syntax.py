@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nnx_lint import syntax, syntax_recovery
-from nnx_lint.syntax import Blank, parse
-from nnx_lint.syntax_names import mentioned
+from nnx_lint.syntax import parsing, recovery
+from nnx_lint.syntax.names import mentioned
+from nnx_lint.syntax.parsing import parse
+from nnx_lint.syntax.trees import Blank
 
 
 def names(tree: ast.AST) -> set[str]:
@@ -155,7 +156,7 @@ def test_places_of_the_rest_are_exact(name: str) -> None:
 
 
 def test_sound_text_is_parsed_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "nnx_lint.syntax_recovery", None)  # importing it would raise
+    monkeypatch.setitem(sys.modules, "nnx_lint.syntax.recovery", None)  # importing it would raise
     parsed = parse("def f(x): return x  # é\n")
 
     assert not parsed.errors
@@ -318,8 +319,8 @@ def test_hostile_texts_end(text: tuple[str, str]) -> None:
 
 @pytest.mark.parametrize("text", ["a = '{}'\n", "a = [\n{},\n]\n", "if b:\n    a = {}\n"])
 def test_long_lines_are_left_out_and_the_rest_answers(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(syntax, "MAX_SIZE", 1_000)
-    monkeypatch.setattr(syntax_recovery, "MAX_LINE", 500)
+    monkeypatch.setattr(parsing, "MAX_SIZE", 1_000)
+    monkeypatch.setattr(recovery, "MAX_LINE", 500)
     parsed = parse(f"first = 1\n{text.format('x' * 1_000)}last = 1\n")
 
     assert names(parsed.tree) | bound(parsed.tree) == {"first", "last", "a"}
@@ -328,8 +329,8 @@ def test_long_lines_are_left_out_and_the_rest_answers(text: str, monkeypatch: py
 
 
 def test_too_large_a_text_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(syntax, "MAX_SIZE", 10)
-    monkeypatch.setattr(syntax_recovery, "MAX_SIZE", 10)
+    monkeypatch.setattr(parsing, "MAX_SIZE", 10)
+    monkeypatch.setattr(recovery, "MAX_SIZE", 10)
     parsed = parse("a = 'longer'\n")
 
     assert parsed.tree.body == []

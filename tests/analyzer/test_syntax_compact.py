@@ -8,10 +8,10 @@ import textwrap
 
 import pytest
 
-from nnx_lint import syntax_recovery
-from nnx_lint.syntax import parse
-from nnx_lint.syntax_compact import COMPACT, compact, for_both
-from nnx_lint.syntax_walk import walk
+from nnx_lint.syntax import recovery
+from nnx_lint.syntax.compact import COMPACT, compact, for_both
+from nnx_lint.syntax.parsing import parse
+from nnx_lint.syntax.walk import walk
 
 EVERYTHING = """
 @decorated
@@ -57,7 +57,7 @@ def same(one: object, other: object) -> bool:
     return all(same(getattr(one, name, None), getattr(other, name, None)) for name in names)
 
 
-@pytest.mark.parametrize("text", [EVERYTHING, inspect.getsource(syntax_recovery), ""], ids=["all", "a module", "none"])
+@pytest.mark.parametrize("text", [EVERYTHING, inspect.getsource(recovery), ""], ids=["all", "a module", "none"])
 def test_what_is_compact_says_the_same(text: str) -> None:
     plain = ast.parse(text)
     tree = compact(copy.deepcopy(plain))

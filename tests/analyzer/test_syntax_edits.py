@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from nnx_lint.diagnostics import Span
 from nnx_lint.source import SourceFile
-from nnx_lint.syntax import Blank
-from nnx_lint.syntax_edits import Change
+from nnx_lint.syntax.edits import Change
+from nnx_lint.syntax.trees import Blank
 
 TEXT = '''\
 """A model."""

@@ -12,7 +12,7 @@ PROGRAMS = {
         print(jnp.add.reduce(a))  # array
         print(jnp.shape(a))  # shape
         print(jnp.split(a, 2))  # list(array, array)
-        print(jnp.split(a, [1]))  # list[array]
+        print(jnp.split(a, [1]))  # list(array, array)
         print(jnp.linalg.eigh(a))  # tuple(array, array)
         print(jnp.linalg.svd(a, full_matrices=False))  # tuple(array, array, array)
         print(jnp.linalg.svd(a, compute_uv=False))  # array

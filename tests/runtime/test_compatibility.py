@@ -15,7 +15,7 @@ import pytest
 from jax.sharding import PartitionSpec as P
 
 import nnxkit as nnx
-from nnx_rules.errors import GraphError, LayerShapeError
+from nnx_rules.errors import GraphError, LayerShapeError, StateMismatchError
 from nnx_rules.rules import REGISTRY
 
 
@@ -396,7 +396,7 @@ class TestBridge:
         model: Any = nnx.bridge.to_linen(Net)
         variables = model.init({"params": jax.random.key(0), "dropout": jax.random.key(1)}, x)
         assert sorted(variables) == ["batch_stats", "params"]
-        assert variables["params"]["layers"]["0"]["kernel"].shape == (2, 2)
+        assert variables["params"]["layers"][0]["kernel"].shape == (2, 2)
 
         def call(seed: int) -> Any:
             return model.apply(variables, x, rngs={"dropout": jax.random.key(seed)}, mutable=["batch_stats"])
@@ -406,6 +406,54 @@ class TestBridge:
         assert not np.array_equal(y, other)
         assert np.any(updates["batch_stats"]["norm"]["mean"] != variables["batch_stats"]["norm"]["mean"])
 
+    def test_keys_of_lists_are_numbers_or_what_a_file_made_of_them(self) -> None:
+        serialization = pytest.importorskip("flax.serialization")
+        from flax import nnx as flax_nnx
+
+        def made(library: Any) -> Any:
+            class Net(library.Module):  # type: ignore[misc, unused-ignore]
+                def __init__(self, rngs: Any) -> None:
+                    self.norms = library.List([library.BatchNorm(2, rngs=rngs)])
+
+                def __call__(self, x: jax.Array) -> Any:
+                    return self.norms[0](x)
+
+            return library.bridge.to_linen(Net)
+
+        x, key = jnp.arange(6.0).reshape(3, 2), jax.random.key(0)
+        ours, theirs = made(nnx), made(flax_nnx)
+        variables = ours.init(key, x)
+        assert jax.tree.structure(variables) == jax.tree.structure(theirs.init(key, x))
+        read = serialization.to_state_dict(variables)
+        assert list(read["params"]["norms"]) == ["0"]
+        for given in (variables, read):
+            y, updates = ours.apply(given, x, mutable=["batch_stats"])
+            np.testing.assert_array_equal(y, theirs.apply(variables, x, mutable=["batch_stats"])[0])
+            assert jax.tree.structure(updates["batch_stats"]) == jax.tree.structure(given["batch_stats"])
+
+    def test_variables_that_are_missing_are_named(self) -> None:
+        linen = pytest.importorskip("flax.linen")
+
+        class Net(linen.Module):  # type: ignore[misc, unused-ignore]
+            @linen.compact
+            def __call__(self, x: jax.Array) -> Any:
+                return nnx.bridge.to_linen(nnx.BatchNorm, 2, name="norm")(x)
+
+        x = jnp.ones((3, 2))
+        for model, inside in ((nnx.bridge.to_linen(nnx.BatchNorm, 2), lambda v: v), (Net(), lambda v: {"norm": v})):
+            variables = model.init(jax.random.key(0), x)
+            with pytest.raises(
+                StateMismatchError, match=r"`BatchNorm` do not hold `batch_stats.mean`, `batch_stats.var`"
+            ):
+                model.apply({"params": variables["params"]}, x)
+            scale = {"scale": jnp.ones(2)}
+            with pytest.raises(StateMismatchError, match=r"do not hold `params.bias`\n"):
+                model.apply({**variables, "params": inside(scale)}, x)
+            with pytest.raises(
+                StateMismatchError, match=r"`params.bias`, `batch_stats.mean`, `params.scale` and 1 more"
+            ):
+                model.apply({}, x)
+
 
 def test_a_combination_of_filters_has_a_docstring() -> None:
     frozen = nnx.Any(nnx.BatchStat, nnx.PathContains("frozen"))
@@ -413,3 +461,18 @@ def test_a_combination_of_filters_has_a_docstring() -> None:
     assert frozen.__doc__ == "What is not trained."
     assert frozen == nnx.Any(nnx.BatchStat, nnx.PathContains("frozen"))
     assert hash(frozen) == hash(nnx.Any(nnx.BatchStat, nnx.PathContains("frozen")))
+
+
+def test_the_trace_that_an_object_belongs_to() -> None:
+    here = nnx.tracers.TraceState()
+    assert here.is_valid()
+    seen: list[bool] = []
+    jax.jit(lambda x: seen.append(here.is_valid()))(1.0)
+    assert seen == [False]
+
+
+def test_a_class_in_the_place_of_a_module_is_called_a_class() -> None:
+    with pytest.raises(ValueError, match="takes a module, and got the class `Linear`"):
+        nnx.tabulate(nnx.Linear, jnp.ones(2))
+    with pytest.raises(TypeError, match="and got the class `Linear`"):
+        nnx.state(nnx.Linear)

@@ -132,7 +132,6 @@ def test_the_state_of_before_is_not_changed_by_a_new_plan(model: Outer) -> None:
 
 
 def test_a_planned_model_is_freed_without_the_collector() -> None:
-    gc.collect()
     gc.disable()
     try:
         model = Outer()

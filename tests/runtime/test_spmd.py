@@ -39,6 +39,17 @@ def test_arrays_are_placed_when_they_are_made(mesh: Any) -> None:
     assert {shard.data.shape for shard in model.linear.kernel.addressable_shards} == {(8, 4)}
 
 
+def test_a_name_alone_is_that_of_the_first_axis(mesh: Any) -> None:
+    with jax.set_mesh(mesh):
+        kernel = Model(nnx.Rngs(0), "model").linear.kernel
+        assert kernel.sharding.spec == P("model")
+        stacked = nnx.vmap(lambda rngs: Model(rngs, "model"), transform_metadata={nnx.PARTITION_NAME: "data"})(
+            nnx.Rngs(0).split(2)
+        )
+    assert stacked.linear.kernel.out_sharding == ("data", "model")
+    assert nnx.get_partition_spec(nnx.state(kernel)).get_raw_value() == P("model")
+
+
 def test_without_a_mesh() -> None:
     with pytest.raises(
         VariableError, match=r"with out_sharding=.*'model'.* is sharded when it is created, and there is no"

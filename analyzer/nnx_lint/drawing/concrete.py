@@ -34,7 +34,7 @@ from nnx_lint.model.values import (
     options,
     present,
 )
-from nnx_lint.syntax_compact import for_both
+from nnx_lint.syntax.compact import for_both
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -26,7 +26,7 @@ from nnx_lint.rules.filters.coverage import path_text as leaf_text
 from nnx_lint.rules.filters.edits import statement_of, unpacked_names
 from nnx_lint.rules.filters.expressions import describe, is_subtype, type_name
 from nnx_lint.rules.filters.reading import filter_lists, gives_filters, single_filters
-from nnx_lint.syntax_edits import Change
+from nnx_lint.syntax.edits import Change
 from nnx_rules import _filter_logic as logic
 from nnx_rules.attributes import Kind, Status
 

@@ -1,7 +1,7 @@
 """An edit inside of one function or class leaves most of what is known of a file as it is: only the rest is made anew.
 
 The statements of a module that is being edited are executed as *parts*, each with what it gave. A new text has the
-nodes of all statements that it did not change (:mod:`~nnx_lint.syntax_edits`). If a single ``def`` or ``class`` is
+nodes of all statements that it did not change (:mod:`~nnx_lint.syntax.edits`). If a single ``def`` or ``class`` is
 another one now, or none is, the others keep their values. Only the new statement is executed, in the state in which it
 would have been, and void is what looked at its name before, or at something that followed from it. For that, a module
 that may be revised notes which evaluation looks at which of its names (:class:`~nnx_lint.model.modules.Env`).
@@ -23,8 +23,8 @@ from nnx_lint.diagnostics import Span
 from nnx_lint.ide.notes import Noting
 from nnx_lint.model.frames import Frame
 from nnx_lint.model.modules import ALL
-from nnx_lint.syntax_edits import first_line, last_line
-from nnx_lint.syntax_walk import walk
+from nnx_lint.syntax.edits import first_line, last_line
+from nnx_lint.syntax.walk import walk
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from nnx_lint.model.modes import Modes
     from nnx_lint.model.modules import Module, Project
     from nnx_lint.source import SourceFile
-    from nnx_lint.syntax_edits import Change
+    from nnx_lint.syntax.edits import Change
 
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 

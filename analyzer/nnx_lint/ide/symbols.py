@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from nnx_lint.diagnostics import Span
 from nnx_lint.ide import trees
-from nnx_lint.syntax_walk import remembered, walk
+from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.attributes import Status
 
 if TYPE_CHECKING:

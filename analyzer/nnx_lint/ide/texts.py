@@ -1,6 +1,6 @@
 """The files that an editor's analysis sees: what is being edited wins over what is on disk.
 
-A text that is edited takes the syntax of the one before with it (:mod:`~nnx_lint.syntax_edits`).
+A text that is edited takes the syntax of the one before with it (:mod:`~nnx_lint.syntax.edits`).
 
 Invariants: a file that is not being edited is as it is on disk whenever somebody looks at it; it is read, and with that
 parsed, again only if it was written.

@@ -6,9 +6,9 @@ import ast
 import itertools
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from nnx_lint import syntax_parameters
 from nnx_lint.diagnostics import Span
-from nnx_lint.syntax_walk import STATEMENTS
+from nnx_lint.syntax import parameters as syntax_parameters
+from nnx_lint.syntax.walk import STATEMENTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -60,45 +60,24 @@ def value_of_kind(kind: str | None, args: Arguments, level: int) -> Value:
 
 # -- functions ---------------------------------------------------------------------------------------------------------
 
-NUMPY_ARRAYS = frozenset(
-    [
-        "arange",
-        "array",
-        "asarray",
-        "ascontiguousarray",
-        "concatenate",
-        "diag",
-        "empty",
-        "empty_like",
-        "eye",
-        "frombuffer",
-        "fromiter",
-        "full",
-        "full_like",
-        "geomspace",
-        "hstack",
-        "identity",
-        "linspace",
-        "loadtxt",
-        "logspace",
-        "ones",
-        "ones_like",
-        "random.rand",
-        "random.randn",
-        "repeat",
-        "reshape",
-        "stack",
-        "tile",
-        "transpose",
-        "tri",
-        "tril",
-        "triu",
-        "vstack",
-        "zeros",
-        "zeros_like",
-    ]
-)
+_MAKING = """
+    arange argsort array asarray ascontiguousarray atleast_1d atleast_2d bartlett blackman broadcast_to concatenate
+    cumprod cumsum diag empty empty_like expand_dims eye fft.fftfreq fft.rfftfreq frombuffer fromiter full full_like
+    geomspace hamming hanning hstack identity kaiser kron linspace loadtxt logspace ones ones_like outer pad
+    random.permutation random.rand random.randn repeat reshape stack tile transpose tri tril triu vander vstack zeros
+    zeros_like
+"""
+
+NUMPY_ARRAYS = frozenset(_MAKING.split())
 """Functions of numpy that return an ``ndarray`` for all that people give them."""
+
+_OF_EACH = """
+    abs arccos arcsin arctan arctanh clip conj cos cosh deg2rad exp expm1 floor imag log log10 log1p log2 maximum
+    minimum power rad2deg real round sign sin sinc sinh sqrt square tan tanh
+"""
+
+NUMPY_OF_EACH = frozenset(_OF_EACH.split())
+"""Functions of numpy that compute with each element of an ``ndarray``, as operators do."""
 
 NUMPY_DRAWS = {
     "random.choice": 1,
@@ -189,7 +168,8 @@ def array_call(name: str, args: Arguments, level: int) -> Value:
         return LibraryFunction(made.result, name) if isinstance(made, LibraryFunction) else made
     if head == "numpy":
         several = rest in NUMPY_DRAWS and args.get(NUMPY_DRAWS[rest], "size") not in (None, NONE)
-        return HostArray(level) if several or rest in NUMPY_ARRAYS else UNKNOWN
+        each = rest in NUMPY_OF_EACH and any(map(_has_axes, args.positional))
+        return HostArray(level) if several or each or rest in NUMPY_ARRAYS else UNKNOWN
     if head == "optax" and rest.removeprefix("losses.") in OPTAX_LOSSES:
         return Array(level)
     if head == "optax":
@@ -206,6 +186,11 @@ def array_call(name: str, args: Arguments, level: int) -> Value:
         made = value_of_kind(kind, args, level)
         return LibraryFunction(made.result, f"jax.nn.{rest}") if isinstance(made, LibraryFunction) else made
     return UNKNOWN
+
+
+def _has_axes(value: Value | None) -> bool:
+    """Whether a value is an array of numpy that is no single number, for all that is known."""
+    return isinstance(value, HostArray) and (value.form is None or value.form.shape != ())
 
 
 _SEARCH = ("params", "value", "grad", "value_fn")

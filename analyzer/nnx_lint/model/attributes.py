@@ -1,4 +1,4 @@
-"""Reading and changing attributes and items of abstract objects, with the data/static status of each.
+"""Reading and changing attributes of abstract objects, with the data/static status of each.
 
 Invariants: a status comes from :func:`nnx_rules.attributes.decide` and from nowhere else; an earlier assignment
 counts as *before* a later one only if it dominates it (every path to the later one runs through it), so that
@@ -20,15 +20,15 @@ from nnx_lint.model.callables import (
     TransformVal,
 )
 from nnx_lint.model.classes import UserClass
-from nnx_lint.model.containers import DictVal, Fill, ReturnedDict, Seq
+from nnx_lint.model.containers import DictVal, ReturnedDict, Seq
 from nnx_lint.model.crossing import refresh
-from nnx_lint.model.foreign import ForeignVal
 from nnx_lint.model.forms import bind
 from nnx_lint.model.handed import to_instance
 from nnx_lint.model.heap import touch
-from nnx_lint.model.states import GraphDefVal, PartVal, SownVal, StateVal, TransformationVal
+from nnx_lint.model.states import ForeignVal, GraphDefVal, PartVal, SownVal, StateVal, TransformationVal
 from nnx_lint.model.strings import HOLE, fits, text_in
 from nnx_lint.model.values import (
+    MAX_NESTING,
     SOME_VARIABLE,
     UNKNOWN,
     Array,
@@ -53,6 +53,7 @@ from nnx_lint.model.values import (
     present,
 )
 from nnx_rules.attributes import Status, Verdict, decide
+from nnx_rules.names import VARIABLE_ATTRIBUTES
 from nnx_rules.rules import attributes as rules
 from nnx_rules.streams import METHODS, SAMPLERS
 
@@ -129,6 +130,8 @@ def get_attribute(
     if isinstance(value, SownVal) and name == "value":
         interp.publish(events.Used(frame, node, value, name))
         return value
+    if isinstance(value, SownVal) and name == "get_value":
+        return BoundMethod(value, name)
     if isinstance(value, VariableVal) and name in {"copy", "replace"}:
         return BoundMethod(value, name)
     if isinstance(value, SownVal) or (isinstance(value, VariableVal) and name in WATCHED):
@@ -163,6 +166,8 @@ def class_attribute(value: ClassVal, name: str) -> Value:
     attribute = cls.class_attribute(name)
     if attribute is not None:
         return attribute
+    if cls.foreign and name == "create":
+        return Ext(f"{cls.foreign}.{name}")
     return BoundMethod(value, name) if cls.library is not None else UNKNOWN
 
 
@@ -189,6 +194,9 @@ def object_attribute(
     if computed:
         return join(*computed)
     if cls.is_variable:
+        public = not name.startswith("_")  # the library's own are not for us to know
+        if sure and public and type(variable_value(obj)) is Array and name not in VARIABLE_ATTRIBUTES:
+            interp.publish(events.AttributeMissed(frame, node, obj, name))
         return variable_attribute(obj, name)
     if sure:
         interp.publish(events.AttributeMissed(frame, node, obj, name))
@@ -250,7 +258,8 @@ def attribute_of(obj: Obj, name: str) -> Attr | None:
     if original is None:
         return None
     touch(obj)
-    attr = Attr(refresh(original.value, obj.level) if _copies(obj) < MAX_COPIES else UNKNOWN, original.declared)
+    attr = Attr(UNKNOWN if _unfolds(obj) else refresh(original.value, obj.level, mapped=obj.mapped), original.declared)
+    _hold(attr.value, obj)
     bind(attr.value, obj)
     attr.value = to_instance(attr.value, obj)
     if obj.assumed and isinstance(attr.value, Obj):
@@ -266,17 +275,26 @@ def attribute_of(obj: Obj, name: str) -> Attr | None:
     return attr
 
 
-MAX_COPIES = 6
-"""From how many templates on, one above the other, what an instance holds is not known: a class whose constructor makes
+MAX_NESTED = 4
+"""In how many of its own class an instance may be before what it holds is not known: a class whose constructor makes
 instances of the class itself would unfold for ever."""
 
 
-def _copies(obj: Obj) -> int:
-    """How many templates an instance has, one above the other."""
-    count = 0
-    while obj.template is not None:
-        count, obj = count + 1, obj.template
-    return count
+def _unfolds(obj: Obj) -> bool:
+    """Whether an instance is inside of so many others of its class that there may be no end to it."""
+    count, holder = 0, obj.holder
+    while holder is not None:
+        count, holder = count + (holder.cls is obj.cls), holder.holder
+    return count >= MAX_NESTED
+
+
+def _hold(value: Value, holder: Obj, depth: int = MAX_NESTING) -> None:
+    """Note what instances are inside of, of a value that is nowhere else."""
+    if isinstance(value, Obj):
+        value.holder = holder
+    elif isinstance(value, (Seq, DictVal)) and depth:
+        for item in value.items:
+            _hold(item[1] if isinstance(item, tuple) else item, holder, depth - 1)
 
 
 ANY_NAME = HOLE
@@ -361,7 +379,7 @@ def variable_value(obj: Obj) -> Value:
     """What a Variable holds. A number or string may be another one by now, and ``None`` is there to be replaced."""
     held = (obj.args or {}).get("value")
     if isinstance(held, Array):
-        return Array(obj.level, held.form)
+        return Array(obj.level, None if obj.mapped else held.form)
     if isinstance(held, Const):
         return UNKNOWN if held.value is None else Other(held.describe())
     return held if held is not None else UNKNOWN
@@ -506,37 +524,6 @@ def held(attr: Attr, value: Value, before: Assignment | None, frame: Frame) -> V
     return join(value, *(item.value for item in attr.assignments[:-1]))
 
 
-def set_item(
-    interp: Interpreter, frame: Frame, container: Value, text: str, key: Value, value: Value, node: ast.AST
-) -> None:
-    """Execute ``container[key] = value``."""
-    target = present(container)
-    if isinstance(target, UnionVal):
-        mutate(interp, frame, target, text, "`[...] =`", "write", node)
-    if isinstance(target, Obj):
-        if target.cls.is_variable:
-            effect = "untracked" if isinstance(variable_value(target), (DictVal, Seq)) else "write"
-            interp.publish(events.VariableWritten(frame, node, target, text, key, value))
-            mutate(interp, frame, target, text, "`[...] =`", effect, node)
-        elif target.cls.derives_from("nnx.List") or target.cls.derives_from("nnx.Dict"):
-            mutate(interp, frame, target, text, "`[...] =`", "write", node)
-            _set_element(frame, target, key, value, node)
-    elif isinstance(target, NamespaceVal):
-        bypass(interp, frame, target.of, key, value, node)
-    elif isinstance(target, Array):
-        interp.publish(events.ArrayWritten(frame, node, target))
-    elif isinstance(target, DictVal):
-        touch(target)
-        target.items.append((key, value))
-        target.exact = target.exact and not frame.branches
-        fill(interp, frame, target, value, "`[...] =`", node, text, add=False)
-    elif isinstance(target, Seq):
-        touch(target)
-        target.sure.clear()
-        fill(interp, frame, target, value, "`[...] =`", node, text)
-        target.exact = False
-
-
 def bypass(interp: Interpreter, frame: Frame, obj: Obj, key: Value, value: Value, node: ast.AST) -> None:
     """Write an attribute without ``__setattr__`` of its class, which leaves its status as it is."""
     touch(obj)
@@ -553,60 +540,6 @@ def bypass(interp: Interpreter, frame: Frame, obj: Obj, key: Value, value: Value
         obj.attrs[name].value = untagged(value)
 
 
-def _set_element(frame: Frame, container: Obj, key: Value, value: Value, node: ast.AST) -> None:
-    """Note ``container[key] = value`` on an ``nnx.List`` or ``nnx.Dict``."""
-    touch(container)
-    if isinstance(key, Const) and isinstance(key.value, str):
-        attr = container.attrs.setdefault(key.value, Attr(value))
-        attr.value = value
-        assignment = Assignment(value, Status.DATA, frame.module, node, None, frame.branches)
-        attr.assignments = (*attr.assignments, assignment)
-    else:
-        _forget_places(container, value)
-
-
-def _forget_places(container: Obj, *added: Value) -> None:
-    """Elements of an ``nnx.List`` are replaced or removed: what is where is not known any more."""
-    attr = attribute_of(container, "[]")
-    if attr is not None and isinstance(attr.value, Seq):
-        touch(attr.value)
-        attr.value.items.extend(added)
-        attr.value.exact = False
-        attr.value.sure.clear()
-
-
-def fill(
-    interp: Interpreter,
-    frame: Frame,
-    container: Seq | DictVal,
-    value: Value,
-    action: str,
-    node: ast.AST,
-    text: str,
-    *,
-    add: bool = True,
-    at_end: bool = False,
-) -> None:
-    """Put a value into a plain container."""
-    touch(container)
-    container.fills.append(Fill(frame.module, node, value))
-    interp.publish(events.ContainerFilled(frame, node, container, value, action))
-    if container.level < frame.level:
-        interp.publish(events.Mutated(frame, node, container, text, action, "untracked"))
-    if add and isinstance(container, Seq):
-        added(interp, frame, container, value, at_end=at_end)
-
-
-def added(interp: Interpreter, frame: Frame, container: Seq, value: Value, *, at_end: bool) -> None:
-    """Note an element that is put into a sequence: its place is known if it goes to the end, and on every path."""
-    touch(container)
-    container.items.append(value)
-    if at_end and not frame.doubtful and all(node in interp.loops for node, _ in frame.branches):
-        container.sure.append(value)
-    always = not frame.doubtful and all(node in interp.rolled for node, _ in frame.branches)
-    container.exact = container.exact and at_end and always
-
-
 def delete_attribute(interp: Interpreter, frame: Frame, target: Value, text: str, name: str, node: ast.AST) -> None:
     """Execute ``del target.name``: the status is forgotten."""
     obj = present(target)
@@ -619,18 +552,6 @@ def delete_attribute(interp: Interpreter, frame: Frame, target: Value, text: str
             touch(obj)
             attr.assignments = ()
             attr.value = UNKNOWN
-
-
-def delete_item(interp: Interpreter, frame: Frame, container: Value, text: str, node: ast.AST) -> None:
-    """Execute ``del container[key]``."""
-    target = present(container)
-    if isinstance(target, Obj):
-        mutate(interp, frame, target, text, "`del [...]`", "untracked", node)
-        _forget_places(target)
-    elif isinstance(target, (Seq, DictVal)):
-        touch(target)
-        target.exact = False
-        target.shrunk = True
 
 
 def mutate(

@@ -16,12 +16,12 @@ from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.heap import touch
 from nnx_lint.model.states import StateVal
 from nnx_lint.model.values import UNKNOWN, Attr, Obj
-from nnx_lint.syntax_walk import walk
+from nnx_lint.syntax.walk import walk
 
 if TYPE_CHECKING:
     from nnx_lint.model.frames import Frame
     from nnx_lint.model.interpreter import Interpreter
-    from nnx_lint.syntax import Blank
+    from nnx_lint.syntax.trees import Blank
 
 UNSEEN = "..."
 """The attribute that stands for those that an object may have besides."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from nnx_lint.model import attributes, events, modes, rounds, surgery, trees
+from nnx_lint.model import attributes, events, items, modes, rounds, surgery, trees
 from nnx_lint.model.arrays import call_array_method, value_of_kind
 from nnx_lint.model.callables import (
     BoundMethod,
@@ -321,7 +321,7 @@ def container_method(
                 container.exact = container.exact and not frame.branches
                 container.items.append((args.get(0) or UNKNOWN, value))
             action, last = f"`.{method}(...)`", method == "append"
-            attributes.fill(interp, frame, container, value, action, node, text, at_end=last)
+            items.fill(interp, frame, container, value, action, node, text, at_end=last)
         return value if method == "setdefault" and value is not None else UNKNOWN
     if method in {"extend", "update"}:
         other = args.get(0)
@@ -332,7 +332,7 @@ def container_method(
             added = [*added, *((Const(key), value) for key, value in args.keywords.items())]
             container.items.extend(added)
             for _, value in added:
-                attributes.fill(interp, frame, container, value, f"`.{method}(...)`", node, text)
+                items.fill(interp, frame, container, value, f"`.{method}(...)`", node, text)
         elif other is not None:
             rounds.extend(interp, frame, container, other, f"`.{method}(...)`", node, text)
         return UNKNOWN
@@ -429,9 +429,26 @@ def call_transformed(
     while isinstance(func, Transformed):
         chain.append(func.applied)
         func = func.func
+    if isinstance(func, BoundMethod):
+        func = func.receiver
     for each in reversed(chain):
-        result = RESULTS.get(each.row.name, _returned)(frame, each, result, args)
+        if each.row.name == "nnx.capture":
+            result = _with_captured(frame, each, result, func if isinstance(func, Obj) else args.get(0))
+        else:
+            result = RESULTS.get(each.row.name, _returned)(frame, each, result, args)
     return result
+
+
+def _with_captured(frame: Frame, applied: TransformVal, result: Value, of: Value | None) -> Value:
+    """What a call returns, and for each type that is captured a State of the module that is called, or given first."""
+    call = applied.node
+    types = call.args[1:] if isinstance(call, ast.Call) else []
+    if not types:
+        return refresh(result, frame.level)
+    if any(isinstance(item, ast.Starred) for item in types):
+        return UNKNOWN
+    known = of if isinstance(of, Obj) and of.cls.is_pytree else UNKNOWN
+    return Seq("tuple", [result, *(StateVal(known, frame.level, UNKNOWN) for _ in types)], frame.level)
 
 
 def _returned(frame: Frame, applied: TransformVal, result: Value, args: Arguments) -> Value:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from nnx_lint.model.fields import Field
     from nnx_lint.model.interpreter import Interpreter
     from nnx_lint.model.modules import Env, Module
+    from nnx_lint.model.sized import Sized
     from nnx_lint.model.values import (
         Obj,
         Value,
@@ -83,6 +84,22 @@ class ClassBase:
         """The nearest library class among the ancestors."""
         return next((item for item in self.ancestors if isinstance(item, LibClass)), None)
 
+    @property
+    def made_as(self) -> LibClass | None:
+        """The library class whose constructor gets what a call of this class is given, unchanged."""
+        return None
+
+    @property
+    def called_as(self) -> LibClass | None:
+        """The library class whose ``__call__`` runs when an instance is called."""
+        return None
+
+    @property
+    def works_as(self) -> LibClass | None:
+        """The library class that instances are made and called as: they are its layers, by another name."""
+        library = self.called_as
+        return library if library is not None and library is self.made_as else None
+
     @functools.cached_property
     def tracked(self) -> bool:
         """Whether instances refuse to be changed from another trace level."""
@@ -117,6 +134,14 @@ class LibClass(ClassBase):
     def __repr__(self) -> str:
         return self.canonical
 
+    @property
+    def made_as(self) -> LibClass | None:
+        return self
+
+    @property
+    def called_as(self) -> LibClass | None:
+        return self
+
 
 @functools.cache
 def library_class(canonical: str) -> LibClass | None:
@@ -140,7 +165,8 @@ class UserClass(ClassBase):
     names, ``declared`` the statuses that the body and the bases give to attributes, ``decorators`` the canonical
     names of its decorators where they resolve. ``made_dataclass`` says that a call has made it a dataclass, or a base
     that does so with all classes below it (``made_by_base``); ``replaced_init`` that something unknown was put in the
-    place of its constructor; ``structural`` that it is a protocol, which others satisfy without being below it.
+    place of its constructor; ``structural`` that it is a protocol, which others satisfy without being below it;
+    ``foreign`` is the class of another library that it is below, if that is one of which methods are known.
     """
 
     def __init__(
@@ -164,11 +190,12 @@ class UserClass(ClassBase):
         self.made_by_base = False
         self.replaced_init = False
         self.structural = False
+        self.foreign = ""
         self.pytree_keyword: bool | None = None
         self.dynamic = False
         self.model: Obj | None = None
         self.modelled: Interpreter | None = None
-        self.sized: dict[Hashable, tuple[Obj | None, Interpreter]] = {}
+        self.sized: dict[Hashable, Sized] = {}
 
     def __repr__(self) -> str:
         return f"{self.module.name}.{self.name}"
@@ -211,6 +238,25 @@ class UserClass(ClassBase):
     @property
     def remade(self) -> bool:
         return any(isinstance(item, UserClass) and (item.dynamic or item.unknown_decorators) for item in self.ancestors)
+
+    @property
+    def made_as(self) -> LibClass | None:
+        return None if self.replaced_init or self.generated_init else self._inherits_all("__init__", "__new__")
+
+    @property
+    def called_as(self) -> LibClass | None:
+        return self._inherits_all("__call__", "__getattr__")
+
+    def _inherits_all(self, *names: str) -> LibClass | None:
+        """The nearest library class, if no class of the project before it has methods of these names."""
+        if self.is_open or self.opaque or self.remade:
+            return None
+        for item in self.ancestors:
+            if isinstance(item, LibClass):
+                return item
+            if isinstance(item, UserClass) and any(name in item.methods or name in item.attributes for name in names):
+                return None
+        return None
 
     def change(self, name: str, value: Value, node: ast.AST) -> None:
         """Set an attribute of the class from outside of its body."""

@@ -12,7 +12,6 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from nnx_lint import syntax_parameters
 from nnx_lint.model import annotations as annotated
 from nnx_lint.model import events, parameters
 from nnx_lint.model.attributes import ANY_NAME, attribute_of, untagged
@@ -22,6 +21,8 @@ from nnx_lint.model.containers import Seq
 from nnx_lint.model.frames import Frame
 from nnx_lint.model.modules import Env
 from nnx_lint.model.values import UNKNOWN, Assignment, Attr, ClassVal, FieldVal, Obj, TagVal, Value, options
+from nnx_lint.syntax import parameters as syntax_parameters
+from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.attributes import decide
 
 if TYPE_CHECKING:
@@ -215,6 +216,8 @@ def bound_arguments(cls: UserClass, args: Arguments) -> dict[str, Value] | None:
     if found is not None:
         given = found[1].wrapped.node.args
         parameters = syntax_parameters.positional_names(given)[1:]
+    elif (library := cls.made_as) is not None:
+        parameters = list(library.spec.init) if library.spec is not None else []
     else:
         parameters = [field.name for field in cls.all_fields() if field.init is True and not field.keyword_only]
     bound = {name: value for name, value in zip(parameters, args.positional, strict=False) if value is not None}
@@ -237,7 +240,8 @@ def _substitute(interp: Interpreter, obj: Obj, args: Arguments) -> None:
             if name in kept:
                 obj.attrs[name] = _given(obj, name, value)
         return
-    for statement in getattr(found[1].wrapped.node, "body", ()):
+    node = found[1].wrapped.node
+    for statement in getattr(node, "body", ()):
         if (
             isinstance(statement, ast.Assign)
             and len(statement.targets) == 1
@@ -246,8 +250,28 @@ def _substitute(interp: Interpreter, obj: Obj, args: Arguments) -> None:
             and target.value.id == "self"
             and isinstance(statement.value, ast.Name)
             and statement.value.id in obj.args
+            and statement.value.id not in _converted(node)
         ):
             obj.attrs[target.attr] = _given(obj, target.attr, obj.args[statement.value.id])
+
+
+@remembered
+def _converted(function: ast.AST) -> frozenset[str]:
+    """The names that a function binds to something else than what it was given: not by a default for ``None``."""
+    found: set[str] = set()
+    for statement in getattr(function, "body", ()):
+        tested = statement.test if isinstance(statement, ast.If) else None
+        absent: ast.AST | None = None
+        if isinstance(tested, ast.Compare) and isinstance(tested.ops[0], ast.Is):
+            absent = tested.left
+        elif isinstance(tested, ast.UnaryOp) and isinstance(tested.op, ast.Not):
+            absent = tested.operand
+        names = {node.id for node in walk(statement) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+        value = statement.value if isinstance(statement, ast.Assign) else None
+        if isinstance(value, (ast.BoolOp, ast.IfExp)):  # ``x = x or ...``, ``x = x if x is not None else ...``
+            names -= {node.id for node in walk(value) if isinstance(node, ast.Name)}
+        found |= names - ({absent.id} if isinstance(absent, ast.Name) else set())
+    return frozenset(found)
 
 
 def _given(obj: Obj, name: str, value: Value) -> Attr:

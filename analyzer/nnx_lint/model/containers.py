@@ -33,10 +33,10 @@ class Seq(Value):
 
     ``fills`` is what was put into it later, ``shrunk`` whether anything was taken out again, ``owner`` the first object
     and attribute that it was assigned to. ``sure`` are elements that are there whenever the loop that puts them there
-    runs at all.
+    runs at all. ``picked`` are the elements that were asked for by their places, where one stands for all.
     """
 
-    __slots__ = ("born", "exact", "fills", "items", "level", "node", "owner", "shrunk", "sure", "type")
+    __slots__ = ("born", "exact", "fills", "items", "level", "node", "owner", "picked", "shrunk", "sure", "type")
 
     OPAQUE = frozenset({"set", "frozenset", "deque", "generator", "dict view", "map"})
 
@@ -59,6 +59,7 @@ class Seq(Value):
         self.fills: list[Fill] = []
         self.shrunk = False
         self.owner: tuple[Obj, str] | None = None
+        self.picked: dict[int, Obj] = {}
 
     def saved(self) -> Callable[[], None]:
         return heap.restorer(
@@ -69,6 +70,7 @@ class Seq(Value):
             fills=list(self.fills),
             shrunk=self.shrunk,
             owner=self.owner,
+            picked=dict(self.picked),
         )
 
     @property

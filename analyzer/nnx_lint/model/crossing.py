@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nnx_lint import syntax_parameters
+from nnx_lint.model.callables import Transformed
 from nnx_lint.model.containers import DictVal, Seq
-from nnx_lint.model.states import StateVal
+from nnx_lint.model.states import ForeignVal, StateVal
 from nnx_lint.model.values import Array, Const, Obj, UnionVal, Value, join
+from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_rules.transforms import Arguments
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def kept_positions(applied: TransformVal, func: FuncVal, count: int, filled: int
     names = _static_names(applied)
     parameters = _parameters(func)[filled:]
     kept = {position for position, name in enumerate(parameters) if name in names}
-    return kept.union(_static_positions(applied, len(parameters)))
+    return kept.union(static_positions(applied, len(parameters)))
 
 
 def kept_keywords(applied: TransformVal, func: FuncVal, given: Iterable[str], filled: int = 0) -> set[str]:
@@ -55,7 +56,7 @@ def kept_keywords(applied: TransformVal, func: FuncVal, given: Iterable[str], fi
     if applied.row.arguments is Arguments.SHARED:
         return set(given)
     parameters = _parameters(func)[filled:]
-    positions = _static_positions(applied, len(parameters))
+    positions = static_positions(applied, len(parameters))
     by_position = {name for position, name in enumerate(parameters) if position in positions}
     return _static_names(applied).union(by_position).intersection(given)
 
@@ -90,7 +91,7 @@ def _static_names(applied: TransformVal) -> set[str]:
     return found
 
 
-def _static_positions(applied: TransformVal, count: int) -> set[int]:
+def static_positions(applied: TransformVal, count: int) -> set[int]:
     """The positions that ``static_argnums`` and its like number, from the first parameter on or back from the last."""
     found: set[int] = set()
     for option in applied.row.static_options:
@@ -121,6 +122,7 @@ def _refresh(value: Value, level: int, seen: dict[int, Value], mapped: bool) -> 
         copy.training = value.training
         copy.origin = value.origin
         copy.binds = value.binds
+        copy.mapped = mapped or value.mapped
         copy.template = value
         seen[id(value)] = copy
         return copy
@@ -137,6 +139,11 @@ def _refresh(value: Value, level: int, seen: dict[int, Value], mapped: bool) -> 
         return table
     if isinstance(value, StateVal):
         return StateVal(value.of, level, value.wanted)
+    if isinstance(value, ForeignVal) and value.held:
+        held = {name: _refresh(item, level, seen, mapped) for name, item in value.held.items()}
+        return ForeignVal(value.name, held)
     if isinstance(value, UnionVal):
         return join(*(_refresh(option, level, seen, mapped) for option in value.options))
+    if isinstance(value, Transformed) and isinstance(value.func, Obj):
+        return Transformed(value.applied, _refresh(value.func, level, seen, mapped))
     return value

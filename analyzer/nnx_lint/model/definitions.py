@@ -10,15 +10,16 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from nnx_lint import syntax_parameters
 from nnx_lint.model import annotations as annotated
 from nnx_lint.model import events
 from nnx_lint.model.callables import BoundMethod, FuncVal, Transformed
 from nnx_lint.model.classes import ClassBase, UserClass, method_of
 from nnx_lint.model.fields import Field, specified_status
+from nnx_lint.model.foreign import RETURNING
 from nnx_lint.model.frames import Frame
 from nnx_lint.model.modules import Env
 from nnx_lint.model.values import UNKNOWN, AliasVal, ClassVal, Const, Ext, FieldVal, TagVal, Value
+from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_rules.attributes import Declaration, declare
 
 if TYPE_CHECKING:
@@ -154,6 +155,7 @@ def _class_with_bases(interp: Interpreter, frame: Frame, node: ast.ClassDef) -> 
 
     bases: list[ClassBase] = []
     forms: set[str] = set()
+    base_of_library = ""
     unresolved = frame.module.stub  # what the class really does is written elsewhere
     for base in node.bases:
         value = evaluate(interp, frame, base.value if isinstance(base, ast.Starred) else base)
@@ -165,8 +167,11 @@ def _class_with_bases(interp: Interpreter, frame: Frame, node: ast.ClassDef) -> 
             forms.add(head.name)
         else:
             unresolved = True
+            base_of_library = head.name if isinstance(head, Ext) and head.name in RETURNING else base_of_library
     cls = UserClass(node, frame.module, tuple(bases), unresolved, Env("class", frame.env))
     cls.structural = "typing.Protocol" in forms
+    inherited = (base.foreign for base in bases if isinstance(base, UserClass))
+    cls.foreign = base_of_library or next(filter(None, inherited), "")
     cls.named_tuple = "typing.NamedTuple" in forms or any(base.named_tuple for base in bases)
     cls.made_dataclass = not FIELD_BASES.isdisjoint(forms) or any(
         isinstance(base, UserClass) and base.made_by_base for base in bases

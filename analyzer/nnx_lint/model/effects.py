@@ -221,7 +221,7 @@ def _members(value: Value) -> Iterator[tuple[str, Value]]:
         for name, attr in value.attrs.items():
             yield name, attr.value
     elif isinstance(value, Seq):
-        for item in value.items:
+        for item in (*value.items, *value.picked.values()):
             yield ELEMENT, item
     elif isinstance(value, DictVal):
         for _, item in value.items:

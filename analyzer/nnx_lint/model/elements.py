@@ -13,6 +13,7 @@ from nnx_lint.model import attributes
 from nnx_lint.model.callables import BoundMethod
 from nnx_lint.model.classes import UserClass
 from nnx_lint.model.containers import DictVal, Seq
+from nnx_lint.model.heap import touch
 from nnx_lint.model.states import PartVal, SownVal, StateVal
 from nnx_lint.model.values import (
     NUMBER,
@@ -22,7 +23,9 @@ from nnx_lint.model.values import (
     UNKNOWN,
     Array,
     ArrayAttr,
+    Attr,
     Const,
+    Cut,
     HostArray,
     Obj,
     UnionVal,
@@ -32,7 +35,7 @@ from nnx_lint.model.values import (
     options,
     present,
 )
-from nnx_lint.syntax_walk import remembered, walk
+from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules import versions
 from nnx_rules.shapes import Form
 
@@ -46,7 +49,7 @@ def item(value: Value, key: Value | None, level: int) -> Value:
         return join(*(item(option, key, level) for option in value.options))
     value = as_tuple(value) if isinstance(value, Obj) else value
     if isinstance(value, HostArray):
-        return HostArray(level) if key is None else UNKNOWN
+        return HostArray(level) if key is None or _cuts(key) else UNKNOWN
     if isinstance(value, Array):
         return Array(level)
     if value is SHAPE:
@@ -59,7 +62,8 @@ def item(value: Value, key: Value | None, level: int) -> Value:
         index = key.value if isinstance(key, Const) else None
         if isinstance(index, int) and value.exact and -len(value.items) <= index < len(value.items):
             return value.items[index]
-        return element_of(value, level)
+        element = element_of(value, level)
+        return _picked(value, index, element) if isinstance(element, Obj) and isinstance(index, int) else element
     if isinstance(value, DictVal):
         if isinstance(key, Const):
             known = [held for name, held in value.items if isinstance(name, Const) and name.value == key.value]
@@ -73,6 +77,35 @@ def item(value: Value, key: Value | None, level: int) -> Value:
     if isinstance(value, (StateVal, PartVal)) and isinstance(key, Const):
         return part(value, key.value)
     return UNKNOWN
+
+
+def _picked(held: Seq, index: int, element: Obj) -> Obj:
+    """The element at a place, where one stands for all: those of two places are two objects."""
+    if index not in held.picked:
+        touch(held)
+        held.picked[index] = _another(element, {}) if element in held.picked.values() else element
+    return held.picked[index]
+
+
+def _another(like: Obj, made: dict[int, Obj]) -> Obj:
+    """An object that is made as another one was, with parts of its own."""
+    if id(like) in made:
+        return made[id(like)]
+    copy = made[id(like)] = Obj(like.cls, like.level, like.args, like.node)
+    copy.assumed, copy.training, copy.origin = like.assumed, like.training, like.origin
+    copy.binds, copy.template, copy.mapped = like.binds, like.template, like.mapped
+    for name, attr in like.attrs.items():
+        own = isinstance(attr.value, Obj) and attr.value.level == like.level
+        held = copy.attrs[name] = Attr(_another(attr.value, made) if own else attr.value, attr.declared)  # type: ignore[arg-type]
+        held.assignments = attr.assignments
+    return copy
+
+
+def _cuts(key: Value) -> bool:
+    """Whether an index of several axes leaves or makes one: it has a slice or a new axis."""
+    if not isinstance(key, Seq) or key.type != "tuple":
+        return False
+    return any(isinstance(item, Cut) or (isinstance(item, Const) and item.value in {None, ...}) for item in key.items)
 
 
 def part(state: StateVal | PartVal, key: object) -> Value:

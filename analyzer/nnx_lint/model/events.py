@@ -96,6 +96,17 @@ class ContainerFilled(Event):
     action: str
 
 
+class ItemSet(Event):
+    """``obj[key] = value`` on an ``nnx.List`` or ``nnx.Dict``; ``before`` is what the item of a list may have been, if
+    that is known.
+    """
+
+    obj: Obj
+    key: Value
+    value: Value
+    before: list[Value]
+
+
 class Constructed(Event):
     """``__init__`` of a class has ended; ``obj`` is the model instance with all its attributes."""
 
@@ -151,6 +162,19 @@ class Called(Event):
         if isinstance(self.callee, Unknown):
             return f".{func.attr}" if isinstance(func, ast.Attribute) else None
         return _subject(self.callee)
+
+    @property
+    def inherited(self) -> str | None:
+        """The canonical name of the library class whose constructor runs: that of a class, which may be one below it,
+        or ``super().__init__(...)``.
+        """
+        callee = self.callee
+        while isinstance(callee, PartialVal):
+            callee = callee.func
+        made = callee.cls.made_as if isinstance(callee, ClassVal) else None
+        if isinstance(callee, BoundMethod) and callee.name == "__init__" and callee.func is None:
+            made = callee.receiver.cls.library if isinstance(callee.receiver, Obj) else None
+        return made.canonical if made is not None else None
 
 
 def _subject(callee: Value) -> str | None:

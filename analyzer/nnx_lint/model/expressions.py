@@ -14,8 +14,9 @@ from nnx_lint.model.classes import UserClass
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.elements import element_of, item, library_elements
 from nnx_lint.model.forms import held_array
+from nnx_lint.model.indexing import of_index
 from nnx_lint.model.narrowing import narrow
-from nnx_lint.model.operations import of_comparison, of_index, of_operator
+from nnx_lint.model.operations import of_comparison, of_operator
 from nnx_lint.model.states import PartVal, SownVal, StateVal
 from nnx_lint.model.values import (
     FRACTION,
@@ -242,7 +243,7 @@ def _binop(interp: Interpreter, frame: Frame, node: ast.BinOp) -> Value:
     left = evaluate(interp, frame, node.left)
     right = evaluate(interp, frame, node.right)
     for value, side in ((left, node.left), (right, node.right)):
-        if isinstance(value, (TagVal, StateVal)):
+        if isinstance(value, (TagVal, StateVal)) or (isinstance(value, Obj) and value.cls.is_variable):
             interp.publish(events.Used(frame, node, value, "an operator"))
         elif isinstance(value, SownVal):
             interp.publish(events.Used(frame, side, value, "an operator"))
@@ -522,9 +523,10 @@ def _subscript(interp: Interpreter, frame: Frame, node: ast.Subscript) -> Value:
     if key is not None:
         _container(interp, frame, node, value, UNKNOWN if isinstance(key, Obj) else key, ast.Subscript)
     found = item(value, key, frame.level)
-    if isinstance(value, Array) and isinstance(found, Array) and found is not value:
+    whole = held_array(value)
+    if isinstance(whole, Array) and isinstance(found, Array) and found is not value:
         several = isinstance(index, Seq) and index.type == "tuple" and index.exact
-        found.form = of_index(value, index.items if several and isinstance(index, Seq) else [index])
+        found.form = of_index(whole, index.items if several and isinstance(index, Seq) else [index])
     return found
 
 

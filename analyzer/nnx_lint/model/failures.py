@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from nnx_lint.model.callables import FuncVal
 from nnx_lint.model.expressions import evaluate
 from nnx_lint.model.values import Ext
-from nnx_lint.syntax_walk import walk
+from nnx_lint.syntax.walk import walk
 
 if TYPE_CHECKING:
     from nnx_lint.model.frames import Frame

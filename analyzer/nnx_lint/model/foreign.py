@@ -12,25 +12,13 @@ from nnx_lint.model.arrays import array_call
 from nnx_lint.model.callables import BoundMethod
 from nnx_lint.model.containers import Seq
 from nnx_lint.model.operations import FUNCTIONS, with_form
-from nnx_lint.model.states import OptStateVal, TransformationVal
+from nnx_lint.model.states import ForeignVal, OptStateVal, StateVal, TransformationVal
 from nnx_lint.model.values import UNKNOWN, Value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Mapping
 
     from nnx_lint.model.calls import Arguments
-
-
-class ForeignVal(Value):
-    """An instance of a class of another library, by the canonical name of the class."""
-
-    __slots__ = ("name",)
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def describe(self) -> str:
-        return f"an instance of `{self.name}`"
 
 
 TRANSFORMATIONS = frozenset({"optax.GradientTransformation", "optax.GradientTransformationExtraArgs"})
@@ -47,7 +35,7 @@ _TRAIN_STATE = "flax.training.train_state.TrainState"
 
 RETURNING: dict[str, dict[str, str]] = {
     **{f"orbax.checkpoint.{name}": {"restore": "what it has read"} for name in _ORBAX},
-    _TRAIN_STATE: {"apply_gradients": "a new state", "replace": "a new state"},
+    **{name: {"apply_gradients": "a new state", "replace": "a new state"} for name in (_TRAIN_STATE, "nnx.TrainState")},
 }
 """The methods that are called for what they return and nothing else, with what that is, by class."""
 
@@ -57,7 +45,7 @@ GENERATORS = frozenset({"numpy.random.Generator", "numpy.random.RandomState"})
 """Classes of numpy whose methods draw random numbers as its functions do."""
 
 _MAKERS = {
-    **{name: name for name in RETURNING if name != _TRAIN_STATE},
+    **{name: name for name in RETURNING if name.startswith("orbax.")},
     f"{_TRAIN_STATE}.create": _TRAIN_STATE,
     "numpy.random.default_rng": "numpy.random.Generator",
     "numpy.random.RandomState": "numpy.random.RandomState",
@@ -70,15 +58,15 @@ _SAME = frozenset({"apply_gradients", "replace"})
 """Methods that return another instance of the class."""
 
 
-def made_by(name: str, members: Iterable[Value]) -> ForeignVal | None:
+def made_by(name: str, given: Mapping[str, Value]) -> ForeignVal | None:
     """What a call of a library function or class of this name makes, with these arguments by keyword.
 
     Where one of several parts is restored by a handler that is not Orbax's own, it may be restored in place.
     """
-    if name == f"{_ARGUMENTS}Composite" and not all(map(is_of_orbax, members)):
+    if name == f"{_ARGUMENTS}Composite" and not all(map(is_of_orbax, given.values())):
         return None
     cls = name if name.startswith(_ARGUMENTS) else _MAKERS.get(name)
-    return ForeignVal(cls) if cls is not None else None
+    return ForeignVal(cls, given if cls == _TRAIN_STATE else None) if cls is not None else None
 
 
 def is_of_orbax(value: Value | None) -> bool:
@@ -94,7 +82,9 @@ def annotated(name: str) -> Value | None:
 
 
 def member(owner: ForeignVal | TransformationVal, name: str) -> Value | None:
-    """A method of such an object, where it is one that only returns something."""
+    """A method of such an object, where it is one that only returns something, or what a record holds."""
+    if isinstance(owner, ForeignVal) and name in owner.held:
+        return owner.held[name]
     draws = isinstance(owner, ForeignVal) and owner.name in GENERATORS and f"numpy.random.{_plain(name)}" in FUNCTIONS
     saves = isinstance(owner, ForeignVal) and owner.name.startswith("orbax.") and name == "save"
     return BoundMethod(owner, name) if draws or saves or name in methods_of(owner) else None
@@ -148,4 +138,10 @@ def result_of(method: BoundMethod, args: Arguments, level: int) -> Value | None:
     if isinstance(method.receiver, ForeignVal) and method.receiver.name in GENERATORS:
         canonical = f"numpy.random.{_plain(method.name)}"
         return with_form(canonical, args, array_call(canonical, args, level), level)
-    return method.receiver if isinstance(method.receiver, ForeignVal) and method.name in _SAME else None
+    if not isinstance(method.receiver, ForeignVal) or method.name not in _SAME:
+        return None
+    held, params = method.receiver.held, method.receiver.held.get("params")
+    if args.starred or "**" in args.keywords:
+        return ForeignVal(method.receiver.name)
+    fresh = {"params": StateVal(params.of, level, params.wanted)} if isinstance(params, StateVal) else {}
+    return ForeignVal(method.receiver.name, {**held, **fresh, **args.keywords})

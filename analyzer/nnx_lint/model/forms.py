@@ -153,7 +153,7 @@ def plain(value: Value) -> object:
 
 def is_original(obj: Obj) -> bool:
     """Whether a layer holds what its constructor made: nobody has put other parameters into it."""
-    return isinstance(obj.cls, LibClass) and not any(attr.assignments for attr in obj.attrs.values())
+    return obj.cls.works_as is not None and not any(attr.assignments for attr in obj.attrs.values())
 
 
 class Step(NamedTuple):
@@ -175,25 +175,26 @@ WRAPPING = frozenset({"nnx.SpectralNorm", "nnx.WeightNorm"})
 
 def called(obj: Obj, given: Form) -> tuple[Form | None, Step | None]:
     """What a layer returns for an array, and the first layer in it that cannot take what it gets."""
-    if not isinstance(obj.cls, LibClass) or not is_original(obj):
+    cls = obj.cls.works_as
+    if cls is None or not is_original(obj):
         return None, None
-    if obj.cls.canonical == "nnx.Sequential":
+    if cls.canonical == "nnx.Sequential":
         return _in_turn(obj, given)
-    if obj.cls.canonical == "nnx.RNN":
+    if cls.canonical == "nnx.RNN":
         form, step = recurrent(obj, given)
         return (form if obj.args is not None and "return_carry" not in obj.args else None), step
-    if obj.cls.canonical == "nnx.Bidirectional":
+    if cls.canonical == "nnx.Bidirectional":
         return _both_ways(obj, given)
-    if obj.cls.canonical in WRAPPING:
+    if cls.canonical in WRAPPING:
         held = (obj.args or {}).get("layer_instance")
         form, step = called(held, given) if isinstance(held, Obj) else (None, None)
         return form, step._replace(path=f".layer_instance{step.path}") if step is not None else None
     asked = given, obj.args, obj.binds
     if obj.answered is None or any(one is not other for one, other in zip(obj.answered[0], asked, strict=True)):
-        obj.answered = asked, _called(obj, obj.cls, given)  # rules ask what the call has just been asked
+        obj.answered = asked, _called(obj, cls, given)  # rules ask what the call has just been asked
     form, step = obj.answered[1]
     base = (obj.args or {}).get("base_module")
-    if step is None and isinstance(base, Obj) and obj.cls.canonical == "nnx.LoRA":
+    if step is None and isinstance(base, Obj) and cls.canonical == "nnx.LoRA":
         step = _beside(base, sizes(obj) or {}, given)
     return (form, None) if step is None else (None, step)
 
@@ -221,10 +222,11 @@ def recurrent(obj: Obj, given: Form) -> tuple[Form | None, Step | None]:
 
     held = attribute_of(obj, "cell")
     cell = present(held.value) if held is not None else None
-    arguments = sizes(cell) if isinstance(cell, Obj) and isinstance(cell.cls, LibClass) and is_original(cell) else None
-    if arguments is None or not isinstance(cell, Obj) or not isinstance(cell.cls, LibClass):
+    cls = cell.cls.works_as if isinstance(cell, Obj) else None
+    arguments = sizes(cell) if isinstance(cell, Obj) and is_original(cell) else None
+    if arguments is None or not isinstance(cell, Obj) or cls is None:
         return None, None
-    form, mismatch = layers.call(cell.cls.canonical, arguments, given, layers.CELLS)
+    form, mismatch = layers.call(cls.canonical, arguments, given, layers.CELLS)
     if mismatch is not None:
         return None, Step(cell, ".cell", given, mismatch)
     return form, None

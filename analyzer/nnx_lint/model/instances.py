@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from nnx_lint.model import attributes, foreign, forms, python, recurrent, rounds, trees
+from nnx_lint.model import attributes, foreign, forms, items, python, recurrent, rounds, trees
 from nnx_lint.model.callables import BoundMethod
 from nnx_lint.model.classes import LibClass, UserClass, library_class
 from nnx_lint.model.containers import DictVal, ReturnedDict, Seq
@@ -14,7 +14,7 @@ from nnx_lint.model.expressions import text_of
 from nnx_lint.model.heap import touch
 from nnx_lint.model.library import shared_out
 from nnx_lint.model.members import inherit
-from nnx_lint.model.states import StateVal
+from nnx_lint.model.states import SownVal, StateVal
 from nnx_lint.model.strings import formatted
 from nnx_lint.model.values import (
     NONE,
@@ -22,6 +22,7 @@ from nnx_lint.model.values import (
     STRING,
     UNKNOWN,
     Array,
+    Attr,
     ClassVal,
     Const,
     MemberVal,
@@ -210,7 +211,14 @@ def call_library_method(
     """Call a method that a library class defines."""
     receiver = method.receiver
     if isinstance(receiver, ClassVal):
-        return UNKNOWN
+        if method.name != "create" or not receiver.cls.derives_from("nnx.TrainState"):
+            return UNKNOWN
+        state = interp.instance(receiver.cls, frame.level)
+        graphdef = args.get(0, "graphdef")
+        given = {"graphdef": graphdef, **args.keywords} if not args.starred else {}
+        if isinstance(state, Obj):
+            state.attrs.update((key, Attr(value)) for key, value in given.items() if value is not None)
+        return state
     if isinstance(receiver, StateVal) and method.name in {"split", "filter"}:
         return shared_out(receiver, args.positional, frame)
     if isinstance(receiver, Const) and isinstance(receiver.value, str):
@@ -221,6 +229,8 @@ def call_library_method(
         return trees.flat_state(interp, frame, args, node, name)
     if isinstance(receiver, StateVal) and method.name == "map":
         return trees.map_state(interp, frame, args.get(0) or UNKNOWN, receiver, node, name)
+    if isinstance(receiver, SownVal):
+        return receiver
     if isinstance(receiver, VariableVal):
         return SOME_VARIABLE
     if not isinstance(receiver, Obj):
@@ -319,7 +329,7 @@ def _list_method(interp: Interpreter, frame: Frame, receiver: Obj, method: str, 
         known = rounds.elements(given) if method == "extend" else [given]
         for value in known if known is not None else [element_of(given, frame.level)]:
             at_end = method != "insert" and known is not None
-            attributes.added(interp, frame, held, attributes.untagged(value), at_end=at_end)
+            items.added(interp, frame, held, attributes.untagged(value), at_end=at_end)
     else:
         touch(held)
         held.exact = False

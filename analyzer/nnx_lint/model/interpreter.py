@@ -20,7 +20,6 @@ import copy
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from nnx_lint import syntax_parameters
 from nnx_lint.model import comprehensions, expressions, imports, modes, parameters, sized, statements, tracing
 from nnx_lint.model.callables import BoundMethod, ContextVal, FuncVal, PartialVal, Transformed
 from nnx_lint.model.classes import UserClass
@@ -42,7 +41,8 @@ from nnx_lint.model.values import (
     Value,
     join,
 )
-from nnx_lint.syntax_compact import for_both
+from nnx_lint.syntax import parameters as syntax_parameters
+from nnx_lint.syntax.compact import for_both
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Hashable, Sequence
@@ -63,7 +63,8 @@ MAX_DEPTH_ON_HOST = 1
 """How deep calls are followed outside of traces and constructors, within the module; summaries say the rest."""
 
 MAX_DEPTH_WITH_SHAPES = 4
-"""The same for calls that hand over arrays of which something is known: they go through the layers of a model."""
+"""The same for calls that hand over arrays of which something is known, or of methods of objects of known sizes: they
+go through the layers of a model."""
 
 MAX_ABROAD_IN_CONSTRUCTION = 1
 """How deep the calls of a Pytree's constructor into other modules are followed, besides those of its own methods."""
@@ -203,7 +204,7 @@ class Interpreter:
 
         if cls.model is None:
             inner = cls.modelled = Interpreter(self.project, self.project.listen(), cls.module)
-            if self.publish is _ignore and cls.born is self.heap:
+            if _ignore in {self.publish, self.listener} and cls.born is self.heap:
                 inner.publish = _ignore  # code that is meant to fail makes the class, and the only instance
             with inner.evaluating_for(cls.node, cls.forget_model):
                 model = cls.model = Obj(cls, 0)
@@ -428,6 +429,7 @@ class Interpreter:
             far = inner.abroad > MAX_ABROAD_WITH_FUNCTIONS  # it may apply a transform to what it is given
         else:
             shaped = any(isinstance(value, Array) and value.form is not None for value in args)
+            shaped = shaped or sized.is_sized(receiver)
             far = frame.depth >= MAX_DEPTH_WITH_SHAPES if shaped else abroad or frame.depth >= MAX_DEPTH_ON_HOST
         limited = (limited and scope is None and not constructing) or far
         if frame.depth >= MAX_DEPTH or limited or self.active(frame, func):

@@ -188,6 +188,8 @@ class Layout:
                 # Only a package above shows that a folder without a mark belongs to the same tree.
                 packages = [depth for depth, each in enumerate((own, *above), 1) if self._is_package(each)]
                 del above[packages[-1] if packages else 0 :]
+            # The modules of a package have longer names, unless it is the whole repository.
+            above = [folder for folder in above if not self._is_package(folder) or self._is_top(folder)]
             sources = [os.path.join(root, "src") for root in (own, *above) if "src" in self._listing(root)]
             known = self._chains[start] = tuple(dict.fromkeys([own, *above, *sources]))
         return known

@@ -141,13 +141,14 @@ class _Collector:
 
     def attributes(self, obj: Obj, path: Path) -> None:
         cls = obj.cls
-        if cls.is_open or (isinstance(cls, UserClass) and (cls.opaque or _extends_layer(cls))):
+        made = cls.made_as if isinstance(cls, LibClass) or _extends_layer(cls) else None
+        if cls.is_open or (isinstance(cls, UserClass) and (cls.opaque or (_extends_layer(cls) and made is None))):
             self.found.complete = False
         if obj.args is None and obj.origin is None:
             self.found.complete = False  # nobody saw it made: a class below may hold more
         if isinstance(cls, UserClass) and cls.opaque:
             return
-        if isinstance(cls, LibClass) and cls.name not in _CONTAINERS and not is_settled(obj):
+        if made is not None and made.name not in _CONTAINERS and not is_settled(obj):
             self.found.complete = False
         for name in attribute_names(obj):
             attr = attribute_of(obj, name)
@@ -222,7 +223,9 @@ PARAMETRIC = frozenset({"Conv", "ConvTranspose", "Einsum", "Embed", "Linear", "L
 def holds_parameters(value: Value, depth: int) -> bool:
     """Whether a value certainly is or holds a ``nnx.Param``."""
     if isinstance(value, Obj):
-        if value.cls.derives_from("nnx.Param") or (isinstance(value.cls, LibClass) and value.cls.name in PARAMETRIC):
+        if value.cls.derives_from("nnx.Param") or (
+            value.cls.made_as is not None and value.cls.made_as.name in PARAMETRIC
+        ):
             return True
         held = [attr.value for name in attribute_names(value) if (attr := attribute_of(value, name)) is not None]
     else:
@@ -230,8 +233,8 @@ def holds_parameters(value: Value, depth: int) -> bool:
     return depth > 0 and any(holds_parameters(item, depth - 1) for item in held)
 
 
-def _extends_layer(cls: UserClass) -> bool:
-    """Whether a project class gets attributes from a library class whose constructor was not followed."""
+def _extends_layer(cls: ClassBase) -> bool:
+    """Whether a class gets attributes from a library class that makes some."""
     library = cls.library
     return library is not None and library.canonical not in {"nnx.Module", "nnx.Object", "nnx.Pytree"}
 

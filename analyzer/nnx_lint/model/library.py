@@ -63,7 +63,7 @@ def call_library(interp: Interpreter, frame: Frame, callee: Ext, args: Arguments
         give_away((*args.positional, *args.keywords.values()))
         if canonical.partition(".")[0] not in sys.stdlib_module_names:
             surgery.handed(frame, args, node)
-    made = foreign.made_by(canonical, args.keywords.values())
+    made = foreign.made_by(canonical, args.keywords)
     if made is not None:
         return made
     return operations.with_form(canonical, args, array_call(canonical, args, frame.level), frame.level)
@@ -264,6 +264,7 @@ def _merge(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, na
             item.assumed = item.assumed or item.origin is None  # like `self`, it may be of a class below the known one
             item.origin = (frame.module, node)
             item.leaf_level, item.leaf_params = _merged_level(frame, args)
+            item.merged = () if {"copy", "**"} & args.keywords.keys() else tuple(args.positional[1:])
     return merged
 
 

@@ -199,7 +199,7 @@ def _is_given(args: dict[str, Value] | None, name: str) -> bool | None:
 
 def is_settled(obj: Obj) -> bool:
     """Whether the known attributes of an instance of a library class certainly are all that hold something."""
-    spec = obj.cls.spec if isinstance(obj.cls, LibClass) else None
+    spec = obj.cls.made_as.spec if obj.cls.made_as is not None else None
     if spec is None or spec.members is None or spec.more:
         return False
     return all(is_present(member, obj.args) is not None for member in spec.members)

@@ -22,17 +22,20 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from nnx_lint.model.modules import Module
+    from nnx_rules.shapes import Shape
 
 
 class Modes(NamedTuple):
     """The modes of a transform, or the configured ones.
 
     ``mesh`` are the names of the axes of the mesh that is set, ``()`` for none; it is ``None`` where that is not known.
+    ``sizes`` are those of its axes, where they are known.
     """
 
     graph: bool | None
     updates: bool | None
     mesh: tuple[str, ...] | None = None
+    sizes: Shape | None = None
 
     @property
     def writes_back(self) -> bool:
@@ -92,7 +95,8 @@ MESH_CHANGERS = frozenset({"nnx.use_eager_sharding", "nnx.logical_axis_rules", "
 
 def with_mesh(configured: Modes, given: Value | None) -> Modes:
     """The configuration after a mesh was set."""
-    return configured._replace(mesh=given.axes if isinstance(given, MeshVal) else None)
+    known = given if isinstance(given, MeshVal) else None
+    return configured._replace(mesh=known.axes if known else None, sizes=known.shape if known else None)
 
 
 def _chosen(given: Value | None, configured: bool | None) -> bool | None:

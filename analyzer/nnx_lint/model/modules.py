@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING
 from nnx_lint.model import heap
 from nnx_lint.model.deferred import settled
 from nnx_lint.model.layout import Layout, Place
+from nnx_lint.model.values import UNKNOWN
 from nnx_lint.source import SourceError, SourceFile
-from nnx_lint.syntax_walk import walk
+from nnx_lint.syntax.walk import walk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
@@ -43,12 +44,14 @@ DECLARED = "<declared>/"
 class Env:
     """A scope: names to values, and the scope around it. Class scopes are skipped by lookups from functions inside.
 
-    ``func`` is the function whose scope it is. ``readers`` are the evaluations that have looked at what, each with the
-    part it was at: at a name, there or not, or what else a module may be asked for. Only modules that may be revised
-    (:mod:`~nnx_lint.ide.revisions`) keep them.
+    ``func`` is the function whose scope it is. ``anew`` are the definitions of a module whose names stood for another
+    function or class before, as in the cells of a notebook: a function from above one may mean either, and which is not
+    known. ``readers`` are the evaluations that have looked at what, each with the part it was at: at a name, there or
+    not, or what else a module may be asked for. Only modules that may be revised (:mod:`~nnx_lint.ide.revisions`) keep
+    them.
     """
 
-    __slots__ = ("born", "func", "globals", "kind", "names", "nonlocals", "parent", "readers")
+    __slots__ = ("anew", "born", "func", "globals", "kind", "names", "nonlocals", "parent", "readers")
 
     def __init__(self, kind: str, parent: Env | None = None, func: FuncVal | None = None) -> None:
         self.born = heap.current
@@ -56,12 +59,13 @@ class Env:
         self.parent = parent
         self.func = func
         self.names: dict[str, Value] = {}
+        self.anew: dict[str, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef] = {}
         self.globals = NO_NAMES
         self.nonlocals = NO_NAMES
         self.readers: dict[object, set[tuple[heap.Evaluation, object]]] | None = None
 
     def saved(self) -> Callable[[], None]:
-        return heap.restorer(self, names=dict(self.names))
+        return heap.restorer(self, names=dict(self.names), anew=dict(self.anew))
 
     def note(self, what: object) -> None:
         """Note that the present evaluation looks at something."""
@@ -87,10 +91,23 @@ class Env:
             if env.readers is not None:
                 env.note(name)
             if (first or env.kind != "class") and name in env.names:
+                if env.anew and env is not self and self._precedes(env.anew.get(name)):
+                    return env, UNKNOWN
                 return env, settled(env.names[name])
             first = False
             env = env.parent
         return None
+
+    def _precedes(self, definition: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef | None) -> bool:
+        """Whether the function of this scope was written before a definition."""
+        if definition is None:
+            return False
+        env: Env | None = self
+        while env is not None:
+            if env.func is not None:
+                return env.func.node.lineno < definition.lineno
+            env = env.parent
+        return False
 
 
 class Module:

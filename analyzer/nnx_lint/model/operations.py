@@ -8,12 +8,13 @@ listed gives nothing, and so does a call with options that are not listed.
 from __future__ import annotations
 
 import ast
+import itertools
 from typing import TYPE_CHECKING
 
 from nnx_lint.model.callables import PartialVal
 from nnx_lint.model.containers import Seq
 from nnx_lint.model.forms import NOTHING, dimension, dtype_of, is_int, literal, plain, shape_of
-from nnx_lint.model.values import WHOLE, Array, Const, Cut, Ext, Value
+from nnx_lint.model.values import NONE, Array, Const, Ext, Value
 from nnx_rules import layers
 from nnx_rules import shape_algebra as algebra
 from nnx_rules.shapes import UNKNOWN, Dimension, Form, Shape, Symbol
@@ -83,6 +84,14 @@ def _range(args: Arguments) -> Form:
     dtype = dtype_of(given) if given is not None else "int32" if whole else None
     stop = values[0] if len(values) == 1 and whole else None
     return Form((stop if isinstance(stop, int) else UNKNOWN,), dtype)
+
+
+def _diagonal(args: Arguments) -> Form:
+    """``eye(N, M)``: a square one where there is no second size."""
+    rows, given = dimension(args.get(0, "N") or NONE), args.get(3, "dtype")
+    columns = args.get(1, "M")
+    shape = (rows, rows if columns is None else dimension(columns))
+    return Form(shape, "float32" if given is None else dtype_of(given))
 
 
 def _keys(args: Arguments) -> Form:
@@ -255,6 +264,47 @@ def _equation(args: Arguments) -> Form:
     return Form(algebra.einsum(text.value, *(literal(operand).shape for operand in operands)), None)
 
 
+def _padded(args: Arguments) -> Form:
+    """``pad(array, widths)``: one number, or a pair of numbers for each axis."""
+    known, widths = literal(args.get(0, "array")), args.get(1, "pad_width")
+    if known.shape is None or not algebra.is_whole(known.shape):
+        return NOTHING
+    pairs = widths.items if isinstance(widths, Seq) and widths.exact else [widths] * len(known.shape)
+    both = [shape_of(pair) if isinstance(pair, Seq) else (dimension(pair or NONE),) * 2 for pair in pairs]
+    if len(both) != len(known.shape):
+        return NOTHING
+    return Form(tuple(_grown(size, pair) for size, pair in zip(known.shape, both, strict=True)), known.dtype)
+
+
+def _grown(size: Dimension, pair: Shape | None) -> Dimension:
+    """The size of an axis with something added before it and after it."""
+    before, after = pair if pair is not None and len(pair) == 2 else (UNKNOWN, UNKNOWN)
+    if (before, after) == (0, 0) or not isinstance(size, int):
+        return size if (before, after) == (0, 0) else UNKNOWN
+    return size + before + after if isinstance(before, int) and isinstance(after, int) else UNKNOWN
+
+
+def _taken(args: Arguments) -> Form:
+    """``take(array, indices, axis)``, of indices along one axis."""
+    known, places = literal(args.get(0, "a")), literal(args.get(1, "indices")).shape
+    axis = args.get(2, "axis")
+    along = axis.value if isinstance(axis, Const) else None
+    if known.shape is None or places is None or not algebra.is_whole(known.shape) or not algebra.is_whole(places):
+        return NOTHING
+    if not isinstance(along, int) or not -len(known.shape) <= along < len(known.shape):
+        return NOTHING
+    along %= len(known.shape)
+    return Form((*known.shape[:along], *places, *known.shape[along + 1 :]), known.dtype)
+
+
+def _segmented(args: Arguments) -> Form:
+    """What ``jax.ops.segment_sum`` and its like make of the rows of an array."""
+    known, ids = literal(args.get(0, "data")), literal(args.get(1, "segment_ids")).shape
+    if not known.shape or not algebra.is_whole(known.shape) or ids is None or len(ids) != 1:
+        return NOTHING
+    return Form((dimension(args.get(2, "num_segments") or NONE), *known.shape[1:]), known.dtype)
+
+
 def _spread_to(args: Arguments) -> Form:
     return Form(shape_of(args.get(1, "shape")), literal(args.get(0)).dtype)
 
@@ -306,6 +356,7 @@ _NUMPY: dict[str, Operation] = {
     "ravel": _flat,
     "full": _full,
     "arange": _range,
+    "eye": _diagonal,
     "where": _chosen,
     "transpose": _on_axes(algebra.transposed, "axes"),
     "swapaxes": _on_axes(algebra.swapped, "axis1", "axis2"),
@@ -318,6 +369,8 @@ _NUMPY: dict[str, Operation] = {
     "dot": _dot,
     "einsum": _equation,
     "broadcast_to": _spread_to,
+    "take": _taken,
+    "pad": _padded,
     "tile": _on_axes(algebra.tiled, "reps"),
     "repeat": _on_axes(algebra.repeated, "repeats", "axis"),
 }
@@ -344,6 +397,7 @@ _ELEMENTWISE = (
     "nan_to_num negative reciprocal rint round sign sin sinh sqrt square tan tanh"
 )
 _LOSSES: dict[str, Operation] = {
+    "smooth_labels": _same,
     "softmax_cross_entropy": _per_example,
     "safe_softmax_cross_entropy": _per_example,
     "softmax_cross_entropy_with_integer_labels": _per_label,
@@ -373,6 +427,7 @@ FUNCTIONS: dict[str, Operation] = {
     "nnx.make_causal_mask": _causal,
     "jax.lax.stop_gradient": _kept,
     "jax.lax.rsqrt": _same,
+    **{f"jax.ops.segment_{name}": _segmented for name in ("max", "min", "prod", "sum")},
     "jax.experimental.mesh_utils.create_device_mesh": lambda args: Form(shape_of(args.get(0, "mesh_shape")), None),
 }
 """What the functions return whose results are known from their arguments, by canonical name."""
@@ -404,12 +459,35 @@ def with_form(name: str, args: Arguments, result: Value, level: int) -> Value:
 
 def _parts(args: Arguments, level: int) -> Value | None:
     array, count, axis = args.get(0), args.get(1, "indices_or_sections"), args.get(2, "axis")
-    number = count.value if isinstance(count, Const) else None
-    if not isinstance(array, Array) or not isinstance(number, int) or not 0 < number <= 16:
+    if not isinstance(array, Array):
         return None
-    known = literal(array)
-    form = Form(algebra.divided(known.shape, number, 0 if axis is None else _axes(axis)), known.dtype)
-    return Seq("list", [type(array)(level, form if form != NOTHING else None) for _ in range(number)], level)
+    known, along = literal(array), 0 if axis is None else _axes(axis)
+    number = count.value if isinstance(count, Const) else None
+    if isinstance(number, int) and 0 < number <= MAX_PARTS:
+        forms = [Form(algebra.divided(known.shape, number, along), known.dtype)] * number
+    else:
+        forms = [Form(shape, known.dtype) for shape in _cut(known.shape, shape_of(count), along)]
+    parts = [type(array)(level, form if form != NOTHING else None) for form in forms]
+    return Seq("list", parts, level) if parts else None
+
+
+MAX_PARTS = 16
+"""How many parts of an array are told apart."""
+
+
+def _cut(shape: Shape | None, places: Shape | None, axis: object) -> list[Shape]:
+    """The parts of an array that is cut at these places; none where they are not known."""
+    ends = [place for place in places or () if isinstance(place, int)]
+    if not shape or not algebra.is_whole(shape) or not isinstance(axis, int) or not -len(shape) <= axis < len(shape):
+        return []
+    length = shape[axis]
+    if not ends or len(ends) < len(places or ()) or len(ends) >= MAX_PARTS or not isinstance(length, int):
+        return []
+    bounds = [0, *(min(end, length) for end in ends), length]
+    if bounds != sorted(bounds):
+        return []
+    axis %= len(shape)
+    return [(*shape[:axis], end - start, *shape[axis + 1 :]) for start, end in itertools.pairwise(bounds)]
 
 
 def keeps_shape(value: Value) -> bool:
@@ -466,7 +544,7 @@ def of_property(array: Array, name: str) -> Form | None:
 
 
 def of_operator(op: ast.operator, left: Value, right: Value) -> Form | None:
-    """What an arithmetic operator returns for two arrays, or an array and a number."""
+    """What an operator that goes element by element, or ``@``, returns for two arrays, or an array and a number."""
     one, other = literal(left), literal(right)
     if isinstance(op, ast.MatMult):
         known = Form(algebra.product(one.shape, other.shape), _common(one.dtype, other.dtype))
@@ -474,6 +552,8 @@ def of_operator(op: ast.operator, left: Value, right: Value) -> Form | None:
         dtype = _common(one.dtype, other.dtype)
         if {one.dtype, other.dtype} == {"int32"} and type(op) in _WHOLE:
             dtype = "int32"
+        if {one.dtype, other.dtype} == {"bool"} and type(op) in _BITWISE:
+            dtype = "bool"
         known = Form(algebra.broadcast(one.shape, other.shape), dtype)
     else:
         return None
@@ -487,46 +567,5 @@ def of_comparison(left: Value, right: Value) -> Form | None:
 
 
 _WHOLE = frozenset({ast.Add, ast.Sub, ast.Mult})
-_ARITHMETIC = _WHOLE | {ast.Div, ast.Pow, ast.Mod, ast.FloorDiv}
-
-
-def of_index(array: Array, indices: Sequence[Value]) -> Form | None:
-    """What an array gives for an index: numbers, slices, ``None`` and ``...``; arrays are not followed."""
-    known = array.form
-    if known is None or known.shape is None:
-        return None
-    dots = [place for place, item in enumerate(indices) if _is(item, ...)]
-    new = [item for item in indices if _is(item, None)]
-    counted = len(indices) - len(dots) - len(new)
-    if not algebra.is_whole(known.shape) or len(dots) > 1 or counted > len(known.shape):
-        return None
-    filled = list(indices)
-    where = dots[0] if dots else len(filled)
-    whole: list[Value] = [WHOLE] * (len(known.shape) - counted)
-    filled[where : where + 1 if dots else where] = whole
-    axes = iter(known.shape)
-    shape: list[Dimension] = []
-    for item in filled:
-        if _is(item, None):
-            shape.append(1)
-            continue
-        axis = next(axes)
-        if isinstance(item, Cut):
-            shape.append(_length(item, axis))
-        elif not (isinstance(item, Const) and is_int(item.value)):
-            return None
-    return Form(tuple(shape), known.dtype)
-
-
-def _length(cut: Cut, axis: Dimension) -> Dimension:
-    """How much a slice takes of an axis."""
-    if cut is WHOLE or cut.bounds == (None, None, None):
-        return axis
-    known = [item for item in cut.bounds if item is None or isinstance(item, int)]
-    if len(known) < 3 or not isinstance(axis, int) or known[2] == 0:
-        return UNKNOWN
-    return len(range(axis)[slice(*known)])
-
-
-def _is(item: Value, literally: object) -> bool:
-    return isinstance(item, Const) and item.value is literally
+_BITWISE = frozenset({ast.BitAnd, ast.BitOr, ast.BitXor})
+_ARITHMETIC = _WHOLE | _BITWISE | {ast.Div, ast.Pow, ast.Mod, ast.FloorDiv}

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from nnx_lint import syntax_parameters
 from nnx_lint.model import expressions, uses
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.states import OptStateVal
@@ -27,6 +26,7 @@ from nnx_lint.model.values import (
     join,
     options,
 )
+from nnx_lint.syntax import parameters as syntax_parameters
 
 if TYPE_CHECKING:
     from nnx_lint.model.callables import FuncVal

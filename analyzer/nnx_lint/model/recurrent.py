@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nnx_lint.model import forms
-from nnx_lint.model.classes import LibClass
 from nnx_lint.model.containers import Seq
 from nnx_lint.model.values import UNKNOWN, Array, Const, Obj, Value
 from nnx_rules import layers
@@ -33,7 +32,7 @@ class Pair(Seq):
 
 
 def _canonical(obj: Obj) -> str:
-    return obj.cls.canonical if isinstance(obj.cls, LibClass) else ""
+    return obj.cls.works_as.canonical if obj.cls.works_as is not None else ""
 
 
 def carry_of(cell: Obj, shape: Value | None, level: int) -> Value:

@@ -147,7 +147,7 @@ class Renewal:
         copy.args = self._arguments(like.args)
         copy.binds = self._arguments(like.binds)
         copy.assumed, copy.training, copy.origin = like.assumed, like.training, like.origin
-        copy.template = like.template
+        copy.template, copy.mapped = like.template, like.mapped
         for name, attr in like.attrs.items():
             if not _comes_with_class(like, name, attr):
                 fresh = copy.attrs[name] = Attr(self.of(attr.value), attr.declared)

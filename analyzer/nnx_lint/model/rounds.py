@@ -12,12 +12,12 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from nnx_lint.model import attributes
+from nnx_lint.model import items
 from nnx_lint.model.callables import FuncVal
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.elements import element_of, library_elements
 from nnx_lint.model.values import ClassVal, Const, Obj, Value, present
-from nnx_lint.syntax_walk import children, remembered, walk
+from nnx_lint.syntax.walk import children, remembered, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -106,7 +106,7 @@ def extend(
     if known is not None and len(known) + len(container.items) > MAX_ELEMENTS:
         known = None
     for element in list(known) if known is not None else [element_of(other, frame.level)]:
-        attributes.fill(interp, frame, container, element, action, node, text, at_end=known is not None)
+        items.fill(interp, frame, container, element, action, node, text, at_end=known is not None)
 
 
 # -- syntax ------------------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from nnx_lint.model.imports import NNX_NAMES, canonical, library_value
 from nnx_lint.model.values import Const, Ext, Unknown, Value
-from nnx_lint.syntax_walk import walk
+from nnx_lint.syntax.walk import walk
 from nnx_rules import api
 
 if TYPE_CHECKING:

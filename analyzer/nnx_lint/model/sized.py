@@ -7,7 +7,8 @@ arguments, and says nothing.
 
 Invariants: what the constructor is handed follows from the key that the model is kept under, and holds nothing of the
 caller; a class that is being modelled gets no sized model, and one whose constructor ends early has none. Of a plain
-object, a configuration, only its numbers are known: what it says decides no condition of those that look at it.
+object, a configuration or a trainer, only the numbers and the modules in it are known: what it says decides no
+condition of those that look at it.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from nnx_lint.model.callables import FuncVal
 from nnx_lint.model.classes import UserClass
 from nnx_lint.model.construct import build_model, instance_of
 from nnx_lint.model.containers import DictVal, Seq
+from nnx_lint.model.events import Called, ItemSet
 from nnx_lint.model.modules import Env
 from nnx_lint.model.uses import RNGS
 from nnx_lint.model.values import (
@@ -37,11 +39,12 @@ from nnx_lint.model.values import (
     Unknown,
     Value,
 )
-from nnx_lint.syntax_walk import remembered, walk
+from nnx_lint.syntax.walk import remembered, walk
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Mapping
 
+    from nnx_lint.model.events import Event
     from nnx_lint.model.interpreter import Interpreter
 
 MAX_SIZED = 16
@@ -68,6 +71,14 @@ def give_sizes(interp: Interpreter, obj: Obj) -> None:
     model = _model(interp, cls, tuple(key), given)
     if model is not None:
         obj.template = model
+
+
+def is_sized(value: Value | None) -> bool:
+    """Whether an object is what its constructor makes of certain sizes, or a copy of one."""
+    obj = value if isinstance(value, Obj) else None
+    while obj is not None and not obj.sized:
+        obj = obj.template
+    return obj is not None
 
 
 def _takes_sizes(cls: UserClass, args: Mapping[str, Value]) -> bool:
@@ -141,9 +152,9 @@ def _items(value: Value) -> list[Value]:
 
 
 def _is_part(value: Value) -> bool:
-    """Whether a value is a module or an array, of which a container is not to be a static attribute."""
+    """Whether a value is a module, a Variable or an array, of which a container is not to be a static attribute."""
     return type(value) in {Array, HostArray} or (
-        isinstance(value, Obj) and value.cls.is_pytree and value.cls is not RNGS and not value.cls.is_open
+        isinstance(value, Obj) and value.cls.tracked and value.cls is not RNGS and not value.cls.is_open
     )
 
 
@@ -218,6 +229,22 @@ def _handed(interp: Interpreter, value: Value, known: Hashable | None) -> Value:
 # -- models ------------------------------------------------------------------------------------------------------------
 
 
+class Sized:
+    """The model of a class for some arguments (``None`` where it cannot be made), the evaluation that made it, and what
+    that has put into containers of the library under keys.
+    """
+
+    def __init__(self, evaluation: Interpreter) -> None:
+        self.model: Obj | None = None
+        self.evaluation = evaluation
+        self.noted: list[Called | ItemSet] = []
+
+    def note(self, event: Event) -> None:
+        """Keep what a rule about containers may ask for."""
+        if isinstance(event, ItemSet) or (isinstance(event, Called) and event.inherited == "nnx.Dict"):
+            self.noted.append(event)
+
+
 def _model(interp: Interpreter, cls: UserClass, key: Hashable, given: dict[str, Value]) -> Obj | None:
     """The model of a class for these arguments, made once; ``None`` where it cannot be made."""
     project = interp.project
@@ -233,6 +260,8 @@ def _model(interp: Interpreter, cls: UserClass, key: Hashable, given: dict[str, 
         if len(project.running) >= MAX_RUNNING:
             return None
         inner = interp.silent(cls.module, STEPS)
+        made = Sized(inner)
+        inner.publish = made.note
         model: Obj | None = None
         with inner.evaluating_for(cls.node, partial(cls.sized.pop, key, None)):
             model = Obj(cls, 0)
@@ -243,15 +272,17 @@ def _model(interp: Interpreter, cls: UserClass, key: Hashable, given: dict[str, 
                 project.modelling.discard(cls.node)
             if not cls.is_pytree:
                 _keep_numbers(interp, model)
-        cls.sized[key] = (None if inner.ended_early or inner.failure is not None else model, inner)
-    model, inner = cls.sized[key]
-    project.note_partial(inner)
-    interp.used.add(inner)
-    return model
+            model.sized = True
+        made.model = None if inner.ended_early or inner.failure is not None else model
+        cls.sized[key] = made
+    made = cls.sized[key]
+    project.note_partial(made.evaluation)
+    interp.used.add(made.evaluation)
+    return made.model
 
 
 def _keep_numbers(interp: Interpreter, model: Obj) -> None:
-    """Leave of what is known of a configuration the numbers in it."""
+    """Leave of what is known of a plain object the numbers in it, the modules, and other objects like it."""
     numbers = {name: _numbers(attr.value) for name, attr in model.attrs.items()}
     model.template = instance_of(interp, model.cls, 0)
     for name, attr in list(model.attrs.items()):
@@ -263,7 +294,9 @@ def _keep_numbers(interp: Interpreter, model: Obj) -> None:
 
 
 def _numbers(value: Value) -> Value | None:
-    if isinstance(value, Const) and _is_number(value):
+    if _is_part(value) or is_sized(value):
+        return value
+    if isinstance(value, Const) and (_is_number(value) or isinstance(value.value, float)):
         return Computed(value.value)
     if isinstance(value, Seq) and value.exact and value.type == "tuple":
         held = [_numbers(item) for item in value.items]

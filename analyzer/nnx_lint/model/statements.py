@@ -14,24 +14,26 @@ from nnx_lint.model import (
     expressions,
     failures,
     imports,
+    items,
     narrowing,
     rounds,
     shims,
 )
-from nnx_lint.model.callables import ContextVal, FuncVal
+from nnx_lint.model.callables import ContextVal, FuncVal, Transformed
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.deferred import settled
 from nnx_lint.model.expressions import evaluate
-from nnx_lint.model.foreign import ForeignVal
 from nnx_lint.model.frames import ROUND
 from nnx_lint.model.heap import touch
-from nnx_lint.model.states import StateVal
+from nnx_lint.model.states import ForeignVal, StateVal
 from nnx_lint.model.values import (
     NONE,
     NUMBER,
     UNKNOWN,
     Array,
+    ClassVal,
     Computed,
+    Const,
     Obj,
     TypeVal,
     Unknown,
@@ -40,8 +42,8 @@ from nnx_lint.model.values import (
     options,
     present,
 )
-from nnx_lint.syntax import Blank
-from nnx_lint.syntax_binding import Loop, assigned_in_loop, returns_in_loop
+from nnx_lint.syntax.binding import Loop, assigned_in_loop, returns_in_loop
+from nnx_lint.syntax.trees import Blank
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -76,7 +78,9 @@ def assign(
         key = evaluate(interp, frame, target.slice)
         if isinstance(container, DictVal):
             expressions.used_as(interp, frame, target.slice, key, "a key")
-        attributes.set_item(interp, frame, container, expressions.text_of(target.value), key, value, node)
+        elif isinstance(container, Seq) and container.type == "FlatState":
+            interp.publish(events.Used(frame, target, container, "an index"))
+        items.set_item(interp, frame, container, expressions.text_of(target.value), key, value, node)
     elif isinstance(target, (ast.Tuple, ast.List)):
         unpack(interp, frame, target, value, value_node, node)
     elif isinstance(target, ast.Starred):
@@ -108,8 +112,10 @@ def unpack(
         middle = value.items[starred : len(value.items) - after]
         parts = [*value.items[:starred], Seq("list", middle, frame.level), *value.items[len(value.items) - after :]]
     else:
-        element = elements.element_of(value, frame.level)
-        parts = [element] * len(target.elts)
+        parts = [elements.element_of(value, frame.level)] * len(target.elts)
+        listed = elements.library_elements(value) if isinstance(value, Obj) else value
+        if isinstance(listed, Seq) and starred is None:
+            parts = [elements.item(listed, Const(place), frame.level) for place in range(len(parts))]
     for item, part, part_node in zip(target.elts, parts, nodes, strict=True):
         inner = item.value if isinstance(item, ast.Starred) else item
         assign(interp, frame, inner, part, part_node, node)
@@ -131,7 +137,8 @@ def _ann_assign(interp: Interpreter, frame: Frame, node: ast.AnnAssign) -> bool:
         return False
     value = evaluate(interp, frame, node.value) if node.value is not None else UNKNOWN
     if isinstance(value, Unknown):
-        value = expressions.annotation_value(interp, frame, node.annotation)
+        said = expressions.annotation_value(interp, frame, node.annotation)
+        value = value if said is UNKNOWN else said
     assign(interp, frame, node.target, value, node.value, node)
     return False
 
@@ -486,7 +493,7 @@ def _delete(interp: Interpreter, frame: Frame, node: ast.Delete) -> bool:
         elif isinstance(target, ast.Subscript):
             container = evaluate(interp, frame, target.value)
             evaluate(interp, frame, target.slice)
-            attributes.delete_item(interp, frame, container, expressions.text_of(target.value), node)
+            items.delete_item(interp, frame, container, expressions.text_of(target.value), node)
     return False
 
 
@@ -509,15 +516,25 @@ def _nonlocal(interp: Interpreter, frame: Frame, node: ast.Nonlocal) -> bool:
 def _function(interp: Interpreter, frame: Frame, node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     if node.decorator_list and failures.is_marked(interp, frame, node):
         return False
-    frame.bind(node.name, definitions.define_function(interp, frame, node))
+    value = definitions.define_function(interp, frame, node)
+    _note_anew(frame, node)
+    frame.bind(node.name, value)
     return False
 
 
 def _class(interp: Interpreter, frame: Frame, node: ast.ClassDef) -> bool:
     if node.decorator_list and failures.is_marked(interp, frame, node):
         return False
-    frame.bind(node.name, definitions.define_class(interp, frame, node))
+    value = definitions.define_class(interp, frame, node)
+    _note_anew(frame, node)
+    frame.bind(node.name, value)
     return False
+
+
+def _note_anew(frame: Frame, node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+    """Note that a definition takes a name of the module that stood for another one."""
+    if frame.env is frame.module.env and isinstance(frame.env.names.get(node.name), (ClassVal, FuncVal, Transformed)):
+        frame.env.anew[node.name] = node
 
 
 def _type_alias(interp: Interpreter, frame: Frame, node: ast.AST) -> bool:

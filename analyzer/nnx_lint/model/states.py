@@ -1,13 +1,18 @@
 """Abstract values that stand for what an object holds: its State and its structure, a part of it, what a derivative or
-a transformation of optax makes of it, what a module has sown.
+a transformation of optax makes of it, what a module has sown; and records of other libraries that hold such values.
 
 Invariant: such a value keeps the one that it is made ``of``, which may be unknown: what holds of it is decided there.
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from nnx_lint.model.values import MAX_NESTING, ClassVal, Other, Unknown, Value
 from nnx_rules.attributes import Kind, ValueFacts
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 class PartVal(Unknown):
@@ -111,6 +116,22 @@ class StateVal(Value):
 
     def describe(self) -> str:
         return "a State"
+
+
+class ForeignVal(Value):
+    """An instance of a class of another library, by the canonical name of the class.
+
+    ``held`` are the attributes of a record that are what its maker was given.
+    """
+
+    __slots__ = ("held", "name")
+
+    def __init__(self, name: str, held: Mapping[str, Value] | None = None) -> None:
+        self.name = name
+        self.held: Mapping[str, Value] = held if held is not None else {}
+
+    def describe(self) -> str:
+        return f"an instance of `{self.name}`"
 
 
 class SownVal(Unknown):

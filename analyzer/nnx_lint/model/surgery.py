@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from nnx_lint.model import attributes
 from nnx_lint.model.effects import REWIRED
 from nnx_lint.model.values import UNKNOWN, Ext, Obj, ParameterVal, Value, options
-from nnx_lint.syntax_walk import remembered, walk
+from nnx_lint.syntax.walk import remembered, walk
 
 if TYPE_CHECKING:
     from collections.abc import Callable

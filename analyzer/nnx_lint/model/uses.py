@@ -1,8 +1,9 @@
 """What a function itself says of parameters that nobody annotated, by what it does with them.
 
 A parameter is ``nnx.Rngs`` if it is handed to a layer as its streams, to one of the library or to one whose constructor
-does so in turn, or to a function that does. It is ``nnx.Optimizer`` if it takes the step: ``optimizer.update(model,
-grads)`` as a statement, with the gradients that the function computed of that model.
+does so in turn, or to a function that does. It is ``nnx.Optimizer`` if it takes the step, and ``nnx.Module`` if that is
+for it: ``optimizer.update(model, grads)`` as a statement, with the gradients that the function computed of that model.
+So is what a function hands to another one that takes a step with it.
 
 Invariants: only such uses count as nothing else could take part in; a parameter that the function binds anew is left
 out; what is read off a function holds none of its syntax.
@@ -13,13 +14,13 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, NamedTuple
 
-from nnx_lint import syntax_parameters
 from nnx_lint.model import expressions
 from nnx_lint.model.callables import FuncVal, Transformed
 from nnx_lint.model.classes import LibClass, library_class, method_of
 from nnx_lint.model.frames import Frame
 from nnx_lint.model.values import UNKNOWN, ClassVal, Ext, Value
-from nnx_lint.syntax_walk import walk
+from nnx_lint.syntax import parameters as syntax_parameters
+from nnx_lint.syntax.walk import walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 RNGS = library_class("nnx.Rngs") or LibClass("nnx.Rngs", (), None)
 OPTIMIZER = library_class("nnx.Optimizer") or LibClass("nnx.Optimizer", (), None)
+MODULE = library_class("nnx.Module") or LibClass("nnx.Module", (), None)
 
 DIFFERENTIATING = frozenset({"nnx.grad", "nnx.value_and_grad", "jax.grad", "jax.value_and_grad"})
 
@@ -44,9 +46,10 @@ def uses_of(interp: Interpreter, frame: Frame, func: FuncVal) -> dict[str, LibCl
         seen = _Reading(interp, frame, nodes, names - bound, names | bound)
         for node in nodes:
             if isinstance(node, ast.Call):
+                known.update(seen.handed_on(node))
                 known.update(dict.fromkeys(seen.streams(node), RNGS))
-            elif isinstance(node, ast.Expr) and (name := seen.optimizer(node.value)) is not None:
-                known[name] = OPTIMIZER
+            elif isinstance(node, ast.Expr):
+                known.update(seen.step(node.value))
     return known
 
 
@@ -114,15 +117,33 @@ class _Reading(NamedTuple):
     def _name(self, node: ast.expr) -> str:
         return node.id if isinstance(node, ast.Name) and node.id in self.names else ""
 
-    def optimizer(self, call: ast.expr) -> str | None:
-        """The parameter that a statement steps with the gradients of the model that it gets."""
+    def handed_on(self, call: ast.Call) -> dict[str, LibClass]:
+        """The parameters that a call hands to a function of the project that takes a step with them."""
+        func = self.meaning(call.func)
+        while isinstance(func, Transformed):
+            func = func.func
+        if not isinstance(func, FuncVal) or func.wraps is not None:
+            return {}
+        inner = uses_of(self.interp, Frame(func.module, func.module.env), func)
+        names = [self._name(item) for item in call.args]
+        handed = {
+            **dict(zip(syntax_parameters.positional_names(func.node.args), names, strict=False)),
+            **{item.arg: self._name(item.value) for item in call.keywords if item.arg is not None},
+        }
+        stepping = {parameter: cls for parameter, cls in inner.items() if cls is not RNGS}
+        return {name: stepping[parameter] for parameter, name in handed.items() if name and parameter in stepping}
+
+    def step(self, call: ast.expr) -> dict[str, LibClass]:
+        """The parameters that a statement steps, and steps for, with the gradients of that model."""
         if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute) or call.func.attr != "update":
-            return None
+            return {}
         optimizer, given = self._name(call.func.value), [item.id for item in call.args if isinstance(item, ast.Name)]
         if not optimizer or len(given) != 2 or len(call.args) != 2:
-            return None
+            return {}
         model, gradients = given
-        return optimizer if any(self._differentiates(value, model) for value in self._bound_to(gradients)) else None
+        if not any(self._differentiates(value, model) for value in self._bound_to(gradients)):
+            return {}
+        return {optimizer: OPTIMIZER, **({model: MODULE} if model in self.names else {})}
 
     def _bound_to(self, name: str) -> Iterator[ast.expr]:
         """What the function assigns to a name, alone or as the last of several: values come before gradients."""

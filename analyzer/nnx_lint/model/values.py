@@ -343,9 +343,12 @@ class Obj(Value):
     annotation vouches for it: a test may pass a mock there. ``training`` is the mode of its layers: as they were
     constructed (``True``), switched to evaluation (``False``), or not known. ``leaf_level`` is the level of its
     Variables where it differs from the object's own (after a merge without a copy), that of its Params only with
-    ``leaf_params``; ``origin`` the place that made it. ``bare`` says that only ``__new__`` has run. ``binds`` are the
-    arguments, by parameter, of the constructor that made it: among ``args`` may be such parameters. ``given`` remembers
-    what :func:`~nnx_lint.model.forms.arguments_of` made of both, ``answered`` what ``called`` there said last.
+    ``leaf_params``, and ``merged`` the States of that merge; ``mapped`` says that they have gained or lost axes since.
+    ``origin`` is the place that made it. ``bare`` says that only ``__new__`` has run. ``template`` is the instance of
+    which this one is a copy as far as nothing else has been assigned, ``holder`` the copy that it is inside of.
+    ``binds`` are the arguments, by parameter, of the constructor that made it: among ``args`` may be such parameters.
+    ``given`` remembers what :func:`~nnx_lint.model.forms.arguments_of` made of both, ``answered`` what ``called`` there
+    said last.
     """
 
     __slots__ = (
@@ -359,11 +362,15 @@ class Obj(Value):
         "cls",
         "constructing",
         "given",
+        "holder",
         "leaf_level",
         "leaf_params",
         "level",
+        "mapped",
+        "merged",
         "node",
         "origin",
+        "sized",
         "template",
         "training",
     )
@@ -384,9 +391,13 @@ class Obj(Value):
         self.constructing = False
         self.assumed = False
         self.template: Obj | None = None
+        self.holder: Obj | None = None
+        self.sized = False
         self.training: bool | None = True
         self.leaf_level: int | None = None
         self.leaf_params = True
+        self.mapped = False
+        self.merged: tuple[Value | None, ...] = ()
         self.origin: tuple[Module, ast.AST] | None = None
 
     def saved(self) -> Callable[[], None]:
@@ -402,6 +413,8 @@ class Obj(Value):
             training=self.training,
             leaf_level=self.leaf_level,
             leaf_params=self.leaf_params,
+            mapped=self.mapped,
+            merged=self.merged,
             origin=self.origin,
         )
 

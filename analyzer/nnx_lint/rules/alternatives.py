@@ -11,7 +11,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from nnx_lint.rules.program import BLOCKS, FUNCTIONS, ancestors, canonical_of
-from nnx_lint.syntax_walk import walk
+from nnx_lint.syntax.walk import walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,7 +11,7 @@ import itertools
 from typing import TYPE_CHECKING
 
 from nnx_lint.diagnostics import Edit, Span
-from nnx_lint.syntax_walk import remembered, walk
+from nnx_lint.syntax.walk import remembered, walk
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

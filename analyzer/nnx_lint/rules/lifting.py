@@ -13,7 +13,7 @@ from nnx_lint.model.callables import BoundMethod, Transformed
 from nnx_lint.rules.edits import replace
 from nnx_lint.rules.program import canonical_of
 from nnx_lint.rules.spelling import spelled
-from nnx_lint.syntax_walk import walk
+from nnx_lint.syntax.walk import walk
 
 if TYPE_CHECKING:
     from nnx_lint.model.callables import TransformVal

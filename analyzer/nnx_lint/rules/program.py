@@ -13,13 +13,13 @@ import functools
 from collections import Counter
 from typing import TYPE_CHECKING, TypeVar
 
-from nnx_lint import syntax_parameters
 from nnx_lint.model.attributes import attribute_of
 from nnx_lint.model.callables import PartialVal
 from nnx_lint.model.calls import Arguments
 from nnx_lint.model.imports import library_value
 from nnx_lint.model.values import ClassVal, Ext, Obj
-from nnx_lint.syntax_walk import children, remembered, walk
+from nnx_lint.syntax import parameters as syntax_parameters
+from nnx_lint.syntax.walk import children, remembered, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

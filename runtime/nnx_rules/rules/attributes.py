@@ -376,9 +376,9 @@ ATTRIBUTE_OF_LAST_ROUND = Rule(
 BARE_WEIGHT = Rule(
     code="NNX151",
     name="bare-weight",
-    summary="A weight is kept as a bare array, so that no optimizer and no gradient sees it.",
-    message="`{cls}.{path}` {what}, and is a bare array: no gradient and no optimizer sees it",
-    help="make it a parameter: `self.{path} = nnx.Param(...)`, or `nnx.Variable(...)` if it is to stay as it is",
+    summary="A weight is kept as a bare array or plain Variable, so that no optimizer and no gradient sees it.",
+    message="`{cls}.{path}` {what}, and is {held}: no gradient and no optimizer sees it",
+    help="make it a parameter: `self.{path} = nnx.Param(...)`, or a Variable of a type of your own if it is to stay",
     severity=Severity.WARNING,
     fix=Fixable.UNSAFE,
 )

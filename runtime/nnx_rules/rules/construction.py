@@ -1,6 +1,6 @@
 """NNX83x: how modules are made and called."""
 
-from nnx_rules.errors import StateArgumentError
+from nnx_rules.errors import StateArgumentError, StateMismatchError
 from nnx_rules.registry import Fixable, Rule, Severity, Versions
 
 MISSING_SUPER_INIT = Rule(
@@ -268,6 +268,14 @@ FORGOTTEN_RETURN = Rule(
     message="`{cls}.__call__` ends when it has computed `{name}`, and returns `None`",
     help="write `return {name}`",
     fix=Fixable.UNSAFE,
+)
+LINEN_VARIABLES = Rule(
+    code="NNX868",
+    name="missing-linen-variables",
+    summary="A module made by `nnx.bridge.to_linen` is applied to variables that lack some of its own.",
+    message="the variables given to `{cls}` do not hold {leaves}",
+    help="pass all collections that `init` returned, for a module made with the same arguments",
+    exception=StateMismatchError,
 )
 
 RULES = tuple(value for value in list(globals().values()) if isinstance(value, Rule))

@@ -64,6 +64,7 @@ UNSPLIT_RNGS = Rule(
     message="`{transform}` is to map over axis {axis} of `{path}`, a random stream with a single key",
     help="give each element a key: `with nnx.split_rngs(rngs, splits=...):`, or `@nnx.split_rngs(splits=...)` on top\n"
     "or the same numbers to all of them: axis `None`",
+    versions=Versions(flax_since=(0, 9)),
     exception=RngArgumentError,
     fix=Fixable.UNSAFE,
 )

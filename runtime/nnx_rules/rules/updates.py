@@ -19,8 +19,7 @@ LOST_OPTIMIZER_STEP = Rule(
     code="NNX218",
     name="lost-optimizer-step",
     summary="A training step under a `jax` transform updates an optimizer that it received, and does not return it.",
-    message="`{name}` is updated under `{transform}`, which works on copies of its arguments: neither the parameters "
-    "nor the state of the optimizer change, so nothing is trained",
+    message="`{name}` is updated under `{transform}`, which works on copies of its arguments: {loss}",
     help="use `{nnx}`, which brings changes back, or return the model and the optimizer",
     fix=Fixable.SAFE,
 )
@@ -56,14 +55,14 @@ GRADIENT_OF_CAPTURE = Rule(
     summary="A function that is differentiated uses a captured object instead of its parameter.",
     message="`{name}` is captured, and the parameter `{parameter}`, with respect to which `{transform}` "
     "differentiates, is not used: all gradients are zero",
-    help="use `{parameter}` instead of `{name}`",
+    help="{mend}",
     fix=Fixable.SAFE,
 )
 ALIASED_SNAPSHOT = Rule(
     code="NNX223",
     name="aliased-snapshot",
-    summary="A State is kept to restore an object later, but it shares the Variables of the object.",
-    message="this State shares the Variables of `{name}`, which has changed since: the update restores nothing",
+    summary="A State is kept to restore or compare an object later, but it shares the Variables of the object.",
+    message="this State shares the Variables of `{name}`, which {so}",
     help="keep a copy: `nnx.clone(nnx.state({name}))`",
     versions=Versions(flax_since=(0, 11)),
     fix=Fixable.UNSAFE,

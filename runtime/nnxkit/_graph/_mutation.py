@@ -247,7 +247,7 @@ def pop(node: Any, first: Any = _NO_FILTER, /, *filters: Any) -> Any:
     removals = list(_removals(node, taken, slots))
     for removal in removals:
         owner = removal.owner
-        if isinstance(owner, Pytree) and not owner._pytree__state.is_current():
+        if isinstance(owner, Pytree) and not owner._pytree__state.is_valid():
             raise mutation_error(type(owner).__name__)
     for owner, key in reversed(removals):
         if isinstance(owner, dict) or (type(owner)._pytree__has_int_keys and isinstance(key, int)):
@@ -292,7 +292,7 @@ def set_metadata(node: Any, /, *, only: Any = Variable, **metadata: Any) -> None
         if isinstance(leaf, Variable) and wanted(path, leaf)
     ]
     for variable in selected:
-        if not variable._trace_state.is_current():
+        if not variable._trace_state.is_valid():
             raise mutation_error(type(variable).__name__)
     for variable in selected:
         variable.set_metadata(**metadata)

@@ -306,7 +306,7 @@ def _variable(
 
 def _check_trace(obj: Any) -> None:
     trace = obj._pytree__state if isinstance(obj, Pytree) else obj._trace_state if isinstance(obj, Variable) else None
-    if trace is not None and not trace.is_current():
+    if trace is not None and not trace.is_valid():
         raise mutation_error(type(obj).__name__)
 
 

@@ -185,7 +185,7 @@ class Watch:
         # JAX keeps the rule as long as the program, hence nothing but this object is in it.
         def rule(axis_size: int, is_mapped: list[list[bool]], values: list[Any]) -> tuple[list[Any], list[bool]]:
             # JAX asks the innermost jax.vmap to which a value belongs; that may be one further out.
-            if self.level is not None and self.level.is_current():
+            if self.level is not None and self.level.is_valid():
                 self.refusals[number]()
             return values, is_mapped[0]
 

@@ -21,8 +21,9 @@ import jax
 from nnx_rules.rules import transforms as rules
 from nnxkit._graph import clone
 from nnxkit._state._order import Path
+from nnxkit._transforms._eager import solved
 from nnxkit._transforms._inputs import Flat, replaced
-from nnxkit._transforms._lift import Function, Lift, modes_of
+from nnxkit._transforms._lift import Function, Groups, Lift, modes_of
 from nnxkit._transforms._outcome import Outcome
 from nnxkit._transforms._places import (
     describe_mark,
@@ -99,12 +100,12 @@ class _Branches:
         )
         return error
 
-    def apply(self, leaves: list[Any], others: list[Any]) -> Any:
-        """Bring what came back to the caller's objects; returns what the branch returned."""
+    def joined(self, leaves: list[Any], others: list[Any]) -> tuple[Groups, Outcome]:
+        """What came back, and the outcome that says what it is."""
         assert self.first is not None
         written = tuple(sorted(self.written))
         outcome = dataclasses.replace(self.first.outcome, written=written, bare=self.bare)
-        return self.lift.apply([[*(leaves[place] for place in written), *others]], outcome)
+        return [[*(leaves[place] for place in written), *others]], outcome
 
 
 class _Branch:
@@ -184,22 +185,29 @@ def _run(
     names: Sequence[str],
     operands: tuple[Any, ...],
     choose: Callable[..., Any],
+    choice: Any,
     graph: bool | None,
     graph_updates: bool | None,
 ) -> Any:
-    """Run what ``choose`` makes of the branches over values, and of these values."""
+    """Run what ``choose`` makes of a choice, of the branches over values, and of these values."""
     modes = modes_of(transform, graph, graph_updates)
     lift = Lift(modes, ((), {"operands": operands}), *(Function(f) for f in functions))
-    copied: frozenset[int] = frozenset()
-    while True:
-        branches = _Branches(lift, names, copied)
-        runs = [functools.partial(branches.run, number) for number in range(len(functions))]
-        try:
-            leaves, others = choose(runs, lift.values)
-        except _Choice as choice:
-            copied = choice.leaves
-            continue
-        return branches.apply(leaves, others)
+
+    def solve(choice: Any, values: list[Any]) -> tuple[Groups, Outcome]:
+        copied: frozenset[int] = frozenset()
+        while True:
+            branches = _Branches(lift, names, copied)
+            runs = [functools.partial(branches.run, number) for number in range(len(functions))]
+            try:
+                leaves, others = choose(choice, runs, values)
+            except _Choice as found:
+                copied = found.leaves
+                continue
+            return branches.joined(leaves, others)
+
+    if len(functions) == 1:  # it is called and not traced
+        return lift.apply(*solve(choice, lift.values))
+    return lift.apply(*solved(solve, (choice, lift.values), lift, makes_arrays=True))
 
 
 def cond(
@@ -241,10 +249,10 @@ def cond(
     """
     names = ("true_fun", "false_fun")
 
-    def choose(branches: list[Callable[..., Any]], values: list[Any]) -> Any:
+    def choose(pred: Any, branches: Sequence[Callable[..., Any]], values: list[Any]) -> Any:
         return jax.lax.cond(pred, *branches, values)
 
-    result: R | S = _run("nnx.cond", (true_fun, false_fun), names, operands, choose, graph, graph_updates)
+    result: R | S = _run("nnx.cond", (true_fun, false_fun), names, operands, choose, pred, graph, graph_updates)
     return result
 
 
@@ -277,9 +285,5 @@ def switch(
     6.0
     """
     names = [f"branches[{number}]" for number in range(len(branches))]
-
-    def choose(runs: list[Callable[..., Any]], values: list[Any]) -> Any:
-        return jax.lax.switch(index, runs, values)
-
-    result: R = _run("nnx.switch", branches, names, operands, choose, graph, graph_updates)
+    result: R = _run("nnx.switch", branches, names, operands, jax.lax.switch, index, graph, graph_updates)
     return result

@@ -34,6 +34,7 @@ from types import CellType, ModuleType, SimpleNamespace
 from typing import Any
 
 from nnxkit._transforms._captures_code import names_of, origin_of
+from nnxkit._transforms._captures_constants import constant_of
 from nnxkit._transforms._captures_data import Kinds, PlainData
 from nnxkit._transforms._captures_globals import StandIn, layers_of
 from nnxkit._transforms._captures_instances import globals_of
@@ -102,6 +103,24 @@ class Captures:
             if not names.isdisjoint(absent):
                 return False
         return True
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        """The function itself."""
+        return self._f
+
+    def constants(self) -> Hashable:
+        """What was found beside objects: equal for looks that found the same. ``None`` if some of it may be edited in
+        place, or is not known.
+        """
+        found: list[Hashable] = [missing for _, missing in self._absent]
+        for read, source, _, _ in self._groups:
+            for value in read(source):
+                constant = constant_of(value)
+                if constant is None:
+                    return None
+                found.append(constant)
+        return None if self._plain else tuple(found)
 
     def rebind(self, inner: Sequence[Any]) -> Callable[..., Any]:
         """The function with ``objects[i]`` replaced by ``inner[i]`` wherever it reaches them.

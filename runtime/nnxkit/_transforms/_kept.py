@@ -27,11 +27,16 @@ MAX_STRUCTURES = 1024
 
 
 class Structures(Generic[F]):
-    """Functions by the structure of inputs, and by further hashable values."""
+    """Functions by the structure of inputs, and by further hashable values.
 
-    __slots__ = ("_compared", "_hashed")
+    Args:
+        most: how many of them are kept.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("_compared", "_hashed", "_most")
+
+    def __init__(self, most: int | None = None) -> None:
+        self._most = MAX_STRUCTURES if most is None else most
         self._hashed: dict[Any, F] = {}
         self._compared: list[tuple[Key, F]] = []
 
@@ -43,7 +48,7 @@ class Structures(Generic[F]):
         except TypeError:
             return make() if further else self._find_equal(key, make)
         if found is None:
-            if len(self._hashed) >= MAX_STRUCTURES:
+            if len(self._hashed) >= self._most:
                 self._hashed.pop(next(iter(self._hashed)), None)
             found = self._hashed.setdefault(whole, make())
         return found
@@ -54,7 +59,7 @@ class Structures(Generic[F]):
                 return found
         found = make()
         self._compared.append((snapshot(key), found))
-        del self._compared[:-MAX_STRUCTURES]
+        del self._compared[: -self._most]
         return found
 
     def __iter__(self) -> Iterator[F]:

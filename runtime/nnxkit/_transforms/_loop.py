@@ -135,6 +135,24 @@ def _joint(flat: Flat) -> Joint:
     return Joint.of(root_of([leaf for leaf in flat.leaves if is_object(leaf)]))
 
 
+@jax.tree_util.register_static
+@dataclasses.dataclass(frozen=True)
+class Notes:
+    """What the steps of a loop did, without values.
+
+    Attributes:
+        written: places of the values that a step wrote.
+        renewed: places of the values of new objects, which a step put into the places of others.
+        bare: whether some of the written are bare leaves.
+        outcome: what the last step did; ``None`` if there was none.
+    """
+
+    written: frozenset[int] = frozenset()
+    renewed: frozenset[int] = frozenset()
+    bare: bool = False
+    outcome: Outcome | None = None
+
+
 class Loop:
     """The steps of a loop over the values of one call.
 
@@ -160,10 +178,7 @@ class Loop:
         self.places = list(places)
         self.may_edit = may_edit
         self.may_renew = may_renew
-        self.written: set[int] = set()
-        self.renewed: set[int] = set()
-        self.bare = False
-        self.outcome: Outcome | None = None
+        self.notes = Notes()
 
     def step(
         self,
@@ -225,10 +240,13 @@ class Loop:
 
     def note(self, outcome: Outcome) -> None:
         """Remember what a step did. Without compilation, steps may do different things."""
-        self.written.update(outcome.written)
-        self.renewed.update(place for source, place in self.edited(outcome) if source != place and place is not None)
-        self.bare = self.bare or outcome.bare
-        self.outcome = outcome
+        renewed = [place for source, place in self.edited(outcome) if source != place and place is not None]
+        self.notes = Notes(
+            self.notes.written.union(outcome.written),
+            self.notes.renewed.union(renewed),
+            self.notes.bare or outcome.bare,
+            outcome,
+        )
 
     def _require_unedited(self, outcome: Outcome) -> None:
         structure, transform = self.lift.structure, self.lift.modes.transform
@@ -252,12 +270,13 @@ class Loop:
             the carry, and what else the function returned.
         """
         loose = [values[place] for place in self.carried.loose]
-        if self.outcome is None:  # without compilation, a loop may have had no step
+        notes = self.notes
+        if notes.outcome is None:  # without compilation, a loop may have had no step
             return self.carried.result(loose), None
-        last, rest = self.outcome, iter(others)
+        last, rest = notes.outcome, iter(others)
         edits, new, renewed = self._last_edits(last, values, rest)
-        written = tuple(sorted((self.written | self.renewed) - renewed))
-        outcome = dataclasses.replace(last, written=written, bare=self.bare, edits=edits, places=None)
+        written = tuple(sorted((notes.written | notes.renewed) - renewed))
+        outcome = dataclasses.replace(last, written=written, bare=notes.bare, edits=edits, places=None)
         objects = [] if last.result.objects is None else islice(rest, last.result.objects.sources.count(None))
         returned = [*(values[place] for place in written), *new, *objects, *loose, *rest]
         loose, result = self.lift.apply([returned], outcome)

@@ -11,8 +11,9 @@ from typing import Any
 import jax
 
 from nnx_rules.rules import transforms as rules
+from nnxkit._transforms._eager import solved
 from nnxkit._transforms._lift import Function, Lift, modes_of
-from nnxkit._transforms._loop import Carried, Loop
+from nnxkit._transforms._loop import Carried, Loop, Notes
 from nnxkit._transforms._outcome import Outcome
 from nnxkit._transforms._places import differences, inputs_after, places_of
 from nnxkit._transforms._signatures import R
@@ -48,6 +49,21 @@ class _WholeLoop(Loop):
         _, outcome = self.lift.run(values, number=number, call=call)
         self.require_unchanged(outcome)
         return results[0]
+
+    def solved(self, run: Callable[[list[Any]], list[Any]], *further: Any) -> Any:
+        """Run all steps; returns the last carry.
+
+        Args:
+            run: runs them over values.
+            further: what else that depends on.
+        """
+
+        def solve(values: list[Any]) -> tuple[list[Any], Notes]:
+            done = run(values)
+            return done, self.notes
+
+        values, self.notes = solved(solve, [self.lift.values], self.lift, further)
+        return self.finish(values, [])[0]
 
     def require_unchanged(self, outcome: Outcome) -> None:
         """Raise if the condition did anything to an object."""
@@ -103,8 +119,12 @@ def while_loop(
         Function(cond_fun),
     )
     loop = _WholeLoop(lift, init_val, may_renew=False)
-    values = jax.lax.while_loop(lambda values: loop.condition(values, number=1), loop.body, lift.values)
-    result: R = loop.finish(values, [])[0]
+
+    def run(values: list[Any]) -> list[Any]:
+        done: list[Any] = jax.lax.while_loop(lambda values: loop.condition(values, number=1), loop.body, values)
+        return done
+
+    result: R = loop.solved(run)
     return result
 
 
@@ -147,6 +167,10 @@ def fori_loop(
     name = "nnx.fori_loop"
     lift = Lift(modes_of(name, graph, graph_updates), ((), {_INITIAL: init_val}), Function(body_fun))
     loop = _WholeLoop(lift, init_val)
-    values = jax.lax.fori_loop(lower, upper, lambda i, values: loop.body(values, i), lift.values, unroll=unroll)
-    result: R = loop.finish(values, [])[0]
+
+    def run(values: list[Any]) -> list[Any]:
+        done: list[Any] = jax.lax.fori_loop(lower, upper, lambda i, values: loop.body(values, i), values, unroll=unroll)
+        return done
+
+    result: R = loop.solved(run, lower, upper, unroll)
     return result

@@ -22,6 +22,7 @@ import jax.numpy as jnp
 from nnx_rules.records import Record
 from nnx_rules.rules import transforms as rules
 from nnxkit._graph._plan import plan_of
+from nnxkit._sharding import axis_names
 from nnxkit._state._order import Path
 from nnxkit._transforms._axes import arguments
 from nnxkit._transforms._inputs import BARE, Flat, argument_names
@@ -113,7 +114,7 @@ def _edit_others(
 
 
 def _remove(variable: Variable[Any], axis: int, name: str | None, path: Path, transform: str) -> None:
-    names = variable.get_metadata("out_sharding", None)
+    names = axis_names(variable.get_metadata())
     if names is not None:
         found = names[axis] if axis < len(names) else None
         if found != name:

@@ -146,7 +146,7 @@ def _check_traces(inputs: Inputs, places: Sequence[int]) -> None:
     for place in places:
         source = sources[place]
         trace = source._trace_state if isinstance(source, Variable) else slots.get(place)
-        if trace is not None and not trace.is_current():
+        if trace is not None and not trace.is_valid():
             raise mutation_error(format_path(inputs.structure.name(joint.paths[place])))
 
 

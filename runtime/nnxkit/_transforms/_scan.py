@@ -156,7 +156,7 @@ class _Scan:
         places = (*self.kept, *self.scanned, *self.repeated)
         values = replaced([None] * len(self.labels), places, (*kept, *elements, *repeated))
         new, others = self.loop.step(values, self.call, labels=self.out)
-        outcome = self.loop.outcome
+        outcome = self.loop.notes.outcome
         assert outcome is not None
         renewed = [place for source, place in self.loop.edited(outcome) if source != place and place is not None]
         for place in (*outcome.written, *renewed):

@@ -17,12 +17,15 @@ import jax.numpy as jnp
 from flax import linen  # noqa: TID253 - see the package
 from flax.core import FrozenDict, meta  # noqa: TID253
 
+from nnx_rules.rules import construction as rules
+from nnxkit._filters import name_leaves
 from nnxkit._graph import GraphDef, merge, split
 from nnxkit._rngs import RngKey, Rngs, RngState
 from nnxkit._state import State, to_flat_state
+from nnxkit._state._order import Path
 from nnxkit._transforms import eval_shape
 from nnxkit._variable import Variable
-from nnxkit.bridge._variables import collection_of, to_collections, to_linen_var
+from nnxkit.bridge._variables import MISSING, collection_of, find, to_collections, to_linen_var
 
 _frozen: Callable[[Mapping[str, Any]], Mapping[str, Any]] = FrozenDict
 MetadataFn = Callable[[Variable[Any]], Any]
@@ -82,10 +85,14 @@ class ToLinen(linen.Module):
         graphdef: GraphDef[Any]
         graphdef, state = split(abstract)
         streams = _streams(keys)
-        leaves = [(path, self._value(path, leaf, streams)) for path, leaf in to_flat_state(state)]
-        return merge(graphdef, State.from_sorted([path for path, _ in leaves], [leaf for _, leaf in leaves]))
+        leaves = to_flat_state(state)
+        wanted = [(collection_of(leaf), *path) for path, leaf in leaves if _is_kept(leaf)]
+        if missing := [path for path in wanted if find(self.variables, path)[1] is MISSING]:
+            raise rules.LINEN_VARIABLES.error(cls=type(abstract).__name__, path=missing[0], leaves=name_leaves(missing))
+        values = [self._value(path, leaf, streams) for path, leaf in leaves]
+        return merge(graphdef, State.from_sorted([path for path, _ in leaves], values))
 
-    def _value(self, path: tuple[Any, ...], leaf: Any, streams: Rngs) -> Any:
+    def _value(self, path: Path, leaf: Any, streams: Rngs) -> Any:
         if isinstance(leaf, RngState):
             shape, tag = leaf.get_raw_value().shape, leaf.get_metadata("tag")
             if not isinstance(leaf, RngKey):
@@ -94,22 +101,25 @@ class ToLinen(linen.Module):
             return leaf.copy(jax.random.split(key, shape) if shape else key)
         if not isinstance(leaf, Variable):
             return leaf
-        node: Any = self.variables[collection_of(leaf)]
-        for key in path:
-            node = node[str(key)]
-        return leaf.copy(meta.unbox(node))
+        _, value = find(self.variables, (collection_of(leaf), *path))
+        return leaf.copy(meta.unbox(value))
 
     def _store(self, module: Any) -> None:
-        leaves = [
-            (path, collection_of(leaf), leaf)
-            for path, leaf in to_flat_state(split(module)[1])
-            if isinstance(leaf, Variable) and not isinstance(leaf, RngState)
-        ]
+        leaves = [(path, collection_of(leaf), leaf) for path, leaf in to_flat_state(split(module)[1]) if _is_kept(leaf)]
         convert = self.metadata_fn or Variable.get_raw_value
-        boxed = [(path, name, convert(leaf)) for path, name, leaf in leaves if self.is_mutable_collection(name)]
+        boxed = [
+            (find(self.variables, (name, *path))[0][1:], name, convert(leaf))
+            for path, name, leaf in leaves
+            if self.is_mutable_collection(name)
+        ]
         for collection, tree in to_collections(boxed).items():
             for name, value in tree.items():
                 self.put_variable(collection, name, value)
+
+
+def _is_kept(leaf: Any) -> bool:
+    """Whether a leaf has a place in the collections."""
+    return isinstance(leaf, Variable) and not isinstance(leaf, RngState)
 
 
 def _streams(keys: Mapping[str, Any]) -> Rngs:

@@ -7,7 +7,8 @@ Invariants
 
 - A Variable without metadata is a bare value in Linen; one with metadata is an `NNXMeta` there, or the box that it came
   from: the metadata ``linen_meta_type`` keep its class, and its fields are metadata, too.
-- Keys are strings in Linen, also where NNX has the index of a list.
+- Keys in Linen are those of NNX: numbers where it has the index of a list. They are strings where Linen wrote a file
+  and read it again, and then they stay so.
 """
 
 from __future__ import annotations
@@ -28,8 +29,10 @@ _BOX = "linen_meta_type"
 _OF_FIELDS = {"names": "out_sharding", "rules": "sharding_rules"}
 """Fields of Linen's boxes that have another name in NNX."""
 
-Collections = dict[str, dict[str, Any]]
+Collections = dict[str, dict[Any, Any]]
 """Collections of Linen: nested dictionaries."""
+
+MISSING: Any = object()
 
 
 class NNXMeta(struct.PyTreeNode, meta.AxisMetadata[Any]):  # type: ignore[misc, no-untyped-call, unused-ignore]
@@ -110,11 +113,24 @@ def to_collections(leaves: Iterable[tuple[Path, str, Any]]) -> Collections:
     """Nested dictionaries by collection, from paths, collections and values."""
     collections: Collections = {}
     for path, collection, value in leaves:
-        node: dict[str, Any] = collections.setdefault(collection, {})
+        node = collections.setdefault(collection, {})
         for key in path[:-1]:
-            node = node.setdefault(str(key), {})
-        node[str(path[-1])] = value
+            node = node.setdefault(key, {})
+        node[path[-1]] = value
     return collections
+
+
+def find(collections: Mapping[Any, Any], path: Path) -> tuple[Path, Any]:
+    """The keys that collections have for a path, the name of the collection first, and what lies there: `MISSING` if
+    nothing does.
+    """
+    node: Any = collections
+    keys: list[Any] = []
+    for key in path:
+        inside = node if isinstance(node, Mapping) else {}
+        keys.append(str(key) if key not in inside and str(key) in inside else key)
+        node = inside.get(keys[-1], MISSING)
+    return tuple(keys), node
 
 
 def leaves_of(collections: Mapping[str, Any]) -> Iterable[tuple[tuple[str, ...], str, Any]]:

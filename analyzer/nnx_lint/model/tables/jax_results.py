@@ -7,6 +7,7 @@ JAX = "0.10.2"
 _ROWS: tuple[tuple[str, str, str], ...] = (
     ("jax", "plain", "default_backend device_count host_count host_id local_device_count process_count process_index"),
     ("jax", "same", "block_until_ready device_put"),
+    ("jax.image", "array", "resize scale_and_translate"),
     (
         "jax.lax",
         "array",
@@ -18,7 +19,7 @@ _ROWS: tuple[tuple[str, str, str], ...] = (
             "conv_general_dilated_patches conv_transpose conv_with_general_padding convert_element_type cos cosh "
             "cumlogsumexp cummax cummin cumprod cumsum digamma div dot dot_general dynamic_index_in_dim "
             "dynamic_slice dynamic_slice_in_dim dynamic_update_index_in_dim dynamic_update_slice "
-            "dynamic_update_slice_in_dim eq erf erf_inv erfc exp exp2 expand_dims expm1 floor full full_like "
+            "dynamic_update_slice_in_dim eq erf erf_inv erfc exp exp2 expand_dims expm1 fft floor full full_like "
             "gather ge gt igamma igamma_grad_a igammac imag index_in_dim index_take integer_pow iota is_finite le "
             "lgamma log log1p logistic lt max min mul mulhi ne neg nextafter pad polygamma population_count pow "
             "ragged_dot ragged_dot_general random_gamma_grad real reciprocal reduce_and reduce_max reduce_min "
@@ -134,7 +135,7 @@ _ROWS: tuple[tuple[str, str, str], ...] = (
         "jax.numpy.linalg",
         "array",
         (
-            "cholesky det diagonal eigvals eigvalsh inv matmul matrix_norm matrix_power matrix_rank "
+            "cholesky cond cross det diagonal eigvals eigvalsh inv matmul matrix_norm matrix_power matrix_rank "
             "matrix_transpose multi_dot norm outer pinv solve svdvals tensordot tensorinv tensorsolve trace "
             "vecdot vector_norm"
         ),
@@ -146,11 +147,11 @@ _ROWS: tuple[tuple[str, str, str], ...] = (
         "jax.random",
         "array",
         (
-            "PRNGKey bernoulli beta binomial bits categorical cauchy chisquare choice clone dirichlet "
+            "PRNGKey ball bernoulli beta binomial bits categorical cauchy chisquare choice clone dirichlet "
             "double_sided_maxwell exponential f fold_in gamma generalized_normal geometric gumbel key key_data "
-            "laplace loggamma logistic lognormal maxwell multivariate_normal normal orthogonal pareto permutation "
-            "poisson rademacher randint rayleigh split t triangular truncated_normal uniform wald weibull_min "
-            "wrap_key_data"
+            "laplace loggamma logistic lognormal maxwell multinomial multivariate_normal normal orthogonal pareto "
+            "permutation poisson rademacher randint rayleigh split t triangular truncated_normal uniform wald "
+            "weibull_min wrap_key_data"
         ),
     ),
     ("jax.scipy.fft", "array", "dct dctn idct idctn"),
@@ -164,6 +165,7 @@ _ROWS: tuple[tuple[str, str, str], ...] = (
         ),
     ),
     ("jax.scipy.linalg", "array,array", "lu_factor polar rsf2csf schur"),
+    ("jax.scipy.ndimage", "array", "map_coordinates"),
     ("jax.scipy.signal", "array", "convolve convolve2d correlate correlate2d detrend fftconvolve"),
     ("jax.scipy.signal", "array,array", "csd istft welch"),
     ("jax.scipy.signal", "array,array,array", "stft"),

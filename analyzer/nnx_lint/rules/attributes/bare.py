@@ -1,9 +1,11 @@
-"""Weights that are kept as bare arrays (NNX151).
+"""Weights that are kept as bare arrays, or as Variables of no type of their own (NNX151).
 
-An array that is an attribute of a module belongs to its state and is no Variable: ``nnx.grad`` and optimizers pass by.
-Many arrays are meant so, such as tables of positions, statistics and masks. Invariants: an array is taken for a weight
-only if an initializer or the stream of parameters made it, or if all numbers are zero and added, or all equal and
-multiplied, which does nothing to what it is applied to; nothing else assigns it, and no gradient is stopped at it.
+An array that is an attribute of a module belongs to its state and is no Variable: ``nnx.grad`` and optimizers pass by,
+as they do by an ``nnx.Variable``. Many arrays are meant so, such as tables of positions, statistics and masks.
+Invariants: an array is taken for a weight only if an initializer or the stream of parameters made it, or if all numbers
+are zero and added, or all equal and multiplied, which does nothing to what it is applied to; nothing else assigns it,
+and no gradient is stopped at it. A program that says by other means than a type of Variable what it trains may train
+arrays.
 """
 
 from __future__ import annotations
@@ -11,28 +13,37 @@ from __future__ import annotations
 import ast
 import itertools
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
-from nnx_lint.diagnostics import Fix
+from nnx_lint.diagnostics import Edit, Fix
 from nnx_lint.model.callables import LibraryFunction
-from nnx_lint.model.classes import UserClass
+from nnx_lint.model.classes import UserClass, library_class
 from nnx_lint.model.events import AttributeSet
-from nnx_lint.model.values import Array
+from nnx_lint.model.values import Array, Obj
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.edits import unsafe, wrap
 from nnx_lint.rules.intermediates.sowing import is_module
 from nnx_lint.rules.program import ancestors, canonical_of
 from nnx_lint.rules.spelling import spelled
-from nnx_lint.syntax_walk import remembered, walk
+from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.rules import attributes as rules
 
 if TYPE_CHECKING:
     from nnx_lint.model.events import Called
     from nnx_lint.model.modules import Module
+    from nnx_lint.model.values import Value
+
+
+VARIABLE_NAME = "nnx.Variable"
+VARIABLE = library_class(VARIABLE_NAME)
 
 
 class Drawn(set[ast.AST]):
     """The calls that have drawn the values of a weight."""
+
+
+class Noise(set[ast.AST]):
+    """The calls that have drawn numbers from the stream of parameters: a weight, or features that stay as they are."""
 
 
 @judges_calls(rules.BARE_WEIGHT, LibraryFunction)
@@ -46,7 +57,7 @@ def numbers_drawn(event: Called, report: Reporter) -> None:
     key = event.node.args[0] if isinstance(event.node, ast.Call) and event.node.args else None
     drawn = key.func if isinstance(key, ast.Call) else None
     if isinstance(drawn, ast.Attribute) and drawn.attr == "params":
-        report.memory(Drawn).add(event.node)
+        report.memory(Noise).add(event.node)
 
 
 CONSTANT = (".constant", ".zeros_init", ".ones_init", ".normal", ".uniform", "initializers")
@@ -57,26 +68,47 @@ CONSTANT = (".constant", ".zeros_init", ".ones_init", ".normal", ".uniform", "in
 def bare_weight(event: AttributeSet, report: Reporter) -> None:
     frame, node, cls = event.frame, event.value_node, event.obj.cls
     constructing = frame.func is not None and frame.func.name == "__init__" and event.obj is frame.receiver
-    if node is None or not constructing or not isinstance(event.value, Array) or not isinstance(cls, UserClass):
+    if node is None or not constructing or not isinstance(cls, UserClass):
         return
-    if not is_module(event.obj) or cls.is_variable:
+    plain = _in_plain_variable(event.value, node)
+    if plain is None and not isinstance(event.value, Array):
         return
+    made = node if plain is None else plain
     module = cls.module
-    if any(call in report.memory(Drawn) for call in walk(node)):
+    if not is_module(event.obj) or cls.is_variable or _trains_arrays(frame.module.tree):
+        return
+    drawn = report.memory(Drawn) if plain is not None else report.memory(Drawn) | report.memory(Noise)
+    if plain is not None and _trains_all(frame.module):
+        return
+    if any(call in drawn for call in walk(made)):
         what = "is drawn like a parameter"
-    elif (operator := _neutral(event, node)) is not None and _all_combined(module, event.name, operator):
+    elif (operator := _neutral(event, made)) is not None and _all_combined(module, event.name, operator):
         what = f"is {DONE[operator]} as it was made, and nothing changes it"
     else:
         return
     if _is_assigned_again(module, event.name) or not _is_read(cls, event.name):
         return
-    fix = partial(_as_param, event, node)
-    report(frame.module, node, fix=fix, cls=cls.name, path=event.name, what=what)
+    fix = partial(_as_param, event, node) if plain is None else partial(_of_param_type, event, node)
+    held = "a bare array" if plain is None else "a plain `nnx.Variable`"
+    report(frame.module, node, fix=fix, cls=cls.name, path=event.name, what=what, held=held)
+
+
+def _in_plain_variable(value: Value, node: ast.expr) -> ast.expr | None:
+    """The array that a call puts into a Variable of no type of its own, and says nothing else about."""
+    plain = isinstance(value, Obj) and value.cls is VARIABLE and isinstance(node, ast.Call)
+    return node.args[0] if plain and isinstance(node, ast.Call) and len(node.args) == 1 and not node.keywords else None
 
 
 def _as_param(event: AttributeSet, node: ast.expr) -> Fix | None:
     name, source = spelled("nnx.Param", event.frame.module, event.frame.env), event.frame.module.source
     return unsafe(f"Wrap the value in `{name}(...)`", wrap(source, node, name)) if name else None
+
+
+def _of_param_type(event: AttributeSet, node: ast.expr) -> Fix | None:
+    name, source = spelled("nnx.Param", event.frame.module, event.frame.env), event.frame.module.source
+    if not name or not isinstance(node, ast.Call):
+        return None
+    return unsafe(f"Make it an `{name}`", (Edit(source.span(node.func), name),))
 
 
 DONE: dict[type[ast.operator], str] = {ast.Add: "added", ast.Mult: "multiplied"}
@@ -104,6 +136,28 @@ def _reads(tree: ast.AST) -> dict[str, list[ast.Attribute]]:
 
 
 @remembered
+def _trains_arrays(tree: ast.AST) -> bool:
+    """Whether a program chooses what to train by a function or by everything, and so arrays as well as Variables."""
+    functions = {node.name for node in walk(tree) if isinstance(node, ast.FunctionDef)}
+    for node in walk(tree):
+        if not isinstance(node, ast.Call):
+            continue
+        ending = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        filters = [item.value for item in node.keywords if item.arg == "wrt"]
+        for item in [*filters, *node.args[1:2]] if ending == "DiffState" else filters:
+            named = isinstance(item, ast.Name) and item.id in functions
+            if named or isinstance(item, ast.Lambda) or (isinstance(item, ast.Constant) and item.value in {..., True}):
+                return True
+    return False
+
+
+def _trains_all(module: Module) -> bool:
+    """Whether a program trains Variables of all types."""
+    named = (item.value for node in walk(module.tree) if isinstance(node, ast.Call) for item in node.keywords)
+    return any(canonical_of(module.env, value) == VARIABLE_NAME for value in named)
+
+
+@remembered
 def _stores(tree: ast.AST) -> list[str]:
     """The attributes that a module assigns, as often as it does."""
     nodes = walk(tree)
@@ -121,13 +175,30 @@ def _all_combined(module: Module, name: str, operator: type[ast.operator]) -> bo
 
 def _is_operand(module: Module, node: ast.AST, operator: type[ast.operator]) -> bool:
     parent = next(ancestors(module, node), None)
-    if isinstance(parent, ast.Subscript) and parent.value is node:
+    if _is_part(parent, node):
         return _is_operand(module, parent, operator)
     return isinstance(parent, ast.BinOp) and isinstance(parent.op, operator)
 
 
+def _is_part(parent: ast.AST | None, node: ast.AST) -> TypeGuard[ast.Subscript | ast.Attribute]:
+    """Whether an expression takes the value of a Variable, or an item of an array."""
+    return (isinstance(parent, ast.Subscript) and parent.value is node) or (
+        isinstance(parent, ast.Attribute) and parent.attr == "value"
+    )
+
+
 def _is_assigned_again(module: Module, name: str) -> bool:
-    return _stores(module.tree).count(name) > 1
+    """Whether a file assigns an attribute more than once, or sets the value of the Variable that it holds."""
+    return _stores(module.tree).count(name) > 1 or any(
+        _is_set(module, read) for read in _reads(module.tree).get(name, ())
+    )
+
+
+def _is_set(module: Module, read: ast.AST) -> bool:
+    parent = next(ancestors(module, read), None)
+    if isinstance(parent, ast.Attribute) and parent.attr == "set_value":
+        return True
+    return _is_part(parent, read) and not isinstance(parent.ctx, ast.Load)
 
 
 def _is_read(cls: UserClass, name: str) -> bool:

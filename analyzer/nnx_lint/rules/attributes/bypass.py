@@ -19,7 +19,7 @@ from nnx_lint.model.strings import HOLE
 from nnx_lint.reporting import Reporter, judges
 from nnx_lint.rules.edits import replace
 from nnx_lint.rules.program import ancestors
-from nnx_lint.syntax_walk import remembered, walk
+from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.attributes import Status
 from nnx_rules.rules import attributes as rules
 

@@ -17,7 +17,7 @@ from nnx_lint.reporting import Reporter, judges
 from nnx_lint.rules.edits import remove_statement, replace
 from nnx_lint.rules.spelling import spelled
 from nnx_lint.rules.traces.methods import uses_instance
-from nnx_lint.syntax_walk import walk
+from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import attributes as rules
 
 if TYPE_CHECKING:

@@ -6,15 +6,16 @@ from __future__ import annotations
 
 import ast
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 from nnx_lint.diagnostics import Edit, Fix, Span
 from nnx_lint.model.callables import BoundMethod, PartialVal
-from nnx_lint.model.classes import LibClass, UserClass
+from nnx_lint.model.classes import UserClass
 from nnx_lint.model.containers import DictVal, Fill, Seq
 from nnx_lint.model.events import AttributeSet, Called, Constructed, ContainerFilled
 from nnx_lint.model.values import (
-    ClassVal,
+    Array,
+    HostArray,
     Obj,
     Value,
     options,
@@ -261,6 +262,26 @@ def data_in_plain_object(event: AttributeSet, report: Reporter) -> None:
         )
 
 
+@judges(rules.DATA_IN_PLAIN_OBJECT, AttributeSet)
+def array_kept_by_plain_object(event: AttributeSet, report: Reporter) -> None:
+    """A forward pass that keeps an array in an ordinary object which the module holds: NNX does not see it change."""
+    frame, owner, obj = event.frame, event.frame.receiver, event.obj
+    forward = frame.func is not None and frame.func.name == "__call__" and frame.initializing is None
+    if not forward or not isinstance(owner, Obj) or not _checked(owner) or obj.cls.tracked or obj.assumed:
+        return
+    target = event.node.targets[0] if isinstance(event.node, ast.Assign) else None
+    path = target.value if isinstance(target, ast.Attribute) else None
+    plain = isinstance(obj.cls, UserClass) and obj.kind is Kind.OTHER and not (obj.cls.opaque or obj.cls.remade)
+    attr = owner.attrs.get(path.attr) if isinstance(path, ast.Attribute) else None
+    if plain and isinstance(path, ast.Attribute) and attr is not None and attr.value is obj and _is_array(event.value):
+        value = event.value.describe()
+        report(frame.module, event.node, cls=owner.cls.name, path=path.attr, value=value, holder=obj.cls.name)
+
+
+def _is_array(value: Value) -> bool:
+    return isinstance(value, Array) and not isinstance(value, HostArray)
+
+
 def _hidden(obj: Obj) -> Value | None:
     """What an instance of an ordinary class certainly hides: a Variable or module, or in a dataclass an array.
 
@@ -295,7 +316,7 @@ def nested_plain_container(event: Called, report: Reporter) -> None:
     call = event.node
     if not isinstance(call, ast.Call):
         return
-    holder = _holder(event.callee)
+    holder = _holder(event)
     if holder is None:
         return
     for value, node in _elements(event, call, holder):
@@ -305,20 +326,22 @@ def nested_plain_container(event: Called, report: Reporter) -> None:
         report(event.frame.module, node or call, cls=holder, value=value.describe(), mend=mend, fix=fix)
 
 
-def _holder(callee: Value) -> str | None:
+def _holder(event: Called) -> str | None:
     """The library container that a call makes or adds an element to."""
-    if isinstance(callee, ClassVal):
-        cls = callee.cls
-    elif isinstance(callee, BoundMethod) and isinstance(callee.receiver, Obj) and callee.name in ADDING:
-        cls = callee.receiver.cls
-    else:
-        return None
-    return cls.name if isinstance(cls, LibClass) and cls.canonical in HOLDERS else None
+    callee, holder = event.callee, event.inherited
+    if _adds(callee) and isinstance(callee.receiver, Obj) and callee.receiver.cls.library is not None:
+        holder = callee.receiver.cls.library.canonical
+    return holder.removeprefix("nnx.") if holder in HOLDERS else None
+
+
+def _adds(callee: Value) -> TypeGuard[BoundMethod]:
+    """Whether a method of the library adds an element."""
+    return isinstance(callee, BoundMethod) and callee.func is None and callee.name in ADDING
 
 
 def _elements(event: Called, call: ast.Call, holder: str) -> list[tuple[Value, ast.expr | None]]:
     """The elements that a call gives to the container, each with its expression where it has one of its own."""
-    if isinstance(event.callee, BoundMethod):
+    if _adds(event.callee):
         last = event.args[-1] if event.args else None
         return [(last, call.args[-1])] if last is not None else []
     found: list[tuple[Value, ast.expr | None]] = []

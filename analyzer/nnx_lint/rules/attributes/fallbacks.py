@@ -22,7 +22,7 @@ from nnx_lint.rules.attributes.status import broken
 from nnx_lint.rules.edits import wrap
 from nnx_lint.rules.program import ancestors, assigned_in, names_of_parameters, own_nodes
 from nnx_lint.rules.spelling import spelled
-from nnx_lint.syntax_walk import walk
+from nnx_lint.syntax.walk import walk
 from nnx_rules.attributes import Status, decide
 from nnx_rules.rules import attributes as rules
 

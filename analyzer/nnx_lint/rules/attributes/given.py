@@ -14,7 +14,16 @@ from nnx_lint.model.values import Attr, Obj
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from nnx_lint.model.events import Called
+    from nnx_lint.model.events import Called, ItemSet
+
+
+def noted_by_call(event: Called) -> Iterator[Called | ItemSet]:
+    """What the constructor does to containers of the library when it gets the arguments of a call."""
+    obj = event.result
+    cls, made = (obj.cls, obj.template) if isinstance(obj, Obj) else (None, None)
+    for sized in cls.sized.values() if isinstance(cls, UserClass) and made is not None else ():
+        if sized.model is made:
+            yield from sized.noted
 
 
 def attributes_by_call(event: Called) -> Iterator[tuple[UserClass, str, Attr, Attr]]:

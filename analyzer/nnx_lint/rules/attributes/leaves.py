@@ -10,7 +10,7 @@ from nnx_lint.model.arrays import is_array_function
 from nnx_lint.model.callables import BoundMethod, FuncVal
 from nnx_lint.model.classes import UserClass
 from nnx_lint.model.containers import DictVal, Seq
-from nnx_lint.model.events import AttributeSet, Constructed
+from nnx_lint.model.events import AttributeSet, ClassDefined, Constructed
 from nnx_lint.model.values import (
     Assignment,
     ClassVal,
@@ -21,7 +21,7 @@ from nnx_lint.model.values import (
     Value,
 )
 from nnx_lint.reporting import Reporter, judges, related
-from nnx_lint.rules.edits import unwrap, wrap
+from nnx_lint.rules.edits import replace, unwrap, wrap
 from nnx_lint.rules.spelling import spelled
 from nnx_rules.attributes import Kind, Status, Tag
 from nnx_rules.rules import attributes as rules
@@ -64,6 +64,21 @@ def non_array_data(event: AttributeSet, report: Reporter) -> None:
         value=value.describe(),
         fix=(lambda: Fix("Remove the mark", unwrap(source, value.node))) if written else None,
     )
+
+
+@judges(rules.NON_ARRAY_DATA, ClassDefined)
+def non_array_field(event: ClassDefined, report: Reporter) -> None:
+    """A field of a dataclass that is data, and whose default is nothing that JAX can take."""
+    cls = event.cls
+    for name, field in cls.fields.items() if cls.checked else ():
+        mark = field.value
+        default = mark.keywords.get("default") if isinstance(mark, TagVal) and mark.tag is Tag.DATA else None
+        if default is not None and is_foreign(default):
+            source, node = cls.module.source, field.node.value
+            static = spelled("nnx.static", cls.module)
+            call = mark.node if isinstance(mark, TagVal) and mark.node is node else None
+            fix = Fix(f"Use `{static}`", replace(source, call.func, static)) if call is not None and static else None
+            report(cls.module, node or field.node, cls=cls.name, path=name, value=default.describe(), fix=fix)
 
 
 @judges(rules.DATA_ATTRIBUTE_LOSES_ARRAY, AttributeSet)

@@ -16,7 +16,7 @@ from nnx_lint.model.events import AttributeSet
 from nnx_lint.model.values import Obj, TagVal
 from nnx_lint.reporting import Reporter, judges, related
 from nnx_lint.rules.program import is_tried
-from nnx_lint.syntax_walk import walk
+from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import attributes as rules
 
 if TYPE_CHECKING:

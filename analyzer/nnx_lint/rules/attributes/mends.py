@@ -15,7 +15,7 @@ from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.values import Const, UnionVal, Value
 from nnx_lint.rules.edits import replace, wrap
 from nnx_lint.rules.spelling import spelled
-from nnx_lint.syntax_walk import walk
+from nnx_lint.syntax.walk import walk
 
 if TYPE_CHECKING:
     from nnx_lint.model.frames import Frame

@@ -12,7 +12,7 @@ from nnx_lint.model.events import AttributeSet
 from nnx_lint.model.values import Obj
 from nnx_lint.reporting import Reporter, judges
 from nnx_lint.rules.program import ancestors
-from nnx_lint.syntax_walk import walk
+from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import attributes as rules
 
 

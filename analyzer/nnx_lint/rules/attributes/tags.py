@@ -20,7 +20,7 @@ from nnx_lint.rules.edits import insert, unsafe, unwrap, wrap
 from nnx_lint.rules.program import FUNCTIONS, ancestors, assigned_in, enclosing, parameters_in
 from nnx_lint.rules.spelling import spelled
 from nnx_lint.rules.traces.methods import as_pytree
-from nnx_lint.syntax_walk import walk
+from nnx_lint.syntax.walk import walk
 from nnx_rules.attributes import recheck
 from nnx_rules.rules import attributes as rules
 

@@ -10,7 +10,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from nnx_lint.model.classes import UserClass
-from nnx_lint.syntax_walk import remembered, walk
+from nnx_lint.syntax.walk import remembered, walk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

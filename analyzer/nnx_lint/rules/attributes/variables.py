@@ -11,8 +11,8 @@ from nnx_lint.model.events import AttributeSet, Constructed, ContainerFilled
 from nnx_lint.model.values import UNKNOWN, Array, Const, Obj, TagVal, Value, options, present
 from nnx_lint.reporting import Reporter, judges
 from nnx_lint.rules.edits import insert, remove_statement
-from nnx_lint.syntax_binding import assigned_names
-from nnx_lint.syntax_walk import walk
+from nnx_lint.syntax.binding import assigned_names
+from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import attributes as rules
 
 if TYPE_CHECKING:

@@ -35,7 +35,7 @@ from nnx_lint.rules.program import (
 )
 from nnx_lint.rules.spelling import spelled
 from nnx_lint.rules.variables.promoting import as_params
-from nnx_lint.syntax_walk import walk
+from nnx_lint.syntax.walk import walk
 from nnx_rules import layers
 from nnx_rules._filter_logic import Leaf
 from nnx_rules.rules import autodiff as rules

@@ -9,12 +9,12 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from nnx_lint import syntax_parameters
 from nnx_lint.model.callables import FuncVal, Transformed
 from nnx_lint.model.crossing import literal_positions
 from nnx_lint.model.events import Called
 from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.rules.program import assigned_in, canonical_of, given, own_nodes
+from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_rules.rules.transforms import VJP_RULE_RESULT
 
 if TYPE_CHECKING:

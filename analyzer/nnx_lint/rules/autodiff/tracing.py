@@ -11,19 +11,19 @@ import ast
 from functools import partial
 from typing import TYPE_CHECKING
 
-from nnx_lint import syntax_parameters
 from nnx_lint.diagnostics import Edit, Fix
 from nnx_lint.model.attributes import attribute_of
 from nnx_lint.model.callables import BoundMethod, FuncVal, Transformed
-from nnx_lint.model.classes import LibClass, UserClass
+from nnx_lint.model.classes import UserClass
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.crossing import kept_keywords, kept_positions, literal_positions, statics_known
 from nnx_lint.model.events import Called, TransformApplied
 from nnx_lint.model.expressions import text_of
-from nnx_lint.model.states import StateVal, TransformationVal
+from nnx_lint.model.states import OptStateVal, StateVal, TransformationVal
 from nnx_lint.model.values import Array, Const, Obj, ParameterVal, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
 from nnx_lint.rules.callees import TRANSFORMED
+from nnx_lint.rules.costs.retracing import innermost_loop
 from nnx_lint.rules.edits import remove_argument, replace, unsafe
 from nnx_lint.rules.lifting import on_nnx
 from nnx_lint.rules.program import (
@@ -37,8 +37,11 @@ from nnx_lint.rules.program import (
     statement_of,
 )
 from nnx_lint.rules.traces.captures import value_at
+from nnx_lint.rules.traces.mends import COMPILING
 from nnx_lint.rules.variables.promoting import assigned_value
-from nnx_lint.syntax_walk import walk
+from nnx_lint.syntax import parameters as syntax_parameters
+from nnx_lint.syntax.binding import assigned_names
+from nnx_lint.syntax.walk import walk
 from nnx_rules.attributes import Kind
 from nnx_rules.rules import autodiff as rules
 from nnx_rules.rules.transforms import MISSING_PARAMETER, NOT_AN_ARRAY, UNHASHABLE_STATIC_ARGUMENT
@@ -49,7 +52,6 @@ if TYPE_CHECKING:
     from nnx_lint.model.modules import Module
 
 TRACING = frozenset({"jax.jit", "nnx.jit", "jax.checkpoint", "nnx.remat"})
-COMPILING = frozenset({"jax.jit", "nnx.jit"})
 
 
 def transformed_of(callee: Value) -> tuple[Transformed | None, bool]:
@@ -98,6 +100,12 @@ def traced_condition(event: Called, report: Reporter) -> None:
     kept = kept_positions(applied, func, len(parameters))
     given = [(shift + place, value) for place, value in enumerate(event.args)]
     given += [(parameters.index(name), value) for name, value in event.keywords.items() if name in parameters]
+    if applied.row.name in COMPILING:  # a derivative leaves what it is given by name alone
+        named = [item.arg for item in func.node.args.kwonlyargs]
+        static = kept_keywords(applied, func, named)
+        parameters += named
+        traced = (name for name in event.keywords if name in named and name not in static)
+        given += [(parameters.index(name), event.keywords[name]) for name in traced]
     for place, value in given:
         if place >= len(parameters) or place in kept or not (_is_flag(value) or _is_flag_of_caller(event.frame, value)):
             continue
@@ -145,9 +153,8 @@ def _decided_by_layer(func: FuncVal, receiver: Value | None, name: str) -> ast.e
         if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == this:
             attr = attribute_of(receiver, target.attr) if isinstance(receiver, Obj) else None
             layer = attr.value if attr is not None else None
-            option = (
-                DECIDING.get(layer.cls.name) if isinstance(layer, Obj) and isinstance(layer.cls, LibClass) else None
-            )
+            library = layer.cls.called_as if isinstance(layer, Obj) else None
+            option = DECIDING.get(library.name) if library is not None else None
             given = keyword_node(call, option) if option is not None else None
             if isinstance(given, ast.Name) and given.id == name:
                 return given
@@ -350,7 +357,7 @@ def donated_then_used(event: Called, report: Reporter) -> None:
         value = event.args[index] if node is not None else None
         if not isinstance(node, ast.Name) or here is None or not _is_lost(applied, value):
             continue
-        use = _use_after(module, here, node.id)
+        use = _use_after(module, here, node.id) or (node if _is_given_again(event.frame, node) else None)
         if use is not None:
             also = (related(module, event.node, "donated here"),)
             fix = partial(on_nnx, applied, module) if isinstance(value, Obj) else None
@@ -362,9 +369,15 @@ def _is_lost(applied: TransformVal, value: Value | None) -> bool:
     """Whether donating a value leaves the caller with deleted arrays: `nnx.jit` writes new ones back into objects."""
     if isinstance(value, Obj):
         return applied.row.name == "jax.jit" and (value.cls.is_pytree or value.cls.is_variable)
-    if isinstance(value, StateVal):
+    if isinstance(value, (StateVal, OptStateVal)):
         return applied.row.name == "jax.jit"
     return isinstance(value, Array)
+
+
+def _is_given_again(frame: Frame, node: ast.Name) -> bool:
+    """Whether each round of a loop passes what was there before the loop."""
+    loop = innermost_loop(frame, node)
+    return loop is not None and node.id not in assigned_names([loop])
 
 
 def _use_after(module: Module, statement: ast.stmt, name: str) -> ast.Name | None:

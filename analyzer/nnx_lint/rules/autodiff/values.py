@@ -17,7 +17,7 @@ from nnx_lint.model.expressions import text_of
 from nnx_lint.model.values import Array, ArrayAttr, HostArray, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.program import ancestors
-from nnx_lint.syntax_walk import walk
+from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import autodiff as rules
 
 if TYPE_CHECKING:

@@ -8,11 +8,10 @@ import ast
 from functools import partial
 from typing import TYPE_CHECKING
 
-from nnx_lint import syntax_parameters
 from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
 from nnx_lint.model.arrays import is_array_function
 from nnx_lint.model.attributes import attribute_names
-from nnx_lint.model.callables import LibraryFunction
+from nnx_lint.model.callables import FuncVal, LibraryFunction, PartialVal
 from nnx_lint.model.classes import LibClass, UserClass, library_class, method_of
 from nnx_lint.model.containers import Seq
 from nnx_lint.model.events import AttributeSet, Called
@@ -45,7 +44,8 @@ from nnx_lint.rules.randomness.arguments import MAKING, constructed
 from nnx_lint.rules.randomness.reading import drawn_by, drawn_from_parameter
 from nnx_lint.rules.spelling import spelled
 from nnx_lint.rules.training.optimizers import FACTORIES as OPTIMIZERS
-from nnx_lint.syntax_walk import walk
+from nnx_lint.syntax import parameters as syntax_parameters
+from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import construction as rules
 
 if TYPE_CHECKING:
@@ -239,7 +239,8 @@ def initializer_misuse(event: Called, report: Reporter) -> None:
     module = event.frame.module
     for keyword, value in event.keywords.items():
         node = keyword_node(event.node, keyword)
-        if not keyword.endswith("_init") or not isinstance(constructed(event), LibClass):
+        cls = constructed(event)
+        if not keyword.endswith("_init") or cls is None or cls.made_as is None:
             continue
         value, node = _as_called(event.frame, value, node)
         name, source, fix = factory(value), module.source, None
@@ -284,9 +285,12 @@ def param_of_no_array(event: Called, report: Reporter) -> None:
     elif isinstance(value, Seq) and value.type == "list" and value.items and all(map(_is_number, value.items)):
         problem = "is made of a list, and takes an array"
         mend = f"make one: `nnx.Param(jnp.array({text_of(node)}))`"
-    elif isinstance(value, LibraryFunction) or factory(value) is not None:
+    elif isinstance(value, LibraryFunction) or factory(value) is not None or _fills(value):
         problem = "is made of an initializer, and takes an array"
         mend = "call it with a key and a shape: `init(rngs.params(), shape)`"
+    elif isinstance(value, (FuncVal, PartialVal)):
+        problem = "is made of a function, and takes an array"
+        mend = "call the function, and make the Param of what it returns"
     else:
         return
     report(event.frame.module, event.node, name=event.name, problem=problem, mend=mend)
@@ -305,6 +309,10 @@ def is_size(value: Value) -> bool:
 
 FILLING = tuple(f"{head}.{name}" for head in ("nnx.initializers", "jax.nn.initializers") for name in ("ones", "zeros"))
 """Initializers that are functions themselves."""
+
+
+def _fills(value: Value) -> bool:
+    return isinstance(value, Ext) and value.name in FILLING
 
 
 @judges_calls(rules.INITIALIZER, LibraryFunction, *FILLING)
@@ -344,7 +352,10 @@ def initializer_of_bias(event: Called, report: Reporter) -> None:
     """The same, of the initializer that a layer is given for its bias, or a norm for its scale."""
     made = event.keywords.get("bias_init")
     cls = constructed(event)
-    if isinstance(made, LibraryFunction) and made.maker in SCALED and isinstance(cls, LibClass) and cls.name in VECTORS:
+    library = cls.made_as if cls is not None else None
+    if library is None or library.name not in VECTORS:
+        return
+    if isinstance(made, LibraryFunction) and made.maker in SCALED:
         node = keyword_node(event.node, "bias_init")
         problem = "counts the inputs and outputs of a kernel, and a bias has one axis"
         name = text_of(node) if node is not None else "bias_init"

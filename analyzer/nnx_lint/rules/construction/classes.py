@@ -8,7 +8,6 @@ import ast
 from functools import partial
 from typing import TYPE_CHECKING
 
-from nnx_lint import syntax_parameters
 from nnx_lint.diagnostics import Edit, Fix
 from nnx_lint.model.attributes import ANY_NAME, attribute_names
 from nnx_lint.model.callables import FuncVal
@@ -20,12 +19,13 @@ from nnx_lint.rules.blocks import append_to_block
 from nnx_lint.rules.construction.mends import with_base_constructor
 from nnx_lint.rules.edits import unsafe
 from nnx_lint.rules.program import calls_in, canonical_of, enclosing, own_nodes
-from nnx_lint.syntax_walk import walk
+from nnx_lint.syntax import parameters as syntax_parameters
+from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import construction as rules
 from nnx_rules.signatures import SIGNATURES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Set
 
     from nnx_lint.model.classes import ClassBase
 
@@ -72,7 +72,7 @@ def _hands_itself_on(node: ast.AST) -> bool:
     """Whether a constructor calls one of a base, or hands ``self`` to something that may do so."""
     arguments = getattr(node, "args", None)
     receiver = arguments.args[0].arg if isinstance(arguments, ast.arguments) and arguments.args else None
-    return any(gets_instance(call, receiver) for call in calls_in(node))
+    return any(gets_instance(call, receiver) and not _sets(call, {receiver}) for call in calls_in(node))
 
 
 def gets_instance(call: ast.Call, receiver: str | None) -> bool:
@@ -94,13 +94,15 @@ def _left_out(cls: UserClass, obj: Obj, constructor: str) -> tuple[ClassBase, st
         known = {*attribute_names(obj), *assigned_elsewhere(cls, found)}
         for name, method in [*base.methods.items(), *cls.methods.items()]:
             own = cls.find(name)
-            if own is None or own[0] not in {base, cls} or own[1] is not method or not isinstance(method, FuncVal):
+            if own is None or own[0] not in {base, cls} or not isinstance(method, FuncVal):
+                continue
+            if own[1] is not method and not (isinstance(own[1], FuncVal) and _calls_base(own[1])):
                 continue
             if name in {"__init__", "__post_init__"}:
                 continue
             reads = [each for each, _ in self_names(method, store=False) if each in assigned and each not in known]
             if reads and not _asks(method, reads[0]):
-                return base, f"self.{reads[0]}", f"{own[0].name}.{name}"
+                return base, f"self.{reads[0]}", f"{method.cls.name if method.cls is not None else base.name}.{name}"
         return None
     return None
 
@@ -138,14 +140,31 @@ def _calls_base(func: FuncVal) -> bool:
     )
 
 
-def self_names(func: FuncVal, *, store: bool) -> Iterator[tuple[str, ast.Attribute]]:
+def self_names(func: FuncVal, *, store: bool) -> Iterator[tuple[str, ast.expr]]:
     """The attributes of ``self`` that a method assigns or reads."""
     arguments = func.node.args
     receiver = next(iter(syntax_parameters.positional_names(arguments)), None)
-    for node in walk(func.node):
-        owner = node.value if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) is store else None
-        if isinstance(node, ast.Attribute) and isinstance(owner, ast.Name) and owner.id == receiver:
-            yield node.attr, node
+    nodes = walk(func.node)
+    names = {receiver, *(name for node in nodes for name in _other_names(node, receiver))}
+    for node in nodes:
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) is store:
+            if isinstance(node.value, ast.Name) and node.value.id in names:
+                yield node.attr, node
+        elif isinstance(node, ast.Call) and store and _sets(node, names) and isinstance(node.args[1], ast.Constant):
+            yield str(node.args[1].value), node
+
+
+def _other_names(node: ast.AST, receiver: str | None) -> Iterator[str]:
+    """The name that an assignment gives to ``self``, too."""
+    if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name) and node.value.id == receiver:
+        yield from (target.id for target in node.targets if isinstance(target, ast.Name))
+
+
+def _sets(call: ast.Call, names: Set[str | None]) -> bool:
+    """Whether a call is ``setattr(self, ...)``."""
+    first = call.args[0] if len(call.args) == 3 else None
+    builtin = isinstance(call.func, ast.Name) and call.func.id == "setattr"
+    return builtin and isinstance(first, ast.Name) and first.id in names
 
 
 def assigned_elsewhere(cls: UserClass, but: FuncVal) -> set[str]:

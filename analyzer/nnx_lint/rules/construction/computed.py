@@ -18,7 +18,7 @@ from nnx_lint.model.strings import HOLE
 from nnx_lint.reporting import Reporter, judges
 from nnx_lint.rules.construction.missing import CLOSE, is_known, names_of
 from nnx_lint.rules.program import is_asked_for, is_tried
-from nnx_lint.syntax_walk import walk
+from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import construction as rules
 
 if TYPE_CHECKING:

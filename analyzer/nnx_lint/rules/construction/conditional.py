@@ -23,7 +23,7 @@ from nnx_lint.model.values import Const, Obj
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
 from nnx_lint.rules.construction.missing import is_known
 from nnx_lint.rules.program import is_asked_for, is_tried
-from nnx_lint.syntax_walk import remembered, walk
+from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.rules import construction as rules
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def _decided(frame: Frame, obj: Obj, name: str, node: ast.Attribute) -> tuple[Re
 
 def _is_sized(obj: Obj, cls: UserClass) -> bool:
     """Whether all that a constructor makes of its arguments is known of an instance."""
-    models = [model for model, _ in cls.sized.values() if model is not None]
+    models = [each.model for each in cls.sized.values() if each.model is not None]
     found: Obj | None = obj
     while found is not None and all(found is not model for model in models):
         found = found.template

@@ -10,13 +10,15 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from nnx_lint.model.classes import UserClass
 from nnx_lint.model.states import GraphDefVal
+from nnx_lint.model.values import ClassVal
 from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.rules.edits import prepend_argument, replace, unsafe
 from nnx_lint.rules.filters.edits import permute, unpacked_names
-from nnx_lint.rules.program import ancestors, calls_in, canonical_of
+from nnx_lint.rules.program import ancestors, calls_in, canonical_of, is_tried
 from nnx_lint.rules.spelling import spelled
-from nnx_lint.syntax_walk import walk
+from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import construction as rules
 
 if TYPE_CHECKING:
@@ -29,6 +31,7 @@ FUNCTIONS = {
     "extract": "state",
     "get_graphdef": "graphdef",
     "get_state": "state",
+    "partition": "split",
     "pop": "pop",
     "split": "split",
     "update": "update",
@@ -42,6 +45,29 @@ def merged_by_graphdef(event: Called, report: Reporter) -> None:
         mend = "it is `nnx.merge(graphdef, state, ...)`"
         fix = by_function(event, "merge")
         report(event.frame.module, event.node, fix=fix, problem="a GraphDef has no `merge`", mend=mend)
+
+
+OF_CLASSES = {
+    "create_abstract": "compute its shapes by `nnx.eval_shape(lambda: {cls}(...))`",
+    "init": "make an instance: `model = {cls}(...)`, and take it apart by `nnx.split(model)`",
+    "partial_init": "make it in a function under `nnx.jit`: what is replaced there is not computed",
+}
+"""The methods of the class of a module that made an instance or only its shapes, with what there is instead."""
+
+
+@judges_calls(rules.LINEN_IDIOM, *(f".{name}" for name in OF_CLASSES))
+def called_of_class(event: Called, report: Reporter) -> None:
+    owner, func = event.owner, event.node.func if isinstance(event.node, ast.Call) else None
+    cls = owner.cls if isinstance(owner, ClassVal) else None
+    if not isinstance(cls, UserClass) or cls.is_open or cls.opaque or not isinstance(func, ast.Attribute):
+        return
+    own = [item for item in cls.ancestors if isinstance(item, UserClass)]
+    known = any(func.attr in {*item.methods, *item.attributes, *item.fields} for item in own)
+    if known or cls.may_be_extended or is_tried(event.frame.module, event.node):
+        return
+    if cls.library is not None and cls.library.canonical == "nnx.Module":
+        mend = OF_CLASSES[func.attr].format(cls=cls.name)
+        report(event.frame.module, event.node, problem=f"the module `{cls.name}` has no `{func.attr}`", mend=mend)
 
 
 def by_function(event: Called, function: str) -> Fix | None:

@@ -24,7 +24,7 @@ from nnx_lint.rules.construction.early import FUNCTIONS, by_function
 from nnx_lint.rules.edits import unsafe
 from nnx_lint.rules.intermediates.sowing import is_module
 from nnx_lint.rules.program import canonical_of, is_tried
-from nnx_lint.syntax_walk import walk
+from nnx_lint.syntax.walk import walk
 from nnx_rules.layers import CALLS, CELLS
 from nnx_rules.rules import construction as rules
 
@@ -109,6 +109,7 @@ FOREIGN = {
     "load_state_dict": "put values into it with `nnx.update(model, state)`",
     "zero_grad": "gradients are what `nnx.grad` returns: nothing has to be cleared",
     "named_modules": "it is `nnx.iter_modules(model)`",
+    "tabulate": "it is `nnx.tabulate(model, ...)`, with an input and no `rngs`",
     **{method: f"it is `nnx.{function}(model, ...)`" for method, function in FUNCTIONS.items()},
 }
 """Methods of modules of Linen, of PyTorch and of early NNX, with what there is instead."""

@@ -20,8 +20,8 @@ from nnx_lint.reporting import Reporter, judges, related
 from nnx_lint.rules.blocks import fresh
 from nnx_lint.rules.edits import insert, replace, unsafe
 from nnx_lint.rules.intermediates.sowing import is_module
-from nnx_lint.rules.program import ancestors, canonical_of, is_asked_for, is_called, is_tried, resolved
-from nnx_lint.syntax_walk import walk
+from nnx_lint.rules.program import LOOPS, ancestors, canonical_of, is_asked_for, is_called, is_tried, resolved
+from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import construction as rules
 
 if TYPE_CHECKING:
@@ -79,6 +79,23 @@ def module_without_elements(event: Iterated, report: Reporter) -> None:
         slots: dict[str, Any] = {"value": value.describe(), "elements": "nothing: the class has no `__iter__`"}
         mend = "go over a list of modules, or `nnx.scan` over one that a map has made"
         report(module, event.node, name=text_of(event.node), mend=mend, **slots)
+
+
+@judges(rules.LOOP_ELEMENTS, Iterated)
+def keys_as_modules(event: Iterated, report: Reporter) -> None:
+    """The keys of an ``nnx.Dict``, which are strings, are called."""
+    value, target, module = present(event.value), event.target, event.frame.module
+    if not isinstance(target, ast.Name) or _keyed(value) != "an `nnx.Dict`" or is_tried(module, event.node):
+        return
+    loop = next((item for item in ancestors(module, event.node) if isinstance(item, LOOPS)), None)
+    names = [node for node in walk(loop) if isinstance(node, ast.Name) and node.id == target.id] if loop else []
+    stored = [node for node in names if not isinstance(node.ctx, ast.Load)]
+    if len(stored) == 1 and any(is_called(module, node) for node in names):
+        text = text_of(event.node)
+        fix = unsafe(f"Write `{text}.values()`", insert(module.source.span(event.node).end, ".values()"))
+        plain = isinstance(event.node, (ast.Name, ast.Attribute))
+        slots: dict[str, Any] = {"elements": "its keys", "mend": f"write `{text}.values()`"}
+        report(module, event.node, fix=fix if plain else None, name=text, value="an `nnx.Dict`", **slots)
 
 
 OF_ARRAYS = frozenset({"T", "at", "dtype", "get_value", "mean", "ndim", "shape", "size", "sum", "value"})

@@ -14,7 +14,7 @@ from nnx_lint.model.classes import LibClass, UserClass
 from nnx_lint.rules.blocks import append_to_block, fresh, prepend_to_block
 from nnx_lint.rules.edits import replace, unsafe
 from nnx_lint.rules.program import FUNCTIONS, binds, enclosing
-from nnx_lint.syntax_walk import walk
+from nnx_lint.syntax.walk import walk
 from nnx_rules.signatures import SIGNATURES
 
 if TYPE_CHECKING:

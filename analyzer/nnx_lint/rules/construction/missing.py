@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import ast
 import difflib
+import re
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -22,13 +23,14 @@ from nnx_lint.model.callables import FuncVal
 from nnx_lint.model.classes import ClassBase, LibClass, UserClass
 from nnx_lint.model.containers import ReturnedDict
 from nnx_lint.model.events import AttributeMissed, Used
+from nnx_lint.model.values import ClassVal
 from nnx_lint.reporting import Reporter, judges
 from nnx_lint.rules.construction.classes import gets_instance, self_names
 from nnx_lint.rules.construction.habits import FOREIGN
 from nnx_lint.rules.edits import replace, unsafe
 from nnx_lint.rules.program import assigned_in, calls_in, is_asked_for, is_called, is_tried
-from nnx_lint.syntax_walk import remembered, walk
-from nnx_rules.names import ATTRIBUTES
+from nnx_lint.syntax.walk import remembered, walk
+from nnx_rules.names import ARGUMENTS, ATTRIBUTES, HELD, attributes_of
 from nnx_rules.rules import construction as rules
 
 if TYPE_CHECKING:
@@ -58,14 +60,14 @@ def missing_attribute(event: AttributeMissed, report: Reporter) -> None:
         return
     if isinstance(obj.cls, UserClass) and _is_record(obj.cls):
         _missing_in_record(event, obj.cls, report)
-    if obj.assumed:
+    library = obj.cls.library
+    if obj.cls.is_variable:
+        _missing_in_variable(event, report)
         return
-    if isinstance(obj.cls, LibClass):
-        found = _elsewhere(obj.cls).get(name)
-        if found is not None and name not in attribute_names(obj):
-            mend = found if " " in found else f"it is called `{found}`"
-            fix = None if " " in found else partial(_called, event.frame.module, node, found)
-            report(event.frame.module, node, fix=fix, cls=obj.cls.name, name=name, mend=mend)
+    if library is not None and library.canonical not in PLAIN:
+        _missing_in_layer(event, library, report)
+        return
+    if obj.assumed:
         return
     if not isinstance(obj.cls, UserClass) or not is_known(obj.cls):
         return
@@ -94,6 +96,71 @@ def missing_attribute(event: AttributeMissed, report: Reporter) -> None:
     mend = f"did you mean `{alike[0]}`?" if alike else "assign it in the constructor"
     fix = partial(_called, event.frame.module, node, alike[0]) if alike else None
     report(event.frame.module, node, fix=fix, cls=obj.cls.name, name=name, mend=mend)
+
+
+def _missing_in_layer(event: AttributeMissed, library: LibClass, report: Reporter) -> None:
+    """What a layer of the library does not have, by any name or by the one that other libraries give it."""
+    obj, name, module, node = event.obj, event.name, event.frame.module, event.node
+    cls = obj.cls
+    if not isinstance(node, ast.Attribute) or name in attribute_names(obj) or _is_of_class(event, cls):
+        return
+    known = attributes_of(library.canonical) or frozenset[str]()
+    found = _elsewhere(library).get(name)
+    if found is None and name in known:
+        return
+    if found is None and ARGUMENTS.get(name) in known:
+        found = ARGUMENTS[name]
+    alike = difflib.get_close_matches(name, known, n=1, cutoff=CLOSE) if found is None else []
+    if obj.assumed and not (found or alike):
+        return
+    if any(has_in_text(heir, name) for heir in module.project.heirs(library.name)):
+        return  # what is known of the object may be only that it is one of these
+    if found is not None:
+        mend = found if " " in found else f"it is called `{found}`"
+    elif alike:
+        mend, found = f"did you mean `{alike[0]}`?", alike[0]
+    elif known and name not in FOREIGN and not is_called(module, node) and obj.origin is not None:
+        held = ", ".join(f"`{each}`" for each in sorted(HELD[library.canonical]))
+        mend = f"it has {held}, and what its constructor is given"
+    else:
+        return
+    fix = None if found is None or " " in found else partial(_called, module, node, found)
+    report(module, node, fix=fix, cls=cls.name, name=name, mend=mend)
+
+
+def _missing_in_variable(event: AttributeMissed, report: Reporter) -> None:
+    """What neither a Variable nor its array has: that of another class of Variables, or metadata that is not there."""
+    obj, name, module, node = event.obj, event.name, event.frame.module, event.node
+    made = obj.origin[1] if obj.origin is not None and not obj.assumed else None
+    plain = isinstance(made, ast.Call) and len(made.args) == 1 and not made.keywords
+    if not plain or obj.cls.made_as is None or is_called(module, node) or _is_of_class(event, obj.cls):
+        return
+    if module.mentions(METADATA):
+        return
+    classes = (value.cls for value in module.env.names.values() if isinstance(value, ClassVal))
+    owners = (each.name for each in classes if isinstance(each, UserClass) and each.is_variable and each.find(name))
+    owner = next(owners, None)
+    mend = (
+        f"`{owner}` has it: make one"
+        if owner is not None
+        else f"give it as metadata: `{obj.cls.name}(value, {name}=...)`"
+    )
+    report(module, node, cls=obj.cls.name, name=name, mend=mend)
+
+
+METADATA = re.compile(r"set_metadata|from_metadata|update_metadata")
+"""What gives a Variable metadata later on, which it shows as attributes."""
+
+
+def _is_of_class(event: AttributeMissed, cls: ClassBase) -> bool:
+    """Whether something may have given a layer the attribute: a class of the project, or some text at hand."""
+    name = event.name
+    if name in OWN or event.frame.module.mocks or name in event.frame.module.all_of(_assigned):
+        return True
+    if not isinstance(cls, UserClass):
+        return False
+    unknown = cls.is_open or cls.opaque or cls.remade or "__getattr__" in names_of(event.obj)
+    return unknown or bool(cls.module.project.heirs(cls.name)) or _is_named(event, cls)
 
 
 def _missing_in_record(event: AttributeMissed, cls: UserClass, report: Reporter) -> None:
@@ -229,7 +296,12 @@ def _is_named(event: AttributeMissed, cls: UserClass) -> bool:
 def _is_of_heirs(base: ClassBase, name: str) -> bool:
     """Whether a class below the one whose method asks has the attribute: the method may ask for its sake."""
     heirs = base.module.project.heirs(base.name) if isinstance(base, UserClass) else []
-    return any(name in _mentioned(heir) or name in _bound(heir) for heir in heirs)
+    return any(has_in_text(heir, name) for heir in heirs)
+
+
+def has_in_text(cls: ast.ClassDef, name: str) -> bool:
+    """Whether the text of a class gives its instances an attribute."""
+    return name in _mentioned(cls) or name in _bound(cls)
 
 
 @remembered
@@ -237,6 +309,22 @@ def _bound(node: ast.ClassDef) -> frozenset[str]:
     """The names that the body of a class binds."""
     names = (getattr(item, "name", None) or getattr(item, "id", None) for item in walk(node))
     return frozenset(name for name in names if name is not None)
+
+
+@remembered
+def _assigned(tree: ast.AST) -> frozenset[str]:
+    """The attributes that a file assigns, and those that it sets by ``setattr``."""
+    names: set[str] = set()
+    for node in walk(tree):
+        if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load):
+            names.add(node.attr)
+        elif isinstance(node, ast.Call) and getattr(node.func, "id", getattr(node.func, "attr", "")) in SETTERS:
+            given = (item.value for item in node.args if isinstance(item, ast.Constant))
+            names |= {text for text in given if isinstance(text, str)}
+    return frozenset(names)
+
+
+SETTERS = frozenset({"setattr", "__setattr__"})
 
 
 @remembered

@@ -9,7 +9,7 @@ from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
 from nnx_lint.model.events import LibraryName
 from nnx_lint.reporting import Reporter, judges
 from nnx_lint.rules.program import ancestors, is_tried
-from nnx_lint.syntax_walk import walk
+from nnx_lint.syntax.walk import walk
 from nnx_rules.names import FOREIGN, KNOWN, SAME_USE
 from nnx_rules.rules import construction as rules
 

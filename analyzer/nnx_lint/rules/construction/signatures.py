@@ -11,18 +11,18 @@ import ast
 import difflib
 from typing import TYPE_CHECKING, NamedTuple
 
-from nnx_lint import syntax_parameters
 from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
 from nnx_lint.model.callables import BoundMethod, FuncVal
-from nnx_lint.model.classes import LibClass, UserClass, method_of
+from nnx_lint.model.classes import ClassBase, LibClass, UserClass, method_of
 from nnx_lint.model.events import Unpacked
-from nnx_lint.model.forms import is_int
+from nnx_lint.model.forms import is_int, literal
 from nnx_lint.model.values import NUMBER, Array, ClassVal, Const, Obj, ParameterNumber
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.intermediates.sowing import is_module
 from nnx_lint.rules.program import canonical_of, given, is_asked_for, is_tried
 from nnx_lint.rules.randomness.arguments import constructed, taken_by
 from nnx_lint.rules.randomness.reading import is_rngs
+from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_rules.api import VARIABLES
 from nnx_rules.names import ARGUMENTS
 from nnx_rules.rules import construction as rules
@@ -42,13 +42,16 @@ if TYPE_CHECKING:
 @judges_calls(rules.LAYER_SIGNATURE, *SIGNATURES)
 def layer_signature(event: Called, report: Reporter) -> None:
     cls = constructed(event)
-    if isinstance(cls, LibClass):
-        _judge_of_library(event, cls, given(event), report, streams="rngs")
+    library = cls.made_as if cls is not None else None
+    if cls is not None and library is not None:
+        _judge_of_library(event, cls, library, given(event), report, streams="rngs")
 
 
-def _judge_of_library(event: Called, cls: LibClass, args: Arguments, report: Reporter, streams: str | None) -> None:
+def _judge_of_library(
+    event: Called, cls: ClassBase, library: LibClass, args: Arguments, report: Reporter, streams: str | None
+) -> None:
     """Report what a constructor of the library cannot take; another rule judges the argument for ``streams``."""
-    signature = SIGNATURES.get(cls.canonical)
+    signature = SIGNATURES.get(library.canonical)
     if signature is None or args.starred or signature.variadic:
         return
     taken = (*signature.positional, *signature.keywords)
@@ -85,12 +88,13 @@ MODES = frozenset({"train", "training", "is_training", "deterministic", "inferen
 @judges_calls(rules.LAYER_SIGNATURE, "()")
 def layer_call_signature(event: Called, report: Reporter) -> None:
     cls = event.callee.cls if isinstance(event.callee, Obj) else None
-    taken = CALL_KEYWORDS.get(cls.name) if isinstance(cls, LibClass) else None
-    if taken is None or cls is None:
+    library = cls.called_as if cls is not None else None
+    taken = CALL_KEYWORDS.get(library.name) if library is not None else None
+    if taken is None or cls is None or library is None:
         return
     foreign = next((name for name in event.keywords if name != "**" and name not in taken), None)
     if foreign is None:
-        most = CALL_POSITIONAL.get(cls.name)
+        most = CALL_POSITIONAL.get(library.name)
         if most is not None and None not in event.args and len(event.args) > most and _is_meant(event):
             problem = f"takes {_counted(most)} by position when it is called, and gets {len(event.args)}"
             mend = f"name the rest: {_listed(sorted(taken))}"
@@ -120,7 +124,8 @@ def mask_by_position(event: Called, report: Reporter) -> None:
 def misplaced_mask(event: Called) -> ast.expr | None:
     """The argument of attention that is a mask, and in the place of another one."""
     callee, place = event.callee, _before_mask(event)[0]
-    attention = isinstance(callee, Obj) and getattr(callee.cls, "canonical", None) == "nnx.MultiHeadAttention"
+    library = callee.cls.called_as if isinstance(callee, Obj) else None
+    attention = library is not None and library.canonical == "nnx.MultiHeadAttention"
     if (isinstance(callee, Obj) and not attention) or len(event.nodes) <= place or "mask" in event.keywords:
         return None
     node = event.nodes[place]
@@ -203,7 +208,7 @@ def base_made(event: Called, report: Reporter) -> None:
     base, func = cls.ancestors[1] if len(cls.ancestors) > 1 else None, callee.func
     if isinstance(base, LibClass) and func is None:
         if _is_meant(event):
-            _judge_of_library(event, base, given(event), report, streams=None)
+            _judge_of_library(event, base, base, given(event), report, streams=None)
     elif isinstance(base, UserClass) and isinstance(func, FuncVal) and not base.is_open and not base.opaque:
         owner = base.find("__init__")
         problem = _unfit(func, given(event), None, made="made") if owner is not None and owner[1] is func else None
@@ -233,9 +238,17 @@ def module_called(event: Called, report: Reporter) -> None:
 
 
 def _is_meant(event: Called) -> bool:
-    """Whether a program means a call as it is: it neither expects it to fail, nor makes it for one kind of value."""
-    module = event.frame.module
-    return not is_tried(module, event.node) and not is_asked_for(module, event.node)
+    """Whether a program means a call as it is: it neither expects it to fail, nor makes it for one kind of value, nor
+    for another class than the present one, which may never come here.
+    """
+    frame = event.frame
+    method = frame
+    while method.receiver is None and method.caller is not None:
+        method = method.caller
+    inherited = isinstance(method.receiver, Obj) and method.receiver.cls is not method.cls
+    if inherited and frame.doubtful:
+        return False
+    return not is_tried(frame.module, event.node) and not is_asked_for(frame.module, event.node)
 
 
 @judges_calls(rules.LAYER_SIGNATURE, ".train", ".eval")
@@ -268,7 +281,7 @@ def carry_initialized(event: Called, report: Reporter) -> None:
     callee = event.callee
     receiver = callee.receiver if isinstance(callee, BoundMethod) and callee.func is None else None
     cls = receiver.cls if isinstance(receiver, (Obj, ClassVal)) else None
-    if not isinstance(cls, LibClass) or cls.name not in CARRY_OWNERS:
+    if cls is None or cls.library is None or cls.library.name not in CARRY_OWNERS:
         return
     first = event.args[0] if event.args else None
     if isinstance(receiver, ClassVal):
@@ -283,11 +296,25 @@ def carry_initialized(event: Called, report: Reporter) -> None:
     report(event.frame.module, event.node, cls=cls.name, problem=problem, mend=mend)
 
 
+class Free(set[ast.AST]):
+    """Calls of layers whose result may have any first axis: that of an equation, or of numbers of any shape."""
+
+
+@judges_calls(rules.LAYER_SIGNATURE, "()")
+def axes_free(event: Called, report: Reporter) -> None:
+    library = event.callee.cls.works_as if isinstance(event.callee, Obj) else None
+    if library is not None and library.name in {"Einsum", "Embed"}:
+        report.memory(Free).add(event.node)
+
+
 @judges(rules.LAYER_SIGNATURE, Unpacked)
 def result_unpacked(event: Unpacked, report: Reporter) -> None:
     value = event.value
     maker = value.maker if isinstance(value, Array) else None
     if maker is not None and maker[2] is event.value_node and event.count is not None:
+        shape = literal(value).shape
+        if (shape is not None and shape[:1] == (event.count,)) or event.value_node in report.memory(Free):
+            return  # an axis of that many elements, such as two inputs that were stacked
         problem = f"returns one array, which is unpacked into {event.count} names along its first axis"
         report(event.frame.module, event.value_node, cls=maker[0], problem=problem, mend="bind the array to one name")
 

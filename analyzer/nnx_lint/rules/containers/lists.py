@@ -12,7 +12,7 @@ from nnx_lint.diagnostics import Applicability, Fix
 from nnx_lint.model.callables import BoundMethod
 from nnx_lint.model.containers import Seq
 from nnx_lint.model.elements import library_elements
-from nnx_lint.model.events import Called, ContainerUsed, Mutated
+from nnx_lint.model.events import Called, ContainerUsed, ItemSet, Mutated
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.values import (
     UNKNOWN,
@@ -26,7 +26,7 @@ from nnx_lint.rules.autodiff.tracing import is_traced_parameter
 from nnx_lint.rules.edits import replace, wrap
 from nnx_lint.rules.program import is_tried
 from nnx_lint.rules.spelling import spelled
-from nnx_lint.syntax_walk import walk
+from nnx_lint.syntax.walk import walk
 from nnx_rules.attributes import DATA_KINDS
 from nnx_rules.rules import construction as rules
 
@@ -83,6 +83,19 @@ def list_status_clash(event: Called, report: Reporter) -> None:
                 plain=plain,
             )
             return
+
+
+@judges(rules.LIST_STATUS, ItemSet)
+def list_item_clash(event: ItemSet, report: Reporter) -> None:
+    """The same by ``layers[i] = layer``, as for a list of ``None`` that is filled later."""
+    node, held = event.node, event.before
+    target = node.targets[0] if isinstance(node, ast.Assign) else None
+    if not held or not isinstance(target, ast.Subscript) or event.value.facts().kind not in DATA_KINDS:
+        return
+    if is_list(event.obj) and all(isinstance(item, Const) for item in held):
+        index, plain = text_of(target.slice), repr(held[0].value) if isinstance(held[0], Const) else ""
+        value = event.value.describe()
+        report(event.frame.module, node, name=text_of(target.value), index=index, value=value, plain=plain)
 
 
 def _marked(frame: Frame, held: Seq, position: int) -> Fix | None:

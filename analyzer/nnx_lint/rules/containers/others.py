@@ -6,14 +6,14 @@ from __future__ import annotations
 
 import ast
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from nnx_lint.diagnostics import Edit, Fix
 from nnx_lint.model.callables import FuncVal
-from nnx_lint.model.classes import LibClass, UserClass
+from nnx_lint.model.classes import ClassBase, UserClass
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.elements import library_elements
-from nnx_lint.model.events import Called
+from nnx_lint.model.events import Called, ItemSet
 from nnx_lint.model.values import (
     NUMBER,
     Array,
@@ -21,21 +21,72 @@ from nnx_lint.model.values import (
     Obj,
     Value,
 )
-from nnx_lint.reporting import Reporter, judges_calls
+from nnx_lint.reporting import Reporter, judges, judges_calls, related
+from nnx_lint.rules.attributes.given import noted_by_call
 from nnx_lint.rules.attributes.mends import DICT_NAMES
 from nnx_lint.rules.edits import is_parenthesized, wrap
+from nnx_lint.rules.program import ancestors
 from nnx_rules.rules import construction as rules
 from nnx_rules.signatures import CALL_KEYWORDS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from nnx_lint.model.modules import Module
 
 
 # -- keys --------------------------------------------------------------------------------------------------------------
 
 
+class Key(NamedTuple):
+    """A key that no attribute can have: where it is written, what it is and how to mend that, and the mended key."""
+
+    node: ast.AST
+    shown: str
+    problem: str
+    mend: str
+    literal: ast.expr | None = None
+
+
 @judges_calls(rules.DICT_KEYS, "nnx.Dict")
 def dict_keys(event: Called, report: Reporter) -> None:
+    for key in _keys_given(event):
+        _report_key(event.frame.module, key, report)
+
+
+@judges(rules.DICT_KEYS, ItemSet)
+def dict_key_set(event: ItemSet, report: Reporter) -> None:
+    """``layers[0] = layer`` gives an attribute a number for a name."""
+    key = _key_set(event)
+    if key is not None:
+        _report_key(event.frame.module, key, report)
+
+
+@judges_calls(rules.DICT_KEYS, "class")
+def dict_keys_of_caller(event: Called, report: Reporter) -> None:
+    """The same where a constructor makes the keys of what it is given."""
+    for noted in noted_by_call(event):
+        keys = list(_keys_given(noted)) if isinstance(noted, Called) else [_key_set(noted)]
+        key = next((each for each in keys if each is not None and each.problem == NO_STRING), None)
+        if key is not None and not _is_counted(noted.frame.module, key.node):
+            places = (related(noted.frame.module, key.node, "it becomes a key here"),)
+            report(event.frame.module, event.node, key=key.shown, problem=key.problem, mend=key.mend, related=places)
+            return
+
+
+def _is_counted(module: Module, node: ast.AST) -> bool:
+    """Whether a loop around a key counts: the key is a number then, whatever the constructor is given."""
+    loops = [item for item in (node, *ancestors(module, node)) if isinstance(item, (ast.For, ast.DictComp))]
+    sources = [[loop.iter] if isinstance(loop, ast.For) else [each.iter for each in loop.generators] for loop in loops]
+    calls = [source.func for each in sources for source in each if isinstance(source, ast.Call)]
+    return any(isinstance(func, ast.Name) and func.id in {"enumerate", "range"} for func in calls)
+
+
+NO_STRING = "is no string"
+
+
+def _keys_given(event: Called) -> Iterator[Key]:
+    """The keys of what a dict is made of that are no names."""
     module = event.frame.module
     given = event.args[0] if event.args else None
     node = event.nodes[0] if event.nodes else None
@@ -43,22 +94,47 @@ def dict_keys(event: Called, report: Reporter) -> None:
     for key, _ in given.items if isinstance(given, DictVal) else ():
         if key is NUMBER:
             what = f"`{module.source.segment(node.key)}`" if isinstance(node, ast.DictComp) else "(a number)"
-            report(module, node or event.node, key=what, problem="is no string", mend="make one: `str(...)`")
+            yield Key(node or event.node, what, NO_STRING, "make one: `str(...)`")
             break
         if not isinstance(key, Const) or (isinstance(key.value, str) and key.value not in DICT_NAMES):
             continue
         place = next((each for each in written if isinstance(each, ast.Constant) and each.value == key.value), None)
         where = place if place is not None else node if node is not None else event.node
         if isinstance(key.value, str):
-            problem, mend = "hides the method of this name", f'use another one: `"{key.value}_"`'
-            report(module, where, key=f'`"{key.value}"`', problem=problem, mend=mend)
+            yield Key(where, f'`"{key.value}"`', HIDING, f'use another one: `"{key.value}_"`')
         else:
-            mend = f'write `"{key.value}"`'
-            fix = partial(_as_text, module, place) if isinstance(key.value, int) and place is not None else None
-            report(module, where, fix=fix, key=f"`{key.value!r}`", problem="is no string", mend=mend)
+            literal = place if isinstance(key.value, int) else None
+            mend = f'write `"{key.value}"`' if place is not None else "make one: `str(...)`"
+            yield Key(where, f"`{key.value!r}`", NO_STRING, mend, literal)
     for name in event.keywords.keys() & DICT_NAMES:
-        problem, mend = "hides the method of this name", f"use another one: `{name}_`"
-        report(module, event.node, key=f"`{name}`", problem=problem, mend=mend)
+        yield Key(event.node, f"`{name}`", HIDING, f"use another one: `{name}_`")
+
+
+HIDING = "hides the method of this name"
+
+
+def _key_set(event: ItemSet) -> Key | None:
+    """The key of an item that is set, where it is no name."""
+    node, key, module = event.node, event.key, event.frame.module
+    target = node.targets[0] if isinstance(node, ast.Assign) else None
+    number = key is NUMBER or (isinstance(key, Const) and isinstance(key.value, int))
+    if not event.obj.cls.derives_from("nnx.Dict") or event.obj.assumed or not isinstance(target, ast.Subscript):
+        return None
+    if not number or not _is_of_library(event.obj.cls, "__setitem__"):
+        return None
+    text, literal = module.source.segment(target.slice), isinstance(target.slice, ast.Constant)
+    mend = f'write `"{text}"`' if literal else f"make one: `str({text})`"
+    return Key(target.slice, f"`{text}`", NO_STRING, mend, target.slice if literal else None)
+
+
+def _report_key(module: Module, key: Key, report: Reporter) -> None:
+    fix = partial(_as_text, module, key.literal) if key.literal is not None else None
+    report(module, key.node, fix=fix, key=key.shown, problem=key.problem, mend=key.mend)
+
+
+def _is_of_library(cls: ClassBase, method: str) -> bool:
+    """Whether no class of the project has a method of this name for its instances."""
+    return not isinstance(cls, UserClass) or cls.find(method) is None
 
 
 def _as_text(module: Module, node: ast.expr) -> Fix:
@@ -83,7 +159,7 @@ def sequential_element(event: Called, report: Reporter) -> None:
 def _cannot_be_called(value: Value) -> bool:
     """Whether a value certainly is no layer and no function; a container of layers is a mistake of its own."""
     if isinstance(value, Obj):
-        return isinstance(value.cls, LibClass) and value.cls.name in {"List", "Dict"}
+        return value.cls.called_as is not None and value.cls.called_as.name in {"List", "Dict"}
     if isinstance(value, Const):
         return value.value is not None and value.value is not ...
     return isinstance(value, Array) or (isinstance(value, Seq) and value.facts().holds_data is False)
@@ -94,7 +170,7 @@ def sequential_keyword(event: Called, report: Reporter) -> None:
     obj = event.callee
     if not isinstance(obj, Obj) or not obj.cls.derives_from("nnx.Sequential") or not event.keywords:
         return
-    if isinstance(obj.cls, UserClass) and obj.cls.find("__call__") is not None:
+    if obj.cls.called_as is None:
         return
     layers = obj.attrs.get("layers")
     held = library_elements(layers.value) if layers is not None and isinstance(layers.value, Obj) else None
@@ -107,8 +183,8 @@ def sequential_keyword(event: Called, report: Reporter) -> None:
 
 
 def _keywords(value: Value | None) -> frozenset[str] | None:
-    if isinstance(value, Obj) and isinstance(value.cls, LibClass):
-        return CALL_KEYWORDS.get(value.cls.name)
+    if isinstance(value, Obj) and value.cls.called_as is not None:
+        return CALL_KEYWORDS.get(value.cls.called_as.name)
     if isinstance(value, FuncVal) and value.node.args.kwarg is None:
         return frozenset(item.arg for item in (*value.node.args.args, *value.node.args.kwonlyargs))
     return None

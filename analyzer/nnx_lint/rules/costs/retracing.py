@@ -37,8 +37,8 @@ from nnx_lint.rules.program import (
 )
 from nnx_lint.rules.updates.ownership import changes_of
 from nnx_lint.rules.variables.promoting import as_variable
-from nnx_lint.syntax_binding import assigned_names
-from nnx_lint.syntax_walk import walk
+from nnx_lint.syntax.binding import assigned_names
+from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import costs as rules
 
 if TYPE_CHECKING:
@@ -76,12 +76,15 @@ def transform_in_loop(event: Called, report: Reporter) -> None:
         return
     if not isinstance(node, ast.Call) or not node.args:
         return
-    made = callee.func.node if isinstance(callee.func, FuncVal) and _stands_in(node, callee.func.node) else None
+    func = callee.func
+    while isinstance(func, (Transformed, PartialVal)):
+        func = func.func
+    made = func.node if isinstance(func, FuncVal) and _stands_in(node, func.node) else None
     own = {id(part) for part in walk(made)} if made is not None else set[int]()
     names = {part.id for part in walk(node) if isinstance(part, ast.Name) and id(part) not in own}
     names |= _free_names(made) if made is not None else set()
-    made_inside = made is None and isinstance(callee.func, FuncVal) and _stands_in(loop, callee.func.node)
-    if isinstance(callee.func, FuncVal) and not made_inside and names.isdisjoint(bound):
+    made_inside = made is None and isinstance(func, FuncVal) and _stands_in(loop, func.node)
+    if isinstance(func, FuncVal) and not made_inside and names.isdisjoint(bound):
         report(frame.module, node, fix=partial(compiled_once, frame.module, node, loop), transform=applied.text)
 
 

@@ -1,4 +1,4 @@
-"""What decorates a Pytree class, or should (NNX144, NNX147 to NNX149)."""
+"""What decorates a Pytree class, or should (NNX144, NNX147 to NNX149, NNX153)."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
 from nnx_lint.model.attributes import attribute_of
 from nnx_lint.model.classes import LibClass, UserClass
-from nnx_lint.model.events import Called, ClassDefined, Event, Used
+from nnx_lint.model.events import AttributeSet, Called, ClassDefined, Event, Used
 from nnx_lint.model.values import Array, ClassVal, Obj, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
 from nnx_lint.rules.edits import insert, replace
+from nnx_lint.rules.program import is_tried
 from nnx_lint.rules.spelling import spelled
 from nnx_rules.rules import dataclasses
 
@@ -123,6 +124,22 @@ def struct_dataclass(event: ClassDefined, report: Reporter) -> None:
             fix = Fix(f"Use `{spelling}`", replace(source, decorator, spelling)) if spelling and bare else None
             mend = "use `@nnx.dataclass`" if makes_dataclass else "remove it"
             report(cls.module, decorator, cls=cls.name, decorator=name, fix=fix, mend=mend)
+
+
+@judges(dataclasses.FROZEN_MODULE, AttributeSet)
+def frozen_module(event: AttributeSet, report: Reporter) -> None:
+    cls, module = event.obj.cls, event.frame.module
+    if not isinstance(cls, UserClass) or not cls.is_pytree or cls.opaque or cls.remade or is_tried(module, event.node):
+        return
+    frozen = (
+        item
+        for item in cls.ancestors
+        if isinstance(item, UserClass) and "dataclasses.dataclass" in item.decorators and item.option("frozen")
+    )
+    owner = next(frozen, None)
+    if owner is not None and (event.obj is event.frame.receiver or not event.obj.assumed):
+        where = (related(owner.module, owner.node, "the class is defined here"),)
+        report(module, event.node, cls=cls.name, path=event.name, related=where)
 
 
 @judges_calls(dataclasses.FIELDS_WITHOUT_DATACLASS, "class")

@@ -24,7 +24,7 @@ from nnx_lint.reporting import Reporter, judges
 from nnx_lint.rules.edits import insert, replace
 from nnx_lint.rules.spelling import spelled
 from nnx_lint.rules.traces.boundaries import holds_variables
-from nnx_lint.syntax_walk import walk
+from nnx_lint.syntax.walk import walk
 from nnx_rules.attributes import Status, decide
 from nnx_rules.rules import attributes, dataclasses
 

@@ -23,7 +23,7 @@ from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.rules.edits import append_argument, unsafe
 from nnx_lint.rules.filters.reading import FILTERING, filter_lists, gives_filters, library_name
 from nnx_lint.rules.spelling import spelled
-from nnx_lint.syntax_walk import walk
+from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import filters as rules
 
 if TYPE_CHECKING:

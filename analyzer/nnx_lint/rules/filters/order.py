@@ -15,7 +15,7 @@ from nnx_lint.rules.filters.edits import reorder, without
 from nnx_lint.rules.filters.expressions import is_subtype, known_types, mentioned_types
 from nnx_lint.rules.filters.reading import FILTERING, FilterList, Given, filter_lists, gives_filters, single_filters
 from nnx_lint.rules.program import FUNCTIONS
-from nnx_lint.syntax_walk import remembered, walk
+from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules import _filter_logic as logic
 from nnx_rules import filters as nnx_filters
 from nnx_rules.rules import filters as rules

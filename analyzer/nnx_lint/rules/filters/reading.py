@@ -14,14 +14,14 @@ import functools
 import weakref
 from typing import TYPE_CHECKING, TypeVar
 
-from nnx_lint import syntax_parameters
 from nnx_lint.model.callables import BoundMethod, PartialVal
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.library import FilterVal
 from nnx_lint.model.states import StateVal
 from nnx_lint.model.values import ClassVal, Ext, Obj, Value, present
 from nnx_lint.rules.filters.expressions import MAX_DEPTH, describe, expression
-from nnx_lint.syntax_walk import walk
+from nnx_lint.syntax import parameters as syntax_parameters
+from nnx_lint.syntax.walk import walk
 from nnx_rules import api
 from nnx_rules.filters import Expr, OfType, Opaque
 from nnx_rules.records import Entity

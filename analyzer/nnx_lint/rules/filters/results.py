@@ -18,7 +18,7 @@ from nnx_lint.rules.blocks import fresh
 from nnx_lint.rules.edits import append_argument, insert, unsafe
 from nnx_lint.rules.filters.reading import library_name
 from nnx_lint.rules.program import FUNCTIONS, ancestors, assigned_in, canonical_of, enclosing
-from nnx_lint.syntax_walk import walk
+from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import filters as rules
 
 if TYPE_CHECKING:

@@ -6,25 +6,27 @@ import ast
 from functools import partial
 from typing import TYPE_CHECKING
 
-from nnx_lint import syntax_parameters
 from nnx_lint.diagnostics import Edit, Fix, Span
 from nnx_lint.model.callables import BoundMethod, FuncVal, PartialVal
-from nnx_lint.model.classes import ClassBase
+from nnx_lint.model.classes import ClassBase, library_class
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.events import Called
+from nnx_lint.model.modules import Env
 from nnx_lint.model.states import GraphDefVal, StateVal
 from nnx_lint.model.values import AliasVal, Array, ClassVal, Const, Ext, Obj, UnionTypeVal, Value
 from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.rules.filters.expressions import External, is_literal, type_name
 from nnx_lint.rules.filters.reading import FILTERING, Given, gives_filters, single_filters
-from nnx_lint.syntax_compact import for_both
-from nnx_lint.syntax_walk import walk
+from nnx_lint.rules.program import assigned_in, calls_in, canonical_of
+from nnx_lint.syntax import parameters as syntax_parameters
+from nnx_lint.syntax.compact import for_both
+from nnx_lint.syntax.walk import walk
 from nnx_rules import api
 from nnx_rules.filters import Misuse, OfType
 from nnx_rules.rules import filters as rules
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 
 # -- what is no filter -----------------------------------------------------------------------------------------------
@@ -131,6 +133,39 @@ def module_type_filter(event: Called, report: Reporter) -> None:
         for part in single.given.parts():
             if isinstance(part.expr, OfType) and matches_no_leaf(part.expr.type):
                 report(part.module, part.node, filter=part, kind=_kind(part.expr.type))
+
+
+@judges_calls(rules.MODULE_TYPE_FILTER, *FILTERING, when=gives_filters)
+def module_type_in_predicate(event: Called, report: Reporter) -> None:
+    """A function that filters, and asks whether it gets a module."""
+    for single in single_filters(event):
+        for part in single.given.parts() if single.leaves else ():
+            asked = _parameters(part.value)
+            for call, cls in _types_asked(*asked) if asked is not None else ():
+                text = asked[0].module.source.segment(call) if asked is not None else ""
+                if matches_no_leaf(cls):
+                    report(part.module, part.node, filter=text, kind=_kind(cls))
+
+
+def _types_asked(func: FuncVal, bound: int) -> Iterator[tuple[ast.Call, ClassBase]]:
+    """Where a filter asks of what type the value is, and for which class."""
+    positional = syntax_parameters.positional(func.node.args)[bound:]
+    name = positional[1].arg if len(positional) > 1 else None
+    for call in calls_in(func.node) if name is not None and not assigned_in(func.node)[name] else ():
+        own = isinstance(call.func, ast.Name) and call.func.id == "isinstance" and len(call.args) == 2
+        if own and isinstance(call.args[0], ast.Name) and call.args[0].id == name:
+            cls = _class_of(func.env, call.args[1]) if isinstance(func.env, Env) else None
+            if cls is not None:
+                yield call, cls
+
+
+def _class_of(env: Env, node: ast.expr) -> ClassBase | None:
+    """The class that a name means, of the library or of the project."""
+    found = env.lookup(node.id) if isinstance(node, ast.Name) else None
+    if found is not None and isinstance(found[1], ClassVal):
+        return found[1].cls
+    canonical = canonical_of(env, node)
+    return library_class(canonical) if canonical is not None else None
 
 
 def matches_no_leaf(cls: object) -> bool:

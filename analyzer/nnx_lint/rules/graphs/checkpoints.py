@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from nnx_lint.model.callables import BoundMethod
-from nnx_lint.model.foreign import ForeignVal
+from nnx_lint.model.states import ForeignVal
 from nnx_lint.model.strings import HOLE, text_in
 from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.rules.program import canonical_of, given, is_tried, resolved

@@ -25,7 +25,7 @@ from nnx_lint.rules.program import (
     own_nodes,
     resolved,
 )
-from nnx_lint.syntax_walk import walk
+from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import graphs as rules
 
 if TYPE_CHECKING:
@@ -78,10 +78,9 @@ def updated_from_itself(event: Called, report: Reporter) -> None:
     if len(event.args) != 2 or None in event.args or len(event.nodes) != 2:
         return
     target, state = present(event.args[0] or event.result), event.args[1]
-    node = event.nodes[1]
-    if not isinstance(target, Obj) or not isinstance(state, StateVal) or not isinstance(node, ast.Call):
+    if not isinstance(target, Obj) or not isinstance(state, StateVal):
         return
-    source = node.args[0] if node.args and canonical_of(event.frame.env, node.func) == "nnx.state" else None
+    source = _source_of(event.frame, event.nodes[1])
     if source is None or not _are_one(event.frame, target, event.nodes[0], present(state.of), source):
         return
     name, other = text_of(event.nodes[0]), text_of(source)
@@ -105,19 +104,26 @@ def averaged_with_itself(event: Called, report: Reporter) -> None:
 
 def _source_of(frame: Frame, node: ast.expr) -> ast.expr | None:
     """The object whose State an expression is, or a name that is bound once to its State."""
-    if isinstance(node, ast.Name):
-        scope = enclosing(frame.module, node, *FUNCTIONS) or frame.module.tree
-        assigned = (item for item in own_nodes(scope) if isinstance(item, ast.Assign))
-        bound = [value for item in assigned for name, value in _pairs(item) if name == node.id]
-        if len(bound) != 1 or assigned_in(scope)[node.id] != 1:
-            return None
-        node = bound[0]
+    node = _bound_to(frame.module, node) or node
     call = node if isinstance(node, ast.Call) and canonical_of(frame.env, node.func) == "nnx.state" else None
     return call.args[0] if call is not None and call.args else None
 
 
-def _pairs(statement: ast.Assign) -> Iterator[tuple[str, ast.expr]]:
+def _bound_to(module: Module, node: ast.expr) -> ast.expr | None:
+    """What a name is bound to, where its function binds it once, to an expression of its own."""
+    if not isinstance(node, ast.Name):
+        return None
+    scope = enclosing(module, node, *FUNCTIONS) or module.tree
+    assigned = (item for item in own_nodes(scope) if isinstance(item, (ast.Assign, ast.AnnAssign)))
+    bound = [value for item in assigned for name, value in _pairs(item) if name == node.id]
+    return bound[0] if len(bound) == 1 and assigned_in(scope)[node.id] == 1 else None
+
+
+def _pairs(statement: ast.Assign | ast.AnnAssign) -> Iterator[tuple[str, ast.expr]]:
     """What an assignment binds to which value, one by one: `a, b = f(x), f(y)`."""
+    if isinstance(statement, ast.AnnAssign):
+        yield from [(text_of(statement.target), statement.value)] if statement.value is not None else []
+        return
     target, value = statement.targets[0], statement.value
     several = isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts)
     if len(statement.targets) == 1 and several and isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
@@ -132,7 +138,23 @@ def _binds(statement: ast.Assign, name: str) -> bool:
 
 # -- copies that give way to the original ------------------------------------------------------------------------------
 
+NO_LONGER = " from here on, and no longer a copy"
 COPYING = ("nnx.clone", "copy.deepcopy", "copy.copy")
+
+
+@judges(rules.SELF_UPDATE, AttributeSet)
+def original_on_attribute(event: AttributeSet, report: Reporter) -> None:
+    """An attribute that holds a clone of another one is assigned that one itself."""
+    copied = present(event.before.value) if event.before is not None else UNKNOWN
+    value, frame = present(event.value), event.frame
+    if not isinstance(copied, Obj) or copied.merged or copied.leaf_level is not None or copied.template is None:
+        return
+    if not isinstance(value, Obj) or frame.initializing is event.obj or in_test(frame):
+        return
+    names = [name for name in event.obj.attrs if name != event.name and _held(event.obj, name) is value]
+    if any(_original(event.obj, name) is copied.template for name in names):
+        owner = "self." if frame.receiver is event.obj else ""
+        report(frame.module, event.node, name=f"{owner}{event.name}", other=f"{owner}{names[0]}", so=NO_LONGER)
 
 
 @judges_calls(rules.SELF_UPDATE, *COPYING)
@@ -161,7 +183,7 @@ def original_in_place_of_copy(event: Called, report: Reporter) -> None:
             continue
         again = isinstance(target, ast.Attribute) or isinstance(enclosing(module, item, *LOOPS, *FUNCTIONS), LOOPS)
         if again and text_of(item.value) in others:
-            report(module, item, name=name, other=text_of(item.value), so=" from here on, and no longer a copy")
+            report(module, item, name=name, other=text_of(item.value), so=NO_LONGER)
 
 
 def _names_of(module: Module, call: ast.AST, source: ast.expr) -> set[str]:
@@ -173,7 +195,10 @@ def _names_of(module: Module, call: ast.AST, source: ast.expr) -> set[str]:
 
 
 def _are_one(frame: Frame, one: Value, one_node: ast.expr, other: Value, other_node: ast.expr) -> bool:
-    """Whether two expressions, which are written differently, are one object: by name, or as attributes of one."""
+    """Whether two expressions, which are written differently, are one object: by name, or as attributes of one.
+
+    The values alone do not tell: one stands for all elements of a list whose length is not known.
+    """
     if ast.dump(one_node) == ast.dump(other_node):
         return False
     if isinstance(one_node, ast.Attribute) and isinstance(other_node, ast.Attribute):
@@ -181,8 +206,32 @@ def _are_one(frame: Frame, one: Value, one_node: ast.expr, other: Value, other_n
         if not isinstance(owner, Obj) or ast.dump(one_node.value) != ast.dump(other_node.value):
             return False
         original = _original(owner, one_node.attr)
-        return original is not None and original is _original(owner, other_node.attr)
-    return one is other
+        same = original is not None and original is _original(owner, other_node.attr)
+        return same and _source(owner, one_node.attr) == _source(owner, other_node.attr)
+    return one is other and _named(frame.module, one_node) == _named(frame.module, other_node)
+
+
+def _named(module: Module, node: ast.expr) -> object:
+    """What tells objects apart that names stand for: the expression that made them, or the name that has no other."""
+    while (bound := _bound_to(module, node)) is not None:
+        node = bound
+    scope = enclosing(module, node, *FUNCTIONS)
+    return (id(scope), node.id) if isinstance(node, ast.Name) else id(node)
+
+
+def _source(owner: Obj, name: str) -> object:
+    """The same for an attribute, which may be assigned another one."""
+    for _ in owner.attrs:
+        attr = attribute_of(owner, name)
+        last = attr.assignments[-1] if attr is not None and attr.assignments else None
+        node = last.value_node if last is not None else None
+        if last is None or node is None:
+            return name
+        node = _bound_to(last.module, node) or node
+        if not isinstance(node, ast.Attribute) or not isinstance(node.value, ast.Name):
+            return _named(last.module, node)
+        name = node.attr
+    return name
 
 
 def _original(owner: Obj, name: str) -> Obj | None:

@@ -11,7 +11,6 @@ import ast
 from functools import partial
 from typing import TYPE_CHECKING
 
-from nnx_lint import syntax_parameters
 from nnx_lint.diagnostics import Fix
 from nnx_lint.model.attributes import ANY_NAME, attribute_names
 from nnx_lint.model.callables import FuncVal
@@ -28,7 +27,8 @@ from nnx_lint.rules.construction.missing import is_known, names_of
 from nnx_lint.rules.edits import replace
 from nnx_lint.rules.program import ancestors, enclosing, given, is_asked_for, is_tried, resolved
 from nnx_lint.rules.spelling import spelled
-from nnx_lint.syntax_walk import remembered, walk
+from nnx_lint.syntax import parameters as syntax_parameters
+from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.rules import graphs as rules
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from nnx_lint.model.attributes import attribute_of
 from nnx_lint.model.classes import LibClass, UserClass
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.events import Called
-from nnx_lint.model.states import GraphDefVal, StateVal
+from nnx_lint.model.states import GraphDefVal, PartVal, StateVal
 from nnx_lint.model.values import Array, ClassVal, Const, Obj, Value, present
 from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.rules.edits import append_argument, exchange, insert, wrap
@@ -116,8 +116,10 @@ def merge_arguments(event: Called, report: Reporter) -> None:
         return
     first, *given = event.args
     first = present(first) if first is not None else None
-    if isinstance(first, StateVal) and any(isinstance(item, GraphDefVal) for item in given):
-        report(event.frame.module, event.nodes[0], given="a State as its first argument")
+    place = next((place for place, item in enumerate(given, start=2) if isinstance(item, GraphDefVal)), None)
+    if place is not None and not isinstance(first, GraphDefVal):
+        wrong = "a State as its first argument" if isinstance(first, StateVal) else f"its GraphDef as argument {place}"
+        report(event.frame.module, event.nodes[0], given=wrong)
     if isinstance(first, Obj) and first.cls.is_pytree and not first.assumed:
         report(event.frame.module, event.nodes[0], given=f"an instance of `{first.cls.name}` as its first argument")
     if not isinstance(first, GraphDefVal):
@@ -219,12 +221,27 @@ def update_by_paths(event: Called, report: Reporter) -> None:
             report(event.frame.module, where, function="nnx.update", given=given)
 
 
-@judges_calls(rules.UPDATE_ARGUMENTS, "nnx.to_flat_state", "nnx.to_pure_dict")
+STATES = {
+    "nnx.filter_state": 0,
+    "nnx.map_state": 1,
+    "nnx.replace_by_pure_dict": 0,
+    "nnx.split_state": 0,
+    "nnx.to_flat_state": 0,
+    "nnx.to_pure_dict": 0,
+}
+"""Functions of a State, by the place of the argument that it is."""
+
+
+@judges_calls(rules.UPDATE_ARGUMENTS, *STATES)
 def node_for_state(event: Called, report: Reporter) -> None:
     """A module where a function takes its State."""
-    item = present(event.args[0]) if event.args and event.args[0] is not None else None
-    if is_module(item) and item is not None and event.nodes:
-        module, where, name = event.frame.module, event.nodes[0], spelled("nnx.state", event.frame.module)
+    place = STATES.get(event.subject or "", len(event.args))
+    value = event.args[place] if place < min(len(event.args), len(event.nodes)) else None
+    item = present(value) if value is not None else None
+    if is_module(item) and item is not None:
+        module, where = event.frame.module, event.nodes[place]
+        # What is filled has to be seen by others: a State that is made in its place would be lost.
+        name = spelled("nnx.state", module) if event.subject != "nnx.replace_by_pure_dict" else None
         fix = Fix(f"Hand over `{name}(...)`", wrap(module.source, where, name)) if name is not None else None
         given = f"{item.describe()} where a State is expected"
         report(module, where, fix=fix, function=event.name, given=given)
@@ -252,18 +269,27 @@ def update_by_other_state(event: Called, report: Reporter) -> None:
     """A State of an object of another class, with Variables for which there is no attribute."""
     node = present(event.args[0]) if event.args and event.args[0] is not None else None
     for state, where in zip(event.args[1:], event.nodes[1:], strict=False):
-        other = present(state.of) if isinstance(state, StateVal) else None
-        if not isinstance(node, Obj) or not isinstance(state, StateVal) or not isinstance(other, Obj):
+        known = isinstance(state, (StateVal, PartVal))
+        other = present(state.of) if isinstance(state, (StateVal, PartVal)) else None
+        if not isinstance(node, Obj) or not known or not isinstance(other, Obj):
             continue
         if not are_apart(node, other) or not is_complete(node, event.frame):
             continue
-        asked = expression(state.wanted) if state.wanted is not None else Everything()
-        for leaf in leaves_of(other, event.frame).leaves:
-            first = leaf.path[0] if isinstance(leaf.path, tuple) and leaf.path else None
-            taken = logic.matches(asked, leaf, is_subtype) is True
-            if taken and isinstance(first, str) and attribute_of(node, first) is None:
-                report(event.frame.module, where, path=path_text(leaf), cls=node.cls.name)
-                break
+        wanted = state.wanted if isinstance(state, StateVal) else None
+        asked = expression(wanted) if wanted is not None else Everything()
+        leaves = leaves_of(other, event.frame).leaves
+        unknown = [leaf for leaf in leaves if _is_foreign(leaf, node)]
+        if isinstance(state, PartVal) and len(unknown) < len(leaves):
+            continue  # a filter may have left out what the object lacks
+        leaf = next((leaf for leaf in unknown if logic.matches(asked, leaf, is_subtype) is True), None)
+        if leaf is not None:
+            report(event.frame.module, where, path=path_text(leaf), cls=node.cls.name)
+
+
+def _is_foreign(leaf: logic.Leaf, node: Obj) -> bool:
+    """Whether the path of a leaf begins with an attribute that an object does not have."""
+    first = leaf.path[0] if isinstance(leaf.path, tuple) and leaf.path else None
+    return isinstance(first, str) and attribute_of(node, first) is None
 
 
 @judges_calls(rules.UPDATE_UNKNOWN_PATH, "nnx.update")

@@ -23,6 +23,7 @@ from nnx_lint.model.expressions import text_of
 from nnx_lint.model.leaves import contents
 from nnx_lint.model.values import (
     UNKNOWN,
+    ClassVal,
     Obj,
     TagVal,
     Value,
@@ -35,11 +36,11 @@ from nnx_lint.rules.edits import append_argument, insert, replace, unsafe
 from nnx_lint.rules.filters.coverage import leaves_of
 from nnx_lint.rules.filters.expressions import ARRAY
 from nnx_lint.rules.lifting import SAME_OPTIONS, on_nnx_call
-from nnx_lint.rules.program import ancestors, enclosing
+from nnx_lint.rules.program import ancestors, enclosing, resolved
 from nnx_lint.rules.traces.boundaries import transform_of
 from nnx_lint.rules.updates.gradients import DIFFERENTIATING
 from nnx_lint.rules.variables.promoting import assigned_value
-from nnx_lint.syntax_walk import walk
+from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import graphs as rules
 
 if TYPE_CHECKING:
@@ -64,6 +65,26 @@ def repeated_in_container(event: Called, report: Reporter) -> None:
             _report_repeated(event.frame, inner, given, report)
         elif held is not None:
             repeated(event.frame, held, report)
+
+
+@judges_calls(rules.REPEATED_MODULE, "nnx.Dict")
+def repeated_in_dict(event: Called, report: Reporter) -> None:
+    """One layer for all keys, by a comprehension or ``dict.fromkeys``."""
+    node, frame = event.nodes[0] if len(event.nodes) == 1 else None, event.frame
+    layer: ast.expr | None = None
+    if isinstance(node, ast.DictComp) and all(is_long(each.iter) for each in node.generators):
+        targets = [part.id for each in node.generators for part in walk(each.target) if isinstance(part, ast.Name)]
+        named = {part.id for part in walk(node.value) if isinstance(part, ast.Name)}
+        layer = node.value if named.isdisjoint(targets) else None
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "fromkeys":
+        plain = isinstance(node.func.value, ast.Name) and frame.env.lookup(node.func.value.id) is None
+        layer = node.args[1] if plain and len(node.args) == 2 and is_long(node.args[0]) else None
+    item = resolved(frame.env, layer) if isinstance(layer, (ast.Name, ast.Attribute)) else None
+    if node is not None and isinstance(item, Obj) and _has_weights(frame, item) and _stands_in(frame, node):
+        report(frame.module, node, value=item.cls.name)
+    made = resolved(frame.env, layer.func) if isinstance(layer, ast.Call) and isinstance(node, ast.Call) else None
+    if node is not None and isinstance(made, ClassVal) and made.cls.derives_from("nnx.Module"):
+        report(frame.module, node, value=made.cls.name)
 
 
 @judges(rules.REPEATED_MODULE, AttributeSet)

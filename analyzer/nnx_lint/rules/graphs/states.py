@@ -20,7 +20,7 @@ from nnx_lint.rules.edits import replace, unsafe, wrap
 from nnx_lint.rules.program import FUNCTIONS, ancestors, around, assigned_in, enclosing, is_called
 from nnx_lint.rules.spelling import spelled
 from nnx_lint.rules.traces.captures import value_at
-from nnx_lint.syntax_walk import walk
+from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import graphs as rules
 
 if TYPE_CHECKING:
@@ -83,7 +83,9 @@ def of_flat_state(event: Used) -> bool:
 @judges(rules.FLAT_STATE_AS_DICT, Used, when=of_flat_state)
 def flat_state_as_dict(event: Used, report: Reporter) -> None:
     node = event.node
-    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Tuple):
+    if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
+        what = "assignment of items"
+    elif isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Tuple):
         what = "paths as indices"
     elif isinstance(node, ast.Attribute) and node.attr in MAPPING_METHODS:
         what = f"`.{node.attr}`"

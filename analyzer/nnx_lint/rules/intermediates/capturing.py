@@ -22,7 +22,7 @@ from nnx_lint.rules.edits import append_argument, replace, unsafe
 from nnx_lint.rules.intermediates.reading import Capture, capture_around, capture_at
 from nnx_lint.rules.intermediates.sowing import argument, sown_name, sows, type_name
 from nnx_lint.rules.spelling import spelled
-from nnx_lint.syntax_walk import walk
+from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import intermediates as rules
 
 if TYPE_CHECKING:

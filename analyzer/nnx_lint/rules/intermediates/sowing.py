@@ -30,12 +30,14 @@ from nnx_lint.rules.intermediates.reading import capture_around
 from nnx_lint.rules.program import FUNCTIONS, LOOPS, ancestors, enclosing, keyword_node
 from nnx_lint.rules.randomness.maps import axis_of, parameter_of
 from nnx_lint.rules.spelling import spelled
-from nnx_lint.syntax_walk import walk
+from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import intermediates as rules
 from nnx_rules.rules.modules import SOW_ON_ATTRIBUTE
 from nnx_rules.transforms import Arguments
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from nnx_lint.model.events import Called
     from nnx_lint.model.frames import Frame
     from nnx_lint.model.modules import Module
@@ -80,7 +82,7 @@ def sown_not_collected(event: Called, report: Reporter) -> None:
         return
     frame = event.frame
     outermost = _outermost(frame)
-    if outermost is frame or _collects(outermost.module) or capture_around(frame) is not False:
+    if outermost is frame or any(map(_collects, _modules(frame))) or capture_around(frame) is not False:
         return
     if frame.doubtful:
         return
@@ -104,6 +106,13 @@ def _outermost(frame: Frame) -> Frame:
     while frame.caller is not None and frame.call is not None:
         frame = frame.caller
     return frame
+
+
+def _modules(frame: Frame) -> Iterator[Module]:
+    """The modules of the functions that call this one."""
+    while frame.caller is not None and frame.call is not None:
+        frame = frame.caller
+        yield frame.module
 
 
 def _first_call(frame: Frame) -> tuple[ast.AST, Frame]:

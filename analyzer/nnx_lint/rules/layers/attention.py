@@ -12,7 +12,6 @@ import ast
 from typing import TYPE_CHECKING
 
 from nnx_lint.model import forms
-from nnx_lint.model.classes import LibClass
 from nnx_lint.model.values import Obj
 from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.rules.program import FUNCTIONS, canonical_of, enclosing, given, is_tried, own_nodes
@@ -136,9 +135,10 @@ def mask_made(event: Called, report: Reporter) -> None:
 def mask_of_attention(event: Called, report: Reporter) -> None:
     layer, mask = event.callee, event.keywords.get("mask")
     inputs = event.args[0] if event.args else None
-    if not isinstance(layer, Obj) or not isinstance(layer.cls, LibClass) or inputs is None or mask is None:
+    library = layer.cls.called_as if isinstance(layer, Obj) else None
+    if library is None or inputs is None or mask is None:
         return
-    if layer.cls.canonical != "nnx.MultiHeadAttention" or is_tried(event.frame.module, event.node):
+    if library.canonical != "nnx.MultiHeadAttention" or is_tried(event.frame.module, event.node):
         return
     taken, given = forms.literal(inputs).shape, forms.literal(mask).shape
     if report.memory(Masks).get(mask) is inputs:
@@ -148,7 +148,8 @@ def mask_of_attention(event: Called, report: Reporter) -> None:
     elif taken is not None and given is not None and is_whole(taken) and is_whole(given) and len(taken) > 1:
         keys = forms.literal(event.args[1]).shape if len(event.args) > 1 else taken
         long = keys[-2] if keys is not None and len(keys) > 1 and is_whole(keys) else UNKNOWN
-        scores = (*taken[:-2], UNKNOWN, taken[-2], long)
+        heads = (forms.sizes(layer) or {}).get("num_heads") if isinstance(layer, Obj) else None
+        scores = (*taken[:-2], heads if isinstance(heads, int) else UNKNOWN, taken[-2], long)
         if len(given) > len(scores) or broadcast(given, scores) is None:
             problem = f"`{event.name}` gets a mask of shape {layers.shown(given)} for scores {layers.shown(scores)}"
             mend = (

@@ -17,7 +17,7 @@ from nnx_lint.model.events import Combined
 from nnx_lint.model.values import Array, ArrayAttr, Const
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
 from nnx_lint.rules.program import given, is_tried
-from nnx_lint.syntax_walk import remembered, walk
+from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules import layers
 from nnx_rules.rules import modules as rules
 from nnx_rules.shape_algebra import is_whole, lettered
@@ -38,6 +38,11 @@ WORDS: dict[type[ast.operator], str] = {
     ast.Mult: "multiplied",
     ast.Div: "divided",
     ast.Pow: "raised",
+    ast.Mod: "divided",
+    ast.FloorDiv: "divided",
+    ast.BitAnd: "combined by `&`",
+    ast.BitOr: "combined by `|`",
+    ast.BitXor: "combined by `^`",
 }
 """What an operator does, for those that go element by element."""
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
+from nnx_lint.model import forms
 from nnx_lint.model.attributes import attribute_of
 from nnx_lint.model.classes import UserClass
 from nnx_lint.model.events import Called
@@ -18,6 +19,7 @@ from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.rules.modes.layers import is_seen_made
 from nnx_lint.rules.program import is_tried
 from nnx_rules.rules import modules as rules
+from nnx_rules.shape_algebra import is_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,11 +35,16 @@ class Preparation(NamedTuple):
     named: re.Pattern[str]
 
 
+SWITCHED = re.compile(
+    r"decode\s*=\s*False|\b(?:set_attributes|with_attributes|view)\([^)]*(?:\*\*|decode\s*=(?!\s*True\b))"
+)
+"""How a program says that attention is not to decode any longer."""
+
 PREPARATIONS = {
     "nnx.MultiHeadAttention": Preparation(
         "it decodes, and has no cache",
         "call `init_cache(input_shape)` first",
-        re.compile(r"init_cache|cached_key|set_attributes|with_attributes|\bview\b|decode\s*=\s*False"),
+        re.compile(rf"init_cache|cached_key|{SWITCHED.pattern}"),
     ),
     "nnx.bridge.ToNNX": Preparation(
         "the Linen module in it has no parameters yet",
@@ -50,13 +57,24 @@ PREPARATIONS = {
 @judges_calls(rules.LAYER_ARGUMENTS, "()")
 def not_prepared(event: Called, report: Reporter) -> None:
     layer, frame = event.callee, event.frame
-    needed = PREPARATIONS.get(getattr(layer.cls, "canonical", "")) if isinstance(layer, Obj) else None
+    library = layer.cls.works_as if isinstance(layer, Obj) else None
+    needed = PREPARATIONS.get(library.canonical) if library is not None else None
     if needed is None or not isinstance(layer, Obj) or layer.assumed or frame.doubtful or "**" in event.keywords:
         return
-    if layer.cls.name == "MultiHeadAttention":
+    if layer.cls.derives_from("nnx.MultiHeadAttention"):
         decode = event.keywords.get("decode", (layer.args or {}).get("decode"))
         cache = attribute_of(layer, "cached_key")
-        if not (isinstance(decode, Const) and decode.value is True) or (cache is not None and cache.assignments):
+        if not (isinstance(decode, Const) and decode.value is True):
+            return
+        shape = forms.literal(event.args[0]).shape if event.args else None
+        length = shape[-2] if shape is not None and len(shape) > 1 and is_whole(shape) else None
+        if isinstance(length, int) and length != 1 and not is_tried(frame.module, event.node):
+            problem = f"it decodes one position in each call, and gets {length}"
+            mend = "give it one after the other, or make it with `decode=False` for all of a sequence"
+            if not any(module.mentions(SWITCHED) for module in _modules(event, layer)):
+                report(frame.module, event.node, cls=layer.cls.name, problem=problem, mend=mend)
+                return
+        if cache is not None and cache.assignments:
             return
     if not is_seen_made(frame) or is_tried(frame.module, event.node):
         return

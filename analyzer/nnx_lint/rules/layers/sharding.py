@@ -37,7 +37,7 @@ from nnx_lint.rules.edits import append_argument, replace, unsafe, wrap
 from nnx_lint.rules.filters.coverage import leaves_of
 from nnx_lint.rules.program import around, canonical_of, given, is_tried, keyword_node, resolved
 from nnx_lint.rules.spelling import spelled
-from nnx_lint.syntax_walk import walk
+from nnx_lint.syntax.walk import walk
 from nnx_rules import api, shapes
 from nnx_rules.layers import shown
 from nnx_rules.rules import modules as rules
@@ -45,10 +45,13 @@ from nnx_rules.rules.transforms import SPEC_DOES_NOT_FIT
 from nnx_rules.shape_algebra import is_whole
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from nnx_lint.diagnostics import Related
     from nnx_lint.model.events import Called
     from nnx_lint.model.frames import Frame
     from nnx_lint.model.modules import Module
+    from nnx_rules.shapes import Shape
 
 METADATA = ("out_sharding", "sharding", "sharding_names")
 """The metadata that says how a Variable is sharded, by its names over time."""
@@ -71,21 +74,28 @@ def sharding_of(variable: Obj) -> Value | None:
 def axes_of_initializer(event: Called, report: Reporter) -> None:
     """An initializer that names more axes than the parameter has."""
     layer = event.result
-    arguments = forms.sizes(layer) if isinstance(layer, Obj) and isinstance(layer.cls, LibClass) else None
-    if arguments is None or not isinstance(layer, Obj) or not isinstance(layer.cls, LibClass):
+    if not isinstance(layer, Obj):
+        return
+    for name, sharding, shape in _initialized(layer):
+        if len(sharding.items) > len(shape):
+            axes = f"{len(shape)} {'axis' if len(shape) == 1 else 'axes'}"
+            problem = f"`{name}` names {len(sharding.items)} axes, and its `{name.removesuffix('_init')}` has {axes}"
+            node = keyword_node(event.node, name) or event.node
+            report(event.frame.module, node, cls=layer.cls.name, problem=problem, mend="name as many as it has")
+
+
+def _initialized(layer: Obj) -> Iterator[tuple[str, Seq, Shape]]:
+    """The initializers of a layer that name axes: the argument, the names, the shape of the parameter."""
+    cls, arguments = layer.cls.made_as, forms.sizes(layer)
+    if arguments is None or cls is None:
         return
     for name, value in (layer.args or {}).items():
         sharding = value.sharding if isinstance(value, ShardedInit) else None
         path = name.removesuffix("_init")
-        form = shapes.form(layer.cls.canonical, (path,), arguments) if path != name else None
+        form = shapes.form(cls.canonical, (path,), arguments) if path != name else None
         shape = form.shape if form is not None else None
-        if not isinstance(sharding, Seq) or not sharding.exact or shape is None or not is_whole(shape):
-            continue
-        if len(sharding.items) > len(shape):
-            axes = f"{len(shape)} {'axis' if len(shape) == 1 else 'axes'}"
-            problem = f"`{name}` names {len(sharding.items)} axes, and its `{path}` has {axes}"
-            node = keyword_node(event.node, name) or event.node
-            report(event.frame.module, node, cls=layer.cls.name, problem=problem, mend="name as many as it has")
+        if isinstance(sharding, Seq) and sharding.exact and shape is not None and is_whole(shape):
+            yield name, sharding, shape
 
 
 @judges_calls(rules.LAYER_ARGUMENTS, "nnx.with_partitioning")
@@ -203,6 +213,30 @@ def named_unknown_axis(event: Called, report: Reporter) -> None:
         _report_unknown(event, report, "NamedSharding", names, made.mesh.axes, None)
 
 
+@judges_calls(rules.SHARDING_UNKNOWN_AXIS, "jax.lax.with_sharding_constraint")
+def constraint_of_unknown_axis(event: Called, report: Reporter) -> None:
+    """A spec for the mesh of the context, that names an axis which this one lacks."""
+    spec = given(event).get(1, "shardings")
+    if event.modes.mesh and isinstance(spec, SpecVal) and not is_tried(event.frame.module, event.node):
+        names = [name for entry in spec.entries for name in names_in(entry) or []]
+        _report_unknown(event, report, "PartitionSpec", names, event.modes.mesh, None)
+
+
+@judges_calls(rules.SHARDING_UNKNOWN_AXIS, "jax.shard_map", "nnx.shard_map")
+def specs_of_unknown_axis(event: Called, report: Reporter) -> None:
+    """Specs of a function that runs on each device for itself, of an axis that its mesh lacks."""
+    mesh = event.keywords.get("mesh")
+    if not isinstance(mesh, MeshVal) or is_tried(event.frame.module, event.node):
+        return
+    for name in ("in_specs", "out_specs"):
+        given = event.keywords.get(name)
+        specs = given.items if isinstance(given, Seq) else [given]
+        entries = (entry for spec in specs if isinstance(spec, SpecVal) for entry in spec.entries)
+        names = [name for entry in entries for name in names_in(entry) or []]
+        if _report_unknown(event, report, "PartitionSpec", names, mesh.axes, None):
+            return
+
+
 def _report_unknown(
     event: Called, report: Reporter, cls: str, names: list[str], axes: tuple[str, ...], where: Obj | None
 ) -> bool:
@@ -238,43 +272,72 @@ def _rename(module: Module, event: Called, wrong: str, right: str) -> Fix | None
 
 @judges_calls(SPEC_DOES_NOT_FIT, *MADE)
 def spec_of_variable(event: Called, report: Reporter) -> None:
-    """A Variable whose sharding has more entries than its value has axes."""
-    made, axes = event.result, event.modes.mesh
-    for cls, sharding, where in _shardings(made, event) if axes and isinstance(made, Obj) else ():
-        shape = forms.literal(where).shape if where.cls.is_variable else None
+    """A Variable whose sharding has more entries than its value has axes, or that cannot be cut in so many parts.
+
+    A compiled function makes the parts of different sizes.
+    """
+    made, mesh = event.result, MeshVal(event.modes.mesh or (), event.modes.sizes)
+    for cls, sharding, where in _shardings(made, event) if mesh.axes and isinstance(made, Obj) else ():
+        path, shape = _divided(sharding, where)
         if not isinstance(sharding, Seq) or not sharding.exact or shape is None or not is_whole(shape):
             continue
-        if len(sharding.items) > len(shape):
+        several = where.cls.is_variable and len(sharding.items) > len(shape)
+        if several or (not event.frame.scope and _is_uneven(shape, sharding.items, mesh)):
             report(
                 event.frame.module,
                 event.node,
                 related=_places(event, where),
                 transform=f"nnx.{cls}",
-                path="value",
+                path=path,
                 shape=shown(shape),
                 spec=_shown(sharding),
-                mesh=f"({', '.join(axes or ())})",
+                mesh=_sizes_shown(mesh),
             )
             return
+
+
+def _divided(sharding: Value, where: Obj) -> tuple[str, Shape | None]:
+    """What is sharded, a Variable or a parameter of a layer, and its shape."""
+    if where.cls.is_variable:
+        return "value", forms.literal(where).shape
+    found = ((name.removesuffix("_init"), shape) for name, own, shape in _initialized(where) if own is sharding)
+    return next(found, ("value", None))
+
+
+def _is_uneven(shape: Shape, entries: Sequence[Value], mesh: MeshVal) -> bool:
+    """Whether an axis cannot be cut in as many parts as a mesh has devices for it."""
+    counts = [mesh.size(names) if (names := names_in(entry)) is not None else None for entry in entries]
+    return any(isinstance(size, int) and count and size % count for size, count in zip(shape, counts, strict=False))
+
+
+def _sizes_shown(mesh: MeshVal) -> str:
+    if mesh.shape is None:
+        return f"({', '.join(mesh.axes)})"
+    return "(" + ", ".join(f"{axis}: {size}" for axis, size in zip(mesh.axes, mesh.shape, strict=False)) + ")"
 
 
 # -- arrays ------------------------------------------------------------------------------------------------------------
 
 
-@judges_calls(SPEC_DOES_NOT_FIT, "jax.device_put", "jax.lax.with_sharding_constraint")
+CONSTRAINT = "jax.lax.with_sharding_constraint"
+"""What takes a spec alone too, for the mesh of the context."""
+
+
+@judges_calls(SPEC_DOES_NOT_FIT, "jax.device_put", CONSTRAINT)
 def spec_of_array(event: Called, report: Reporter) -> None:
     """An array that has fewer axes than the spec, or one that cannot be cut in as many parts as there are devices."""
     args = given(event)
     array, sharding = args.get(0, "x"), args.get(1, "device") or args.get(1, "shardings")
     shape = forms.literal(array).shape if isinstance(array, Array) else None
     node = args.node_of(0, "x")
+    if isinstance(sharding, SpecVal) and event.subject == CONSTRAINT:
+        sharding = ShardingVal(MeshVal(event.modes.mesh or (), event.modes.sizes), sharding)
     if not isinstance(sharding, ShardingVal) or shape is None or not is_whole(shape) or node is None:
         return
     entries, mesh = sharding.spec.entries, sharding.mesh
-    counts = [mesh.size(names) if (names := names_in(entry)) is not None else None for entry in entries]
-    uneven = any(isinstance(size, int) and count and size % count for size, count in zip(shape, counts, strict=False))
-    if (uneven or len(entries) > len(shape)) and not is_tried(event.frame.module, event.node):
-        sizes = mesh.shape if mesh.shape is not None else ("?",) * len(mesh.axes)
+    parted = bool(event.frame.scope) and event.subject == CONSTRAINT  # then the parts may be of different sizes
+    wrong = (not parted and _is_uneven(shape, entries, mesh)) or len(entries) > len(shape)
+    if wrong and not is_tried(event.frame.module, event.node):
         report(
             event.frame.module,
             event.node,
@@ -282,7 +345,7 @@ def spec_of_array(event: Called, report: Reporter) -> None:
             path=text_of(node),
             shape=shown(shape),
             spec=_shown(Seq("tuple", entries)),
-            mesh="(" + ", ".join(f"{axis}: {size}" for axis, size in zip(mesh.axes, sizes, strict=False)) + ")",
+            mesh=_sizes_shown(mesh),
         )
 
 

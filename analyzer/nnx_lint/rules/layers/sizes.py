@@ -9,7 +9,7 @@ from nnx_lint.model import forms
 from nnx_lint.model.arithmetic import is_fraction
 from nnx_lint.model.attributes import attribute_names, attribute_of
 from nnx_lint.model.callables import BoundMethod
-from nnx_lint.model.classes import LibClass, UserClass
+from nnx_lint.model.classes import UserClass
 from nnx_lint.model.containers import Seq
 from nnx_lint.model.elements import library_elements
 from nnx_lint.model.expressions import text_of
@@ -23,7 +23,7 @@ from nnx_lint.rules.program import ancestors, keyword_node
 from nnx_lint.rules.program import given as given_to
 from nnx_rules import layers
 from nnx_rules.rules import modules as rules
-from nnx_rules.shape_algebra import ANY
+from nnx_rules.shape_algebra import ANY, is_whole
 from nnx_rules.shapes import Form
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def _layers(owner: Obj, depth: int = MAX_DEPTH) -> Iterator[Obj]:
             continue
         forms.bind(attr.value, owner)
         for held in _held(attr.value):
-            if isinstance(held.cls, LibClass):
+            if held.cls.works_as is not None:
                 yield held
             elif depth:
                 yield from _layers(held, depth - 1)
@@ -100,7 +100,7 @@ def _held(value: Value) -> Iterator[Obj]:
 
 def _problem(layer: Obj) -> layers.Problem | None:
     """What is wrong with the arguments of a layer."""
-    name = layer.cls.canonical if isinstance(layer.cls, LibClass) else ""
+    name = layer.cls.made_as.canonical if layer.cls.made_as is not None else ""
     arguments = forms.sizes(layer) if name in layers.CHECKED else None
     for item, value in (layer.args or {}).items() if arguments is not None else ():
         if is_fraction(value) and not isinstance(value, Const):
@@ -210,7 +210,8 @@ def sources_of_attention(event: Called, report: Reporter) -> None:
 def pair_given(event: Called, report: Reporter) -> None:
     """A layer that gets what a cell carries and gives, or a cell that gets these the other way round."""
     layer = event.callee
-    name = layer.cls.canonical if isinstance(layer, Obj) and isinstance(layer.cls, LibClass) else ""
+    cls = layer.cls.called_as if isinstance(layer, Obj) else None
+    name = cls.canonical if cls is not None else ""
     if not isinstance(layer, Obj) or not event.args:
         return
     if name in {*layers.CALLS, "nnx.RNN"} and isinstance(event.args[0], Pair):
@@ -219,9 +220,29 @@ def pair_given(event: Called, report: Reporter) -> None:
     elif name in IN_TWO and len(event.args) > 1 and isinstance(event.args[1], Seq) and event.args[1].type == "tuple":
         problem = f"`{_place(event)}` gets the input first, and takes what it carries first"
         mend = "write `carry, y = cell(carry, x)`"
+    elif _carries_two(layer, name) and _gets_one(event, name) and _swapped(event) is None:
+        problem = f"`{_place(event)}` gets one array for what it carries, and carries a pair of arrays"
+        mend = "make the first carry with `initialize_carry`, or give the two as `(c, h)`"
     else:
         return
     report(event.frame.module, event.node, cls=layer.cls.name, problem=problem, mend=mend)
+
+
+def _carries_two(layer: Obj, name: str) -> bool:
+    """Whether a cell, or that of a recurrent layer, carries two arrays."""
+    held = attribute_of(layer, "cell") if name == "nnx.RNN" else None
+    cell = present(held.value) if held is not None else layer
+    cls = cell.cls.works_as if isinstance(cell, Obj) else None
+    return cls is not None and cls.canonical in IN_TWO
+
+
+def _gets_one(event: Called, name: str) -> bool:
+    """Whether one array is given where two are to be carried, and is not both of them in one."""
+    carry = event.keywords.get("initial_carry") if name == "nnx.RNN" else event.args[0]
+    shape = carry.form.shape if isinstance(carry, Array) and carry.form is not None else None
+    if not isinstance(carry, Array) or shape is None or len(shape) < 2 or not is_whole(shape):
+        return False
+    return shape[0] != 2 if isinstance(shape[0], int) else carry.maker is not None
 
 
 class AlongOneAxis(set[ast.AST]):
@@ -232,7 +253,8 @@ class AlongOneAxis(set[ast.AST]):
 def window_of_images(event: Called, report: Reporter) -> None:
     """``kernel_size=3`` is a window along one axis, and images have two."""
     layer = event.callee
-    if not isinstance(layer, Obj) or getattr(layer.cls, "canonical", "") not in {"nnx.Conv", "nnx.ConvTranspose"}:
+    cls = layer.cls.works_as if isinstance(layer, Obj) else None
+    if not isinstance(layer, Obj) or cls is None or cls.canonical not in {"nnx.Conv", "nnx.ConvTranspose"}:
         return
     size, calls = (
         forms.shape_of(forms.resolved(layer, (layer.args or {}).get("kernel_size", UNKNOWN))),
@@ -283,17 +305,23 @@ CARRYING = frozenset({"nnx.ConvLSTMCell", "nnx.LSTMCell", "nnx.OptimizedLSTMCell
 def cell_results(event: Called, report: Reporter) -> None:
     """``y, carry = cell(carry, x)``."""
     cell, module = event.callee, event.frame.module
-    if not isinstance(cell, Obj) or getattr(cell.cls, "canonical", "") not in CARRYING or not event.nodes:
+    if not isinstance(cell, Obj) or getattr(cell.cls, "canonical", "") not in CARRYING:
         return
-    outer = next(ancestors(module, event.node), None)
+    target = _swapped(event)
+    if target is not None:
+        output, carry = map(text_of, target.elts)
+        fix = unsafe("Swap the names", replace(module.source, target, f"{carry}, {output}"))
+        report(module, target, fix=fix, name=event.name, carry=carry, output=output)
+
+
+def _swapped(event: Called) -> ast.Tuple | None:
+    """The two targets of a call of a cell, if what it carries is the second of them."""
+    outer = next(ancestors(event.frame.module, event.node), None)
     target = outer.targets[0] if isinstance(outer, ast.Assign) else None
-    if not isinstance(target, ast.Tuple) or len(target.elts) != 2:
-        return
+    if not isinstance(target, ast.Tuple) or len(target.elts) != 2 or not event.nodes:
+        return None
     first, second = map(text_of, target.elts)
-    carry = text_of(event.nodes[0])
-    if second == carry != first:
-        fix = unsafe("Swap the names", replace(module.source, target, f"{second}, {first}"))
-        report(module, target, fix=fix, name=event.name, carry=carry, output=first)
+    return target if second == text_of(event.nodes[0]) != first else None
 
 
 @judges_calls(rules.LAYER_INPUT_SHAPE, *(f".{name}" for name in layers.METHODS))
@@ -309,10 +337,10 @@ def _misfit(
     event: Called, layer: Obj, name: str, given: Value | None, table: Mapping[str, layers.Layer], report: Reporter
 ) -> bool:
     """Whether an array certainly is none that a layer can take as the argument that the table describes."""
-    arguments = forms.sizes(layer) if isinstance(layer.cls, LibClass) and forms.is_original(layer) else None
-    if arguments is None or not isinstance(layer.cls, LibClass) or not isinstance(given, Array) or given.form is None:
+    cls, arguments = layer.cls.works_as, forms.sizes(layer) if forms.is_original(layer) else None
+    if arguments is None or cls is None or not isinstance(given, Array) or given.form is None:
         return False
-    mismatch = layers.call(layer.cls.canonical, arguments, given.form, table)[1]
+    mismatch = layers.call(cls.canonical, arguments, given.form, table)[1]
     if mismatch is not None:
         _report(event.frame, event.node, name, Step(layer, "", given.form, mismatch), report, ())
     return mismatch is not None

@@ -18,7 +18,7 @@ from nnx_lint.model.forms import is_original
 from nnx_lint.model.values import Const, Obj, ParameterNumber, ParameterVal
 from nnx_lint.reporting import Reporter, judges
 from nnx_lint.rules.program import FUNCTIONS, resolved
-from nnx_lint.syntax_walk import remembered, walk
+from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.rules import modules as rules
 
 if TYPE_CHECKING:

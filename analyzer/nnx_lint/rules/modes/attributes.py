@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import ast
+import difflib
 import re
 from typing import TYPE_CHECKING
 
@@ -26,17 +27,21 @@ from nnx_lint.model.values import (
     options,
 )
 from nnx_lint.reporting import Reporter, judges_calls
+from nnx_lint.rules.construction.missing import has_in_text
 from nnx_lint.rules.edits import replace, unsafe
 from nnx_lint.rules.intermediates.sowing import is_module
-from nnx_lint.rules.program import statement_of
+from nnx_lint.rules.program import is_tried, statement_of
 from nnx_lint.rules.spelling import spelled
-from nnx_lint.syntax_walk import walk
+from nnx_lint.syntax.walk import walk
 from nnx_rules.modes import MODE_ATTRIBUTES, OWN_FLAGS, VIEWS
+from nnx_rules.names import attributes_of
 from nnx_rules.rules import construction as rules
 from nnx_rules.rules.modules import UNKNOWN_MODE_ATTRIBUTE
 from nnx_rules.signatures import SIGNATURES
 
 if TYPE_CHECKING:
+    from collections.abc import Set
+
     from nnx_lint.model.modules import Module
 
 MAX_OBJECTS = 400
@@ -137,7 +142,7 @@ OPTIONS = frozenset({"raise_if_not_found", "graph", "only", "**"})
 def unknown_mode_attribute(event: Called, report: Reporter) -> None:
     target = target_of(event)
     names = event.keywords.keys() - OPTIONS
-    if target is None or not names or target is event.frame.receiver:
+    if _asks_layers(event, names, report) or target is None or not names or target is event.frame.receiver:
         return
     silent = event.keywords.get("raise_if_not_found")
     filters = event.args[1:] if not isinstance(event.callee, BoundMethod) else event.args
@@ -151,8 +156,6 @@ def unknown_mode_attribute(event: Called, report: Reporter) -> None:
     for name in sorted(names):
         if name in known or (not viewed and name in MODE_ATTRIBUTES and event.subject in {".train", ".eval"}):
             continue
-        import difflib
-
         near = difflib.get_close_matches(name, known, n=1, cutoff=0.8)
         if not (tree.complete or (near and not viewed and _is_slip(name, event.frame.module))):
             continue
@@ -167,6 +170,36 @@ def unknown_mode_attribute(event: Called, report: Reporter) -> None:
             fix = _with_attributes(event)
         report(event.frame.module, event.node, fix=fix, cls=target.cls.name, names=f"`{name}`", mend=mend)
         return
+
+
+def _asks_layers(event: Called, names: Set[str], report: Reporter) -> bool:
+    """Whether attributes are set of the layers of one library class, and these have no such attribute."""
+    filters = event.args[1:] if event.subject in {"nnx.with_attributes", "nnx.view"} else event.args
+    asked = filters[0] if len(filters) == 1 else None
+    cls = asked.cls if isinstance(asked, ClassVal) else None
+    known = attributes_of(cls.canonical) if isinstance(cls, LibClass) else None
+    module, absent = event.frame.module, sorted(names - (known or names))
+    if (
+        cls is None
+        or known is None
+        or not absent
+        or "raise_if_not_found" in event.keywords
+        or is_tried(module, event.node)
+    ):
+        return False
+    if any(has_in_text(heir, absent[0]) for heir in module.project.heirs(cls.name)):
+        return False
+    near = difflib.get_close_matches(absent[0], known, n=1, cutoff=0.8)
+    mend = f"did you mean `{near[0]}`?" if near else "give an attribute that its constructor takes"
+    if not near and absent[0] in TRAINING:
+        mend = next((f"it is called `{name}`" for name in sorted(known & MODE_ATTRIBUTES)), mend)
+    fix = _renamed(module, event.node, absent[0], near[0]) if near else None
+    report(module, event.node, fix=fix, cls=cls.name, names=f"`{absent[0]}`", mend=mend)
+    return True
+
+
+TRAINING = frozenset({"train", "training", "is_training", "inference", "eval", "deterministic", "use_running_average"})
+"""What says, here or elsewhere, whether a layer is trained."""
 
 
 def _with_attributes(event: Called) -> Fix | None:

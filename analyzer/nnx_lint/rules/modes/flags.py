@@ -20,7 +20,7 @@ from nnx_lint.rules.modes.inverted import LEARNING, RESTING
 from nnx_lint.rules.modes.layers import SETTING
 from nnx_lint.rules.program import own_nodes
 from nnx_lint.rules.randomness.reading import elements
-from nnx_lint.syntax_walk import walk
+from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import construction as rules
 from nnx_rules.signatures import CALL_KEYWORDS
 

@@ -9,10 +9,9 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING
 
-from nnx_lint import syntax_parameters
 from nnx_lint.diagnostics import Applicability, Fix
-from nnx_lint.model.callables import FuncVal
-from nnx_lint.model.classes import LibClass
+from nnx_lint.model.callables import BoundMethod, FuncVal
+from nnx_lint.model.classes import library_class
 from nnx_lint.model.events import Called, ClassDefined
 from nnx_lint.model.forms import resolved
 from nnx_lint.model.instances import certainly_stateful
@@ -21,14 +20,19 @@ from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.blocks import in_block
 from nnx_lint.rules.edits import append_argument, insert, remove_statement, unsafe
 from nnx_lint.rules.program import FUNCTIONS, ancestors, block_of, canonical_of, enclosing, given, keyword_node
+from nnx_lint.rules.randomness.reading import carry_made
 from nnx_lint.rules.spelling import spelled
-from nnx_lint.syntax_walk import walk
+from nnx_lint.syntax import parameters as syntax_parameters
+from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import construction as rules
 from nnx_rules.rules.modules import LAYER_MODE_UNDECIDED, LAYER_WITHOUT_RNGS
+from nnx_rules.streams import CELLS_KEEP_BEFORE
 
 if TYPE_CHECKING:
     from nnx_lint.model.frames import Frame
     from nnx_lint.model.modules import Module
+
+DROPOUT = library_class("nnx.Dropout")
 
 # -- calls -------------------------------------------------------------------------------------------------------------
 
@@ -44,17 +48,21 @@ def is_seen_made(frame: Frame) -> bool:
 
 def layer_of(event: Called) -> Obj | None:
     """The layer of the library that is called, whose arguments are known and whose mode nothing has changed."""
-    obj = event.callee
-    if not isinstance(obj, Obj) or not isinstance(obj.cls, LibClass) or obj.assumed or obj.args is None:
+    callee = event.callee
+    by_base = isinstance(callee, BoundMethod) and callee.func is None
+    obj = callee.receiver if isinstance(callee, BoundMethod) and by_base else callee
+    if not isinstance(obj, Obj) or obj.cls.made_as is None or obj.assumed or obj.args is None:
+        return None
+    if not by_base and obj.cls.called_as is None:
         return None
     known = "**" not in obj.args and "**" not in event.keywords and None not in event.args
     return obj if known and obj.training is True and is_seen_made(event.frame) else None
 
 
-@judges_calls(LAYER_WITHOUT_RNGS, "()")
+@judges_calls(LAYER_WITHOUT_RNGS, "()", ".__call__")
 def layer_without_rngs(event: Called, report: Reporter) -> None:
     obj = layer_of(event)
-    if obj is None or obj.cls.name != "Dropout" or obj.args is None:
+    if obj is None or not obj.cls.derives_from("nnx.Dropout") or obj.args is None:
         return
     rngs = event.keywords.get("rngs", resolved(obj, obj.args.get("rngs", Const(None))))
     absent = isinstance(rngs, Const) and rngs.value is None
@@ -63,6 +71,37 @@ def layer_without_rngs(event: Called, report: Reporter) -> None:
     known = isinstance(resolved(obj, obj.args.get("rate", UNKNOWN)), Const) and (told is None or drawing)
     if absent and known and not event.frame.doubtful and certainly_stateful(obj, given(event)):
         report(event.frame.module, event.node, fix=partial(_with_rngs, event, obj), cls=obj.cls.name)
+
+
+@judges_calls(LAYER_WITHOUT_RNGS, "()")
+def own_layer_without_rngs(event: Called, report: Reporter) -> None:
+    """A model calls a dropout layer of its own that no mode makes work: it fails in training, and does nothing else."""
+    obj, frame = event.callee, event.frame
+    if not isinstance(obj, Obj) or obj.cls.made_as is not DROPOUT or obj.args is None or is_seen_made(frame):
+        return
+    given = {*obj.args, *event.keywords, *obj.attrs}
+    if given & {"rngs", "deterministic", "**"} or obj.origin is None or obj.assumed or len(event.args) != 1:
+        return
+    rate = obj.args.get("rate")
+    drops = isinstance(rate, Const) and isinstance(rate.value, float) and rate.value > 0
+    if drops and not frame.doubtful and not obj.origin[0].mentions(SETTING):
+        report(frame.module, event.node, fix=partial(_with_rngs, event, obj), cls=obj.cls.name)
+
+
+@judges_calls(LAYER_WITHOUT_RNGS, ".initialize_carry")
+def carry_without_rngs(event: Called, report: Reporter) -> None:
+    found = carry_made(event)
+    if found is None:
+        return
+    cell, rngs = found
+    if cell.args is None or "**" in cell.args or "rngs" in cell.attrs or cell.assumed:
+        return
+    absent = rngs is None or (isinstance(rngs, Const) and rngs.value is None)
+    keeps = cell.args.get("keep_rngs", Const(False))
+    library, version = report.runs_on(event.frame.module)
+    kept = library == "flax" and version is not None and version < CELLS_KEEP_BEFORE
+    if absent and isinstance(keeps, Const) and not keeps.value and not kept:
+        report(event.frame.module, event.node, cls=cell.cls.name)
 
 
 def _with_rngs(event: Called, obj: Obj) -> Fix | None:
@@ -88,10 +127,11 @@ SETTING = re.compile(r"[.'\"](?:train|eval)\b|\b(?:set_attributes|with_attribute
 """What decides the mode of a layer, called or handed on; where it is named, it may be for this layer."""
 
 
-@judges_calls(LAYER_MODE_UNDECIDED, "()")
+@judges_calls(LAYER_MODE_UNDECIDED, "()", ".__call__")
 def layer_mode_undecided(event: Called, report: Reporter) -> None:
     obj = layer_of(event)
-    name = UNDECIDED.get(obj.cls.name) if obj is not None else None
+    library = obj.cls.made_as if obj is not None else None
+    name = UNDECIDED.get(library.name) if library is not None else None
     if obj is None or obj.args is None or name is None or name in event.keywords or event.frame.doubtful:
         return
     option = obj.args.get(name, Const(None) if name == "decode" else None)

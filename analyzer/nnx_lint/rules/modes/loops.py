@@ -34,7 +34,7 @@ from nnx_lint.rules.program import (
     resolved,
 )
 from nnx_lint.rules.updates.ownership import at_level
-from nnx_lint.syntax_walk import walk
+from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import construction as rules
 
 if TYPE_CHECKING:

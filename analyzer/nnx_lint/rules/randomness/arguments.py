@@ -8,7 +8,6 @@ import ast
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from nnx_lint import syntax_parameters
 from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
 from nnx_lint.model.callables import LibraryFunction
 from nnx_lint.model.classes import ClassBase, LibClass, UserClass, method_of
@@ -21,6 +20,7 @@ from nnx_lint.model.values import (
     ClassVal,
     Const,
     Obj,
+    ParameterNumber,
     Value,
 )
 from nnx_lint.reporting import Reporter, judges_calls
@@ -34,6 +34,7 @@ from nnx_lint.rules.randomness.reading import (
     streams_parameter,
 )
 from nnx_lint.rules.spelling import spelled
+from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_rules.rules import rngs as rules
 from nnx_rules.signatures import SIGNATURES
 
@@ -212,7 +213,7 @@ def _is_seed(value: Value, *, required: bool) -> bool:
         return (value.value is None and required) or (
             isinstance(value.value, int) and not isinstance(value.value, bool)
         )
-    return isinstance(value, (Array, DictVal)) or (isinstance(value, ClassVal) and value.cls is RNGS)
+    return isinstance(value, (Array, DictVal, ParameterNumber)) or (isinstance(value, ClassVal) and value.cls is RNGS)
 
 
 # -- what streams are made from ----------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """One key for several draws (NNX519): twice in a row, again in each round of a loop, or of a function that a transform
-runs as a loop, and in a step of training that a loop calls.
+runs as a loop, and in a step of training that a loop calls. Two calls of functions of the project that draw from one
+key are in :mod:`~nnx_lint.rules.randomness.drawing`.
 
 Invariants: a key is followed by its name, within one function; between two uses nothing may bind the name. Draws and
 splits are told apart, because what is drawn from a key and from one that is split off it are not the same numbers. One
@@ -11,7 +12,6 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from nnx_lint import syntax_parameters
 from nnx_lint.model.callables import BoundMethod, FuncVal, Transformed
 from nnx_lint.model.events import Called
 from nnx_lint.model.values import Obj
@@ -35,8 +35,9 @@ from nnx_lint.rules.program import (
 )
 from nnx_lint.rules.randomness.arguments import needs_key
 from nnx_lint.rules.randomness.reuse import KEY_MAKERS, called_for, consumes
-from nnx_lint.syntax_binding import assigned_names
-from nnx_lint.syntax_walk import walk
+from nnx_lint.syntax import parameters as syntax_parameters
+from nnx_lint.syntax.binding import assigned_names
+from nnx_lint.syntax.walk import walk
 from nnx_rules import transforms
 from nnx_rules.rules import rngs as rules
 
@@ -65,12 +66,12 @@ def key_reused(event: Called, report: Reporter) -> None:
         if _loops(event.frame, scope):
             report(module, node, name=node.id, again=EACH_ROUND)
         return
-    if _repeated(module, call, node.id):
+    if repeated(module, call, node.id):
         if uses != SPLIT or _takes_the_first(module, call):
             report(module, node, name=node.id, again=EACH_ROUND)
         return
     here = statement_of(module, call)
-    if here is None or _is_written_out(event.frame, scope, node.id):
+    if here is None or is_written_out(event.frame, scope, node.id):
         return
     for other in calls_in(scope):
         earlier = other is not call and (other.lineno, other.col_offset) < (node.lineno, node.col_offset)
@@ -79,23 +80,36 @@ def key_reused(event: Called, report: Reporter) -> None:
         used = canonical_of(env, other.func) if earlier and same_key else None
         if not consumes(used) or (used == SPLIT) != (uses == SPLIT):
             continue
+        if used == uses in PICKING and _in_unison(other, call):
+            continue
         place = statement_of(module, other)
         same = enclosing(module, other, *FUNCTIONS, ast.Module) is scope
-        if not same or place is None or not follows(module, place, here) or _apart(module, other, call):
+        if not same or place is None or not follows(module, place, here) or apart(module, other, call):
             continue
-        if not _bound_between(scope, node.id, place, here):
+        if not bound_between(scope, node.id, place, here):
             report(module, node, name=node.id, again=TWICE, related=(related(module, other, "the first use"),))
             return
 
 
-def _apart(module: Module, one: ast.AST, other: ast.AST) -> bool:
+PICKING = frozenset({"jax.random.choice", "jax.random.permutation"})
+"""Functions that pick elements of an array."""
+
+
+def _in_unison(one: ast.Call, other: ast.Call) -> bool:
+    """Whether two calls pick from different arrays in the same way, such as images and their labels."""
+    (_, *left), (_, *right) = ([*map(ast.dump, call.args)] or [""] for call in (one, other))
+    options = [sorted(map(ast.dump, call.keywords)) for call in (one, other)]
+    return bool(left and right) and left[0] != right[0] and left[1:] == right[1:] and options[0] == options[1]
+
+
+def apart(module: Module, one: ast.AST, other: ast.AST) -> bool:
     """Whether two places are in different arms of a conditional expression."""
     above = list(ancestors(module, one))
     shared = next((item for item in ancestors(module, other) if item in above), None)
     return isinstance(shared, ast.IfExp)
 
 
-def _bound_between(scope: ast.AST, name: str, first: ast.stmt, last: ast.stmt) -> bool:
+def bound_between(scope: ast.AST, name: str, first: ast.stmt, last: ast.stmt) -> bool:
     """Whether a name may be bound anew from one statement on, that one included, and before another one."""
     stores = (node for node in own_nodes(scope) if isinstance(node, ast.Name) and node.id == name)
     after, before = (first.lineno, first.col_offset), (last.lineno, last.col_offset)
@@ -104,7 +118,7 @@ def _bound_between(scope: ast.AST, name: str, first: ast.stmt, last: ast.stmt) -
     )
 
 
-def _is_written_out(frame: Frame, scope: ast.AST, name: str) -> bool:
+def is_written_out(frame: Frame, scope: ast.AST, name: str) -> bool:
     """Whether a key is made from a number that the program says: a few arrays to try something are made of it."""
     made = called_for(scope).get(name)
     if made is None or assigned_in(scope)[name] != 1 or canonical_of(frame.env, made.func) not in KEY_MAKERS:
@@ -117,7 +131,7 @@ def _is_written_out(frame: Frame, scope: ast.AST, name: str) -> bool:
 COMPREHENSIONS = (ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp)
 
 
-def _repeated(module: Module, call: ast.AST, name: str) -> bool:
+def repeated(module: Module, call: ast.AST, name: str) -> bool:
     """Whether a loop around a place runs it in each round with the key that it has before the loop."""
     inner = call
     for outer in ancestors(module, call):
@@ -227,9 +241,9 @@ def _handed_in_loop(frame: Frame, name: str) -> tuple[Frame, ast.Name] | None:
         call, caller = inner.call, inner.caller
         if not isinstance(given, ast.Name) or not isinstance(call, ast.Call) or caller is None:
             return None
-        if _repeated(caller.module, call, given.id):
+        if repeated(caller.module, call, given.id):
             own = binds(caller.func.node if caller.func is not None else caller.module.tree, given.id)
-            return (caller, given) if own and (differentiated or _trains(caller, call)) else None
+            return (caller, given) if own and (differentiated or trains(caller, call)) else None
         inner, name = caller, given.id
     return None
 
@@ -259,7 +273,7 @@ def _argument(frame: Frame, name: str) -> ast.expr | None:
     return call.args[place] if place < len(call.args) else keyword_node(call, name)
 
 
-def _trains(caller: Frame, call: ast.Call) -> bool:
+def trains(caller: Frame, call: ast.Call) -> bool:
     """Whether a call of a loop is a step of training: it gets an optimizer, or what came out of the round before."""
     values = [resolved(caller.env, item) for item in call.args if isinstance(item, (ast.Name, ast.Attribute))]
     if any(isinstance(item, Obj) and item.cls.derives_from("nnx.Optimizer") for item in values):

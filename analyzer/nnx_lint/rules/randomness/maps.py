@@ -9,7 +9,6 @@ import ast
 from functools import partial
 from typing import TYPE_CHECKING
 
-from nnx_lint import syntax_parameters
 from nnx_lint.diagnostics import Fix
 from nnx_lint.model.callables import FuncVal, Transformed
 from nnx_lint.model.classes import library_class
@@ -37,7 +36,8 @@ from nnx_lint.rules.program import (
 )
 from nnx_lint.rules.randomness.reading import is_rngs
 from nnx_lint.rules.spelling import spelled
-from nnx_lint.syntax_walk import children, walk
+from nnx_lint.syntax import parameters as syntax_parameters
+from nnx_lint.syntax.walk import children, walk
 from nnx_rules.rules import rngs as rules
 from nnx_rules.transforms import Arguments
 

@@ -9,10 +9,9 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, NamedTuple
 
-from nnx_lint import syntax_parameters
 from nnx_lint.model.attributes import attribute_names, attribute_of
 from nnx_lint.model.callables import BoundMethod, FuncVal
-from nnx_lint.model.classes import LibClass, UserClass, library_class, method_of
+from nnx_lint.model.classes import UserClass, library_class, method_of
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.uses import RNGS
 from nnx_lint.model.values import (
@@ -25,12 +24,16 @@ from nnx_lint.model.values import (
     options,
 )
 from nnx_lint.rules.program import assigned_in, calls_in, canonical_of, resolved
-from nnx_lint.syntax_walk import remembered
+from nnx_lint.syntax import parameters as syntax_parameters
+from nnx_lint.syntax.walk import remembered
+from nnx_rules.layers import CELLS
 from nnx_rules.signatures import SIGNATURES
 from nnx_rules.streams import METHODS, NORMS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from nnx_lint.model.events import Called
 
 DICT = library_class("nnx.Dict")
 STREAM = library_class("nnx.RngStream")
@@ -110,6 +113,18 @@ def drawn_by(obj: Obj) -> list[str]:
     return ["params"]
 
 
+def carry_made(event: Called) -> tuple[Obj, Value | None] | None:
+    """The cell of the library whose ``initialize_carry`` is called, and the ``rngs`` that the call gives, if any."""
+    callee = event.callee
+    cell = callee.receiver if isinstance(callee, BoundMethod) and callee.func is None else None
+    made = cell.cls.made_as if isinstance(cell, Obj) else None
+    if not isinstance(cell, Obj) or made is None or made.canonical not in CELLS:
+        return None
+    if None in event.args or "**" in event.keywords:
+        return None
+    return cell, event.args[1] if len(event.args) > 1 else event.keywords.get("rngs")
+
+
 def _is_positive(value: Value | None) -> bool:
     return isinstance(value, Const) and isinstance(value.value, float) and value.value > 0
 
@@ -135,7 +150,7 @@ def _drawn(cls: UserClass, model: Obj | None, depth: int) -> Iterator[Drawn]:
             rngs = (layer.args or {}).get("rngs")
             if not (isinstance(rngs, Obj) and rngs.cls is RNGS and rngs.assumed):
                 continue
-            if isinstance(layer.cls, LibClass):
+            if layer.cls.made_as is not None:
                 yield from (Drawn(stream, layer.cls.name) for stream in drawn_by(layer))
             elif isinstance(layer.cls, UserClass) and layer.cls is not cls and layer.cls.model is not None:
                 yield from _drawn(layer.cls, layer.cls.model, depth + 1)

@@ -10,9 +10,9 @@ import itertools
 from functools import partial
 from typing import TYPE_CHECKING
 
-from nnx_lint import syntax_parameters
 from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
 from nnx_lint.model.attributes import attribute_names, attribute_of
+from nnx_lint.model.callables import FuncVal
 from nnx_lint.model.classes import LibClass, UserClass
 from nnx_lint.model.events import Called, Constructed
 from nnx_lint.model.expressions import text_of
@@ -40,7 +40,8 @@ from nnx_lint.rules.program import (
 )
 from nnx_lint.rules.randomness.arguments import MAKING, constructed, needs_key
 from nnx_lint.rules.randomness.reading import STREAM, elements, is_rngs, streams_parameter
-from nnx_lint.syntax_walk import remembered, walk
+from nnx_lint.syntax import parameters as syntax_parameters
+from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.rules import rngs as rules
 from nnx_rules.streams import METHODS, NORMS, SAMPLERS
 
@@ -99,7 +100,7 @@ def has_equal_numbers(cls: ClassBase) -> bool:
 
 @judges(rules.SAME_SEED, Constructed)
 def same_seed(event: Constructed, report: Reporter) -> None:
-    first: dict[tuple[object, str, object], tuple[str, ast.AST]] = {}
+    first: dict[tuple[object, object, object], tuple[str, ast.AST]] = {}
     for name in attribute_names(event.obj):
         attr = attribute_of(event.obj, name)
         if attr is None or not attr.assignments or attr.assignments[-1].branches:
@@ -117,7 +118,8 @@ def same_seed(event: Constructed, report: Reporter) -> None:
                 other = "again in each round of a loop"
                 report(module, call, fix=partial(one_stream, module, call), path=f"self.{name}", seed=seed, other=other)
                 continue
-            known = first.setdefault((layer.cls, seed, scope), (name, call))
+            number = next((found for each in (layer.args or {}).values() if (found := seed_of(each)) is not None), seed)
+            known = first.setdefault((layer.cls, number, scope), (name, call))
             if known[1] is not call:
                 also = (related(module, known[1], "the other layer with this seed"),)
                 report(
@@ -131,23 +133,36 @@ def same_seed(event: Constructed, report: Reporter) -> None:
                 )
 
 
-@judges_calls(rules.SAME_SEED, *MAKING)
+@judges_calls(rules.SAME_SEED, *MAKING, FuncVal)
 def same_seed_members(event: Called, report: Reporter) -> None:
-    """Objects of one kind that a comprehension makes, each from the same seed, and nothing else tells them apart."""
+    """Objects of one kind that rounds make, each from the same seed, and nothing else tells them apart."""
     obj, module, node = event.result, event.frame.module, event.node
-    around = next(ancestors(module, node), None)
-    if not isinstance(around, (ast.ListComp, ast.GeneratorExp)) or around.elt is not node or in_test(event.frame):
+    bound = _collected_in_rounds(module, node)
+    if bound is None or in_test(event.frame) or event.frame.initializing or not isinstance(node, ast.Call):
         return
-    cls, bound = (
-        constructed(event),
-        {part.id for each in around.generators for part in walk(each.target) if isinstance(part, ast.Name)},
-    )
-    if not isinstance(obj, Obj) or obj.cls is not cls or not has_equal_numbers(obj.cls) or event.frame.initializing:
+    made = isinstance(obj, Obj) and obj.cls.derives_from("nnx.Module") and isinstance(event.callee, FuncVal)
+    if not isinstance(obj, Obj) or not (made or obj.cls is constructed(event)) or not has_equal_numbers(obj.cls):
         return
-    call = seeded(obj)
+    call = seeded(obj) or _seeded_by_parameter(module, obj)
     if call is not None and bound.isdisjoint(part.id for part in walk(node) if isinstance(part, ast.Name)):
-        path, other = text_of(node.func) if isinstance(node, ast.Call) else "", "again in each round of a loop"
-        report(module, call, path=path, seed=ast.unparse(call), other=other)
+        path, place = text_of(node.func), node if made else call
+        report(module, place, path=path, seed=ast.unparse(call), other="again in each round of a loop")
+
+
+def _collected_in_rounds(module: Module, node: ast.AST) -> set[str] | None:
+    """The names of the rounds of which each does nothing but collect the result of a call; ``None`` if none do."""
+    around = next(ancestors(module, node), None)
+    if isinstance(around, (ast.ListComp, ast.GeneratorExp)):
+        targets = [each.target for each in around.generators] if around.elt is node else []
+    else:
+        appends = (
+            isinstance(around, ast.Call) and isinstance(around.func, ast.Attribute) and around.func.attr == "append"
+        )
+        statement = statement_of(module, node)
+        loop = next(ancestors(module, statement), None) if appends and statement is not None else None
+        targets = [loop.target] if isinstance(loop, ast.For) and loop.body == [statement] else []
+    bound = {part.id for each in targets for part in walk(each) if isinstance(part, ast.Name)}
+    return bound if targets else None
 
 
 def one_stream(module: Module, call: ast.Call) -> Fix | None:

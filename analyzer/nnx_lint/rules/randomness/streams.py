@@ -17,6 +17,7 @@ from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.rules.program import canonical_of
 from nnx_lint.rules.randomness.reading import (
     Streams,
+    carry_made,
     drawn_by,
     drawn_from_parameter,
     is_rngs,
@@ -24,7 +25,7 @@ from nnx_lint.rules.randomness.reading import (
     streams_of,
     streams_parameter,
 )
-from nnx_lint.syntax_walk import walk
+from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import rngs as rules
 from nnx_rules.signatures import SIGNATURES
 from nnx_rules.streams import LATE, LATE_BEFORE, METHODS
@@ -59,7 +60,7 @@ def missing_stream_of_layer(event: Called, report: Reporter) -> None:
     obj = event.result
     if not isinstance(obj, Obj) or obj.args is None:
         return
-    if isinstance(obj.cls, LibClass):
+    if obj.cls.made_as is not None:
         rngs = obj.args.get("rngs")
     elif isinstance(obj.cls, UserClass):
         parameter = streams_parameter(obj.cls) if any(map(is_rngs, obj.args.values())) else None
@@ -69,13 +70,25 @@ def missing_stream_of_layer(event: Called, report: Reporter) -> None:
     streams = streams_of(rngs)
     if streams is None or streams.has_default:
         return
-    drawn = drawn_by(obj) if isinstance(obj.cls, LibClass) else [each.stream for each in drawn_from_parameter(obj.cls)]
+    drawn = (
+        [each.stream for each in drawn_from_parameter(obj.cls)]
+        if isinstance(obj.cls, UserClass) and obj.cls.made_as is None
+        else drawn_by(obj)
+    )
     library, version = report.runs_on(event.frame.module)
     late = LATE if library == "flax" and version is not None and version < LATE_BEFORE else frozenset[str]()
     for name in dict.fromkeys(drawn):
         if name not in streams.names and name not in late:
             _report(event, report, event.node, name, streams, rngs)
             return
+
+
+@judges_calls(rules.MISSING_STREAM, ".initialize_carry")
+def missing_stream_of_carry(event: Called, report: Reporter) -> None:
+    found = carry_made(event)
+    streams = streams_of(found[1]) if found is not None else None
+    if found is not None and streams is not None and not streams.has_default and "carry" not in streams.names:
+        _report(event, report, event.node, "carry", streams, found[1])
 
 
 def _report(event: Called, report: Reporter, node: ast.AST, name: str, streams: Streams, rngs: Value | None) -> None:

@@ -132,9 +132,12 @@ def objects_in(value: Value, depth: int = 3) -> Iterator[Obj]:
     elif len(known) > 1:
         if all(isinstance(option, Obj) and option.cls.tracked for option in known):
             yield max((option for option in known if isinstance(option, Obj)), key=lambda option: option.level)
-    elif isinstance(value, (Seq, DictVal)) and depth and value.exact:
-        for item in value.items:
-            yield from objects_in(item[1] if isinstance(item, tuple) else item, depth - 1)
+    elif isinstance(value, DictVal) and depth and value.exact:
+        for _, item in value.items:
+            yield from objects_in(item, depth - 1)
+    elif isinstance(value, Seq) and depth and not value.shrunk:
+        for item in value.items if value.exact else value.sure:
+            yield from objects_in(item, depth - 1)
 
 
 def holds_variables(obj: Obj, depth: int = 4) -> bool:

@@ -13,13 +13,13 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-from nnx_lint import syntax_parameters
 from nnx_lint.model.attributes import attribute_of
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.states import StateVal
 from nnx_lint.model.values import Obj, Value, options
 from nnx_lint.reporting import related
+from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_rules.records import Entity
 from nnx_rules.transforms import Arguments
 
@@ -104,7 +104,10 @@ HELD = {
 }
 
 
-REFERENCES = re.compile(r"\b(var_defaults|with_vars|vars_as|to_refs|use_refs|hijax|flax_array_ref|ref\s*=\s*True)\b")
+REFERENCES = re.compile(
+    r"\b(var_defaults|with_vars|vars_as|to_refs|use_refs|hijax|array_ref|flax_array_ref|use_mutable_arrays|mutable_array"
+    r"|ref\s*=\s*True)\b"
+)
 """Signs that Variables hold array references, which JAX itself tracks through traces."""
 
 
@@ -168,7 +171,7 @@ def holds(owner: Value, target: Value, depth: int = 6) -> bool:
             if isinstance(value, Obj):
                 members = [attr.value for attr in value.attrs.values()]
             elif isinstance(value, Seq):
-                members = value.items
+                members = [*value.items, *value.picked.values()]
             elif isinstance(value, DictVal):
                 members = [item for _, item in value.items]
             else:

@@ -10,14 +10,16 @@ import ast
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from nnx_lint import syntax_parameters
+from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.crossing import kept_positions
 from nnx_lint.model.events import AttributeSet, ContainerFilled, Mutated, OuterNameSet
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.values import Array, ClassVal, Ext, HostArray, Obj, Value
 from nnx_lint.reporting import Reporter, judges
+from nnx_lint.rules.program import keyword_node
 from nnx_lint.rules.traces.captures import capture_of, level_of, value_at
-from nnx_lint.syntax_walk import walk
+from nnx_lint.syntax import parameters as syntax_parameters
+from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import traces as rules
 
 if TYPE_CHECKING:
@@ -98,6 +100,80 @@ def outer_name(event: OuterNameSet, report: Reporter) -> None:
         return
     if is_stand_in(scope, event.value) or is_traced(frame, scope, event.value_node):
         report(frame.module, event.node, name=event.name, transform=scope.text)
+
+
+@judges(rules.TRACER_ESCAPE, AttributeSet)
+def set_by_method(event: AttributeSet, report: Reporter) -> None:
+    """A method of a plain object, which the traced function calls, sets an attribute to what it is given."""
+    target = event.node.targets[0] if isinstance(event.node, ast.Assign) else None
+    found = _kept_by_method(event.frame, target, event.obj.level, event.value, event.value_node)
+    if found is not None and isinstance(target, ast.Attribute) and not _is_read(event.frame, target):
+        _report_kept(*found, target, report)
+
+
+@judges(rules.TRACER_ESCAPE, ContainerFilled)
+def filled_by_method(event: ContainerFilled, report: Reporter) -> None:
+    """The same with a container of the object."""
+    target = container_node(event.node)
+    level, stored = level_of(event.container, "write"), stored_node(event.node)
+    found = _kept_by_method(event.frame, target, level, event.value, stored)
+    if found is not None and isinstance(target, ast.Attribute) and not used_inside(event.frame, target):
+        _report_kept(*found, target, report)
+
+
+def _kept_by_method(
+    frame: Frame, target: ast.AST | None, level: int, value: Value, stored: ast.expr | None
+) -> tuple[Frame, TraceScope, ast.Call, ast.Attribute] | None:
+    """The traced function that calls a method, which stores a tracer in an object of its own."""
+    owner, caller, call = frame.receiver, frame.caller, frame.call
+    if not isinstance(target, ast.Attribute) or not isinstance(owner, Obj) or owner.cls.tracked:
+        return None
+    scope = frame.crossed(max(level, owner.level), tracked=False)
+    func = call.func if isinstance(call, ast.Call) else None
+    if scope is None or caller is None or caller is not scope.frame or value_at(frame, target.value) is not owner:
+        return None
+    if not isinstance(call, ast.Call) or not isinstance(func, ast.Attribute) or emptied(frame, target):
+        return None
+    given = _argument(frame, call, stored)
+    traced = _holds_stand_in(scope, value) or (given is not None and is_traced(caller, scope, given))
+    kept = traced and _only_calls(caller, text_of(func.value), func.attr)
+    return (caller, scope, call, func) if kept else None
+
+
+def _argument(frame: Frame, call: ast.Call, stored: ast.expr | None) -> ast.expr | None:
+    """What a call gives for the parameter of a method that an expression is."""
+    names = parameters(frame)[1:]
+    if not isinstance(stored, ast.Name) or stored.id not in names:
+        return None
+    place = names.index(stored.id)
+    return call.args[place] if place < len(call.args) else keyword_node(call, stored.id)
+
+
+def _report_kept(
+    caller: Frame, scope: TraceScope, call: ast.Call, func: ast.Attribute, target: ast.Attribute, report: Reporter
+) -> None:
+    report(caller.module, call, name=f"{text_of(func.value)}.{target.attr}", transform=scope.text)
+
+
+def _is_read(frame: Frame, target: ast.Attribute) -> bool:
+    """Whether a method reads what it sets."""
+    same = (node for node in walk(frame.func.node) if isinstance(node, ast.Attribute)) if frame.func is not None else ()
+    return any(isinstance(node.ctx, ast.Load) and text_of(node) == text_of(target) for node in same)
+
+
+def _holds_stand_in(scope: TraceScope, value: Value, depth: int = 3) -> bool:
+    if isinstance(value, (Seq, DictVal)) and depth:
+        members = [item[1] if isinstance(item, tuple) else item for item in value.items]
+        return any(_holds_stand_in(scope, member, depth - 1) for member in members)
+    return is_stand_in(scope, value)
+
+
+def _only_calls(frame: Frame, name: str, method: str) -> bool:
+    """Whether all that a function does with an object is to call this method: what it keeps is not for the function."""
+    uses = [node for node in walk(frame.func.node) if isinstance(node, ast.expr)] if frame.func is not None else []
+    owners = [node.attr for node in uses if isinstance(node, ast.Attribute) and text_of(node.value) == name]
+    whole = [node for node in uses if isinstance(node, (ast.Name, ast.Attribute)) and text_of(node) == name]
+    return len(owners) == len(whole) and set(owners) == {method}
 
 
 def crossed_here(frame: Frame, level: int, *, tracked: bool) -> TraceScope | None:

@@ -15,7 +15,6 @@ import ast
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from nnx_lint import syntax_parameters
 from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
 from nnx_lint.model.callables import BoundMethod
 from nnx_lint.model.classes import LibClass, UserClass
@@ -42,7 +41,8 @@ from nnx_lint.rules.program import (
     scopes_around,
 )
 from nnx_lint.rules.spelling import spelled
-from nnx_lint.syntax_walk import walk
+from nnx_lint.syntax import parameters as syntax_parameters
+from nnx_lint.syntax.walk import walk
 
 if TYPE_CHECKING:
     from nnx_lint.model.callables import FuncVal, TransformVal

@@ -9,7 +9,6 @@ import ast
 from functools import partial
 from typing import TYPE_CHECKING
 
-from nnx_lint import syntax_parameters
 from nnx_lint.diagnostics import Applicability, Edit, Fix
 from nnx_lint.model.attributes import attribute_of
 from nnx_lint.model.callables import BoundMethod, FuncVal, Transformed
@@ -28,7 +27,8 @@ from nnx_lint.reporting import Reporter, judges
 from nnx_lint.rules.edits import add_base
 from nnx_lint.rules.spelling import spelled
 from nnx_lint.rules.traces.mends import method_of_class
-from nnx_lint.syntax_walk import walk
+from nnx_lint.syntax import parameters as syntax_parameters
+from nnx_lint.syntax.walk import walk
 from nnx_rules.attributes import Kind
 from nnx_rules.rules import traces as rules
 from nnx_rules.transforms import Arguments

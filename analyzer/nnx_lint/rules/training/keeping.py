@@ -20,7 +20,7 @@ from nnx_lint.reporting import Reporter, judges
 from nnx_lint.rules.edits import replace
 from nnx_lint.rules.program import calls_in, canonical_of
 from nnx_lint.rules.spelling import spelled
-from nnx_lint.syntax_walk import remembered, walk
+from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.rules import training as rules
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.program import given, is_tried
 from nnx_rules import layers
 from nnx_rules.rules import training as rules
-from nnx_rules.shape_algebra import is_whole
+from nnx_rules.shape_algebra import broadcast, is_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,7 +46,12 @@ def _of_integers(logits: Form, labels: Form, name: str) -> Problem | None:
     wanted = logits.shape[:-1] if logits.shape else None
     if _count(logits.shape) is not None and _count(labels.shape) not in {None, _count(wanted)}:
         return Problem(f"takes one label for each row of {_shown(logits)}, and these are {_shown(labels)}", mend)
+    if wanted is not None and labels.shape is not None and broadcast(wanted, labels.shape) is None:
+        return Problem(f"takes one label for each row of {_shown(logits)}, and these are {_shown(labels)}", ALIGN)
     return None
+
+
+ALIGN = "labels have the shape of the logits without its last axis, that of the classes"
 
 
 def _of_distributions(logits: Form, labels: Form, name: str) -> Problem | None:

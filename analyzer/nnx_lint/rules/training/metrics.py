@@ -7,10 +7,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from nnx_lint.diagnostics import Edit, Fix
-from nnx_lint.model.callables import BoundMethod
-from nnx_lint.model.classes import LibClass, UserClass
+from nnx_lint.model.callables import BoundMethod, FuncVal
+from nnx_lint.model.classes import LibClass, UserClass, method_of
 from nnx_lint.model.containers import ReturnedDict
-from nnx_lint.model.events import Used
+from nnx_lint.model.events import Iterated, Used
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.values import UNKNOWN, Array, ClassVal, Const, Obj, present
 from nnx_lint.reporting import Reporter, judges, judges_calls
@@ -29,7 +29,8 @@ from nnx_lint.rules.program import (
     keyword_node,
 )
 from nnx_lint.rules.spelling import spelled
-from nnx_lint.syntax_walk import walk
+from nnx_lint.syntax import parameters as syntax_parameters
+from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import training as rules
 from nnx_rules.shape_algebra import is_whole
 
@@ -62,6 +63,28 @@ def metric_missing_argument(event: Called, report: Reporter) -> None:
         fix = partial(_rename, module, event, names, missing) if metric is receiver else None
         report(module, event.node, fix=fix, cls=metric.cls.name, name=missing, given=shown)
         return
+
+
+@judges_calls(rules.METRIC_ARGUMENT, ".update")
+def argument_of_another(event: Called, report: Reporter) -> None:
+    """Several metrics at once get all arguments, so that each has to take those of the others too."""
+    callee = event.callee
+    receiver = present(callee.receiver) if isinstance(callee, BoundMethod) and callee.func is None else None
+    if not isinstance(receiver, Obj) or getattr(receiver.cls, "canonical", None) != "nnx.metrics.MultiMetric":
+        return
+    held = (receiver.args or {}).values() if "**" not in (receiver.args or {}) else ()
+    for metric in (item for item in held if isinstance(item, Obj) and isinstance(item.cls, UserClass)):
+        found = method_of(metric.cls, "update") if not metric.cls.is_open else None
+        func = found[1] if found is not None else None
+        if not isinstance(func, FuncVal) or func.decorators or func.node.args.kwarg is not None:
+            continue
+        taken = syntax_parameters.names(func.node.args)
+        foreign = next((name for name in event.keywords if name not in {"**", "mask", *taken}), None)
+        if foreign is not None and not is_tried(event.frame.module, event.node):
+            problem = f"`{metric.cls.name}.update` takes no `{foreign}`, and gets all arguments of the others too"
+            mend = "let it take what it does not know: `def update(self, *, ..., **_)`"
+            report(event.frame.module, event.node, cls="MultiMetric", problem=problem, mend=mend)
+            return
 
 
 ONE_HOT = frozenset({"jax.nn.one_hot", "nnx.one_hot"})
@@ -237,6 +260,21 @@ def result_unknown_key(event: Used, report: Reporter) -> None:
     problem = f"what it computes has no item `{key}`"
     mend = f"its items have the names of the metrics: {', '.join(f'`{name}`' for name in names)}"
     report(module, node, cls="MultiMetric", problem=problem, mend=mend)
+
+
+@judges(rules.METRIC_ARGUMENT, Iterated)
+def result_iterated(event: Iterated, report: Reporter) -> None:
+    """``for name, value in metrics.compute()``: a dict goes over its keys."""
+    value, target, module = event.value, event.target, event.frame.module
+    if not isinstance(value, ReturnedDict) or not value.exact or not isinstance(target, ast.Tuple):
+        return
+    if any(isinstance(item, ast.Starred) for item in target.elts):
+        return
+    names = [name.value for name, _ in value.items if isinstance(name, Const) and isinstance(name.value, str)]
+    if any(len(name) != len(target.elts) for name in names) and not is_tried(module, event.node):
+        problem = f"what it computes is a dict, and a loop goes over its {len(names)} keys"
+        mend = f"go over `{module.source.segment(event.node)}.items()`"
+        report(module, event.node, cls="MultiMetric", problem=problem, mend=mend)
 
 
 @judges_calls(rules.METRIC_CONTRACT, ".__init__", *(f".{name}" for name in sorted(DECLARED)))

@@ -39,7 +39,7 @@ from nnx_lint.rules.program import (
 )
 from nnx_lint.rules.spelling import spelled
 from nnx_lint.rules.training.keeping import KEEPER, asks_for_models, keep_model
-from nnx_lint.syntax_binding import assigned_names
+from nnx_lint.syntax.binding import assigned_names
 from nnx_rules import _filter_logic as logic
 from nnx_rules.rules import training as rules
 
@@ -59,6 +59,8 @@ def optimizer_without_wrt(event: Called, report: Reporter) -> None:
     args, module = given(event), event.frame.module
     if args.starred or args.get(1, "tx") is None or args.get(0, "model") is None or "wrt" in args.keywords:
         return
+    if isinstance(event.callee, BoundMethod):
+        return  # the constructor of a class below it, which is judged beside
     if has_other_form(module, event.node):
         return
     report(module, event.node, fix=partial(_add_wrt, module, event), cls="Optimizer")
@@ -100,7 +102,7 @@ def _on_model_and_optimizer(cls: UserClass) -> Fix | None:
 @judges_calls(rules.OPTIMIZER_TRANSFORMATION, *OPTIMIZERS)
 def optimizer_transformation(event: Called, report: Reporter) -> None:
     args, module = given(event), event.frame.module
-    cls = (event.subject or "").rpartition(".")[2]
+    cls = (event.inherited or "").rpartition(".")[2]
     model, node = args.get(0, "model"), args.node_of(0, "model")
     if isinstance(model, ClassVal) and model.cls.is_pytree and node is not None:
         report(
@@ -184,8 +186,9 @@ def _updates(event: Called) -> tuple[Obj, bool] | None:
     if not isinstance(receiver, Obj) or not receiver.cls.derives_from("nnx.Optimizer") or "**" in event.keywords:
         return None
     keeps = receiver.cls.derives_from("nnx.ModelAndOptimizer")
-    if receiver.assumed and not keeps and event.frame.module.mentions(KEEPER):
-        return None
+    module = event.frame.module
+    if receiver.assumed and not keeps and (module.mentions(KEEPER) or not module.mentions("Optimizer(")):
+        return None  # the annotation holds for one that keeps its model, too, and nothing here makes either
     return receiver, keeps
 
 

@@ -1,6 +1,10 @@
 """Training steps that begin anew each time: an optimizer that is made in the compiled function, or in the loop that
 takes the steps (NNX621).
 
+What makes the optimizer and what updates it are followed to the function that both happen in: either may be done by a
+function that this one calls. Then what repeats that is looked for, outwards: a loop around, a function that is
+compiled, a loop that calls it.
+
 Invariants: an optimizer that leaves the function or the round, or takes several steps in it, is meant to be made there;
 so is one for a model that is made there.
 """
@@ -8,12 +12,12 @@ so is one for a model that is made there.
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from nnx_lint import syntax_parameters
+from nnx_lint.model.callables import BoundMethod
 from nnx_lint.model.events import Called
-from nnx_lint.model.expressions import text_of
-from nnx_lint.model.states import TransformationVal
+from nnx_lint.model.states import OptStateVal, TransformationVal
+from nnx_lint.model.values import UNKNOWN, Obj, present
 from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.rules.program import (
     FUNCTIONS,
@@ -26,74 +30,233 @@ from nnx_lint.rules.program import (
     given,
     in_test,
     is_tried,
+    keyword_node,
+    names_of_parameters,
+    reads_of,
+    resolved,
+    statement_of,
 )
-from nnx_lint.rules.training.optimizers import OPTIMIZERS
-from nnx_lint.syntax_walk import walk
+from nnx_lint.rules.training.optimizers import OPTIMIZERS, same_object
+from nnx_lint.syntax import parameters as syntax_parameters
+from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import training as rules
 
 if TYPE_CHECKING:
     from nnx_lint.model.frames import Frame
-    from nnx_lint.model.modules import Module
+    from nnx_lint.model.modules import Env, Module
+    from nnx_lint.model.values import Value
 
 COMPILING = frozenset({"jax.jit", "nnx.jit", "nnx.pmap", "jax.pmap"})
 STATELESS = frozenset({"optax.sgd", "optax.sign_sgd"})
 """Optimizers that remember nothing between steps, without options that make them do so."""
 
 
+class Optimizers:
+    """The calls that made the optimizers of a program, and states of those of optax, by what they made."""
+
+    def __init__(self) -> None:
+        self.made: dict[int, tuple[Value, Called]] = {}
+
+
+class Place(NamedTuple):
+    """A node in a function that is being executed."""
+
+    frame: Frame
+    node: ast.AST
+
+    @property
+    def scope(self) -> ast.AST:
+        """The function, or the module."""
+        return self.frame.func.node if self.frame.func is not None else self.frame.module.tree
+
+    @property
+    def loop(self) -> ast.AST | None:
+        """The loop around the node, in its function."""
+        found = enclosing(self.frame.module, self.node, *LOOPS, *FUNCTIONS)
+        return None if isinstance(found, FUNCTIONS) else found
+
+
 @judges_calls(rules.OPTIMIZER_IN_STEP, *OPTIMIZERS)
+def note_optimizer(event: Called, report: Reporter) -> None:
+    if isinstance(event.result, Obj) and not _remembers_nothing(event):
+        report.memory(Optimizers).made[id(event.result)] = event.result, event
+
+
+@judges_calls(rules.OPTIMIZER_IN_STEP, ".init")
+def note_state(event: Called, report: Reporter) -> None:
+    if isinstance(event.result, OptStateVal) and event.result.keeps:
+        report.memory(Optimizers).made[id(event.result)] = event.result, event
+
+
+@judges_calls(rules.OPTIMIZER_IN_STEP, ".update")
 def optimizer_in_step(event: Called, report: Reporter) -> None:
-    frame, module, node = event.frame, event.frame.module, event.node
-    scope = frame.scope[-1] if frame.scope else None
-    if scope is None or scope.frame is not frame or scope.row.name not in COMPILING or in_test(frame):
+    owner = present(event.callee.receiver) if isinstance(event.callee, BoundMethod) else UNKNOWN
+    optimizer = given(event).get(1, "state") if isinstance(owner, TransformationVal) else owner
+    while isinstance(optimizer, Obj) and optimizer.level and optimizer.template is not None:
+        optimizer = optimizer.template  # as it was handed to the compiled function that updates it
+    _, made = report.memory(Optimizers).made.get(id(optimizer), (None, None))
+    if made is None or in_test(event.frame):
         return
-    model = given(event).node_of(0, "model")
-    name = _bound_by(next(ancestors(module, node), None))
-    if frame.func is None or name is None or not _is_parameter(frame, model) or _remembers_nothing(event):
+    makes, updates = _brought_together(made, event)
+    if makes is None or updates is None or is_tried(makes.frame.module, makes.node):
         return
-    if not is_tried(module, node) and _takes_one_step(module, frame.func.node, name.id):
-        report(module, node, name=name.id, when=f"`{frame.func.name}` runs")
+    name = _bound_by(makes)
+    if name is None or makes.loop is not updates.loop or not _is_read_once(makes, updates, name.id):
+        return
+    model = _model(makes, made)
+    when = _repeated(makes, model) if model is not None else None
+    if when is not None:
+        report(makes.frame.module, makes.node, name=name.id, when=when)
 
 
-@judges_calls(rules.OPTIMIZER_IN_STEP, *OPTIMIZERS)
-def optimizer_in_round(event: Called, report: Reporter) -> None:
-    """An optimizer that each round of a loop makes for a model that was there before it, and steps once."""
-    frame, module, node = event.frame, event.frame.module, event.node
-    model, parent = given(event).node_of(0, "model"), next(ancestors(module, node), None)
-    loop = enclosing(module, node, *LOOPS, *FUNCTIONS)
-    if not isinstance(loop, STATEMENT_LOOPS) or parent not in loop.body:
-        return
-    name, tx = _bound_by(parent), given(event).get(1, "tx")
-    if name is None or not isinstance(tx, TransformationVal) or in_test(frame):
-        return
-    root = model
-    while isinstance(root, ast.Attribute):
-        root = root.value
-    if not isinstance(root, ast.Name) or assigned_in(loop)[root.id] or _is_set(loop, model):
-        return
-    if not _remembers_nothing(event) and _takes_one_step(module, loop, name.id):
-        report(module, node, name=name.id, when="the loop goes round")
+def _chain(event: Called) -> list[Place]:
+    """Where a call stands, and the calls that lead there, outermost first."""
+    places = [Place(event.frame, event.node)]
+    while (outer := places[-1].frame.caller) is not None and places[-1].frame.call is not None:
+        places.append(Place(outer, places[-1].frame.call))
+    return places[::-1]
 
 
-def _bound_by(statement: ast.AST | None) -> ast.Name | None:
-    """The only name that a statement binds to the value that it computes."""
-    several = isinstance(statement, ast.Assign) and len(statement.targets) != 1
-    if several or not isinstance(statement, (ast.Assign, ast.AnnAssign)):
+def _brought_together(made: Called, update: Called) -> tuple[Place | None, Place | None]:
+    """Where the innermost function that does both makes an optimizer and updates it, if neither is done in loops of
+    functions that this one calls.
+    """
+    making, updating = _chain(made), _chain(update)
+    updates = {id(place.frame): at for at, place in enumerate(updating)}
+    for at in range(len(making) - 1, -1, -1):
+        if (other := updates.get(id(making[at].frame))) is not None:
+            below = [*making[at + 1 :], *updating[other + 1 :]]
+            known = all(place.loop is None for place in below)
+            return (making[at], updating[other]) if known else (None, None)
+    return None, None
+
+
+def _repeated(makes: Place, model: ast.expr) -> str | None:
+    """What repeats the making of an optimizer for a model that was there before, in words."""
+    place = makes
+    while (root := _root(model)) is not None:
+        if (loop := place.loop) is not None:
+            changed = assigned_in(loop)[root.id] > _stepped(place.frame.env, loop, root.id)
+            changed = changed or not isinstance(loop, STATEMENT_LOOPS) or _is_set(place.frame.module, model)
+            return None if changed else _when(makes)
+        frame = place.frame
+        if frame.func is None or in_test(frame) or root.id not in names_of_parameters(frame.func.node):
+            return None
+        if assigned_in(frame.func.node)[root.id]:
+            return None
+        scope = frame.scope[-1] if frame.scope else None
+        if scope is not None and scope.frame is frame:
+            return _when(makes) if scope.row.name in COMPILING else None
+        if frame.caller is None or not isinstance(frame.call, ast.Call):
+            return None
+        place, value = Place(frame.caller, frame.call), resolved(frame.env, root)
+        found = _argument(frame, root.id) or _given(place, value if value is not None else UNKNOWN)
+        if found is None:
+            return None
+        model = found
+    return None
+
+
+def _stepped(env: Env, loop: ast.AST, name: str) -> int:
+    """How often a loop binds a name to the parameters of that name after a step."""
+    count = 0
+    for node in walk(loop):
+        call = node.value if isinstance(node, ast.Assign) else None
+        if isinstance(call, ast.Call) and canonical_of(env, call.func) == "optax.apply_updates":
+            count += assigned_in(node)[name]
+    return count
+
+
+def _when(makes: Place) -> str:
+    """How a message says what repeats the making: the function that makes it, or the loop that it stands in."""
+    func = makes.frame.func
+    return f"`{func.name}` runs" if func is not None and makes.loop is None else "the loop goes round"
+
+
+def _given(place: Place, value: Value) -> ast.expr | None:
+    """The expression of an argument that is this value, or that the method which is called is one of."""
+    call = place.node
+    nodes = [*call.args, *(item.value for item in call.keywords)] if isinstance(call, ast.Call) else []
+    if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
+        nodes.append(call.func.value)
+    named = [node for node in nodes if isinstance(node, (ast.Name, ast.Attribute))]
+    return next((node for node in named if same_object(resolved(place.frame.env, node) or UNKNOWN, value)), None)
+
+
+def _model(makes: Place, made: Called) -> ast.expr | None:
+    """How the function that an optimizer is made in names its model, or the parameters."""
+    keyword = "params" if isinstance(made.result, OptStateVal) else "model"
+    if makes.node is made.node:
+        return given(made).node_of(0, keyword)
+    node, frame = given(made).node_of(0, keyword), made.frame
+    while frame is not makes.frame and frame.caller is not None and isinstance(node, ast.Name):
+        node, frame = _argument(frame, node.id), frame.caller
+    model = given(made).get(0, keyword)
+    return node if frame is makes.frame and node is not None else _given(makes, model) if model is not None else None
+
+
+def _argument(frame: Frame, name: str) -> ast.expr | None:
+    """What the call of a function gives for one of its parameters."""
+    call, names = frame.call, syntax_parameters.positional_names(frame.func.node.args) if frame.func is not None else []
+    if not isinstance(call, ast.Call) or name not in names or any(isinstance(item, ast.Starred) for item in call.args):
         return None
-    target = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
-    return target if isinstance(target, ast.Name) else None
+    place = names.index(name) - (frame.receiver is not None)
+    if place < 0:
+        return call.func.value if isinstance(call.func, ast.Attribute) else None
+    return call.args[place] if place < len(call.args) else keyword_node(call, name)
 
 
-def _is_set(loop: ast.AST, model: ast.expr | None) -> bool:
-    """Whether a loop assigns the attribute that a model is."""
-    stored = (node for node in walk(loop) if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load))
-    return any(text_of(node) == text_of(model) for node in stored) if isinstance(model, ast.Attribute) else False
+def _root(model: ast.expr) -> ast.Name | None:
+    while isinstance(model, ast.Attribute):
+        model = model.value
+    return model if isinstance(model, ast.Name) else None
 
 
-def _is_parameter(frame: Frame, model: ast.expr | None) -> bool:
-    """Whether the model comes from the caller, who goes on with it."""
-    arguments = frame.func.node.args if frame.func is not None else None
-    names = syntax_parameters.positional_names(arguments) if arguments is not None else []
-    return isinstance(model, ast.Name) and model.id in names
+def _is_set(module: Module, model: ast.expr) -> bool:
+    """Whether a module assigns the attribute that a model is, other than where its owner is made."""
+    if not isinstance(model, ast.Attribute):
+        return False
+    stored = (node for node in walk(module.tree) if isinstance(node, ast.Attribute) and node.attr == model.attr)
+    return sum(not isinstance(node.ctx, ast.Load) for node in stored) > 1
+
+
+def _bound_by(makes: Place) -> ast.Name | None:
+    """The only name that a statement binds to the optimizer, or the last one, where names are bound to names."""
+    module, node = makes.frame.module, makes.node
+    target: ast.expr | None = None
+    while True:
+        outer = next(ancestors(module, node), None)
+        found = _target(outer, node, next(ancestors(module, outer), None) if outer is not None else None)
+        if not isinstance(found, ast.Name):
+            return target if isinstance(target, ast.Name) else None
+        target = found
+        reads = reads_of(makes.scope, found.id)
+        if assigned_in(makes.scope)[found.id] != 1 or len(reads) != 1:
+            return target
+        node = reads[0]
+
+
+def _target(outer: ast.AST | None, node: ast.AST, above: ast.AST | None) -> ast.expr | None:
+    """What a statement binds to a value right in it, or to one in a tuple that it takes apart."""
+    if isinstance(outer, ast.AnnAssign):
+        return outer.target
+    if isinstance(outer, ast.Assign):
+        return outer.targets[0] if len(outer.targets) == 1 else None
+    if not isinstance(outer, ast.Tuple) or not isinstance(above, ast.Assign) or len(above.targets) != 1:
+        return None
+    target = above.targets[0]
+    pairs = zip(outer.elts, target.elts, strict=False) if isinstance(target, ast.Tuple) else ()
+    return next((each for item, each in pairs if item is node), None)
+
+
+def _is_read_once(makes: Place, updates: Place, name: str) -> bool:
+    """Whether all that a function or a round of a loop does with an optimizer is to update it, once; what an update
+    returns may take its name.
+    """
+    reads = reads_of(makes.scope, name)
+    statement = statement_of(updates.frame.module, updates.node)
+    bound = assigned_in(makes.scope)[name] - (assigned_in(statement)[name] if statement is not None else 0)
+    return bound == 1 and len(reads) == 1 and any(node is reads[0] for node in walk(updates.node))
 
 
 def _remembers_nothing(event: Called) -> bool:
@@ -101,15 +264,3 @@ def _remembers_nothing(event: Called) -> bool:
     if not isinstance(node, ast.Call):
         return isinstance(tx, TransformationVal) and tx.maker in STATELESS
     return canonical_of(event.frame.env, node.func) in STATELESS and len(node.args) + len(node.keywords) < 2
-
-
-def _takes_one_step(module: Module, top: ast.AST, name: str) -> bool:
-    """Whether all that a function or a round of a loop does with an optimizer is to update it, once."""
-    scope = top if isinstance(top, FUNCTIONS) else enclosing(module, top, *FUNCTIONS, ast.Module) or top
-    uses = [node for node in walk(scope) if isinstance(node, ast.Name) and node.id == name]
-    used = [node for node in uses if isinstance(node.ctx, ast.Load)]
-    if assigned_in(scope)[name] != 1 or len(used) != 1:
-        return False
-    parent = next(ancestors(module, used[0]), None)
-    loop = enclosing(module, used[0], *LOOPS, *FUNCTIONS)
-    return isinstance(parent, ast.Attribute) and parent.attr == "update" and loop is top

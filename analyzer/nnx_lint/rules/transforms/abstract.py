@@ -1,34 +1,82 @@
 """Models of which only shapes are there (NNX471): what ``nnx.eval_shape`` returns has no numbers until something puts
 them there.
 
-Invariant: a change of the object, whatever it is, ends what is known of it.
+Invariants: a change of the object, whatever it is, ends what is known of it; a model that is merged of such a State has
+shapes only where it is of the State as it was taken, and no statement may have put anything into that.
 """
 
 from __future__ import annotations
 
+import ast
 from typing import TYPE_CHECKING
 
+from nnx_lint.model.containers import Seq
 from nnx_lint.model.events import Called, Mutated
+from nnx_lint.model.states import StateVal
 from nnx_lint.model.values import Obj
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
 from nnx_lint.rules.program import is_tried
+from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import transforms as rules
 
 if TYPE_CHECKING:
+    from nnx_lint.model.modules import Module
     from nnx_lint.model.values import Value
 
 
 class Abstract:
-    """The objects that hold shapes only, with the calls that made them."""
+    """The objects that hold shapes only, with the calls that made them, and their States as they were taken."""
 
     def __init__(self) -> None:
         self.made: dict[int, tuple[Value, Called]] = {}
+        self.states: dict[int, StateVal] = {}
 
 
 @judges_calls(rules.ABSTRACT_CALLED, "nnx.eval_shape")
 def note_abstract(event: Called, report: Reporter) -> None:
     if isinstance(event.result, Obj) and event.result.cls.derives_from("nnx.Module") and not event.frame.scope:
         report.memory(Abstract).made[id(event.result)] = event.result, event
+
+
+@judges_calls(rules.ABSTRACT_CALLED, "nnx.split", "nnx.state")
+def note_state(event: Called, report: Reporter) -> None:
+    noted, result = report.memory(Abstract), event.result
+    for item in result.items if isinstance(result, Seq) else [result]:
+        if isinstance(item, StateVal) and id(item.of) in noted.made:
+            noted.states[id(item)] = item
+
+
+@judges_calls(rules.ABSTRACT_CALLED, "nnx.merge")
+def note_merged(event: Called, report: Reporter) -> None:
+    """A model that is merged of the State of one that holds shapes."""
+    noted, result = report.memory(Abstract), event.result
+    states = event.args[1:]
+    state = noted.states.get(id(states[0])) if len(states) == 1 else None
+    if state is None or not isinstance(result, Obj) or event.frame.scope:
+        return
+    known = noted.made.get(id(state.of))
+    if known is not None and not _may_be_filled(event.frame.module, event.nodes[1]):
+        noted.made[id(result)] = result, known[1]
+
+
+def _may_be_filled(module: Module, state: ast.expr) -> bool:
+    """Whether a statement may put arrays into the State of this name."""
+    if not isinstance(state, ast.Name):
+        return True
+    return any(
+        isinstance(part, ast.Name) and part.id == state.id
+        for node in walk(module.tree)
+        for part in walk(_changing(node) or ast.Pass())
+    )
+
+
+def _changing(node: ast.AST) -> ast.AST | None:
+    """The part of a statement by which something may be changed that it names."""
+    if isinstance(node, (ast.Subscript, ast.Attribute)):
+        return None if isinstance(node.ctx, ast.Load) else node
+    if isinstance(node, (ast.For, ast.comprehension)):
+        return node.iter
+    return node.value if isinstance(node, ast.Expr) else None
 
 
 @judges(rules.ABSTRACT_CALLED, Mutated)

@@ -54,13 +54,14 @@ RENAMED = (0, 10)
 @judges_calls(rules.TRANSFORM_OPERANDS, *WRAPPERS)
 def operands_at_transform(event: Called, report: Reporter) -> None:
     node = event.node
-    if "wrt" in event.keywords and event.subject in {"nnx.grad", "nnx.value_and_grad"}:
+    version = report.runs_on(event.frame.module)[1]
+    current = version is None or version >= RENAMED
+    if "wrt" in event.keywords and event.subject in {"nnx.grad", "nnx.value_and_grad"} and current:
         mend = "say what to differentiate by `argnums=nnx.DiffState(0, filter)`"
         report(event.frame.module, node, transform=event.name, given="`wrt`, which optimizers take", mend=mend)
     options = OPTIONS.get((event.subject or "").replace("checkpoint", "remat"))
     foreign = next((name for name in event.keywords if options and name not in options | {"**", "wrt"}), None)
-    version = report.runs_on(event.frame.module)[1]
-    if options is not None and foreign is not None and (version is None or version >= RENAMED):
+    if options is not None and foreign is not None and current:
         close = difflib.get_close_matches(foreign, options, n=1)
         mend = FORMER_OPTIONS.get(foreign) or (f"it is called `{close[0]}`" if close else "leave it out")
         report(event.frame.module, node, transform=event.name, given=f"an option `{foreign}`, which is none", mend=mend)

@@ -10,14 +10,16 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, NamedTuple
 
-from nnx_lint import syntax_parameters
 from nnx_lint.model.callables import BoundMethod, FuncVal
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.events import Ran, TransformApplied
 from nnx_lint.model.forms import literal
+from nnx_lint.model.states import StateVal
 from nnx_lint.model.values import Array, Const, Obj, Value, present
 from nnx_lint.reporting import Reporter, judges
 from nnx_lint.rules.program import keyword_node, resolved
+from nnx_lint.rules.transforms.scanning import carry_given, carry_returned
+from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_rules import layers
 from nnx_rules.rules import transforms as rules
 from nnx_rules.shape_algebra import is_whole
@@ -79,48 +81,59 @@ def step_signature(event: TransformApplied, report: Reporter) -> None:
 
 def is_loop(event: Ran) -> bool:
     """Whether a step of a loop has run."""
-    return event.scope.row.name in LOOPS
+    return event.scope.row.name in LOOPS or event.scope.row.name == "nnx.scan"
+
+
+@judges(rules.LOOP_TREE, Ran, when=is_loop)
+def step_returns_pair(event: Ran, report: Reporter) -> None:
+    scope, loop = event.scope, LOOPS.get(event.scope.row.name)
+    func = scope.frame.func if scope.frame is not None else None
+    if loop is None or not loop.pairs or func is None or (before := _carry_given(scope, loop)) is None:
+        return
+    kind = _kind(present(event.result))
+    if kind not in {None, "a tuple of 2"}:
+        given = f"no first of a pair, as the step returns {kind}"
+        report(func.module, func.node, transform=scope.text, one=_kind(before) or "a value", other=given)
 
 
 @judges(rules.LOOP_TREE, Ran, when=is_loop)
 def carry_structure(event: Ran, report: Reporter) -> None:
-    scope, loop = event.scope, LOOPS[event.scope.row.name]
-    before, func = _carry_given(scope, loop), scope.frame.func if scope.frame is not None else None
-    if func is None or before is None or not _is_step(event):
-        return
-    after = present(event.result)
-    if loop.pairs:
-        kind = _kind(after)
-        pair = isinstance(after, Seq) and kind == "a tuple of 2"
-        if kind is not None and not pair:
-            given = f"no first of a pair, as the step returns {kind}"
-            report(func.module, func.node, transform=scope.text, one=_kind(before) or "a value", other=given)
-        if not isinstance(after, Seq) or not pair:
-            return
-        after = after.items[0]
-    for one, other in _paired(before, after):
+    for one, other in _carries(event):
         kinds = _kind(one), _kind(other)
         if None not in kinds and kinds[0] != kinds[1]:
-            report(func.module, func.node, transform=scope.text, one=kinds[0], other=kinds[1])
+            _report(event, report, kinds)
             return
 
 
 @judges(rules.LOOP_TYPE, Ran, when=is_loop)
 def carry_type(event: Ran, report: Reporter) -> None:
-    scope, loop = event.scope, LOOPS[event.scope.row.name]
-    before, func = _carry_given(scope, loop), scope.frame.func if scope.frame is not None else None
-    after = present(event.result)
-    if func is None or before is None or not _is_step(event):
-        return
-    if loop.pairs:
-        if not isinstance(after, Seq) or _kind(after) != "a tuple of 2":
-            return
-        after = after.items[0]
-    for one, other in _paired(before, after):
+    for one, other in _carries(event):
         found = _types(one, other)
         if found is not None:
-            report(func.module, func.node, transform=scope.text, path="the carry", one=found[0], other=found[1])
+            _report(event, report, found)
             return
+
+
+def _report(event: Ran, report: Reporter, found: tuple[str | None, str | None]) -> None:
+    func = event.scope.frame.func if event.scope.frame is not None else None
+    if func is not None:
+        one, other = found
+        report(func.module, func.node, transform=event.scope.text, path="the carry", one=one, other=other)
+
+
+def _carries(event: Ran) -> Iterator[tuple[Value, Value]]:
+    """What stands at the same places of the carry that a step was given, and of the one that it returns."""
+    scope, loop, after = event.scope, LOOPS.get(event.scope.row.name), present(event.result)
+    if not _is_step(event):
+        return
+    if loop is None:
+        before, returned = carry_given(scope), carry_returned(scope, after)
+    else:
+        before, returned = _carry_given(scope, loop), after
+        if loop.pairs:
+            returned = after.items[0] if isinstance(after, Seq) and _kind(after) == "a tuple of 2" else None
+    if before is not None and returned is not None:
+        yield from _paired(before, returned)
 
 
 def _carry_given(scope: TraceScope, loop: Loop) -> Value | None:
@@ -159,6 +172,8 @@ def _kind(value: Value) -> str | None:
         return "None" if value.value is None else "an array" if number else None
     if isinstance(value, Obj):
         return f"a {value.cls.name}" if value.cls.tracked and not value.cls.is_variable else None
+    if isinstance(value, StateVal):
+        return "a State"
     if isinstance(value, DictVal):
         return None
     return "an array" if isinstance(value, Array) else None

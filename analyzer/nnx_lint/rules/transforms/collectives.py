@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nnx_lint.model.classes import LibClass
 from nnx_lint.model.containers import Seq
 from nnx_lint.model.instances import certainly_stateful
 from nnx_lint.model.meshes import MeshVal
@@ -48,7 +47,8 @@ def unbound_axis(event: Called, report: Reporter) -> None:
 def unbound_axis_of_layer(event: Called, report: Reporter) -> None:
     """Statistics of a batch that is spread over devices."""
     layer = event.callee
-    if not isinstance(layer, Obj) or not isinstance(layer.cls, LibClass) or layer.cls.canonical != "nnx.BatchNorm":
+    cls = layer.cls.works_as if isinstance(layer, Obj) else None
+    if not isinstance(layer, Obj) or cls is None or cls.canonical != "nnx.BatchNorm":
         return
     if certainly_stateful(layer, given(event)):
         _judge(event, (layer.args or {}).get("axis_name"), report)

@@ -15,7 +15,7 @@ from nnx_lint.model.attributes import attribute_names, attribute_of
 from nnx_lint.model.callables import BoundMethod, FuncVal, Transformed
 from nnx_lint.model.classes import LibClass, UserClass
 from nnx_lint.model.containers import Seq
-from nnx_lint.model.crossing import literal_positions
+from nnx_lint.model.crossing import literal_positions, static_positions, statics_known
 from nnx_lint.model.events import Called, TransformApplied
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.handed import is_model
@@ -25,7 +25,7 @@ from nnx_lint.rules.callees import TRANSFORMED
 from nnx_lint.rules.edits import insert, is_parenthesized, unsafe, wrap
 from nnx_lint.rules.spelling import spelled
 from nnx_lint.rules.traces.boundaries import Running, transform_of
-from nnx_lint.rules.transforms.options import CARRY, DEFAULTS, UNREAD, Axes, axes_of, option_node, parameters
+from nnx_lint.rules.transforms.options import CARRY, DEFAULTS, UNREAD, Axes, axes_of, option_node, parameters, shown
 from nnx_lint.rules.updates.gradients import DIFFERENTIATING
 from nnx_rules.rules import transforms as rules
 
@@ -145,9 +145,12 @@ def labels_of(applied: TransformVal, count: int) -> list[Axes]:
             return [UNREAD] * count
         return [1 if place in positions else 0 for place in range(count)]
     axes = axes_of(applied, "in_axes") if applied.row.name in DEFAULTS else UNREAD
+    if not statics_known(applied):
+        return [UNREAD] * count
     if isinstance(axes, (tuple, list)):
         return list(axes) if len(axes) == count else [UNREAD] * count
-    return [axes] * count
+    static = static_positions(applied, count)
+    return [None if place in static else axes for place in range(count)]
 
 
 def module_mapped(event: Called, report: Reporter, applied: TransformVal, running: Running, labels: list[Axes]) -> None:
@@ -275,4 +278,4 @@ def one_object(event: Called, report: Reporter, applied: TransformVal, running: 
 def _word(applied: TransformVal, label: Axes) -> str:
     if applied.row.name in DIFFERENTIATING:
         return "differentiated" if label else "constant"
-    return repr(label)
+    return shown(label)

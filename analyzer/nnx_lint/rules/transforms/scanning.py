@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from nnx_lint.diagnostics import Fix
 from nnx_lint.model.attributes import attribute_of
+from nnx_lint.model.callables import BoundMethod, FuncVal
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.events import Called, Ran, Returned, TransformApplied
 from nnx_lint.model.expressions import text_of
@@ -25,11 +26,12 @@ from nnx_lint.model.values import (
 )
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.edits import replace, unsafe
+from nnx_lint.rules.program import keyword_node
 from nnx_lint.rules.spelling import spelled
 from nnx_lint.rules.traces.boundaries import running
 from nnx_lint.rules.transforms.options import CARRY, UNREAD, Axes, axes_of, leaves, option_node, read, shown
 from nnx_lint.rules.updates.ownership import changes_of
-from nnx_lint.syntax_walk import walk
+from nnx_lint.syntax.walk import walk
 from nnx_rules import carries
 from nnx_rules.rules import transforms as rules
 
@@ -166,7 +168,7 @@ def carried_object(event: Returned, report: Reporter) -> None:
     before = carry_given(scope) if scope is not None else None
     if scope is None or not isinstance(before, Obj) or not before.cls.tracked or before.level != scope.level:
         return
-    after = _carry_returned(scope, event.value)
+    after = carry_returned(scope, event.value)
     if isinstance(after, Obj) and after.cls.tracked and after is not before:
         report(event.frame.module, event.node, transform=scope.text, value=after.cls.name, path="carry")
 
@@ -185,7 +187,8 @@ def carry_given(scope: TraceScope) -> Value | None:
     return None
 
 
-def _carry_returned(scope: TraceScope, value: Value) -> Value | None:
+def carry_returned(scope: TraceScope, value: Value) -> Value | None:
+    """The carry in what a step of a loop returns."""
     if scope.row.name in LOOPS:
         return value
     axes = axes_of(scope.applied, "out_axes")
@@ -242,6 +245,35 @@ def written_under_broadcast(event: Ran, report: Reporter) -> None:
         lost = item.event.effect in {"write", "call"} and not item.event.action.startswith(("setting ", "`.sow"))
         if not item.merged and lost and axis_of(scope, item.root) == (None,):
             report(item.module, item.node, transform=scope.text, path=item.name)
+
+
+class Conditions:
+    """The functions that loops ask whether to go on."""
+
+    def __init__(self) -> None:
+        self.nodes: set[int] = set()
+
+
+def has_condition(event: TransformApplied | Ran) -> bool:
+    """Whether this is about a loop that asks a function whether to go on."""
+    row = event.applied.row if isinstance(event, TransformApplied) else event.scope.row
+    return row.name == "nnx.while_loop"
+
+
+@judges(rules.LOOP_CONDITION, TransformApplied, when=has_condition)
+def note_condition(event: TransformApplied, report: Reporter) -> None:
+    call, func = event.node, event.func
+    condition = (call.args[0] if call.args else keyword_node(call, "cond_fun")) if isinstance(call, ast.Call) else None
+    inner = func.func if isinstance(func, BoundMethod) else func
+    if event.func_node is condition and not isinstance(condition, ast.Starred) and isinstance(inner, FuncVal):
+        report.memory(Conditions).nodes.add(id(inner.node))
+
+
+@judges(rules.LOOP_CONDITION, Ran, when=has_condition)
+def written_in_condition(event: Ran, report: Reporter) -> None:
+    func = event.scope.frame.func if event.scope.frame is not None else None
+    for item in changes_of(event) if func is not None and id(func.node) in report.memory(Conditions).nodes else ():
+        report(item.module, item.node, transform=event.scope.text, path=item.name)
 
 
 def axis_of(scope: TraceScope, parameter: str) -> tuple[Axes] | None:

@@ -3,9 +3,9 @@
 Whether a call does nothing besides is a fact of what is called: of functions and methods that are listed, of layers and
 functions that compute arrays, of a function over a tree whose function is an expression of such calls.
 
-Invariants: the last expression of a notebook's cell is shown, and what a test expects to fail is not executed; neither
-throws a result away by mistake. An array is computed for nothing only in a forward pass: elsewhere a program may
-compute one to see how long that takes.
+Invariants: the last expression of a cell is shown, in a notebook and in a script of cells (`# %%`), and what a test
+expects to fail is not executed; neither throws a result away by mistake. An array is computed for nothing only in a
+forward pass: elsewhere a program may compute one to see how long that takes.
 """
 
 from __future__ import annotations
@@ -15,19 +15,18 @@ import itertools
 from functools import partial
 from typing import TYPE_CHECKING
 
-from nnx_lint import syntax_parameters
 from nnx_lint.diagnostics import Fix
 from nnx_lint.model import foreign
 from nnx_lint.model.arrays import is_array_function
 from nnx_lint.model.callables import BoundMethod, FuncVal, Transformed
-from nnx_lint.model.classes import FIELD_DECORATORS, LibClass, UserClass
-from nnx_lint.model.events import AttributeMissed, Called
+from nnx_lint.model.classes import FIELD_DECORATORS, UserClass
+from nnx_lint.model.events import AttributeMissed, Called, Used
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.instances import ARRAY_LAYERS, effect_of
 from nnx_lint.model.modules import Env
 from nnx_lint.model.states import StateVal
 from nnx_lint.model.tables.jax_results import METHODS, RESULTS
-from nnx_lint.model.values import Array, ArrayAttr, Ext, Obj, Unknown
+from nnx_lint.model.values import Array, ArrayAttr, Ext, Obj, Unknown, present
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.edits import insert, unsafe
 from nnx_lint.rules.program import (
@@ -40,14 +39,17 @@ from nnx_lint.rules.program import (
     in_test,
     own_nodes,
     reads_of,
+    resolved,
 )
-from nnx_lint.syntax_walk import walk
+from nnx_lint.syntax import parameters as syntax_parameters
+from nnx_lint.syntax.walk import walk
 from nnx_rules.api import Effect
 from nnx_rules.rules import updates as rules
 
 if TYPE_CHECKING:
     from nnx_lint.model.frames import Frame
     from nnx_lint.model.modules import Module
+    from nnx_lint.model.values import Value
 
     Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
@@ -113,6 +115,13 @@ def unused_result(event: Called, report: Reporter) -> None:
         report(frame.module, event.node, fix=fix, name=event.name, result=f"returns {result}", mend=mend)
 
 
+def _bound_by(statement: ast.AST | None) -> ast.expr | None:
+    """The one target that an assignment has."""
+    if isinstance(statement, ast.AnnAssign):
+        return statement.target
+    return statement.targets[0] if isinstance(statement, ast.Assign) and len(statement.targets) == 1 else None
+
+
 KEPT_BY_NAME = ("jax.lax.pmean", "jax.lax.psum", "jax.lax.stop_gradient", "jax.lax.with_sharding_constraint")
 APPLIED = ("optax.apply_updates", "optax.incremental_update")
 """Functions of which nobody wants to know what they would have returned."""
@@ -130,7 +139,7 @@ def result_never_read(event: Called, report: Reporter) -> None:
     frame, module = event.frame, event.frame.module
     statement = next(ancestors(module, event.node), None)
     func = frame.func.node if frame.func is not None else None
-    target = statement.targets[0] if isinstance(statement, ast.Assign) and len(statement.targets) == 1 else None
+    target = _bound_by(statement)
     if func is None or not isinstance(target, ast.Name) or target.id.startswith("_") or in_test(frame):
         return
     outer = any(isinstance(node, (ast.Global, ast.Nonlocal)) and target.id in node.names for node in own_nodes(func))
@@ -165,14 +174,14 @@ def _bound_again(event: Called) -> Fix | None:
     return unsafe(f"Bind it to `{given.id}`", insert(module.source.span(call).start, f"{given.id} = "))
 
 
-@judges_calls(rules.UNUSED_RESULT, *FUNCTIONS_OF_VALUES, ".apply_gradients", ".replace", ".restore")
+@judges_calls(rules.UNUSED_RESULT, *FUNCTIONS_OF_VALUES, *MAPS, ".apply_gradients", ".replace", ".restore")
 def overwritten_name(event: Called, report: Reporter) -> None:
     """A result that takes the place of what a name of the function stood for, after which nobody reads the name."""
     frame, module, node = event.frame, event.frame.module, event.node
     if is_shown(frame):
         return
     statement = next(ancestors(module, node), None)
-    target = statement.targets[0] if isinstance(statement, ast.Assign) and len(statement.targets) == 1 else None
+    target = _bound_by(statement)
     if not isinstance(target, ast.Name) or target.id.startswith("_"):
         return
     result = new_value(event)
@@ -180,11 +189,40 @@ def overwritten_name(event: Called, report: Reporter) -> None:
         mend = f"`{target.id}` is a name for one element: the next round takes another, and what it came from stays"
         report(module, node, name=event.name, result=f"returns {result}", mend=mend)
         return
-    if frame.func is None:
+    followed = event.subject in MAPS and any(_is_named(frame, value) for value in event.args[1:])
+    if frame.func is None or followed:
         return
     if result is not None and _is_last_word(module, frame.func.node, statement, target):
         mend = f"nothing reads `{target.id}` after this: return it, or put it into its object by `nnx.update`"
         report(module, node, name=event.name, result=f"returns {result}", mend=mend)
+
+
+def _is_named(frame: Frame, state: Value | None) -> bool:
+    """Whether a value is the State of an object that a function has a name for: NNX229 follows those."""
+    of = present(state.of) if isinstance(state, StateVal) else None
+    return of is not None and any(value is of for value in frame.env.names.values())
+
+
+def is_operand(event: Used) -> bool:
+    """Whether a value is computed with."""
+    return event.what == "an operator"
+
+
+@judges(rules.UNUSED_RESULT, Used, when=is_operand)
+def overwritten_variable(event: Used, report: Reporter) -> None:
+    """``count = count + 1`` for a Variable that a function has a name for: the name stands for an array then."""
+    frame, module, node = event.frame, event.frame.module, event.node
+    statement = next((outer for outer in ancestors(module, node) if not isinstance(outer, ast.BinOp)), None)
+    target = _bound_by(statement)
+    known = isinstance(event.value, Obj) and event.value.cls.is_variable and not event.value.cls.is_open
+    if not known or frame.func is None or not isinstance(node, ast.BinOp) or not isinstance(target, ast.Name):
+        return
+    own = any(isinstance(side, ast.Name) and side.id == target.id for side in (node.left, node.right))
+    if own and not in_test(frame) and _is_last_word(module, frame.func.node, statement, target):
+        value = statement.value if isinstance(statement, (ast.Assign, ast.AnnAssign)) else None
+        text = module.source.segment(value) if value is not None else target.id
+        mend = f"write it into the Variable: `{target.id}[...] = {text}`"
+        report(module, node, name=text, result="makes an array", mend=mend)
 
 
 @judges_calls(rules.UNUSED_RESULT, "nnx.*", "class")
@@ -194,7 +232,7 @@ def replaced_element(event: Called, report: Reporter) -> None:
     if not isinstance(result, Obj) or not result.cls.derives_from("nnx.Module"):
         return
     statement = next(ancestors(module, event.node), None)
-    target = statement.targets[0] if isinstance(statement, ast.Assign) and len(statement.targets) == 1 else None
+    target = _bound_by(statement)
     if isinstance(target, ast.Name) and _is_lost_element(module, target):
         mend = f"`{target.id}` is a name for one element: set the attribute of the module that holds it"
         report(module, event.node, name=event.name, result="returns a new layer", mend=mend)
@@ -238,7 +276,8 @@ def _is_last_word(module: Module, func: Function, statement: ast.AST | None, tar
 
 def is_shown(frame: Frame) -> bool:
     """Whether a statement may be there for its value, in a notebook, or for what it raises, in a test."""
-    return in_test(frame) or (frame.func is None and frame.module.source.path.endswith(".ipynb"))
+    source = frame.module.source
+    return in_test(frame) or (frame.func is None and (source.path.endswith(".ipynb") or "\n# %%" in source.text))
 
 
 def new_value(event: Called) -> str | None:
@@ -268,6 +307,8 @@ def new_value(event: Called) -> str | None:
     cls = callee.receiver.cls
     if cls.is_variable:
         return "a new Variable" if callee.name in {"replace", "copy"} else None
+    if cls.derives_from("nnx.TrainState"):
+        return foreign.RETURNING["nnx.TrainState"].get(callee.name)
     streams = cls.derives_from("nnx.Rngs") or cls.derives_from("nnx.RngStream")
     # Of streams that are made for this call alone nothing can be drawn twice.
     func = event.node.func if isinstance(event.node, ast.Call) else None
@@ -294,7 +335,13 @@ def _of_maker(func: FuncVal) -> str | None:
         done = node.value if isinstance(node, ast.Expr) else ast.Constant(None)
         if isinstance(done, ast.Call) and canonical_of(env, done.func) not in HARMLESS:
             return None
-    return FUNCTIONS_OF_VALUES.get(names.pop() or "")
+    name, call = names.pop() or "", results[0]
+    mapped = call.args[0] if isinstance(call, ast.Call) and call.args and name in MAPS else None
+    if mapped is not None:
+        own = mapped.body if isinstance(mapped, ast.Lambda) else None
+        known = _is_computation(env, own) if own is not None else _maps(resolved(env, mapped))
+        return MAPS[name] if known else None
+    return FUNCTIONS_OF_VALUES.get(name)
 
 
 def _is_in_forward_pass(frame: Frame) -> bool:
@@ -307,8 +354,9 @@ def _computes(event: Called) -> bool:
     """Whether a call computes an array, and nothing that matters without it: a layer may count what it has seen."""
     callee = event.callee
     if isinstance(callee, Obj):
-        known = isinstance(callee.cls, LibClass) and effect_of(callee, "__call__") in COMPUTING
-        return known and callee.cls.name in ARRAY_LAYERS and isinstance(event.result, Array)
+        library = callee.cls.called_as
+        known = library is not None and effect_of(callee, "__call__") in COMPUTING
+        return library is not None and known and library.name in ARRAY_LAYERS and isinstance(event.result, Array)
     if isinstance(callee, ArrayAttr):
         return not callee.host and not callee.owner and METHODS.get(callee.name) == "array" and _is_pure(callee.name)
     return isinstance(callee, Ext) and isinstance(event.result, Array) and is_array_function(callee.name)
@@ -327,6 +375,10 @@ def _of_record(event: Called) -> str | None:
     owner, func = event.owner, event.node.func if isinstance(event.node, ast.Call) else None
     if not isinstance(owner, Obj) or not isinstance(owner.cls, UserClass) or not isinstance(func, ast.Attribute):
         return None
+    if owner.cls.foreign and not any(
+        func.attr in item.methods for item in owner.cls.ancestors if isinstance(item, UserClass)
+    ):
+        return foreign.RETURNING[owner.cls.foreign].get(func.attr)
     if func.attr == "_replace":
         return "a new object" if owner.cls.named_tuple else None
     if func.attr != "replace":
@@ -338,7 +390,10 @@ def _of_record(event: Called) -> str | None:
 
 def _maps_purely(event: Called) -> bool:
     """Whether a function that is called for the leaves of a tree only computes."""
-    func = given(event).get(0, "f")
+    return _maps(given(event).get(0, "f"))
+
+
+def _maps(func: Value | None) -> bool:
     if isinstance(func, Ext):
         return _is_computing(func.name)
     return isinstance(func, FuncVal) and _only_computes(func)
@@ -353,14 +408,13 @@ def _only_computes(func: FuncVal) -> bool:
     if isinstance(body, list):
         last = body[-1] if len(body) == 1 else None
         body = last.value if isinstance(last, ast.Return) and last.value is not None else ast.Await(ast.Constant(None))
-    env = func.env
-    return (
-        isinstance(env, Env)
-        and not isinstance(body, ast.Constant)
-        and all(
-            _computes_array(env, node.func) if isinstance(node, ast.Call) else not isinstance(node, EFFECTS)
-            for node in (body, *walk(body))
-        )
+    return isinstance(func.env, Env) and _is_computation(func.env, body)
+
+
+def _is_computation(env: Env, body: ast.expr) -> bool:
+    return not isinstance(body, ast.Constant) and all(
+        _computes_array(env, node.func) if isinstance(node, ast.Call) else not isinstance(node, EFFECTS)
+        for node in (body, *walk(body))
     )
 
 

@@ -10,18 +10,19 @@ import ast
 from functools import partial
 from typing import TYPE_CHECKING
 
-from nnx_lint import syntax_parameters
 from nnx_lint.diagnostics import Edit, Fix
 from nnx_lint.model.crossing import literal_positions
 from nnx_lint.model.events import Ran
 from nnx_lint.model.library import FilterVal
 from nnx_lint.model.values import Const, Obj, Value
 from nnx_lint.reporting import Reporter, judges
-from nnx_lint.syntax_walk import walk
+from nnx_lint.rules.program import assigned_in, canonical_of, own_nodes, parameters_in
+from nnx_lint.syntax import parameters as syntax_parameters
+from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import updates as rules
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from nnx_lint.model.callables import FuncVal
     from nnx_lint.model.frames import Frame
@@ -62,6 +63,7 @@ def gradient_of_capture(event: Ran, report: Reporter) -> None:
                     name=ast.unparse(given),
                     parameter=parameter,
                     transform=scope.text,
+                    mend=f"use `{parameter}` instead of `{ast.unparse(given)}`",
                 )
             continue
         name = None if bound else captured_instead(event.frame, func, given, event.args[position])
@@ -73,7 +75,12 @@ def gradient_of_capture(event: Ran, report: Reporter) -> None:
                 name=name,
                 parameter=parameter,
                 transform=scope.text,
+                mend=f"use `{parameter}` instead of `{name}`",
             )
+        elif isinstance(given, ast.Name) and (name := _computed_before(event.frame, func, names, given.id)) is not None:
+            mend = f"compute `{name}` of `{parameter}`, inside of the function"
+            place = names[name][0]
+            report(func.module, place, name=name, parameter=parameter, transform=scope.text, mend=mend)
 
 
 def positions(argnums: Value | None) -> tuple[int, ...]:
@@ -103,6 +110,36 @@ def captured_instead(frame: Frame, func: FuncVal, given: ast.expr, value: Value 
     if not isinstance(value, Obj):
         return None
     return next((name for name in names_read(func) if (found := _captured(func, name)) and found[1] is value), None)
+
+
+def _computed_before(frame: Frame, func: FuncVal, names: Mapping[str, object], given: str) -> str | None:
+    """A name that a function captures, for something that its caller computed of what it then passes to it."""
+    scope = frame.func.node if frame.func is not None else frame.module.tree
+    own = assigned_in(func.node).keys() | parameters_in(func.node).keys()
+    for item in own_nodes(scope):
+        call = item.value if isinstance(item, ast.Assign) else None
+        if not isinstance(item, ast.Assign) or not isinstance(call, ast.Call):
+            continue
+        roots = {_root(part) for part in (call.func, *call.args, *(each.value for each in call.keywords))}
+        bound = [part.id for target in item.targets for part in walk(target) if isinstance(part, ast.Name)]
+        known = given in roots and canonical_of(frame.env, call.func) not in OF_STRUCTURE
+        ours = [(name, _captured(func, name), frame.env.lookup(name)) for name in bound if name in names]
+        for name, held, theirs in ours if known else ():
+            once = assigned_in(scope)[name] == 1 and name not in own
+            if once and held is not None and theirs is not None and held[0] is theirs[0]:
+                return name
+    return None
+
+
+OF_STRUCTURE = frozenset({"nnx.graphdef", "nnx.Optimizer", "nnx.ModelAndOptimizer", "builtins.len", "builtins.type"})
+"""What asks a model for something that does not depend on its parameters."""
+
+
+def _root(node: ast.expr) -> str | None:
+    """The name that an expression is, or an attribute of."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else None
 
 
 def _captured(func: FuncVal, name: str) -> tuple[object, Value] | None:

@@ -2,7 +2,8 @@
 
 ``jax`` transforms hand copies of objects to the function and forget them; without graph updates, ``nnx`` transforms
 bring back the values of Variables only. Switching a mode inside, ``model.eval()``, is meant for the function, and what
-a module sows is often not wanted: both are no loss.
+a module sows is often not wanted: both are no loss. Variables that hold array references are none either: JAX itself
+brings these back.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from nnx_lint.model.events import Ran
 from nnx_lint.model.values import Obj
 from nnx_lint.reporting import Reporter, judges, related
 from nnx_lint.rules.lifting import on_nnx
+from nnx_lint.rules.traces.captures import REFERENCES
 from nnx_lint.rules.updates.ownership import ABSTRACT, Change, carried, changes_of
 from nnx_lint.rules.variables.promoting import as_variable
 from nnx_rules.rules import updates as rules
@@ -41,8 +43,11 @@ def drops(event: Ran) -> bool:
 @judges(rules.LOST_MERGED_UPDATE, Ran, when=drops)
 def lost(event: Ran, report: Reporter) -> None:
     scope = event.scope
+    if scope.applied.module.mentions(REFERENCES):
+        return
     changes = [item for item in changes_of(event) if matters(item, scope)]
     steps = {id(item.event.node) for item in changes if _is_step(item)}
+    kept = {id(item.event.node) for item in changes if not _is_step(item) and carried(event, item)}
     seen: set[str] = set()
     for item in changes:
         step = _is_step(item)
@@ -61,10 +66,16 @@ def lost(event: Ran, report: Reporter) -> None:
             name=item.name,
             root=item.root,
             action=item.event.action,
+            loss=STATE_LOST if id(item.event.node) in kept else STEP_LOST,
             transform=scope.text,
             nnx=NNX.get(scope.row.name, "nnx.jit"),
         )
 
+
+STEP_LOST = "neither the parameters nor the state of the optimizer change, so nothing is trained"
+
+STATE_LOST = "the state of the optimizer does not change, so each step begins with the same one"
+"""What is lost where the model is returned, and the optimizer is not."""
 
 NNX = {
     **{f"jax.{name}": f"nnx.{name}" for name in ("jit", "vmap", "pmap", "grad", "value_and_grad", "shard_map")},

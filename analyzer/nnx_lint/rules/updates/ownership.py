@@ -19,7 +19,7 @@ from nnx_lint.model.states import GraphDefVal, StateVal
 from nnx_lint.model.values import Array, Const, Ext, Obj, Other, Value, options
 from nnx_lint.rules.program import FUNCTIONS, STATEMENT_LOOPS, enclosing, follows, statement_of
 from nnx_lint.rules.traces.captures import holds, owner_at, value_at
-from nnx_lint.syntax_walk import walk
+from nnx_lint.syntax.walk import walk
 from nnx_rules.transforms import Arguments
 
 if TYPE_CHECKING:
@@ -88,6 +88,7 @@ def merged_holder(event: Mutated, scope: TraceScope, target: Obj) -> str | None:
     while outer is not None and outer is not frame:
         if isinstance(outer.receiver, Obj):
             named.append(("model", outer.receiver))
+        named += [(name, value) for name, value in outer.env.names.items() if isinstance(value, Obj)]
         outer = outer.caller
     named.append(("model", target))
     for name, value in named:
@@ -99,12 +100,7 @@ def merged_holder(event: Mutated, scope: TraceScope, target: Obj) -> str | None:
 
 def _is_given(merged: Obj, frame: Frame) -> bool:
     """Whether an object was merged from a State that the function of a frame was given."""
-    node = merged.origin[1] if merged.origin is not None else None
-    if not isinstance(node, ast.Call) or merged.level != frame.level:
-        return False
-    if any(keyword.arg in (None, "copy") for keyword in node.keywords):
-        return False  # a copy is made to be thrown away
-    states = [value_at(frame, item) for item in node.args if isinstance(item, (ast.Name, ast.Attribute))]
+    states = merged.merged if merged.level == frame.level else ()  # a copy is made to be thrown away
     return any(isinstance(item, StateVal) and place_of(frame.given, item) is not None for item in states)
 
 

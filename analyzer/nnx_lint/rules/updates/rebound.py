@@ -13,7 +13,6 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from nnx_lint import syntax_parameters
 from nnx_lint.model.callables import FuncVal
 from nnx_lint.model.crossing import kept_positions
 from nnx_lint.model.events import ClassDefined, TransformApplied
@@ -31,7 +30,8 @@ from nnx_lint.rules.program import (
     reads_of,
 )
 from nnx_lint.rules.traces.methods import transformed_methods
-from nnx_lint.syntax_walk import walk
+from nnx_lint.syntax import parameters as syntax_parameters
+from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import updates as rules
 
 if TYPE_CHECKING:

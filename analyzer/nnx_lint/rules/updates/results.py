@@ -23,12 +23,13 @@ from nnx_lint.rules.program import (
     enclosing,
     own_nodes,
     reads_of,
+    resolved,
 )
 from nnx_lint.rules.traces.boundaries import objects_in
 from nnx_lint.rules.updates.lost import drops
 from nnx_lint.rules.updates.ownership import at_level, changes_of, related
-from nnx_lint.syntax_binding import assigned_names
-from nnx_lint.syntax_walk import remembered, walk
+from nnx_lint.syntax.binding import assigned_names
+from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.rules import updates as rules
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def in_place_result(event: Called, report: Reporter) -> None:
     outers = around(frame, node)
     if outers and isinstance(outers[-1], ast.Return):
         report.memory(HandedOn).calls[id(node)] = event
-    elif outers and used_in(outers[-1], node) and not _expects_none(frame, outers[-1]):
+    elif outers and (used_in(outers[-1], node) or _gathered(outers, node)) and not _expects_none(frame, outers[-1]):
         report(frame.module, node, fix=lambda: in_a_statement(frame, node, outers[-1]), name=event.name)
 
 
@@ -129,6 +130,12 @@ IN_PLACE = {"update": ("nnx.Optimizer", "nnx.metrics.Metric"), "reset": ("nnx.me
 """The classes whose method changes its object in place, where that is not ``nnx.Module``."""
 
 
+def _gathered(outers: list[ast.AST], node: ast.AST) -> bool:
+    """Whether a list of such results is made, and used."""
+    made = outers[-1]
+    return isinstance(made, ast.ListComp) and made.elt is node and len(outers) > 1 and used_in(outers[-2], made)
+
+
 def used_in(outer: ast.AST, node: ast.AST) -> bool:
     """Whether an expression needs the value of a part of it."""
     if isinstance(outer, ast.Assign):
@@ -196,10 +203,11 @@ def _results(event: Ran) -> list[Value]:
 
 @judges(rules.IGNORED_STATE, Ran, when=returns_state)
 def ignored_state(event: Ran, report: Reporter) -> None:
-    scope, items, node = event.scope, _results(event), event.node
-    if event.frame.scope or not isinstance(node, ast.Call) or not scope.row.cached:
+    items = _results(event)
+    if event.frame.scope or not isinstance(event.node, ast.Call) or not event.scope.row.cached:
         return
-    outers = around(event.frame, node)
+    frame, node = _handed_on_to(event.frame, event.node)
+    outers = around(frame, node)
     loop = next((item for item in reversed(outers) if isinstance(item, STATEMENT_LOOPS)), None)
     if loop is None:
         return
@@ -207,15 +215,25 @@ def ignored_state(event: Ran, report: Reporter) -> None:
     bound = assigned_names(loop.body)
     for of_kind in (_is_state, _is_optimizer_state):
         new = [place for place, item in enumerate(items) if of_kind(item) and _is_new(item, owned, event)]
+        given = [(each, resolved(frame.env, each)) for each in node.args]
         passed = [
-            each
-            for each, value in zip(node.args, event.args, strict=False)
-            if any(map(of_kind, value.items if isinstance(value, Seq) else [value]))
+            each for each, value in given if any(map(of_kind, value.items if isinstance(value, Seq) else [value]))
         ]
         kept = passed and all(isinstance(each, ast.Name) and each.id not in bound for each in passed)
-        if kept and new and _thrown_away(event.frame, outers, len(items), new, isinstance(event.result, Seq)):
-            report(event.frame.module, node, name=text_of(node.func), so=EACH_ROUND)
+        if kept and new and _thrown_away(frame, outers, len(items), new, isinstance(event.result, Seq)):
+            report(frame.module, node, name=text_of(node.func), so=EACH_ROUND)
             return
+
+
+def _handed_on_to(frame: Frame, node: ast.Call) -> tuple[Frame, ast.Call]:
+    """The call that gets the result of a call: the functions around may do nothing but return it."""
+    while True:
+        caller, call, outers = frame.caller, frame.call, around(frame, node)
+        if frame.func is None or caller is None or not isinstance(call, ast.Call):
+            return frame, node
+        if not outers or not isinstance(outers[-1], (ast.Return, ast.Lambda)):
+            return frame, node
+        frame, node = caller, call
 
 
 EACH_ROUND = ", so each round of the loop begins with the same one"

@@ -16,18 +16,31 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from nnx_lint.diagnostics import Applicability, Fix
 from nnx_lint.model.containers import Seq
-from nnx_lint.model.events import Called, Mutated
+from nnx_lint.model.events import Called, ContainerFilled, Mutated
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.frames import ROUND
 from nnx_lint.model.states import GraphDefVal, StateVal
-from nnx_lint.model.values import Ext, Obj, Value, options, present
+from nnx_lint.model.values import UNKNOWN, Ext, Obj, Value, options, present
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
 from nnx_lint.rules.edits import insert, wrap
-from nnx_lint.rules.program import STATEMENT_LOOPS, ancestors, assigned_in, calls_in, canonical_of, own_nodes, reads_of
+from nnx_lint.rules.program import (
+    FUNCTIONS,
+    LOOPS,
+    STATEMENT_LOOPS,
+    ancestors,
+    assigned_in,
+    calls_in,
+    canonical_of,
+    enclosing,
+    own_nodes,
+    reads_of,
+)
 from nnx_lint.rules.spelling import spelled
-from nnx_lint.rules.traces.captures import holds, value_at
+from nnx_lint.rules.traces.captures import REFERENCES, holds, value_at
+from nnx_lint.rules.traces.escapes import container_node
 from nnx_lint.rules.updates.ownership import at_level
-from nnx_lint.syntax_walk import walk
+from nnx_lint.syntax.binding import assigned_names
+from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import updates as rules
 
 if TYPE_CHECKING:
@@ -111,7 +124,7 @@ def restored(event: Called, report: Reporter) -> None:
     if frame.scope or not isinstance(event.node, ast.Call):
         return
     noted = report.memory(Changes)
-    if not isinstance(obj, Obj):
+    if not isinstance(obj, Obj) or all(value is UNKNOWN for value in event.args[1:]):
         _restored_unknown(event, event.node, report)
         return
     for value, node in zip(event.args[1:], event.nodes[1:], strict=False):
@@ -131,11 +144,53 @@ def restored(event: Called, report: Reporter) -> None:
                 related(change.frame.module, change.node, "the object is changed here"),
             ),
             name=text_of(event.node.args[0]),
+            so=CHANGED_SINCE,
         )
 
 
+CHANGED_SINCE = "has changed since: the update restores nothing"
+
+
+@judges(rules.ALIASED_SNAPSHOT, ContainerFilled)
+def collected(event: ContainerFilled, report: Reporter) -> None:
+    """Each round of a loop puts the State of one object, which it changes, into a container from before the loop."""
+    noted, frame, module = report.memory(Changes), event.frame, event.frame.module
+    found = noted.made.get(id(event.value))
+    of = present(found.state.of) if found is not None else None
+    loop = enclosing(module, event.node, *LOOPS, *FUNCTIONS) if found is not None else None
+    if found is None or not isinstance(of, Obj) or not isinstance(loop, STATEMENT_LOOPS) or frame.scope:
+        return
+    taken = found.node.args[0] if isinstance(found.node, ast.Call) and found.node.args else None
+    container = container_node(event.node)
+    if found.frame is not frame or not isinstance(taken, (ast.Name, ast.Attribute)) or container is None:
+        return
+    target = event.node.targets[0] if isinstance(event.node, ast.Assign) else None
+    bound = assigned_names([loop])
+    if isinstance(target, ast.Subscript) and bound.isdisjoint(
+        x.id for x in walk(target.slice) if isinstance(x, ast.Name)
+    ):
+        return  # one entry that each round writes over
+    roots = {node.id for node in (*walk(taken), *walk(container)) if isinstance(node, ast.Name)}
+    rounds = {pair for pair in frame.branches if pair[1] == ROUND}
+    for item in noted.changed:
+        own = item.obj is of or holds(of, item.obj)
+        if own and roots.isdisjoint(bound) and not rounds.isdisjoint(item.branches):
+            where = (
+                related(found.frame.module, found.node, "the State is taken here"),
+                related(item.frame.module, item.node, "the object is changed here"),
+            )
+            fix = partial(copied, found)
+            report(module, event.node, fix=fix, related=where, name=text_of(taken), so=CHANGES_ON)
+            return
+
+
+CHANGES_ON = "each round of the loop changes: all that is collected here ends up the same"
+
+
 def _restored_unknown(event: Called, update: ast.Call, report: Reporter) -> None:
-    """An object of which only the name is known: its own State is kept, and given back after a call that got it."""
+    """An object, or a State, of which only the name is known: the State of the object is kept, and given back after a
+    call that got the object.
+    """
     frame, (target, kept) = event.frame, update.args if len(update.args) == 2 else (None, None)
     if frame.func is None or not isinstance(target, ast.Name) or not isinstance(kept, ast.Name):
         return
@@ -154,7 +209,7 @@ def _restored_unknown(event: Called, update: ast.Call, report: Reporter) -> None
     between = [call for call in calls if call is not update and not _is_taken(frame, call, target.id)]
     if any(_comes_after(frame, call, taken[0]) for call in between):
         where = (related(frame.module, taken[0], "the State is taken here"),)
-        report(frame.module, update, related=where, name=target.id)
+        report(frame.module, update, related=where, name=target.id, so=CHANGED_SINCE)
 
 
 def _assigned(node: ast.Assign, name: str) -> ast.expr | None:
@@ -234,6 +289,8 @@ def merged(event: Called, report: Reporter) -> None:
         return
     first, *states = event.args
     of = present(first.of) if isinstance(first, GraphDefVal) else None
+    if frame.module.mentions(REFERENCES):
+        return  # shared on purpose
     noted = report.memory(Changes)
     if isinstance(of, Obj) and states and all(_is_of(state, of, noted) for state in states):
         noted.merged.append(Merged(result, of, frame, event.node))

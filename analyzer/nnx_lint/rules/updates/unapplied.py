@@ -24,7 +24,7 @@ from nnx_lint.rules.program import (
     own_nodes,
     statement_of,
 )
-from nnx_lint.syntax_walk import children, remembered, walk
+from nnx_lint.syntax.walk import children, remembered, walk
 from nnx_rules.rules import updates as rules
 
 if TYPE_CHECKING:
@@ -36,12 +36,10 @@ def state_not_applied(event: Called, report: Reporter) -> None:
     module, node = event.frame.module, event.node
     statement = statement_of(module, node)
     source = event.nodes[0] if event.nodes else None
-    if not isinstance(statement, ast.Assign) or statement.value is not node or len(statement.targets) != 1:
-        return
-    if not isinstance(source, ast.Name) or in_test(event.frame):
+    target = _taking(statement, node) if isinstance(statement, ast.Assign) else None
+    if target is None or not isinstance(source, ast.Name) or in_test(event.frame):
         return
     scope = enclosing(module, node, *FUNCTIONS) or module.tree
-    target = statement.targets[0]
     names = target.elts if isinstance(target, ast.Tuple) else [target]
     for name in names[1:] if event.subject == "nnx.split" else names:
         if not isinstance(name, ast.Name):
@@ -55,6 +53,14 @@ def state_not_applied(event: Called, report: Reporter) -> None:
         if place is not None:
             report(module, place, name=name.id, what=what, model=source.id)
             return
+
+
+def _taking(statement: ast.Assign, node: ast.AST) -> ast.expr | None:
+    """The target that a statement binds to an expression, alone or as one of several."""
+    target, value = statement.targets[0], statement.value
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+        return next((one for one, other in zip(target.elts, value.elts, strict=True) if other is node), None)
+    return target if value is node and len(statement.targets) == 1 else None
 
 
 def _uses(scope: ast.AST, name: str) -> list[ast.Name]:
@@ -121,7 +127,9 @@ MAPS = frozenset({"jax.tree.map", "jax.tree_util.tree_map", "jax.tree.map_with_p
 
 
 def _mapped(event: Called, scope: ast.AST, name: str, model: str) -> ast.stmt | None:
-    """The last statement that maps a State to one that nothing reads, in a function that goes on with the object."""
+    """The last statement that maps a State to one that nothing reads, in a function that goes on with the object or
+    returns nothing.
+    """
     module, env = event.frame.module, event.frame.env
     read = {use for use in _uses(scope, name) if isinstance(use.ctx, ast.Load)}
     steps = [item for item in own_nodes(scope) if isinstance(item, ast.Assign) and read.intersection(walk(item.value))]
@@ -130,13 +138,14 @@ def _mapped(event: Called, scope: ast.AST, name: str, model: str) -> ast.stmt | 
         return None
     taken = {use for step in steps for use in walk(step.value)}
     targets = [step.targets[0] for step in steps]
-    named = [target.id for target in targets if isinstance(target, ast.Name)]
+    named = [target.id for target in targets if isinstance(target, ast.Name) and not target.id.startswith("_")]
     unread = all(each == name or not any(isinstance(use.ctx, ast.Load) for use in _uses(scope, each)) for each in named)
     last = steps[-1]
     later = any(use.lineno > last.lineno and isinstance(use.ctx, ast.Load) for use in _uses(scope, model))
+    silent = not any(isinstance(item, (ast.Return, ast.Yield, ast.YieldFrom)) for item in own_nodes(scope))
     outer = enclosing(module, last, ast.For, ast.AsyncFor, ast.While, *FUNCTIONS)
     straight = (outer is None or outer is scope) and not isinstance(scope, ast.Module)
-    return last if read <= taken and unread and later and straight and len(named) == len(steps) else None
+    return last if read <= taken and unread and (later or silent) and straight and len(named) == len(steps) else None
 
 
 DIFFERENTIATING = frozenset({"nnx.grad", "nnx.value_and_grad"})

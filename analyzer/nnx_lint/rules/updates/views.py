@@ -11,11 +11,11 @@ import ast
 from functools import partial
 from typing import TYPE_CHECKING
 
-from nnx_lint import syntax_parameters
 from nnx_lint.model.events import ClassDefined
 from nnx_lint.reporting import Reporter, judges, related
 from nnx_lint.rules.edits import append_argument, unsafe
 from nnx_lint.rules.program import assigned_in, calls_in, canonical_of, own_nodes, parameters_in
+from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_rules.rules import updates as rules
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from nnx_lint.model.values import Array, HostArray, Obj
 from nnx_lint.rules.edits import insert, replace, unsafe, wrap
 from nnx_lint.rules.program import ancestors, canonical_of, enclosing
 from nnx_lint.rules.spelling import spelled
-from nnx_lint.syntax_walk import walk
+from nnx_lint.syntax.walk import walk
 
 if TYPE_CHECKING:
     from nnx_lint.diagnostics import Edit, Fix

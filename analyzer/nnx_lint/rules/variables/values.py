@@ -15,10 +15,11 @@ from nnx_lint.model.forms import literal
 from nnx_lint.model.values import UNKNOWN, ArrayAttr, Const, HostArray, Obj, Unknown, present
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
 from nnx_lint.rules.edits import append_argument, remove_statement, wrap
+from nnx_lint.rules.modes.layers import is_seen_made
 from nnx_lint.rules.program import FUNCTIONS, assigned_in, block_of, enclosing
 from nnx_lint.rules.updates.discarded import discarded, is_shown
 from nnx_lint.rules.variables.operators import is_variable
-from nnx_lint.syntax_walk import walk
+from nnx_lint.syntax.walk import walk
 from nnx_rules.layers import is_fractional, is_integral
 from nnx_rules.rules import modules
 from nnx_rules.rules import variables as rules
@@ -50,8 +51,11 @@ def _without_items(event: Used | VariableWritten, report: Reporter, variable: Ob
     held = (variable.args or {}).get("value")
     if not isinstance(held, Const) or not isinstance(held.value, (int, float, complex)) or not is_variable(variable):
         return
-    if isinstance(variable.cls, UserClass) or variable.level != event.frame.level:
+    own = (item for item in variable.cls.ancestors if isinstance(item, UserClass))
+    if variable.cls.is_open or any(item.methods for item in own) or variable.level or event.frame.level:
         return  # inside of a transform numbers are arrays
+    if variable.assumed or not (event.frame.initializing is not None or is_seen_made(event.frame)):
+        return  # a method may run under transforms only
     module = event.frame.module
     slots: dict[str, Any] = {"name": name, "value": held.describe(), "cls": variable.cls.name}
     report(module, event.node, fix=partial(_make_array, variable, module), related=made_at(variable), **slots)

@@ -13,7 +13,7 @@ from nnx_lint.diagnostics import Edit, Fix, Span
 from nnx_lint.model.events import Imported
 from nnx_lint.reporting import Reporter, judges
 from nnx_lint.rules.program import is_tried, parameters_in
-from nnx_lint.syntax_walk import walk
+from nnx_lint.syntax.walk import walk
 from nnx_rules import versions
 from nnx_rules.rules import versions as rules
 
@@ -24,27 +24,47 @@ FLAX = "flax.nnx"
 EXPERIMENTAL = "flax.experimental"
 
 
+NESTED = "flax.nnx.nnx"
+"""Where the modules of NNX were before they moved up by one."""
+
+
+@judges(rules.REMOVED_NAME, Imported)
+def import_of_nested(event: Imported, report: Reporter) -> None:
+    node, module = event.node, event.frame.module
+    meant = [name for name in _imported(node) if f"{name}.".startswith(f"{NESTED}.")]
+    _, version = report.runs_on(module)
+    if not meant or is_tried(module, node) or (version is not None and version < versions.FLATTENED):
+        return
+    fix = partial(_renamed, module, node, NESTED, FLAX) if len(meant) == len(_imported(node)) else None
+    instead = f"import it from `{FLAX}`, or from the module of that name there"
+    report(module, node, fix=fix, name=NESTED, version=versions.spelled(versions.FLATTENED), instead=instead)
+
+
+def _imported(node: ast.AST) -> list[str]:
+    """The full names of what a statement imports."""
+    if isinstance(node, ast.ImportFrom):
+        return [f"{node.module}.{alias.name}" for alias in node.names]
+    return [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+
+
 @judges(rules.DEPRECATED_NAME, Imported)
 def import_of_experiment(event: Imported, report: Reporter) -> None:
     node, module = event.node, event.frame.module
-    if isinstance(node, ast.ImportFrom):
-        found = [f"{node.module}.{alias.name}" for alias in node.names]
-    else:
-        found = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+    found = _imported(node)
     old = f"{EXPERIMENTAL}.nnx"
     meant = [name for name in found if f"{name}.".startswith(f"{old}.")]
     if meant and not is_tried(module, node):
-        fix = partial(_without_experiment, module, node) if meant == found else None
+        fix = partial(_renamed, module, node, EXPERIMENTAL, "flax") if meant == found else None
         report(module, node, fix=fix, name=old, version=versions.spelled(versions.SETTLED), successor=FLAX)
 
 
-def _without_experiment(module: Module, node: ast.AST) -> Fix | None:
+def _renamed(module: Module, node: ast.AST, old: str, new: str) -> Fix | None:
+    """Import from where the package is now."""
     source = module.source
-    start = source.text.find(EXPERIMENTAL, source.span(node).start, source.span(node).end)
+    start = source.text.find(old, source.span(node).start, source.span(node).end)
     if start < 0:
         return None
-    end = start + len(EXPERIMENTAL)
-    return Fix(f"Import `{FLAX}`", (Edit(Span(start, end), "flax"),))
+    return Fix(f"Import `{FLAX}`", (Edit(Span(start, start + len(old)), new),))
 
 
 @judges(rules.IMPORT_OF_FLAX, Imported)

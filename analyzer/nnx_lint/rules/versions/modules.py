@@ -6,7 +6,6 @@ import ast
 from functools import partial
 from typing import TYPE_CHECKING
 
-from nnx_lint import syntax_parameters
 from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
 from nnx_lint.model.annotations import declared_name
 from nnx_lint.model.callables import BoundMethod, FuncVal, Transformed
@@ -26,7 +25,8 @@ from nnx_lint.rules.edits import insert
 from nnx_lint.rules.filters.coverage import leaves_of
 from nnx_lint.rules.program import canonical_of, enclosing, given
 from nnx_lint.rules.spelling import spelled
-from nnx_lint.syntax_walk import walk
+from nnx_lint.syntax import parameters as syntax_parameters
+from nnx_lint.syntax.walk import walk
 from nnx_rules import api, versions
 from nnx_rules.rules import versions as rules
 

@@ -18,7 +18,7 @@ from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.graphs.states import is_used_as_dict
 from nnx_lint.rules.program import enclosing, keyword_node
 from nnx_lint.rules.spelling import spelled
-from nnx_lint.syntax_walk import walk
+from nnx_lint.syntax.walk import walk
 from nnx_rules import api, versions
 from nnx_rules.rules import versions as rules
 

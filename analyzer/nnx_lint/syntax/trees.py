@@ -1,10 +1,8 @@
-"""Syntax trees of texts, broken ones too.
+"""Syntax trees, and what is told about the texts that they are of.
 
-A sound text costs one ``ast.parse``; one that does not parse goes to :mod:`~nnx_lint.syntax_recovery`, which blanks
-what is broken so that the rest still answers. In the tree a :class:`Blank` stands where something was left out.
+What a text is short of is not in its tree: a :class:`Blank` stands where something was left out.
 
-Invariants: nothing is raised, and there is always a tree; every part of the text that is not in the tree is covered by
-a blank and by an error, or by a note.
+Invariants: nothing is raised; every node that Python makes is made a compact one (:mod:`~nnx_lint.syntax.compact`).
 """
 
 from __future__ import annotations
@@ -14,7 +12,7 @@ import functools
 import warnings
 from typing import ClassVar, NamedTuple
 
-from nnx_lint.syntax_compact import compact
+from nnx_lint.syntax.compact import compact
 from nnx_rules.records import Record
 
 MAX_SIZE = 4_000_000
@@ -66,18 +64,6 @@ class Parsed(NamedTuple):
 
 MAX_REMEMBERED = 10_000
 """Characters of a text of which it is remembered whether it parses."""
-
-
-def parse(text: str) -> Parsed:
-    """Parse a text."""
-    outcome = attempt(text) if len(text) <= MAX_SIZE else None
-    return Parsed(outcome) if isinstance(outcome, ast.Module) else _recovered(text, broken=outcome is not None)
-
-
-def _recovered(text: str, *, broken: bool) -> Parsed:
-    from nnx_lint.syntax_recovery import recover, split_lines
-
-    return recover(split_lines(text), text, broken=broken)
 
 
 def attempt(text: str) -> ast.Module | SyntaxProblem:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from nnx_lint.syntax_walk import FIELDS
+from nnx_lint.syntax.walk import FIELDS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -1,6 +1,6 @@
 """Recovery from syntax errors: what does not parse is blanked, and the rest still answers.
 
-The statements of a broken text are found by their layout (:mod:`~nnx_lint.syntax_layout`) and parsed one by one; one
+The statements of a broken text are found by their layout (:mod:`~nnx_lint.syntax.layout`) and parsed one by one; one
 that does not parse is looked into: its header alone, then the statements of its block, and so on down to the smallest
 part that is broken. That part is replaced by a placeholder on the same line, a missing colon or body is put in, and the
 whole is parsed again, so that the positions of all other nodes are exact.
@@ -17,15 +17,15 @@ import sys
 from bisect import bisect_left
 from typing import TYPE_CHECKING, NamedTuple
 
-from nnx_lint import syntax_layout as layout
-from nnx_lint.syntax import MAX_SIZE, Blank, Parsed, SyntaxProblem, attempt, problem_of
-from nnx_lint.syntax_names import mentioned
-from nnx_lint.syntax_walk import STATEMENTS
+from nnx_lint.syntax import layout
+from nnx_lint.syntax.names import mentioned
+from nnx_lint.syntax.trees import MAX_SIZE, Blank, Parsed, SyntaxProblem, attempt, problem_of
+from nnx_lint.syntax.walk import STATEMENTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from nnx_lint.syntax_layout import Indent, Line, Statement
+    from nnx_lint.syntax.layout import Indent, Line, Statement
 
 WORK = 20
 """How often the characters of a broken text are parsed, on average, before what is left is blanked unseen."""
@@ -60,7 +60,7 @@ def recover(
         size: how many characters the text has that the lines are a part of, which bounds the work.
         broken: whether the lines are known not to parse as they are.
     """
-    recovery = _Recovery(lines, split_lines(whole), barriers, sum(map(len, lines)) if size is None else size)
+    recovery = _Recovery(lines, layout.split_lines(whole), barriers, sum(map(len, lines)) if size is None else size)
     recovery.blanks.update((region.start, region) for region in blanks)
     return recovery.parse(broken=broken)
 
@@ -70,14 +70,6 @@ def is_local(text: str, lines: list[str]) -> bool:
     control nor lines of data.
     """
     return CONFLICT not in text and max(map(len, lines), default=0) <= MAX_LINE
-
-
-def split_lines(text: str) -> list[str]:
-    """The lines as Python's tokenizer sees them, with their newlines; at least one."""
-    if "\r" not in text:
-        lines = text.split("\n")
-        return [line + "\n" for line in lines[:-1]] + ([lines[-1]] if lines[-1] or len(lines) == 1 else [])
-    return re.findall(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+", text) or [""]
 
 
 _CONTEXT = {"elif": "if 1: pass\n", "else": "if 1: pass\n", "except": "try: pass\n", "finally": "try: pass\n"}
@@ -369,7 +361,7 @@ class _Recovery:
 
     def modernize(self, first: int, last: int, check: Callable[[], SyntaxProblem | None]) -> bool:
         """Write syntax of a newer Python so that the running one reads it, if that is what is wrong."""
-        from nnx_lint.syntax_versions import rewritten
+        from nnx_lint.syntax.versions import rewritten
 
         before = self.lines[first : last + 1]
         result = rewritten(before)

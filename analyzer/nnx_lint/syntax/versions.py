@@ -14,6 +14,8 @@ import re
 import sys
 from typing import TYPE_CHECKING
 
+from nnx_lint.syntax.layout import split_lines
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -39,13 +41,7 @@ def rewritten(lines: list[str]) -> tuple[str, list[str]] | None:
         version = max(version, needed)
     if version == (0, 0):
         return None
-    return ".".join(map(str, version)), text.splitlines(keepends=True) if "\r" not in text else _split(text)
-
-
-def _split(text: str) -> list[str]:
-    from nnx_lint.syntax_recovery import split_lines
-
-    return split_lines(text)
+    return ".".join(map(str, version)), text.splitlines(keepends=True) if "\r" not in text else split_lines(text)
 
 
 def _replace(

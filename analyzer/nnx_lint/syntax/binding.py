@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from nnx_lint.syntax_walk import STATEMENTS, children, remembered
+from nnx_lint.syntax.walk import STATEMENTS, children, remembered
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -20,6 +20,15 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+
+def split_lines(text: str) -> list[str]:
+    """The lines as Python's tokenizer sees them, with their newlines; at least one."""
+    if "\r" not in text:
+        lines = text.split("\n")
+        return [line + "\n" for line in lines[:-1]] + ([lines[-1]] if lines[-1] or len(lines) == 1 else [])
+    return re.findall(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+", text) or [""]
+
+
 TAB = 8
 
 MAX_INDENT = 2_000

@@ -17,10 +17,11 @@ import re
 from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from nnx_lint import syntax_layout as layout
 from nnx_lint.diagnostics import Span
-from nnx_lint.syntax import MAX_SIZE, Blank, Parsed, attempt, parse
-from nnx_lint.syntax_walk import STATEMENTS, walk
+from nnx_lint.syntax import layout
+from nnx_lint.syntax.parsing import parse
+from nnx_lint.syntax.trees import MAX_SIZE, Blank, Parsed, attempt
+from nnx_lint.syntax.walk import STATEMENTS, walk
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -155,7 +156,7 @@ class _Edit:
 
     def _recovered(self, start: int, stop: int, above: list[str], part: str) -> Parsed | None:
         """Recover broken lines alone; ``None`` if their layout does not show that the rest is as it was."""
-        from nnx_lint.syntax_recovery import is_local, recover
+        from nnx_lint.syntax.recovery import is_local, recover
 
         body, lines = self.body, _lines(self.after.text)
         if not is_local(self.after.text, lines):
@@ -305,9 +306,7 @@ def _chains(blank: Blank) -> set[tuple[str, ...]]:
 
 
 def _lines(text: str) -> list[str]:
-    from nnx_lint.syntax_recovery import split_lines
-
-    return split_lines(text) if text else []
+    return layout.split_lines(text) if text else []
 
 
 def _pairs(one: ast.AST, other: ast.AST) -> list[tuple[ast.AST, ast.AST]] | None:

@@ -11,7 +11,7 @@ import keyword
 import re
 from typing import TypeVar
 
-from nnx_lint.syntax import Blank
+from nnx_lint.syntax.trees import Blank
 
 _NO_CODE = re.compile(
     r"""(\"\"\"|''')(?:\\.|.)*?(?:\1|\Z)|"(?:\\.|[^"\\\n])*"?|'(?:\\.|[^'\\\n])*'?|#[^\n]*""", re.DOTALL

@@ -1,0 +1,75 @@
+"""What an array gives for an index: the shape of ``x[:, 0]``, ``x[None]``, ``x[ids]``.
+
+Invariant: a dimension is a number only where it certainly is that number; an index of which more is not known than that
+it is one gives nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nnx_lint.model.forms import is_int
+from nnx_lint.model.values import WHOLE, Array, Const, Cut, Value
+from nnx_rules import shape_algebra as algebra
+from nnx_rules.shapes import UNKNOWN, Form
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from nnx_rules.shapes import Dimension, Shape
+
+
+def of_index(array: Array, indices: Sequence[Value]) -> Form | None:
+    """What an array gives for an index: numbers, slices, ``None``, ``...``, and beside slices an array of integers."""
+    known = array.form
+    if known is None or known.shape is None:
+        return None
+    dots = [place for place, item in enumerate(indices) if _is(item, ...)]
+    new = [item for item in indices if _is(item, None)]
+    counted = len(indices) - len(dots) - len(new)
+    if not algebra.is_whole(known.shape) or len(dots) > 1 or counted > len(known.shape):
+        return None
+    filled = list(indices)
+    where = dots[0] if dots else len(filled)
+    whole: list[Value] = [WHOLE] * (len(known.shape) - counted)
+    filled[where : where + 1 if dots else where] = whole
+    axes = iter(known.shape)
+    shape: list[Dimension] = []
+    for item in filled:
+        if _is(item, None):
+            shape.append(1)
+            continue
+        axis = next(axes)
+        places = _places(item)
+        if isinstance(item, Cut):
+            shape.append(_length(item, axis))
+        elif places is not None and sum(map(_picks, filled)) == 1:
+            shape += places
+        elif not (isinstance(item, Const) and is_int(item.value)):
+            return None
+    return Form(tuple(shape), known.dtype)
+
+
+def _places(item: Value) -> Shape | None:
+    """The shape of an array of integers, which picks elements along an axis."""
+    known = item.form if isinstance(item, Array) else None
+    return known.shape if known is not None and known.dtype == "int32" and algebra.is_whole(known.shape) else None
+
+
+def _picks(item: Value) -> bool:
+    """Whether an index is a number or an array: several of them go together."""
+    return not isinstance(item, Cut) and not _is(item, None)
+
+
+def _length(cut: Cut, axis: Dimension) -> Dimension:
+    """How much a slice takes of an axis."""
+    if cut is WHOLE or cut.bounds == (None, None, None):
+        return axis
+    known = [item for item in cut.bounds if item is None or isinstance(item, int)]
+    if len(known) < 3 or not isinstance(axis, int) or known[2] == 0:
+        return UNKNOWN
+    return len(range(axis)[slice(*known)])
+
+
+def _is(item: Value, literally: object) -> bool:
+    return isinstance(item, Const) and item.value is literally

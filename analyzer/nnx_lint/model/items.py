@@ -1,0 +1,142 @@
+"""Items: what is put into containers, under a key or at a place, and taken out of them.
+
+Invariants: what is put into a place of a list that is not known may be anywhere in it; a plain element is told from one
+that is marked as data only in a list that holds what it was made of.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nnx_lint.model import events
+from nnx_lint.model.attributes import attribute_of, bypass, mutate, variable_value
+from nnx_lint.model.containers import DictVal, Fill, Seq
+from nnx_lint.model.heap import touch
+from nnx_lint.model.values import (
+    Array,
+    Assignment,
+    Attr,
+    Const,
+    NamespaceVal,
+    Obj,
+    UnionVal,
+    Value,
+    present,
+)
+from nnx_rules.attributes import Status
+
+if TYPE_CHECKING:
+    import ast
+
+    from nnx_lint.model.frames import Frame
+    from nnx_lint.model.interpreter import Interpreter
+
+
+def set_item(
+    interp: Interpreter, frame: Frame, container: Value, text: str, key: Value, value: Value, node: ast.AST
+) -> None:
+    """Execute ``container[key] = value``."""
+    target = present(container)
+    if isinstance(target, UnionVal):
+        mutate(interp, frame, target, text, "`[...] =`", "write", node)
+    if isinstance(target, Obj):
+        if target.cls.is_variable:
+            effect = "untracked" if isinstance(variable_value(target), (DictVal, Seq)) else "write"
+            interp.publish(events.VariableWritten(frame, node, target, text, key, value))
+            mutate(interp, frame, target, text, "`[...] =`", effect, node)
+        elif target.cls.derives_from("nnx.List") or target.cls.derives_from("nnx.Dict"):
+            mutate(interp, frame, target, text, "`[...] =`", "write", node)
+            interp.publish(events.ItemSet(frame, node, target, key, value, _replaced(target, key)))
+            _set_element(frame, target, key, value, node)
+    elif isinstance(target, NamespaceVal):
+        bypass(interp, frame, target.of, key, value, node)
+    elif isinstance(target, Array):
+        interp.publish(events.ArrayWritten(frame, node, target))
+    elif isinstance(target, DictVal):
+        touch(target)
+        target.items.append((key, value))
+        target.exact = target.exact and not frame.branches
+        fill(interp, frame, target, value, "`[...] =`", node, text, add=False)
+    elif isinstance(target, Seq):
+        touch(target)
+        target.sure.clear()
+        fill(interp, frame, target, value, "`[...] =`", node, text)
+        target.exact = False
+
+
+def _replaced(container: Obj, key: Value) -> list[Value]:
+    """What an item of an ``nnx.List`` may have been, with its mark as data; nothing where that is not known."""
+    attr, given = container.attrs.get("[]"), (container.args or {}).get("it")
+    held = attr.value if attr is not None else None
+    if not isinstance(held, Seq) or not isinstance(given, Seq) or len(held.items) != len(given.items) or held.fills:
+        return []
+    index = key.value if isinstance(key, Const) else None
+    if isinstance(index, int) and held.exact and -len(held.items) <= index < len(held.items):
+        return [given.items[index]]
+    return list(given.items)
+
+
+def _set_element(frame: Frame, container: Obj, key: Value, value: Value, node: ast.AST) -> None:
+    """Note ``container[key] = value`` on an ``nnx.List`` or ``nnx.Dict``."""
+    touch(container)
+    if isinstance(key, Const) and isinstance(key.value, str):
+        attr = container.attrs.setdefault(key.value, Attr(value))
+        attr.value = value
+        assignment = Assignment(value, Status.DATA, frame.module, node, None, frame.branches)
+        attr.assignments = (*attr.assignments, assignment)
+    else:
+        forget_places(container, value)
+
+
+def forget_places(container: Obj, *added: Value) -> None:
+    """Elements of an ``nnx.List`` are replaced or removed: what is where is not known any more."""
+    attr = attribute_of(container, "[]")
+    if attr is not None and isinstance(attr.value, Seq):
+        touch(attr.value)
+        attr.value.items.extend(added)
+        attr.value.exact = False
+        attr.value.sure.clear()
+
+
+def fill(
+    interp: Interpreter,
+    frame: Frame,
+    container: Seq | DictVal,
+    value: Value,
+    action: str,
+    node: ast.AST,
+    text: str,
+    *,
+    add: bool = True,
+    at_end: bool = False,
+) -> None:
+    """Put a value into a plain container."""
+    touch(container)
+    container.fills.append(Fill(frame.module, node, value))
+    interp.publish(events.ContainerFilled(frame, node, container, value, action))
+    if container.level < frame.level:
+        interp.publish(events.Mutated(frame, node, container, text, action, "untracked"))
+    if add and isinstance(container, Seq):
+        added(interp, frame, container, value, at_end=at_end)
+
+
+def added(interp: Interpreter, frame: Frame, container: Seq, value: Value, *, at_end: bool) -> None:
+    """Note an element that is put into a sequence: its place is known if it goes to the end, and on every path."""
+    touch(container)
+    container.items.append(value)
+    if at_end and not frame.doubtful and all(node in interp.loops for node, _ in frame.branches):
+        container.sure.append(value)
+    always = not frame.doubtful and all(node in interp.rolled for node, _ in frame.branches)
+    container.exact = container.exact and at_end and always
+
+
+def delete_item(interp: Interpreter, frame: Frame, container: Value, text: str, node: ast.AST) -> None:
+    """Execute ``del container[key]``."""
+    target = present(container)
+    if isinstance(target, Obj):
+        mutate(interp, frame, target, text, "`del [...]`", "untracked", node)
+        forget_places(target)
+    elif isinstance(target, (Seq, DictVal)):
+        touch(target)
+        target.exact = False
+        target.shrunk = True

@@ -1,0 +1,93 @@
+"""Positions of arguments that an option of a transform names: those to differentiate (NNX409, NNX410, NNX411), and
+those that are static for a rematerialized function (NNX440).
+
+Invariants: positions are compared with the arguments of a call whose number is known, where the option is a literal.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from nnx_lint.model.callables import BoundMethod, FuncVal, Transformed
+from nnx_lint.model.containers import Seq
+from nnx_lint.model.events import Called, TransformApplied
+from nnx_lint.model.library import FilterVal
+from nnx_lint.model.values import Const, Value
+from nnx_lint.reporting import Reporter, judges, judges_calls
+from nnx_lint.rules.callees import TRANSFORMED
+from nnx_lint.rules.traces.boundaries import transform_of
+from nnx_lint.rules.transforms.mapping import applied_by, calls_transformed
+from nnx_lint.rules.transforms.options import option_node
+from nnx_lint.rules.updates.gradients import DIFFERENTIATING
+from nnx_lint.syntax import parameters as syntax_parameters
+from nnx_rules.rules import transforms as rules
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def differentiates(event: TransformApplied) -> bool:
+    """Whether a transform is told what to differentiate."""
+    return event.applied.row.name in DIFFERENTIATING and "argnums" in event.applied.keywords
+
+
+@judges(rules.ARGNUMS_TYPE, TransformApplied, when=differentiates)
+@judges(rules.ARGNUM_REPEATED, TransformApplied, when=differentiates)
+def argnums_as_given(event: TransformApplied, report: Reporter) -> None:
+    applied = event.applied
+    node, places = option_node(applied, "argnums"), _entries(applied.keywords["argnums"])
+    known = [place.value for place in places if isinstance(place, Const)]
+    if report.rule is rules.ARGNUMS_TYPE:
+        wrong = next((place for place in places if isinstance(place, Const) and not isinstance(place.value, int)), None)
+        if wrong is not None:
+            report(applied.module, node, transform=applied.text, given=wrong.describe())
+        return
+    twice = next((place for at, place in enumerate(known) if place in known[:at] and isinstance(place, int)), None)
+    if twice is not None and applied.row.name.startswith("nnx."):
+        report(applied.module, node, transform=applied.text, argnum=twice)
+
+
+def _entries(argnums: Value) -> Sequence[Value | None]:
+    """The positions that are written, one by one."""
+    items = argnums.items if isinstance(argnums, Seq) and argnums.exact else [argnums]
+    chosen = [item.args.get(0, "argnum") if isinstance(item, FilterVal) else item for item in items]
+    return [item for item in chosen if item is not None]
+
+
+def _positional(event: Called, operands: int, *, nnx: bool) -> int | None:
+    """How many arguments a call gives by position; ``nnx`` transforms know keywords that have one, too."""
+    callee: Value | None = event.callee
+    while isinstance(callee, (Transformed, BoundMethod)):
+        callee = callee.func
+    if not event.keywords or not nnx:
+        return operands - len(event.keywords)
+    if not isinstance(callee, FuncVal) or callee.wraps is not None:
+        return None
+    names = syntax_parameters.positional_names(callee.node.args)
+    return operands - sum(name not in names for name in event.keywords)
+
+
+@judges_calls(rules.ARGNUM_RANGE, *TRANSFORMED, when=calls_transformed)
+@judges_calls(rules.MISSING_POSITION, *TRANSFORMED, when=calls_transformed)
+def positions_of_call(event: Called, report: Reporter) -> None:
+    running, applied, node = transform_of(event), applied_by(event), event.node
+    if running is None or applied is None or None in event.args or not isinstance(node, ast.Call):
+        return
+    option = "argnums" if report.rule is rules.ARGNUM_RANGE else "static_argnums"
+    concerned = applied.row.name in DIFFERENTIATING if option == "argnums" else applied.row.name == "nnx.remat"
+    asked = applied.keywords.get(option, Const(0) if option == "argnums" else None)
+    if not concerned or asked is None or "**" in applied.keywords or "**" in event.keywords:
+        return
+    count = _positional(event, len(running.operands), nnx=applied.row.name.startswith("nnx."))
+    if count is None:
+        return
+    for place in _entries(asked):
+        number = place.value if isinstance(place, Const) and type(place.value) is int else None
+        if number is None or -count <= number < count:
+            continue
+        if option == "argnums":
+            report(event.frame.module, node, transform=applied.text, argnum=number, count=count)
+        else:
+            report(event.frame.module, node, option=option, transform=applied.text, given=number, count=count)
+        return
