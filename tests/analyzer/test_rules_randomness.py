@@ -34,6 +34,13 @@ FORMS = {
         from lib import Twice
         Twice(streams=nnx.Rngs(params=0))  # NNX501
         """,
+    "a number that nobody gives here": """
+        def build(seed: int):
+            return nnx.Linear(2, 2, rngs=seed)  # NNX515
+        def build_of_either(rngs: int | nnx.Rngs):
+            rngs = nnx.Rngs(rngs) if isinstance(rngs, int) else rngs
+            return nnx.Linear(2, 2, rngs=rngs)
+        """,
     "a named stream of a default": """
         streams = nnx.Rngs(0, noise=1, sample=2)
         def draw(x):
