@@ -202,15 +202,13 @@ _VARIABLE = """
     add_axis can_update copy copy_from create_value del_metadata eager_sharding from_metadata get_metadata
     get_raw_value get_value has_metadata has_ref hijax is_default is_hijax is_ref mesh mutable out_sharding
     raw_value ref remove_axis replace required_metadata set_metadata set_raw_value set_value shape sharding_names
-    sharding_rules to_state type update_from_state value var_type
-
-    addressable_data addressable_shards all any argmax argmin argpartition argsort astype at aval block_until_ready
-    byteswap choose clip clone committed compress conj conjugate copy_to_host_async cumprod cumsum delete device
-    device_buffer device_buffers devices diagonal dot dtype flat flatten format global_shards imag is_deleted
-    is_fully_addressable is_fully_replicated is_ready item itemsize max mean min mT nbytes ndim nonzero
-    on_device_size_in_bytes platform prod ptp ravel real repeat reshape round searchsorted sharding size sort
-    squeeze std sum swapaxes T take to_device tobytes tolist trace traceback transpose unsafe_buffer_pointer var
-    view weak_type
+    sharding_rules to_state type update_from_state value var_type addressable_data addressable_shards all any argmax
+    argmin argpartition argsort astype at aval block_until_ready byteswap choose clip clone committed compress conj
+    conjugate copy_to_host_async cumprod cumsum delete device device_buffer device_buffers devices diagonal dot
+    dtype flat flatten format global_shards imag is_deleted is_fully_addressable is_fully_replicated is_ready item
+    itemsize max mean min mT nbytes ndim nonzero on_device_size_in_bytes platform prod ptp ravel real repeat reshape
+    round searchsorted sharding size sort squeeze std sum swapaxes T take to_device tobytes tolist trace traceback
+    transpose unsafe_buffer_pointer unsafe_raw_buffer var view weak_type
 """
 
 VARIABLE_ATTRIBUTES: frozenset[str] = frozenset(_VARIABLE.split())
