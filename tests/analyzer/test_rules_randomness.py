@@ -37,6 +37,8 @@ FORMS = {
     "a number that nobody gives here": """
         def build(seed: int):
             return nnx.Linear(2, 2, rngs=seed)  # NNX515
+        def build_by_default(seed: int = 0):
+            return nnx.Linear(2, 2, rngs=seed)  # NNX515
         def build_of_either(rngs: int | nnx.Rngs):
             rngs = nnx.Rngs(rngs) if isinstance(rngs, int) else rngs
             return nnx.Linear(2, 2, rngs=rngs)

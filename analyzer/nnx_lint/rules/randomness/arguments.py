@@ -22,6 +22,7 @@ from nnx_lint.model.values import (
     Obj,
     ParameterNumber,
     Value,
+    options,
 )
 from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.rules.edits import append_argument, insert, remove_argument, unsafe, wrap
@@ -181,8 +182,9 @@ def seed_as_rngs(event: Called, report: Reporter) -> None:
         what = "one random stream"
         report(event.frame.module, node, cls=cls.name, parameter=needed.name, value=what, mend=owner)
         return
-    if not _is_seed(value, required=needed.required):
+    if not all(_is_seed(each, required=needed.required) for each in options(value)):
         return
+    value = options(value)[0]
     if isinstance(value, Array) and isinstance(node, ast.Name) and is_parameter(event.frame, node.id):
         return  # only an annotation says that it is a key
     module = event.frame.module

@@ -25,7 +25,7 @@ from nnx_lint.model.values import (
 )
 from nnx_lint.rules.program import assigned_in, calls_in, canonical_of, resolved
 from nnx_lint.syntax import parameters as syntax_parameters
-from nnx_lint.syntax.walk import remembered
+from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.layers import CELLS
 from nnx_rules.signatures import SIGNATURES
 from nnx_rules.streams import METHODS, NORMS
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from nnx_lint.model.events import Called
+    from nnx_lint.model.modules import Module
 
 DICT = library_class("nnx.Dict")
 STREAM = library_class("nnx.RngStream")
@@ -154,6 +155,57 @@ def _drawn(cls: UserClass, model: Obj | None, depth: int) -> Iterator[Drawn]:
                 yield from (Drawn(stream, layer.cls.name) for stream in drawn_by(layer))
             elif isinstance(layer.cls, UserClass) and layer.cls is not cls and layer.cls.model is not None:
                 yield from _drawn(layer.cls, layer.cls.model, depth + 1)
+
+
+def drawn_when_called(cls: UserClass) -> Iterator[tuple[str, Module, ast.Call]]:
+    """The streams that each call of an instance draws from the ``nnx.Rngs`` that its constructor was given and keeps,
+    and where.
+    """
+    parameter, made, called = streams_parameter(cls), method_of(cls, "__init__"), method_of(cls, "__call__")
+    if parameter is None or made is None or called is None or called[1].wrapped is not called[1]:
+        return
+    receiver = next(iter(syntax_parameters.positional_names(called[1].node.args)), None)
+    kept = {name for name, value in _kept(made[1].wrapped) if _is_given(value, parameter.arg)}
+    kept = {name for name in kept if cls.model is not None and _is_settled(cls.model, name)}
+    for call in _certain_calls(called[1].node) if kept and receiver is not None else ():
+        func = call.func
+        owner = func.value if isinstance(func, ast.Attribute) else None
+        if not isinstance(func, ast.Attribute) or not isinstance(owner, ast.Attribute) or owner.attr not in kept:
+            continue
+        if isinstance(owner.value, ast.Name) and owner.value.id == receiver and func.attr not in METHODS:
+            yield func.attr, called[1].module, call
+
+
+def _kept(constructor: FuncVal) -> Iterator[tuple[str, ast.expr]]:
+    """The attributes that a constructor sets whatever it is given, and to what."""
+    for statement in getattr(constructor.node, "body", ()):
+        target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+        if isinstance(statement, ast.Assign) and isinstance(target, ast.Attribute):
+            yield target.attr, statement.value
+
+
+def _is_given(value: ast.expr, parameter: str) -> bool:
+    """Whether an expression is a parameter, or has the streams of one."""
+    if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and not (value.args or value.keywords):
+        return value.func.attr == "fork" and _is_given(value.func.value, parameter)
+    return isinstance(value, ast.Name) and value.id == parameter
+
+
+def _is_settled(model: Obj, name: str) -> bool:
+    """Whether an attribute has one assignment, and is an ``nnx.Rngs``."""
+    attr = attribute_of(model, name)
+    return attr is not None and len(attr.assignments) == 1 and is_rngs(attr.value)
+
+
+def _certain_calls(func: ast.AST) -> Iterator[ast.Call]:
+    """The calls that a function makes whatever it is given."""
+    for statement in getattr(func, "body", ()):
+        if not isinstance(statement, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return)):
+            if any(isinstance(node, (ast.Return, ast.Raise)) for node in walk(statement)):
+                return
+            continue
+        if not any(isinstance(node, (ast.BoolOp, ast.IfExp, ast.Lambda)) for node in walk(statement)):
+            yield from calls_in(statement)
 
 
 def elements(value: Value) -> Iterator[Obj]:

@@ -7,19 +7,20 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
+from nnx_lint.diagnostics import Applicability, Edit, Fix, Related, Span
 from nnx_lint.model.callables import BoundMethod
 from nnx_lint.model.classes import LibClass, UserClass, method_of
 from nnx_lint.model.events import Called
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.values import Const, Obj, Value
-from nnx_lint.reporting import Reporter, judges_calls
+from nnx_lint.reporting import Reporter, judges_calls, related
 from nnx_lint.rules.program import canonical_of
 from nnx_lint.rules.randomness.reading import (
     Streams,
     carry_made,
     drawn_by,
     drawn_from_parameter,
+    drawn_when_called,
     is_rngs,
     stream_name,
     streams_of,
@@ -81,6 +82,11 @@ def missing_stream_of_layer(event: Called, report: Reporter) -> None:
         if name not in streams.names and name not in late:
             _report(event, report, event.node, name, streams, rngs)
             return
+    for name, place, call in drawn_when_called(obj.cls) if isinstance(obj.cls, UserClass) else ():
+        if name not in streams.names:
+            where = (related(place, call, "each call of it draws from the stream here"),)
+            _report(event, report, event.node, name, streams, rngs, where)
+            return
 
 
 @judges_calls(rules.MISSING_STREAM, ".initialize_carry")
@@ -91,9 +97,17 @@ def missing_stream_of_carry(event: Called, report: Reporter) -> None:
         _report(event, report, event.node, "carry", streams, found[1])
 
 
-def _report(event: Called, report: Reporter, node: ast.AST, name: str, streams: Streams, rngs: Value | None) -> None:
+def _report(
+    event: Called,
+    report: Reporter,
+    node: ast.AST,
+    name: str,
+    streams: Streams,
+    rngs: Value | None,
+    places: tuple[Related, ...] = (),
+) -> None:
     module = event.frame.module
-    report(module, node, fix=lambda: _declared(module, rngs, name), name=name, streams=streams)
+    report(module, node, fix=lambda: _declared(module, rngs, name), related=places, name=name, streams=streams)
 
 
 def _declared(module: Module, rngs: Value | None, name: str) -> Fix | None:
