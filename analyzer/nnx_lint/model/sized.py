@@ -18,7 +18,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from nnx_lint.model.attributes import attribute_of
-from nnx_lint.model.callables import FuncVal
+from nnx_lint.model.callables import FuncVal, Transformed
 from nnx_lint.model.classes import UserClass
 from nnx_lint.model.construct import build_model, instance_of
 from nnx_lint.model.containers import DictVal, Seq
@@ -231,7 +231,7 @@ def _handed(interp: Interpreter, value: Value, known: Hashable | None) -> Value:
 
 class Sized:
     """The model of a class for some arguments (``None`` where it cannot be made), the evaluation that made it, and what
-    that has put into containers of the library under keys.
+    that did that may be wrong for some callers only.
     """
 
     def __init__(self, evaluation: Interpreter) -> None:
@@ -240,9 +240,14 @@ class Sized:
         self.noted: list[Called | ItemSet] = []
 
     def note(self, event: Event) -> None:
-        """Keep what a rule about containers may ask for."""
-        if isinstance(event, ItemSet) or (isinstance(event, Called) and event.inherited == "nnx.Dict"):
+        """Keep what rules may ask for: items of containers of the library, and streams under a transform."""
+        if isinstance(event, ItemSet) or (isinstance(event, Called) and _is_told_of(event)):
             self.noted.append(event)
+
+
+def _is_told_of(event: Called) -> bool:
+    mapped = isinstance(event.callee, Transformed) and any(isinstance(v, Obj) and v.cls is RNGS for v in event.args)
+    return mapped or event.inherited == "nnx.Dict"
 
 
 def _model(interp: Interpreter, cls: UserClass, key: Hashable, given: dict[str, Value]) -> Obj | None:

@@ -66,7 +66,11 @@ def dict_key_set(event: ItemSet, report: Reporter) -> None:
 def dict_keys_of_caller(event: Called, report: Reporter) -> None:
     """The same where a constructor makes the keys of what it is given."""
     for noted in noted_by_call(event):
-        keys = list(_keys_given(noted)) if isinstance(noted, Called) else [_key_set(noted)]
+        keys: list[Key | None] = []
+        if isinstance(noted, Called):
+            keys.extend(_keys_given(noted) if noted.inherited == "nnx.Dict" else ())
+        else:
+            keys.append(_key_set(noted))
         key = next((each for each in keys if each is not None and each.problem == NO_STRING), None)
         if key is not None and not _is_counted(noted.frame.module, key.node):
             places = (related(noted.frame.module, key.node, "it becomes a key here"),)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from nnx_lint.diagnostics import Fix
 from nnx_lint.model.callables import FuncVal, Transformed
@@ -19,7 +19,8 @@ from nnx_lint.model.expressions import text_of
 from nnx_lint.model.instances import certainly_stateful
 from nnx_lint.model.uses import RNGS
 from nnx_lint.model.values import Array, Const, HostArray, Obj, Value
-from nnx_lint.reporting import Reporter, judges, judges_calls
+from nnx_lint.reporting import Reporter, judges, judges_calls, related
+from nnx_lint.rules.attributes.given import noted_by_call
 from nnx_lint.rules.blocks import fresh, in_block
 from nnx_lint.rules.edits import exchange, insert, insert_before, replace, unsafe
 from nnx_lint.rules.lifting import on_nnx
@@ -87,6 +88,31 @@ def unsplit_rngs(event: Called, report: Reporter) -> None:
         path = text_of(node) if is_rngs(value) else f"{text_of(node)}.rngs"
         fix = partial(_split_around, event, callee.applied, position) if axis == 0 else None
         report(event.frame.module, node, fix=fix, transform=callee.applied.text, axis=axis, path=path)
+
+
+@judges_calls(rules.UNSPLIT_RNGS, "class")
+def unsplit_by_constructor(event: Called, report: Reporter) -> None:
+    """A constructor maps over the streams that it is given, and gets such with single keys."""
+    streams = [value for value in (*event.args, *event.keywords.values()) if isinstance(value, Obj) and is_rngs(value)]
+    if len(streams) != 1 or not _is_single(event.frame, streams[0]):
+        return
+    for noted in noted_by_call(event):
+        callee, frame = noted.callee if isinstance(noted, Called) else None, noted.frame
+        scope = frame.func.node if frame.func is not None else None
+        if not isinstance(noted, Called) or not isinstance(callee, Transformed) or scope is None:
+            continue
+        if callee.applied.row.name not in MAPS or isinstance(callee.func, Transformed) or None in noted.args:
+            continue
+        for position, value in enumerate(noted.args):
+            axis = axis_of(callee.applied, position)
+            names = {name for name, held in frame.env.names.items() if held is value}
+            whole = isinstance(value, Obj) and value.cls is RNGS and value.origin is None
+            told = any(_hands_on(frame, node, names) for node in own_nodes(scope))  # where the constructor is
+            if whole and isinstance(axis, int) and names and not told and not _is_split(frame, scope, names):
+                where = (related(frame.module, noted.node, "the constructor maps over it here"),)
+                slots: dict[str, Any] = {"transform": callee.applied.text, "axis": axis, "path": next(iter(names))}
+                report(event.frame.module, event.node, related=where, **slots)
+                return
 
 
 def _split_around(event: Called, applied: TransformVal, position: int) -> Fix | None:
