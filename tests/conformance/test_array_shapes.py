@@ -21,6 +21,7 @@ labels, key = jnp.zeros((2, 3), dtype=jnp.int32), jax.random.key(0)
 
 KNOWN = """
 x + y
+x[n]
 x * 2
 x - row
 x / x
@@ -125,7 +126,6 @@ optax.l2_loss(x)
 
 UNKNOWN = """
 x[n > 2]
-x[n]
 jnp.split(x, n)
 jnp.mean(x, axis=n)
 jnp.einsum("abc,cd", x, z)
