@@ -133,7 +133,9 @@ class Module:
         self.born: object = None
         self.provider: str | None = None
         self.mocks = False
-        self._read: dict[Callable[[ast.AST], frozenset[str]], frozenset[str]] = {}
+        self._whole: set[Callable[[ast.AST], frozenset[str]]] = set()
+        self._sets: dict[Callable[[ast.AST], frozenset[str]], frozenset[str]] = {}
+        self._named: dict[tuple[str, Callable[[ast.AST], frozenset[str]]], bool] = {}
         self._mentioned: dict[tuple[str | re.Pattern[str], ...], bool] = {}
 
     def saved(self) -> Callable[[], None]:
@@ -148,9 +150,21 @@ class Module:
     def all_of(self, read: Callable[[ast.AST], frozenset[str]]) -> frozenset[str]:
         """What is read off the statements of the module one by one, all in all; whoever asks depends on that alone."""
         self.env.note(read)
-        if read not in self._read:
-            self._read[read] = _read_off(self.source, read)
-        return self._read[read]
+        self._whole.add(read)
+        return self._set(read)
+
+    def _set(self, read: Callable[[ast.AST], frozenset[str]]) -> frozenset[str]:
+        if read not in self._sets:
+            self._sets[read] = _read_off(self.source, read)
+        return self._sets[read]
+
+    def has(self, name: str, read: Callable[[ast.AST], frozenset[str]]) -> bool:
+        """Whether a name is among :meth:`all_of` that; whoever asks depends on this name alone."""
+        asked = name, read
+        self.env.note(asked)
+        if asked not in self._named:
+            self._named[asked] = name in self._set(read)
+        return self._named[asked]
 
     def mentions(self, *words: str | re.Pattern[str]) -> bool:
         """Whether one of some words stands in the text, in comments too; whoever asks depends on that alone."""
@@ -160,10 +174,14 @@ class Module:
         return self._mentioned[words]
 
     def read_otherwise(self, source: SourceFile) -> Iterator[object]:
-        """What was asked for with :meth:`all_of` and :meth:`mentions` that is something else in another text."""
-        for read, known in self._read.items():
-            if known != _read_off(source, read):
-                yield read
+        """What was asked for with :meth:`all_of`, :meth:`has` and :meth:`mentions` that is something else in another
+        text.
+        """
+        sets = {read: _read_off(source, read) for read in self._sets}
+        yield from (read for read in self._whole if sets[read] != self._sets[read])
+        for (name, read), had in self._named.items():
+            if had != (name in sets[read]):
+                yield name, read
         for words, mentioned in self._mentioned.items():
             if mentioned != _mentions(source.text, words):
                 yield words
@@ -171,7 +189,8 @@ class Module:
     def revise(self, source: SourceFile) -> None:
         """Take another text, whose tree holds the nodes of the old one where that was the same."""
         self.source = source
-        self._read = {read: _read_off(source, read) for read in self._read}
+        self._sets = {read: _read_off(source, read) for read in self._sets}
+        self._named = {(name, read): name in self._sets[read] for name, read in self._named}
         self._mentioned = {words: _mentions(source.text, words) for words in self._mentioned}
 
     @property

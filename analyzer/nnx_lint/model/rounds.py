@@ -85,7 +85,7 @@ def of_loop(interp: Interpreter, frame: Frame, node: ast.For | ast.AsyncFor, ite
     known = few(interp, iterable)
     if known is None or not any(map(_tells, known)) or _jumps(node):
         return None
-    if any(isinstance(part, ast.Attribute) and part.attr in frame.module.all_of(_filled) for part in walk(node.iter)):
+    if any(isinstance(part, ast.Attribute) and frame.module.has(part.attr, _filled) for part in walk(node.iter)):
         return None
     counts = isinstance(iterable, Seq) and iterable.type == "range" and frame.initializing is None
     return None if counts and not _chooses(node) else known

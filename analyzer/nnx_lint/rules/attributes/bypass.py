@@ -35,7 +35,7 @@ def status_bypass(event: AttributeBypassed, report: Reporter) -> None:
     recorded = attr is not None and (attr.declared is Status.DATA or bool(attr.assignments))
     if recorded or (obj.assumed and frame.module.mocks) or event.name.startswith("_pytree__") or _rebuilds(frame):
         return
-    if event.name not in frame.module.all_of(taken_back):
+    if not frame.module.has(event.name, taken_back):
         value = event.value.describe()
         report(frame.module, event.node, fix=lambda: assigned(event), cls=obj.cls.name, path=event.name, value=value)
 

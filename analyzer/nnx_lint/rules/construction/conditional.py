@@ -91,7 +91,7 @@ def _only_in_constructors(cls: UserClass, name: str, here: Module) -> tuple[Modu
             return None
     modules = {id(module): module for module in (here, *(owner.module for owner in owners))}.values()
     everywhere = sum(_stored(statement)[name] for module in modules for statement in module.tree.body)
-    strings = any(name in module.all_of(_strings) for module in modules)
+    strings = any(module.has(name, _strings) for module in modules)
     return inside[0] if inside and not strings and everywhere == len(inside) else None
 
 

@@ -155,7 +155,7 @@ METADATA = re.compile(r"set_metadata|from_metadata|update_metadata")
 def _is_of_class(event: AttributeMissed, cls: ClassBase) -> bool:
     """Whether something may have given a layer the attribute: a class of the project, or some text at hand."""
     name = event.name
-    if name in OWN or event.frame.module.mocks or name in event.frame.module.all_of(_assigned):
+    if name in OWN or event.frame.module.mocks or event.frame.module.has(name, _assigned):
         return True
     if not isinstance(cls, UserClass):
         return False
@@ -290,7 +290,7 @@ def _is_named(event: AttributeMissed, cls: UserClass) -> bool:
     if event.frame.cls is not None and event.frame.cls is not cls and _is_of_heirs(event.frame.cls, name):
         return True
     modules = [event.frame.module, *(item.module for item in cls.ancestors if isinstance(item, UserClass))]
-    return any(module.mocks or not {name, ANY_NAME}.isdisjoint(module.all_of(_mentioned)) for module in modules)
+    return any(module.mocks or module.has(name, _mentioned) or module.has(ANY_NAME, _mentioned) for module in modules)
 
 
 def _is_of_heirs(base: ClassBase, name: str) -> bool:

@@ -111,7 +111,7 @@ def add_rest(found: FilterList) -> Fix | None:
     names = unpacked_names(statement)
     if names is None or len(names) != found.spec.leading + len(found.given) or not found.spec.leading:
         return None
-    if REST in found.module.all_of(_names):
+    if found.module.has(REST, _names):
         return None
     scope = scope_of(source.tree, call)
     scope = found.module.tree if scope is source.tree else scope  # all of it matters then

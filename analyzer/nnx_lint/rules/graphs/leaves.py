@@ -188,7 +188,7 @@ def _lacks(of: Obj, key: str) -> bool:
     if not isinstance(of.cls, UserClass) or not is_known(of.cls) or ANY_NAME in attribute_names(of):
         return False
     modules = (item.module for item in of.cls.ancestors if isinstance(item, UserClass))
-    if any(not {key, ANY_NAME}.isdisjoint(module.all_of(_sown)) for module in modules):
+    if any(module.has(key, _sown) or module.has(ANY_NAME, _sown) for module in modules):
         return False
     heirs = (of.assumed or of.origin is None) and bool(of.cls.module.project.heirs(of.cls.name))
     return not heirs and not any(fits(key, name) for name in names_of(of))
