@@ -157,9 +157,9 @@ async def test_files_come_change_move_and_go(editor: Editor) -> None:
 
 
 async def test_configuration_files_are_watched(editor: Editor) -> None:
-    assert types.WORKSPACE_DID_CHANGE_WATCHED_FILES in editor.registered
     uri = editor.open("configured.py", LOST)
     await editor.published(uri, lambda codes: codes == ["NNX101"])
+    assert types.WORKSPACE_DID_CHANGE_WATCHED_FILES in editor.registered
     editor.touch("nnx-lint.toml", 'rules = { NNX101 = "info" }\n')
     (found,) = await editor.pull(uri)
     assert found.severity == types.DiagnosticSeverity.Information
