@@ -65,7 +65,7 @@ class TestTogether:
     @given(st.lists(fixes(), max_size=5))
     def test_what_goes_together_can_be_applied_one_by_one_from_the_end(self, some):
         text, chosen = apply(SOURCE, some)
-        edits = sorted({edit for fix in chosen for edit in fix.edits}, key=lambda edit: edit.span)
+        edits = sorted(dict.fromkeys(edit for fix in chosen for edit in fix.edits), key=lambda edit: edit.span)
         by_hand = TEXT
         for one in reversed(edits):
             by_hand = by_hand[: one.span.start] + one.text + by_hand[one.span.end :]

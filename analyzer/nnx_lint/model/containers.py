@@ -61,6 +61,13 @@ class Seq(Value):
         self.owner: tuple[Obj, str] | None = None
         self.picked: dict[int, Obj] = {}
 
+    @property
+    def certain(self) -> list[Value]:
+        """The elements that are there for all that is known: those of a loop or a comprehension if it runs at all."""
+        if self.exact:
+            return self.items
+        return [] if self.shrunk else self.sure
+
     def saved(self) -> Callable[[], None]:
         return heap.restorer(
             self,

@@ -6,6 +6,8 @@ import ast
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from nnx_lint.model.callables import FuncVal, TransformVal
     from nnx_lint.model.classes import ClassBase
     from nnx_lint.model.effects import Summary
@@ -144,6 +146,13 @@ class Frame:
     @property
     def name(self) -> str:
         return self.func.name if self.func is not None else f"module {self.module.name}"
+
+    def callers(self) -> Iterator[tuple[Frame, ast.AST]]:
+        """The frames that led here by calls, innermost first, each with the call that it made."""
+        frame = self
+        while frame.caller is not None and frame.call is not None:
+            yield frame.caller, frame.call
+            frame = frame.caller
 
     def crossed(self, level: int, *, tracked: bool = True) -> TraceScope | None:
         """The outermost running transform that captures objects of ``level`` without lifting them, or ``None``.

@@ -35,7 +35,7 @@ def to_instance(value: Value, obj: Obj) -> Value:
 def is_model(obj: Obj) -> bool:
     """Whether an object stands for all instances of a class, or for all that are made with the same sizes."""
     cls = obj.cls
-    return isinstance(cls, UserClass) and (obj is cls.model or any(obj is each.model for each in cls.sized.values()))
+    return isinstance(cls, UserClass) and (obj is cls.model or obj.sized)
 
 
 def _exchanged(value: Value, obj: Obj, model: Obj) -> Value:

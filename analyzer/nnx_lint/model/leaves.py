@@ -198,7 +198,7 @@ class _Collector:
                 self.visit(item, (*path, index), owner)
         else:
             self.found.complete = False
-            for item in value.sure if not value.shrunk else ():
+            for item in value.certain:
                 self.visit(item, (*path, UNKNOWN_PART), owner)
 
     def mapping(self, value: DictVal, path: Path) -> None:

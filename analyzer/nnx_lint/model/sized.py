@@ -277,8 +277,9 @@ def _model(interp: Interpreter, cls: UserClass, key: Hashable, given: dict[str, 
                 project.modelling.discard(cls.node)
             if not cls.is_pytree:
                 _keep_numbers(interp, model)
+        if not inner.ended_early and inner.failure is None:
             model.sized = True
-        made.model = None if inner.ended_early or inner.failure is not None else model
+            made.model = model
         cls.sized[key] = made
     made = cls.sized[key]
     project.note_partial(made.evaluation)
@@ -288,7 +289,7 @@ def _model(interp: Interpreter, cls: UserClass, key: Hashable, given: dict[str, 
 
 def _keep_numbers(interp: Interpreter, model: Obj) -> None:
     """Leave of what is known of a plain object the numbers in it, the modules, and other objects like it."""
-    numbers = {name: _numbers(attr.value) for name, attr in model.attrs.items()}
+    numbers = {name: _told(attr.value) for name, attr in model.attrs.items()}
     model.template = instance_of(interp, model.cls, 0)
     for name, attr in list(model.attrs.items()):
         number = numbers[name]
@@ -298,12 +299,13 @@ def _keep_numbers(interp: Interpreter, model: Obj) -> None:
             attr.value = number
 
 
-def _numbers(value: Value) -> Value | None:
+def _told(value: Value) -> Value | None:
+    """What is kept of a value that a plain object holds."""
     if _is_part(value) or is_sized(value):
         return value
     if isinstance(value, Const) and (_is_number(value) or isinstance(value.value, float)):
         return Computed(value.value)
     if isinstance(value, Seq) and value.exact and value.type == "tuple":
-        held = [_numbers(item) for item in value.items]
+        held = [_told(item) for item in value.items]
         return Seq("tuple", [item for item in held if item is not None]) if None not in held else None
     return None

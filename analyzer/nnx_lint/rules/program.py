@@ -284,6 +284,13 @@ def parameters_in(scope: ast.AST) -> Counter[str]:
 
 
 @remembered
+@remembered
+def attributes_stored(tree: ast.AST) -> list[str]:
+    """The attributes that a text assigns or deletes, as often as it does."""
+    nodes = (node for node in walk(tree) if isinstance(node, ast.Attribute))
+    return [node.attr for node in nodes if not isinstance(node.ctx, ast.Load)]
+
+
 def calls_in(scope: ast.AST) -> list[ast.Call]:
     """The calls in a function or module, those of functions and classes inside of it included."""
     return [node for node in walk(scope) if isinstance(node, ast.Call)]

@@ -23,7 +23,7 @@ from nnx_lint.model.values import Array, Obj
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.edits import unsafe, wrap
 from nnx_lint.rules.intermediates.sowing import is_module
-from nnx_lint.rules.program import ancestors, canonical_of
+from nnx_lint.rules.program import ancestors, attributes_stored, canonical_of
 from nnx_lint.rules.spelling import spelled
 from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.rules import attributes as rules
@@ -160,11 +160,11 @@ def _trains_all(module: Module) -> bool:
 @remembered
 def _stores(tree: ast.AST) -> list[str]:
     """The attributes that a module assigns, as often as it does."""
-    nodes = walk(tree)
-    stored = [node.attr for node in nodes if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load)]
     calls = (node for node in walk(tree) if isinstance(node, ast.Call) and len(node.args) == 3)
     named = (call.args[1] for call in calls if isinstance(call.func, ast.Name) and call.func.id == "setattr")
-    return stored + [name.value for name in named if isinstance(name, ast.Constant) and isinstance(name.value, str)]
+    return attributes_stored(tree) + [
+        name.value for name in named if isinstance(name, ast.Constant) and isinstance(name.value, str)
+    ]
 
 
 def _all_combined(module: Module, name: str, operator: type[ast.operator]) -> bool:

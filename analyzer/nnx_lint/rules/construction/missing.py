@@ -28,7 +28,7 @@ from nnx_lint.reporting import Reporter, judges
 from nnx_lint.rules.construction.classes import gets_instance, self_names
 from nnx_lint.rules.construction.habits import FOREIGN
 from nnx_lint.rules.edits import replace, unsafe
-from nnx_lint.rules.program import assigned_in, calls_in, is_asked_for, is_called, is_tried
+from nnx_lint.rules.program import assigned_in, attributes_stored, calls_in, is_asked_for, is_called, is_tried
 from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.names import ARGUMENTS, ATTRIBUTES, HELD, attributes_of
 from nnx_rules.rules import construction as rules
@@ -314,11 +314,9 @@ def _bound(node: ast.ClassDef) -> frozenset[str]:
 @remembered
 def _assigned(tree: ast.AST) -> frozenset[str]:
     """The attributes that a file assigns, and those that it sets by ``setattr``."""
-    names: set[str] = set()
+    names = set(attributes_stored(tree))
     for node in walk(tree):
-        if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load):
-            names.add(node.attr)
-        elif isinstance(node, ast.Call) and getattr(node.func, "id", getattr(node.func, "attr", "")) in SETTERS:
+        if isinstance(node, ast.Call) and getattr(node.func, "id", getattr(node.func, "attr", "")) in SETTERS:
             given = (item.value for item in node.args if isinstance(item, ast.Constant))
             names |= {text for text in given if isinstance(text, str)}
     return frozenset(names)
@@ -330,11 +328,9 @@ SETTERS = frozenset({"setattr", "__setattr__"})
 @remembered
 def _mentioned(tree: ast.AST) -> frozenset[str]:
     """The attributes that a file assigns, and its strings, which may name some."""
-    names: set[str] = set()
+    names = set(attributes_stored(tree))
     for node in walk(tree):
-        if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load):
-            names.add(node.attr)
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
             names.add(node.value)
         elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "__setattr__":
             names |= {ANY_NAME} if not all(isinstance(item, ast.Constant) for item in node.args[-2:-1]) else set[str]()

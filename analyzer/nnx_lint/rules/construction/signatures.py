@@ -24,6 +24,7 @@ from nnx_lint.rules.randomness.arguments import constructed, taken_by
 from nnx_lint.rules.randomness.reading import is_rngs
 from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_rules.api import VARIABLES
+from nnx_rules.layers import CELLS
 from nnx_rules.names import ARGUMENTS
 from nnx_rules.rules import construction as rules
 from nnx_rules.signatures import CALL_KEYWORDS, CALL_POSITIONAL, SIGNATURES
@@ -273,15 +274,12 @@ def variable_made(event: Called, report: Reporter) -> None:
     report(event.frame.module, event.node, cls=name, problem=problem, mend=mend)
 
 
-CARRY_OWNERS = frozenset({"GRUCell", "LSTMCell", "OptimizedLSTMCell", "SimpleCell"})
-
-
 @judges_calls(rules.LAYER_SIGNATURE, ".initialize_carry")
 def carry_initialized(event: Called, report: Reporter) -> None:
     callee = event.callee
     receiver = callee.receiver if isinstance(callee, BoundMethod) and callee.func is None else None
     cls = receiver.cls if isinstance(receiver, (Obj, ClassVal)) else None
-    if cls is None or cls.library is None or cls.library.name not in CARRY_OWNERS:
+    if cls is None or cls.library is None or cls.library.canonical not in CELLS:
         return
     first = event.args[0] if event.args else None
     if isinstance(receiver, ClassVal):

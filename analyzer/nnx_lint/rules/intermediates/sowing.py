@@ -36,8 +36,6 @@ from nnx_rules.rules.modules import SOW_ON_ATTRIBUTE
 from nnx_rules.transforms import Arguments
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from nnx_lint.model.events import Called
     from nnx_lint.model.frames import Frame
     from nnx_lint.model.modules import Module
@@ -82,7 +80,9 @@ def sown_not_collected(event: Called, report: Reporter) -> None:
         return
     frame = event.frame
     outermost = _outermost(frame)
-    if outermost is frame or any(map(_collects, _modules(frame))) or capture_around(frame) is not False:
+    if outermost is frame or any(_collects(outer.module) for outer, _ in frame.callers()):
+        return
+    if capture_around(frame) is not False:
         return
     if frame.doubtful:
         return
@@ -103,24 +103,13 @@ def type_name(frame: Frame) -> str:
 
 
 def _outermost(frame: Frame) -> Frame:
-    while frame.caller is not None and frame.call is not None:
-        frame = frame.caller
-    return frame
-
-
-def _modules(frame: Frame) -> Iterator[Module]:
-    """The modules of the functions that call this one."""
-    while frame.caller is not None and frame.call is not None:
-        frame = frame.caller
-        yield frame.module
+    return _first_call(frame)[1]
 
 
 def _first_call(frame: Frame) -> tuple[ast.AST, Frame]:
     """The call in the outermost function that leads here."""
-    call: ast.AST = frame.module.source.tree
-    while frame.caller is not None and frame.call is not None:
-        call, frame = frame.call, frame.caller
-    return call, frame
+    outer, call = [(frame, frame.module.source.tree), *frame.callers()][-1]
+    return call, outer
 
 
 def _is_made_in(frame: Frame, loop: ast.AST) -> bool:

@@ -135,8 +135,8 @@ def objects_in(value: Value, depth: int = 3) -> Iterator[Obj]:
     elif isinstance(value, DictVal) and depth and value.exact:
         for _, item in value.items:
             yield from objects_in(item, depth - 1)
-    elif isinstance(value, Seq) and depth and not value.shrunk:
-        for item in value.items if value.exact else value.sure:
+    elif isinstance(value, Seq) and depth:
+        for item in value.certain:
             yield from objects_in(item, depth - 1)
 
 

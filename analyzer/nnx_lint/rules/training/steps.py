@@ -25,6 +25,7 @@ from nnx_lint.rules.program import (
     STATEMENT_LOOPS,
     ancestors,
     assigned_in,
+    attributes_stored,
     canonical_of,
     enclosing,
     given,
@@ -111,10 +112,7 @@ def optimizer_in_step(event: Called, report: Reporter) -> None:
 
 def _chain(event: Called) -> list[Place]:
     """Where a call stands, and the calls that lead there, outermost first."""
-    places = [Place(event.frame, event.node)]
-    while (outer := places[-1].frame.caller) is not None and places[-1].frame.call is not None:
-        places.append(Place(outer, places[-1].frame.call))
-    return places[::-1]
+    return [Place(event.frame, event.node), *(Place(*outer) for outer in event.frame.callers())][::-1]
 
 
 def _brought_together(made: Called, update: Called) -> tuple[Place | None, Place | None]:
@@ -216,8 +214,7 @@ def _is_set(module: Module, model: ast.expr) -> bool:
     """Whether a module assigns the attribute that a model is, other than where its owner is made."""
     if not isinstance(model, ast.Attribute):
         return False
-    stored = (node for node in walk(module.tree) if isinstance(node, ast.Attribute) and node.attr == model.attr)
-    return sum(not isinstance(node.ctx, ast.Load) for node in stored) > 1
+    return attributes_stored(module.tree).count(model.attr) > 1
 
 
 def _bound_by(makes: Place) -> ast.Name | None:

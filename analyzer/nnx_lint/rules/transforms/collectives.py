@@ -71,8 +71,7 @@ def _bound(frame: Frame) -> set[str] | None:
         if own is None:
             return None
         names |= own
-    while frame.caller is not None and frame.call is not None:
-        frame = frame.caller
+    frame = [frame, *(outer for outer, _ in frame.callers())][-1]
     return names if frame.func is None and frame.cls is None else None
 
 

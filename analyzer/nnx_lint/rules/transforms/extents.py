@@ -18,8 +18,7 @@ from nnx_lint.model.values import Array, Const, Obj, Value, present
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.callees import TRANSFORMED
 from nnx_lint.rules.program import given
-from nnx_lint.rules.traces.boundaries import transform_of
-from nnx_lint.rules.transforms.mapping import applied_by, calls_transformed, labels_of
+from nnx_lint.rules.transforms.mapping import calls_transformed, labelled
 from nnx_lint.rules.transforms.options import CARRY, DEFAULTS, option_node
 from nnx_rules.rules import transforms as rules
 
@@ -40,10 +39,12 @@ class Extent(NamedTuple):
 @judges_calls(rules.AXIS_SIZES, *TRANSFORMED, when=calls_transformed)
 @judges_calls(rules.SCAN_LENGTH, *TRANSFORMED, when=calls_transformed)
 def axes_of_call(event: Called, report: Reporter) -> None:
-    running, applied = transform_of(event), applied_by(event)
-    if running is None or applied is None or event.keywords or None in event.args or applied.row.name not in DEFAULTS:
+    found = labelled(event)
+    if found is None:
         return
-    labels = labels_of(applied, len(running.operands))
+    running, applied, labels = found
+    if applied.row.name not in DEFAULTS:
+        return
     extents = [
         Extent(node, label, size)
         for (value, node), label in zip(running.operands, labels, strict=True)
@@ -60,11 +61,13 @@ def axes_of_call(event: Called, report: Reporter) -> None:
 
 @judges_calls(rules.NOTHING_MAPPED, *TRANSFORMED, when=calls_transformed)
 def nothing_mapped(event: Called, report: Reporter) -> None:
-    running, applied = transform_of(event), applied_by(event)
-    if running is None or applied is None or event.keywords or None in event.args or applied.row.name not in MAPS:
+    found = labelled(event)
+    if found is None:
         return
-    labels = labels_of(applied, len(running.operands))
-    if "axis_size" not in applied.keywords and labels and all(label is None for label in labels):
+    _, applied, labels = found
+    if applied.row.name not in MAPS or "axis_size" in applied.keywords:
+        return
+    if labels and all(label is None for label in labels):
         report(event.frame.module, event.node, transform=applied.text)
 
 

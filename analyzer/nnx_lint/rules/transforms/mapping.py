@@ -111,19 +111,24 @@ def calls_transformed(event: Called) -> bool:
 @judges_calls(rules.AXIS_OUT_OF_RANGE, *TRANSFORMED, when=calls_transformed)
 @judges_calls(rules.INCONSISTENT_ALIASING, *TRANSFORMED, when=calls_transformed)
 def arguments(event: Called, report: Reporter) -> None:
-    running = transform_of(event)
-    if running is None or event.keywords or None in event.args:
+    found = labelled(event)
+    if found is None:
         return
-    applied = applied_by(event)
-    if applied is None:
-        return
-    labels = labels_of(applied, len(running.operands))
+    running, applied, labels = found
     if report.rule is rules.MODULE_MAPPED:
         module_mapped(event, report, applied, running, labels)
     elif report.rule is rules.AXIS_OUT_OF_RANGE:
         number_mapped(event, report, applied, running, labels)
     elif applied.row.name.startswith("nnx.") and applied.modes.writes_back:
         one_object(event, report, applied, running, labels)
+
+
+def labelled(event: Called) -> tuple[Running, TransformVal, list[Axes]] | None:
+    """The transform that a call of positional arguments runs, and what it does with each operand."""
+    running, applied = transform_of(event), applied_by(event)
+    if running is None or applied is None or event.keywords or None in event.args:
+        return None
+    return running, applied, labels_of(applied, len(running.operands))
 
 
 def applied_by(event: Called) -> TransformVal | None:
