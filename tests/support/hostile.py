@@ -116,7 +116,7 @@ def _tokens(text: str, programs: Sequence[str], chance: random.Random) -> str:
 def _tree(text: str, programs: Sequence[str], chance: random.Random) -> str:
     try:
         return mutated_tree(text, programs, chance, chance.randint(1, 4))
-    except (SyntaxError, ValueError):
+    except (MemoryError, SyntaxError, ValueError):  # the first is what Python's parser says of too many brackets
         return text  # it is broken already
 
 
