@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from nnx_lint.ide.analysis import Cancelled
 from nnx_lint.ide.garbage import COLLECTOR
+from nnx_lint.stack import with_room
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -68,7 +69,7 @@ class Worker:
     def start(self) -> None:
         """Start the thread; what was handed over before waits for it."""
         size = threading.stack_size(STACK)
-        threading.Thread(target=self._run, name="analysis", daemon=True).start()
+        threading.Thread(target=with_room, args=(self._run,), name="analysis", daemon=True).start()
         threading.stack_size(size)
 
     def edit(self, work: Callable[[], None]) -> None:

@@ -16,6 +16,8 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
+from nnx_lint.stack import with_room
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -47,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     collecting = gc.isenabled()
     gc.disable()  # Syntax trees are millions of objects that all live on: looking for garbage costs more than parsing.
     try:
-        code = _dispatch(words)
+        code = with_room(_dispatch, words)
         sys.stdout.flush()
     except KeyboardInterrupt:
         return INTERRUPTED

@@ -19,6 +19,7 @@ from nnx_lint.ide import settings
 from nnx_lint.ide.analysis import Analysis, Closed
 from nnx_lint.relevance import Facts
 from nnx_lint.source import SourceFile
+from nnx_lint.stack import with_room
 from nnx_lint.units import pack_finding, unpack_finding
 
 if TYPE_CHECKING:
@@ -166,4 +167,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with_room(main)
