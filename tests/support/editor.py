@@ -26,6 +26,13 @@ if TYPE_CHECKING:
 PATIENCE = 30
 """Seconds after which a test gives up."""
 
+REFRESHES = (
+    types.WORKSPACE_INLAY_HINT_REFRESH,
+    types.WORKSPACE_SEMANTIC_TOKENS_REFRESH,
+    types.WORKSPACE_CODE_LENS_REFRESH,
+)
+"""What a server asks for when all that it has said may be out of date, diagnostics aside."""
+
 SOURCES = [ROOT / "runtime", ROOT / "analyzer", ROOT / "lsp"]
 
 COMMAND = [sys.executable, "-m", "nnx_lsp", "--stdio"]
@@ -68,6 +75,7 @@ class Editor:
         self.versions: dict[str, int] = {}
         self.capabilities: types.ServerCapabilities | None = None
         self.registered: list[str] = []
+        self.refreshed: set[str] = set()
 
     @classmethod
     async def start(
@@ -83,6 +91,8 @@ class Editor:
         client = make_test_lsp_client()
         self = cls(client, root or folders[0])
         client.feature(types.CLIENT_REGISTER_CAPABILITY)(lambda params: self._registered(params))
+        for method in REFRESHES:
+            client.feature(method)(lambda _, method=method: self.refreshed.add(method))
         client.set_configuration({"nnx": settings or {}})
         await client.start_io(*command, env=environment())
         params = types.InitializeParams(

@@ -28,6 +28,8 @@ NODE_PACKAGES = ROOT / "vscode-extension"
 BUILT = ROOT / "build" / "vscode"
 PICTURES = ROOT / "build" / "pictures"
 HERE = ROOT / "tests" / "vscode"
+LOGGING = HERE / "logging.cjs"
+"""What writes VS Code's output channels, of which a suite could see nothing else."""
 
 START_TIME = 120
 RUN_TIME = 400
@@ -115,7 +117,7 @@ class Workbench:
     ) -> None:
         self.folder = folder
         self._scratch = scratch
-        self._environment = {**os.environ, **(environment or {})}
+        self._environment = {**os.environ, "NODE_OPTIONS": f"--require={LOGGING}", **(environment or {})}
         for place in ("User", "Machine"):
             target = scratch / "data" / place / "settings.json"
             target.parent.mkdir(parents=True)

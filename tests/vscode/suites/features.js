@@ -20,6 +20,10 @@ const hoverOf = async (document, text, after) => {
 const actionsOn = async (document, range, kind) =>
   (await ask("executeCodeActionProvider", document.uri, range, kind, 20)).filter((action) => !action.disabled);
 
+/** What an output channel that was shown once holds. */
+const channel = (name) =>
+  vscode.workspace.textDocuments.find(({ uri }) => uri.scheme === "output" && uri.path.endsWith(`.${name}`))?.getText() ?? "";
+
 /** Does something with documents and then puts their text back. */
 const undone = async (documents, work) => {
   const before = documents.map((document) => document.getText());
@@ -293,6 +297,36 @@ test("a notebook is one program, and a fix edits its cell", async () => {
   assert(await vscode.workspace.applyEdit(action.edit));
   assert(cell.getText().includes("nnx.List([jnp.ones(3)])"), cell.getText());
   await eventually(() => codes(cell.uri).length === 0, "the finding goes");
+});
+
+test("the log says what was started", async () => {
+  await vscode.commands.executeCommand("nnx.showOutput");
+  await eventually(() => /\$ \S+ -I \S+serve\.py --stdio/.test(channel("NNX")));
+});
+
+test("the trace channel shows the conversation with the server, as much as is asked for", async () => {
+  const document = await model();
+  const shown = () => channel("NNX Trace");
+  const edited = (text) => replace(document, "class Net", `# ${text}\nclass Net`);
+  await vscode.commands.executeCommand("workbench.action.output.show.nnxkit.nnx.NNX Trace");
+  await undone([document], async () => {
+    await edited("nobody listens");
+    await eventually(() => codes(document.uri).includes("NNX101"));
+    assert.equal(shown(), "");
+    await vscode.commands.executeCommand("workbench.action.output.activeOutputLogLevel.1");
+    await eventually(async () => {
+      await edited("messages");
+      return /Sending notification 'textDocument\/didChange'/.test(shown()) && /model\.py: 1 finding after/.test(shown());
+    });
+    assert.doesNotMatch(shown(), /NNX101/);
+    await settings().update("trace.server", "verbose", vscode.ConfigurationTarget.Workspace);
+    await eventually(async () => {
+      await edited("details");
+      return /# details/.test(shown()) && /NNX101 `Net\.blocks` is static/.test(shown());
+    });
+    await settings().update("trace.server", undefined, vscode.ConfigurationTarget.Workspace);
+    await vscode.commands.executeCommand("workbench.action.output.activeOutputLogLevel.3");
+  });
 });
 
 test("restarts that come together are one", async () => {
