@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from nnx_lint.diagnostics import Diagnostic, Related
 from nnx_lint.model.events import Called
+from nnx_lint.syntax.plain import rewrites
 
 if TYPE_CHECKING:
     import ast
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
     from nnx_lint.model.events import Event
     from nnx_lint.model.modules import Module
     from nnx_lint.model.values import Value
-    from nnx_lint.selection import Options
+    from nnx_lint.selection import FileOptions, Options
+    from nnx_lint.source import SourceFile
     from nnx_rules.registry import Rule, Version
 
 E = TypeVar("E", bound="Event")
@@ -31,11 +33,12 @@ M = TypeVar("M")
 
 
 class Registered(NamedTuple):
-    """A judge: the rule, the function, and which of the events concern it (``None``: all)."""
+    """A judge: the rule, the function, and which of the events concern it (``None``: all), of values of which types."""
 
     rule: Rule
     function: Callable[[Any, Reporter], None]
     when: Callable[[Any], bool] | None
+    of: tuple[type[Value], ...] = ()
 
 
 JUDGES: dict[type, list[Registered]] = {}
@@ -46,16 +49,17 @@ CALL_JUDGES: dict[str | type, list[Registered]] = {}
 
 
 def judges(
-    rule: Rule, *kinds: type[E], when: Callable[[E], bool] | None = None
+    rule: Rule, *kinds: type[E], of: tuple[type[Value], ...] = (), when: Callable[[E], bool] | None = None
 ) -> Callable[[Callable[[E, Reporter], None]], Callable[[E, Reporter], None]]:
     """Register a function as the judge of a rule for these types of events.
 
-    ``when`` says which of them can concern it at all; it is asked once for all judges that have the same one.
+    ``of`` are the types that the ``value`` of such an event has if it can concern the rule at all; all values may,
+    where nothing is said. ``when`` says which of the events can; it is asked once for all judges with the same one.
     """
 
     def register(function: Callable[[E, Reporter], None]) -> Callable[[E, Reporter], None]:
         for kind in kinds:
-            JUDGES.setdefault(kind, []).append(Registered(rule, function, when))
+            JUDGES.setdefault(kind, []).append(Registered(rule, function, when, of))
         return function
 
     return register
@@ -105,7 +109,7 @@ class Judging:
         asked = [options.default, *options.by_path.values()]
         self._codes = frozenset(code for each in asked for code in each.severities)
         self._reporters: dict[str, Reporter] = {}
-        self._by_type = {kind: self._grouped(judged) for kind, judged in JUDGES.items()}
+        self._by_value: dict[tuple[type, type], Judges] = {}
         self._by_callee: dict[tuple[type, str | None, str | None], Judges] = {}
         self._by_asked: dict[tuple[str | type, ...], Judges] = {}
         self._places = {asked: place for place, asked in enumerate(CALL_JUDGES)}
@@ -125,7 +129,7 @@ class Judging:
     def judges_of(self, event: Event) -> Judges:
         """The functions that may judge an event."""
         if not isinstance(event, Called):
-            return self._by_type.get(type(event), [])
+            return self._judges_of_value(type(event), type(getattr(event, "value", None)))
         key = type(event.callee), event.subject, event.inherited
         known = self._by_callee.get(key)
         if known is None:
@@ -136,6 +140,13 @@ class Judging:
             known = self._by_callee[key] = self._by_asked[asked]
         return known
 
+    def _judges_of_value(self, kind: type, value: type) -> Judges:
+        known = self._by_value.get((kind, value))
+        if known is None:
+            judged = [judge for judge in JUDGES.get(kind, []) if not judge.of or issubclass(value, judge.of)]
+            known = self._by_value[kind, value] = self._grouped(judged)
+        return known
+
     def _asked_of(self, kind: type, subject: str | None, inherited: str | None) -> tuple[str | type, ...]:
         """What judges are registered for that calls of a value of this type, with these subjects, are."""
         asked: set[str | type] = {each for each in self._types if issubclass(kind, each)}
@@ -143,6 +154,10 @@ class Judging:
             asked.update(each for each in self._beginnings if subject.startswith(each[:-1]))
         asked.update(each for each in (subject, inherited) if each is not None and each in self._places)
         return tuple(sorted(asked, key=self._places.__getitem__))
+
+    def covers(self, options: FileOptions) -> bool:
+        """Whether all rules that are asked for in a file are among those that were asked for at first."""
+        return self._codes.issuperset(options.severities)
 
     def wants(self, rule: Rule, module: Module) -> bool:
         """Whether a rule is asked for in the file of a module, and holds for the library that it uses."""
@@ -237,10 +252,21 @@ class Reporter:
             span=span,
             message=self.rule.message_for(**slots),
             help=self.rule.help_for(**slots),
-            fix=None if source.error else fix() if callable(fix) else fix,
+            fix=None if source.error else _possible(fix() if callable(fix) else fix, source),
             related=related,
             level=self.judging.options.for_path(source.path).severity(self.rule),
         )
+
+
+def _possible(fix: Fix | None, source: SourceFile) -> Fix | None:
+    """A fix, unless it edits a text that the tree says in another way."""
+    if fix is None:
+        return None
+    for line, column, end_line, end_column in rewrites(source.text):
+        start, end = source.offset(line, column), source.offset(end_line, end_column)
+        if any(edit.span.start < end and edit.span.end > start for edit in fix.edits):
+            return None
+    return fix
 
 
 def related(module: Module, node: ast.AST, message: str) -> Related:

@@ -53,6 +53,23 @@ def _broadcast(left: Shape | None, right: Shape | None) -> Shape | None:
     return tuple(result)
 
 
+def beside_any(shape: Shape | None) -> Shape | None:
+    """The shape of an operation element by element with an array of which nothing is known: it may have more axes, and
+    repeats no axis that is longer than one.
+
+    >>> beside_any((8, 1, 3))
+    ('*?', 8, '?', 3)
+    """
+    last = shape[_stars(shape) :] if shape is not None else ()
+    kept = tuple(item if isinstance(item, int) and item > 1 else UNKNOWN for item in last)
+    return (ANY, *kept) if any(isinstance(item, int) for item in kept) else None
+
+
+def _stars(shape: Shape) -> int:
+    """How many items there are up to the last one that stands for any number of axes."""
+    return max((place + 1 for place, item in enumerate(shape) if str(item).startswith("*")), default=0)
+
+
 def _side_by_side(left: Dimension, right: Dimension) -> Dimension | None:
     """The size of an axis of two arrays, of which one may be repeated; ``None`` if they do not fit."""
     if left == right or right == 1:

@@ -269,6 +269,17 @@ def test_every_file_has_the_options_of_its_folder(tmp_path: Path) -> None:
     assert [len(made.findings(str(path))) for path in paths] == [0, 1]
 
 
+def test_a_file_that_comes_later_may_ask_for_other_rules(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "nnx-lint.toml").write_text('select = ["NNX9"]\n')
+    (tmp_path / "sub" / "nnx-lint.toml").write_text('select = ["NNX1"]\n')
+    text = "from flax import nnx\nclass M(nnx.Module):\n    def __init__(self):\n        self.a = [nnx.Param(1)]\n"
+    made = analysis(tmp_path)
+    for path, count in ((tmp_path / "m.py", 0), (tmp_path / "sub" / "m.py", 1)):
+        made.edit(SourceFile.from_text(text, str(path)))
+        assert len(made.findings(str(path))) == count
+
+
 def test_a_scan_finds_what_a_run_finds(tmp_path: Path) -> None:
     for name, text in PROGRAM.items():
         (tmp_path / name).write_text(text)

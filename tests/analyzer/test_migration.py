@@ -309,7 +309,7 @@ net = Frozen(nnx.Linear(1, 1, rngs=nnx.Rngs(0)), nnx.Rngs(0, noise=1))
 net(jnp.ones(1))
 sown = nnx.pop(net, nnx.Intermediate)
 print(sown["seen"].value, net.name.value, net.rngs.noise.count.value)
-doubled = jax.tree.map(lambda x: 2 * x, nnx.state(net))
+doubled = jax.tree.map(lambda x: 2 * x, nnx.state(net, nnx.PathContains("kernel")))
 print(doubled["kernel"].value)
 """
 

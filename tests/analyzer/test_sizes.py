@@ -6,7 +6,7 @@ import pytest
 
 from marked import expect, program
 
-RULES = ("NNX809", "NNX81")
+RULES = ("NNX809", "NNX81", "NNX826")
 
 BLOCK = """
 class Block(nnx.Module):
@@ -16,6 +16,76 @@ class Block(nnx.Module):
     def __call__(self, x):
         return nnx.relu(self.linear(x))
 """
+
+
+CONFIGURED = """
+import dataclasses
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+    vocabulary: int
+    hidden: int = 8
+    stacked: bool = False
+
+    @property
+    def wide(self):
+        return 2 * self.hidden
+
+class MLP(nnx.Module):
+    def __init__(self, config: Config, rngs):
+        self.up = nnx.Linear(config.hidden, config.wide, rngs=rngs)
+        self.down = nnx.Linear(config.wide, config.hidden, rngs=rngs)
+
+    def __call__(self, x):
+        return self.down(self.up(x))
+
+class Layer(nnx.Module):
+    def __init__(self, config: Config, rngs):
+        self.norm = nnx.LayerNorm(config.hidden, rngs=rngs)
+        self.mlp = MLP(config, rngs)
+
+    def __call__(self, x):
+        return x + self.mlp(self.norm(x))
+
+class Net(nnx.Module):
+    def __init__(self, config: Config, rngs):
+        self.config = config
+        self.embed = nnx.Embed(config.vocabulary, config.hidden, rngs=rngs)
+        if config.stacked:
+            self.layers = nnx.split_rngs(splits=2)(nnx.vmap(lambda rngs: Layer(config, rngs)))(rngs)
+        else:
+            self.layers = nnx.List([Layer(config, rngs) for _ in range(2)])
+
+    def __call__(self, x):
+        x = self.embed(x)
+        if self.config.stacked:
+            step = nnx.scan(lambda x, layer: layer(x), in_axes=(nnx.Carry, 0), out_axes=nnx.Carry)
+            return step(x, self.layers)
+        for layer in self.layers:
+            x = layer(x)
+        return x
+
+def main(tokenizer, tokens, given):
+    config = Config(tokenizer.size)
+    return Net(config, nnx.Rngs(0))(tokens)
+"""
+
+MADE = "Config(tokenizer.size)"
+"""How the program makes the configuration: one field is not known."""
+
+NARROW = (
+    ("config.wide, config.hidden, rngs", "config.hidden, config.hidden, rngs"),
+    ("self.down(self.up(x))", "self.down(self.up(x))  # NNX810"),
+)
+"""What makes the second layer a wrong one."""
+
+
+def replaced(text, *pairs):
+    for old, new in pairs:
+        assert old in text
+        text = text.replace(old, new)
+    return text
+
 
 WRONG = {
     "layers one by one": """
@@ -106,6 +176,36 @@ WRONG = {
 
             def __call__(self, x):
                 return self.net(x)
+        """,
+    "a configuration with a field that is not known, handed on": replaced(CONFIGURED, *NARROW),
+    "a configuration with a flag that is not known, handed on": replaced(
+        CONFIGURED, *NARROW, (MADE, "Config(tokenizer.size, stacked=given)")
+    ),
+    "noise of the shape of what has more axes": """
+        class Encoder(nnx.Module):
+            def __init__(self, rngs):
+                self.mean, self.scale = nnx.Linear(3, 8, rngs=rngs), nnx.Linear(3, 8, rngs=rngs)
+                self.one = nnx.Linear(3, 1, rngs=rngs)
+                self.out = nnx.Linear(9, 3, rngs=rngs)
+
+            def __call__(self, x, key, factor):
+                mean = self.mean(x)
+                mean = mean + self.scale(x) * jax.random.normal(key, mean.shape)
+                x = self.out(self.one(x) * factor) + self.out(jnp.maximum(factor, self.one(x)))
+                return x + self.out(mean)  # NNX810
+        """,
+    "the last axes of what has more": """
+        class Net(nnx.Module):
+            def __init__(self, rngs):
+                self.time = nnx.Linear(4, 16, rngs=rngs)
+                self.linear = nnx.Linear(3, 8, rngs=rngs)
+
+            def __call__(self, x, t):
+                x, t = self.linear(x), self.time(t)
+                y = x + t[:, None, :]  # NNX826
+                y = x + t[..., None, :]  # NNX826
+                y = x + t[..., :9]  # NNX826
+                return x + t[0, :]  # NNX826
         """,
     "a configuration": """
         import dataclasses
@@ -261,6 +361,37 @@ FITTING = {
         net = Net(nnx.Rngs(0))
         net(jnp.ones((1, 4)))
         net(jnp.ones((1, 4)))
+        """,
+    "a configuration with a field that is not known": CONFIGURED,
+    "a configuration whose size is not known": replaced(CONFIGURED, NARROW[0], (MADE, "Config(tokenizer.size, given)")),
+    "a configuration that options fill": replaced(CONFIGURED, NARROW[0], (MADE, "Config(tokenizer.size, **given)")),
+    "a configuration that was replaced": replaced(
+        CONFIGURED, NARROW[0], (MADE, f"dataclasses.replace({MADE}, **given)")
+    ),
+    "noise of the shape of what has more axes": """
+        class Encoder(nnx.Module):
+            def __init__(self, rngs):
+                self.mean, self.scale = nnx.Linear(3, 8, rngs=rngs), nnx.Linear(3, 8, rngs=rngs)
+                self.one = nnx.Linear(3, 1, rngs=rngs)
+                self.out = nnx.Linear(8, 3, rngs=rngs)
+
+            def __call__(self, x, key, factor):
+                mean = self.mean(x)
+                mean = mean + self.scale(x) * jax.random.normal(key, mean.shape)
+                x = self.out(self.one(x) * factor) + self.out(jnp.maximum(factor, self.one(x)))
+                return x + self.out(mean)
+        """,
+    "the last axes of what has more": """
+        class Net(nnx.Module):
+            def __init__(self, rngs):
+                self.time = nnx.Linear(4, 16, rngs=rngs)
+                self.linear = nnx.Linear(3, 8, rngs=rngs)
+
+            def __call__(self, x, t):
+                x, t = self.linear(x), self.time(t)
+                y = x + t[:, None, :8] + t[..., 8:] + t[..., None, 8:]
+                y = y + t[..., 0, None] + t[:, None]
+                return y + t[0, ..., :8] + t[:, :8]
         """,
     "a configuration that changes": """
         import dataclasses

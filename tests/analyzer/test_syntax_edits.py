@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from nnx_lint.diagnostics import Span
@@ -88,6 +88,7 @@ def everything(file: SourceFile) -> tuple[object, ...]:
 
 
 @settings(max_examples=150)
+@example([[(0, 0, "\0"), (34, 0, "\0")], [(0, 0, "(")]])
 @given(st.lists(st.lists(edits, min_size=1, max_size=2), min_size=1, max_size=4))
 def test_every_text_has_the_syntax_that_it_has_alone(steps: list[list[tuple[int, int, str]]]) -> None:
     file = source(TEXT)

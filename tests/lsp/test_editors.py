@@ -101,6 +101,9 @@ async def test_fixes_are_offered_resolved_and_applied(editor: Editor) -> None:
     assert "Ignore data-in-static-attribute on this line" in titles
     assert "Fix all that nnx-lint can fix" in titles
     assert actions[0].is_preferred
+    announced = editor.client.capabilities.text_document.code_action.resolve_support  # type: ignore[union-attr]
+    lazily = announced is not None and "edit" in announced.properties
+    assert [action.edit is None for action in actions] == [lazily] * len(actions)
     for title, wanted in (
         (titles[0], "self.layers = nnx.List([nnx.Linear(3, 4, rngs=rngs)])\n"),
         ("Ignore data-in-static-attribute on this line", "# nnx: ignore[data-in-static-attribute]\n"),
@@ -125,9 +128,11 @@ async def test_all_findings_of_a_rule_are_fixed_at_once(editor: Editor) -> None:
 
 
 async def test_what_still_works_and_what_does_nothing_is_tagged(editor: Editor) -> None:
-    uri = editor.open("tags.py", "from flax.experimental import nnx\n\nx = nnx  # nnx: ignore[NNX101]\n")
-    found = await editor.published(uri, lambda codes: len(codes) == 1)
-    assert [list(each.tags or ()) for each in found] == [[types.DiagnosticTag.Unnecessary]]
+    editor.touch("moving/nnx-lint.toml", 'extend-select = ["deprecated-name"]\n')
+    uri = editor.open("moving/tags.py", "from flax.experimental import nnx\n\nx = nnx  # nnx: ignore[NNX101]\n")
+    found = await editor.published(uri, lambda codes: len(codes) == 2)
+    tags = [list(each.tags or ()) for each in found]
+    assert tags == [[types.DiagnosticTag.Deprecated], [types.DiagnosticTag.Unnecessary]]
     editor.close(uri)
 
 
@@ -303,6 +308,24 @@ async def test_completion_knows_names_filters_and_rules(editor: Editor) -> None:
         assert unwanted not in labels, text
         editor.replace(uri, f"{text}\nn = 1 ", "n = 1 ")
     editor.close(uri)
+
+
+async def test_completion_knows_the_names_of_the_version_in_use(editor: Editor) -> None:
+    editor.touch("old/nnx-lint.toml", 'target = "flax-0.11.0"\n')
+    offered: dict[str, dict[str, types.CompletionItem]] = {}
+    for name in ("new.py", "old/old.py"):
+        uri = editor.open(name, "from flax import nnx\n\nnnx.\n")
+        await editor.published(uri, only())
+        params = types.CompletionParams(types.TextDocumentIdentifier(uri), types.Position(2, 4))
+        answer = await editor.client.text_document_completion_async(params)
+        assert isinstance(answer, types.CompletionList)
+        offered[name] = {item.label: item for item in answer.items}
+        editor.close(uri)
+    new, old = offered.values()
+    assert {"Linear", "List", "pure", "as_pure"} <= new.keys()
+    assert "since flax 0.12" in (new["List"].detail or "")
+    assert list(new["pure"].tags or ()) == [types.CompletionItemTag.Deprecated]
+    assert old.keys() & {"Linear", "List", "as_pure"} == {"Linear"}
 
 
 async def test_commands(editor: Editor) -> None:

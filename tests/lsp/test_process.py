@@ -239,6 +239,35 @@ async def test_who_pulls_is_told_to_ask_again_when_an_edit_elsewhere_matters(tmp
 
 
 @pytest.mark.asyncio
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-32"])
+async def test_positions_count_in_the_units_that_the_client_has(tmp_path: Path, encoding: str) -> None:
+    known = capabilities("pulling")
+    known.general = types.GeneralClientCapabilities(position_encodings=[types.PositionEncodingKind(encoding)])
+    editor = await Editor.start(known, tmp_path)
+    assert editor.encoding.startswith(encoding)
+    uri = editor.open("model.py", BAD.replace("self.layers", "é = '\U0001f600'; self.layers"))
+    (found,) = await editor.pull(uri)
+    assert found.range == editor.range_of(uri, "[nnx.Param(1)]")
+    editor.replace(uri, "\U0001f600", "\U0001f600ßß")
+    (found,) = await editor.pull(uri)
+    assert found.range == editor.range_of(uri, "[nnx.Param(1)]")
+    await editor.stop()
+
+
+@pytest.mark.asyncio
+async def test_no_code_of_the_workspace_is_run(tmp_path: Path) -> None:
+    mark = f"open({str(tmp_path / 'was-run')!r}, 'w').close()\n"
+    for name in ("__init__.py", "conftest.py", "helper.py", "setup.py", "sitecustomize.py", "usercustomize.py"):
+        (tmp_path / name).write_text(mark)
+    editor = await Editor.start("pulling", tmp_path)
+    uri = editor.open("model.py", f"import helper\n{mark}{BAD}net = Net()\n")
+    assert [each.code for each in await editor.pull(uri)] == ["NNX101"]
+    assert (await editor.command("nnx.graph", {"uri": uri, "class": "Net"}))["class"] == "Net"
+    await editor.stop()
+    assert not (tmp_path / "was-run").exists()
+
+
+@pytest.mark.asyncio
 async def test_a_client_that_traces_the_server_hears_what_it_does(tmp_path: Path) -> None:
     editor = await Editor.start("pulling", tmp_path)
     heard: list[types.LogTraceParams] = []

@@ -9,10 +9,10 @@ import pytest
 import pytest_asyncio
 from lsprotocol import types
 
-from editor import PATIENCE, Editor
+from editor import PATIENCE, REFRESHES, Editor
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -249,17 +249,25 @@ async def test_everything_that_is_shown_can_be_switched_off(editor: Editor) -> N
         there.update({name: word in labels for name, word in WORDS.items()})
         return {name for name, something in there.items() if something}
 
-    assert await shown() == {*WORDS, "codeLens", "semanticTokens"}
-    for name in (*WORDS, "codeLens", "semanticTokens"):
+    async def until(reached: Callable[[set[str]], bool]) -> set[str]:
+        async def wait() -> set[str]:
+            while not reached(left := await shown()):
+                pass
+            return left
+
+        return await asyncio.wait_for(wait(), PATIENCE)
+
+    everything = {*WORDS, "codeLens", "semanticTokens"}
+    assert await shown() == everything
+    for name in everything:
+        editor.refreshed.clear()
         editor.client.set_configuration({"nnx": {name: False}})
         editor.client.workspace_did_change_configuration(types.DidChangeConfigurationParams(None))
-        while name in (left := await shown()):
-            pass
-        assert left == {*WORDS, "codeLens", "semanticTokens"} - {name}
+        assert await until(lambda left, name=name: name not in left) == everything - {name}
+        assert await until(lambda _: editor.refreshed.issuperset(REFRESHES))
         editor.client.set_configuration({"nnx": {}})
         editor.client.workspace_did_change_configuration(types.DidChangeConfigurationParams(None))
-        while name not in await shown():
-            pass
+        await until(lambda left, name=name: name in left)
     editor.close(uri)
 
 
@@ -328,6 +336,18 @@ async def test_completion_in_configuration_files(editor: Editor) -> None:
         answer = await editor.client.text_document_completion_async(params)
         assert isinstance(answer, types.CompletionList)
         assert wanted in [item.label for item in answer.items]
+    editor.close(uri)
+
+
+async def test_completion_in_the_table_of_a_shared_configuration_file(editor: Editor) -> None:
+    text = '[project]\nname = ""\n\n[tool.nnx-lint]\nselect = ["NNX101", ""]\n\n[tool.ruff]\nselect = [""]\n\n'
+    uri = editor.open("sub/pyproject.toml", text, "toml")
+    for line, column, wanted in ((1, 8, None), (4, 21, "NNX102"), (5, 0, "per-file-ignores"), (7, 11, None)):
+        params = types.CompletionParams(types.TextDocumentIdentifier(uri), types.Position(line, column))
+        answer = await editor.client.text_document_completion_async(params)
+        assert isinstance(answer, types.CompletionList)
+        labels = [item.label for item in answer.items]
+        assert (wanted in labels) if wanted is not None else labels == []
     editor.close(uri)
 
 

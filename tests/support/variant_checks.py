@@ -55,6 +55,7 @@ OPINIONS = {
     ("missing-rngs", "set-up-by-method"): "the same",
     ("unknown-name", "layers-by-functions"): "that a function is called under a condition does not concern its body",
     ("ignored-state", "in-loop"): "a loop of one round is a loop",
+    ("random-key-reused", "in-loop"): "the same",
     ("unused-result", "in-function"): "a script may try what it throws away, a function does not",
     ("unused-result", "script-in-function"): "the same",
     ("unused-result", "script-in-method"): "the same",

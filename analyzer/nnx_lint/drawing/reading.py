@@ -33,6 +33,7 @@ from nnx_lint.model.values import (
     Value,
     options,
 )
+from nnx_lint.syntax.walk import remembered
 from nnx_rules import shapes
 from nnx_rules.attributes import Status
 from nnx_rules.rules.attributes import STATIC_CONTAINER_FILLED
@@ -296,9 +297,9 @@ def _arguments(obj: Obj) -> str:
     node = obj.node
     if not isinstance(node, ast.Call):
         return ""
-    texts = [ast.unparse(item) for item in node.args]
+    texts = [_text(item) for item in node.args]
     texts += [
-        f"{item.arg}={ast.unparse(item.value)}" if item.arg else f"**{ast.unparse(item.value)}"
+        f"{item.arg}={_text(item.value)}" if item.arg else f"**{_text(item.value)}"
         for item in node.keywords
         if item.arg != "rngs"
     ]
@@ -321,7 +322,13 @@ def _is_written(value: Value) -> bool:
 
 
 def _source(assignment: Assignment) -> str:
-    return _short(ast.unparse(assignment.value_node)) if assignment.value_node is not None else ""
+    return _short(_text(assignment.value_node)) if assignment.value_node is not None else ""
+
+
+@remembered
+def _text(node: ast.expr) -> str:
+    """An expression as it is written, in one line."""
+    return ast.unparse(node)
 
 
 def _short(text: str) -> str:
@@ -371,8 +378,8 @@ def _written(node: ast.AST | None, names: tuple[str, ...]) -> dict[str, str]:
     """The source text of arguments by name."""
     if not isinstance(node, ast.Call):
         return {}
-    texts = {name: ast.unparse(item) for name, item in zip(names, node.args, strict=False)}
-    texts.update({item.arg: ast.unparse(item.value) for item in node.keywords if item.arg})
+    texts = {name: _text(item) for name, item in zip(names, node.args, strict=False)}
+    texts.update({item.arg: _text(item.value) for item in node.keywords if item.arg})
     return texts
 
 

@@ -269,7 +269,11 @@ class Analysis:
                 self.reset()
                 return
             void, bases = void | more[0], bases | more[1]
-            self._options.update({path: self.options_for(path) for path in self._texts if path not in self._options})
+            options = {path: self.options_for(path) for path in self._texts if path not in self._options}
+            if not all(map(engine.judging.covers, options.values())):
+                self.reset()
+                return
+            self._options.update(options)
         for path, checked in list(self._checked.items()):
             unit = checked.unit
             if (

@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from nnx_lint.diagnostics import Span
-from nnx_lint.drawing.reading import Reader, array_form, variable_form
+from nnx_lint.drawing.reading import Reader, array_form, constructor_arguments, variable_form
 from nnx_lint.drawing.structure import path_text
 from nnx_lint.model import events
 from nnx_lint.model.classes import LibClass, UserClass
@@ -25,10 +25,12 @@ from nnx_lint.rules.filters.coverage import leaves_of
 from nnx_lint.rules.filters.coverage import path_text as leaf_text
 from nnx_lint.rules.filters.edits import statement_of, unpacked_names
 from nnx_lint.rules.filters.expressions import describe, is_subtype, type_name
-from nnx_lint.rules.filters.reading import filter_lists, gives_filters, single_filters
+from nnx_lint.rules.filters.reading import FILTERING, filter_lists, gives_filters, single_filters
+from nnx_lint.rules.randomness.reading import elements
 from nnx_lint.syntax.edits import Change
 from nnx_rules import _filter_logic as logic
 from nnx_rules.attributes import Kind, Status
+from nnx_rules.shapes import DIMENSIONS, form
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator, Sequence
@@ -289,23 +291,40 @@ def _assignment(noting: Noting, event: events.AttributeSet) -> None:
 
 
 def _shapes(value: Value) -> tuple[str, ...]:
-    """The shape of an array or a Variable, or those of the parameters of a layer of the library, if all are known."""
+    """The shape of an array or a Variable, or those of the parameters of layers of the library, if all are known."""
     if isinstance(value, Array):
         return _texts(("", array_form(value).shape))
     if not isinstance(value, Obj) or not value.args:
         return ()
     if value.cls.is_variable:
         return _texts(("", variable_form(value).shape))
-    if not isinstance(value.cls, LibClass):
+    if not all(isinstance(each.cls, LibClass) for each in (value, *elements(value))):
+        return ()
+    if not _has_shapes(value):
         return ()
     nodes = Reader().root(value).walk()
     return _texts(*((path_text(node.path), node.form.shape) for node in nodes if node.parameter))
 
 
+def _has_shapes(layer: Obj) -> bool:
+    """Whether one of a layer's shapes may be known; of most layers none is, as constructors pass on what they get."""
+    canonical = layer.cls.canonical if isinstance(layer.cls, LibClass) else ""
+    paths = DIMENSIONS.get(canonical, {})
+    if not paths:
+        return True
+    arguments = constructor_arguments(layer)
+    forms = [form(canonical, tuple(path.split(".")), arguments) for path in paths]
+    return any(each is not None and _is_known(each.shape) for each in forms)
+
+
+def _is_known(shape: Shape | None) -> bool:
+    return shape is not None and all(isinstance(size, int) for size in shape)
+
+
 def _texts(*shapes: tuple[str, Shape | None]) -> tuple[str, ...]:
     """Shapes by name as they are shown; nothing if a size is missing."""
-    known = [shape is not None and all(isinstance(size, int) for size in shape) for _, shape in shapes]
-    return tuple(f"{name} {shape}".strip() for name, shape in shapes) if all(known) else ()
+    known = all(_is_known(shape) for _, shape in shapes)
+    return tuple(f"{name} {shape}".strip() for name, shape in shapes) if known else ()
 
 
 def _target(node: ast.AST, name: str) -> ast.Attribute | None:
@@ -317,8 +336,11 @@ def _target(node: ast.AST, name: str) -> ast.Attribute | None:
     return next((each for each in nested if isinstance(each, ast.Attribute) and each.attr == name), None)
 
 
+_FILTERING = frozenset(FILTERING)
+
+
 def _call(noting: Noting, event: events.Called) -> None:
-    if not gives_filters(event):
+    if event.subject not in _FILTERING or not gives_filters(event):
         return
     lists = filter_lists(event)
     for found in lists:

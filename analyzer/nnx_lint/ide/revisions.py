@@ -23,8 +23,8 @@ from nnx_lint.diagnostics import Span
 from nnx_lint.ide.notes import Noting
 from nnx_lint.model.frames import Frame
 from nnx_lint.model.modules import ALL
-from nnx_lint.syntax.edits import first_line, last_line
-from nnx_lint.syntax.walk import walk
+from nnx_lint.syntax.edits import last_line
+from nnx_lint.syntax.walk import first_line, walk
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable
@@ -166,10 +166,12 @@ class Revisions:
             return False
         place = Span(body.text.starts[changed], body.text.ends[changed]) if old is not None else None
         kept = _Kept(body.text, source, source.followed if direct else None, place)
-        void = self._void(module, body, old, new.nodes[changed] if old is not None else None, kept)
+        answers = module.answers_in(source)
+        asked = module.answered_otherwise(answers)
+        void = self._void(module, body, old, new.nodes[changed] if old is not None else None, kept, asked)
         if void is None:
             return False
-        module.revise(source)
+        module.revise(source, answers)
         for each in void:  # what was asked of other modules is known here now, without asking again
             module.body.used.update(used for used in each.used if used.module is not module)
         self._project.forget_evaluations(void)
@@ -187,15 +189,21 @@ class Revisions:
         return True
 
     def _void(
-        self, module: Module, body: _Body, old: Part | None, new: ast.stmt | None, kept: _Kept
+        self,
+        module: Module,
+        body: _Body,
+        old: Part | None,
+        new: ast.stmt | None,
+        kept: _Kept,
+        otherwise: Iterable[object],
     ) -> set[Interpreter] | None:
-        """The evaluations that do not stand if a part of a module changes; ``None`` if that cannot be said."""
+        """The evaluations that do not stand if a part of a module changes, and what some asked for is ``otherwise``;
+        ``None`` if that cannot be said.
+        """
         readers = module.env.readers
         assert readers is not None
         assert module.body is not None
-        asked: list[object] = [*module.read_otherwise(kept.source)]
-        if new is not None:
-            asked += [ALL, getattr(new, "name", "")]
+        asked = [*otherwise, ALL, getattr(new, "name", "")] if new is not None else otherwise
         looked = {pair for each in asked for pair in readers.get(each, ())}
         if any(heap is module.body.heap and part is not old for heap, part in looked):
             return None
@@ -270,7 +278,7 @@ class _Kept:
 
     def all_of(self, listener: object) -> bool:
         """Whether all findings of a listener stand."""
-        return not isinstance(listener, Noting) or all(map(self._stands, listener.found.values()))
+        return not isinstance(listener, Noting) or not listener.found or all(map(self._stands, listener.found.values()))
 
     def _stands(self, finding: Diagnostic) -> bool:
         if not self._known or (self._mended and finding.fix is None):

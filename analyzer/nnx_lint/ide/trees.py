@@ -105,6 +105,7 @@ def is_name(node: ast.AST, name: str | None) -> bool:
 
 
 def attribute_name(source: SourceFile, node: ast.Attribute) -> Span:
-    """The span of the last name of ``owner.name``."""
-    end = source.span(node).end
-    return Span(end - len(node.attr), end)
+    """The span of the last name of ``owner.name``; of ``getattr(owner, "name")``, which is the same, all of it."""
+    span = source.span(node)
+    name = Span(span.end - len(node.attr), span.end)
+    return name if source.segment(name) == node.attr else span

@@ -157,6 +157,12 @@ OPTAX_LOSSES = frozenset(
 )
 """Functions of optax that return an array."""
 
+OPTAX_NUMBERS = frozenset(
+    {"global_norm", "tree.max", "tree.min", "tree.norm", "tree.sum", "tree.vdot", "tree_utils.tree_norm"}
+    | {f"tree_utils.tree_{name}" for name in ("l1_norm", "l2_norm", "max", "min", "sum", "vdot")}
+)
+"""Functions of optax that make one number of a whole tree."""
+
 
 def array_call(name: str, args: Arguments, level: int) -> Value:
     """The result of calling a library function of this canonical name."""
@@ -170,7 +176,7 @@ def array_call(name: str, args: Arguments, level: int) -> Value:
         several = rest in NUMPY_DRAWS and args.get(NUMPY_DRAWS[rest], "size") not in (None, NONE)
         each = rest in NUMPY_OF_EACH and any(map(_has_axes, args.positional))
         return HostArray(level) if several or each or rest in NUMPY_ARRAYS else UNKNOWN
-    if head == "optax" and rest.removeprefix("losses.") in OPTAX_LOSSES:
+    if head == "optax" and (rest.removeprefix("losses.") in OPTAX_LOSSES or rest in OPTAX_NUMBERS):
         return Array(level)
     if head == "optax":
         # Gradient transformations and schedules are namedtuples of functions and plain functions.

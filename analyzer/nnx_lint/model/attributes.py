@@ -71,6 +71,8 @@ def get_attribute(
 ) -> Value:
     """The value of ``value.name``; not ``sure`` where it may be another value that is asked."""
     value = present(value)
+    if value is UNKNOWN:
+        return UNKNOWN
     if isinstance(value, SuperVal):
         return value.method(name) or UNKNOWN
     if isinstance(value, UnionVal):
@@ -258,7 +260,12 @@ def attribute_of(obj: Obj, name: str) -> Attr | None:
     if original is None:
         return None
     touch(obj)
-    attr = Attr(UNKNOWN if _unfolds(obj) else refresh(original.value, obj.level, mapped=obj.mapped), original.declared)
+    if (taken := _taken(obj, original.value)) is not None:
+        attr = obj.attrs[name] = Attr(taken, original.declared)
+        attr.assignments = original.assignments
+        return attr
+    gained = None if obj.gained is None or template.gained is None else obj.gained - template.gained
+    attr = Attr(UNKNOWN if _unfolds(obj) else refresh(original.value, obj.level, gained=gained), original.declared)
     _hold(attr.value, obj)
     bind(attr.value, obj)
     attr.value = to_instance(attr.value, obj)
@@ -273,6 +280,24 @@ def attribute_of(obj: Obj, name: str) -> Attr | None:
     if isinstance(attr.value, (Seq, DictVal)):
         attr.value.owner = (obj, name)
     return attr
+
+
+def _taken(obj: Obj, value: Value) -> Obj | None:
+    """The object that another attribute of an instance has for the same one of the template."""
+    held = (attr.value for attr in obj.attrs.values()) if isinstance(value, Obj) else ()
+    return next((each for each in held if isinstance(each, Obj) and each.template is value), None)
+
+
+def original_of(obj: Obj, name: str) -> Attr | None:
+    """The attribute of an instance, or the one of a template that it would be taken from: of another level, but of the
+    same kind and with the same assignments. What is not wanted then is never taken.
+    """
+    of: Obj | None = obj
+    while of is not None:
+        if name in of.attrs:
+            return of.attrs[name]
+        of = of.template
+    return None
 
 
 MAX_NESTED = 4
@@ -379,7 +404,7 @@ def variable_value(obj: Obj) -> Value:
     """What a Variable holds. A number or string may be another one by now, and ``None`` is there to be replaced."""
     held = (obj.args or {}).get("value")
     if isinstance(held, Array):
-        return Array(obj.level, None if obj.mapped else held.form)
+        return Array(obj.level, None if obj.gained != 0 else held.form)
     if isinstance(held, Const):
         return UNKNOWN if held.value is None else Other(held.describe())
     return held if held is not None else UNKNOWN

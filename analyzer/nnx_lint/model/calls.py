@@ -19,7 +19,7 @@ from nnx_lint.model.callables import (
 from nnx_lint.model.classes import UserClass, library_class
 from nnx_lint.model.construct import instantiate
 from nnx_lint.model.containers import DictVal, Seq, give_away
-from nnx_lint.model.crossing import refresh
+from nnx_lint.model.crossing import given_back, refresh
 from nnx_lint.model.elements import element_of, slice_of
 from nnx_lint.model.expressions import evaluate, note_capture, text_of, used_as
 from nnx_lint.model.frames import Frame
@@ -431,35 +431,34 @@ def call_transformed(
         func = func.func
     if isinstance(func, BoundMethod):
         func = func.receiver
+    of = func if isinstance(func, Obj) else None
     for each in reversed(chain):
-        if each.row.name == "nnx.capture":
-            result = _with_captured(frame, each, result, func if isinstance(func, Obj) else args.get(0))
-        else:
-            result = RESULTS.get(each.row.name, _returned)(frame, each, result, args)
+        result = RESULTS.get(each.row.name, _returned)(frame, each, result, args, of)
     return result
 
 
-def _with_captured(frame: Frame, applied: TransformVal, result: Value, of: Value | None) -> Value:
+def _with_captured(frame: Frame, applied: TransformVal, result: Value, args: Arguments, of: Obj | None) -> Value:
     """What a call returns, and for each type that is captured a State of the module that is called, or given first."""
+    module = of if of is not None else args.get(0)
     call = applied.node
     types = call.args[1:] if isinstance(call, ast.Call) else []
     if not types:
         return refresh(result, frame.level)
     if any(isinstance(item, ast.Starred) for item in types):
         return UNKNOWN
-    known = of if isinstance(of, Obj) and of.cls.is_pytree else UNKNOWN
+    known = module if isinstance(module, Obj) and module.cls.is_pytree else UNKNOWN
     return Seq("tuple", [result, *(StateVal(known, frame.level, UNKNOWN) for _ in types)], frame.level)
 
 
-def _returned(frame: Frame, applied: TransformVal, result: Value, args: Arguments) -> Value:
-    return refresh(result, frame.level, mapped=not applied.row.keeps_shapes)
+def _returned(frame: Frame, applied: TransformVal, result: Value, args: Arguments, of: Obj | None) -> Value:
+    return given_back(applied, result, frame.level)
 
 
-def _unknown(frame: Frame, applied: TransformVal, result: Value, args: Arguments) -> Value:
+def _unknown(frame: Frame, applied: TransformVal, result: Value, args: Arguments, of: Obj | None) -> Value:
     return UNKNOWN
 
 
-def _gradient(frame: Frame, applied: TransformVal, result: Value, args: Arguments) -> Value:
+def _gradient(frame: Frame, applied: TransformVal, result: Value, args: Arguments, of: Obj | None) -> Value:
     """The gradients that ``nnx.grad`` computes: a State of what it differentiates."""
     aux = applied.keywords.get("has_aux", applied.keywords.get("**"))
     if aux is not None and not isinstance(aux, Const):
@@ -471,8 +470,8 @@ def _gradient(frame: Frame, applied: TransformVal, result: Value, args: Argument
     return Seq("tuple", [gradients, refresh(auxiliary, frame.level)], frame.level)
 
 
-def _value_and_gradient(frame: Frame, applied: TransformVal, result: Value, args: Arguments) -> Value:
-    value = _returned(frame, applied, result, args)
+def _value_and_gradient(frame: Frame, applied: TransformVal, result: Value, args: Arguments, of: Obj | None) -> Value:
+    value = _returned(frame, applied, result, args, of)
     if applied.keywords.keys().isdisjoint(("has_aux", "**")) and isinstance(value, (Array, Unknown)):
         value = Array(frame.level, Form(()))  # what is differentiated is a number
     return Seq("tuple", [value, _gradients(frame, applied, args)], frame.level)
@@ -500,7 +499,8 @@ def _gradient_of(frame: Frame, applied: TransformVal, args: Arguments, argnum: V
         return UNKNOWN
     known = applied.row.name in {"nnx.grad", "nnx.value_and_grad"} and applied.modes.writes_back
     if not known or not isinstance(model, Obj) or not model.cls.is_pytree:
-        return GradientVal(model)
+        others = (value for place, value in enumerate(args.positional) if place != position and value is not None)
+        return GradientVal(model, beside=tuple(others))
     return StateVal(model, frame.level, wanted or ClassVal(param))
 
 
@@ -514,6 +514,7 @@ RESULTS = {
     "jax.hessian": _unknown,
     "jax.make_jaxpr": _unknown,
     "nnx.make_jaxpr": _unknown,
+    "nnx.capture": _with_captured,
     "nnx.scan": _unknown,
     "nnx.checkify": _unknown,
     "jax.experimental.checkify.checkify": _unknown,

@@ -200,6 +200,11 @@ class UserClass(ClassBase):
     def __repr__(self) -> str:
         return f"{self.module.name}.{self.name}"
 
+    @functools.cached_property
+    def lineage(self) -> tuple[UserClass, ...]:
+        """The class and its bases as far as the project defines them, in the order of the ancestors."""
+        return tuple(item for item in self.ancestors if isinstance(item, UserClass))
+
     def forget_model(self) -> None:
         """Let the model be made anew when somebody asks for it."""
         self.model = self.modelled = None
@@ -230,14 +235,11 @@ class UserClass(ClassBase):
     @property
     def opaque(self) -> bool:
         """Whether attributes do not work as usual: access overridden, a metaclass, a class built dynamically."""
-        return any(
-            isinstance(item, UserClass) and (item.dynamic or not ACCESS.isdisjoint(item.methods))
-            for item in self.ancestors
-        )
+        return any(item.dynamic or not ACCESS.isdisjoint(item.methods) for item in self.lineage)
 
     @property
     def remade(self) -> bool:
-        return any(isinstance(item, UserClass) and (item.dynamic or item.unknown_decorators) for item in self.ancestors)
+        return any(item.dynamic or item.unknown_decorators for item in self.lineage)
 
     @property
     def made_as(self) -> LibClass | None:
@@ -274,33 +276,36 @@ class UserClass(ClassBase):
 
     def find(self, name: str) -> tuple[ClassBase, Value] | None:
         """The method ``name`` with the class that defines it, looked up over the ancestors of the project."""
-        for item in self.ancestors:
-            if isinstance(item, UserClass) and name in item.methods:
+        for item in self.lineage:
+            if name in item.methods:
                 return item, item.methods[name]
-            if isinstance(item, UserClass) and name in item.attributes:
+            if name in item.attributes:
                 return None
         return None
 
+    def own_method(self, name: str) -> Value | None:
+        """A method that the class has for itself: its own one, or that of a mixin, which is no object of NNX alone."""
+        found = self.find(name)
+        own = found is not None and (found[0] is self or not (found[0].is_pytree or found[0].is_open))
+        return found[1] if found is not None and own else None
+
     def class_attribute(self, name: str) -> Value | None:
         """The class-level value ``name``, looked up over the ancestors of the project."""
-        for item in self.ancestors:
-            if isinstance(item, UserClass) and name in item.attributes:
+        for item in self.lineage:
+            if name in item.attributes:
                 return item.attributes[name][0]
-            if isinstance(item, UserClass) and name in item.methods:
+            if name in item.methods:
                 return None
         return None
 
     def declared_status(self, name: str) -> Status | None:
         """The status that a class body gives to the attribute."""
-        for item in self.ancestors:
-            if isinstance(item, UserClass) and name in item.declared:
-                return item.declared[name]
-        return None
+        return next((item.declared[name] for item in self.lineage if name in item.declared), None)
 
     @functools.cached_property
     def is_dataclass(self) -> bool:
         """Whether a dataclass decorator makes its ``__init__``."""
-        return any(isinstance(item, UserClass) and item.own_dataclass for item in self.ancestors)
+        return any(item.own_dataclass for item in self.lineage)
 
     @property
     def own_dataclass(self) -> bool:
@@ -328,6 +333,14 @@ class UserClass(ClassBase):
             if isinstance(item, UserClass) and item.has_fields and item.option("init") is not False:
                 return True
         return False
+
+    @functools.cached_property
+    def is_frozen(self) -> bool:
+        """Whether instances stay as the constructor left them that a frozen dataclass or a named tuple generates."""
+        if not self.generated_init or self.remade or self.find("__post_init__") is not None:
+            return False
+        own = [item for item in self.ancestors if isinstance(item, UserClass)]
+        return self.named_tuple or all(item.own_dataclass and item.option("frozen") is True for item in own)
 
     def all_fields(self) -> list[Field]:
         """The fields of a dataclass or a named tuple, bases first."""

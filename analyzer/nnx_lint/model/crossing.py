@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from nnx_lint.model.callables import Transformed
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.states import ForeignVal, StateVal
-from nnx_lint.model.values import Array, Const, Obj, UnionVal, Value, join
+from nnx_lint.model.values import UNKNOWN, Array, ClassVal, Const, Ext, Obj, UnionVal, Value, join
 from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_rules.transforms import Arguments
 
@@ -100,50 +100,88 @@ def static_positions(applied: TransformVal, count: int) -> set[int]:
     return {position + count if position < 0 else position for position in found}
 
 
-def refresh(value: Value, level: int, *, mapped: bool = False) -> Value:
+def refresh(value: Value, level: int, *, gained: int | None = 0, seen: dict[int, Value] | None = None) -> Value:
     """The value as it arrives on the other side of a transform: the same, but created at ``level``.
 
-    What is ``mapped`` gains or loses axes on the way: the shapes of arrays are not known on the other side.
+    The axes that it ``gained`` there are some, or as many as they are not known: then no shape of an array is. What is
+    in several arguments arrives once, where these have one table of what was ``seen``.
     """
-    return _refresh(value, level, {}, mapped)
+    return _refresh(value, level, {} if seen is None else seen, gained)
 
 
-def _refresh(value: Value, level: int, seen: dict[int, Value], mapped: bool) -> Value:
+def _refresh(value: Value, level: int, seen: dict[int, Value], gained: int | None) -> Value:
     if id(value) in seen:
         return seen[id(value)]
     if isinstance(value, Array):
         array = type(value)(level)
-        if not mapped:
+        if gained == 0:
             array.form, array.maker, array.squashed = value.form, value.maker, value.squashed
         return array
     if isinstance(value, Obj):
-        copy = Obj(value.cls, level, value.args, value.node)
-        copy.assumed = value.assumed
-        copy.training = value.training
-        copy.origin = value.origin
-        copy.binds = value.binds
-        copy.mapped = mapped or value.mapped
-        copy.template = value
-        seen[id(value)] = copy
+        seen[id(value)] = copy = value.another(level, value)
+        copy.gained = None if gained is None or value.gained is None else value.gained + gained
         return copy
     if isinstance(value, Seq):
         fresh = Seq(value.type, (), level, exact=value.exact, node=value.node)
         seen[id(value)] = fresh
-        fresh.items = [_refresh(item, level, seen, mapped) for item in value.items]
-        fresh.sure = [_refresh(item, level, seen, mapped) for item in value.sure]
+        fresh.items = [_refresh(item, level, seen, gained) for item in value.items]
+        fresh.sure = [_refresh(item, level, seen, gained) for item in value.sure]
         return fresh
     if isinstance(value, DictVal):
         table = DictVal((), level, exact=value.exact, node=value.node)
         seen[id(value)] = table
-        table.items = [(key, _refresh(item, level, seen, mapped)) for key, item in value.items]
+        table.items = [(key, _refresh(item, level, seen, gained)) for key, item in value.items]
         return table
     if isinstance(value, StateVal):
         return StateVal(value.of, level, value.wanted)
     if isinstance(value, ForeignVal) and value.held:
-        held = {name: _refresh(item, level, seen, mapped) for name, item in value.held.items()}
+        held = {name: _refresh(item, level, seen, gained) for name, item in value.held.items()}
         return ForeignVal(value.name, held)
     if isinstance(value, UnionVal):
-        return join(*(_refresh(option, level, seen, mapped) for option in value.options))
+        return join(*(_refresh(option, level, seen, gained) for option in value.options))
     if isinstance(value, Transformed) and isinstance(value.func, Obj):
-        return Transformed(value.applied, _refresh(value.func, level, seen, mapped))
+        return Transformed(value.applied, _refresh(value.func, level, seen, gained))
     return value
+
+
+# -- axes --------------------------------------------------------------------------------------------------------------
+
+MAPPING = frozenset({"jax.pmap", "jax.vmap", "nnx.pmap", "nnx.vmap"})
+"""The transforms that take an axis of what goes in, and give one to what comes out, wherever no other axis is said."""
+
+
+def lost(transforms: Iterable[TransformVal], position: int) -> int | None:
+    """How many axes an argument gains as it goes into a function under transforms: one less for each map over it."""
+    total = 0
+    for applied in transforms:
+        gained = _gained(applied, "in_axes", position)
+        if gained is None:
+            return None
+        total -= gained
+    return total
+
+
+def given_back(applied: TransformVal, result: Value, level: int) -> Value:
+    """What comes out of a function under a transform."""
+    if isinstance(result, Seq) and result.type == "tuple" and result.exact and not applied.row.keeps_shapes:
+        items = [refresh(item, level, gained=_gained(applied, "out_axes", at)) for at, item in enumerate(result.items)]
+        return Seq("tuple", items, level, node=result.node)
+    return refresh(result, level, gained=_gained(applied, "out_axes", 0))
+
+
+def _gained(applied: TransformVal, option: str, position: int) -> int | None:
+    """What an option says of the axes at a position: one for each element, none, or ``None`` if that is not known."""
+    row = applied.row
+    if row.keeps_shapes or not row.level:
+        return 0
+    if row.name not in MAPPING and row.name != "nnx.scan":
+        return None
+    axes = applied.keywords.get(option, applied.keywords.get("**"))
+    if axes is None:
+        return 1 if row.name in MAPPING or position > 0 else 0
+    if isinstance(axes, Seq):
+        known = axes.exact and axes.type == "tuple" and position < len(axes.items)
+        axes = axes.items[position] if known else UNKNOWN
+    if isinstance(axes, Const) and (axes.value is None or type(axes.value) is int):
+        return 0 if axes.value is None else 1
+    return 0 if isinstance(axes, (ClassVal, Ext)) and row.name == "nnx.scan" else None

@@ -91,9 +91,7 @@ def _another(like: Obj, made: dict[int, Obj]) -> Obj:
     """An object that is made as another one was, with parts of its own."""
     if id(like) in made:
         return made[id(like)]
-    copy = made[id(like)] = Obj(like.cls, like.level, like.args, like.node)
-    copy.assumed, copy.training, copy.origin = like.assumed, like.training, like.origin
-    copy.binds, copy.template, copy.mapped = like.binds, like.template, like.mapped
+    copy = made[id(like)] = like.another(like.level, like.template)
     for name, attr in like.attrs.items():
         own = isinstance(attr.value, Obj) and attr.value.level == like.level
         held = copy.attrs[name] = Attr(_another(attr.value, made) if own else attr.value, attr.declared)  # type: ignore[arg-type]
@@ -132,10 +130,18 @@ def sown_by(cls: ClassBase) -> frozenset[str]:
 
 @remembered
 def _sown_in(body: ast.ClassDef) -> frozenset[str]:
-    calls = (node for node in walk(body) if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute))
-    plain = [call for call in calls if call.func.attr == "sow" and len(call.args) == 3 and not call.keywords]  # type: ignore[attr-defined]
+    calls = (node for node in walk(body) if isinstance(node, ast.Call) and len(node.args) == 3 and not node.keywords)
+    plain = [call for call in calls if _called_method(call) == "sow"]
     names = (call.args[1].value for call in plain if isinstance(call.args[1], ast.Constant))
     return frozenset(name for name in names if isinstance(name, str))
+
+
+def _called_method(call: ast.Call) -> str:
+    """The name of the method that a call calls: ``sow``, of ``self.sow(...)`` and of ``self.sow.__call__(...)``."""
+    func = call.func
+    if isinstance(func, ast.Attribute) and func.attr == "__call__":
+        func = func.value
+    return func.attr if isinstance(func, ast.Attribute) else ""
 
 
 STATE_METHODS = frozenset(
@@ -184,7 +190,8 @@ def element_of(value: Value, level: int) -> Value:
     if isinstance(value, VersionVal):
         return value
     if isinstance(value, UnionVal):
-        return join(*(element_of(option, level) for option in value.options))
+        sequences = [option for option in value.options if not _is_no_sequence(option)]
+        return join(*(element_of(option, level) for option in sequences)) if sequences else UNKNOWN
     if isinstance(value, Seq):
         return _any_of(value, level)
     if isinstance(value, DictVal):
@@ -202,6 +209,15 @@ def element_of(value: Value, level: int) -> Value:
     if value is NUMBER or value is SHAPE:
         return NUMBER
     return UNKNOWN
+
+
+def _is_no_sequence(value: Value) -> bool:
+    """Whether a value certainly cannot be iterated over: of several that may be, it is none that gets so far."""
+    cls = value.cls if isinstance(value, Obj) else None
+    if not isinstance(cls, UserClass) or not cls.is_pytree or cls.is_open or cls.opaque or cls.remade:
+        return False
+    plain = cls.library is not None and cls.library.canonical in {"nnx.Module", "nnx.Pytree"}
+    return plain and all(cls.find(name) is None for name in ("__iter__", "__getitem__", "__getattr__"))
 
 
 def slice_of(value: Value, level: int) -> Value:

@@ -302,7 +302,8 @@ class ContainerUsed(Event):
 
 class Used(Event):
     """A value is used as an operand, or an attribute of it is read: ``what`` is the name of the attribute, or one of
-    ``an operator``, ``an index``, ``a comparison``, ``an equality`` (of two objects), ``a condition``, ``a key``.
+    ``an operator``, ``an index``, ``a comparison``, ``an equality`` (of two objects), ``a condition``, ``a key``,
+    ``a format`` (with a specification, in an f-string).
     """
 
     value: Value

@@ -206,6 +206,8 @@ def _part(interp: Interpreter, frame: Frame, node: ast.expr) -> str | None:
     if not isinstance(node, ast.FormattedValue):
         return strings.text_in(evaluate(interp, frame, node))
     value = evaluate(interp, frame, node.value)
+    if node.conversion == -1 and node.format_spec is not None:
+        interp.publish(events.Used(frame, node.value, value, "a format"))
     return strings.text_in(value) if node.conversion == -1 and node.format_spec is None else None
 
 

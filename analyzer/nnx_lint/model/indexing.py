@@ -24,6 +24,9 @@ def of_index(array: Array, indices: Sequence[Value]) -> Form | None:
     known = array.form
     if known is None or known.shape is None:
         return None
+    if known.shape and str(known.shape[0]).startswith("*") and algebra.is_whole(known.shape[1:]):
+        ends = _of_ends(known.shape[1:], indices)
+        return Form((algebra.ANY, *ends), known.dtype) if ends is not None else None
     dots = [place for place, item in enumerate(indices) if _is(item, ...)]
     new = [item for item in indices if _is(item, None)]
     counted = len(indices) - len(dots) - len(new)
@@ -45,9 +48,42 @@ def of_index(array: Array, indices: Sequence[Value]) -> Form | None:
             shape.append(_length(item, axis))
         elif places is not None and sum(map(_picks, filled)) == 1:
             shape += places
-        elif not (isinstance(item, Const) and is_int(item.value)):
+        elif not _is_number(item):
             return None
     return Form(tuple(shape), known.dtype)
+
+
+def _of_ends(ends: Shape, indices: Sequence[Value]) -> Shape | None:
+    """What an index leaves of the last axes, where nobody knows how many come before them: ``x[:, None, :]`` keeps the
+    last one, ``x[..., None]`` adds one, ``x[..., :8]`` takes a part.
+    """
+    dots = [place for place, item in enumerate(indices) if _is(item, ...)]
+    if len(dots) > 1 or not ends:
+        return None
+    if not dots:
+        plain = all(isinstance(item, Cut) or _is(item, None) or _is_number(item) for item in indices)
+        return ends[-1:] if plain and indices and _is_all(indices[-1]) else None
+    before, after = indices[: dots[0]], indices[dots[0] + 1 :]
+    counted = sum(not _is(item, None) for item in after)
+    if counted > len(ends) or not all(_is_all(item) or _is(item, None) for item in before):
+        return None
+    axes = iter(ends[len(ends) - counted :])
+    shape = list(ends[: len(ends) - counted])
+    for item in after:
+        axis = 1 if _is(item, None) else next(axes)
+        if _is(item, None) or isinstance(item, Cut):
+            shape.append(_length(item, axis) if isinstance(item, Cut) else axis)
+        elif not _is_number(item):
+            return None
+    return tuple(shape)
+
+
+def _is_all(item: Value) -> bool:
+    return isinstance(item, Cut) and (item is WHOLE or item.bounds == (None, None, None))
+
+
+def _is_number(item: Value) -> bool:
+    return isinstance(item, Const) and is_int(item.value)
 
 
 def _places(item: Value) -> Shape | None:
@@ -63,7 +99,7 @@ def _picks(item: Value) -> bool:
 
 def _length(cut: Cut, axis: Dimension) -> Dimension:
     """How much a slice takes of an axis."""
-    if cut is WHOLE or cut.bounds == (None, None, None):
+    if _is_all(cut):
         return axis
     known = [item for item in cut.bounds if item is None or isinstance(item, int)]
     if len(known) < 3 or not isinstance(axis, int) or known[2] == 0:

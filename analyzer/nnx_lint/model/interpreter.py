@@ -257,7 +257,8 @@ class Interpreter:
     def adopt(self, other: Interpreter) -> None:
         """Count what another evaluation of the same module has seen as seen."""
         if other is not self and other not in self.adopted:
-            self.adopted.update({**other.adopted, other: None})
+            self.adopted.update(other.adopted)
+            self.adopted[other] = None
             self.entered |= other.entered
             self.ran |= other.ran
 
@@ -403,8 +404,10 @@ class Interpreter:
         unknown.
         """
         runs = self.runs.get(func.key, 0)
-        # A constructor runs once for each class, with the methods that it calls: all that it assigns must be seen.
-        constructing = receiver is not None and receiver is frame.initializing
+        # A constructor runs once for each class, with the methods that it calls, and the functions that it hands its
+        # object to: all that these assign must be seen.
+        made = frame.initializing
+        constructing = made is not None and (receiver is made or any(value is made for value in args))
         limited = runs >= (MAX_RUNS_IN_CONSTRUCTION if frame.initializing is not None else MAX_RUNS)
         inner = Frame(
             func.module,
@@ -433,9 +436,9 @@ class Interpreter:
             far = frame.depth >= MAX_DEPTH_WITH_SHAPES if shaped else abroad or frame.depth >= MAX_DEPTH_ON_HOST
         limited = (limited and scope is None and not constructing) or far
         if frame.depth >= MAX_DEPTH or limited or self.active(frame, func):
-            if constructing and isinstance(receiver, Obj):
-                touch(receiver)
-                receiver.assumed = True
+            if constructing and made is not None:
+                touch(made)
+                made.assumed = True
             return self.summarised(inner, func, given, keywords) if scope is None else UNKNOWN
         self.runs[func.key] = runs + 1
         if scope is not None:

@@ -263,6 +263,7 @@ def _merge(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, na
         if isinstance(item, Obj):
             item.assumed = item.assumed or item.origin is None  # like `self`, it may be of a class below the known one
             item.origin = (frame.module, node)
+            item.gained = item.gained and None  # the States may have been mapped, too
             item.leaf_level, item.leaf_params = _merged_level(frame, args)
             item.merged = () if {"copy", "**"} & args.keywords.keys() else tuple(args.positional[1:])
     return merged

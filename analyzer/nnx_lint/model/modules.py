@@ -12,7 +12,7 @@ from __future__ import annotations
 import ast
 import os
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from nnx_lint.model import heap
 from nnx_lint.model.deferred import settled
@@ -110,6 +110,14 @@ class Env:
         return False
 
 
+class Answers(NamedTuple):
+    """What a text says: the sets that are read off its statements, whether a name is in one, whether it has words."""
+
+    sets: dict[Callable[[ast.AST], frozenset[str]], frozenset[str]]
+    named: dict[tuple[str, Callable[[ast.AST], frozenset[str]]], bool]
+    mentioned: dict[tuple[str | re.Pattern[str], ...], bool]
+
+
 class Module:
     """A module of the project.
 
@@ -134,9 +142,7 @@ class Module:
         self.provider: str | None = None
         self.mocks = False
         self._whole: set[Callable[[ast.AST], frozenset[str]]] = set()
-        self._sets: dict[Callable[[ast.AST], frozenset[str]], frozenset[str]] = {}
-        self._named: dict[tuple[str, Callable[[ast.AST], frozenset[str]]], bool] = {}
-        self._mentioned: dict[tuple[str | re.Pattern[str], ...], bool] = {}
+        self._answers = Answers({}, {}, {})
 
     def saved(self) -> Callable[[], None]:
         return heap.restorer(self, provider=self.provider, mocks=self.mocks)
@@ -154,44 +160,46 @@ class Module:
         return self._set(read)
 
     def _set(self, read: Callable[[ast.AST], frozenset[str]]) -> frozenset[str]:
-        if read not in self._sets:
-            self._sets[read] = _read_off(self.source, read)
-        return self._sets[read]
+        sets = self._answers.sets
+        if read not in sets:
+            sets[read] = _read_off(self.source, read)
+        return sets[read]
 
     def has(self, name: str, read: Callable[[ast.AST], frozenset[str]]) -> bool:
         """Whether a name is among :meth:`all_of` that; whoever asks depends on this name alone."""
         asked = name, read
         self.env.note(asked)
-        if asked not in self._named:
-            self._named[asked] = name in self._set(read)
-        return self._named[asked]
+        named = self._answers.named
+        if asked not in named:
+            named[asked] = name in self._set(read)
+        return named[asked]
 
     def mentions(self, *words: str | re.Pattern[str]) -> bool:
         """Whether one of some words stands in the text, in comments too; whoever asks depends on that alone."""
         self.env.note(words)
-        if words not in self._mentioned:
-            self._mentioned[words] = _mentions(self.source.text, words)
-        return self._mentioned[words]
+        mentioned = self._answers.mentioned
+        if words not in mentioned:
+            mentioned[words] = _mentions(self.source.text, words)
+        return mentioned[words]
 
-    def read_otherwise(self, source: SourceFile) -> Iterator[object]:
-        """What was asked for with :meth:`all_of`, :meth:`has` and :meth:`mentions` that is something else in another
-        text.
-        """
-        sets = {read: _read_off(source, read) for read in self._sets}
-        yield from (read for read in self._whole if sets[read] != self._sets[read])
-        for (name, read), had in self._named.items():
-            if had != (name in sets[read]):
-                yield name, read
-        for words, mentioned in self._mentioned.items():
-            if mentioned != _mentions(source.text, words):
-                yield words
+    def answers_in(self, source: SourceFile) -> Answers:
+        """What another text says to all that was asked for with :meth:`all_of`, :meth:`has` and :meth:`mentions`."""
+        known = self._answers
+        sets = {read: _read_off(source, read) for read in known.sets}
+        named = {(name, read): name in sets[read] for name, read in known.named}
+        return Answers(sets, named, {words: _mentions(source.text, words) for words in known.mentioned})
 
-    def revise(self, source: SourceFile) -> None:
-        """Take another text, whose tree holds the nodes of the old one where that was the same."""
+    def answered_otherwise(self, answers: Answers) -> Iterator[object]:
+        """What was asked for and has another answer there."""
+        known = self._answers
+        yield from (read for read in self._whole if answers.sets[read] != known.sets[read])
+        yield from (asked for asked, had in known.named.items() if answers.named[asked] != had)
+        yield from (words for words, mentioned in known.mentioned.items() if answers.mentioned[words] != mentioned)
+
+    def revise(self, source: SourceFile, answers: Answers) -> None:
+        """Take another text, with its answers, whose tree holds the nodes of the old one where that was the same."""
         self.source = source
-        self._sets = {read: _read_off(source, read) for read in self._sets}
-        self._named = {(name, read): name in self._sets[read] for name, read in self._named}
-        self._mentioned = {words: _mentions(source.text, words) for words in self._mentioned}
+        self._answers = answers
 
     @property
     def has_file(self) -> bool:

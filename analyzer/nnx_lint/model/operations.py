@@ -124,7 +124,7 @@ def _compared(args: Arguments) -> Form:
 def _paired(args: Arguments) -> Form:
     """A function of two arrays, element by element."""
     one, other = literal(args.get(0)), literal(args.get(1))
-    return Form(algebra.broadcast(one.shape, other.shape), _common(one.dtype, other.dtype))
+    return Form(_broadcast(one.shape, other.shape), _common(one.dtype, other.dtype))
 
 
 def _common(left: str | None, right: str | None) -> str | None:
@@ -554,10 +554,17 @@ def of_operator(op: ast.operator, left: Value, right: Value) -> Form | None:
             dtype = "int32"
         if {one.dtype, other.dtype} == {"bool"} and type(op) in _BITWISE:
             dtype = "bool"
-        known = Form(algebra.broadcast(one.shape, other.shape), dtype)
+        known = Form(_broadcast(one.shape, other.shape), dtype)
     else:
         return None
     return known if known != NOTHING else None
+
+
+def _broadcast(one: Shape | None, other: Shape | None) -> Shape | None:
+    """The shape of two arrays element by element, also where nothing is known of one."""
+    if one is None or other is None:
+        return algebra.beside_any(one if other is None else other)
+    return algebra.broadcast(one, other)
 
 
 def of_comparison(left: Value, right: Value) -> Form | None:

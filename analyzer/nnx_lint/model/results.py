@@ -142,12 +142,8 @@ class Renewal:
     def _instance(self, like: Obj) -> Value:
         if len(self._made) > MAX_OBJECTS or not _is_as_made(like):
             return self._interp.instance(like.cls, self._level)
-        copy = Obj(like.cls, self._level, None, like.node)
-        self._made[id(like)] = copy
-        copy.args = self._arguments(like.args)
-        copy.binds = self._arguments(like.binds)
-        copy.assumed, copy.training, copy.origin = like.assumed, like.training, like.origin
-        copy.template, copy.mapped = like.template, like.mapped
+        self._made[id(like)] = copy = like.another(self._level, like.template)
+        copy.args, copy.binds = self._arguments(like.args), self._arguments(like.binds)
         for name, attr in like.attrs.items():
             if not _comes_with_class(like, name, attr):
                 fresh = copy.attrs[name] = Attr(self.of(attr.value), attr.declared)

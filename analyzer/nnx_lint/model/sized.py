@@ -2,13 +2,13 @@
 
 The model of a class (:mod:`~nnx_lint.model.construct`) holds what is true of every instance. Of an instance that is
 made with numbers, flags, or configurations of numbers more is known: how many layers it has, and of which sizes; of one
-that is made with a list of modules, what it puts them into. So the constructor runs once more for each set of such
-arguments, and says nothing.
+that is made with a list of modules, what it puts them into; of one that maps over its streams, that it is given some.
+So the constructor runs once more for each set of such arguments, and says nothing.
 
 Invariants: what the constructor is handed follows from the key that the model is kept under, and holds nothing of the
 caller; a class that is being modelled gets no sized model, and one whose constructor ends early has none. Of a plain
 object, a configuration or a trainer, only the numbers and the modules in it are known: what it says decides no
-condition of those that look at it.
+condition of those that look at it, unless nothing can change it after it was made.
 """
 
 from __future__ import annotations
@@ -86,8 +86,8 @@ def _takes_sizes(cls: UserClass, args: Mapping[str, Value]) -> bool:
     if cls.is_variable or cls.replaced_init or cls.opaque:
         return False
     if cls.generated_init:
-        defaults = [field.value for field in cls.all_fields()]
-        return any(map(_decides, args.values())) or _is_told_by(defaults, args)
+        kept = [field.value for field in cls.all_fields() if field.name not in args]
+        return any(map(_decides, args.values())) or _is_told_by(kept, {})
     found = cls.find("__init__")
     func = found[1] if found is not None else None
     if not isinstance(func, FuncVal) or func.wraps is not None:
@@ -98,6 +98,8 @@ def _takes_sizes(cls: UserClass, args: Mapping[str, Value]) -> bool:
     if "**" not in args and any(_is_flag(args.get(name, func.defaults.get(name))) for name in _flags(func.node)):
         return True
     if any(map(_is_part, args.values())) and _gathers(func.node):
+        return True
+    if any(isinstance(value, Obj) and value.cls is RNGS for value in args.values()) and _maps(func.node):
         return True
     return any(map(_decides, args.values())) or _is_told_by(func.defaults.values(), args)
 
@@ -114,6 +116,12 @@ def _gathers(func: ast.AST) -> bool:
     """Whether a constructor puts things into a container that it assigns."""
     values = (node.value for node in walk(func) if isinstance(node, ast.Assign) and not _is_name(node.targets[0]))
     return any(isinstance(value, (ast.List, ast.Tuple, ast.Dict)) for value in values)
+
+
+@remembered
+def _maps(func: ast.AST) -> bool:
+    """Whether a constructor names a function that maps over axes: of streams, how they were made decides."""
+    return any(isinstance(node, ast.Attribute) and node.attr in {"vmap", "pmap"} for node in walk(func))
 
 
 def _is_name(node: ast.expr) -> bool:
@@ -186,8 +194,8 @@ def _known(value: Value) -> Hashable | None:
     if _is_part(value):
         return "data", value.cls if isinstance(value, Obj) else type(value)
     if isinstance(value, Obj) and _is_configuration(value):
-        args = [(name, _known(given)) for name, given in sorted((value.args or {}).items())]
-        return None if any(known is None for _, known in args) else (value.cls, tuple(args))
+        # A field that is not known leaves the others what they are: a vocabulary may be as large as its tokenizer says.
+        return value.cls, tuple((name, _known(given)) for name, given in sorted((value.args or {}).items()))
     return None
 
 
@@ -220,9 +228,9 @@ def _handed(interp: Interpreter, value: Value, known: Hashable | None) -> Value:
         return value
     if _is_part(value):
         return interp.instance(value.cls, 0)
-    copy = Obj(value.cls, 0, value.args)
-    copy.template = value.template
-    copy.attrs = {name: Attr(attr.value, attr.declared) for name, attr in value.attrs.items()}
+    args = {name: _handed(interp, given, _known(given)) for name, given in (value.args or {}).items()}
+    copy = Obj(value.cls, 0, args)
+    copy.template = value.template  # it is as its constructor left it
     return copy
 
 
@@ -288,8 +296,13 @@ def _model(interp: Interpreter, cls: UserClass, key: Hashable, given: dict[str, 
 
 
 def _keep_numbers(interp: Interpreter, model: Obj) -> None:
-    """Leave of what is known of a plain object the numbers in it, the modules, and other objects like it."""
-    numbers = {name: _told(attr.value) for name, attr in model.attrs.items()}
+    """Leave of what is known of a plain object the numbers in it, the modules, and other objects like it; of one that
+    cannot be changed the flags, too.
+    """
+    frozen = isinstance(model.cls, UserClass) and model.cls.is_frozen
+    numbers = {
+        name: attr.value if frozen and _is_flag(attr.value) else _told(attr.value) for name, attr in model.attrs.items()
+    }
     model.template = instance_of(interp, model.cls, 0)
     for name, attr in list(model.attrs.items()):
         number = numbers[name]

@@ -243,7 +243,8 @@ def branch(
     arms: Sequence[Callable[[], bool | None]],
     doubts: Sequence[int | None],
 ) -> bool:
-    """Run alternatives on copies of the scope and join the scopes of those that go on.
+    """Run alternatives on copies of the scope and join the scopes of those that go on. If none of them does, those of
+    the ones that leave are joined, which is what functions find that were defined there.
 
     ``doubts`` says for each arm whether it is doubtful (1) that it runs at all, or an alternative to nothing (None).
     """
@@ -251,18 +252,22 @@ def branch(
     outer = frame.branches
     doubtful, exits = frame.doubts, frame.exits
     survivors: list[dict[str, Value]] = []
+    left: list[dict[str, Value]] = []
     for position, arm in enumerate(arms):
         frame.env.names = dict(before)
         doubt = doubts[position]
         frame.branches = outer if doubt is None else (*outer, (id(node), position))
         frame.doubts = doubtful + (doubt or 0)
+        leaving = frame.exits
         ended = arm()
         if not ended:
             survivors.append(frame.env.names)
+        elif frame.exits > leaving:
+            left.append(frame.env.names)
     frame.branches = outer
-    frame.doubts = doubtful + (1 if frame.exits > exits else 0)
+    frame.doubts = doubtful + (1 if survivors and frame.exits > exits else 0)
     if not survivors:
-        frame.env.names = before
+        frame.env.names = _merge(left) if left else before
         return True
     frame.env.names = _merge(survivors)
     return False
@@ -272,10 +277,10 @@ def _merge(scopes: list[dict[str, Value]]) -> dict[str, Value]:
     first, *rest = scopes
     if not rest:
         return first
-    merged: dict[str, Value] = {}
-    for name in dict.fromkeys(name for scope in scopes for name in scope):
-        values = [scope[name] for scope in scopes if name in scope]
-        merged[name] = values[0] if all(value is values[0] for value in values) else join(*map(settled, values))
+    merged = dict(first)
+    bound = (item for scope in rest for item in scope.items())
+    for name in dict.fromkeys([name for name, value in bound if merged.setdefault(name, value) is not value]):
+        merged[name] = join(*(settled(scope[name]) for scope in scopes if name in scope))
     return merged
 
 

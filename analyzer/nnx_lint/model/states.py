@@ -28,14 +28,16 @@ class PartVal(Unknown):
 
 class GradientVal(Unknown):
     """What a derivative of a function is with respect to a value of which nothing is known, or what has been made of a
-    derivative leaf by leaf. ``like`` is the State that it has the structure of, where one is known.
+    derivative leaf by leaf. ``like`` is the State that it has the structure of, where one is known; ``beside`` are the
+    arguments that the function was not differentiated by.
     """
 
-    __slots__ = ("like", "of")
+    __slots__ = ("beside", "like", "of")
 
-    def __init__(self, of: Value, like: StateVal | None = None) -> None:
+    def __init__(self, of: Value, like: StateVal | None = None, beside: tuple[Value, ...] = ()) -> None:
         self.of = of
         self.like = like
+        self.beside = beside
 
     @property
     def kind(self) -> Kind:  # type: ignore[override]

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 
 from nnx_lint.model.callables import BoundMethod, FuncVal, PartialVal, Transformed
 from nnx_lint.model.classes import UserClass
-from nnx_lint.model.crossing import kept_keywords, kept_positions, refresh, statics_known
+from nnx_lint.model.crossing import kept_keywords, kept_positions, lost, refresh, statics_known
 from nnx_lint.model.events import Ran
 from nnx_lint.model.frames import Frame, TraceScope
 from nnx_lint.model.modules import Env
 from nnx_lint.model.values import NUMBER, UNKNOWN, AliasVal, Array, ClassVal, Const, Obj, Value
+from nnx_rules.transforms import Arguments as Changes
 
 if TYPE_CHECKING:
     import ast
@@ -81,16 +82,22 @@ def run_under(
     filled = len(bound) + (instance is not None)
     kept = kept_positions(applied, func, len(args) + shift, filled)
     named_kept = kept_keywords(applied, func, keywords, filled)
-    mapped = not applied.row.keeps_shapes
     number = None if applied.row.keeps_numbers else Array(level) if statics_known(applied) else UNKNOWN
+    # NNX hands over what is given twice once; jax takes each argument apart on its own.
+    seen: dict[int, Value] | None = None if applied.row.arguments is Changes.DROPPED else {}
+    around = (applied, *within)
     if receiver is not None and 0 not in kept:
-        receiver = refresh(receiver, level)
+        receiver = refresh(receiver, level, gained=lost(around, 0), seen=seen)
     fresh = [
-        value if value is None or position + shift in kept else _traced(value, level, mapped, number)
+        value
+        if value is None or position + shift in kept
+        else _traced(value, level, lost(around, position + shift), number, seen)
         for position, value in enumerate(args)
     ]
+    named_lost = 0 if all(each.row.keeps_shapes for each in around) else None
     fresh_named = {
-        name: value if name in named_kept else _traced(value, level, mapped, number) for name, value in keywords.items()
+        name: value if name in named_kept else _traced(value, level, named_lost, number, seen)
+        for name, value in keywords.items()
     }
     scope = TraceScope(applied, level, tuple(held), tuple(within))
     first = instance if instance is not None else receiver
@@ -102,12 +109,12 @@ def run_under(
     return result
 
 
-def _traced(value: Value, level: int, mapped: bool, number: Value | None) -> Value:
+def _traced(value: Value, level: int, gained: int | None, number: Value | None, seen: dict[int, Value] | None) -> Value:
     """An argument as the function under a transform sees it: of the inner level, and what ``number`` says, if any."""
     literal = isinstance(value, Const) and isinstance(value.value, (bool, int, float, complex))
     if number is not None and (literal or value is NUMBER):
         return number
-    return refresh(value, level, mapped=mapped)
+    return refresh(value, level, gained=gained, seen=seen)
 
 
 def construct_mapped(

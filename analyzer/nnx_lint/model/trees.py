@@ -96,13 +96,13 @@ def flat_state(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST
 
 
 def _applied(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
-    """What ``optax.apply_updates`` makes of a State: a new one of the same object."""
-    state = present(args.get(0, "params") or UNKNOWN)
+    """What functions of optax make of the State that comes first: a new one of the same object."""
+    state = present(args.get(0, "params") or args.get(0, "new_tensors") or UNKNOWN)
     return StateVal(state.of, frame.level, state.wanted) if isinstance(state, StateVal) else UNKNOWN
 
 
 HANDLERS: dict[str, Handler] = {
-    "optax.apply_updates": _applied,
+    **dict.fromkeys(("optax.apply_updates", "optax.incremental_update", "optax.periodic_update"), _applied),
     "nnx.to_flat_state": flat_state,
     "nnx.map_state": _map_state,
     **dict.fromkeys(("jax.tree.leaves", "jax.tree_util.tree_leaves", "jax.tree_leaves"), _leaves),

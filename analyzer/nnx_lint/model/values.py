@@ -343,9 +343,9 @@ class Obj(Value):
     annotation vouches for it: a test may pass a mock there. ``training`` is the mode of its layers: as they were
     constructed (``True``), switched to evaluation (``False``), or not known. ``leaf_level`` is the level of its
     Variables where it differs from the object's own (after a merge without a copy), that of its Params only with
-    ``leaf_params``, and ``merged`` the States of that merge; ``mapped`` says that they have gained or lost axes since.
-    ``origin`` is the place that made it. ``bare`` says that only ``__new__`` has run. ``template`` is the instance of
-    which this one is a copy as far as nothing else has been assigned, ``holder`` the copy that it is inside of.
+    ``leaf_params``, and ``merged`` the States of that merge; ``gained`` is how many axes maps have given them since, if
+    that is known. ``origin`` is the place that made it. ``bare`` says that only ``__new__`` has run. ``template`` is
+    the instance of which this one is a copy as far as nothing else has been assigned, ``holder`` the copy it is in.
     ``binds`` are the arguments, by parameter, of the constructor that made it: among ``args`` may be such parameters.
     ``given`` remembers what :func:`~nnx_lint.model.forms.arguments_of` made of both, ``answered`` what ``called`` there
     said last.
@@ -361,12 +361,12 @@ class Obj(Value):
         "born",
         "cls",
         "constructing",
+        "gained",
         "given",
         "holder",
         "leaf_level",
         "leaf_params",
         "level",
-        "mapped",
         "merged",
         "node",
         "origin",
@@ -396,9 +396,16 @@ class Obj(Value):
         self.training: bool | None = True
         self.leaf_level: int | None = None
         self.leaf_params = True
-        self.mapped = False
+        self.gained: int | None = 0
         self.merged: tuple[Value | None, ...] = ()
         self.origin: tuple[Module, ast.AST] | None = None
+
+    def another(self, level: int, template: Obj | None) -> Obj:
+        """An object that was made as this one was. What has been assigned to it since is for the caller to say."""
+        copy = Obj(self.cls, level, self.args, self.node)
+        copy.assumed, copy.training, copy.origin = self.assumed, self.training, self.origin
+        copy.binds, copy.gained, copy.template = self.binds, self.gained, template
+        return copy
 
     def saved(self) -> Callable[[], None]:
         attrs = {name: (attr, attr.value, attr.declared, attr.assignments) for name, attr in self.attrs.items()}
@@ -413,7 +420,7 @@ class Obj(Value):
             training=self.training,
             leaf_level=self.leaf_level,
             leaf_params=self.leaf_params,
-            mapped=self.mapped,
+            gained=self.gained,
             merged=self.merged,
             origin=self.origin,
         )
@@ -522,15 +529,12 @@ def join(*values: Value) -> Value:
         for option in value.options if isinstance(value, UnionVal) else (value,):
             if isinstance(option, Unknown):
                 return UNKNOWN if option is UNKNOWN else _any_of(values)
-            known = next((known for known in options if same(option, known)), None)
-            if known is None:
+            for place, known in enumerate(options):
+                if same(option, known):
+                    options[place] = _either(known, option)
+                    break
+            else:
                 options.append(option)
-            elif isinstance(known, Array) and isinstance(option, Array) and known.form != option.form:
-                options[options.index(known)] = type(known)(known.level)  # either of two arrays: neither form is sure
-            elif isinstance(known, ParameterNumber) and not (
-                isinstance(option, ParameterNumber) and option.name == known.name
-            ):
-                options[options.index(known)] = Other("a plain value")
             if len(options) > MAX_UNION:
                 return UNKNOWN
     if len(options) == 1:
@@ -538,6 +542,15 @@ def join(*values: Value) -> Value:
     if any(isinstance(option, Computed) for option in options):
         return join(*(Other("a plain value") if isinstance(option, Computed) else option for option in options))
     return UnionVal(tuple(options)) if options else UNKNOWN
+
+
+def _either(known: Value, option: Value) -> Value:
+    """What is one of two values that need not be told apart."""
+    if isinstance(known, Array) and isinstance(option, Array) and known.form != option.form:
+        return type(known)(known.level)  # neither form is sure
+    if isinstance(known, ParameterNumber) and not (isinstance(option, ParameterNumber) and option.name == known.name):
+        return Other("a plain value")
+    return known
 
 
 def _any_of(values: Iterable[Value]) -> Value:

@@ -19,10 +19,10 @@ from nnx_lint.model.calls import Arguments
 from nnx_lint.model.imports import library_value
 from nnx_lint.model.values import ClassVal, Ext, Obj
 from nnx_lint.syntax import parameters as syntax_parameters
-from nnx_lint.syntax.walk import children, remembered, walk
+from nnx_lint.syntax.walk import children, first_line, remembered, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from nnx_lint.model.events import Called
     from nnx_lint.model.frames import Frame
@@ -36,47 +36,42 @@ STATEMENT_LOOPS = (ast.For, ast.AsyncFor, ast.While)
 LOOPS = (*STATEMENT_LOOPS, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
-@functools.lru_cache(maxsize=50)  # questions are about a few statements at a time, and the answer is large
+@functools.lru_cache(maxsize=200)  # questions are about a few statements at a time, and the answer is large
 def _parents(statement: ast.stmt) -> dict[ast.AST, ast.AST]:
-    """The nodes around all nodes in a statement, but for those right below it."""
+    """The nodes around all nodes in a statement."""
     parents: dict[ast.AST, ast.AST] = {}
-    for parent in (todo := children(statement)):
+    todo: list[ast.AST] = [statement]
+    for parent in todo:
         below = children(parent)
         parents.update(dict.fromkeys(below, parent))
         todo += below
     return parents
 
 
-@remembered
-def _starts(tree: ast.Module) -> list[int]:
-    """The lines in which the statements of a module begin."""
-    decorated = ((statement, getattr(statement, "decorator_list", ())) for statement in tree.body)
-    return [min([statement.lineno, *(each.lineno for each in decorators)]) for statement, decorators in decorated]
-
-
-def _possibly_around(tree: ast.Module, node: ast.AST) -> Iterator[ast.stmt]:
-    """The statements of a module that a node may stand in, by its line."""
-    while not hasattr(node, "lineno") and (below := children(node)):
-        node = below[0]
-    line: int = getattr(node, "lineno", 0)
-    starts = _starts(tree)
-    for number in range(bisect.bisect_right(starts, line) - 1, -1, -1):
-        yield tree.body[number]
-        if starts[number] < line:
+def _possibly_around(block: Sequence[ast.stmt], line: int) -> Iterator[tuple[ast.stmt, ...]]:
+    """The statements of a module or class that a node of this line may stand in, each with the classes around it."""
+    for number in range(bisect.bisect_right(block, line, key=first_line) - 1, -1, -1):
+        statement = block[number]
+        if isinstance(statement, ast.ClassDef):
+            yield from ((*inner, statement) for inner in _possibly_around(statement.body, line))
+        yield (statement,)
+        if first_line(statement) < line:
             return
 
 
 def ancestors(module: Module, node: ast.AST) -> Iterator[ast.AST]:
     """The nodes around a node of a module, innermost first."""
-    tree = module.source.tree
-    for statement in _possibly_around(tree, node):
-        parents = _parents(statement)
-        if node in parents or any(child is node for child in children(statement)):
-            current = parents.get(node)
-            while current is not None:
+    tree, placed = module.source.tree, node
+    while not hasattr(placed, "lineno") and (below := children(placed)):
+        placed = below[0]
+    for statement, *classes in _possibly_around(tree.body, getattr(placed, "lineno", 0)):
+        parents = _parents(statement) if node is not statement else {}
+        if node is statement or node in parents:
+            current = node
+            while current is not statement:
+                current = parents[current]
                 yield current
-                current = parents.get(current)
-            yield statement
+            yield from classes
             break
     if node is not tree:
         yield tree
@@ -129,6 +124,41 @@ def block_of(module: Module, statement: ast.stmt) -> list[ast.stmt]:
     return [statement]
 
 
+def certain_block(statement: ast.stmt) -> list[ast.stmt] | None:
+    """The block in a statement that runs whenever the statement ends without an error; ``None`` if none has to."""
+    match statement:
+        case ast.With(body=inner) | ast.AsyncWith(body=inner):
+            return inner
+        case ast.If(body=inner, orelse=[*_, ast.Raise()]) | ast.If(body=[*_, ast.Raise()], orelse=inner):
+            return inner
+        case ast.Try(body=inner, handlers=handlers, orelse=[]):
+            return inner if all(isinstance(each.body[-1], ast.Raise) for each in handlers) else None
+    return None
+
+
+def straight(body: list[ast.stmt]) -> list[ast.stmt]:
+    """The statements of a function that run whenever it ends without an error, up to one that may end it."""
+    found: list[ast.stmt] = []
+    _goes_straight(body, found)
+    return found
+
+
+def _goes_straight(body: list[ast.stmt], found: list[ast.stmt]) -> bool:
+    for statement in body:
+        inner = certain_block(statement)
+        if inner is not None:
+            if not _goes_straight(inner, found):
+                return False
+        elif isinstance(statement, (ast.For, ast.AsyncFor, ast.While, ast.If, ast.Match, ast.Try)):
+            if any(isinstance(node, ast.Return) for node in walk(statement)):
+                return False
+        else:
+            found.append(statement)
+            if isinstance(statement, (ast.Return, ast.Raise)):
+                return False
+    return True
+
+
 BLOCKS = ("body", "orelse", "finalbody")
 """The fields of a statement that are blocks."""
 
@@ -149,6 +179,17 @@ def is_tried(module: Module, node: ast.AST) -> bool:
             return True
         inner = item
     return False
+
+
+def is_for_others(frame: Frame) -> bool:
+    """Whether code stands under a condition in a method that the present instance inherits: it may be meant for
+    instances of another class below.
+    """
+    method = frame
+    while method.receiver is None and method.caller is not None:
+        method = method.caller
+    inherited = isinstance(method.receiver, Obj) and method.receiver.cls is not method.cls
+    return inherited and frame.doubtful
 
 
 ASKING = frozenset({"callable", "getattr", "hasattr", "isinstance", "issubclass", "type"})
@@ -212,7 +253,8 @@ def keyword_node(call: ast.AST, name: str) -> ast.expr | None:
     return next((item.value for item in keywords if item.arg == name), None)
 
 
-def own_nodes(scope: ast.AST) -> list[ast.AST]:
+@functools.lru_cache(maxsize=50)  # as above
+def own_nodes(scope: ast.AST) -> Sequence[ast.AST]:
     """The nodes of a function or module that belong to no function or class inside of it."""
     nodes = children(scope)
     for node in nodes:
@@ -283,7 +325,6 @@ def parameters_in(scope: ast.AST) -> Counter[str]:
     return Counter(node.arg for node in walk(scope) if isinstance(node, ast.arg))
 
 
-@remembered
 @remembered
 def attributes_stored(tree: ast.AST) -> list[str]:
     """The attributes that a text assigns or deletes, as often as it does."""

@@ -21,7 +21,7 @@ from nnx_lint.diagnostics import Span
 from nnx_lint.syntax import layout
 from nnx_lint.syntax.parsing import parse
 from nnx_lint.syntax.trees import MAX_SIZE, Blank, Parsed, attempt
-from nnx_lint.syntax.walk import STATEMENTS, walk
+from nnx_lint.syntax.walk import STATEMENTS, first_line, walk
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -94,12 +94,6 @@ def follow(before: SourceFile, after: SourceFile) -> Followed:
     return Followed(edit.parsed() or edit.adopted(parse(after.text)), change)
 
 
-def first_line(node: ast.stmt) -> int:
-    """The line in which a statement begins, with its decorators."""
-    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
-    return min([node.lineno, *(each.lineno for each in decorators)])
-
-
 def last_line(node: ast.stmt) -> int:
     """The line in which a statement ends."""
     return node.end_lineno or node.lineno
@@ -118,6 +112,8 @@ class _Edit:
     def parsed(self) -> Parsed | None:
         """The syntax of the new text, if what changed can be parsed alone."""
         if self.before.notes or not self.body or len(self.after.text) > MAX_SIZE:
+            return None
+        if "\0" in self.after.text:  # wherever it is: what stands for it is in the lines of all of the text
             return None
         first = self.before.location(self.change.start)[0]
         last = self.before.location(self.change.end)[0]

@@ -2,7 +2,8 @@
 
 What a text is short of is not in its tree: a :class:`Blank` stands where something was left out.
 
-Invariants: nothing is raised; every node that Python makes is made a compact one (:mod:`~nnx_lint.syntax.compact`).
+Invariants: nothing is raised; every node that Python makes is made a compact one (:mod:`~nnx_lint.syntax.compact`), and
+what is written in a roundabout way is made plain (:mod:`~nnx_lint.syntax.plain`).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import warnings
 from typing import ClassVar, NamedTuple
 
 from nnx_lint.syntax.compact import compact
+from nnx_lint.syntax.plain import plain
 from nnx_rules.records import Record
 
 MAX_SIZE = 4_000_000
@@ -69,7 +71,7 @@ MAX_REMEMBERED = 10_000
 def attempt(text: str) -> ast.Module | SyntaxProblem:
     """Parse a text; a problem instead of an exception."""
     outcome = _parsed(text)
-    return compact(outcome) if isinstance(outcome, ast.Module) else outcome
+    return compact(plain(outcome, text)) if isinstance(outcome, ast.Module) else outcome
 
 
 def _parsed(text: str) -> ast.Module | SyntaxProblem:

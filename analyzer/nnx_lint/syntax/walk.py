@@ -62,6 +62,12 @@ def walk(node: ast.AST) -> list[ast.AST]:
     return found
 
 
+def first_line(node: ast.stmt) -> int:
+    """The line in which a statement begins, with its decorators."""
+    decorators: list[ast.expr] | None = getattr(node, "decorator_list", None)
+    return min(node.lineno, decorators[0].lineno) if decorators else node.lineno
+
+
 def remembered(read: Callable[[N], R]) -> Callable[[N], R]:
     """Read a node once. What is read must not hold the node itself, which would live as long as the process."""
     known: weakref.WeakKeyDictionary[N, R] = weakref.WeakKeyDictionary()

@@ -71,7 +71,7 @@ TRACED_SIZE = Rule(
     name="traced-size",
     summary="An array of a traced object is used where Python needs an int.",
     message="`{name}` is traced under `{transform}`, and `{function}` needs a Python int",
-    help="keep sizes as plain ints: a static attribute, or `nnx.static(...)`",
+    help="keep sizes as plain ints: a static argument, a static attribute, or `nnx.static(...)`",
     fix=Fixable.UNSAFE,
 )
 TRACED_VALUE = Rule(
@@ -79,7 +79,8 @@ TRACED_VALUE = Rule(
     name="traced-value",
     summary="A number is taken out of an array whose value is not known while JAX traces.",
     message="`{name}` is traced under `{transform}`, and `{function}` needs its value",
-    help="compute with `jax.numpy`, and take numbers out of what the compiled function returns",
+    help="compute with `jax.numpy`, and take numbers out of what the compiled function returns; "
+    "`jax.debug.print` prints them from inside",
 )
 
 RULES = tuple(value for value in list(globals().values()) if isinstance(value, Rule))

@@ -185,8 +185,8 @@ DICT_KEYS = Rule(
 SEQUENTIAL = Rule(
     code="NNX855",
     name="sequential-misuse",
-    summary="`nnx.Sequential` has an element that cannot be called.",
-    message="`nnx.Sequential` calls its elements, and {value} cannot be called",
+    summary="`nnx.Sequential` has an element that cannot be called, or not with one array.",
+    message="`nnx.Sequential` calls its elements, and {value} {problem}",
     help="{mend}",
 )
 SEQUENTIAL_KEYWORD = Rule(

@@ -258,7 +258,7 @@ LEAF_VALUE = Rule(
     code="NNX362",
     name="leaf-value",
     summary="A leaf of a State is read like a Variable: functions of JAX go down to the arrays.",
-    message="`{name}` is an array here, and has no `{attribute}`: functions of JAX look into the Variables",
+    message="`{name}` is an array here, and {problem}: functions of JAX look into the Variables",
     help="use `{name}` itself, or give `is_leaf=lambda x: isinstance(x, nnx.Variable)`",
     fix=Fixable.SAFE,
 )
@@ -285,6 +285,13 @@ STATE_UNKNOWN_KEY = Rule(
     message="{problem}",
     help="{mend}",
     fix=Fixable.SAFE,
+)
+KEY_PATH_AS_STRINGS = Rule(
+    code="NNX366",
+    name="key-path-as-strings",
+    summary="The path that JAX gives for a leaf is taken for strings: it holds keys, and no string equals one.",
+    message="{problem}: the elements of `{path}` are keys of JAX, such as `DictKey(key='linear')`, and no strings",
+    help="look into `jax.tree_util.keystr({path})`, or ask an element for its `key` in a State, its `name` in a module",
 )
 
 RULES = tuple(value for value in list(globals().values()) if isinstance(value, Rule))

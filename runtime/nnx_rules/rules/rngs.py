@@ -234,7 +234,7 @@ STREAM_KEY_READ = Rule(
 FIXED_SEED = Rule(
     code="NNX531",
     name="fixed-seed-in-call",
-    summary="A module makes streams or a key from a literal seed in its forward pass: the same numbers each time.",
+    summary="A forward pass, or each step of a loop, makes streams or a key from one seed: the same numbers each time.",
     message="`{path}` makes `{seed}` anew each time it runs: every call draws the same numbers",
     help="keep streams that `__init__` gets, `self.rngs = rngs`, and draw from them, or take them as an argument",
     severity=Severity.WARNING,
@@ -263,6 +263,13 @@ KEPT_KEY = Rule(
     message="`{name}` is drawn once, in `{cls}.__init__`: each call gets the same numbers from it",
     help="keep the streams, `self.rngs = rngs`, and draw a key for each call: `self.rngs.{stream}()`",
     severity=Severity.WARNING,
+)
+KEYS_IN_ARITHMETIC = Rule(
+    code="NNX535",
+    name="keys-in-arithmetic",
+    summary="A State is computed with that holds random keys besides the weights.",
+    message="`{name}` holds the random key `{path}` too, and `{done}` fails for a key",
+    help="take the parameters only: `nnx.state(model, nnx.Param)`",
 )
 
 RULES = tuple(value for value in list(globals().values()) if isinstance(value, Rule))

@@ -128,4 +128,13 @@ METRIC_NOT_RESET = Rule(
     fix=Fixable.UNSAFE,
 )
 
+GRADIENTS_NOT_APPLIED = Rule(
+    code="NNX624",
+    name="gradients-not-applied",
+    summary="A training step has an optimizer, computes gradients and does not update with them.",
+    message="`{name}` are computed and go nowhere, and `{optimizer}` is not used: nothing is trained",
+    help="update with them: `{optimizer}.update(model, {name})`",
+    severity=Severity.WARNING,
+)
+
 RULES = tuple(value for value in list(globals().values()) if isinstance(value, Rule))

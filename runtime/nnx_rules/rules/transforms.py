@@ -462,6 +462,14 @@ ABSTRACT_CALLED = Rule(
     message="`{name}` holds shapes and no arrays: `nnx.eval_shape` computes nothing else",
     help="put arrays into it first: `nnx.update(model, state)`, or `nnx.merge(graphdef, state)`",
 )
+STACKED_CALLED = Rule(
+    code="NNX474",
+    name="stacked-module-called",
+    summary="A module that was made under a map, with an axis for the members, is called as if it were one module.",
+    message="`{name}` was made under a map: each of its Variables has an axis for the members, and this call takes it "
+    "for one module",
+    help="map over it: `nnx.vmap(lambda member, x: member(x), in_axes=(0, None))({name}, x)`",
+)
 STEP_PARAMETERS = Rule(
     code="NNX454",
     name="step-parameters",

@@ -62,6 +62,15 @@ VARIABLE_INTO_PRIMITIVE = Rule(
     versions=Versions(flax_since=(0, 11)),
     fix=Fixable.SAFE,
 )
+VARIABLE_IN_FORMAT = Rule(
+    code="NNX869",
+    name="variable-in-format",
+    summary='A Variable is written with a format for numbers, as in `f"{loss:.3f}"`.',
+    message="`{name}` is a Variable ({cls}), which has no format for numbers",
+    help="write its value: `{name}[...]`",
+    versions=_FLAX,
+    fix=Fixable.SAFE,
+)
 UPDATE_DISCARDED = Rule(
     code="NNX818",
     name="update-discarded",

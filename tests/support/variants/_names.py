@@ -18,8 +18,9 @@ from variants._trees import (
 
 _SPOKEN = frozenset(
     {"kernel", "bias", "value", "scale", "embedding", "layers", "rngs", "tx", "opt_state", "step", "model"}
+    | {"train", "eval", "sow", "perturb", "set_attributes", "training"}
 )
-"""Attributes that the library has as well."""
+"""Attributes that the library has as well, and the one that is a mode by its name alone: renamed, it is a plain one."""
 
 
 def renamed(tree: ast.Module) -> ast.Module:
@@ -134,7 +135,8 @@ def imported_names(tree: ast.Module) -> ast.Module | None:
                 case ast.Attribute(value=ast.Name(id=called), attr=name, ctx=ast.Load()) if called in modules:
                     module = modules[called]
                     if (module, name) not in wanted and f"{module}.{name}" not in modules.values():
-                        wanted[module, name] = f"{name}_" if name in taken else name
+                        # Two modules may have the same name for different things.
+                        wanted[module, name] = f"{name}_" if name in {*taken, *wanted.values()} else name
                     if (module, name) in wanted:
                         return ast.copy_location(load(wanted[module, name]), node)
             return self.generic_visit(node)

@@ -3,9 +3,9 @@
 An array that is an attribute of a module belongs to its state and is no Variable: ``nnx.grad`` and optimizers pass by,
 as they do by an ``nnx.Variable``. Many arrays are meant so, such as tables of positions, statistics and masks.
 Invariants: an array is taken for a weight only if an initializer or the stream of parameters made it, or if all numbers
-are zero and added, or all equal and multiplied, which does nothing to what it is applied to; nothing else assigns it,
-and no gradient is stopped at it. A program that says by other means than a type of Variable what it trains may train
-arrays.
+are zero or equal and it is added or multiplied, which does nothing, or leaves nothing of the other operand; nothing
+else assigns it, and no gradient is stopped at it. A program that says by other means than a type of Variable what it
+trains may train arrays.
 """
 
 from __future__ import annotations
@@ -82,8 +82,8 @@ def bare_weight(event: AttributeSet, report: Reporter) -> None:
         return
     if any(call in drawn for call in walk(made)):
         what = "is drawn like a parameter"
-    elif (operator := _neutral(event, made)) is not None and _all_combined(module, event.name, operator):
-        what = f"is {DONE[operator]} as it was made, and nothing changes it"
+    elif (done := _all_combined(module, event.name, _neutral(event, made))) is not None:
+        what = f"is {done} as it was made, and nothing changes it"
     else:
         return
     if _is_assigned_again(module, event.name) or not _is_read(cls, event.name):
@@ -111,18 +111,30 @@ def _of_param_type(event: AttributeSet, node: ast.expr) -> Fix | None:
     return unsafe(f"Make it an `{name}`", (Edit(source.span(node.func), name),))
 
 
-DONE: dict[type[ast.operator], str] = {ast.Add: "added", ast.Mult: "multiplied"}
+Operators = dict[type[ast.operator], str]
+
+ZEROS: Operators = {ast.Add: "added", ast.Mult: "multiplied", ast.MatMult: "multiplied"}
+ONES: Operators = {ast.Mult: "multiplied"}
+"""What is done to an array in vain, if all of it is zero or one number: it gives the other operand, or zeros."""
+
+MADE: dict[str, Operators] = {
+    "jax.numpy.zeros": ZEROS,
+    "jax.numpy.ones": ONES,
+    "jax.numpy.full": ONES,
+    **dict.fromkeys(("nnx.initializers.zeros", "jax.nn.initializers.zeros"), ZEROS),
+    **dict.fromkeys(("nnx.initializers.ones", "jax.nn.initializers.ones"), ONES),
+}
 
 
-def _neutral(event: AttributeSet, node: ast.expr) -> type[ast.operator] | None:
-    """The operator to which an array says nothing: all zeros are added, all of one number multiplied."""
+def _neutral(event: AttributeSet, node: ast.expr) -> Operators:
+    """The operators to which an array says nothing: all zeros are added, all of one number multiplied."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
-        sides = [_neutral(event, side) for side in (node.left, node.right)]
-        return ast.Mult if ast.Mult in sides else None
-    name = canonical_of(event.frame.env, node.func) if isinstance(node, ast.Call) else None
-    if name == "jax.numpy.zeros":
-        return ast.Add
-    return ast.Mult if name in {"jax.numpy.ones", "jax.numpy.full"} else None
+        return ONES if any(_neutral(event, side) is ONES for side in (node.left, node.right)) else {}
+    if not isinstance(node, ast.Call):
+        return {}
+    made = node.func.func if isinstance(node.func, ast.Call) else node.func  # an initializer that a call makes
+    name = canonical_of(event.frame.env, made)
+    return MADE.get(name.removesuffix("_init"), {}) if name is not None else {}
 
 
 @remembered
@@ -167,17 +179,20 @@ def _stores(tree: ast.AST) -> list[str]:
     ]
 
 
-def _all_combined(module: Module, name: str, operator: type[ast.operator]) -> bool:
-    """Whether each attribute of this name in a file is only added, or only multiplied."""
-    reads = _reads(module.tree).get(name, [])
-    return bool(reads) and all(_is_operand(module, read, operator) for read in reads)
+def _all_combined(module: Module, name: str, operators: Operators) -> str | None:
+    """What is done to each attribute of this name in a file, if it is nothing but these."""
+    reads = _reads(module.tree).get(name, []) if operators else []
+    found = [_combined(module, read) for read in reads]
+    done = [operators.get(type(operator)) if operator is not None else None for operator in found]
+    return done[0] if done and None not in done else None
 
 
-def _is_operand(module: Module, node: ast.AST, operator: type[ast.operator]) -> bool:
+def _combined(module: Module, node: ast.AST) -> ast.operator | None:
+    """The operator that an array, or the value of a Variable, is an operand of."""
     parent = next(ancestors(module, node), None)
     if _is_part(parent, node):
-        return _is_operand(module, parent, operator)
-    return isinstance(parent, ast.BinOp) and isinstance(parent.op, operator)
+        return _combined(module, parent)
+    return parent.op if isinstance(parent, ast.BinOp) else None
 
 
 def _is_part(parent: ast.AST | None, node: ast.AST) -> TypeGuard[ast.Subscript | ast.Attribute]:

@@ -155,7 +155,7 @@ def _is_lost(event: ContainerFilled) -> bool:
 # -- opaque containers -------------------------------------------------------------------------------------------------
 
 
-@judges(rules.DATA_IN_OPAQUE_CONTAINER, AttributeSet)
+@judges(rules.DATA_IN_OPAQUE_CONTAINER, AttributeSet, of=(Seq,))
 def data_in_opaque_container(event: AttributeSet, report: Reporter) -> None:
     value = event.value
     if event.verdict is None or event.verdict.broken is not None or not isinstance(value, Seq) or not value.opaque:
@@ -245,7 +245,7 @@ def _list_of(event: AttributeSet, node: ast.expr, value: Seq) -> Fix | None:
 # -- ordinary objects --------------------------------------------------------------------------------------------------
 
 
-@judges(rules.DATA_IN_PLAIN_OBJECT, AttributeSet)
+@judges(rules.DATA_IN_PLAIN_OBJECT, AttributeSet, of=(Obj,))
 def data_in_plain_object(event: AttributeSet, report: Reporter) -> None:
     value = event.value
     if event.verdict is None or not _checked(event.obj) or not isinstance(value, Obj) or value.assumed:
@@ -262,7 +262,7 @@ def data_in_plain_object(event: AttributeSet, report: Reporter) -> None:
         )
 
 
-@judges(rules.DATA_IN_PLAIN_OBJECT, AttributeSet)
+@judges(rules.DATA_IN_PLAIN_OBJECT, AttributeSet, of=(Array,))
 def array_kept_by_plain_object(event: AttributeSet, report: Reporter) -> None:
     """A forward pass that keeps an array in an ordinary object which the module holds: NNX does not see it change."""
     frame, owner, obj = event.frame, event.frame.receiver, event.obj

@@ -47,7 +47,7 @@ def _checked(obj: Obj) -> bool:
     return isinstance(obj.cls, UserClass) and obj.cls.checked
 
 
-@judges(rules.NON_ARRAY_DATA, AttributeSet)
+@judges(rules.NON_ARRAY_DATA, AttributeSet, of=(TagVal,))
 def non_array_data(event: AttributeSet, report: Reporter) -> None:
     value = event.value
     if not isinstance(value, TagVal) or value.tag is not Tag.DATA or value.value is None or not _checked(event.obj):
@@ -103,7 +103,7 @@ def data_attribute_loses_array(event: AttributeSet, report: Reporter) -> None:
     )
 
 
-@judges(rules.MIXED_KEYS, AttributeSet)
+@judges(rules.MIXED_KEYS, AttributeSet, of=(DictVal, TagVal))
 def mixed_keys(event: AttributeSet, report: Reporter) -> None:
     value, verdict = event.value, event.verdict
     held = value.value if isinstance(value, TagVal) else value
@@ -120,7 +120,7 @@ def mixed_keys(event: AttributeSet, report: Reporter) -> None:
 # -- data on one branch only -------------------------------------------------------------------------------------------
 
 
-@judges(rules.OPTIONAL_DATA_UNMARKED, AttributeSet)
+@judges(rules.OPTIONAL_DATA_UNMARKED, AttributeSet, of=(UnionVal,))
 def optional_data_unmarked(event: AttributeSet, report: Reporter) -> None:
     value, node = event.value, event.value_node
     if (

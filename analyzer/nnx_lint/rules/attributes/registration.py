@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from nnx_lint.diagnostics import Applicability, Fix
 from nnx_lint.model.attributes import attribute_names, attribute_of
 from nnx_lint.model.classes import UserClass
+from nnx_lint.model.containers import DictVal
 from nnx_lint.model.events import AttributeSet, Called
 from nnx_lint.model.values import ClassVal, Obj, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
@@ -20,6 +21,8 @@ from nnx_rules.attributes import Kind, Status
 from nnx_rules.rules import attributes as rules
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from nnx_lint.model.modules import Module
 
 # -- subclasses --------------------------------------------------------------------------------------------------------
@@ -80,9 +83,9 @@ def registered_late(event: Called, report: Reporter) -> None:
     if not event.args:
         return
     given, frame = event.args[0], event.frame
-    if not isinstance(given, ClassVal) or frame.doubtful:
+    if not isinstance(given, ClassVal):
         return
-    for obj in frame.env.names.values():
+    for obj in (held for value in frame.env.names.values() for held in _held_by(value)):
         if not isinstance(obj, Obj) or obj.origin is None or obj.assumed or not obj.cls.is_pytree:
             continue
         for name in attribute_names(obj):
@@ -99,3 +102,12 @@ def registered_late(event: Called, report: Reporter) -> None:
             where = (related(last.module, last.node, "the attribute became static here"),)
             report(frame.module, event.node, related=where, cls=given.cls.name, owner=obj.cls.name, path=name)
             return
+
+
+def _held_by(value: Value) -> Iterator[Value]:
+    """A value, and what a dict or a plain object holds that it is."""
+    yield value
+    if isinstance(value, DictVal):
+        yield from (item for _, item in value.items)
+    elif isinstance(value, Obj) and value.kind is Kind.OTHER:
+        yield from (attr.value for attr in value.attrs.values())

@@ -16,7 +16,7 @@ from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import attributes as rules
 
 
-@judges(rules.ATTRIBUTE_OF_LAST_ROUND, AttributeSet)
+@judges(rules.ATTRIBUTE_OF_LAST_ROUND, AttributeSet, of=(Obj,))
 def attribute_of_last_round(event: AttributeSet, report: Reporter) -> None:
     node, value = event.node, event.value
     if event.frame.initializing is not event.obj or not isinstance(node, ast.Assign):

@@ -41,7 +41,12 @@ def broken(event: AttributeSet) -> Rule | None:
     return event.verdict.broken if event.verdict is not None else None
 
 
-@judges(rules.DATA_IN_STATIC_ATTRIBUTE, AttributeSet)
+def breaks(event: AttributeSet) -> bool:
+    """Whether an assignment breaks one."""
+    return broken(event) is not None
+
+
+@judges(rules.DATA_IN_STATIC_ATTRIBUTE, AttributeSet, when=breaks)
 def data_in_static_attribute(event: AttributeSet, report: Reporter) -> None:
     if broken(event) is not report.rule or ineffective(event) or unchecked_base(event) is not None:
         return
@@ -121,7 +126,7 @@ def unchecked_base(event: AttributeSet) -> UserClass | None:
     return None
 
 
-@judges(rules.PYTREE_FALSE_NOT_INHERITED, AttributeSet)
+@judges(rules.PYTREE_FALSE_NOT_INHERITED, AttributeSet, when=breaks)
 def pytree_false_not_inherited(event: AttributeSet, report: Reporter) -> None:
     cls, base = event.obj.cls, unchecked_base(event)
     if base is None or broken(event) is not rules.DATA_IN_STATIC_ATTRIBUTE or not isinstance(cls, UserClass):
@@ -140,7 +145,7 @@ def pytree_false_not_inherited(event: AttributeSet, report: Reporter) -> None:
     )
 
 
-@judges(rules.DATA_MARKED_STATIC, AttributeSet)
+@judges(rules.DATA_MARKED_STATIC, AttributeSet, when=breaks)
 def data_marked_static(event: AttributeSet, report: Reporter) -> None:
     if broken(event) is not report.rule:
         return
@@ -157,7 +162,7 @@ def data_marked_static(event: AttributeSet, report: Reporter) -> None:
     )
 
 
-@judges(rules.DATA_TO_STATIC_ATTRIBUTE, AttributeSet)
+@judges(rules.DATA_TO_STATIC_ATTRIBUTE, AttributeSet, when=breaks)
 def data_to_static_attribute(event: AttributeSet, report: Reporter) -> None:
     if broken(event) is not report.rule:
         return

@@ -115,7 +115,7 @@ def _hoisted(module: Module, env: Env, node: ast.expr, value: Value, tags: list[
     return Fix(f"Move `{name}(...)` to the outside", (*wrap(source, node, name), *edits))
 
 
-@judges(rules.STATUS_ANNOTATION_IN_SET, AttributeSet)
+@judges(rules.STATUS_ANNOTATION_IN_SET, AttributeSet, of=(Seq,))
 def status_annotation_in_set(event: AttributeSet, report: Reporter) -> None:
     value = event.value
     if event.verdict is None or event.verdict.broken is not None or not isinstance(value, Seq) or not value.opaque:
@@ -184,7 +184,7 @@ def status_annotation_as_argument(event: Called, report: Reporter) -> None:
             report(event.frame.module, event.node, tag=value.tag.value)
 
 
-@judges(rules.STATUS_ANNOTATION_ON_PLAIN_CLASS, AttributeSet)
+@judges(rules.STATUS_ANNOTATION_ON_PLAIN_CLASS, AttributeSet, of=(TagVal,))
 def status_annotation_on_plain_class(event: AttributeSet, report: Reporter) -> None:
     cls = event.obj.cls
     if not isinstance(event.value, TagVal) or not isinstance(cls, UserClass) or event.value.value is None:
@@ -239,7 +239,7 @@ def _value_or_field(frame: Frame, call: ast.Call) -> Fix | None:
     return unsafe("Keep the keywords of the field", (Edit(Span(source.span(first).start, rest), ""),))
 
 
-@judges(rules.EMPTY_STATUS_ASSIGNMENT, AttributeSet)
+@judges(rules.EMPTY_STATUS_ASSIGNMENT, AttributeSet, of=(TagVal,))
 def empty_status_assignment(event: AttributeSet, report: Reporter) -> None:
     value = event.value
     if not isinstance(value, TagVal) or value.value is not None or event.verdict is None:

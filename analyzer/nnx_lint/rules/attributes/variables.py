@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from nnx_lint.model.frames import Frame
 
 
-@judges(rules.VARIABLE_OVERWRITTEN, AttributeSet)
+@judges(rules.VARIABLE_OVERWRITTEN, AttributeSet, of=(Array, Const))
 def variable_overwritten(event: AttributeSet, report: Reporter) -> None:
     # On the arms of one branch the attribute has the value of one of them only.
     known = event.before is not None or not event.frame.branches or not event.attr.assignments

@@ -6,7 +6,6 @@ an argument that went (NNX468).
 from __future__ import annotations
 
 import ast
-import re
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -20,7 +19,7 @@ from nnx_lint.model.expressions import text_of
 from nnx_lint.model.leaves import AtLeast, contents
 from nnx_lint.model.operations import EXAMPLES
 from nnx_lint.model.states import StateVal
-from nnx_lint.model.values import UNKNOWN, Array, ArrayAttr, ClassVal, Const, Obj, Value
+from nnx_lint.model.values import UNKNOWN, Array, ArrayAttr, ClassVal, Const, Ext, Obj, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.program import (
     FUNCTIONS,
@@ -28,6 +27,8 @@ from nnx_lint.rules.program import (
     assigned_in,
     canonical_of,
     enclosing,
+    in_test,
+    is_tried,
     parameters_in,
     reads_of,
     resolved,
@@ -35,7 +36,7 @@ from nnx_lint.rules.program import (
 )
 from nnx_lint.rules.spelling import spelled
 from nnx_lint.rules.variables.promoting import as_params
-from nnx_lint.syntax.walk import walk
+from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules import layers
 from nnx_rules._filter_logic import Leaf
 from nnx_rules.rules import autodiff as rules
@@ -228,20 +229,57 @@ def gradient_results(event: Unpacked, report: Reporter) -> None:
 
 
 @judges(rules.GRADIENT_RESULTS, Unpacked, when=unpacks_call)
-def number_unpacked(event: Unpacked, report: Reporter) -> None:
-    """What a step returns besides what it changes in place is one number, and more names take it."""
+def results_unpacked(event: Unpacked, report: Reporter) -> None:
+    """More or fewer names than results: of a scan, of a function that returns a tuple, of a step, whose result is one
+    number besides what it changes in place.
+    """
     value, call, frame = event.value, event.value_node, event.frame
-    form = value.form if isinstance(value, Array) else None
-    func = resolved(frame.env, call.func) if isinstance(call, ast.Call) else None
-    if (
-        form is None
-        or form.shape != ()
-        or not isinstance(func, (FuncVal, Transformed))
-        or not isinstance(call, ast.Call)
-    ):
+    if not isinstance(call, ast.Call) or in_test(frame):
         return
-    name, problem = text_of(call.func), f"{event.count} names take it"
-    report(frame.module, event.target, transform=name, aux="", results="one number", problem=problem, mend="value")
+    func = resolved(frame.env, call.func)
+    known: tuple[int, str, str] | None = None
+    if isinstance(func, Ext) and func.name == "jax.lax.scan":
+        known = 2, "`carry, ys`", "carry, ys"
+    elif isinstance(func, (FuncVal, Transformed, Obj)) and not _is_bound_again(frame, call.func):
+        known = _number_of_results(value)
+    if known is not None and known[0] != event.count and not is_tried(frame.module, call):
+        _, results, mend = known
+        problem = f"{event.count} names take {'it' if mend == 'value' else 'them'}"
+        report(
+            frame.module,
+            event.target,
+            transform=text_of(call.func),
+            aux="",
+            results=results,
+            problem=problem,
+            mend=mend,
+        )
+
+
+def _is_bound_again(frame: Frame, func: ast.expr) -> bool:
+    """Whether a name may be another function where it is called: a closure has what a name was bound to last."""
+    return isinstance(func, ast.Name) and assigned_in(frame.module.tree)[func.id] > 1
+
+
+@judges_calls(rules.GRADIENT_RESULTS, "jax.lax.scan")
+def pair_of_scan(event: Called, report: Reporter) -> None:
+    """One name for the carry and the outputs, which the program takes for a number."""
+    outer = next(ancestors(event.frame.module, event.node), None)
+    target = outer.targets[0] if isinstance(outer, ast.Assign) and len(outer.targets) == 1 else None
+    if isinstance(target, ast.Name) and _counts_as_number(event.frame, target, target.id):
+        problem, mend = f"`{target.id}`, which takes both, is used as a number", f"{target.id}, _"
+        module = event.frame.module
+        report(module, target, transform=event.name, aux="", results="`carry, ys`", problem=problem, mend=mend)
+
+
+def _number_of_results(value: Value) -> tuple[int, str, str] | None:
+    """How many results a value certainly is, how a message calls them, and names for them."""
+    if isinstance(value, Array) and value.form is not None and value.form.shape == ():
+        return 0, "one number", "value"
+    if isinstance(value, Seq) and value.type == "tuple" and value.exact and not value.shrunk and len(value.items) > 1:
+        count = len(value.items)
+        return count, f"{count} values", ", ".join("abcdefghijklmnop"[:count])
+    return None
 
 
 def _counts_as_number(frame: Frame, target: ast.expr, name: str) -> bool:
@@ -313,7 +351,12 @@ def running_loss(event: Returned) -> TransformVal | None:
     return scope.applied if scope.row.name in NNX_GRAD | JAX_GRAD else None
 
 
-@judges(rules.TUPLE_LOSS, Returned)
+def is_of_loss(event: Returned) -> bool:
+    """Whether the very function returns whose gradient is computed."""
+    return running_loss(event) is not None
+
+
+@judges(rules.TUPLE_LOSS, Returned, when=is_of_loss)
 def loss_is_tuple(event: Returned, report: Reporter) -> None:
     applied, value, frame = running_loss(event), event.value, event.frame
     if applied is None or has_aux(applied) is not False or frame.call is None or frame.caller is None:
@@ -364,16 +407,16 @@ def _shape_of_many(event: Ran, result: Array) -> str | None:
     """
     shape = result.form.shape if result.form is not None else None
     if shape == (EXAMPLES,):
-        return None if event.frame.module.mentions(MAPPING) else "the loss of each example"
+        return None if event.frame.module.mentions(*MAPPING) else "the loss of each example"
     sure = [item for item in shape or () if not str(item).startswith("*")]
     return f"an array of shape {layers.shown(shape)}" if shape and sure else None
 
 
-MAPPING = re.compile(r"\b(vmap|pmap|shard_map|xmap|lax\.map)\b")
+MAPPING = ("vmap", "pmap", "shard_map", "xmap", "lax.map")
 """What maps a function over examples, by any name."""
 
 
-@judges(AUX_PAIR, Returned)
+@judges(AUX_PAIR, Returned, when=is_of_loss)
 def aux_pair(event: Returned, report: Reporter) -> None:
     applied, value, frame = running_loss(event), event.value, event.frame
     if applied is None or has_aux(applied) is not True or frame.call is None or frame.caller is None or frame.doubts:
@@ -418,21 +461,27 @@ def calls_custom(event: Called) -> bool:
 
 @judges_calls(MISSING_VJP_RULES, Transformed, when=calls_custom)
 def missing_vjp_rules(event: Called, report: Reporter) -> None:
-    func = event.node.func if isinstance(event.node, ast.Call) else None
     module, callee = event.frame.module, event.callee
-    if not isinstance(func, ast.Name) or not isinstance(callee, Transformed) or callee.applied.module is not module:
+    here = statement_of(module, event.node)
+    if here is None or not isinstance(callee, Transformed) or not isinstance(callee.func, FuncVal):
         return
-    here, scope = statement_of(module, event.node), enclosing(module, event.node, *FUNCTIONS, ast.Module)
-    if here is None or not isinstance(scope, ast.Module):
-        return  # when a function runs, the rules may have been defined by then
-    defined = [
-        node.lineno
-        for node in walk(module.tree)
-        if (isinstance(node, ast.Attribute) and node.attr == "defvjp")
-        or (isinstance(node, ast.Constant) and node.value == "defvjp")
-    ]
-    if not any(line <= here.lineno for line in defined):
-        report(module, event.node, name=func.id, transform=callee.applied.text)
+    maker = callee.applied.module
+    defined = [*_defining(module.tree), *_defining(maker.tree)]
+    if enclosing(module, event.node, *FUNCTIONS) is None:
+        before = [line for line in defined if line <= here.lineno or maker is not module]
+    else:
+        # When a function runs, they may have been defined by then, and in any file for what is no function's own.
+        before = defined if enclosing(maker, callee.func.node, *FUNCTIONS) is not None else [0]
+    if not before:
+        report(module, event.node, name=event.name, transform=callee.applied.text)
+
+
+@remembered
+def _defining(tree: ast.AST) -> list[int]:
+    """The lines of a text that speak of the method which defines derivatives."""
+    nodes = [node for node in walk(tree) if isinstance(node, (ast.Attribute, ast.Constant))]
+    said = [(node, node.attr if isinstance(node, ast.Attribute) else node.value) for node in nodes]
+    return [node.lineno for node, word in said if word == "defvjp"]
 
 
 # -- arguments that went -----------------------------------------------------------------------------------------------

@@ -1,4 +1,5 @@
-"""Values that a function under a transform does not have: conditions on them (NNX465), numbers out of them (NNX470).
+"""Values that a function under a transform does not have: conditions on them (NNX465), numbers out of them (NNX470),
+shapes made of them (NNX469).
 
 While JAX traces a function, whatever it computes with `jax.numpy` is a stand-in without a value. What is known before
 is not: shapes, dtypes, static arguments, NumPy's arrays, values of captured objects as they are.
@@ -12,11 +13,12 @@ import ast
 from typing import TYPE_CHECKING
 
 from nnx_lint.model.callables import FuncVal
+from nnx_lint.model.containers import Seq
 from nnx_lint.model.events import Called, Used
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.values import Array, ArrayAttr, HostArray, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls
-from nnx_lint.rules.program import ancestors
+from nnx_lint.rules.program import ancestors, given
 from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import autodiff as rules
 
@@ -107,6 +109,18 @@ def number_of_traced_value(event: Called, report: Reporter) -> None:
         report(event.frame.module, node, name=text_of(node), transform=scope.text, function=event.name)
 
 
+def formats_array(event: Used) -> bool:
+    """Whether an array is written as a number, with so many digits."""
+    return event.what == "a format" and isinstance(event.value, Array)
+
+
+@judges(rules.TRACED_VALUE, Used, when=formats_array)
+def text_of_traced_value(event: Used, report: Reporter) -> None:
+    scope, node = scope_of(event, event.value), event.node
+    if scope is not None and isinstance(node, ast.expr):
+        report(event.frame.module, node, name=text_of(node), transform=scope.text, function="format")
+
+
 @judges_calls(rules.TRACED_VALUE, ".item", ".tolist")
 def item_of_traced_value(event: Called, report: Reporter) -> None:
     callee, node = event.callee, event.node
@@ -115,3 +129,34 @@ def item_of_traced_value(event: Called, report: Reporter) -> None:
     if scope is not None and isinstance(func, ast.Attribute):
         name, transform = text_of(func.value), scope.text
         report(event.frame.module, node, name=name, transform=transform, function=f".{func.attr}()")
+
+
+# -- shapes ------------------------------------------------------------------------------------------------------------
+
+SIZED = {
+    **{f"jax.numpy.{name}": (0, "shape") for name in ("empty", "full", "ones", "zeros")},
+    **{f"jax.random.{name}": (1, "shape") for name in ("gumbel", "normal", "truncated_normal", "uniform")},
+    "jax.nn.one_hot": (1, "num_classes"),
+    "jax.numpy.arange": (0, "start"),
+    "jax.numpy.broadcast_to": (1, "shape"),
+    "jax.numpy.eye": (0, "N"),
+    "jax.numpy.reshape": (1, "shape"),
+    "jax.random.bernoulli": (2, "shape"),
+    "jax.random.split": (1, "num"),
+}
+"""Functions whose result has the shape that an argument says: its position, and its name."""
+
+
+@judges_calls(rules.TRACED_SIZE, *SIZED)
+def shape_of_traced_value(event: Called, report: Reporter) -> None:
+    arguments, (position, name) = given(event), SIZED[event.subject or ""]
+    shape, node = arguments.get(position, name), arguments.node_of(position, name)
+    sizes = shape.items if isinstance(shape, Seq) and shape.exact else [shape]
+    parts = (
+        node.elts if isinstance(node, (ast.Tuple, ast.List)) and len(node.elts) == len(sizes) else [node] * len(sizes)
+    )
+    for size, part in zip(sizes, parts, strict=True):
+        scope = scope_of(event, size)
+        if scope is not None and part is not None:
+            report(event.frame.module, part, name=text_of(part), transform=scope.text, function=event.name)
+            return

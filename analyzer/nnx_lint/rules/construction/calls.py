@@ -45,7 +45,7 @@ from nnx_lint.rules.randomness.reading import drawn_by, drawn_from_parameter
 from nnx_lint.rules.spelling import spelled
 from nnx_lint.rules.training.optimizers import FACTORIES as OPTIMIZERS
 from nnx_lint.syntax import parameters as syntax_parameters
-from nnx_lint.syntax.walk import walk
+from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.rules import construction as rules
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def param_created_in_call(event: Called, report: Reporter) -> None:
 @judges_calls(rules.MODULE_DEFAULT, *MAKING)
 def module_default_argument(event: Called, report: Reporter) -> None:
     frame, cls = event.frame, constructed(event)
-    given = next(ancestors(frame.module, event.node), None)
+    given = next(ancestors(frame.module, event.node), None) if cls is not None else None
     if cls is None or not isinstance(given, ast.arguments) or not _has_parameters(cls, event.result):
         return
     for parameter, default in syntax_parameters.defaults(given).items():
@@ -117,13 +117,20 @@ def _helpers(cls: UserClass, name: str) -> set[str]:
     pending = [name]
     while pending:
         method = method_of(cls, pending.pop())
-        parameters = syntax_parameters.positional(method[1].node.args) if method is not None else []
-        for part in walk(method[1].node) if method is not None and parameters else ():
-            held = part.value if isinstance(part, ast.Attribute) else None
-            if isinstance(part, ast.Attribute) and isinstance(held, ast.Name) and held.id == parameters[0].arg:
-                pending += {part.attr} - found
-                found.add(part.attr)
+        if method is not None:
+            more = _asked_of_instance(method[1].node) - found
+            pending += more
+            found |= more
     return found
+
+
+@remembered
+def _asked_of_instance(method: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> frozenset[str]:
+    """The attributes of its instance that a method names."""
+    parameters = syntax_parameters.positional(method.args)
+    instance = parameters[0].arg if parameters else None
+    attributes = (part for part in walk(method) if isinstance(part, ast.Attribute))
+    return frozenset(part.attr for part in attributes if isinstance(part.value, ast.Name) and part.value.id == instance)
 
 
 def _is_operand(frame: Frame, node: ast.AST) -> bool:
@@ -176,7 +183,7 @@ def _is_called(module: Module, use: ast.Name) -> bool:
     return False
 
 
-@judges(rules.LAZY_ATTRIBUTE, AttributeSet)
+@judges(rules.LAZY_ATTRIBUTE, AttributeSet, of=(Obj,))
 def lazy_attribute(event: AttributeSet, report: Reporter) -> None:
     frame, value = event.frame, event.value
     if frame.func is None or frame.func.name != "__call__" or event.obj is not frame.receiver or frame.initializing:

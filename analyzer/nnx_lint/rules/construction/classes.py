@@ -15,11 +15,11 @@ from nnx_lint.model.classes import LibClass, UserClass, method_of
 from nnx_lint.model.events import ClassDefined, Constructed, TransformApplied
 from nnx_lint.model.values import Obj
 from nnx_lint.reporting import Reporter, judges
+from nnx_lint.rules.bindings import called_by, names_of_first, pairs_of
 from nnx_lint.rules.blocks import append_to_block
 from nnx_lint.rules.construction.mends import with_base_constructor
 from nnx_lint.rules.edits import unsafe
-from nnx_lint.rules.program import calls_in, canonical_of, enclosing, own_nodes
-from nnx_lint.syntax import parameters as syntax_parameters
+from nnx_lint.rules.program import calls_in, canonical_of, certain_block, enclosing, own_nodes
 from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import construction as rules
 from nnx_rules.signatures import SIGNATURES
@@ -142,22 +142,13 @@ def _calls_base(func: FuncVal) -> bool:
 
 def self_names(func: FuncVal, *, store: bool) -> Iterator[tuple[str, ast.expr]]:
     """The attributes of ``self`` that a method assigns or reads."""
-    arguments = func.node.args
-    receiver = next(iter(syntax_parameters.positional_names(arguments)), None)
-    nodes = walk(func.node)
-    names = {receiver, *(name for node in nodes for name in _other_names(node, receiver))}
-    for node in nodes:
+    names = names_of_first(func.node)
+    for node in walk(func.node):
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) is store:
             if isinstance(node.value, ast.Name) and node.value.id in names:
                 yield node.attr, node
         elif isinstance(node, ast.Call) and store and _sets(node, names) and isinstance(node.args[1], ast.Constant):
             yield str(node.args[1].value), node
-
-
-def _other_names(node: ast.AST, receiver: str | None) -> Iterator[str]:
-    """The name that an assignment gives to ``self``, too."""
-    if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name) and node.value.id == receiver:
-        yield from (target.id for target in node.targets if isinstance(target, ast.Name))
 
 
 def _sets(call: ast.Call, names: Set[str | None]) -> bool:
@@ -232,10 +223,10 @@ def bridge_unbound_use(event: ClassDefined, report: Reporter) -> None:
 
 def _calls_of(node: ast.FunctionDef) -> list[ast.Attribute]:
     """The methods of its own object that a method calls."""
-    receiver = node.args.args[0].arg
-    called = [call.func for call in walk(node) if isinstance(call, ast.Call)]
+    names = names_of_first(node)
+    called = [called_by(call) for call in walk(node) if isinstance(call, ast.Call)]
     methods = [func for func in called if isinstance(func, ast.Attribute)]
-    return [func for func in methods if isinstance(func.value, ast.Name) and func.value.id == receiver]
+    return [func for func in methods if isinstance(func.value, ast.Name) and func.value.id in names]
 
 
 def _used_by_compact(cls: ast.ClassDef, name: str) -> bool:
@@ -249,22 +240,28 @@ def _used_by_compact(cls: ast.ClassDef, name: str) -> bool:
 @judges(rules.FORGOTTEN_RETURN, ClassDefined)
 def forgotten_return(event: ClassDefined, report: Reporter) -> None:
     """The last statement of a forward pass binds a name of its own, which nothing can read any more."""
-    cls, func = event.cls, event.cls.methods.get("__call__")
+    cls, func = event.cls, event.cls.own_method("__call__")
     if not isinstance(func, FuncVal) or isinstance(func.node, ast.Lambda) or not cls.derives_from("nnx.Module"):
         return
-    last = func.node.body[-1]
-    while isinstance(last, (ast.For, ast.With)) and not getattr(last, "orelse", None):
-        last = last.body[-1]
-    target = last.targets[0] if isinstance(last, ast.Assign) and len(last.targets) == 1 else None
-    target = last.target if isinstance(last, (ast.AugAssign, ast.AnnAssign)) and last.value is not None else target
+    last = _last(func.node.body)
+    targets = [last.target] if isinstance(last, ast.AugAssign) else [target for target, _ in pairs_of(last)]
+    names = [target for target in targets if isinstance(target, ast.Name)]
+    target = next((name for name in names if not name.id.startswith("_")), None)
     own = own_nodes(func.node)
-    if not isinstance(target, ast.Name) or target.id.startswith("_") or any(isinstance(node, RESULTS) for node in own):
+    if target is None or len(names) < len(targets) or any(isinstance(node, RESULTS) for node in own):
         return
-    module, source = cls.module, cls.module.source
+    module, source = func.module, func.module.source
     edits = append_to_block(source, func.node.body, f"return {target.id}")
     fix = unsafe(f"Return `{target.id}`", edits)
     report(module, last, fix=fix, cls=cls.name, name=target.id)
 
 
-RESULTS = (ast.Return, ast.Yield, ast.YieldFrom, ast.Raise, ast.Global, ast.Nonlocal)
+def _last(body: list[ast.stmt]) -> ast.stmt:
+    """The statement that a block ends with, unless it ends with an error."""
+    last = body[-1]
+    inner = last.body if isinstance(last, ast.For) and not last.orelse else certain_block(last)
+    return _last(inner) if inner else last
+
+
+RESULTS = (ast.Return, ast.Yield, ast.YieldFrom, ast.Global, ast.Nonlocal)
 """What gives a function another result than ``None``, or a name another meaning."""

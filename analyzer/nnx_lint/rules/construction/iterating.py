@@ -45,10 +45,8 @@ OF_TUPLES = frozenset({"count", "index"})
 def keys_as_items(event: Iterated, report: Reporter) -> None:
     """The keys of an ``nnx.Dict`` or of a State are unpacked."""
     value, target = present(event.value), event.target
-    if not isinstance(target, (ast.Tuple, ast.List)) or is_tried(event.frame.module, event.node):
-        return
-    what = _keyed(value)
-    if what is not None:
+    what = _keyed(value) if isinstance(target, (ast.Tuple, ast.List)) else None
+    if what is not None and not is_tried(event.frame.module, event.node):
         text = text_of(event.node)
         slots: dict[str, Any] = {"elements": "its keys", "mend": f"write `{text}.items()`"}
         plain = isinstance(event.node, (ast.Name, ast.Attribute, ast.Call, ast.Subscript))

@@ -28,7 +28,15 @@ from nnx_lint.reporting import Reporter, judges
 from nnx_lint.rules.construction.classes import gets_instance, self_names
 from nnx_lint.rules.construction.habits import FOREIGN
 from nnx_lint.rules.edits import replace, unsafe
-from nnx_lint.rules.program import assigned_in, attributes_stored, calls_in, is_asked_for, is_called, is_tried
+from nnx_lint.rules.program import (
+    assigned_in,
+    attributes_stored,
+    calls_in,
+    is_asked_for,
+    is_called,
+    is_for_others,
+    is_tried,
+)
 from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.names import ARGUMENTS, ATTRIBUTES, HELD, attributes_of
 from nnx_rules.rules import construction as rules
@@ -57,6 +65,8 @@ def missing_attribute(event: AttributeMissed, report: Reporter) -> None:
     if not isinstance(node, ast.Attribute) or name.startswith(("__", "_pytree", "_object", "_graph_node")):
         return
     if is_tried(event.frame.module, node) or is_asked_for(event.frame.module, node):
+        return
+    if is_for_others(event.frame):
         return
     if isinstance(obj.cls, UserClass) and _is_record(obj.cls):
         _missing_in_record(event, obj.cls, report)

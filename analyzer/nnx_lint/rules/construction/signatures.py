@@ -19,7 +19,7 @@ from nnx_lint.model.forms import is_int, literal
 from nnx_lint.model.values import NUMBER, Array, ClassVal, Const, Obj, ParameterNumber
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.intermediates.sowing import is_module
-from nnx_lint.rules.program import canonical_of, given, is_asked_for, is_tried
+from nnx_lint.rules.program import canonical_of, given, is_asked_for, is_for_others, is_tried
 from nnx_lint.rules.randomness.arguments import constructed, taken_by
 from nnx_lint.rules.randomness.reading import is_rngs
 from nnx_lint.syntax import parameters as syntax_parameters
@@ -210,11 +210,35 @@ def base_made(event: Called, report: Reporter) -> None:
     if isinstance(base, LibClass) and func is None:
         if _is_meant(event):
             _judge_of_library(event, base, base, given(event), report, streams=None)
+            _judge_of_nothing(event, cls, base, given(event), report)
     elif isinstance(base, UserClass) and isinstance(func, FuncVal) and not base.is_open and not base.opaque:
         owner = base.find("__init__")
         problem = _unfit(func, given(event), None, made="made") if owner is not None and owner[1] is func else None
         if problem is not None and not base.remade and not base.replaced_init and _is_meant(event):
             report(event.frame.module, event.node, cls=base.name, problem=problem.text, mend=problem.mend)
+
+
+def _judge_of_nothing(event: Called, cls: UserClass, base: LibClass, args: Arguments, report: Reporter) -> None:
+    """Report arguments for the constructor of ``nnx.Module`` itself, which is that of ``object``.
+
+    In a class below with several bases ``super()`` may be another one of them.
+    """
+    mixed = any(len(heir.bases) > 1 for heir in cls.module.project.heirs(cls.name))
+    if base.canonical in BARE and not mixed and not args.starred and (args.positional or args.keywords):
+        fix = _without_arguments(event.frame.module, event.node)
+        mend = "write `super().__init__()`, or leave the call out: the constructor sets its attributes itself"
+        report(event.frame.module, event.node, fix=fix, cls=base.canonical, problem="takes no arguments", mend=mend)
+
+
+BARE = frozenset({"nnx.Module", "nnx.Object", "nnx.Pytree"})
+"""Classes without a constructor of their own."""
+
+
+def _without_arguments(module: Module, node: ast.AST) -> Fix | None:
+    if not isinstance(node, ast.Call):
+        return None
+    start = module.source.span(node.func).end
+    return Fix("Pass nothing", (Edit(Span(start, module.source.span(node).end), "()"),), Applicability.UNSAFE)
 
 
 @judges_calls(rules.LAYER_SIGNATURE, "()", BoundMethod)
@@ -243,11 +267,7 @@ def _is_meant(event: Called) -> bool:
     for another class than the present one, which may never come here.
     """
     frame = event.frame
-    method = frame
-    while method.receiver is None and method.caller is not None:
-        method = method.caller
-    inherited = isinstance(method.receiver, Obj) and method.receiver.cls is not method.cls
-    if inherited and frame.doubtful:
+    if is_for_others(frame):
         return False
     return not is_tried(frame.module, event.node) and not is_asked_for(frame.module, event.node)
 

@@ -14,10 +14,12 @@ from nnx_lint.model.classes import ClassBase, UserClass
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.elements import library_elements
 from nnx_lint.model.events import Called, ItemSet
+from nnx_lint.model.expressions import text_of
 from nnx_lint.model.values import (
     NUMBER,
     Array,
     Const,
+    Ext,
     Obj,
     Value,
 )
@@ -26,6 +28,7 @@ from nnx_lint.rules.attributes.given import noted_by_call
 from nnx_lint.rules.attributes.mends import DICT_NAMES
 from nnx_lint.rules.edits import is_parenthesized, wrap
 from nnx_lint.rules.program import ancestors
+from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_rules.rules import construction as rules
 from nnx_rules.signatures import CALL_KEYWORDS
 
@@ -157,7 +160,50 @@ def sequential_element(event: Called, report: Reporter) -> None:
                 if isinstance(value, Seq)
                 else "pass a layer or a function"
             )
-            report(event.frame.module, node, value=value.describe(), mend=mend)
+            report(event.frame.module, node, value=value.describe(), problem="cannot be called", mend=mend)
+
+
+@judges_calls(rules.SEQUENTIAL, "nnx.Sequential")
+def sequential_element_with_arguments(event: Called, report: Reporter) -> None:
+    """An element after a layer, which gives it one array, and it needs more."""
+    for before, value, node in zip(event.args, event.args[1:], event.nodes[1:], strict=False):
+        needed = _needs_besides(value)
+        if needed is not None and isinstance(value, (Ext, FuncVal)) and _gives_one_array(before):
+            name = text_of(node)
+            shown = f"`{name}`" if isinstance(node, (ast.Name, ast.Attribute)) else value.describe()
+            mend = f"fix it beforehand: `functools.partial({name}, {needed}=...)`"
+            report(event.frame.module, node, value=shown, problem=f"needs `{needed}` besides the array", mend=mend)
+
+
+def _needs_besides(value: Value | None) -> str | None:
+    """The parameter without a default that a function has after its first one."""
+    if isinstance(value, Ext):
+        return FURTHER.get(value.name)
+    if not isinstance(value, FuncVal) or value.wrapped is not value or value.decorators:
+        return None
+    arguments = value.node.args
+    parameters = syntax_parameters.positional_names(arguments)
+    required = parameters[1 : len(parameters) - len(arguments.defaults)]
+    return required[0] if required else None
+
+
+FURTHER = {
+    **dict.fromkeys(("nnx.avg_pool", "nnx.max_pool", "nnx.min_pool"), "window_shape"),
+    "jax.numpy.expand_dims": "axis",
+    "jax.numpy.reshape": "shape",
+}
+"""What functions of an array need besides it."""
+
+OF_ONE_ARRAY = frozenset(
+    {"BatchNorm", "Conv", "ConvTranspose", "Dropout", "Embed", "GroupNorm", "LayerNorm", "Linear", "RMSNorm"}
+)
+"""Layers whose result is one array."""
+
+
+def _gives_one_array(value: Value | None) -> bool:
+    library = value.cls.called_as if isinstance(value, Obj) else None
+    activation = isinstance(value, Ext) and value.name.startswith(("nnx.", "jax.nn.")) and value.name not in FURTHER
+    return activation or (library is not None and library.name in OF_ONE_ARRAY)
 
 
 def _cannot_be_called(value: Value) -> bool:
@@ -180,8 +226,8 @@ def sequential_keyword(event: Called, report: Reporter) -> None:
     held = library_elements(layers.value) if layers is not None and isinstance(layers.value, Obj) else None
     first = held.items[0] if held is not None and held.exact and held.items else None
     known = _keywords(first)
-    for name in event.keywords.keys() - {"rngs", "**"} if known is not None else ():
-        if known is not None and name not in known:
+    for name in event.keywords if known is not None else ():
+        if known is not None and name not in known | {"rngs", "**"}:
             what = first.describe() if first is not None else "it"
             report(event.frame.module, event.node, keyword=name, value=what)
 

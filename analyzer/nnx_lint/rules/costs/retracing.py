@@ -25,6 +25,7 @@ from nnx_lint.reporting import Reporter, judges, judges_calls, related
 from nnx_lint.rules.blocks import fresh
 from nnx_lint.rules.edits import insert, insert_before, remove_statement, replace
 from nnx_lint.rules.program import (
+    FUNCTIONS,
     STATEMENT_LOOPS,
     ancestors,
     around,
@@ -33,10 +34,13 @@ from nnx_lint.rules.program import (
     block_of,
     enclosing,
     in_test,
+    names_of_parameters,
     parameters_in,
 )
+from nnx_lint.rules.repeating import root_of
 from nnx_lint.rules.updates.ownership import changes_of
 from nnx_lint.rules.variables.promoting import as_variable
+from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_lint.syntax.binding import assigned_names
 from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import costs as rules
@@ -103,7 +107,7 @@ def _made_for_each_call(event: Called, compiled: Transformed) -> bool:
     The object was there before the loop: what a function makes for a model of its own is compiled once for that model.
     """
     frame, outer, call = event.frame, event.frame.caller, event.frame.call
-    func, inner = frame.func, compiled.func
+    func, inner = frame.func, _function_of(frame, compiled)
     if func is None or outer is None or not isinstance(call, ast.Call) or not isinstance(inner, FuncVal):
         return False
     if getattr(func.node, "decorator_list", ()) or in_test(outer) or not _stands_in(func.node, compiled.applied.node):
@@ -118,6 +122,19 @@ def _made_for_each_call(event: Called, compiled: Transformed) -> bool:
     held = [attr.value for obj in lasting if isinstance(obj, Obj) for attr in obj.attrs.values()]
     compiled_for = [value for value in event.args if isinstance(value, Obj) and value.cls.is_pytree]
     return any(value is item for value in compiled_for for item in (*lasting, *held))
+
+
+def _function_of(frame: Frame, compiled: Transformed) -> Value:
+    """The function that is compiled; that of a partial, which is made for each call, where what this brings along is no
+    argument of the call but its object.
+    """
+    func, node = compiled.func, compiled.applied.node
+    if not isinstance(func, PartialVal) or frame.func is None:
+        return func
+    own = assigned_in(frame.func.node).keys() | parameters_in(frame.func.node).keys()
+    if frame.receiver is not None:
+        own -= set(syntax_parameters.positional_names(frame.func.node.args)[:1])
+    return func.func if own.isdisjoint(part.id for part in walk(node) if isinstance(part, ast.Name)) else func
 
 
 def compiled_once(module: Module, node: ast.Call, loop: ast.stmt) -> Fix | None:
@@ -228,13 +245,21 @@ def function_of_its_own(event: Called, report: Reporter) -> None:
         for name in attribute_names(obj):
             attr = attribute_of(obj, name)
             first = attr.first if attr is not None else None
-            if attr is not None and first is not None and made_anew(attr.value):
+            if attr is not None and first is not None and made_anew(attr.value) and not _is_there_before(first):
                 where = (related(event.frame.module, event.node, "the object goes to the compiled function here"),)
                 transform = callee.applied.text
                 fix = partial(_at_top, first, name)
                 report(
                     first.module, first.node, fix=fix, related=where, cls=obj.cls.name, path=name, transform=transform
                 )
+
+
+def _is_there_before(first: Assignment) -> bool:
+    """Whether an attribute is assigned what a name, or an attribute, stands for that the function does not bind."""
+    func, name = enclosing(first.module, first.node, *FUNCTIONS), root_of(first.value_node)
+    if not isinstance(func, FUNCTIONS) or name is None:
+        return False
+    return not binds(func, name) or name in names_of_parameters(func)
 
 
 def _at_top(first: Assignment, name: str) -> Fix | None:

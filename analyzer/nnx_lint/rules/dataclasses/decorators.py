@@ -129,7 +129,7 @@ def struct_dataclass(event: ClassDefined, report: Reporter) -> None:
 @judges(dataclasses.FROZEN_MODULE, AttributeSet)
 def frozen_module(event: AttributeSet, report: Reporter) -> None:
     cls, module = event.obj.cls, event.frame.module
-    if not isinstance(cls, UserClass) or not cls.is_pytree or cls.opaque or cls.remade or is_tried(module, event.node):
+    if not isinstance(cls, UserClass) or not cls.is_pytree or cls.opaque or cls.remade:
         return
     frozen = (
         item
@@ -137,7 +137,9 @@ def frozen_module(event: AttributeSet, report: Reporter) -> None:
         if isinstance(item, UserClass) and "dataclasses.dataclass" in item.decorators and item.option("frozen")
     )
     owner = next(frozen, None)
-    if owner is not None and (event.obj is event.frame.receiver or not event.obj.assumed):
+    if owner is None or is_tried(module, event.node):
+        return
+    if event.obj is event.frame.receiver or not event.obj.assumed:
         where = (related(owner.module, owner.node, "the class is defined here"),)
         report(module, event.node, cls=cls.name, path=event.name, related=where)
 

@@ -12,8 +12,9 @@ from nnx_lint.model.attributes import attribute_of
 from nnx_lint.model.events import AttributeSet, Called, Mutated
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.states import StateVal
-from nnx_lint.model.values import UNKNOWN, Obj, present
+from nnx_lint.model.values import UNKNOWN, Obj, UnionVal, present
 from nnx_lint.reporting import Reporter, judges, judges_calls
+from nnx_lint.rules.bindings import value_of
 from nnx_lint.rules.program import (
     FUNCTIONS,
     LOOPS,
@@ -29,8 +30,6 @@ from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import graphs as rules
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from nnx_lint.model.frames import Frame
     from nnx_lint.model.modules import Module
     from nnx_lint.model.values import Value
@@ -40,7 +39,7 @@ if TYPE_CHECKING:
 TRANSPOSED = frozenset({"T", "mT", "transpose", "swapaxes"})
 
 
-@judges(rules.COPIED_WEIGHTS, AttributeSet)
+@judges(rules.COPIED_WEIGHTS, AttributeSet, of=(Obj, UnionVal))
 def param_copied(event: AttributeSet, report: Reporter) -> None:
     value = present(event.value)
     if event.frame.initializing is None or not isinstance(value, Obj) or not value.cls.derives_from("nnx.Param"):
@@ -104,32 +103,9 @@ def averaged_with_itself(event: Called, report: Reporter) -> None:
 
 def _source_of(frame: Frame, node: ast.expr) -> ast.expr | None:
     """The object whose State an expression is, or a name that is bound once to its State."""
-    node = _bound_to(frame.module, node) or node
+    node = value_of(frame.module, node) or node
     call = node if isinstance(node, ast.Call) and canonical_of(frame.env, node.func) == "nnx.state" else None
     return call.args[0] if call is not None and call.args else None
-
-
-def _bound_to(module: Module, node: ast.expr) -> ast.expr | None:
-    """What a name is bound to, where its function binds it once, to an expression of its own."""
-    if not isinstance(node, ast.Name):
-        return None
-    scope = enclosing(module, node, *FUNCTIONS) or module.tree
-    assigned = (item for item in own_nodes(scope) if isinstance(item, (ast.Assign, ast.AnnAssign)))
-    bound = [value for item in assigned for name, value in _pairs(item) if name == node.id]
-    return bound[0] if len(bound) == 1 and assigned_in(scope)[node.id] == 1 else None
-
-
-def _pairs(statement: ast.Assign | ast.AnnAssign) -> Iterator[tuple[str, ast.expr]]:
-    """What an assignment binds to which value, one by one: `a, b = f(x), f(y)`."""
-    if isinstance(statement, ast.AnnAssign):
-        yield from [(text_of(statement.target), statement.value)] if statement.value is not None else []
-        return
-    target, value = statement.targets[0], statement.value
-    several = isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts)
-    if len(statement.targets) == 1 and several and isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
-        yield from ((text_of(name), item) for name, item in zip(target.elts, value.elts, strict=True))
-    elif len(statement.targets) == 1:
-        yield text_of(target), value
 
 
 def _binds(statement: ast.Assign, name: str) -> bool:
@@ -142,7 +118,7 @@ NO_LONGER = " from here on, and no longer a copy"
 COPYING = ("nnx.clone", "copy.deepcopy", "copy.copy")
 
 
-@judges(rules.SELF_UPDATE, AttributeSet)
+@judges(rules.SELF_UPDATE, AttributeSet, of=(Obj, UnionVal))
 def original_on_attribute(event: AttributeSet, report: Reporter) -> None:
     """An attribute that holds a clone of another one is assigned that one itself."""
     copied = present(event.before.value) if event.before is not None else UNKNOWN
@@ -213,7 +189,7 @@ def _are_one(frame: Frame, one: Value, one_node: ast.expr, other: Value, other_n
 
 def _named(module: Module, node: ast.expr) -> object:
     """What tells objects apart that names stand for: the expression that made them, or the name that has no other."""
-    while (bound := _bound_to(module, node)) is not None:
+    while (bound := value_of(module, node)) is not None:
         node = bound
     scope = enclosing(module, node, *FUNCTIONS)
     return (id(scope), node.id) if isinstance(node, ast.Name) else id(node)
@@ -227,7 +203,7 @@ def _source(owner: Obj, name: str) -> object:
         node = last.value_node if last is not None else None
         if last is None or node is None:
             return name
-        node = _bound_to(last.module, node) or node
+        node = value_of(last.module, node) or node
         if not isinstance(node, ast.Attribute) or not isinstance(node.value, ast.Name):
             return _named(last.module, node)
         name = node.attr

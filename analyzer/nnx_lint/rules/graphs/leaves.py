@@ -1,5 +1,5 @@
-"""States and their leaves taken for something else: arithmetic on a State (NNX361), ``.value`` of a leaf (NNX362), keys
-that a State does not have (NNX365).
+"""States and their leaves taken for something else: arithmetic on a State (NNX361), leaves that are asked for what a
+Variable has, or whether they are one (NNX362), keys that a State does not have (NNX365).
 
 To JAX a State is a tree, as a dict is, and its leaves are plain arrays: functions that go over trees look into the
 Variables. Invariant: only what certainly is a State, or a leaf of one, is meant.
@@ -21,7 +21,7 @@ from nnx_lint.model.expressions import text_of
 from nnx_lint.model.forms import is_int
 from nnx_lint.model.states import PartVal, StateVal
 from nnx_lint.model.strings import fits
-from nnx_lint.model.values import Obj, present
+from nnx_lint.model.values import ClassVal, Obj, present
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.construction.missing import is_known, names_of
 from nnx_lint.rules.edits import replace
@@ -227,8 +227,12 @@ def _looked_for(module: Module, node: ast.AST, key: str) -> bool:
 
 MAPS = ("jax.tree.map", "jax.tree_util.tree_map", "jax.tree_map")
 LEAVES = ("jax.tree.leaves", "jax.tree_util.tree_leaves", "jax.tree_leaves")
-VARIABLE_ONLY = frozenset({"get_value", "raw_value", "set_value", "value"})
+VARIABLE_ONLY = frozenset(
+    {"copy_from", "get_metadata", "get_value", "raw_value", "replace", "set_metadata", "set_value", "type", "value"}
+)
 """Attributes of a Variable that its array lacks."""
+ANY_VARIABLE = frozenset({"nnx.Variable", "nnx.VariableState"})
+"""What programs ask for that take Variables and arrays alike."""
 
 
 def _is_tree(value: Value | None) -> bool:
@@ -269,7 +273,26 @@ def _report(event: Called, report: Reporter, scope: ast.AST, name: str) -> None:
     module = event.frame.module
     for node in _read_of(scope, name):
         if not is_tried(module, node) and not is_asked_for(module, node):
-            report(module, node, fix=partial(_leaf_itself, module, node), name=name, attribute=node.attr)
+            report(module, node, fix=partial(_leaf_itself, module, node), name=name, problem=f"has no `{node.attr}`")
+    for call in _asked_of(scope, name):
+        kinds = call.args[1].elts if isinstance(call.args[1], ast.Tuple) else [call.args[1]]
+        known = bool(kinds) and all(_is_kind_of_variable(event, kind) for kind in kinds)
+        if known and not is_tried(module, call) and not _unwraps(module, call, name):
+            report(module, call, name=name, problem=f"no `{text_of(kinds[0])}`")
+
+
+def _unwraps(module: Module, call: ast.Call, name: str) -> bool:
+    """Whether only the array is taken out of what is a Variable: arrays are then dealt with elsewhere."""
+    choice = next((item for item in ancestors(module, call) if isinstance(item, (ast.If, ast.IfExp))), None)
+    chosen = choice.body if isinstance(choice, ast.If) else [choice.body] if choice is not None else []
+    read = {node.attr for part in chosen for node in _read_of(part, name)}
+    return bool(read) and read <= {"get_value", "raw_value", "value"}
+
+
+def _is_kind_of_variable(event: Called, node: ast.expr) -> bool:
+    value = resolved(event.frame.env, node)
+    cls = value.cls if isinstance(value, ClassVal) else None
+    return cls is not None and cls.derives_from("nnx.Variable") and getattr(cls, "canonical", "") not in ANY_VARIABLE
 
 
 def _leaf_itself(module: Module, node: ast.Attribute) -> Fix | None:
@@ -277,7 +300,8 @@ def _leaf_itself(module: Module, node: ast.Attribute) -> Fix | None:
     parent = next(ancestors(module, node), None)
     called = isinstance(parent, ast.Call) and parent.func is node
     read: ast.AST = parent if called and isinstance(parent, ast.Call) and not parent.args else node
-    if node.attr == "set_value" or called is not (node.attr == "get_value") or isinstance(node.ctx, ast.Store):
+    reads = {"get_value": True, "raw_value": False, "value": False}.get(node.attr) is called
+    if not reads or isinstance(node.ctx, ast.Store):
         return None
     text = module.source.segment(node.value)
     return Fix(f"Use `{text}` itself", replace(module.source, read, text))
@@ -285,10 +309,22 @@ def _leaf_itself(module: Module, node: ast.Attribute) -> Fix | None:
 
 def _read_of(scope: ast.AST, name: str) -> Iterator[ast.Attribute]:
     """Where an attribute of a Variable is read of a name, in a scope that does not bind the name anew."""
-    nodes = [node for node in walk(scope) if isinstance(node, ast.Name) and node.id == name]
-    if sum(isinstance(node.ctx, ast.Store) for node in nodes) > 1:
-        return
-    for node in walk(scope):
+    for node in walk(scope) if _has_one_meaning(scope, name) else ():
         owner = node.value if isinstance(node, ast.Attribute) and node.attr in VARIABLE_ONLY else None
         if isinstance(node, ast.Attribute) and isinstance(owner, ast.Name) and owner.id == name:
             yield node
+
+
+def _asked_of(scope: ast.AST, name: str) -> Iterator[ast.Call]:
+    """Where it is asked of a name whether it is of some class, in a scope that does not bind the name anew."""
+    for node in walk(scope) if _has_one_meaning(scope, name) else ():
+        asks = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "isinstance"
+        if isinstance(node, ast.Call) and asks and len(node.args) == 2:
+            asked = node.args[0]
+            if isinstance(asked, ast.Name) and asked.id == name:
+                yield node
+
+
+def _has_one_meaning(scope: ast.AST, name: str) -> bool:
+    named = (node for node in walk(scope) if isinstance(node, ast.Name) and node.id == name)
+    return sum(isinstance(node.ctx, ast.Store) for node in named) <= 1

@@ -23,6 +23,7 @@ from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.rules.edits import append_argument, exchange, insert, wrap
 from nnx_lint.rules.filters.coverage import leaves_of, name_leaves, path_text
 from nnx_lint.rules.filters.expressions import expression, is_subtype
+from nnx_lint.rules.program import is_tried
 from nnx_lint.rules.spelling import spelled
 from nnx_rules import _filter_logic as logic
 from nnx_rules.filters import Everything
@@ -255,6 +256,30 @@ def replacement_arguments(event: Called, report: Reporter) -> None:
         fix = partial(_exchanged, event)
         given = "a dict as its State, and a State as its dict"
         report(event.frame.module, event.node, fix=fix, function="nnx.replace_by_pure_dict", given=given)
+
+
+OF_DICTS = tuple(
+    f"flax.{name}"
+    for name in (
+        "serialization.msgpack_serialize",
+        "serialization.to_bytes",
+        "traverse_util.flatten_dict",
+        "traverse_util.path_aware_map",
+    )
+)
+"""Functions of flax, made for Linen, that take nested dicts and nothing like them."""
+
+
+@judges_calls(rules.UPDATE_ARGUMENTS, *OF_DICTS)
+def state_for_dict(event: Called, report: Reporter) -> None:
+    """A State where a function takes a dict, as the variables of Linen are."""
+    place = 1 if event.subject == "flax.traverse_util.path_aware_map" else 0
+    value = event.args[place] if place < min(len(event.args), len(event.nodes)) else None
+    item, module = present(value) if value is not None else None, event.frame.module
+    if (isinstance(item, StateVal) or is_module(item)) and not is_tried(module, event.node):
+        given = "a State" if isinstance(item, StateVal) or item is None else item.describe()
+        where, mend = event.nodes[place], "(`nnx.to_pure_dict` makes one of a State)"
+        report(module, where, function=event.name, given=f"{given} where a dict is expected {mend}")
 
 
 def is_module(value: Value | None) -> bool:

@@ -87,7 +87,7 @@ def repeated_in_dict(event: Called, report: Reporter) -> None:
         report(frame.module, node, value=made.cls.name)
 
 
-@judges(rules.REPEATED_MODULE, AttributeSet)
+@judges(rules.REPEATED_MODULE, AttributeSet, of=(Seq, TagVal))
 def repeated_in_attribute(event: AttributeSet, report: Reporter) -> None:
     value = event.value.value if isinstance(event.value, TagVal) else event.value
     if isinstance(value, Seq) and event.obj.cls.is_pytree:

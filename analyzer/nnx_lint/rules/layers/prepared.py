@@ -1,5 +1,5 @@
 """Layers that have to be prepared before they are called (NNX809): attention that decodes and has no cache, modules of
-Linen that nobody has initialized.
+Linen that nobody has initialized, cells that nothing runs over a sequence.
 
 Invariants: the running code was reached from where the model was made, and nothing in any of the files that it passed
 names what prepares such a layer.
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from nnx_lint.model import forms
 from nnx_lint.model.attributes import attribute_of
-from nnx_lint.model.classes import UserClass
+from nnx_lint.model.classes import LibClass, UserClass
 from nnx_lint.model.events import Called
 from nnx_lint.model.values import Const, Obj
 from nnx_lint.reporting import Reporter, judges_calls
@@ -98,3 +98,18 @@ def _modules(event: Called, layer: Obj) -> Iterator[Module]:
                 yield obj.origin[0]
             if isinstance(obj.cls, UserClass):
                 yield obj.cls.module
+
+
+@judges_calls(rules.LAYER_ARGUMENTS, "nnx.Bidirectional", "nnx.RNN")
+def run_over_sequences(event: Called, report: Reporter) -> None:
+    """A cell where a layer for sequences is taken, or a layer of the library where a cell is."""
+    both = event.subject == "nnx.Bidirectional"
+    for value, node in zip(event.args[: 2 if both else 1], event.nodes, strict=False):
+        library = value.cls.works_as if isinstance(value, Obj) and isinstance(value.cls, LibClass) else None
+        if library is None or is_tried(event.frame.module, event.node):
+            continue
+        cell = library.derives_from("nnx.RNNCellBase")
+        if both is cell:
+            problem = f"it runs {'layers for sequences' if both else 'a cell'}, and gets a {library.name}"
+            mend = "put the cell into an `nnx.RNN` first" if both else "give it a cell, such as `nnx.GRUCell(...)`"
+            report(event.frame.module, node, cls=event.subject, problem=problem, mend=mend)

@@ -35,7 +35,17 @@ from nnx_lint.model.values import (
 from nnx_lint.reporting import Reporter, judges_calls, related
 from nnx_lint.rules.edits import append_argument, replace, unsafe, wrap
 from nnx_lint.rules.filters.coverage import leaves_of
-from nnx_lint.rules.program import around, canonical_of, given, is_tried, keyword_node, resolved
+from nnx_lint.rules.program import (
+    around,
+    assigned_in,
+    canonical_of,
+    given,
+    is_tried,
+    keyword_node,
+    own_nodes,
+    resolved,
+    scopes_around,
+)
 from nnx_lint.rules.spelling import spelled
 from nnx_lint.syntax.walk import walk
 from nnx_rules import api, shapes
@@ -355,7 +365,33 @@ def names_of_mesh(event: Called, report: Reporter) -> None:
     args = given(event)
     name = event.subject or ""
     axes, shape = axes_of_mesh(args.get(MESHES[name], "axis_names")), shape_of_mesh(name, args)
+    devices = args.node_of(0, "devices")
+    if axes is not None and len(axes) != 1 and name != "jax.make_mesh" and _is_row(event.frame, devices):
+        problem = f"the devices are one row, and the mesh gets {len(axes)} names for its axes"
+        report(event.frame.module, event.node, problem=problem, mend=f"write `{MAKING_MESH}`, which arranges them")
     if axes is not None and shape is not None and len(axes) != len(shape):
         names = f"{len(axes)} {'name' if len(axes) == 1 else 'names'}"
         problem = f"a mesh of shape {shown(shape)} gets {names} for its axes"
         report(event.frame.module, event.node, problem=problem, mend="give each axis of the mesh a name")
+
+
+MAKING_MESH = "jax.make_mesh(shape, names)"
+ROWS = frozenset({"jax.devices", "jax.local_devices"})
+"""Functions that list devices."""
+
+
+def _is_row(frame: Frame, node: ast.AST | None) -> bool:
+    """Whether an expression certainly is the plain list of devices, or an array of it."""
+    if isinstance(node, ast.Name):
+        scope = scopes_around(frame.module, node)[0]
+        stores = [item for item in own_nodes(scope) if isinstance(item, ast.Assign)]
+        made = [item.value for item in stores if text_of(item.targets[0]) == node.id]
+        return len(made) == assigned_in(scope)[node.id] == 1 and _is_row(frame, made[0])
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice):
+        return _is_row(frame, node.value)
+    if not isinstance(node, ast.Call):
+        return False
+    function = canonical_of(frame.env, node.func)
+    if function in {"numpy.array", "numpy.asarray"} and len(node.args) == 1:
+        return _is_row(frame, node.args[0])
+    return function in ROWS

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from nnx_lint.model import forms
 from nnx_lint.model.arithmetic import is_fraction
-from nnx_lint.model.attributes import attribute_names, attribute_of
+from nnx_lint.model.attributes import attribute_names, attribute_of, original_of
 from nnx_lint.model.callables import BoundMethod
 from nnx_lint.model.classes import UserClass
 from nnx_lint.model.containers import Seq
@@ -72,8 +72,11 @@ def _may_be_size(value: Value) -> bool:
 def _layers(owner: Obj, depth: int = MAX_DEPTH) -> Iterator[Obj]:
     """The layers of the library that a module holds for certain, those of its parts too."""
     for name in attribute_names(owner):
-        attr = attribute_of(owner, name)
-        if attr is None or not attr.assignments or attr.assignments[-1].branches:
+        known = original_of(owner, name)
+        if known is None or not isinstance(known.value, (Obj, Seq)) or not known.assignments:
+            continue
+        attr = attribute_of(owner, name) if not known.assignments[-1].branches else None
+        if attr is None:
             continue
         forms.bind(attr.value, owner)
         for held in _held(attr.value):

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
 WEIGHT = re.compile(r"(?:^|[._])weight$")
 
+KEY = re.compile(r"weight[\"'{\\]")
+"""What a text has that names such a weight: the end of a string, or of a part of one."""
+
 ALREADY = re.compile(r"c_attn|c_proj|c_fc|Conv1D|gpt-?2", re.IGNORECASE)
 """What names layers of PyTorch whose weights are (inputs, outputs)."""
 
@@ -37,7 +40,7 @@ ALREADY = re.compile(r"c_attn|c_proj|c_fc|Conv1D|gpt-?2", re.IGNORECASE)
 @judges(rules.FOREIGN_WEIGHT, Imported)
 def weight_of_torch(event: Imported, report: Reporter) -> None:
     module = event.frame.module
-    if not module.mentions("kernel") or not module.mentions("weight") or module.mentions(ALREADY):
+    if not module.mentions("kernel") or not module.mentions(KEY) or module.mentions(ALREADY):
         return
     for node, key in _kernels(module.tree):
         problem = (

@@ -7,6 +7,7 @@ from __future__ import annotations
 import ast
 import difflib
 import re
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from nnx_lint.diagnostics import Edit, Fix, Span
@@ -30,9 +31,9 @@ from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.rules.construction.missing import has_in_text
 from nnx_lint.rules.edits import replace, unsafe
 from nnx_lint.rules.intermediates.sowing import is_module
-from nnx_lint.rules.program import is_tried, statement_of
+from nnx_lint.rules.program import FUNCTIONS, enclosing, is_tried, statement_of
 from nnx_lint.rules.spelling import spelled
-from nnx_lint.syntax.walk import walk
+from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.modes import MODE_ATTRIBUTES, OWN_FLAGS, VIEWS
 from nnx_rules.names import attributes_of
 from nnx_rules.rules import construction as rules
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from collections.abc import Set
 
     from nnx_lint.model.modules import Module
+    from nnx_lint.model.values import Assignment
 
 MAX_OBJECTS = 400
 """How many objects of a model are looked at."""
@@ -266,7 +268,7 @@ def mode_not_switched(event: Called, report: Reporter) -> None:
             stays = attr.value.value
             if not isinstance(stays, bool) or stays is (callee.name == "train"):
                 continue
-            if not _is_set_elsewhere(event.frame.module, obj.cls, held.cls, name):
+            if not _is_set_elsewhere(event.frame.module, obj.cls, held.cls, name, attr.assignments):
                 report(event.frame.module, event.node, call=f".{callee.name}()", cls=held.cls.name, path=name)
                 return
 
@@ -276,12 +278,23 @@ def _overrides(cls: UserClass, method: str) -> bool:
     return any(method_of(cls, name) is not None for name in (method, "set_attributes", "set_mode", "set_view"))
 
 
-def _is_set_elsewhere(here: Module, root: UserClass, cls: UserClass, name: str) -> bool:
-    """Whether some other place sets an attribute of this name, on whatever object: the program sees to it itself."""
+def _is_set_elsewhere(
+    here: Module, root: UserClass, cls: UserClass, name: str, assignments: tuple[Assignment, ...]
+) -> bool:
+    """Whether some place sets an attribute of this name, on whatever object, other than those of the constructor and of
+    what is there for the constructor alone: the program sees to it itself.
+    """
     found = method_of(cls, "__init__")
     own = {id(node) for node in walk(found[1].node)} if found is not None else set[int]()
     classes = (item for each in (root, cls) for item in each.ancestors if isinstance(item, UserClass))
-    for module in dict.fromkeys((here, *(item.module for item in classes))):
+    modules = [*dict.fromkeys((here, *(item.module for item in classes), *(item.module for item in assignments)))]
+    for item in assignments if found is not None else ():
+        helper = enclosing(item.module, item.node, *FUNCTIONS)
+        name_of_helper = helper.name if isinstance(helper, ast.FunctionDef) else ""
+        mentioned = sum(_mentions(module.tree)[name_of_helper] for module in modules)
+        if found is not None and mentioned == _mentions(found[1].node)[name_of_helper] == 1:
+            own.update(id(node) for node in walk(item.node))
+    for module in modules:
         for node in walk(module.tree):
             stored = isinstance(node, ast.Attribute) and node.attr == name and isinstance(node.ctx, ast.Store)
             named = isinstance(node, ast.keyword) and node.arg == name and statement_of(module, node) is not None
@@ -291,9 +304,15 @@ def _is_set_elsewhere(here: Module, root: UserClass, cls: UserClass, name: str) 
     return False
 
 
-def _sets_attributes(module: Module, node: ast.AST) -> bool:
-    from nnx_lint.rules.program import enclosing
+@remembered
+def _mentions(tree: ast.AST) -> Counter[str]:
+    """How often a text reads a name, or an attribute of that name."""
+    nodes = [node for node in walk(tree) if isinstance(node, (ast.Name, ast.Attribute))]
+    read = [node for node in nodes if isinstance(node.ctx, ast.Load)]
+    return Counter(node.id if isinstance(node, ast.Name) else node.attr for node in read)
 
+
+def _sets_attributes(module: Module, node: ast.AST) -> bool:
     call = enclosing(module, node, ast.Call)
     func = call.func if call is not None else None
     return isinstance(func, ast.Attribute) and func.attr in {

@@ -15,6 +15,7 @@ from nnx_lint.model.classes import UserClass, method_of
 from nnx_lint.model.events import Constructed
 from nnx_lint.model.values import Const, Obj
 from nnx_lint.reporting import Reporter, judges
+from nnx_lint.rules.bindings import called_by, names_of_first
 from nnx_lint.rules.edits import append_argument, unsafe
 from nnx_lint.rules.modes.inverted import LEARNING, RESTING
 from nnx_lint.rules.modes.layers import SETTING
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 @judges(rules.FLAG_NOT_FORWARDED, Constructed)
 def flag_not_forwarded(event: Constructed, report: Reporter) -> None:
-    func = event.cls.methods.get("__call__")
+    func = event.cls.own_method("__call__")
     if not isinstance(func, FuncVal) or isinstance(func.node, ast.Lambda) or not event.cls.derives_from("nnx.Module"):
         return
     if "locals" in _read(func):
@@ -48,9 +49,9 @@ def flag_not_forwarded(event: Constructed, report: Reporter) -> None:
                 continue
             mend = f"{name}={name}" if _takes(layer, name, len(call.args)) else _mode(event.cls, call, layer, name)
             if mend is not None:
-                slots: dict[str, Any] = {"name": name, "layer": ast.unparse(call.func), "mend": mend}
-                fix = unsafe(f"Hand on `{name}`", append_argument(event.cls.module.source, call, mend))
-                report(event.cls.module, call, fix=fix, cls=event.cls.name, method="__call__", **slots)
+                slots: dict[str, Any] = {"name": name, "layer": ast.unparse(called_by(call)), "mend": mend}
+                fix = unsafe(f"Hand on `{name}`", append_argument(func.module.source, call, mend))
+                report(func.module, call, fix=fix, cls=event.cls.name, method="__call__", **slots)
 
 
 def _is_starred(node: ast.expr) -> bool:
@@ -84,17 +85,18 @@ def _flags(func: FuncVal) -> list[str]:
 
 def _calls(func: FuncVal, obj: Obj) -> Iterator[tuple[ast.Call, Obj]]:
     """The calls of attributes of the object, and of elements of them in loops, with the layers that these are."""
-    receiver = func.node.args.args[0].arg if func.node.args.args else None
+    names = names_of_first(func.node)
     nodes = own_nodes(func.node)
     loops = {name.id: held for node in nodes if isinstance(node, ast.For) for name, held in _loop(node)}
     for node in nodes:
         if not isinstance(node, ast.Call):
             continue
-        over = loops.get(node.func.id) if isinstance(node.func, ast.Name) else None
-        target = over or node.func
+        called = called_by(node)
+        over = loops.get(called.id) if isinstance(called, ast.Name) else None
+        target = over or called
         if not isinstance(target, ast.Attribute):
             continue
-        if not isinstance(target.value, ast.Name) or target.value.id != receiver:
+        if not isinstance(target.value, ast.Name) or target.value.id not in names:
             continue
         attr = attribute_of(obj, target.attr)
         held = list(elements(attr.value)) if attr is not None else []
@@ -124,7 +126,7 @@ def _mode(cls: UserClass, call: ast.Call, layer: Obj, name: str) -> str | None:
 
     ``None`` for other flags, and where the layer is told otherwise: when it is made, by the call, or by ``eval()``.
     """
-    option = OPTIONS.get(layer.cls.name) if not isinstance(layer.cls, UserClass) else None
+    option = OPTIONS.get(layer.cls.works_as.name) if layer.cls.works_as is not None else None
     if option is None or name not in RESTING | LEARNING or layer.args is None or option in layer.args:
         return None
     if any(item.arg == option for item in call.keywords) or len(call.args) > 1:
@@ -134,8 +136,9 @@ def _mode(cls: UserClass, call: ast.Call, layer: Obj, name: str) -> str | None:
 
 def _takes(layer: Obj, name: str, positional: int) -> bool:
     """Whether a layer takes a flag of this name that a call with so many positional arguments does not give."""
-    if not isinstance(layer.cls, UserClass):
-        return name in CALL_KEYWORDS.get(layer.cls.name, ())
+    library = layer.cls.called_as
+    if library is not None:
+        return name in CALL_KEYWORDS.get(library.name, ())
     found = method_of(layer.cls, "__call__")
     if found is None or found[1].wrapped is not found[1] or name not in _read(found[1]):
         return False

@@ -19,7 +19,6 @@ from nnx_lint.model.modules import Env
 from nnx_lint.reporting import Reporter, judges_calls, related
 from nnx_lint.rules.program import (
     FUNCTIONS,
-    assigned_in,
     binds,
     calls_in,
     canonical_of,
@@ -28,7 +27,6 @@ from nnx_lint.rules.program import (
     in_test,
     keyword_node,
     own_nodes,
-    parameters_in,
     resolved,
     statement_of,
 )
@@ -44,6 +42,7 @@ from nnx_lint.rules.randomness.keys import (
 )
 from nnx_lint.rules.randomness.reuse import consumes
 from nnx_lint.syntax import parameters as syntax_parameters
+from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.rules import rngs as rules
 
 if TYPE_CHECKING:
@@ -80,12 +79,11 @@ class Keys:
         return known
 
     def _drawn_from(self, func: FuncVal, depth: int) -> set[str]:
-        node, env, found = func.node, func.env, set[str]()
-        own = {name for name in syntax_parameters.names(node.args) if not assigned_in(node)[name]}
-        own = {name for name in own if parameters_in(node)[name] == 1}
+        env, found = func.env, set[str]()
         if not isinstance(env, Env):
             return found
-        for call in calls_in(node) if own else ():
+        own, calls = _handing_on(func.node)
+        for call in calls:
             name = canonical_of(env, call.func)
             key = call.args[0] if call.args else keyword_node(call, "key")
             if name is not None and name.startswith("jax.random."):
@@ -97,6 +95,22 @@ class Keys:
                 drawn = self.drawn_from(callee[0], depth - 1)
                 found |= {given.id for parameter, given in handed(call, *callee) if parameter in drawn}
         return found & own
+
+
+@remembered
+def _handing_on(func: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> tuple[set[str], list[ast.Call]]:
+    """The parameters that a function does not bind anew, and the calls in it that are given one of them."""
+    names = syntax_parameters.names(func.args)
+    nodes = walk(func) if names else []
+    bound = {node.id for node in nodes if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)}
+    parameters = [node.arg for node in nodes if isinstance(node, ast.arg)]
+    own = {name for name in names if name not in bound and parameters.count(name) == 1}
+    calls: list[ast.Call] = []
+    for call in (node for node in nodes if isinstance(node, ast.Call)):
+        values = (*call.args, *(item.value for item in call.keywords))
+        if any(isinstance(value, ast.Name) and value.id in own for value in values):
+            calls.append(call)
+    return own, calls
 
 
 def function_of(callee: Value | None) -> tuple[FuncVal, bool] | None:
@@ -124,8 +138,9 @@ def key_of_two_calls(event: Called, report: Reporter) -> None:
     call, frame, callee = event.node, event.frame, function_of(event.callee)
     if callee is None or not isinstance(call, ast.Call) or in_test(frame):
         return
-    drawn = report.memory(Keys).drawn_from(callee[0])
-    for parameter, node in handed(call, *callee) if drawn else ():
+    given = handed(call, *callee)
+    drawn = report.memory(Keys).drawn_from(callee[0]) if given else ()
+    for parameter, node in given if drawn else ():
         if parameter in drawn:
             _used(frame, Use(frame.module, call, node, callee[0].node), report)
             if repeated(frame.module, call, node.id) and _is_own(frame, call, node) and trains(frame, call):

@@ -12,7 +12,6 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from nnx_lint.model.callables import BoundMethod, FuncVal, Transformed
 from nnx_lint.model.events import Called
 from nnx_lint.model.values import Obj
 from nnx_lint.reporting import Reporter, judges_calls, related
@@ -30,15 +29,15 @@ from nnx_lint.rules.program import (
     in_test,
     keyword_node,
     own_nodes,
+    reads_of,
     resolved,
     statement_of,
 )
 from nnx_lint.rules.randomness.arguments import needs_key
 from nnx_lint.rules.randomness.reuse import KEY_MAKERS, called_for, consumes
-from nnx_lint.syntax import parameters as syntax_parameters
+from nnx_lint.rules.repeating import argument, loop_around
 from nnx_lint.syntax.binding import assigned_names
 from nnx_lint.syntax.walk import walk
-from nnx_rules import transforms
 from nnx_rules.rules import rngs as rules
 
 if TYPE_CHECKING:
@@ -63,11 +62,11 @@ def key_reused(event: Called, report: Reporter) -> None:
     if scope is None:
         return
     if not binds(scope, node.id):
-        if _loops(event.frame, scope):
+        if runs_in_rounds(event.frame) and event.frame.func is not None and event.frame.func.node is scope:
             report(module, node, name=node.id, again=EACH_ROUND)
         return
     if repeated(module, call, node.id):
-        if uses != SPLIT or _takes_the_first(module, call):
+        if uses != SPLIT or takes_the_first(module, call):
             report(module, node, name=node.id, again=EACH_ROUND)
         return
     here = statement_of(module, call)
@@ -78,7 +77,8 @@ def key_reused(event: Called, report: Reporter) -> None:
         key = other.args[0] if other.args else keyword_node(other, "key")
         same_key = isinstance(key, ast.Name) and key.id == node.id
         used = canonical_of(env, other.func) if earlier and same_key else None
-        if not consumes(used) or (used == SPLIT) != (uses == SPLIT):
+        forgotten = _forgotten(module, scope, other) if used == SPLIT != uses else None
+        if not consumes(used) or ((used == SPLIT) != (uses == SPLIT) and forgotten is None):
             continue
         if used == uses in PICKING and _in_unison(other, call):
             continue
@@ -87,8 +87,18 @@ def key_reused(event: Called, report: Reporter) -> None:
         if not same or place is None or not follows(module, place, here) or apart(module, other, call):
             continue
         if not bound_between(scope, node.id, place, here):
-            report(module, node, name=node.id, again=TWICE, related=(related(module, other, "the first use"),))
+            again = f"here after it was split, and `{forgotten}` of the split is not" if forgotten else TWICE
+            report(module, node, name=node.id, again=again, related=(related(module, other, "the first use"),))
             return
+
+
+def _forgotten(module: Module, scope: ast.AST, split: ast.Call) -> str | None:
+    """A name for one of the keys that another one is split into which nothing reads: it may be what is meant."""
+    outer = next(ancestors(module, split), None)
+    target = outer.targets[0] if isinstance(outer, ast.Assign) and len(outer.targets) == 1 else None
+    names = [item.id for item in target.elts if isinstance(item, ast.Name)] if isinstance(target, ast.Tuple) else []
+    unread = (name for name in names if not name.startswith("_") and not reads_of(scope, name))
+    return next(unread, None)
 
 
 PICKING = frozenset({"jax.random.choice", "jax.random.permutation"})
@@ -128,64 +138,18 @@ def is_written_out(frame: Frame, scope: ast.AST, name: str) -> bool:
 
 # -- loops -------------------------------------------------------------------------------------------------------------
 
-COMPREHENSIONS = (ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp)
-
 
 def repeated(module: Module, call: ast.AST, name: str) -> bool:
     """Whether a loop around a place runs it in each round with the key that it has before the loop."""
-    inner = call
-    for outer in ancestors(module, call):
-        if isinstance(outer, (*FUNCTIONS, ast.ClassDef)):
-            return False
-        if isinstance(outer, STATEMENT_LOOPS) and any(inner is part for part in outer.body):
-            if name in assigned_names([outer]):
-                return False
-            return _has_rounds(outer.iter if isinstance(outer, (ast.For, ast.AsyncFor)) else None) and _goes_on(outer)
-        if isinstance(outer, COMPREHENSIONS) and not isinstance(inner, ast.comprehension):
-            bound = {node.id for each in outer.generators for node in walk(each.target) if isinstance(node, ast.Name)}
-            return name not in bound and all(_has_rounds(each.iter) for each in outer.generators)
-        if isinstance(outer, (ast.If, ast.IfExp)) and inner is not outer.test and _is_once(outer.test):
-            return False
-        inner = outer
-    return False
+    return loop_around(module, call, name) is not None
 
 
-def _takes_the_first(module: Module, split: ast.Call) -> bool:
+def takes_the_first(module: Module, split: ast.Call) -> bool:
     """Whether each round takes the same ones of the keys that a key is split into, and not one for itself."""
     outer = next(ancestors(module, split), None)
     if isinstance(outer, ast.Assign):
         return isinstance(outer.targets[0], (ast.Tuple, ast.List))
     return isinstance(outer, ast.Subscript) and isinstance(outer.slice, ast.Constant)
-
-
-def _goes_on(loop: ast.stmt) -> bool:
-    """Whether a round of a loop may be followed by another one."""
-    last: ast.stmt = getattr(loop, "body", [loop])[-1]
-    return not isinstance(last, (ast.Break, ast.Return, ast.Raise))
-
-
-def _has_rounds(iterated: ast.expr | None) -> bool:
-    """Whether what a loop iterates over are rounds, or data, and not a few known things to be treated alike."""
-    if isinstance(iterated, ast.Call) and isinstance(iterated.func, ast.Name):
-        return iterated.func.id not in GOING_THROUGH or all(map(_has_rounds, iterated.args))
-    if isinstance(iterated, ast.Call):
-        return isinstance(iterated.func, ast.Attribute) and iterated.func.attr not in {"items", "keys", "values"}
-    return not isinstance(iterated, DISPLAYS)
-
-
-GOING_THROUGH = frozenset({"enumerate", "list", "reversed", "sorted", "tuple", "zip"})
-"""Functions of Python that give the elements of what they are given."""
-
-DISPLAYS = (ast.List, ast.Tuple, ast.Dict, ast.Set, ast.Constant)
-
-
-def _is_once(test: ast.expr) -> bool:
-    """Whether a condition may be meant to hold in one round only: it compares for equality, or asks for ``None``."""
-    found = walk(test)
-    return any(
-        isinstance(node, ast.Not) or (isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.Eq, ast.Is)))
-        for node in found
-    )
 
 
 ROUNDS = frozenset(
@@ -194,14 +158,10 @@ ROUNDS = frozenset(
 """The transforms that run a function in rounds."""
 
 
-def _loops(frame: Frame, scope: ast.AST) -> bool:
-    """Whether the present function runs in rounds under a transform."""
+def runs_in_rounds(frame: Frame) -> bool:
+    """Whether the function of a frame runs in rounds under a transform."""
     running = frame.scope[-1] if frame.scope else None
-    return running is not None and running.row.name in ROUNDS and running.frame is frame and _is_of(frame, scope)
-
-
-def _is_of(frame: Frame, scope: ast.AST) -> bool:
-    return frame.func is not None and frame.func.node is scope
+    return running is not None and running.row.name in ROUNDS and running.frame is frame
 
 
 # -- steps of training -------------------------------------------------------------------------------------------------
@@ -225,7 +185,7 @@ def key_of_step(event: Called, report: Reporter) -> None:
 def _makes_the_same(module: Module, env: Env, call: ast.Call) -> bool:
     """Whether a call makes the same numbers, streams or keys of one key each time."""
     name = canonical_of(env, call.func)
-    return name == "nnx.Rngs" or (consumes(name) and (name != SPLIT or _takes_the_first(module, call)))
+    return name == "nnx.Rngs" or (consumes(name) and (name != SPLIT or takes_the_first(module, call)))
 
 
 def _handed_in_loop(frame: Frame, name: str) -> tuple[Frame, ast.Name] | None:
@@ -235,9 +195,9 @@ def _handed_in_loop(frame: Frame, name: str) -> tuple[Frame, ast.Name] | None:
     while inner is not None and inner.func is not None:
         func = inner.func.node
         if not binds(func, name):
-            inner = _around(inner)
+            inner = around(inner)
             continue
-        given = _argument(inner, name) if not assigned_in(func)[name] else None
+        given = argument(inner, name) if not assigned_in(func)[name] else None
         call, caller = inner.call, inner.caller
         if not isinstance(given, ast.Name) or not isinstance(call, ast.Call) or caller is None:
             return None
@@ -248,29 +208,13 @@ def _handed_in_loop(frame: Frame, name: str) -> tuple[Frame, ast.Name] | None:
     return None
 
 
-def _around(frame: Frame) -> Frame | None:
+def around(frame: Frame) -> Frame | None:
     """The run of the innermost function around the present one, if that is what calls it."""
     outer = enclosing(frame.module, frame.func.node, *FUNCTIONS) if frame.func is not None else None
     caller = frame.caller if outer is not None else None
     while caller is not None and (caller.func is None or caller.func.node is not outer):
         caller = caller.caller
     return caller
-
-
-def _argument(frame: Frame, name: str) -> ast.expr | None:
-    """The expression that a call gives for a parameter, where the program shows which function it calls."""
-    call, caller, func = frame.call, frame.caller, frame.func
-    if not isinstance(call, ast.Call) or caller is None or func is None:
-        return None
-    callee = resolved(caller.env, call.func)
-    applied = canonical_of(caller.env, call.func.func) if isinstance(call.func, ast.Call) else None
-    if not isinstance(callee, (FuncVal, Transformed, BoundMethod)) and transforms.find(applied or "") is None:
-        return None
-    if any(isinstance(item, ast.Starred) for item in call.args):
-        return None
-    parameters = syntax_parameters.positional_names(func.node.args)[frame.receiver is not None :]
-    place = parameters.index(name) if name in parameters else len(call.args)
-    return call.args[place] if place < len(call.args) else keyword_node(call, name)
 
 
 def trains(caller: Frame, call: ast.Call) -> bool:

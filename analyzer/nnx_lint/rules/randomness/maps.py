@@ -36,6 +36,7 @@ from nnx_lint.rules.program import (
     statement_of,
 )
 from nnx_lint.rules.randomness.reading import is_rngs
+from nnx_lint.rules.repeating import root_of
 from nnx_lint.rules.spelling import spelled
 from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_lint.syntax.walk import children, walk
@@ -93,13 +94,14 @@ def unsplit_rngs(event: Called, report: Reporter) -> None:
 @judges_calls(rules.UNSPLIT_RNGS, "class")
 def unsplit_by_constructor(event: Called, report: Reporter) -> None:
     """A constructor maps over the streams that it is given, and gets such with single keys."""
+    calls = [noted for noted in noted_by_call(event) if isinstance(noted, Called)]
     streams = [value for value in (*event.args, *event.keywords.values()) if isinstance(value, Obj) and is_rngs(value)]
-    if len(streams) != 1 or not _is_single(event.frame, streams[0]):
+    if not calls or len(streams) != 1 or not _is_single(event.frame, streams[0]):
         return
-    for noted in noted_by_call(event):
-        callee, frame = noted.callee if isinstance(noted, Called) else None, noted.frame
+    for noted in calls:
+        callee, frame = noted.callee, noted.frame
         scope = frame.func.node if frame.func is not None else None
-        if not isinstance(noted, Called) or not isinstance(callee, Transformed) or scope is None:
+        if not isinstance(callee, Transformed) or scope is None:
             continue
         if callee.applied.row.name not in MAPS or isinstance(callee.func, Transformed) or None in noted.args:
             continue
@@ -208,13 +210,13 @@ def _swapped(module: Module, one: ast.AST, other: ast.AST) -> Fix | None:
 def keys_already_split(event: Called, report: Reporter) -> None:
     module, call, obj = event.frame.module, event.node, event.callee
     func = call.func if isinstance(call, ast.Call) else None
-    if not isinstance(func, ast.Name) or not isinstance(obj, Obj) or event.frame.scope:
+    if func is None or root_of(func) is None or not isinstance(obj, Obj) or event.frame.scope:
         return
     held = obj.cls.derives_from("nnx.Dropout") and "rngs" in (obj.args or {})
     if not is_rngs(obj) and not (held and certainly_stateful(obj, given(event))):
         return
     here = statement_of(module, call)
-    split = _split_statement(event.frame, func.id, here) if here is not None else None
+    split = _split_statement(event.frame, func, here) if here is not None else None
     if split is None:
         return
     splits = next((item.value for item in split.keywords if item.arg == "splits"), None)
@@ -245,22 +247,23 @@ def _stream_of(obj: Obj) -> str:
     )
 
 
-def _split_statement(frame: Frame, name: str, before: ast.stmt) -> ast.Call | None:
-    """The statement that splits the streams of a name in place, in the same block, with nothing to undo it."""
+def _split_statement(frame: Frame, of: ast.expr, before: ast.stmt) -> ast.Call | None:
+    """The statement that splits the streams of an object in place, in the same block, with nothing to undo it."""
+    name = root_of(of)
     found: ast.Call | None = None
     block = block_of(frame.module, before)
     for statement in block[: block.index(before)]:
         call = statement.value if isinstance(statement, ast.Expr) else None
-        if isinstance(call, ast.Call) and _splits(frame, call, name):
+        if isinstance(call, ast.Call) and _splits(frame, call, of):
             found = call
         elif any(isinstance(item, ast.Name) and item.id == name for item in walk(statement)):
             found = None  # who knows what has become of it
     return found
 
 
-def _splits(frame: Frame, call: ast.Call, name: str) -> bool:
+def _splits(frame: Frame, call: ast.Call, of: ast.expr) -> bool:
     first = call.args[0] if call.args else None
-    if not isinstance(first, ast.Name) or first.id != name or canonical_of(frame.env, call.func) != "nnx.split_rngs":
+    if first is None or text_of(first) != text_of(of) or canonical_of(frame.env, call.func) != "nnx.split_rngs":
         return False
     return not any(item.arg in {"only", "squeeze", None} for item in call.keywords)
 

@@ -15,6 +15,7 @@ from nnx_lint.model.classes import UserClass, library_class, method_of
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.uses import RNGS
 from nnx_lint.model.values import (
+    UNKNOWN,
     Array,
     ClassVal,
     Const,
@@ -22,8 +23,10 @@ from nnx_lint.model.values import (
     Other,
     Value,
     options,
+    present,
 )
-from nnx_lint.rules.program import assigned_in, calls_in, canonical_of, resolved
+from nnx_lint.rules.bindings import names_of_first, pairs_of
+from nnx_lint.rules.program import assigned_in, calls_in, canonical_of, resolved, straight
 from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.layers import CELLS
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from nnx_lint.model.events import Called
+    from nnx_lint.model.frames import Frame
     from nnx_lint.model.modules import Module
 
 DICT = library_class("nnx.Dict")
@@ -164,24 +168,39 @@ def drawn_when_called(cls: UserClass) -> Iterator[tuple[str, Module, ast.Call]]:
     parameter, made, called = streams_parameter(cls), method_of(cls, "__init__"), method_of(cls, "__call__")
     if parameter is None or made is None or called is None or called[1].wrapped is not called[1]:
         return
-    receiver = next(iter(syntax_parameters.positional_names(called[1].node.args)), None)
+    receivers = names_of_first(called[1].node)
     kept = {name for name, value in _kept(made[1].wrapped) if _is_given(value, parameter.arg)}
     kept = {name for name in kept if cls.model is not None and _is_settled(cls.model, name)}
-    for call in _certain_calls(called[1].node) if kept and receiver is not None else ():
+    for call in _certain_calls(called[1].node) if kept else ():
         func = call.func
         owner = func.value if isinstance(func, ast.Attribute) else None
         if not isinstance(func, ast.Attribute) or not isinstance(owner, ast.Attribute) or owner.attr not in kept:
             continue
-        if isinstance(owner.value, ast.Name) and owner.value.id == receiver and func.attr not in METHODS:
+        if isinstance(owner.value, ast.Name) and owner.value.id in receivers and func.attr not in METHODS:
             yield func.attr, called[1].module, call
+
+
+def kept_streams(frame: Frame, node: ast.expr) -> Value | None:
+    """The ``nnx.Rngs`` that an attribute of an object keeps, or a fork of it, as it was given to the constructor."""
+    owner = present(resolved(frame.env, node.value) or UNKNOWN) if isinstance(node, ast.Attribute) else None
+    cls = owner.cls if isinstance(owner, Obj) else None
+    parameter = streams_parameter(cls) if isinstance(cls, UserClass) else None
+    if not isinstance(owner, Obj) or not isinstance(cls, UserClass) or not isinstance(node, ast.Attribute):
+        return None
+    made = method_of(cls, "__init__") if parameter is not None else None
+    if parameter is None or made is None or cls.model is None or not _is_settled(cls.model, node.attr):
+        return None
+    kept = any(name == node.attr and _is_given(value, parameter.arg) for name, value in _kept(made[1].wrapped))
+    return (owner.args or {}).get(parameter.arg) if kept else None
 
 
 def _kept(constructor: FuncVal) -> Iterator[tuple[str, ast.expr]]:
     """The attributes that a constructor sets whatever it is given, and to what."""
-    for statement in getattr(constructor.node, "body", ()):
-        target = statement.targets[0] if isinstance(statement, ast.Assign) else None
-        if isinstance(statement, ast.Assign) and isinstance(target, ast.Attribute):
-            yield target.attr, statement.value
+    body = constructor.node.body
+    for statement in straight(body) if isinstance(body, list) else ():
+        for target, value in pairs_of(statement):
+            if isinstance(target, ast.Attribute):
+                yield target.attr, value
 
 
 def _is_given(value: ast.expr, parameter: str) -> bool:
@@ -198,11 +217,9 @@ def _is_settled(model: Obj, name: str) -> bool:
 
 
 def _certain_calls(func: ast.AST) -> Iterator[ast.Call]:
-    """The calls that a function makes whatever it is given."""
-    for statement in getattr(func, "body", ()):
+    """The calls that a function makes whenever it ends without an error."""
+    for statement in straight(getattr(func, "body", [])):
         if not isinstance(statement, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return)):
-            if any(isinstance(node, (ast.Return, ast.Raise)) for node in walk(statement)):
-                return
             continue
         if not any(isinstance(node, (ast.BoolOp, ast.IfExp, ast.Lambda)) for node in walk(statement)):
             yield from calls_in(statement)

@@ -1,6 +1,7 @@
 """The same random numbers twice: one seed for several layers (NNX518, NNX529), a key that is read off a stream
-(NNX530), one ``nnx.Rngs`` for all calls of a function (NNX524) or a new one with the same seed for each (NNX531), one
-key that is kept for all of them (NNX532). Keys that draws share are in :mod:`~nnx_lint.rules.randomness.keys`.
+(NNX530), one ``nnx.Rngs`` for all calls of a function (NNX524) or a new one with the same seed for each (NNX531).
+Keys that draws share are in :mod:`~nnx_lint.rules.randomness.keys`, those that objects keep in
+:mod:`~nnx_lint.rules.randomness.kept`.
 """
 
 from __future__ import annotations
@@ -13,12 +14,13 @@ from typing import TYPE_CHECKING
 from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
 from nnx_lint.model.attributes import attribute_names, attribute_of
 from nnx_lint.model.callables import FuncVal
-from nnx_lint.model.classes import LibClass, UserClass
+from nnx_lint.model.classes import LibClass
 from nnx_lint.model.events import Called, Constructed
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.uses import RNGS
 from nnx_lint.model.values import Const, Obj, ParameterNumber, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
+from nnx_lint.rules.bindings import given_to
 from nnx_lint.rules.edits import insert_before, replace, unsafe
 from nnx_lint.rules.program import (
     FUNCTIONS,
@@ -37,9 +39,10 @@ from nnx_lint.rules.program import (
     resolved,
     scopes_around,
     statement_of,
+    straight,
 )
 from nnx_lint.rules.randomness.arguments import MAKING, constructed, needs_key
-from nnx_lint.rules.randomness.reading import STREAM, elements, is_rngs, streams_parameter
+from nnx_lint.rules.randomness.reading import STREAM, elements, is_rngs
 from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.rules import rngs as rules
@@ -69,15 +72,17 @@ def _seed_of_caller(value: Value | None) -> bool:
     return len(value.args) == 1 and isinstance(next(iter(value.args.values())), ParameterNumber)
 
 
-def seeded(obj: Obj) -> ast.Call | None:
-    """The call that makes the streams of a layer from one seed, where it is an argument of the layer's own."""
+def seeded(obj: Obj, *, named: bool = False) -> ast.Call | None:
+    """The call that makes the streams of a layer from one seed, where it is an argument of the layer's own, or if that
+    may be, bound to a name that is read for it alone.
+    """
     values = (obj.args or {}).values()
     rngs = next((value for value in values if seed_of(value) is not None or _seed_of_caller(value)), None)
     node = rngs.node if isinstance(rngs, Obj) else None
-    if not isinstance(node, ast.Call) or not isinstance(obj.node, ast.Call):
+    if not isinstance(node, ast.Call) or not isinstance(obj.node, ast.Call) or obj.origin is None:
         return None
     held = [*obj.node.args, *(item.value for item in obj.node.keywords)]
-    return node if any(item is node for item in held) else None
+    return node if any(item is node for item in (given_to(obj.origin[0], obj.node) if named else held)) else None
 
 
 def _seeded_by_parameter(module: Module, obj: Obj) -> ast.Call | None:
@@ -137,14 +142,16 @@ def same_seed(event: Constructed, report: Reporter) -> None:
 def same_seed_members(event: Called, report: Reporter) -> None:
     """Objects of one kind that rounds make, each from the same seed, and nothing else tells them apart."""
     obj, module, node = event.result, event.frame.module, event.node
-    bound = _collected_in_rounds(module, node)
-    if bound is None or in_test(event.frame) or event.frame.initializing or not isinstance(node, ast.Call):
+    if in_test(event.frame) or event.frame.initializing or not isinstance(node, ast.Call):
         return
     made = isinstance(obj, Obj) and obj.cls.derives_from("nnx.Module") and isinstance(event.callee, FuncVal)
     if not isinstance(obj, Obj) or not (made or obj.cls is constructed(event)) or not has_equal_numbers(obj.cls):
         return
     call = seeded(obj) or _seeded_by_parameter(module, obj)
-    if call is not None and bound.isdisjoint(part.id for part in walk(node) if isinstance(part, ast.Name)):
+    bound = _collected_in_rounds(module, node) if call is not None else None
+    if call is None or bound is None:
+        return
+    if bound.isdisjoint(part.id for part in walk(node) if isinstance(part, ast.Name)):
         path, place = text_of(node.func), node if made else call
         report(module, place, path=path, seed=ast.unparse(call), other="again in each round of a loop")
 
@@ -165,8 +172,14 @@ def _collected_in_rounds(module: Module, node: ast.AST) -> set[str] | None:
     return bound if targets else None
 
 
+def _is_argument(module: Module, node: ast.AST) -> bool:
+    return isinstance(next(ancestors(module, node), None), (ast.Call, ast.keyword))
+
+
 def one_stream(module: Module, call: ast.Call) -> Fix | None:
     """Make the streams once, before all that is made from them in a function, and give them a name."""
+    if not _is_argument(module, call):
+        return None
     scope = enclosing(module, call, *FUNCTIONS, ast.Module)
     if not isinstance(scope, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Module)) or not _is_free(module, scope):
         return None
@@ -174,9 +187,7 @@ def one_stream(module: Module, call: ast.Call) -> Fix | None:
     same: list[ast.AST] = [
         node
         for node in own_nodes(scope)
-        if isinstance(node, ast.Call)
-        and ast.dump(node) == written
-        and isinstance(next(ancestors(module, node), None), (ast.Call, ast.keyword))
+        if isinstance(node, ast.Call) and ast.dump(node) == written and _is_argument(module, node)
     ]
     inside = [next(item for item in scope.body if any(node is part for part in walk(item))) for node in same]
     first = min(inside, key=lambda statement: statement.lineno, default=None)
@@ -216,14 +227,14 @@ def same_seed_objects(event: Called, report: Reporter) -> None:
     cls = constructed(event)
     if not isinstance(obj, Obj) or obj.cls is not cls or not has_equal_numbers(obj.cls) or event.frame.initializing:
         return
-    call, here = seeded(obj), statement_of(module, event.node)
+    call, here = seeded(obj, named=not in_test(event.frame)), statement_of(module, event.node)
     if call is None or here is None or not isinstance(event.node, ast.Call):
         return
     scope = enclosing(module, event.node, *FUNCTIONS, ast.Module)
     for other in calls_in(scope) if scope is not None else ():
         known = other is not event.node and resolved(event.frame.env, other.func)
         if known and ast.dump(other.func) == ast.dump(event.node.func) and other.lineno <= event.node.lineno:
-            inner = [*other.args, *(item.value for item in other.keywords)]
+            inner = [item for item in given_to(module, other) if item is not call]  # it may be one for both
             place = statement_of(module, other)
             after = (other.lineno, other.col_offset) < (event.node.lineno, event.node.col_offset)
             if after and place is not None and any(ast.dump(item) == ast.dump(call) for item in inner):
@@ -312,11 +323,11 @@ def fixed_seed_in_call(event: Called, report: Reporter) -> None:
     frame, obj = event.frame, event.result
     if frame.func is None or frame.func.name != "__call__" or frame.func.cls is None or frame.initializing is not None:
         return
-    if not frame.func.cls.derives_from("nnx.Module") or seed_of(obj) is None:
+    own = _called_as(frame)
+    if own is None or not own.derives_from("nnx.Module") or seed_of(obj) is None:
         return
-    scope = enclosing(frame.module, event.node, *FUNCTIONS, ast.IfExp, ast.If, ast.BoolOp)
-    if scope is frame.func.node and not _starts_a_carry(frame.module, event.node):
-        path = f"{frame.func.cls.name}.__call__"
+    if _is_certain(frame, event.node) and not _starts_a_carry(frame.module, event.node):
+        path = f"{own.name}.__call__"
         report(frame.module, event.node, path=path, seed=frame.module.source.segment(event.node))
 
 
@@ -327,7 +338,7 @@ KEY_MAKERS = frozenset({"jax.random.key", "jax.random.PRNGKey"})
 def fixed_key_in_call(event: Called, report: Reporter) -> None:
     frame, module = event.frame, event.frame.module
     node = given(event).node_of(0, "key")
-    if frame.func is None or node is None or (event.subject or "")[11:] not in SAMPLERS or not _in_forward_pass(frame):
+    if frame.func is None or node is None or (event.subject or "")[11:] not in SAMPLERS or not in_forward_pass(frame):
         return
     scope = enclosing(module, event.node, *FUNCTIONS)
     made: ast.expr | None = node
@@ -336,44 +347,31 @@ def fixed_key_in_call(event: Called, report: Reporter) -> None:
     if not isinstance(made, ast.Call) or canonical_of(frame.env, made.func) not in KEY_MAKERS:
         return
     literal = len(made.args) == 1 and isinstance(made.args[0], ast.Constant) and not made.keywords
-    branch = enclosing(module, event.node, *FUNCTIONS, ast.IfExp, ast.If, ast.BoolOp)
-    if literal and scope is frame.func.node and branch is scope and frame.func.cls is not None:
-        path = f"{frame.func.cls.name}.{frame.func.name}"
+    own = _called_as(frame)
+    if literal and scope is frame.func.node and _is_certain(frame, event.node) and own is not None:
+        path = f"{own.name}.{frame.func.name}"
         report(module, made, path=path, seed=module.source.segment(made))
 
 
-@judges_calls(rules.KEPT_KEY, "jax.random.*", when=needs_key)
-def kept_key(event: Called, report: Reporter) -> None:
-    frame, module = event.frame, event.frame.module
-    node, receiver = given(event).node_of(0, "key"), frame.receiver
-    if not isinstance(node, ast.Attribute) or not isinstance(receiver, Obj) or not consumes(event.subject):
-        return
-    if resolved(frame.env, node.value) is not receiver or not _in_forward_pass(frame) or frame.func is None:
-        return
-    attr = attribute_of(receiver, node.attr)
-    made_at = attr.assignments[0] if attr is not None and len(attr.assignments) == 1 else None
-    call = made_at.value_node if made_at is not None else None
-    cls = frame.func.cls
-    if made_at is None or not isinstance(call, ast.Call) or not isinstance(cls, UserClass):
-        return
-    if _sets(cls, node.attr) != 1:
-        return
-    func, streams = call.func, streams_parameter(cls)
-    drawn = isinstance(func, ast.Attribute) and func.attr not in METHODS and isinstance(func.value, ast.Name)
-    if drawn and streams is not None and isinstance(func, ast.Attribute) and text_of(func.value) == streams.arg:
-        made = (related(made_at.module, call, "it is drawn here"),)
-        report(module, node, name=text_of(node), cls=cls.name, stream=func.attr, related=made)
+def _called_as(frame: Frame) -> ClassBase | None:
+    """The class whose method runs: that of the object where this is known, else the one that has the method."""
+    if frame.func is None or frame.func.cls is None:
+        return None
+    return frame.receiver.cls if isinstance(frame.receiver, Obj) else frame.func.cls
 
 
-def _sets(cls: UserClass, name: str) -> int:
-    """How often the methods of a class, and of its bases, write to an attribute of this name."""
-    nodes = (node for item in cls.ancestors if isinstance(item, UserClass) for node in walk(item.node))
-    return sum(isinstance(n, ast.Attribute) and n.attr == name and not isinstance(n.ctx, ast.Load) for n in nodes)
+def _is_certain(frame: Frame, node: ast.AST) -> bool:
+    """Whether a function evaluates an expression of its own whenever it ends without an error."""
+    func, statement = frame.func.node if frame.func is not None else None, statement_of(frame.module, node)
+    if enclosing(frame.module, node, *FUNCTIONS, ast.IfExp, ast.BoolOp) is not func or func is None:
+        return False
+    branch = enclosing(frame.module, node, *FUNCTIONS, ast.If)
+    return branch is func or (isinstance(func.body, list) and statement in straight(func.body))
 
 
-def _in_forward_pass(frame: Frame) -> bool:
+def in_forward_pass(frame: Frame) -> bool:
     """Whether a method of a module runs because of a call of a module: what it draws is to differ between calls."""
-    own = frame.func.cls if frame.func is not None else None
+    own = _called_as(frame)
     if own is None or not own.derives_from("nnx.Module"):
         return False
     current: Frame | None = frame
@@ -398,7 +396,7 @@ HOST = ("numpy.random.*", "random.*")
 def host_random_in_call(event: Called, report: Reporter) -> None:
     frame = event.frame
     name = (event.subject or "").rpartition(".")[2]
-    if name in SAMPLING and _in_forward_pass(frame) and frame.func is not None and frame.func.cls is not None:
+    if name in SAMPLING and in_forward_pass(frame) and frame.func is not None and frame.func.cls is not None:
         path = f"{frame.func.cls.name}.{frame.func.name}"
         report(frame.module, event.node, path=path, name=f"{event.name}()")
 

@@ -22,6 +22,7 @@ from nnx_lint.rules.randomness.reading import (
     drawn_from_parameter,
     drawn_when_called,
     is_rngs,
+    kept_streams,
     stream_name,
     streams_of,
     streams_parameter,
@@ -49,11 +50,19 @@ def draws_stream(event: Called) -> bool:
 
 @judges_calls(rules.MISSING_STREAM, BoundMethod, when=draws_stream)
 def missing_stream(event: Called, report: Reporter) -> None:
-    name = stream_name(event.callee)
-    streams = streams_of(event.owner)
+    name, frame, rngs = stream_name(event.callee), event.frame, event.owner
+    if streams_of(rngs) is None and frame.func is not None and frame.func.name != "__call__":
+        rngs = _kept(event)  # of the forward pass it is said where the object is made
+    streams = streams_of(rngs)
     if name is None or streams is None or streams.has_default or name in streams.names:
         return
-    _report(event, report, event.node, name, streams, event.owner)
+    _report(event, report, event.node, name, streams, rngs)
+
+
+def _kept(event: Called) -> Value | None:
+    """The streams that an object has kept since it was made, where one of them is called."""
+    func = event.node.func if isinstance(event.node, ast.Call) else None
+    return kept_streams(event.frame, func.value) if isinstance(func, ast.Attribute) else None
 
 
 @judges_calls(rules.MISSING_STREAM, "class", *(name for name, item in SIGNATURES.items() if "rngs" in item.keywords))
@@ -128,7 +137,7 @@ def _declared(module: Module, rngs: Value | None, name: str) -> Fix | None:
 @judges_calls(rules.STREAM_TYPO, BoundMethod, when=draws_stream)
 def stream_typo(event: Called, report: Reporter) -> None:
     name = stream_name(event.callee)
-    streams = streams_of(event.owner)
+    streams = streams_of(event.owner) or streams_of(_kept(event))
     module = event.frame.module
     if name is None or streams is None or name in streams.names or not streams.has_default:
         return

@@ -78,7 +78,7 @@ def capture_of(event: Mutated, capturing: Callable[[Frame, int], TraceScope | No
     scope = frame.crossed(level) if capturing is None else capturing(frame, level)
     if scope is None or scope.frame is None or not frame.certain_within(scope):
         return None
-    if any(module.mentions(REFERENCES) for module in (frame.module, scope.applied.module)):
+    if any(module.mentions(*REFERENCES) for module in (frame.module, scope.applied.module)):
         return None
     traced, applied = scope.frame, scope.applied
     held = next(((value, how) for value, how in scope.held if value is target or holds(value, target)), None)
@@ -104,9 +104,9 @@ HELD = {
 }
 
 
-REFERENCES = re.compile(
-    r"\b(var_defaults|with_vars|vars_as|to_refs|use_refs|hijax|array_ref|flax_array_ref|use_mutable_arrays|mutable_array"
-    r"|ref\s*=\s*True)\b"
+REFERENCES = (
+    *("var_defaults", "with_vars", "vars_as", "to_refs", "use_refs", "hijax", "array_ref", "mutable_array"),
+    re.compile(r"ref\s*=\s*True\b"),
 )
 """Signs that Variables hold array references, which JAX itself tracks through traces."""
 

@@ -42,12 +42,17 @@ def broken(event: Mutated) -> tuple[Rule, Capture] | None:
     return rules.CAPTURED_STATEFUL_CALL, capture
 
 
-@judges(rules.CAPTURED_MUTATION, Mutated)
-@judges(rules.CAPTURED_STATEFUL_CALL, Mutated)
-@judges(rules.CAPTURED_RNGS, Mutated)
-@judges(rules.NONDIFF_ARGUMENT_MUTATED, Mutated)
-@judges(rules.TRANSFORMED_INSTANCE, Mutated)
-@judges(rules.PARTIAL_CAPTURE, Mutated)
+def breaks(event: Mutated) -> bool:
+    """Whether a mutation breaks one."""
+    return broken(event) is not None
+
+
+@judges(rules.CAPTURED_MUTATION, Mutated, when=breaks)
+@judges(rules.CAPTURED_STATEFUL_CALL, Mutated, when=breaks)
+@judges(rules.CAPTURED_RNGS, Mutated, when=breaks)
+@judges(rules.NONDIFF_ARGUMENT_MUTATED, Mutated, when=breaks)
+@judges(rules.TRANSFORMED_INSTANCE, Mutated, when=breaks)
+@judges(rules.PARTIAL_CAPTURE, Mutated, when=breaks)
 def captured_object_changed(event: Mutated, report: Reporter) -> None:
     found = broken(event)
     if found is None or found[0] is not report.rule:

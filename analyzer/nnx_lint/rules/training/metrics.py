@@ -22,15 +22,17 @@ from nnx_lint.rules.program import (
     FUNCTIONS,
     STATEMENT_LOOPS,
     ancestors,
+    binds,
     block_of,
     canonical_of,
     given,
     is_tried,
     keyword_node,
 )
+from nnx_lint.rules.repeating import loop_around, outwards, root_of
 from nnx_lint.rules.spelling import spelled
 from nnx_lint.syntax import parameters as syntax_parameters
-from nnx_lint.syntax.walk import walk
+from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.rules import training as rules
 from nnx_rules.shape_algebra import is_whole
 
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from nnx_lint.model.events import Called
+    from nnx_lint.model.frames import Frame
     from nnx_lint.model.modules import Module
 
 MEASURED = ("nnx.metrics.Average", "nnx.metrics.Welford")
@@ -171,13 +174,44 @@ def metric_not_reset(event: Called, report: Reporter) -> None:
     func = event.node.func if isinstance(event.node, ast.Call) else None
     if not isinstance(receiver, Obj) or not isinstance(func, ast.Attribute):
         return
-    if not receiver.cls.derives_from("nnx.metrics.Metric") or receiver.origin is None or module.mentions("reset"):
+    if not receiver.cls.derives_from("nnx.metrics.Metric") or receiver.origin is None or _resets(module.tree):
         return
-    loop, name = _round_of(event), text_of(func.value)
+    loop, name = _round_of(event) or _called_in_rounds(event.frame, func.value), text_of(func.value)
     if loop is None or not all(part.isidentifier() for part in name.split(".")) or not _is_kept(loop, name):
         return
     if any(_is_named(inner, name) for inner in _loops_in(loop) if event.node not in walk(inner)):
         report(module, event.node, fix=partial(_reset, module, loop, name), name=name)
+
+
+def _called_in_rounds(frame: Frame, metric: ast.expr) -> ast.stmt | None:
+    """The present function, if a loop calls it in each round with the same metric, and nothing there resets one."""
+    name, func = root_of(metric), frame.func.node if frame.func is not None else None
+    if name is None or not isinstance(func, ast.FunctionDef) or not binds(func, name):
+        return None
+    for caller, call, holder in outwards(frame, name):
+        if _resets(caller.module.tree):
+            return None
+        if loop_around(caller.module, call, holder) is not None:
+            return func
+    return None
+
+
+@remembered
+def _resets(tree: ast.AST) -> bool:
+    """Whether a text may reset a metric: it says the word, and not for a call with arguments, or one that gives
+    something, as that of an environment.
+    """
+    nodes = walk(tree)
+    results = {id(node.value) for node in nodes if isinstance(node, (ast.Assign, ast.AnnAssign, ast.Return))}
+    calls = [node for node in nodes if isinstance(node, ast.Call)]
+    owned = {id(call.func) for call in calls if call.args or call.keywords or id(call) in results}
+    owned |= {id(item) for call in calls for item in call.args}
+    for node in nodes:
+        said = [getattr(node, field, None) for field in ("id", "attr", "name", "arg", "value")]
+        other = isinstance(node, ast.Attribute) and node.attr == "reset" and id(node) in owned
+        if not other and any(isinstance(word, str) and "reset" in word for word in said):
+            return True
+    return False
 
 
 def _round_of(event: Called) -> ast.stmt | None:

@@ -12,26 +12,28 @@ from typing import TYPE_CHECKING, Any
 
 from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
 from nnx_lint.model.attributes import attribute_names, attribute_of
-from nnx_lint.model.callables import BoundMethod, Transformed
+from nnx_lint.model.callables import BoundMethod, FuncVal, Transformed
 from nnx_lint.model.classes import LibClass, UserClass, library_class
-from nnx_lint.model.containers import DictVal, Seq
+from nnx_lint.model.containers import DictVal, ReturnedDict, Seq
 from nnx_lint.model.events import AttributeSet, Called
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.forms import is_int, sizes
 from nnx_lint.model.leaves import identity
 from nnx_lint.model.states import GradientVal, OptStateVal, StateVal, TransformationVal
-from nnx_lint.model.values import NONE, UNKNOWN, Array, ClassVal, Const, Ext, Obj, Value, present
+from nnx_lint.model.values import NONE, UNKNOWN, Array, ClassVal, Const, Ext, Obj, UnionVal, Value, present
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
 from nnx_lint.rules.alternatives import has_other_form
 from nnx_lint.rules.edits import exchange, insert, replace, unsafe
 from nnx_lint.rules.filters.coverage import leaves_of, path_text
 from nnx_lint.rules.filters.expressions import describe, expression, is_subtype, type_name
+from nnx_lint.rules.intermediates.sowing import is_module
 from nnx_lint.rules.program import (
     FUNCTIONS,
     assigned_in,
     canonical_of,
     enclosing,
     given,
+    is_tried,
     keyword_node,
     names_of_parameters,
     own_nodes,
@@ -122,6 +124,9 @@ def optimizer_transformation(event: Called, report: Reporter) -> None:
         fix = Fix("Make the transformation", insert(module.source.span(node).end, "(1e-3)"), Applicability.UNSAFE)
         problem = f"gets the function `{text_of(node)}`, which makes a transformation, and not the transformation"
         report(module, node, fix=fix, cls=cls, problem=problem, mend=f"call it: `{text_of(node)}(learning_rate)`")
+    elif _is_function(value) and not is_tried(module, event.node):
+        problem = f"gets the function `{text_of(node)}`, and not a transformation"
+        report(module, node, cls=cls, problem=problem, mend=f"if it makes one, call it: `{text_of(node)}(...)`")
     elif isinstance(value, Const) and isinstance(value.value, (int, float)):
         problem = f"gets the number {value.value!r} where it takes an optax transformation"
         report(module, node, cls=cls, problem=problem, mend="pass one: `optax.adam(1e-3)`")
@@ -142,6 +147,14 @@ def part_of_chain(event: Called, report: Reporter) -> None:
         elif isinstance(value, Ext) and value.name in {f"optax.{factory}" for factory in FACTORIES}:
             problem = f"gets the function `{text}`, which makes a transformation, and not the transformation"
             report(module, node, cls="chain", problem=problem, mend=f"call it: `{text}(learning_rate)`")
+        elif _is_function(value) and not is_tried(module, event.node):
+            problem = f"gets the function `{text}`, and not a transformation"
+            report(module, node, cls="chain", problem=problem, mend=f"if it makes one, call it: `{text}(...)`")
+
+
+def _is_function(value: Value | None) -> bool:
+    """Whether a value is a function or a method of the project, which no transformation is."""
+    return isinstance(value, FuncVal) or (isinstance(value, BoundMethod) and isinstance(value.func, FuncVal))
 
 
 FACTORIES = frozenset(
@@ -187,7 +200,8 @@ def _updates(event: Called) -> tuple[Obj, bool] | None:
         return None
     keeps = receiver.cls.derives_from("nnx.ModelAndOptimizer")
     module = event.frame.module
-    if receiver.assumed and not keeps and (module.mentions(KEEPER) or not module.mentions("Optimizer(")):
+    told = len(event.args) == 2 or (module.mentions("Optimizer(") and not module.mentions(KEEPER))
+    if receiver.assumed and not keeps and not told:
         return None  # the annotation holds for one that keeps its model, too, and nothing here makes either
     return receiver, keeps
 
@@ -342,6 +356,10 @@ def gradients_mismatch(event: Called, report: Reporter) -> None:
         report(module, node, problem=made)
     elif isinstance(grads, (StateVal, GradientVal)) and (path := _of_other_size(grads.of, model)) is not None:
         report(module, node, problem=f"are those of another model: its `{path}` has another size")
+    elif (
+        isinstance(grads, (StateVal, GradientVal)) and isinstance(model, Obj) and _is_resized(present(grads.of), model)
+    ):
+        report(module, node, problem=f"are those of another {model.cls.name}, which has another size")
     elif isinstance(grads, Array) and grads.form is not None and grads.form.shape == ():
         report(module, node, problem="are a number, and the optimizer takes those of the whole model")
     elif isinstance(grads, Seq) and grads.type == "tuple" and grads.exact and _pairs(grads):
@@ -396,10 +414,15 @@ def gradients_of_others(event: Called, report: Reporter) -> None:
     grads, state = args.get(0, "updates"), args.get(1, "state")
     if not isinstance(callee, BoundMethod) or not isinstance(callee.receiver, TransformationVal):
         return
-    held = state.of if isinstance(state, OptStateVal) and state.keeps else None
-    if not isinstance(grads, StateVal) or not isinstance(held, StateVal) or grads.wanted is None:
+    held = present(state.of) if isinstance(state, OptStateVal) and state.keeps else None
+    if not isinstance(grads, StateVal) or not event.nodes or is_tried(event.frame.module, event.node):
         return
-    if not same_object(grads.of, held.of) or not event.nodes:
+    if isinstance(held, ReturnedDict) or is_module(held):
+        made = "a dict" if isinstance(held, ReturnedDict) else "the module itself"
+        problem = f"are a State, and the state of the optimizer was made for {made}, not for `nnx.state(...)`"
+        report(event.frame.module, event.nodes[0], problem=problem)
+        return
+    if not isinstance(held, StateVal) or grads.wanted is None or not same_object(grads.of, held.of):
         return
     asked = expression(grads.wanted)
     for leaf in leaves_of(held, event.frame).leaves:
@@ -410,7 +433,8 @@ def gradients_of_others(event: Called, report: Reporter) -> None:
 
 
 def _pairs(given: Seq) -> bool:
-    return len(given.items) == 2 and isinstance(present(given.items[1]), (StateVal, GradientVal))
+    first, second = map(present, given.items) if len(given.items) == 2 else (UNKNOWN, UNKNOWN)
+    return isinstance(second, (StateVal, GradientVal)) and not isinstance(first, (StateVal, GradientVal))
 
 
 def _other_model(grads: Value, model: Value) -> str | None:
@@ -418,8 +442,15 @@ def _other_model(grads: Value, model: Value) -> str | None:
     if not isinstance(grads, (StateVal, GradientVal)):
         return None
     of = present(grads.of)
-    if isinstance(of, (Array, DictVal)) and isinstance(model, Obj):
+    written = isinstance(of, DictVal) and isinstance(grads, StateVal)  # a State of whatever the program put together
+    if isinstance(of, (Array, DictVal)) and isinstance(model, Obj) and not written:
         return f"are those of {of.describe()}, and the optimizer takes those of the model"
+    if isinstance(grads, GradientVal) and any(same_object(value, model) for value in grads.beside):
+        return (
+            None
+            if same_object(of, model)
+            else "are those of another argument, and the optimizer takes those of the model"
+        )
     if not isinstance(of, Obj) or not isinstance(model, Obj) or of.assumed or model.assumed:
         return None
     known = of.cls.derives_from("nnx.Module") and model.cls.derives_from("nnx.Module")
@@ -508,7 +539,7 @@ def note_optimizer(event: Called, report: Reporter) -> None:
         history.made.append((history.tick(), event.result, event))
 
 
-@judges(rules.OPTIMIZER_OLDER_THAN_MODEL, AttributeSet)
+@judges(rules.OPTIMIZER_OLDER_THAN_MODEL, AttributeSet, of=(Obj, UnionVal))
 def note_change(event: AttributeSet, report: Reporter) -> None:
     history = report.memory(History)
     value = present(event.value)

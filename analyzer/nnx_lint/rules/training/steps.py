@@ -19,11 +19,11 @@ from nnx_lint.model.events import Called
 from nnx_lint.model.states import OptStateVal, TransformationVal
 from nnx_lint.model.values import UNKNOWN, Obj, present
 from nnx_lint.reporting import Reporter, judges_calls
+from nnx_lint.rules.bindings import bound_to
 from nnx_lint.rules.program import (
     FUNCTIONS,
     LOOPS,
     STATEMENT_LOOPS,
-    ancestors,
     assigned_in,
     attributes_stored,
     canonical_of,
@@ -219,31 +219,8 @@ def _is_set(module: Module, model: ast.expr) -> bool:
 
 def _bound_by(makes: Place) -> ast.Name | None:
     """The only name that a statement binds to the optimizer, or the last one, where names are bound to names."""
-    module, node = makes.frame.module, makes.node
-    target: ast.expr | None = None
-    while True:
-        outer = next(ancestors(module, node), None)
-        found = _target(outer, node, next(ancestors(module, outer), None) if outer is not None else None)
-        if not isinstance(found, ast.Name):
-            return target if isinstance(target, ast.Name) else None
-        target = found
-        reads = reads_of(makes.scope, found.id)
-        if assigned_in(makes.scope)[found.id] != 1 or len(reads) != 1:
-            return target
-        node = reads[0]
-
-
-def _target(outer: ast.AST | None, node: ast.AST, above: ast.AST | None) -> ast.expr | None:
-    """What a statement binds to a value right in it, or to one in a tuple that it takes apart."""
-    if isinstance(outer, ast.AnnAssign):
-        return outer.target
-    if isinstance(outer, ast.Assign):
-        return outer.targets[0] if len(outer.targets) == 1 else None
-    if not isinstance(outer, ast.Tuple) or not isinstance(above, ast.Assign) or len(above.targets) != 1:
-        return None
-    target = above.targets[0]
-    pairs = zip(outer.elts, target.elts, strict=False) if isinstance(target, ast.Tuple) else ()
-    return next((each for item, each in pairs if item is node), None)
+    bound = bound_to(makes.frame.module, makes.node)
+    return bound.target if bound is not None and isinstance(bound.target, ast.Name) else None
 
 
 def _is_read_once(makes: Place, updates: Place, name: str) -> bool:

@@ -11,6 +11,7 @@ import ast
 from typing import TYPE_CHECKING, NamedTuple
 
 from nnx_lint.model.callables import BoundMethod, FuncVal
+from nnx_lint.model.classes import UserClass
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.events import Ran, TransformApplied
 from nnx_lint.model.forms import literal
@@ -171,7 +172,8 @@ def _kind(value: Value) -> str | None:
         number = isinstance(value.value, (int, float, complex))
         return "None" if value.value is None else "an array" if number else None
     if isinstance(value, Obj):
-        return f"a {value.cls.name}" if value.cls.tracked and not value.cls.is_variable else None
+        known = value.cls.tracked or (isinstance(value.cls, UserClass) and value.cls.named_tuple and not value.assumed)
+        return f"a {value.cls.name}" if known and not value.cls.is_variable else None
     if isinstance(value, StateVal):
         return "a State"
     if isinstance(value, DictVal):

@@ -19,7 +19,7 @@ from nnx_lint.model.crossing import literal_positions, static_positions, statics
 from nnx_lint.model.events import Called, TransformApplied
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.handed import is_model
-from nnx_lint.model.values import Const, Obj, Value
+from nnx_lint.model.values import Array, Const, Obj, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.callees import TRANSFORMED
 from nnx_lint.rules.edits import insert, is_parenthesized, unsafe, wrap
@@ -27,7 +27,9 @@ from nnx_lint.rules.spelling import spelled
 from nnx_lint.rules.traces.boundaries import Running, transform_of
 from nnx_lint.rules.transforms.options import CARRY, DEFAULTS, UNREAD, Axes, axes_of, option_node, parameters, shown
 from nnx_lint.rules.updates.gradients import DIFFERENTIATING
+from nnx_rules import layers
 from nnx_rules.rules import transforms as rules
+from nnx_rules.shape_algebra import is_whole
 
 if TYPE_CHECKING:
     from nnx_lint.model.callables import TransformVal
@@ -231,7 +233,7 @@ def with_axes(applied: TransformVal, axes: str) -> Fix | None:
 
 
 def number_mapped(event: Called, report: Reporter, applied: TransformVal, running: Running, labels: list[Axes]) -> None:
-    """Numbers have no axes, and the elements of a list neither."""
+    """Numbers have no axes, and the elements of a list neither; an array has as many as its shape says."""
     if applied.row.name not in DEFAULTS:
         return
     for (value, node), axis in zip(running.operands, labels, strict=True):
@@ -248,6 +250,11 @@ def number_mapped(event: Called, report: Reporter, applied: TransformVal, runnin
                 path=path,
                 shape="()",
             )
+        shape = value.form.shape if isinstance(value, Array) and value.form is not None else None
+        known = shape is not None and is_whole(shape) and 0 not in shape  # of no elements it is not known what they are
+        if isinstance(axis, int) and shape is not None and known and not -len(shape) <= axis < len(shape):
+            path, size = (text_of(node) if node is not None else "an array"), layers.shown(shape)
+            report(event.frame.module, node or event.node, transform=applied.text, axis=axis, path=path, shape=size)
 
 
 def _as_array(event: Called, node: ast.expr) -> Fix | None:

@@ -28,6 +28,7 @@ from nnx_lint.model.states import StateVal
 from nnx_lint.model.tables.jax_results import METHODS, RESULTS
 from nnx_lint.model.values import Array, ArrayAttr, Ext, Obj, Unknown, present
 from nnx_lint.reporting import Reporter, judges, judges_calls
+from nnx_lint.rules.bindings import bound_to
 from nnx_lint.rules.edits import insert, unsafe
 from nnx_lint.rules.program import (
     FUNCTIONS,
@@ -115,13 +116,6 @@ def unused_result(event: Called, report: Reporter) -> None:
         report(frame.module, event.node, fix=fix, name=event.name, result=f"returns {result}", mend=mend)
 
 
-def _bound_by(statement: ast.AST | None) -> ast.expr | None:
-    """The one target that an assignment has."""
-    if isinstance(statement, ast.AnnAssign):
-        return statement.target
-    return statement.targets[0] if isinstance(statement, ast.Assign) and len(statement.targets) == 1 else None
-
-
 KEPT_BY_NAME = ("jax.lax.pmean", "jax.lax.psum", "jax.lax.stop_gradient", "jax.lax.with_sharding_constraint")
 APPLIED = ("optax.apply_updates", "optax.incremental_update")
 """Functions of which nobody wants to know what they would have returned."""
@@ -137,13 +131,13 @@ def bound_to_name(event: Called) -> bool:
 def result_never_read(event: Called, report: Reporter) -> None:
     """The result has a name that nothing reads, because it should have been another one."""
     frame, module = event.frame, event.frame.module
-    statement = next(ancestors(module, event.node), None)
+    bound = bound_to(module, event.node)
     func = frame.func.node if frame.func is not None else None
-    target = _bound_by(statement)
+    target = bound.target if bound is not None else None
     if func is None or not isinstance(target, ast.Name) or target.id.startswith("_") or in_test(frame):
         return
     outer = any(isinstance(node, (ast.Global, ast.Nonlocal)) and target.id in node.names for node in own_nodes(func))
-    if not outer and statement in own_nodes(func) and not reads_of(func, target.id):
+    if not outer and target in own_nodes(func) and not reads_of(func, target.id):
         result, mend = f"returns {FUNCTIONS_OF_VALUES[event.subject or '']}", f"nothing reads `{target.id}`"
         report(module, event.node, name=event.name, result=result, mend=mend)
 
@@ -180,8 +174,8 @@ def overwritten_name(event: Called, report: Reporter) -> None:
     frame, module, node = event.frame, event.frame.module, event.node
     if is_shown(frame):
         return
-    statement = next(ancestors(module, node), None)
-    target = _bound_by(statement)
+    bound = bound_to(module, node)
+    target = bound.target if bound is not None else None
     if not isinstance(target, ast.Name) or target.id.startswith("_"):
         return
     result = new_value(event)
@@ -192,7 +186,7 @@ def overwritten_name(event: Called, report: Reporter) -> None:
     followed = event.subject in MAPS and any(_is_named(frame, value) for value in event.args[1:])
     if frame.func is None or followed:
         return
-    if result is not None and _is_last_word(module, frame.func.node, statement, target):
+    if result is not None and _is_last_word(module, frame.func.node, node, target):
         mend = f"nothing reads `{target.id}` after this: return it, or put it into its object by `nnx.update`"
         report(module, node, name=event.name, result=f"returns {result}", mend=mend)
 
@@ -212,15 +206,17 @@ def is_operand(event: Used) -> bool:
 def overwritten_variable(event: Used, report: Reporter) -> None:
     """``count = count + 1`` for a Variable that a function has a name for: the name stands for an array then."""
     frame, module, node = event.frame, event.frame.module, event.node
-    statement = next((outer for outer in ancestors(module, node) if not isinstance(outer, ast.BinOp)), None)
-    target = _bound_by(statement)
+    whole = node
+    for outer in itertools.takewhile(lambda outer: isinstance(outer, ast.BinOp), ancestors(module, node)):
+        whole = outer
+    bound = bound_to(module, whole)
+    target = bound.target if bound is not None else None
     known = isinstance(event.value, Obj) and event.value.cls.is_variable and not event.value.cls.is_open
     if not known or frame.func is None or not isinstance(node, ast.BinOp) or not isinstance(target, ast.Name):
         return
     own = any(isinstance(side, ast.Name) and side.id == target.id for side in (node.left, node.right))
-    if own and not in_test(frame) and _is_last_word(module, frame.func.node, statement, target):
-        value = statement.value if isinstance(statement, (ast.Assign, ast.AnnAssign)) else None
-        text = module.source.segment(value) if value is not None else target.id
+    if own and not in_test(frame) and _is_last_word(module, frame.func.node, whole, target):
+        text = module.source.segment(whole)
         mend = f"write it into the Variable: `{target.id}[...] = {text}`"
         report(module, node, name=text, result="makes an array", mend=mend)
 
@@ -231,8 +227,8 @@ def replaced_element(event: Called, report: Reporter) -> None:
     module, result = event.frame.module, event.result
     if not isinstance(result, Obj) or not result.cls.derives_from("nnx.Module"):
         return
-    statement = next(ancestors(module, event.node), None)
-    target = _bound_by(statement)
+    bound = bound_to(module, event.node)
+    target = bound.target if bound is not None else None
     if isinstance(target, ast.Name) and _is_lost_element(module, target):
         mend = f"`{target.id}` is a name for one element: set the attribute of the module that holds it"
         report(module, event.node, name=event.name, result="returns a new layer", mend=mend)
@@ -253,8 +249,8 @@ def _is_lost_element(module: Module, target: ast.Name) -> bool:
     return all(read in statement or (read in inside and (read.lineno, read.col_offset) < place) for read in reads)
 
 
-def _is_last_word(module: Module, func: Function, statement: ast.AST | None, target: ast.Name) -> bool:
-    """Whether a statement binds a name of a function that had another value before, and nothing reads it after that."""
+def _is_last_word(module: Module, func: Function, value: ast.AST, target: ast.Name) -> bool:
+    """Whether a value takes the place of another one that a name had, and nothing reads the name after that."""
     name, nodes = target.id, own_nodes(func)
     outer = (node for node in nodes if isinstance(node, (ast.Global, ast.Nonlocal)))
     if target not in nodes or any(name in node.names for node in outer):
@@ -266,7 +262,7 @@ def _is_last_word(module: Module, func: Function, statement: ast.AST | None, tar
         return False
     around = itertools.takewhile(lambda node: node is not func, ancestors(module, target))
     again = {inner for loop in around if isinstance(loop, STATEMENT_LOOPS) for inner in walk(loop)}
-    taken = set(walk(statement) if statement is not None else ())
+    taken = set(walk(value))
     place = (target.lineno, target.col_offset)
     return all(
         read in nodes and read not in again and (read in taken or (read.lineno, read.col_offset) < place)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from nnx_lint.model.events import Called
 from nnx_lint.model.expressions import text_of
 from nnx_lint.reporting import Reporter, judges_calls, related
+from nnx_lint.rules.bindings import bound_to, names_of_first, pairs_of, value_of
 from nnx_lint.rules.program import assigned_in, calls_in, canonical_of, own_nodes
 from nnx_rules.rules import updates as rules
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 class Split(NamedTuple):
     """``graphdef, *states = nnx.split(self.part)``."""
 
-    node: ast.Assign
+    node: ast.expr
     part: ast.Attribute
     names: list[str]
 
@@ -42,18 +43,17 @@ def edited_state(event: Called, report: Reporter) -> None:
     found = next((split for split in _splits(frame, func.node) if split.names[: len(given)] == given), None)
     if found is None or any(assigned_in(func.node)[name] != 1 for name in found.names):
         return
-    assigned = [node for node in own_nodes(func.node) if isinstance(node, ast.Assign)]
     written = [
-        node
-        for node in assigned
-        if found.node.lineno < node.lineno < call.lineno
-        and len(node.targets) == 1
-        and _root_of_variable(node.targets[0]) in found.names[1:]
+        target
+        for node in own_nodes(func.node)
+        for target, _ in pairs_of(node)
+        if found.node.lineno < target.lineno < call.lineno and _root_of_variable(target) in found.names[1:]
     ]
-    texts = {frame.module.source.segment(node.targets[0]) for node in written}
+    texts = {frame.module.source.segment(target) for target in written}
     if not written or len(texts) < len(written) or _gets_back(frame, func.node, text_of(found.part)):
         return
-    target = next((node.targets[0] for node in assigned if node.value is call), None)
+    bound = bound_to(frame.module, call)
+    target = bound.target if bound is not None else None
     report(
         frame.module,
         call,
@@ -65,18 +65,17 @@ def edited_state(event: Called, report: Reporter) -> None:
 
 def _splits(frame: Frame, scope: ast.FunctionDef) -> list[Split]:
     """Where a method splits what the object holds that it belongs to."""
-    receiver = scope.args.args[0].arg if scope.args.args else None
+    receivers = names_of_first(scope)
     found: list[Split] = []
-    for node in own_nodes(scope):
-        if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Tuple):
-            continue
-        elements, call = node.targets[0].elts, node.value
-        part = call.args[0] if isinstance(call, ast.Call) and call.args else None
-        if not isinstance(call, ast.Call) or not isinstance(part, ast.Attribute) or _root(part) != receiver:
+    for target, call in (pair for node in own_nodes(scope) for pair in pairs_of(node)):
+        elements = target.elts if isinstance(target, ast.Tuple) else []
+        given = call.args[0] if isinstance(call, ast.Call) and call.args else None
+        part = value_of(frame.module, given) or given if given is not None else None
+        if not isinstance(call, ast.Call) or not isinstance(part, ast.Attribute) or _root(part) not in receivers:
             continue
         names = [item.id for item in elements if isinstance(item, ast.Name)]
-        if len(names) == len(elements) and canonical_of(frame.env, call.func) == "nnx.split":
-            found.append(Split(node, part, names))
+        if names and len(names) == len(elements) and canonical_of(frame.env, call.func) == "nnx.split":
+            found.append(Split(target, part, names))
     return found
 
 
@@ -98,8 +97,9 @@ def _root_of_variable(target: ast.expr) -> str | None:
 
 def _gets_back(frame: Frame, scope: ast.FunctionDef, part: str) -> bool:
     """Whether the function assigns what was split, or what holds it, or gives it a State."""
-    targets = [target for node in own_nodes(scope) if isinstance(node, ast.Assign) for target in node.targets]
-    if any(f"{part}.".startswith(f"{text_of(target)}.") for target in targets if isinstance(target, ast.Attribute)):
+    attributes = (node for node in own_nodes(scope) if isinstance(node, ast.Attribute))
+    assigned = (node for node in attributes if not isinstance(node.ctx, ast.Load))
+    if any(f"{part}.".startswith(f"{text_of(node)}.") for node in assigned):
         return True
     calls = calls_in(scope)
     if any(isinstance(call.func, ast.Name) and call.func.id == "setattr" for call in calls):

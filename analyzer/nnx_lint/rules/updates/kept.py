@@ -14,7 +14,7 @@ from nnx_lint.model.expressions import text_of
 from nnx_lint.reporting import Reporter, judges, related
 from nnx_lint.rules.program import ancestors, calls_in, canonical_of, names_of_parameters
 from nnx_lint.rules.updates.snapshots import CHANGED_SINCE
-from nnx_lint.syntax.walk import walk
+from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.rules import updates as rules
 
 if TYPE_CHECKING:
@@ -24,20 +24,27 @@ if TYPE_CHECKING:
 @judges(rules.ALIASED_SNAPSHOT, ClassDefined)
 def kept_snapshot(event: ClassDefined, report: Reporter) -> None:
     cls, module = event.cls, event.cls.module
-    methods = [item for item in cls.node.body if isinstance(item, ast.FunctionDef)]
-    for method in methods:
-        for update in calls_in(method):
-            model, kept = update.args if len(update.args) == 2 else (None, None)
-            if model is None or not isinstance(kept, ast.Attribute) or not _is_self(kept.value):
-                continue
-            if canonical_of(module.env, update.func) != "nnx.update" or not _is_of_caller(method, model):
-                continue
-            taken = _taken(cls, kept.attr)
-            if taken is None or taken[0] is method or text_of(taken[1].args[0]) != text_of(model):
-                continue
-            if _is_of_caller(taken[0], model) and _is_only_given_back(cls, kept.attr):
-                where = (related(module, taken[1], "the State is taken here"),)
-                report(module, kept, related=where, name=text_of(model), so=CHANGED_SINCE)
+    for method, update, model, kept in _giving_back(cls.node):
+        if canonical_of(module.env, update.func) != "nnx.update" or not _is_of_caller(method, model):
+            continue
+        taken = _taken(cls, kept.attr)
+        if taken is None or taken[0] is method or text_of(taken[1].args[0]) != text_of(model):
+            continue
+        if _is_of_caller(taken[0], model) and _is_only_given_back(cls, kept.attr):
+            where = (related(module, taken[1], "the State is taken here"),)
+            report(module, kept, related=where, name=text_of(model), so=CHANGED_SINCE)
+
+
+@remembered
+def _giving_back(cls: ast.ClassDef) -> list[tuple[ast.FunctionDef, ast.Call, ast.expr, ast.Attribute]]:
+    """The calls in methods that look like such an update: the method, the call, the model, and the attribute."""
+    found: list[tuple[ast.FunctionDef, ast.Call, ast.expr, ast.Attribute]] = []
+    for method in (item for item in cls.body if isinstance(item, ast.FunctionDef)):
+        for call in calls_in(method):
+            model, kept = call.args if len(call.args) == 2 else (None, None)
+            if model is not None and isinstance(kept, ast.Attribute) and _is_self(kept.value):
+                found.append((method, call, model, kept))
+    return found
 
 
 def _is_self(node: ast.expr) -> bool:

@@ -43,7 +43,7 @@ def drops(event: Ran) -> bool:
 @judges(rules.LOST_MERGED_UPDATE, Ran, when=drops)
 def lost(event: Ran, report: Reporter) -> None:
     scope = event.scope
-    if scope.applied.module.mentions(REFERENCES):
+    if scope.applied.module.mentions(*REFERENCES):
         return
     changes = [item for item in changes_of(event) if matters(item, scope)]
     steps = {id(item.event.node) for item in changes if _is_step(item)}

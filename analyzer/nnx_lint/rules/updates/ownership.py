@@ -13,8 +13,9 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, NamedTuple
 
+from nnx_lint.model.attributes import attribute_of
 from nnx_lint.model.containers import DictVal, Seq
-from nnx_lint.model.effects import place_of
+from nnx_lint.model.effects import SETTING, place_of
 from nnx_lint.model.states import GraphDefVal, StateVal
 from nnx_lint.model.values import Array, Const, Ext, Obj, Other, Value, options
 from nnx_lint.rules.program import FUNCTIONS, STATEMENT_LOOPS, enclosing, follows, statement_of
@@ -154,15 +155,19 @@ def _is_read(frame: Frame, change: Change) -> bool:
     values: list[ast.AST] = list(body) if isinstance(node, ast.Lambda) else []
     assigned: dict[str, list[ast.AST]] = {}
     is_optimizer = target.cls.derives_from("nnx.Optimizer")
+    sets = change.event.action.startswith(SETTING) and change.event.frame is frame
+    attribute = change.event.action.removeprefix(SETTING).removesuffix("`") if sets else None
     for part in (inner for statement in body for inner in walk(statement)):
         if isinstance(part, ast.Return) and part.value is not None:
             values.append(part.value)
         elif isinstance(part, ast.Assign) and not _is_earlier(frame, part, change):
+            if attribute is not None and part is change.node and len(part.targets) == 1:
+                continue  # what is computed there is so before the attribute is set
             for name in (item for each in part.targets for item in walk(each) if isinstance(item, ast.Name)):
                 assigned.setdefault(name.id, []).append(part.value)
     for value in values:
         called = {id(part.func) for part in walk(value) if isinstance(part, ast.Call)}
-        owners = {id(part.value) for part in walk(value) if isinstance(part, ast.Attribute)}
+        owners = {id(part.value): part for part in walk(value) if isinstance(part, ast.Attribute)}
         for part in walk(value):
             if isinstance(part, ast.Name):
                 values.extend(assigned.pop(part.id, ()))
@@ -173,9 +178,20 @@ def _is_read(frame: Frame, change: Change) -> bool:
                 continue
             if is_optimizer and (id(part) in owners if held is target else not held.cls.is_variable):
                 continue  # the model that it keeps goes into the loss, before the step
+            if attribute is not None and _is_beside(target, attribute, part, owners.get(id(part))):
+                continue
             if held is target or holds(target, held):
                 return True
     return False
+
+
+def _is_beside(target: Obj, name: str, part: ast.Name | ast.Attribute, read: ast.Attribute | None) -> bool:
+    """Whether a part of an expression reads another attribute than the one that is set, and no method or property.
+
+    ``read`` is the attribute that is asked of the part, if one is.
+    """
+    other = read if isinstance(part, ast.Name) else part
+    return other is not None and other.attr != name and attribute_of(target, other.attr) is not None
 
 
 def _is_earlier(frame: Frame, statement: ast.stmt, change: Change) -> bool:

@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING
 from nnx_lint.model.callables import FuncVal
 from nnx_lint.model.crossing import kept_positions
 from nnx_lint.model.events import ClassDefined, TransformApplied
+from nnx_lint.model.expressions import text_of
 from nnx_lint.model.values import Obj, options
 from nnx_lint.reporting import Reporter, judges, related
+from nnx_lint.rules.bindings import bound_to, names_of_first, pairs_of
 from nnx_lint.rules.program import (
     FUNCTIONS,
     STATEMENT_LOOPS,
-    ancestors,
     binds,
     calls_in,
     canonical_of,
@@ -30,12 +31,11 @@ from nnx_lint.rules.program import (
     reads_of,
 )
 from nnx_lint.rules.traces.methods import transformed_methods
-from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import updates as rules
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Set
 
     from nnx_lint.model.classes import UserClass
     from nnx_lint.model.modules import Module
@@ -75,13 +75,16 @@ def _name_of(module: Module, applied: ast.AST, func: ast.AST) -> str | None:
     """The name that a function under a transform is bound to."""
     if isinstance(func, ast.FunctionDef) and applied in func.decorator_list:
         return func.name
-    outer = next(ancestors(module, applied), None)
-    target = outer.targets[0] if isinstance(outer, ast.Assign) and len(outer.targets) == 1 else None
-    return target.id if isinstance(target, ast.Name) else None
+    bound = bound_to(module, applied)
+    return bound.target.id if bound is not None and isinstance(bound.target, ast.Name) else None
 
 
 def _is_name(node: ast.AST, name: str) -> bool:
     return isinstance(node, ast.Name) and node.id == name
+
+
+def _is_one_of(node: ast.AST, names: Set[str]) -> bool:
+    return isinstance(node, ast.Name) and node.id in names
 
 
 def _is_tracked(event: TransformApplied, name: str) -> bool:
@@ -119,9 +122,9 @@ def attribute_bound_anew(event: ClassDefined, report: Reporter) -> None:
     changed: dict[str, tuple[str, ast.AST]] | None = None
     for name, func, text, applied in _keeping_self(cls):
         changed = _changed(cls) if changed is None else changed
-        receiver = syntax_parameters.positional_names(func.node.args)[0]
+        names = names_of_first(func.node)
         for node in walk(func.node):
-            if not isinstance(node, ast.Attribute) or not _is_name(node.value, receiver) or node.attr not in changed:
+            if not isinstance(node, ast.Attribute) or not _is_one_of(node.value, names) or node.attr not in changed:
                 continue
             method, place = changed[node.attr]
             attr = cls.model.attrs.get(node.attr) if cls.model is not None else None
@@ -131,8 +134,7 @@ def attribute_bound_anew(event: ClassDefined, report: Reporter) -> None:
                 related(cls.module, applied, f"`{text}` is applied here"),
                 related(cls.module, place, f"`self.{node.attr}` is changed here"),
             )
-            path = f"{receiver}.{node.attr}"
-            report(cls.module, node, name=path, transform=text, related=where)
+            report(cls.module, node, name=text_of(node), transform=text, related=where)
             break
 
 
@@ -161,10 +163,10 @@ def _changed(cls: UserClass) -> dict[str, tuple[str, ast.AST]]:
     for item in cls.node.body:
         if not isinstance(item, ast.FunctionDef) or item.name in CONSTRUCTORS:
             continue
-        receiver = next(iter(syntax_parameters.positional_names(item.args)), None)
+        names = names_of_first(item)
         for node in walk(item):
             for target in _rebound(node):
-                if receiver is not None and isinstance(target, ast.Attribute) and _is_name(target.value, receiver):
+                if isinstance(target, ast.Attribute) and _is_one_of(target.value, names):
                     found.setdefault(target.attr, (item.name, node))
     return found
 
@@ -173,7 +175,12 @@ def _rebound(statement: ast.AST) -> Iterable[ast.expr]:
     """What a statement gives a value that is made of the old one."""
     if isinstance(statement, ast.AugAssign):
         return [statement.target]
-    if not isinstance(statement, ast.Assign):
-        return []
-    read = {ast.unparse(node) for node in walk(statement.value) if isinstance(node, ast.Attribute)}
-    return [item for item in statement.targets if isinstance(item, ast.Attribute) and ast.unparse(item) in read]
+    return [
+        target for target, value in pairs_of(statement) if isinstance(target, ast.Attribute) and _reads(value, target)
+    ]
+
+
+def _reads(value: ast.expr, attribute: ast.Attribute) -> bool:
+    """Whether an expression has the same attribute in it."""
+    text = text_of(attribute)
+    return any(isinstance(node, ast.Attribute) and text_of(node) == text for node in walk(value))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from typing import TYPE_CHECKING
 
 from nnx_lint.diagnostics import Fix
@@ -14,10 +15,12 @@ from nnx_lint.model.states import OptStateVal, StateVal
 from nnx_lint.model.values import Ext, Obj, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.reporting import related as attached
+from nnx_lint.rules.bindings import bound_to, handed_on
 from nnx_lint.rules.edits import replace
 from nnx_lint.rules.program import (
     FUNCTIONS,
     STATEMENT_LOOPS,
+    ancestors,
     around,
     canonical_of,
     enclosing,
@@ -80,16 +83,15 @@ class HandedOn:
     def __init__(self) -> None:
         self.calls: dict[int, Called] = {}
 
-    def name_of(self, func: FuncVal, value: ast.expr | None) -> str | None:
+    def name_of(self, func: FuncVal, call: ast.Call) -> str | None:
         """What a function calls for its result, where that gives None."""
-        if id(value) in self.calls:
-            return self.calls[id(value)].name
-        known = isinstance(value, ast.Call) and canonical_of(func.module.env, value.func) in IN_PLACE_FUNCTIONS
-        return text_of(value.func) if known and isinstance(value, ast.Call) else None
+        if id(call) in self.calls:
+            return self.calls[id(call)].name
+        return text_of(call.func) if canonical_of(func.module.env, call.func) in IN_PLACE_FUNCTIONS else None
 
 
 @judges_calls(rules.IN_PLACE_RESULT, FuncVal, Transformed, BoundMethod)
-def handed_on(event: Called, report: Reporter) -> None:
+def none_handed_on(event: Called, report: Reporter) -> None:
     """The result of a function that returns nothing but such None is used."""
     noted, frame, node = report.memory(HandedOn), event.frame, event.node
     if frame.discards is node or not isinstance(node, ast.Call):
@@ -97,26 +99,27 @@ def handed_on(event: Called, report: Reporter) -> None:
     func: Value | None = event.callee
     while isinstance(func, (Transformed, BoundMethod)):
         func = func.func
-    if not isinstance(func, FuncVal) or func.wraps is not None or not _returns_calls(func.node):
+    if not isinstance(func, FuncVal) or func.wraps is not None:
         return
-    returned = [item.value for item in own_nodes(func.node) if isinstance(item, ast.Return)]
-    names = [noted.name_of(func, value) for value in returned]
-    outers = around(frame, node) if returned and None not in names else []
+    returned = _returned_calls(func.node)
+    names = [*itertools.takewhile(bool, (noted.name_of(func, value) for value in returned))]
+    outers = around(frame, node) if returned and len(names) == len(returned) else []
     if not outers or _expects_none(frame, outers[-1]):
         return
     outer, value = outers[-1], returned[0]
     passed = isinstance(outer, ast.keyword) or (isinstance(outer, ast.Call) and outer.func is not node)
-    if used_in(outer, node) and not passed and _is_read(frame, outer) and value is not None:
+    if used_in(outer, node) and not passed and _is_read(frame, outer):
         used = (attached(frame.module, node, "and the result is used here"),)  # something may well be called with None
         report(func.module, value, name=names[0], related=used)
 
 
 @remembered
-def _returns_calls(func: ast.AST) -> bool:
-    """Whether all that a function returns are results of calls, of which there are some."""
+def _returned_calls(func: ast.AST) -> list[ast.Call]:
+    """The calls whose results a function returns; none if it returns anything else."""
     nodes = own_nodes(func) if isinstance(func, ast.FunctionDef) else []
     returned = [node.value for node in nodes if isinstance(node, ast.Return)]
-    return bool(returned) and all(isinstance(value, ast.Call) for value in returned)
+    calls = [value for value in returned if isinstance(value, ast.Call)]
+    return calls if len(calls) == len(returned) else []
 
 
 def _is_read(frame: Frame, outer: ast.AST) -> bool:
@@ -204,9 +207,9 @@ def _results(event: Ran) -> list[Value]:
 @judges(rules.IGNORED_STATE, Ran, when=returns_state)
 def ignored_state(event: Ran, report: Reporter) -> None:
     items = _results(event)
-    if event.frame.scope or not isinstance(event.node, ast.Call) or not event.scope.row.cached:
+    frame, node = handed_on(event.frame, event.node)
+    if event.frame.scope or not isinstance(node, ast.Call) or not event.scope.row.cached:
         return
-    frame, node = _handed_on_to(event.frame, event.node)
     outers = around(frame, node)
     loop = next((item for item in reversed(outers) if isinstance(item, STATEMENT_LOOPS)), None)
     if loop is None:
@@ -220,20 +223,9 @@ def ignored_state(event: Ran, report: Reporter) -> None:
             each for each, value in given if any(map(of_kind, value.items if isinstance(value, Seq) else [value]))
         ]
         kept = passed and all(isinstance(each, ast.Name) and each.id not in bound for each in passed)
-        if kept and new and _thrown_away(frame, outers, len(items), new, isinstance(event.result, Seq)):
+        if kept and new and _thrown_away(frame, node, len(items), new, isinstance(event.result, Seq)):
             report(frame.module, node, name=text_of(node.func), so=EACH_ROUND)
             return
-
-
-def _handed_on_to(frame: Frame, node: ast.Call) -> tuple[Frame, ast.Call]:
-    """The call that gets the result of a call: the functions around may do nothing but return it."""
-    while True:
-        caller, call, outers = frame.caller, frame.call, around(frame, node)
-        if frame.func is None or caller is None or not isinstance(call, ast.Call):
-            return frame, node
-        if not outers or not isinstance(outers[-1], (ast.Return, ast.Lambda)):
-            return frame, node
-        frame, node = caller, call
 
 
 EACH_ROUND = ", so each round of the loop begins with the same one"
@@ -256,7 +248,7 @@ def ignored_object(event: Ran, report: Reporter) -> None:
         given = next((each for each, value in handed if value is at_level(item, frame.level)), None)
         if given is None or given.id in bound or not any(related(item, obj) for obj in changed):
             continue
-        if _thrown_away(frame, outers, len(items), [place], isinstance(event.result, Seq)):
+        if _thrown_away(frame, node, len(items), [place], isinstance(event.result, Seq)):
             report(frame.module, node, name=text_of(node.func), so=EACH_ROUND)
             return
 
@@ -270,9 +262,8 @@ def differentiates(event: Ran) -> bool:
 @judges(rules.IGNORED_STATE, Ran, when=differentiates)
 def ignored_auxiliary(event: Ran, report: Reporter) -> None:
     """A loss returns the State that it leaves, and the name that this is bound to is never read."""
-    outers = around(event.frame, event.node)
-    statement = outers[-1] if outers else None
-    target = statement.targets[0] if isinstance(statement, ast.Assign) and len(statement.targets) == 1 else None
+    taken = bound_to(event.frame.module, event.node)
+    target = taken.target if taken is not None else None
     if not isinstance(event.result, Seq) or not isinstance(target, ast.Tuple) or len(target.elts) != 2:
         return
     auxiliary, bound = event.result.items[1], target.elts[1]
@@ -305,15 +296,16 @@ def _is_new(item: Value, owned: list[Obj], event: Ran) -> bool:
     return made and all(value is not item for value in given)
 
 
-def _thrown_away(frame: Frame, outers: list[ast.AST], count: int, positions: list[int], several: bool) -> bool:
+def _thrown_away(frame: Frame, node: ast.Call, count: int, positions: list[int], several: bool) -> bool:
     """Whether a call stands where none of these elements of its result are bound to a name that one uses."""
-    outer = outers[-1]
+    outer = next(ancestors(frame.module, node))
     if isinstance(outer, ast.Expr):
         return True
     if isinstance(outer, ast.Subscript) and isinstance(outer.slice, ast.Constant) and several:
         index = outer.slice.value
         return isinstance(index, int) and index % count not in positions if count else False
-    target = outer.targets[0] if isinstance(outer, ast.Assign) and len(outer.targets) == 1 else None
+    taken = bound_to(frame.module, node)
+    target = taken.target if taken is not None else None
     if not isinstance(target, (ast.Tuple, ast.List)) or len(target.elts) != count:
         return False
     scope = frame.func.node if frame.func is not None else frame.module.tree

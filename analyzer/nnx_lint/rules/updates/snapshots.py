@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from nnx_lint.diagnostics import Applicability, Fix
 from nnx_lint.model.containers import Seq
-from nnx_lint.model.events import Called, ContainerFilled, Mutated
+from nnx_lint.model.events import AttributeSet, Called, ContainerFilled, Mutated
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.frames import ROUND
 from nnx_lint.model.states import GraphDefVal, StateVal
-from nnx_lint.model.values import UNKNOWN, Ext, Obj, Value, options, present
+from nnx_lint.model.values import UNKNOWN, Obj, Value, options, present
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
 from nnx_lint.rules.edits import insert, wrap
 from nnx_lint.rules.program import (
@@ -36,7 +36,7 @@ from nnx_lint.rules.program import (
     reads_of,
 )
 from nnx_lint.rules.spelling import spelled
-from nnx_lint.rules.traces.captures import REFERENCES, holds, value_at
+from nnx_lint.rules.traces.captures import REFERENCES, holds
 from nnx_lint.rules.traces.escapes import container_node
 from nnx_lint.rules.updates.ownership import at_level
 from nnx_lint.syntax.binding import assigned_names
@@ -78,12 +78,16 @@ class Changed(NamedTuple):
 
 
 class Changes:
-    """What has been made, merged and changed so far. States that were changed themselves are no longer in it."""
+    """What has been made, merged and changed so far. States that were changed themselves are no longer in it.
+
+    ``placed`` are the branches in which objects, by identity, were assigned to attributes in rounds of loops.
+    """
 
     def __init__(self) -> None:
         self.made: dict[int, Made] = {}
         self.merged: list[Merged] = []
         self.changed: list[Changed] = []
+        self.placed: dict[int, list[tuple[tuple[int, int], ...]]] = {}
 
 
 @judges_calls(rules.ALIASED_SNAPSHOT, "nnx.state", "nnx.split")
@@ -113,6 +117,12 @@ def changed(event: Mutated, report: Reporter) -> None:
             noted.changed.append(Changed(obj, event.frame, event.node, event.frame.branches))
 
 
+@judges(rules.ALIASED_SNAPSHOT, AttributeSet, of=(Obj,))
+def placed(event: AttributeSet, report: Reporter) -> None:
+    if _in_loop(event.frame):
+        report.memory(Changes).placed.setdefault(id(event.value), []).append(event.frame.branches)
+
+
 def _in_loop(frame: Frame) -> bool:
     """Whether what happens here comes after what follows it, one round later."""
     return any(arm == ROUND for _, arm in frame.branches)
@@ -127,11 +137,11 @@ def restored(event: Called, report: Reporter) -> None:
     if not isinstance(obj, Obj) or all(value is UNKNOWN for value in event.args[1:]):
         _restored_unknown(event, event.node, report)
         return
-    for value, node in zip(event.args[1:], event.nodes[1:], strict=False):
-        states = [noted.made.get(id(option)) for option in options(present(value))] if value is not None else []
-        taken = [item for item in states if item is not None and present(item.state.of) is obj]
+    given = [_taken_of(obj, value, noted) for value in event.args[1:]]
+    for taken, node in zip(given, event.nodes[1:], strict=False):
         changes = [_change_since(item, event, noted) for item in taken]
-        if not taken or len(taken) < len(states) or None in changes or _goes_elsewhere(frame, node):
+        # Beside values that are new, the rest may be given back to have all of it.
+        if [] in given or None in changes or _goes_elsewhere(frame, node):
             continue
         found, change = taken[-1], changes[-1]
         assert change is not None
@@ -146,6 +156,13 @@ def restored(event: Called, report: Reporter) -> None:
             name=text_of(event.node.args[0]),
             so=CHANGED_SINCE,
         )
+
+
+def _taken_of(obj: Obj, value: Value | None, noted: Changes) -> list[Made]:
+    """Where a State was taken of an object, if it certainly was."""
+    states = [noted.made.get(id(option)) for option in options(present(value))] if value is not None else []
+    taken = [item for item in states if item is not None and present(item.state.of) is obj]
+    return taken if len(taken) == len(states) else []
 
 
 CHANGED_SINCE = "has changed since: the update restores nothing"
@@ -170,8 +187,11 @@ def collected(event: ContainerFilled, report: Reporter) -> None:
         x.id for x in walk(target.slice) if isinstance(x, ast.Name)
     ):
         return  # one entry that each round writes over
-    roots = {node.id for node in (*walk(taken), *walk(container)) if isinstance(node, ast.Name)}
+    named = (*walk(taken), *walk(container))
+    roots = {node.id for node in named if isinstance(node, ast.Name)}
     rounds = {pair for pair in frame.branches if pair[1] == ROUND}
+    if not rounds.isdisjoint(pair for branches in noted.placed.get(id(of), ()) for pair in branches):
+        return  # `self.member = ...`: another object in each round
     for item in noted.changed:
         own = item.obj is of or holds(of, item.obj)
         if own and roots.isdisjoint(bound) and not rounds.isdisjoint(item.branches):
@@ -245,12 +265,9 @@ def _goes_elsewhere(frame: Frame, node: ast.expr) -> bool:
     name = node.id if isinstance(node, ast.Name) else None
     for call in walk(top):
         given = call.args if isinstance(call, ast.Call) else []
-        if isinstance(call, ast.Call) and any(isinstance(item, ast.Name) and item.id == name for item in given):
-            owner = value_at(frame, call.func.value) if isinstance(call.func, ast.Attribute) else None
-            attribute = call.func.attr if isinstance(call.func, ast.Attribute) else ""
-            found = f"{owner.name}.{attribute}" if isinstance(owner, Ext) else None
-            if found not in READING:
-                return True
+        handed = any(isinstance(item, ast.Name) and item.id == name for item in given)
+        if isinstance(call, ast.Call) and handed and canonical_of(frame.env, call.func) not in READING:
+            return True
     return False
 
 
@@ -289,7 +306,7 @@ def merged(event: Called, report: Reporter) -> None:
         return
     first, *states = event.args
     of = present(first.of) if isinstance(first, GraphDefVal) else None
-    if frame.module.mentions(REFERENCES):
+    if frame.module.mentions(*REFERENCES):
         return  # shared on purpose
     noted = report.memory(Changes)
     if isinstance(of, Obj) and states and all(_is_of(state, of, noted) for state in states):

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from nnx_lint.model.events import Called
 from nnx_lint.reporting import Reporter, judges_calls
+from nnx_lint.rules.bindings import Assignment, bound_to, handed_on, pairs_of
 from nnx_lint.rules.program import (
     FUNCTIONS,
     STATEMENT_LOOPS,
@@ -24,43 +25,49 @@ from nnx_lint.rules.program import (
     own_nodes,
     statement_of,
 )
+from nnx_lint.syntax.binding import assigned_names
+from nnx_lint.syntax.parameters import positional_names
 from nnx_lint.syntax.walk import children, remembered, walk
 from nnx_rules.rules import updates as rules
 
 if TYPE_CHECKING:
+    from nnx_lint.model.frames import Frame
     from nnx_lint.model.modules import Env, Module
 
 
 @judges_calls(rules.STATE_NOT_APPLIED, "nnx.split", "nnx.state")
 def state_not_applied(event: Called, report: Reporter) -> None:
-    module, node = event.frame.module, event.node
-    statement = statement_of(module, node)
     source = event.nodes[0] if event.nodes else None
-    target = _taking(statement, node) if isinstance(statement, ast.Assign) else None
-    if target is None or not isinstance(source, ast.Name) or in_test(event.frame):
+    frame, node = handed_on(event.frame, event.node)
+    module = frame.module
+    bound = bound_to(module, node)
+    model = _of_caller(event.frame, source, node) if isinstance(source, ast.Name) else None
+    if bound is None or model is None or in_test(frame):
         return
     scope = enclosing(module, node, *FUNCTIONS) or module.tree
-    names = target.elts if isinstance(target, ast.Tuple) else [target]
+    names = bound.target.elts if isinstance(bound.target, ast.Tuple) else [bound.target]
     for name in names[1:] if event.subject == "nnx.split" else names:
         if not isinstance(name, ast.Name):
             continue
-        place = _trained(module, scope, name.id, source.id)
+        place = _trained(module, scope, name.id, model)
         what = "is trained here"
         if place is None:
-            place, what = _edited(module, event.frame.env, scope, name.id), "is edited here"
+            place, what = _edited(module, frame.env, scope, name.id), "is edited here"
         if place is None:
-            place, what = _mapped(event, scope, name.id, source.id), "is made from its State here"
+            place, what = _mapped(frame, scope, name.id, model), "is made from its State here"
         if place is not None:
-            report(module, place, name=name.id, what=what, model=source.id)
+            report(module, place, name=name.id, what=what, model=model)
             return
 
 
-def _taking(statement: ast.Assign, node: ast.AST) -> ast.expr | None:
-    """The target that a statement binds to an expression, alone or as one of several."""
-    target, value = statement.targets[0], statement.value
-    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
-        return next((one for one, other in zip(target.elts, value.elts, strict=True) if other is node), None)
-    return target if value is node and len(statement.targets) == 1 else None
+def _of_caller(frame: Frame, source: ast.Name, node: ast.AST) -> str | None:
+    """The name that an object has where its State arrives, of a function that only takes it."""
+    if node is frame.call and isinstance(node, ast.Call) and frame.func is not None and not node.keywords:
+        given = dict(zip(positional_names(frame.func.node.args), node.args, strict=False)).get(source.id)
+        return given.id if isinstance(given, ast.Name) else None
+    return (
+        source.id if enclosing(frame.module, source, *FUNCTIONS) is enclosing(frame.module, node, *FUNCTIONS) else None
+    )
 
 
 def _uses(scope: ast.AST, name: str) -> list[ast.Name]:
@@ -89,7 +96,11 @@ def _trained(module: Module, scope: ast.AST, name: str, model: str) -> ast.stmt 
         if not isinstance(loop, STATEMENT_LOOPS):
             continue
         inside = set(walk(loop))
-        steps = [item for item in walk(loop) if isinstance(item, ast.Assign) and _is_step(item, name)]
+        steps = [
+            item
+            for item in walk(loop)
+            if isinstance(item, (ast.Assign, ast.AnnAssign)) and _is_step(module, item, name)
+        ]
         read = {use for use in _uses(scope, name) if isinstance(use.ctx, ast.Load)}
         taken = {use for step in _leading_to(loop, steps) for use in _uses(step, name)}
         before = {use for use in read if use.lineno < loop.lineno and enclosing(module, use, *FUNCTIONS) is _own(scope)}
@@ -101,19 +112,19 @@ def _trained(module: Module, scope: ast.AST, name: str, model: str) -> ast.stmt 
     return None
 
 
-def _leading_to(loop: ast.AST, steps: list[ast.Assign]) -> list[ast.Assign]:
+def _leading_to(loop: ast.AST, steps: list[Assignment]) -> list[Assignment]:
     """The statements of a loop that bind what a step reads, and the step itself."""
     found = list(steps)
-    assigned = [item for item in walk(loop) if isinstance(item, ast.Assign) and isinstance(item.value, ast.Call)]
+    assigned = [
+        item
+        for item in walk(loop)
+        if isinstance(item, (ast.Assign, ast.AnnAssign))
+        and any(isinstance(value, ast.Call) for _, value in pairs_of(item))
+    ]
     for step in found:
-        wanted = {item.id for item in walk(step.value) if isinstance(item, ast.Name)}
-        bound = [item for item in assigned if item not in found and wanted & _bound_by(item)]
-        found += bound
+        wanted = {item.id for item in walk(step) if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Load)}
+        found += [item for item in assigned if item not in found and wanted & assigned_names([item])]
     return found
-
-
-def _bound_by(node: ast.Assign) -> set[str]:
-    return {item.id for target in node.targets for item in walk(target) if isinstance(item, ast.Name)}
 
 
 def _is_differentiated(module: Module, use: ast.Name) -> bool:
@@ -126,18 +137,21 @@ def _is_differentiated(module: Module, use: ast.Name) -> bool:
 MAPS = frozenset({"jax.tree.map", "jax.tree_util.tree_map", "jax.tree.map_with_path", "nnx.map_state"})
 
 
-def _mapped(event: Called, scope: ast.AST, name: str, model: str) -> ast.stmt | None:
+def _mapped(frame: Frame, scope: ast.AST, name: str, model: str) -> ast.stmt | None:
     """The last statement that maps a State to one that nothing reads, in a function that goes on with the object or
     returns nothing.
     """
-    module, env = event.frame.module, event.frame.env
+    module, env = frame.module, frame.env
     read = {use for use in _uses(scope, name) if isinstance(use.ctx, ast.Load)}
-    steps = [item for item in own_nodes(scope) if isinstance(item, ast.Assign) and read.intersection(walk(item.value))]
-    calls = [item.value for item in steps if isinstance(item.value, ast.Call)]
-    if not steps or any(canonical_of(env, call.func) not in MAPS for call in calls) or len(calls) < len(steps):
+    pairs = [pair for item in own_nodes(scope) for pair in pairs_of(item)]
+    values = [value for _, value in pairs if read.intersection(walk(value))]
+    calls = [value for value in values if isinstance(value, ast.Call) and canonical_of(env, value.func) in MAPS]
+    made = [found for value in calls if (found := bound_to(module, value)) is not None]
+    steps = [each.statement for each in made]
+    if not steps or len(steps) < len(values):
         return None
-    taken = {use for step in steps for use in walk(step.value)}
-    targets = [step.targets[0] for step in steps]
+    taken = {use for value in values for use in walk(value)}
+    targets = [each.target for each in made]
     named = [target.id for target in targets if isinstance(target, ast.Name) and not target.id.startswith("_")]
     unread = all(each == name or not any(isinstance(use.ctx, ast.Load) for use in _uses(scope, each)) for each in named)
     last = steps[-1]
@@ -155,16 +169,18 @@ def _own(scope: ast.AST) -> ast.AST | None:
     return None if isinstance(scope, ast.Module) else scope
 
 
-def _is_step(node: ast.Assign, name: str) -> bool:
-    """Whether a statement binds a name to what a call makes of it: ``params, loss = step(params, x)``."""
-    if len(node.targets) != 1 or not isinstance(node.value, ast.Call):
-        return False
-    target = node.targets[0]
-    bound = target.elts if isinstance(target, ast.Tuple) else [target]
-    given = [*node.value.args, *(item.value for item in node.value.keywords)]
-    return any(isinstance(item, ast.Name) and item.id == name for item in bound) and any(
-        isinstance(item, ast.Name) and item.id == name for item in given
-    )
+def _is_step(module: Module, node: Assignment, name: str) -> bool:
+    """Whether a statement makes a call of something that has a name, which is then bound to what comes back:
+    ``params, loss = step(params, x)``.
+    """
+    for _, value in pairs_of(node):
+        given = [*value.args, *(item.value for item in value.keywords)] if isinstance(value, ast.Call) else []
+        if any(isinstance(item, ast.Name) and item.id == name for item in given):
+            found = bound_to(module, value)
+            target = found.target if found is not None else None
+            bound = target.elts if isinstance(target, ast.Tuple) else [target]
+            return any(isinstance(item, ast.Name) and item.id == name for item in bound)
+    return False
 
 
 def _edited(module: Module, env: Env, scope: ast.AST, name: str) -> ast.stmt | None:
@@ -183,10 +199,8 @@ def _edited(module: Module, env: Env, scope: ast.AST, name: str) -> ast.stmt | N
         if isinstance(filled, ast.Call) and canonical_of(env, filled.func) == FILLING and filled.args[:1] == [use]:
             found = found or statement
             continue
-        if not isinstance(statement, ast.Assign) or outer is use:
-            return None
-        place = statement.targets[0]
-        if not isinstance(place, ast.Subscript) or not _is_entry(place, name):
+        targets = [target for target, _ in pairs_of(statement)] if statement is not None else []
+        if outer is use or not any(isinstance(each, ast.Subscript) and _is_entry(each, name) for each in targets):
             return None
         found = found or statement
     return found

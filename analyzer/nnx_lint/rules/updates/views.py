@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from nnx_lint.model.events import ClassDefined
 from nnx_lint.reporting import Reporter, judges, related
+from nnx_lint.rules.bindings import bound_to, names_of_first, pairs_of, value_of
 from nnx_lint.rules.edits import append_argument, unsafe
 from nnx_lint.rules.program import assigned_in, calls_in, canonical_of, own_nodes, parameters_in
 from nnx_lint.syntax import parameters as syntax_parameters
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from nnx_lint.diagnostics import Fix
     from nnx_lint.model.modules import Module
 
+Method = ast.FunctionDef | ast.AsyncFunctionDef
+
 
 @judges(rules.ALIASED_MERGE, ClassDefined)
 def merged_beside(event: ClassDefined, report: Reporter) -> None:
@@ -31,8 +34,9 @@ def merged_beside(event: ClassDefined, report: Reporter) -> None:
     module = event.cls.module
     if not module.mentions("merge"):
         return
-    for method in event.cls.node.body:
-        for target, call in _merged(module, method) if isinstance(method, ast.FunctionDef) else ():
+    methods = [node for node in event.cls.node.body if isinstance(node, ast.FunctionDef)]
+    for method in methods:
+        for target, call in _merged(module, method):
             of = _source(module, method, call)
             written = _written(module, event.cls.node, target, of) if of is not None else None
             if written is not None and of != target:
@@ -41,48 +45,49 @@ def merged_beside(event: ClassDefined, report: Reporter) -> None:
                 report(module, call, fix=fix, related=where, name=target, other=of)
 
 
-def _merged(module: Module, method: ast.AST) -> Iterator[tuple[str, ast.Call]]:
+def _merged(module: Module, method: Method) -> Iterator[tuple[str, ast.Call]]:
     """The attributes of ``self`` that a method merges without a copy."""
     for node in own_nodes(method):
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and not node.value.keywords:
-            for target in node.targets:
-                text = _own(target)
-                if text is not None and canonical_of(module.env, node.value.func) == "nnx.merge":
-                    yield text, node.value
+        if isinstance(node, ast.Call) and not node.keywords and canonical_of(module.env, node.func) == "nnx.merge":
+            bound = bound_to(module, node)
+            text = _own(method, bound.target) if bound is not None else None
+            if text is not None:
+                yield text, node
 
 
-def _own(node: ast.AST) -> str | None:
-    """``self.name`` as it is written; ``None`` for other expressions."""
-    owned = isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
-    return f"self.{node.attr}" if owned and isinstance(node, ast.Attribute) else None
+def _own(method: Method, node: ast.AST) -> str | None:
+    """``self.name``, whatever a method calls its object; ``None`` for other expressions."""
+    if not isinstance(node, ast.Attribute) or not isinstance(node.value, ast.Name):
+        return None
+    return f"self.{node.attr}" if node.value.id in names_of_first(method) else None
 
 
-def _source(module: Module, method: ast.AST, merge: ast.Call) -> str | None:
+def _source(module: Module, method: Method, merge: ast.Call) -> str | None:
     """The attribute of ``self`` whose whole State an object is merged from."""
     assigned = assigned_in(method)
     given: ast.expr | None = None
     if len(merge.args) == 1 and isinstance(merge.args[0], ast.Starred):
         given = merge.args[0].value
     names = [item.id for item in merge.args if isinstance(item, ast.Name) and assigned[item.id] == 1]
-    for node in own_nodes(method) if names and len(names) == len(merge.args) else ():
-        target = node.targets[0] if isinstance(node, ast.Assign) else None
-        if isinstance(node, ast.Assign) and isinstance(target, ast.Tuple):
+    pairs = [pair for node in own_nodes(method) for pair in pairs_of(node)]
+    for target, value in pairs if names and len(names) == len(merge.args) else ():
+        if isinstance(target, ast.Tuple):
             bound = [item.id for item in target.elts if isinstance(item, ast.Name)]
-            given = node.value if bound == names else given
+            given = value if bound == names else given
     if not isinstance(given, ast.Call) or canonical_of(module.env, given.func) != "nnx.split" or not given.args:
         return None
-    split = given.args[0]
+    split = value_of(module, given.args[0]) or given.args[0]
     if isinstance(split, ast.Name) and assigned[split.id] + parameters_in(method)[split.id] == 1:
         bindings = [node for node in own_nodes(method) if isinstance(node, ast.Assign)]
         kept = [
             text
             for node in bindings
             for target in node.targets
-            if (text := _own(target)) is not None
+            if (text := _own(method, target)) is not None
             and (_is_name(node.value, split.id) or any(_is_name(other, split.id) for other in node.targets))
         ]
         return kept[0] if len(kept) == 1 else None
-    return _own(split)
+    return _own(method, split)
 
 
 def _is_name(node: ast.AST, name: str) -> bool:
@@ -91,8 +96,10 @@ def _is_name(node: ast.AST, name: str) -> bool:
 
 def _written(module: Module, cls: ast.ClassDef, name: str, of: str) -> ast.Call | None:
     """Where a class updates an attribute, by itself or by a function of the file that gets both objects."""
-    for call in calls_in(cls):
-        texts = [_own(item) for item in call.args]
+    methods = [node for node in cls.body if isinstance(node, ast.FunctionDef)]
+    calls = [(method, call) for method in methods for call in calls_in(method)]
+    for method, call in calls:
+        texts = [_own(method, item) for item in call.args]
         if name not in texts:
             continue
         if canonical_of(module.env, call.func) == "nnx.update":

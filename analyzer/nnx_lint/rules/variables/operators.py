@@ -1,4 +1,4 @@
-"""Variables in operators and in functions for arrays (NNX812, NNX814-NNX817)."""
+"""Variables in operators, in functions for arrays and in formats (NNX812, NNX814-NNX817, NNX869)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from nnx_lint.model.values import (
 )
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.edits import insert
-from nnx_lint.rules.program import enclosing
+from nnx_lint.rules.program import enclosing, is_asked_for, is_tried
 from nnx_rules.rules import variables as rules
 
 if TYPE_CHECKING:
@@ -157,6 +157,18 @@ def variable_as_key(event: Used, report: Reporter) -> None:
         report(module, event.node, name=text_of(event.node), cls=value.cls.name)
     elif isinstance(value, VariableVal) and not module.mentions("__hash__"):
         report(module, event.node, name=text_of(event.node), cls="Variable")
+
+
+# -- formats -----------------------------------------------------------------------------------------------------------
+
+
+@judges(rules.VARIABLE_IN_FORMAT, Used, when=lambda event: event.what == "a format")
+def variable_in_format(event: Used, report: Reporter) -> None:
+    node, value, module = event.node, event.value, event.frame.module
+    if not isinstance(node, ast.expr) or not isinstance(value, Obj) or not is_variable(value) or value.assumed:
+        return
+    if not _defines(value, "__format__") and not is_tried(module, node) and not is_asked_for(module, node):
+        report(module, node, fix=partial(take_value, module, node), name=text_of(node), cls=value.cls.name)
 
 
 # -- primitives --------------------------------------------------------------------------------------------------------

@@ -149,12 +149,14 @@ def update_discarded(event: Called, report: Reporter) -> None:
     name, index = source.segment(owner), source.segment(part.slice)
     is_held = _names_variable(event, owner)
     fix: Fix | None = None
-    if method in ASSIGNED and len(node.args) == 1 and not node.keywords:
+    assignable = is_held or isinstance(owner, (ast.Name, ast.Attribute, ast.Subscript))
+    if method in ASSIGNED and len(node.args) == 1 and not node.keywords and assignable:
         value = source.segment(node.args[0])
         target = f"{name}[{index}]" if is_held else f"{name} = {source.segment(node)}"
         text = f"{target} {ASSIGNED[method]} {value}" if is_held else target
         fix = Fix("Write it" if is_held else "Keep the result", (Edit(source.span(node), text),))
-    mend = f"write to the Variable: `{name}[{index}] = ...`" if is_held else f"assign it: `{name} = ...`"
+    bound = f"assign it: `{name} = ...`" if assignable else "give the result a name"
+    mend = f"write to the Variable: `{name}[{index}] = ...`" if is_held else bound
     report(module, node, fix=fix, name=name, method=method, mend=mend)
 
 

@@ -1,0 +1,126 @@
+"""What takes the value of an expression: the target that is bound to it, in this function or in one that calls it.
+
+``x = f()``, ``x: T = f()``, ``x, y = f(), g()`` and ``new = f(); x = new`` all bind ``x`` to what ``f()`` returns, and
+so does ``x = make()`` where ``make`` does nothing but return ``f()``. Rules that follow a value by the text come here,
+so that none of them knows fewer ways of writing it than the others.
+
+Invariants: a target takes that value and no other; where that is not certain, there is none.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, NamedTuple
+
+from nnx_lint.rules.program import FUNCTIONS, ancestors, around, assigned_in, enclosing, own_nodes, reads_of
+from nnx_lint.syntax.parameters import positional_names
+from nnx_lint.syntax.walk import walk
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from nnx_lint.model.frames import Frame
+    from nnx_lint.model.modules import Module
+
+Assignment = ast.Assign | ast.AnnAssign
+
+
+class Bound(NamedTuple):
+    """A target, and the statement that binds it."""
+
+    target: ast.expr
+    statement: Assignment
+
+
+def pairs_of(statement: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """What an assignment binds to what, target by target; each of a tuple by itself, if the values are written so."""
+    if isinstance(statement, ast.AnnAssign):
+        if statement.value is not None:
+            yield statement.target, statement.value
+    elif isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+        yield from _pairs(statement.targets[0], statement.value)
+
+
+def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
+    if isinstance(target, (ast.Tuple, ast.List)) and isinstance(value, (ast.Tuple, ast.List)):
+        unclear = any(isinstance(item, ast.Starred) for item in (*target.elts, *value.elts))
+        if len(target.elts) == len(value.elts) and not unclear:
+            for one, other in zip(target.elts, value.elts, strict=True):
+                yield from _pairs(one, other)
+            return
+    yield target, value
+
+
+def bound_to(module: Module, node: ast.AST) -> Bound | None:
+    """What takes the value of an expression; a name that only passes it on to another target is left out."""
+    statement = next((outer for outer in ancestors(module, node) if not isinstance(outer, (ast.Tuple, ast.List))), None)
+    if not isinstance(statement, (ast.Assign, ast.AnnAssign)):
+        return None
+    target = next((target for target, value in pairs_of(statement) if value is node), None)
+    if target is None:
+        return None
+    later = _passed_on(module, target) if isinstance(target, ast.Name) else None
+    return (bound_to(module, later) if later is not None else None) or Bound(target, statement)
+
+
+def _passed_on(module: Module, target: ast.Name) -> ast.Name | None:
+    """The one place where a name is read that is bound once."""
+    scope = enclosing(module, target, *FUNCTIONS) or module.tree
+    if assigned_in(scope)[target.id] != 1 or target not in own_nodes(scope):
+        return None
+    reads = reads_of(scope, target.id)
+    return reads[0] if len(reads) == 1 and reads[0].lineno >= target.lineno else None
+
+
+def value_of(module: Module, node: ast.expr) -> ast.expr | None:
+    """What a name is bound to, where its function binds it once, to an expression of its own."""
+    if not isinstance(node, ast.Name):
+        return None
+    scope = enclosing(module, node, *FUNCTIONS) or module.tree
+    if assigned_in(scope)[node.id] != 1:
+        return None
+    pairs = (pair for item in own_nodes(scope) for pair in pairs_of(item))
+    return next((value for target, value in pairs if isinstance(target, ast.Name) and target.id == node.id), None)
+
+
+def given_to(module: Module, call: ast.Call) -> list[ast.expr]:
+    """What a call is given, in any order: the expressions, and not the names or the dict that are bound to them for it
+    alone.
+    """
+    found: list[ast.expr] = []
+    for item in (*call.args, *(keyword.value for keyword in call.keywords)):
+        scope = enclosing(module, item, *FUNCTIONS) or module.tree
+        alone = isinstance(item, ast.Name) and len(reads_of(scope, item.id)) == 1
+        value = (value_of(module, item) if alone else None) or item
+        if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "dict":
+            found += [keyword.value for keyword in value.keywords]
+        else:
+            found.append(value)
+    return found
+
+
+def called_by(call: ast.Call) -> ast.expr:
+    """What a call calls: ``f``, of ``f(x)`` and of ``f.__call__(x)``."""
+    func = call.func
+    return func.value if isinstance(func, ast.Attribute) and func.attr == "__call__" else func
+
+
+def names_of_first(func: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> set[str]:
+    """The first parameter of a function, ``self`` of a method, and the names that the function binds to it."""
+    first = next(iter(positional_names(func.args)), None)
+    if first is None:
+        return set()
+    pairs = (pair for item in walk(func) for pair in pairs_of(item))
+    others = [target for target, value in pairs if isinstance(value, ast.Name) and value.id == first]
+    return {first, *(target.id for target in others if isinstance(target, ast.Name))}
+
+
+def handed_on(frame: Frame, node: ast.AST) -> tuple[Frame, ast.AST]:
+    """Where the result of an expression arrives: the functions around it may do nothing but return it."""
+    while True:
+        caller, call, outers = frame.caller, frame.call, around(frame, node)
+        if frame.func is None or caller is None or not isinstance(call, ast.Call):
+            return frame, node
+        if not outers or not isinstance(outers[-1], (ast.Return, ast.Lambda)):
+            return frame, node
+        frame, node = caller, call

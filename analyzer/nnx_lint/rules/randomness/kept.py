@@ -1,0 +1,263 @@
+"""One key for all draws: one that an object keeps, for the forward passes of a module (NNX532) or the rounds of a loop
+in which something is trained (NNX519), and one that is made of the same number in each round (NNX531).
+
+Where a function draws from a key, the key is followed back: through names, the parameters of the functions that hand it
+on, and those of transforms, to an attribute of an object, or to what makes it.
+
+Invariants: only the constructor of its class sets the attribute, and no text that the key came through sets one of this
+name on anything. A loop goes on with the same object: its name is not bound in the loop. Numbers that are to be the
+same, as for a comparison or a test, are drawn by functions that train nothing.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, NamedTuple
+
+from nnx_lint.model.attributes import attribute_of
+from nnx_lint.model.classes import UserClass
+from nnx_lint.model.expressions import text_of
+from nnx_lint.model.values import UNKNOWN, Obj, present
+from nnx_lint.reporting import Reporter, judges_calls, related
+from nnx_lint.rules.program import (
+    assigned_in,
+    attributes_stored,
+    binds,
+    calls_in,
+    canonical_of,
+    given,
+    in_test,
+    names_of_parameters,
+    own_nodes,
+    parameters_in,
+    resolved,
+)
+from nnx_lint.rules.randomness.arguments import needs_key
+from nnx_lint.rules.randomness.keys import (
+    DIFFERENTIATING,
+    EACH_ROUND,
+    SPLIT,
+    around,
+    runs_in_rounds,
+    takes_the_first,
+    trains,
+)
+from nnx_lint.rules.randomness.reading import streams_parameter
+from nnx_lint.rules.randomness.reuse import KEY_MAKERS, consumes, in_forward_pass
+from nnx_lint.rules.repeating import Handed, argument, loop_around, outwards, root_of
+from nnx_lint.syntax import parameters as syntax_parameters
+from nnx_lint.syntax.walk import walk
+from nnx_rules.rules import rngs as rules
+from nnx_rules.streams import METHODS
+
+if TYPE_CHECKING:
+    from nnx_lint.model.events import Called
+    from nnx_lint.model.frames import Frame
+    from nnx_lint.model.values import Assignment
+
+CONSTRUCTORS = frozenset({"__init__", "__post_init__", "__new__"})
+
+MAX_STEPS = 12
+"""How many names deep a key is followed."""
+
+
+class Source(NamedTuple):
+    """Where a key comes from: the attribute, or the call that makes it, and the frames that it was handed through, that
+    of the draw first.
+    """
+
+    frame: Frame
+    node: ast.expr
+    through: list[Frame]
+
+    def use(self, draw: ast.AST) -> ast.AST | None:
+        """The call of the function which the key comes from that hands it over, or draws."""
+        return self.through[-2].call if len(self.through) > 1 else draw
+
+
+class Kept(NamedTuple):
+    """An attribute that holds a key: where it is read, of which object, and the frames that it was handed through."""
+
+    frame: Frame
+    node: ast.Attribute
+    owner: Obj
+    source: Source
+
+
+@judges_calls(rules.KEPT_KEY, "jax.random.*", when=needs_key)
+def kept_key(event: Called, report: Reporter) -> None:
+    """A key of a module, in its forward pass."""
+    kept = _kept(event)
+    if kept is None or kept.owner is not present(kept.frame.receiver or UNKNOWN) or not in_forward_pass(kept.frame):
+        return
+    made, cls = _set_once(kept), kept.owner.cls
+    call = made.value_node if made is not None else None
+    if made is None or not isinstance(call, ast.Call) or not isinstance(cls, UserClass):
+        return
+    streams, func = streams_parameter(cls), call.func
+    drawn = isinstance(func, ast.Attribute) and func.attr not in METHODS and isinstance(func.value, ast.Name)
+    if drawn and streams is not None and isinstance(func, ast.Attribute) and text_of(func.value) == streams.arg:
+        related_to = (related(made.module, call, "it is drawn here"),)
+        name = text_of(kept.node)
+        report(kept.frame.module, kept.node, name=name, cls=cls.name, stream=func.attr, related=related_to)
+
+
+@judges_calls(rules.KEY_REUSED, "jax.random.*", when=needs_key)
+def kept_key_in_rounds(event: Called, report: Reporter) -> None:
+    """A key of any object, in each round of a loop that trains."""
+    kept = _kept(event)
+    if kept is None or in_test(kept.frame) or _set_once(kept) is None:
+        return
+    if _goes_round(event, kept):
+        report(kept.frame.module, kept.node, name=text_of(kept.node), again=EACH_ROUND)
+
+
+@judges_calls(rules.FIXED_SEED, "jax.random.*", when=needs_key)
+def fixed_key_in_rounds(event: Called, report: Reporter) -> None:
+    """A key that each step of a loop makes of one number."""
+    source = _source(event)
+    if source is None or in_test(source.frame) or in_forward_pass(source.frame) or not _is_fixed(source):
+        return
+    func, use = source.frame.func, source.use(event.node)
+    if func is None or not isinstance(use, ast.Call) or not _is_anew(source, use):
+        return
+    path = f"{func.cls.name}.{func.name}" if func.cls is not None else func.name
+    report(source.frame.module, source.node, path=path, seed=source.frame.module.source.segment(source.node))
+
+
+def _is_fixed(source: Source) -> bool:
+    """Whether a call makes a key of a number that is always the same: written out, or that of a configuration."""
+    frame, node = source.frame, source.node
+    if not isinstance(node, ast.Call) or canonical_of(frame.env, node.func) not in KEY_MAKERS:
+        return False
+    given = [*node.args, *(item.value for item in node.keywords)]
+    seed = given[0] if len(given) == 1 else None
+    if not isinstance(seed, ast.Attribute) or frame.func is None or frame.receiver is None:
+        return isinstance(seed, ast.Constant)
+    stored = attributes_stored(frame.module.tree)
+    parts = [part.attr for part in walk(seed) if isinstance(part, ast.Attribute)]
+    own = root_of(seed) in syntax_parameters.names(frame.func.node.args)[:1]
+    return own and all(stored.count(part) <= 1 for part in parts)
+
+
+def _is_anew(source: Source, use: ast.Call) -> bool:
+    """Whether a loop makes a key again in each round of what trains with it."""
+    frame = source.frame
+    if any(map(runs_in_rounds, source.through)):
+        return True
+    if loop_around(frame.module, source.node, "") is not None:
+        return trains(frame, use)
+    learns = any(scope.row.name in DIFFERENTIATING for scope in frame.scope) or _trains(frame, handed=True)
+    for caller, call, _ in outwards(frame, ""):
+        if loop_around(caller.module, call, "") is not None:
+            return learns or trains(caller, call)
+    return False
+
+
+def _kept(event: Called) -> Kept | None:
+    """The attribute that the key of a draw comes from."""
+    source = _source(event)
+    if source is None or not isinstance(source.node, ast.Attribute):
+        return None
+    owner = present(resolved(source.frame.env, source.node.value) or UNKNOWN)
+    return Kept(source.frame, source.node, owner, source) if isinstance(owner, Obj) else None
+
+
+def _source(event: Called) -> Source | None:
+    """The attribute or the call that the key of a draw comes from."""
+    call = event.node
+    if not isinstance(call, ast.Call) or not consumes(event.subject):
+        return None
+    if event.subject == SPLIT and not takes_the_first(event.frame.module, call):
+        return None
+    node, frame, through = given(event).node_of(0, "key"), event.frame, [event.frame]
+    for _ in range(MAX_STEPS):
+        if isinstance(node, (ast.Attribute, ast.Call)):
+            return Source(frame, node, through)
+        if not isinstance(node, ast.Name):
+            return None
+        scope = frame.func.node if frame.func is not None else frame.module.tree
+        outer: Frame | None = frame
+        if not binds(scope, node.id):
+            outer = around(frame)
+        elif assigned_in(scope)[node.id]:
+            node = _only_value(scope, node.id)
+        else:
+            node, outer = argument(frame, node.id), frame.caller
+        if outer is None:
+            return None
+        if outer is not frame:
+            frame = outer
+            through.append(frame)
+    return None
+
+
+def _only_value(scope: ast.AST, name: str) -> ast.expr | None:
+    """What a function binds a name to, where it does so once and the name is no parameter."""
+    if assigned_in(scope)[name] != 1 or parameters_in(scope)[name]:
+        return None
+    for node in own_nodes(scope):
+        target = node.targets[0] if isinstance(node, ast.Assign) and len(node.targets) == 1 else None
+        if isinstance(node, ast.Assign) and isinstance(target, ast.Name) and target.id == name:
+            return node.value
+    return None
+
+
+def _set_once(kept: Kept) -> Assignment | None:
+    """Where the constructor of a class last sets an attribute, if nothing else ever does."""
+    name, cls = kept.node.attr, kept.owner.cls
+    attr = attribute_of(kept.owner, name)
+    if attr is None or not attr.assignments or not isinstance(cls, UserClass):
+        return None
+    classes = [item for item in cls.ancestors if isinstance(item, UserClass)]
+    modules = [*(item.module for item in classes), *(frame.module for frame in kept.source.through)]
+    trees = {id(module.tree): module.tree for module in modules}
+    written = sum(attributes_stored(tree).count(name) for tree in trees.values())
+    own = sum(attributes_stored(func).count(name) for item in classes for func in _constructors(item))
+    replaced = any(_replaces(call, name) for tree in trees.values() for call in calls_in(tree))
+    return attr.assignments[-1] if written == own > 0 and not replaced else None
+
+
+def _constructors(cls: UserClass) -> list[ast.AST]:
+    body = getattr(cls.node, "body", [])
+    return [item for item in body if isinstance(item, ast.FunctionDef) and item.name in CONSTRUCTORS]
+
+
+def _replaces(call: ast.Call, name: str) -> bool:
+    """Whether a call sets attributes by their names: ``setattr(agent, "key", key)``, ``replace(agent, key=key)``."""
+    func = call.func
+    called = func.id if isinstance(func, ast.Name) else func.attr if isinstance(func, ast.Attribute) else ""
+    if called in {"setattr", "__setattr__"}:
+        return any(not isinstance(item, ast.Constant) or item.value == name for item in call.args[-2:-1])
+    return "replace" in called and any(item.arg in {name, None} for item in call.keywords)
+
+
+def _goes_round(event: Called, kept: Kept) -> bool:
+    """Whether something that trains runs again and again with the object that keeps the key."""
+    through = kept.source.through
+    if any(map(runs_in_rounds, through)):
+        return True
+    learns = any(scope.row.name in DIFFERENTIATING for scope in event.frame.scope) or any(map(_trains, through))
+    name, use = root_of(kept.node), kept.source.use(event.node)
+    if not isinstance(use, ast.Call) or name is None:
+        return False
+    for frame, call, holder in (Handed(kept.frame, use, name), *outwards(kept.frame, name)):
+        if loop_around(frame.module, call, holder) is not None:
+            return learns or trains(frame, call)
+    return False
+
+
+def _trains(frame: Frame, *, handed: bool = False) -> bool:
+    """Whether a function hands an optimizer to something, or takes its step; that was ``handed`` to it, if so asked."""
+    own = names_of_parameters(frame.func.node) if handed and frame.func is not None else None
+    for call in calls_in(frame.func.node) if frame.func is not None else ():
+        named = [*call.args, *(item.value for item in call.keywords)]
+        if isinstance(call.func, ast.Attribute) and call.func.attr == "update":
+            named.append(call.func.value)
+        for node in named:
+            value = resolved(frame.env, node) if isinstance(node, (ast.Name, ast.Attribute)) else None
+            if not isinstance(value, Obj) or not value.cls.derives_from("nnx.Optimizer"):
+                continue
+            if own is None or root_of(node) in own:
+                return True
+    return False

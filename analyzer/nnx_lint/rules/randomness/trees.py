@@ -1,0 +1,101 @@
+"""Arithmetic over States that hold random keys (NNX535): averages of weights, casts, norms.
+
+A State without a filter has the keys and counters of streams in it, those of every ``nnx.Dropout``, and a key cannot be
+added, multiplied or cast.
+
+Invariants: a key is meant only where the object certainly holds one and the filter certainly takes it; a function is
+judged only where it treats all leaves alike, so nothing is said of one that has a condition in it.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from nnx_lint.model.callables import BoundMethod, FuncVal
+from nnx_lint.model.classes import ClassBase
+from nnx_lint.model.expressions import text_of
+from nnx_lint.model.modules import Env
+from nnx_lint.model.states import StateVal
+from nnx_lint.model.values import Ext, Obj, Value, present
+from nnx_lint.reporting import Reporter, judges_calls
+from nnx_lint.rules.filters.coverage import leaves_of, path_text
+from nnx_lint.rules.program import ancestors, assigned_in, canonical_of, given, is_tried, reads_of
+from nnx_lint.syntax import parameters as syntax_parameters
+from nnx_lint.syntax.walk import walk
+from nnx_rules.rules import rngs as rules
+
+if TYPE_CHECKING:
+    from nnx_lint.model.events import Called
+    from nnx_rules._filter_logic import Leaf
+
+MAPS = ("jax.tree.map", "jax.tree_util.tree_map", "jax.tree_map")
+
+COMPUTING = frozenset(
+    f"jax.numpy.{name}"
+    for name in (
+        *("abs", "add", "divide", "exp", "linalg.norm", "log", "mean", "minimum", "maximum", "multiply", "negative"),
+        *("sqrt", "square", "subtract", "sum"),
+    )
+)
+"""Functions of numbers, which fail for keys."""
+
+METHODS = frozenset({"astype", "max", "mean", "min", "std", "sum", "var"})
+"""Methods of arrays that fail for keys."""
+
+
+@judges_calls(rules.KEYS_IN_ARITHMETIC, *MAPS)
+def keys_in_arithmetic(event: Called, report: Reporter) -> None:
+    args, module = given(event), event.frame.module
+    first, trees = args.get(0, "f"), [args.get(1, "tree"), *args.positional[2:]]
+    func = first.func if isinstance(first, BoundMethod) else first
+    if args.starred or "is_leaf" in args.keywords or is_tried(module, event.node):
+        return
+    if isinstance(func, Ext):
+        names, body = [""] * len(trees), None
+    elif isinstance(func, FuncVal) and not _chooses(func.node):
+        names, body = syntax_parameters.positional_names(func.node.args)[isinstance(first, BoundMethod) :], func
+    else:
+        return
+    for position, (tree, name) in enumerate(zip(trees, names, strict=False), start=1):
+        key = _key_in(tree, event) if tree is not None else None
+        done = _computed(body, name) if body is not None else getattr(func, "name", None)
+        if key is not None and done is not None and (body is not None or done in COMPUTING):
+            node = args.node_of(position, "tree") or event.node
+            report(module, node, name=text_of(node), path=path_text(key), done=done)
+            return
+
+
+def _chooses(func: ast.AST) -> bool:
+    """Whether a function may treat some leaves in another way."""
+    return any(isinstance(node, (ast.If, ast.IfExp, ast.BoolOp, ast.Try, ast.Match)) for node in walk(func))
+
+
+def _key_in(tree: Value, event: Called) -> Leaf | None:
+    """A random key that certainly is a leaf of a tree."""
+    tree = present(tree)
+    held = tree if isinstance(tree, (Obj, StateVal)) else None
+    if held is None or (isinstance(held, Obj) and not held.cls.derives_from("nnx.Module")):
+        return None
+    kinds = ((leaf, leaf.type) for leaf in leaves_of(held, event.frame).leaves)
+    return next((leaf for leaf, kind in kinds if isinstance(kind, ClassBase) and kind.derives_from("nnx.RngKey")), None)
+
+
+def _computed(func: FuncVal, name: str) -> str | None:
+    """What a function computes with a leaf that it has under a name."""
+    if assigned_in(func.node)[name]:
+        return None
+    for node in reads_of(func.node, name):
+        parent = next(ancestors(func.module, node), None)
+        if isinstance(parent, (ast.BinOp, ast.UnaryOp)):
+            return func.module.source.segment(parent)
+        whole = next(ancestors(func.module, parent), None) if isinstance(parent, ast.Attribute) else None
+        if isinstance(parent, ast.Attribute) and parent.attr in METHODS and isinstance(whole, ast.Call):
+            return func.module.source.segment(whole) if whole.func is parent else None
+        if isinstance(parent, ast.Call) and parent.args[:1] == [node] and _computes(func.env, parent.func):
+            return func.module.source.segment(parent)
+    return None
+
+
+def _computes(env: object, node: ast.expr) -> bool:
+    return isinstance(env, Env) and canonical_of(env, node) in COMPUTING

@@ -1,0 +1,161 @@
+"""What runs again and again, and with what: the calls that lead to a function, followed outwards to a loop.
+
+Invariants: a name is followed through the parameters of the functions that are called, which may not bind it anew; an
+object that one of these functions makes is another one in each round.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, NamedTuple
+
+from nnx_lint.model.callables import BoundMethod, FuncVal, PartialVal, Transformed
+from nnx_lint.model.values import Obj, present
+from nnx_lint.rules.program import (
+    FUNCTIONS,
+    STATEMENT_LOOPS,
+    ancestors,
+    assigned_in,
+    binds,
+    keyword_node,
+    names_of_parameters,
+    resolved,
+)
+from nnx_lint.syntax import parameters as syntax_parameters
+from nnx_lint.syntax.binding import assigned_names
+from nnx_lint.syntax.walk import walk
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from nnx_lint.model.frames import Frame
+    from nnx_lint.model.modules import Module
+
+
+class Handed(NamedTuple):
+    """A call that leads to a function, and what the calling function names the object in question; nothing for one that
+    no function binds.
+    """
+
+    frame: Frame
+    call: ast.Call
+    name: str
+
+
+def outwards(frame: Frame, name: str) -> Iterator[Handed]:
+    """The calls that lead to a function, innermost first, each with the name that its caller has for an object, as long
+    as it is the caller who hands it over.
+    """
+    while frame.func is not None and frame.caller is not None and isinstance(frame.call, ast.Call):
+        func, call = frame.func.node, frame.call
+        if binds(func, name) if name else False:
+            if name not in names_of_parameters(func) or assigned_in(func)[name]:
+                return
+            given = root_of(handed_for(frame, name))
+            if given is None:
+                return
+            name = given
+        else:
+            name = ""
+        frame = frame.caller
+        yield Handed(frame, call, name)
+
+
+def root_of(node: ast.expr | None) -> str | None:
+    """The name that a dotted expression begins with."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else None
+
+
+def handed_for(frame: Frame, name: str) -> ast.expr | None:
+    """The expression that the caller of a function gives for a parameter, the object of a method included."""
+    names = syntax_parameters.positional_names(frame.func.node.args) if frame.func is not None else []
+    if isinstance(frame.call, ast.Call) and frame.receiver is not None and names[:1] == [name]:
+        func = frame.call.func
+        return func.value if isinstance(func, ast.Attribute) else func
+    return argument(frame, name)
+
+
+def argument(frame: Frame, name: str) -> ast.expr | None:
+    """The expression that the call of a frame gives for a parameter, through methods, partials and transforms."""
+    call, caller, func = frame.call, frame.caller, frame.func
+    if not isinstance(call, ast.Call) or caller is None or func is None:
+        return None
+    names, skipped, named = syntax_parameters.positional_names(func.node.args), 0, set[str]()
+    node = call.func
+    if isinstance(node, ast.Call):  # a function that a transform is given right there
+        node = node.args[0] if node.args else node.func
+    found = resolved(caller.env, node)
+    callee = present(found) if found is not None else None
+    while isinstance(callee, (Transformed, PartialVal, BoundMethod)):
+        if isinstance(callee, PartialVal):
+            skipped += len(callee.args)
+            named |= set(callee.keywords)
+        elif isinstance(callee, BoundMethod):
+            skipped += 1
+        callee = callee.func
+    method = isinstance(node, ast.Attribute) and callee is None and frame.receiver is not None
+    if method or (isinstance(callee, Obj) and frame.receiver is not None):
+        skipped += 1
+    elif node is not func.node and not (isinstance(callee, FuncVal) and callee.node is func.node):
+        return None
+    if name not in names or name in named or any(isinstance(item, ast.Starred) for item in call.args):
+        return None
+    place = names.index(name) - skipped
+    return call.args[place] if 0 <= place < len(call.args) else keyword_node(call, name)
+
+
+# -- loops -------------------------------------------------------------------------------------------------------------
+
+COMPREHENSIONS = (ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp)
+
+
+def loop_around(module: Module, call: ast.AST, name: str) -> ast.AST | None:
+    """The loop around a place that runs it in each round with what a name stands for before the loop."""
+    inner = call
+    for outer in ancestors(module, call):
+        if isinstance(outer, (*FUNCTIONS, ast.ClassDef)):
+            return None
+        if isinstance(outer, STATEMENT_LOOPS) and any(inner is part for part in outer.body):
+            if name in assigned_names([outer]):
+                return None
+            rounds = _has_rounds(outer.iter if isinstance(outer, (ast.For, ast.AsyncFor)) else None)
+            return outer if rounds and _goes_on(outer) else None
+        if isinstance(outer, COMPREHENSIONS) and not isinstance(inner, ast.comprehension):
+            bound = {node.id for each in outer.generators for node in walk(each.target) if isinstance(node, ast.Name)}
+            return outer if name not in bound and all(_has_rounds(each.iter) for each in outer.generators) else None
+        if isinstance(outer, (ast.If, ast.IfExp)) and inner is not outer.test and _is_once(outer.test):
+            return None
+        inner = outer
+    return None
+
+
+def _goes_on(loop: ast.stmt) -> bool:
+    """Whether a round of a loop may be followed by another one."""
+    last: ast.stmt = getattr(loop, "body", [loop])[-1]
+    return not isinstance(last, (ast.Break, ast.Return, ast.Raise))
+
+
+def _has_rounds(iterated: ast.expr | None) -> bool:
+    """Whether what a loop iterates over are rounds, or data, and not a few known things to be treated alike."""
+    if isinstance(iterated, ast.Call) and isinstance(iterated.func, ast.Name):
+        return iterated.func.id not in GOING_THROUGH or all(map(_has_rounds, iterated.args))
+    if isinstance(iterated, ast.Call):
+        return isinstance(iterated.func, ast.Attribute) and iterated.func.attr not in {"items", "keys", "values"}
+    return not isinstance(iterated, DISPLAYS)
+
+
+GOING_THROUGH = frozenset({"enumerate", "list", "reversed", "sorted", "tuple", "zip"})
+"""Functions of Python that give the elements of what they are given."""
+
+DISPLAYS = (ast.List, ast.Tuple, ast.Dict, ast.Set, ast.Constant)
+
+
+def _is_once(test: ast.expr) -> bool:
+    """Whether a condition may be meant to hold in one round only: it compares for equality, or asks for ``None``."""
+    found = walk(test)
+    return any(
+        isinstance(node, ast.Not) or (isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.Eq, ast.Is)))
+        for node in found
+    )

@@ -1,0 +1,88 @@
+"""Training steps that compute gradients and forget the optimizer (NNX624).
+
+A step that takes an optimizer is there to update with it. Where it computes gradients, nothing but their norm is asked
+for, and it never says the optimizer's name, the update was left out: everything runs, and nothing is trained.
+
+Invariants: the optimizer is a parameter of the function, or an attribute of its receiver; the gradients have a name in
+the function, and go nowhere from there.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from nnx_lint.model.arrays import OPTAX_NUMBERS
+from nnx_lint.model.attributes import attribute_names, attribute_of
+from nnx_lint.model.callables import Transformed
+from nnx_lint.model.events import Called
+from nnx_lint.model.values import Obj, present
+from nnx_lint.reporting import Reporter, judges_calls
+from nnx_lint.rules.bindings import bound_to
+from nnx_lint.rules.program import ancestors, canonical_of, in_test, reads_of
+from nnx_lint.syntax.parameters import names as names_of
+from nnx_lint.syntax.walk import walk
+from nnx_rules.rules import training as rules
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from nnx_lint.model.frames import Frame
+    from nnx_lint.model.values import Value
+
+    Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@judges_calls(rules.GRADIENTS_NOT_APPLIED, Transformed)
+def gradients_not_applied(event: Called, report: Reporter) -> None:
+    frame, callee = event.frame, event.callee
+    func = frame.func.node if frame.func is not None else None
+    if not isinstance(callee, Transformed) or not isinstance(func, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        return
+    row = callee.applied.row.name
+    if row not in GRADIENTS or "**" in callee.applied.keywords or in_test(frame):
+        return
+    name = _gradients(frame, event.node, pair=row.endswith("value_and_grad"), aux="has_aux" in callee.applied.keywords)
+    if name is None or name.startswith("_") or not all(_is_asked_size(frame, read) for read in reads_of(func, name)):
+        return
+    optimizer = next(_optimizers(frame, func), None)
+    if optimizer is not None:
+        report(frame.module, event.node, name=name, optimizer=optimizer)
+
+
+GRADIENTS = frozenset({"nnx.grad", "nnx.value_and_grad"})
+
+
+def _gradients(frame: Frame, call: ast.AST, *, pair: bool, aux: bool) -> str | None:
+    """The name that the gradients get which a call returns."""
+    bound = bound_to(frame.module, call)
+    target = bound.target if bound is not None else None
+    if pair or aux:
+        both = target.elts if isinstance(target, (ast.Tuple, ast.List)) and len(target.elts) == 2 else [None, None]
+        target = both[1] if pair else both[0]
+    return target.id if isinstance(target, ast.Name) else None
+
+
+def _is_asked_size(frame: Frame, read: ast.Name) -> bool:
+    """Whether gradients are only asked how large they are."""
+    call = next(ancestors(frame.module, read), None)
+    name = canonical_of(frame.env, call.func) if isinstance(call, ast.Call) and read in call.args else None
+    return name is not None and name.startswith("optax.") and name.removeprefix("optax.") in OPTAX_NUMBERS
+
+
+def _optimizers(frame: Frame, func: Function) -> Iterator[str]:
+    """The optimizers that a function is given, or its receiver has, and that it has not a word for."""
+    for name in names_of(func.args):
+        if _is_optimizer(frame.env.names.get(name)) and not reads_of(func, name):
+            yield name
+    receiver = frame.receiver
+    said = {node.attr for node in walk(func) if isinstance(node, ast.Attribute)}
+    for name in attribute_names(receiver) if isinstance(receiver, Obj) else ():
+        attr = attribute_of(receiver, name) if isinstance(receiver, Obj) else None
+        if attr is not None and name not in said and _is_optimizer(attr.value):
+            yield f"self.{name}"
+
+
+def _is_optimizer(value: Value | None) -> bool:
+    held = present(value) if value is not None else None
+    return isinstance(held, Obj) and any(map(held.cls.derives_from, ("nnx.Optimizer", "nnx.ModelAndOptimizer")))
