@@ -129,7 +129,8 @@ class Judging:
     def judges_of(self, event: Event) -> Judges:
         """The functions that may judge an event."""
         if not isinstance(event, Called):
-            return self._judges_of_value(type(event), type(getattr(event, "value", None)))
+            value: object = getattr(event, "value", None)
+            return self._judges_of_value(type(event), type(value))
         key = type(event.callee), event.subject, event.inherited
         known = self._by_callee.get(key)
         if known is None:

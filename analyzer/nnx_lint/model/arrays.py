@@ -295,7 +295,7 @@ def array_attribute(array: Array, name: str, level: int) -> Value:
     if kind == "shape":
         return shape_value(array, level)
     if kind == "array" and isinstance(array, HostArray):
-        return array
+        return HostArray(array.level, of_property(array, name))
     if name == "ndim" and array.form is not None and array.form.shape is not None and is_whole(array.form.shape):
         return Const(len(array.form.shape))
     if kind is not None:

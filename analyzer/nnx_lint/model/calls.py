@@ -19,7 +19,7 @@ from nnx_lint.model.callables import (
 from nnx_lint.model.classes import UserClass, library_class
 from nnx_lint.model.construct import instantiate
 from nnx_lint.model.containers import DictVal, Seq, give_away
-from nnx_lint.model.crossing import given_back, refresh
+from nnx_lint.model.crossing import given_back, refresh, shapeless
 from nnx_lint.model.elements import element_of, slice_of
 from nnx_lint.model.expressions import evaluate, note_capture, text_of, used_as
 from nnx_lint.model.frames import Frame
@@ -89,6 +89,14 @@ class Arguments:
     @property
     def starred(self) -> bool:
         return None in self.positional or "**" in self.keywords
+
+    def without_shapes(self) -> Arguments:
+        """The same arguments, but for the shapes of the arrays among them."""
+        positional = [shapeless(value) if value is not None else None for value in self.positional]
+        keywords = {name: shapeless(value) for name, value in self.keywords.items()}
+        found = Arguments(self.node, positional, keywords, self.nodes)
+        found.spread = self.spread
+        return found
 
 
 def call(interp: Interpreter, frame: Frame, node: ast.Call) -> Value:
@@ -163,7 +171,14 @@ def invoke(interp: Interpreter, frame: Frame, callee: Value, args: Arguments, no
         # What a call of the one does may be nothing that a call of the other does.
         kinds = {option.cls if isinstance(option, Obj) else option for option in callee.options}
         inner = frame if len(kinds) == 1 else doubtful(frame, node)
-        return join(*(invoke(interp, inner, option, args, node, name) for option in callee.options))
+        # Which of several objects is called may be decided by what they are called with: its shape says nothing then.
+        any_args = args.without_shapes() if sum(isinstance(option, Obj) for option in callee.options) > 1 else args
+        return join(
+            *(
+                invoke(interp, inner, option, any_args if _is_of_project(option) else args, node, name)
+                for option in callee.options
+            )
+        )
     if isinstance(callee, FuncVal):
         receiver, rest = unbound_receiver(callee, args.positional)
         return interp.call_function(frame, callee, rest, args.keywords, node, receiver=receiver)
@@ -214,6 +229,10 @@ def unbound_receiver(func: FuncVal, args: list[Value | None]) -> tuple[Value | N
     if isinstance(first, Obj) and func.cls in first.cls.ancestors:
         return first, args[1:]
     return None, args
+
+
+def _is_of_project(value: Value) -> bool:
+    return isinstance(value, Obj) and isinstance(value.cls, UserClass)
 
 
 def doubtful(frame: Frame, node: ast.AST) -> Frame:

@@ -144,6 +144,11 @@ def _refresh(value: Value, level: int, seen: dict[int, Value], gained: int | Non
     return value
 
 
+def shapeless(value: Value) -> Value:
+    """An array of which nothing but its level is known; other values as they are."""
+    return type(value)(value.level) if isinstance(value, Array) else value
+
+
 # -- axes --------------------------------------------------------------------------------------------------------------
 
 MAPPING = frozenset({"jax.pmap", "jax.vmap", "nnx.pmap", "nnx.vmap"})

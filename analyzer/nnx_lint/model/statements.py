@@ -21,6 +21,7 @@ from nnx_lint.model import (
 )
 from nnx_lint.model.callables import ContextVal, FuncVal, Transformed
 from nnx_lint.model.containers import DictVal, Seq
+from nnx_lint.model.crossing import shapeless
 from nnx_lint.model.deferred import settled
 from nnx_lint.model.expressions import evaluate
 from nnx_lint.model.frames import ROUND
@@ -304,7 +305,7 @@ def _loop(
         before = dict(names)
         _round(interp, frame, node.body, bind, end)
         if any(_reshaped(value, frame.env.names.get(name)) for name, value in started.items()):
-            frame.env.names = before | {name: _shapeless(value) for name, value in started.items()}
+            frame.env.names = before | {name: shapeless(value) for name, value in started.items()}
             _round(interp, frame, node.body, bind, end)
         for name, value in started.items():
             if not _alike(value, frame.env.names.get(name, UNKNOWN)):
@@ -330,10 +331,6 @@ def _reshaped(before: Value, after: Value | None) -> bool:
     return isinstance(before, Array) and before.form is not None and not (
         isinstance(after, Array) and after.form == before.form
     )  # fmt: skip
-
-
-def _shapeless(value: Value) -> Value:
-    return type(value)(value.level) if isinstance(value, Array) else value
 
 
 STEADY = (Array, Obj, StateVal, Seq, DictVal, FuncVal)

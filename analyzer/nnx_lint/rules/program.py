@@ -133,7 +133,8 @@ def certain_block(statement: ast.stmt) -> list[ast.stmt] | None:
             return inner
         case ast.Try(body=inner, handlers=handlers, orelse=[]):
             return inner if all(isinstance(each.body[-1], ast.Raise) for each in handlers) else None
-    return None
+        case _:
+            return None
 
 
 def straight(body: list[ast.stmt]) -> list[ast.stmt]:

@@ -99,6 +99,8 @@ class _Plain(ast.NodeTransformer):
             case ast.Call(func=ast.Name(id="getattr"), args=[owner, ast.Constant(value=str(name))], keywords=[]):
                 if "getattr" in self.builtins and _is_attribute(name) and _GETATTR.fullmatch(self._line(node)):
                     return self._placed(ast.Attribute(owner, name, ast.Load()), node)
+            case _:
+                pass
         return node
 
     def visit_Expr(self, node: ast.Expr) -> ast.stmt:
@@ -108,6 +110,8 @@ class _Plain(ast.NodeTransformer):
                 if "setattr" in self.builtins and _is_attribute(name) and _SETATTR.match(self._line(node)):
                     target = ast.copy_location(ast.Attribute(owner, name, ast.Store()), node)
                     return self._placed(ast.Assign([target], value, None), node)
+            case _:
+                pass
         return node
 
     def _spread(self, item: ast.expr) -> Iterator[ast.expr]:
@@ -138,7 +142,8 @@ class _Plain(ast.NodeTransformer):
                 return found if len(found) == len(pairs) else [item]
             case ast.keyword(value=ast.Call(func=ast.Name(id="dict"), args=[], keywords=keywords)):
                 return keywords if "dict" in self.builtins else [item]
-        return [item]
+            case _:
+                return [item]
 
     def _line(self, node: Placed) -> str:
         """The text of a node on one line; the beginning of another one. Older Pythons misplace what is in f-strings."""
@@ -173,7 +178,8 @@ def _bound_by(node: ast.AST) -> tuple[str, ...]:
             return (name,)
         case ast.alias(name=name, asname=alias):
             return (alias or name,)
-    return ()
+        case _:
+            return ()
 
 
 def _keyword(key: ast.expr | None, value: ast.expr) -> ast.keyword | None:
@@ -184,7 +190,8 @@ def _keyword(key: ast.expr | None, value: ast.expr) -> ast.keyword | None:
             made.lineno, made.col_offset = key.lineno, key.col_offset
             made.end_lineno, made.end_col_offset = value.end_lineno, value.end_col_offset
             return made
-    return None
+        case _:
+            return None
 
 
 def _is_name(text: str) -> bool:

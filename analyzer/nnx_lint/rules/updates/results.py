@@ -116,8 +116,9 @@ def none_handed_on(event: Called, report: Reporter) -> None:
 @remembered
 def _returned_calls(func: ast.AST) -> list[ast.Call]:
     """The calls whose results a function returns; none if it returns anything else."""
-    nodes = own_nodes(func) if isinstance(func, ast.FunctionDef) else []
-    returned = [node.value for node in nodes if isinstance(node, ast.Return)]
+    if not isinstance(func, ast.FunctionDef):
+        return []
+    returned = [node.value for node in own_nodes(func) if isinstance(node, ast.Return)]
     calls = [value for value in returned if isinstance(value, ast.Call)]
     return calls if len(calls) == len(returned) else []
 
