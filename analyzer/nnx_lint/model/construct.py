@@ -19,6 +19,7 @@ from nnx_lint.model.callables import FuncVal
 from nnx_lint.model.classes import ClassBase, LibClass, UserClass, method_of
 from nnx_lint.model.containers import Seq
 from nnx_lint.model.frames import Frame
+from nnx_lint.model.later import forget_shapes
 from nnx_lint.model.modules import Env
 from nnx_lint.model.values import UNKNOWN, Assignment, Attr, ClassVal, FieldVal, Obj, TagVal, Value, options
 from nnx_lint.syntax import parameters as syntax_parameters
@@ -71,6 +72,7 @@ def build_model(interp: Interpreter, cls: UserClass, obj: Obj, given: dict[str, 
     elif found is not None or cls.replaced_init:
         obj.attrs[ANY_NAME] = Attr(UNKNOWN)
     obj.constructing = False
+    forget_shapes(obj)
     if cls.is_pytree:
         interp.publish(events.Constructed(frame, cls.node, cls, obj))
 

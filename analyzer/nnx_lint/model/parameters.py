@@ -8,13 +8,13 @@ elsewhere as well, such as a cache that is ``None`` at first, may be anything by
 from __future__ import annotations
 
 import ast
-from collections import Counter
-from typing import TYPE_CHECKING, TypeGuard
+from typing import TYPE_CHECKING
 
 from nnx_lint.model import expressions, uses
 from nnx_lint.model.classes import UserClass
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.frames import Frame
+from nnx_lint.model.later import CONSTRUCTORS, is_set_later
 from nnx_lint.model.states import OptStateVal
 from nnx_lint.model.values import (
     NONE,
@@ -32,7 +32,6 @@ from nnx_lint.model.values import (
     options,
 )
 from nnx_lint.syntax import parameters as syntax_parameters
-from nnx_lint.syntax.walk import remembered, walk
 
 if TYPE_CHECKING:
     from nnx_lint.model.callables import FuncVal
@@ -58,35 +57,14 @@ def receiver_of(interp: Interpreter, func: FuncVal) -> Value | None:
     obj.training = True if func.name == "__call__" else None
     if obj.template is not None and func.name not in CONSTRUCTORS:
         for name, attr in obj.template.attrs.items():
-            if isinstance(attr.value, Const) and _is_flag(attr.value) and _is_set_later(func.cls, name):
+            if isinstance(attr.value, Const) and _is_flag(attr.value) and is_set_later(func.cls, name):
                 obj.attrs[name] = later = Attr(_declared_as(interp, func.cls, attr), attr.declared)
                 later.assignments = attr.assignments
     return obj
 
 
-CONSTRUCTORS = frozenset({"__init__", "__post_init__"})
-
-
 def _is_flag(value: Const) -> bool:
     return value.value is None or isinstance(value.value, (bool, str))
-
-
-def _is_set_later(cls: ClassBase, name: str) -> bool:
-    """Whether a file of the class, or of one that it is made of, sets an attribute of this name after construction."""
-    return any(name in _set_later(item.module.tree) for item in cls.ancestors if isinstance(item, UserClass))
-
-
-@remembered
-def _set_later(tree: ast.AST) -> frozenset[str]:
-    """The attributes that a text sets, but for what constructors do."""
-    made = [item for item in walk(tree) if isinstance(item, ast.FunctionDef) and item.name in CONSTRUCTORS]
-    stored = Counter(part.attr for part in walk(tree) if _is_stored(part))
-    stored.subtract(part.attr for item in made for part in walk(item) if _is_stored(part))
-    return frozenset(name for name, times in stored.items() if times > 0)
-
-
-def _is_stored(node: ast.AST) -> TypeGuard[ast.Attribute]:
-    return isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load)
 
 
 def _declared_as(interp: Interpreter, cls: ClassBase, attr: Attr) -> Value:

@@ -1,0 +1,112 @@
+"""What texts set of an object after its constructor has run.
+
+A constructor says what an attribute is at first. Where other code sets it as well, a cache that is ``None``, a buffer
+without rows, a state for one element, it may be of another value or shape by the time when a method runs.
+
+Invariants: methods that constructors alone mention are part of them; what a method sets of its own object counts for
+its class and for those below, what is set of any other object for all of them; only the files of the class and of its
+bases are asked.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from nnx_lint.model.classes import UserClass
+from nnx_lint.model.containers import DictVal, Seq
+from nnx_lint.model.heap import touch
+from nnx_lint.model.values import Array, Obj, Value
+from nnx_lint.syntax import parameters as syntax_parameters
+from nnx_lint.syntax.walk import walk
+from nnx_rules.shapes import Form
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from nnx_lint.model.classes import ClassBase
+
+CONSTRUCTORS = frozenset({"__init__", "__post_init__"})
+
+ITEM = "[]"
+"""Stands behind the name of an attribute of which an item is set."""
+
+
+def is_set_later(cls: ClassBase, name: str) -> bool:
+    """Whether something other than a constructor sets an attribute, or what a Variable there holds."""
+    own = [item for item in cls.ancestors if isinstance(item, UserClass)]
+    return any(item.module.has(key, _set_later) for item in own for key in (f"{item.name}.{name}", f".{name}"))
+
+
+def forget_shapes(obj: Obj) -> None:
+    """Forget the shapes of arrays, in Variables and containers too, that are set anew after construction."""
+    for name, attr in obj.attrs.items():
+        value = attr.value
+        if isinstance(value, Array) and value.form is not None:
+            if is_set_later(obj.cls, name):
+                attr.value = _shapeless(value)
+        elif isinstance(value, Obj) and value.cls.is_variable:
+            held = (value.args or {}).get("value")
+            if isinstance(held, Array) and held.form is not None and is_set_later(obj.cls, name):
+                touch(value)
+                value.args = {**(value.args or {}), "value": _shapeless(held)}
+        elif isinstance(value, (Seq, DictVal)) and is_set_later(obj.cls, f"{name}{ITEM}"):
+            touch(value)
+            if isinstance(value, Seq):
+                value.items = [_shapeless(item) for item in value.items]
+            else:
+                value.items = [(key, _shapeless(item)) for key, item in value.items]
+
+
+def _shapeless(value: Value) -> Value:
+    """An array of which only the dtype is known; other values as they are."""
+    if not isinstance(value, Array) or value.form is None:
+        return value
+    return type(value)(value.level, Form(None, value.form.dtype))
+
+
+# -- syntax ------------------------------------------------------------------------------------------------------------
+
+
+def _set_later(statement: ast.AST) -> frozenset[str]:
+    """``Class.attribute`` for what methods set of their own objects, ``.attribute`` for what is set of others."""
+    nodes = walk(statement)
+    found = {f".{name}" for target in nodes for owner, name in _stored(target) if owner != "self"}
+    for cls in (node for node in nodes if isinstance(node, ast.ClassDef)):
+        methods = [item for item in cls.body if isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef))]
+        constructing = _constructing(methods)
+        for method in (item for item in methods if item.name not in constructing):
+            receiver = next(iter(syntax_parameters.positional_names(method.args)), None)
+            stored = (pair for target in walk(method) for pair in _stored(target))
+            found |= {f"{cls.name}.{name}" for owner, name in stored if owner == receiver}
+    return frozenset(found)
+
+
+def _constructing(methods: list[ast.FunctionDef | ast.AsyncFunctionDef]) -> set[str]:
+    """The constructors of a class, and the methods that nothing but these mentions."""
+    mentioned = {
+        method.name: {node.attr for node in walk(method) if isinstance(node, ast.Attribute)} for method in methods
+    }
+    found = set(CONSTRUCTORS)
+    while True:
+        users = {name: {user for user, names in mentioned.items() if name in names} for name in mentioned}
+        more = {name for name, by in users.items() if by and by <= found} - found
+        if not more:
+            return found
+        found |= more
+
+
+def _stored(target: ast.AST) -> Iterator[tuple[str, str]]:
+    """What a target sets: the name of the object, if it has one, and that of the attribute."""
+    if isinstance(target, ast.Attribute) and not isinstance(target.ctx, ast.Load):
+        yield _name(target.value), target.attr
+        if target.attr in {"value", "raw_value"} and isinstance(target.value, ast.Attribute):
+            yield _name(target.value.value), target.value.attr
+    of = target.value if isinstance(target, ast.Subscript) and not isinstance(target.ctx, ast.Load) else None
+    if isinstance(target, ast.Subscript) and isinstance(of, ast.Attribute):
+        whole = isinstance(target.slice, ast.Constant) and target.slice.value is ...
+        yield _name(of.value), of.attr if whole else f"{of.attr}{ITEM}"
+
+
+def _name(node: ast.expr) -> str:
+    return node.id if isinstance(node, ast.Name) else ""
