@@ -18,7 +18,7 @@ from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.heap import touch
 from nnx_lint.model.values import Array, Obj, Value
 from nnx_lint.syntax import parameters as syntax_parameters
-from nnx_lint.syntax.walk import walk
+from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.shapes import Form
 
 if TYPE_CHECKING:
@@ -68,6 +68,7 @@ def _shapeless(value: Value) -> Value:
 # -- syntax ------------------------------------------------------------------------------------------------------------
 
 
+@remembered
 def _set_later(statement: ast.AST) -> frozenset[str]:
     """``Class.attribute`` for what methods set of their own objects, ``.attribute`` for what is set of others."""
     nodes = walk(statement)
