@@ -79,6 +79,20 @@ NARROW = (
 )
 """What makes the second layer a wrong one."""
 
+NOISE = """
+        class Encoder(nnx.Module):
+            def __init__(self, rngs):
+                self.mean, self.scale = nnx.Linear(3, 8, rngs=rngs), nnx.Linear(3, 8, rngs=rngs)
+                self.one = nnx.Linear(3, 1, rngs=rngs)
+                self.out = nnx.Linear(9, 3, rngs=rngs)
+
+            def __call__(self, x, key, factor):
+                mean = self.mean(x)
+                mean = mean + self.scale(x) * jax.random.normal(key, mean.shape)
+                x = self.out(self.one(x) * factor) + self.out(jnp.maximum(factor, self.one(x)))
+                return x + self.out(mean)  # NNX810
+        """
+
 
 def replaced(text, *pairs):
     for old, new in pairs:
@@ -181,19 +195,7 @@ WRONG = {
     "a configuration with a flag that is not known, handed on": replaced(
         CONFIGURED, *NARROW, (MADE, "Config(tokenizer.size, stacked=given)")
     ),
-    "noise of the shape of what has more axes": """
-        class Encoder(nnx.Module):
-            def __init__(self, rngs):
-                self.mean, self.scale = nnx.Linear(3, 8, rngs=rngs), nnx.Linear(3, 8, rngs=rngs)
-                self.one = nnx.Linear(3, 1, rngs=rngs)
-                self.out = nnx.Linear(9, 3, rngs=rngs)
-
-            def __call__(self, x, key, factor):
-                mean = self.mean(x)
-                mean = mean + self.scale(x) * jax.random.normal(key, mean.shape)
-                x = self.out(self.one(x) * factor) + self.out(jnp.maximum(factor, self.one(x)))
-                return x + self.out(mean)  # NNX810
-        """,
+    "noise of the shape of what has more axes": NOISE,
     "the last axes of what has more": """
         class Net(nnx.Module):
             def __init__(self, rngs):
@@ -368,19 +370,9 @@ FITTING = {
     "a configuration that was replaced": replaced(
         CONFIGURED, NARROW[0], (MADE, f"dataclasses.replace({MADE}, **given)")
     ),
-    "noise of the shape of what has more axes": """
-        class Encoder(nnx.Module):
-            def __init__(self, rngs):
-                self.mean, self.scale = nnx.Linear(3, 8, rngs=rngs), nnx.Linear(3, 8, rngs=rngs)
-                self.one = nnx.Linear(3, 1, rngs=rngs)
-                self.out = nnx.Linear(8, 3, rngs=rngs)
-
-            def __call__(self, x, key, factor):
-                mean = self.mean(x)
-                mean = mean + self.scale(x) * jax.random.normal(key, mean.shape)
-                x = self.out(self.one(x) * factor) + self.out(jnp.maximum(factor, self.one(x)))
-                return x + self.out(mean)
-        """,
+    "noise of the shape of what has more axes": replaced(
+        NOISE, ("nnx.Linear(9, 3", "nnx.Linear(8, 3"), ("  # NNX810", "")
+    ),
     "the last axes of what has more": """
         class Net(nnx.Module):
             def __init__(self, rngs):

@@ -35,6 +35,7 @@ from nnx_lint.model.values import (
     present,
 )
 from nnx_lint.syntax.compact import for_both
+from nnx_lint.syntax.dotted import root_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -366,9 +367,7 @@ def _dtype_of(value: Value | None) -> Value | None:
 
 def _named(node: ast.expr) -> bool:
     """Whether a function is a dotted name, so that looking it up again costs nothing."""
-    while isinstance(node, ast.Attribute):
-        node = node.value
-    return isinstance(node, ast.Name)
+    return root_of(node) is not None
 
 
 Concrete.evaluators = {

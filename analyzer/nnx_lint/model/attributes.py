@@ -215,9 +215,7 @@ def class_level(obj: Obj, cls: UserClass, name: str, value: Value) -> Value:
     Of an instance that only an annotation vouches for it may be another one; and what something unknown made of an
     annotated name, or what it is in a class below, is anybody's guess.
     """
-    if (cls.remade or cls.is_open) and any(
-        name in item.fields for item in cls.ancestors if isinstance(item, UserClass)
-    ):
+    if (cls.remade or cls.is_open) and any(name in item.fields for item in cls.lineage):
         return UNKNOWN
     if not obj.assumed or not isinstance(value, Const):
         return value

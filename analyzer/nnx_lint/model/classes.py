@@ -44,6 +44,11 @@ class ClassBase:
         lines = [list(base.ancestors) for base in self.bases]
         return (self, *_linearized([*lines, list(self.bases)]))
 
+    @functools.cached_property
+    def lineage(self) -> tuple[UserClass, ...]:
+        """The class and its bases as far as the project defines them, in the order of the ancestors."""
+        return tuple(item for item in self.ancestors if isinstance(item, UserClass))
+
     @property
     def remade(self) -> bool:
         """Whether something that is not known had its hands on the class: what an instance is to JAX is not known."""
@@ -200,11 +205,6 @@ class UserClass(ClassBase):
     def __repr__(self) -> str:
         return f"{self.module.name}.{self.name}"
 
-    @functools.cached_property
-    def lineage(self) -> tuple[UserClass, ...]:
-        """The class and its bases as far as the project defines them, in the order of the ancestors."""
-        return tuple(item for item in self.ancestors if isinstance(item, UserClass))
-
     def forget_model(self) -> None:
         """Let the model be made anew when somebody asks for it."""
         self.model = self.modelled = None
@@ -339,8 +339,7 @@ class UserClass(ClassBase):
         """Whether instances stay as the constructor left them that a frozen dataclass or a named tuple generates."""
         if not self.generated_init or self.remade or self.find("__post_init__") is not None:
             return False
-        own = [item for item in self.ancestors if isinstance(item, UserClass)]
-        return self.named_tuple or all(item.own_dataclass and item.option("frozen") is True for item in own)
+        return self.named_tuple or all(item.own_dataclass and item.option("frozen") is True for item in self.lineage)
 
     def all_fields(self) -> list[Field]:
         """The fields of a dataclass or a named tuple, bases first."""

@@ -130,7 +130,7 @@ def dataclass_attributes(
 
 def _owner(cls: UserClass, field: Field) -> UserClass:
     """The class whose body has the field."""
-    owners = (item for item in cls.ancestors if isinstance(item, UserClass) and item.fields.get(field.name) is field)
+    owners = (item for item in cls.lineage if item.fields.get(field.name) is field)
     return next(owners, cls)
 
 

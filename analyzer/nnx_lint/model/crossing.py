@@ -13,6 +13,7 @@ from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.states import ForeignVal, StateVal
 from nnx_lint.model.values import UNKNOWN, Array, ClassVal, Const, Ext, Obj, UnionVal, Value, join
 from nnx_lint.syntax import parameters as syntax_parameters
+from nnx_rules.shapes import Form
 from nnx_rules.transforms import Arguments
 
 if TYPE_CHECKING:
@@ -144,9 +145,12 @@ def _refresh(value: Value, level: int, seen: dict[int, Value], gained: int | Non
     return value
 
 
-def shapeless(value: Value) -> Value:
-    """An array of which nothing but its level is known; other values as they are."""
-    return type(value)(value.level) if isinstance(value, Array) else value
+def shapeless(value: Value, *, dtype: bool = False) -> Value:
+    """An array of which nothing but its level is known, and its ``dtype`` if so asked; other values as they are."""
+    if not isinstance(value, Array):
+        return value
+    kept = Form(None, value.form.dtype) if dtype and value.form is not None else None
+    return type(value)(value.level, kept)
 
 
 # -- axes --------------------------------------------------------------------------------------------------------------

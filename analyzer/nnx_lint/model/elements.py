@@ -35,6 +35,7 @@ from nnx_lint.model.values import (
     options,
     present,
 )
+from nnx_lint.syntax.dotted import called_by
 from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules import versions
 from nnx_rules.shapes import Form
@@ -124,7 +125,7 @@ def part(state: StateVal | PartVal, key: object) -> Value:
 
 def sown_by(cls: ClassBase) -> frozenset[str]:
     """The names under which the methods of a class sow values, each into a tuple with those before."""
-    bodies = [_sown_in(item.node) for item in cls.ancestors if isinstance(item, UserClass)]
+    bodies = [_sown_in(item.node) for item in cls.lineage]
     return frozenset(name for body in bodies for name in body)
 
 
@@ -138,9 +139,7 @@ def _sown_in(body: ast.ClassDef) -> frozenset[str]:
 
 def _called_method(call: ast.Call) -> str:
     """The name of the method that a call calls: ``sow``, of ``self.sow(...)`` and of ``self.sow.__call__(...)``."""
-    func = call.func
-    if isinstance(func, ast.Attribute) and func.attr == "__call__":
-        func = func.value
+    func = called_by(call)
     return func.attr if isinstance(func, ast.Attribute) else ""
 
 

@@ -13,13 +13,12 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from nnx_lint.model.classes import UserClass
 from nnx_lint.model.containers import DictVal, Seq
+from nnx_lint.model.crossing import shapeless
 from nnx_lint.model.heap import touch
-from nnx_lint.model.values import Array, Obj, Value
+from nnx_lint.model.values import Array, Obj
 from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_lint.syntax.walk import remembered, walk
-from nnx_rules.shapes import Form
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,7 +33,7 @@ ITEM = "[]"
 
 def is_set_later(cls: ClassBase, name: str) -> bool:
     """Whether something other than a constructor sets an attribute, or what a Variable there holds."""
-    own = [item for item in cls.ancestors if isinstance(item, UserClass)]
+    own = cls.lineage
     return any(item.module.has(key, _set_later) for item in own for key in (f"{item.name}.{name}", f".{name}"))
 
 
@@ -44,25 +43,18 @@ def forget_shapes(obj: Obj) -> None:
         value = attr.value
         if isinstance(value, Array) and value.form is not None:
             if is_set_later(obj.cls, name):
-                attr.value = _shapeless(value)
+                attr.value = shapeless(value, dtype=True)
         elif isinstance(value, Obj) and value.cls.is_variable:
             held = (value.args or {}).get("value")
             if isinstance(held, Array) and held.form is not None and is_set_later(obj.cls, name):
                 touch(value)
-                value.args = {**(value.args or {}), "value": _shapeless(held)}
+                value.args = {**(value.args or {}), "value": shapeless(held, dtype=True)}
         elif isinstance(value, (Seq, DictVal)) and is_set_later(obj.cls, f"{name}{ITEM}"):
             touch(value)
             if isinstance(value, Seq):
-                value.items = [_shapeless(item) for item in value.items]
+                value.items = [shapeless(item, dtype=True) for item in value.items]
             else:
-                value.items = [(key, _shapeless(item)) for key, item in value.items]
-
-
-def _shapeless(value: Value) -> Value:
-    """An array of which only the dtype is known; other values as they are."""
-    if not isinstance(value, Array) or value.form is None:
-        return value
-    return type(value)(value.level, Form(None, value.form.dtype))
+                value.items = [(key, shapeless(item, dtype=True)) for key, item in value.items]
 
 
 # -- syntax ------------------------------------------------------------------------------------------------------------

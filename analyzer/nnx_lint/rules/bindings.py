@@ -99,12 +99,6 @@ def given_to(module: Module, call: ast.Call) -> list[ast.expr]:
     return found
 
 
-def called_by(call: ast.Call) -> ast.expr:
-    """What a call calls: ``f``, of ``f(x)`` and of ``f.__call__(x)``."""
-    func = call.func
-    return func.value if isinstance(func, ast.Attribute) and func.attr == "__call__" else func
-
-
 def names_of_first(func: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> set[str]:
     """The first parameter of a function, ``self`` of a method, and the names that the function binds to it."""
     first = next(iter(positional_names(func.args)), None)

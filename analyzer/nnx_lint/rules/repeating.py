@@ -23,6 +23,7 @@ from nnx_lint.rules.program import (
 )
 from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_lint.syntax.binding import assigned_names
+from nnx_lint.syntax.dotted import root_of
 from nnx_lint.syntax.walk import walk
 
 if TYPE_CHECKING:
@@ -59,13 +60,6 @@ def outwards(frame: Frame, name: str) -> Iterator[Handed]:
             name = ""
         frame = frame.caller
         yield Handed(frame, call, name)
-
-
-def root_of(node: ast.expr | None) -> str | None:
-    """The name that a dotted expression begins with."""
-    while isinstance(node, ast.Attribute):
-        node = node.value
-    return node.id if isinstance(node, ast.Name) else None
 
 
 def handed_for(frame: Frame, name: str) -> ast.expr | None:

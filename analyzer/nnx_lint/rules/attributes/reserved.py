@@ -56,5 +56,5 @@ def _assignment(owner: Obj, cls: UserClass, name: str) -> tuple[Module, ast.AST]
     if attr is not None:
         last = attr.assignments[-1] if attr.assignments else None
         return (last.module, last.node) if last is not None else None
-    holder = next((item for item in cls.ancestors if isinstance(item, UserClass) and name in item.attributes), None)
+    holder = next((item for item in cls.lineage if name in item.attributes), None)
     return (holder.module, holder.attributes[name][1]) if holder is not None else None

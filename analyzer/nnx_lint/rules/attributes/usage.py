@@ -39,7 +39,7 @@ def is_used_plainly(cls: ClassBase, name: str) -> bool:
 
 def _family(cls: ClassBase) -> list[ast.ClassDef]:
     below = cls.module.project.heirs(cls.name) if isinstance(cls, UserClass) else []
-    return [*(item.node for item in cls.ancestors if isinstance(item, UserClass)), *below]
+    return [*(item.node for item in cls.lineage), *below]
 
 
 def _names(nodes: Callable[[ast.AST], Iterator[ast.expr]]) -> Callable[[ast.ClassDef], frozenset[str]]:

@@ -103,7 +103,7 @@ def class_level_container(event: ContainerFilled, report: Reporter) -> None:
         return
     if not isinstance(value, Obj) or not value.cls.tracked or value is receiver:
         return
-    owners = [item for item in cls.ancestors if isinstance(item, UserClass)]
+    owners = cls.lineage
     names = [name for item in owners for name, (held, _) in item.attributes.items() if held is event.container]
     if names and names[0] not in cls.fields:
         shown = f"a {getattr(event.container, 'type', 'dict')}, which gets {value.describe()},"

@@ -15,11 +15,12 @@ from nnx_lint.model.classes import LibClass, UserClass, method_of
 from nnx_lint.model.events import ClassDefined, Constructed, TransformApplied
 from nnx_lint.model.values import Obj
 from nnx_lint.reporting import Reporter, judges
-from nnx_lint.rules.bindings import called_by, names_of_first, pairs_of
+from nnx_lint.rules.bindings import names_of_first, pairs_of
 from nnx_lint.rules.blocks import append_to_block
 from nnx_lint.rules.construction.mends import with_base_constructor
 from nnx_lint.rules.edits import unsafe
 from nnx_lint.rules.program import calls_in, canonical_of, certain_block, enclosing, own_nodes
+from nnx_lint.syntax.dotted import called_by
 from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import construction as rules
 from nnx_rules.signatures import SIGNATURES

@@ -81,7 +81,7 @@ def _is_sized(obj: Obj, cls: UserClass) -> bool:
 
 def _only_in_constructors(cls: UserClass, name: str, here: Module) -> tuple[Module, ast.AST] | None:
     """Where constructors assign an attribute, if nothing else may; ``None`` if something may."""
-    owners = [item for item in cls.ancestors if isinstance(item, UserClass)]
+    owners = cls.lineage
     inside: list[tuple[Module, ast.AST]] = []
     for owner in owners:
         func = owner.methods.get("__init__")

@@ -61,7 +61,7 @@ def called_of_class(event: Called, report: Reporter) -> None:
     cls = owner.cls if isinstance(owner, ClassVal) else None
     if not isinstance(cls, UserClass) or cls.is_open or cls.opaque or not isinstance(func, ast.Attribute):
         return
-    own = [item for item in cls.ancestors if isinstance(item, UserClass)]
+    own = cls.lineage
     known = any(func.attr in {*item.methods, *item.attributes, *item.fields} for item in own)
     if known or cls.may_be_extended or is_tried(event.frame.module, event.node):
         return

@@ -131,7 +131,7 @@ def linen_method(event: Called, report: Reporter) -> None:
         return
     if obj.assumed or (obj is not event.frame.receiver and obj.origin is None) or cls.may_be_extended:
         return
-    names = [{*item.methods, *item.attributes, *item.fields} for item in cls.ancestors if isinstance(item, UserClass)]
+    names = [{*item.methods, *item.attributes, *item.fields} for item in cls.lineage]
     library = cls.library
     if (
         any(not known.isdisjoint({func.attr, "__getattr__"}) for known in names)
@@ -215,7 +215,7 @@ def training_switched(event: AttributeSet, report: Reporter) -> None:
     outside = event.name == "training" and obj is not event.frame.receiver and obj is not event.frame.initializing
     if not outside or not is_module(obj) or not isinstance(obj.cls, UserClass):
         return
-    modules = [event.frame.module, *(item.module for item in obj.cls.ancestors if isinstance(item, UserClass))]
+    modules = [event.frame.module, *(item.module for item in obj.cls.lineage)]
     reads = any(
         isinstance(node, ast.Attribute) and node.attr == "training" and isinstance(node.ctx, ast.Load)
         for module in modules

@@ -197,7 +197,7 @@ def _is_later(event: AttributeMissed, cls: UserClass) -> bool:
     name, running, here = event.name, _running(event), event.frame.func
     if not running or event.frame.doubtful or event.frame.branches:
         return False
-    bodies = [item for item in cls.ancestors if isinstance(item, UserClass)]
+    bodies = cls.lineage
     if ANY_NAME in attribute_names(event.obj) or any(name in {*x.methods, *x.attributes, *x.fields} for x in bodies):
         return False
     methods = [method for item in bodies for method in item.methods.values() if isinstance(method, FuncVal)]
@@ -287,7 +287,7 @@ def is_known(cls: UserClass) -> bool:
 
 def names_of(obj: Obj) -> list[str]:
     """The names of what an instance has."""
-    classes = (item for item in obj.cls.ancestors if isinstance(item, UserClass))
+    classes = obj.cls.lineage
     bodies = ({*item.methods, *item.attributes, *item.fields} for item in classes)
     return [*attribute_names(obj), *set().union(*bodies)]
 
@@ -299,7 +299,7 @@ def _is_named(event: AttributeMissed, cls: UserClass) -> bool:
         return True
     if event.frame.cls is not None and event.frame.cls is not cls and _is_of_heirs(event.frame.cls, name):
         return True
-    modules = [event.frame.module, *(item.module for item in cls.ancestors if isinstance(item, UserClass))]
+    modules = [event.frame.module, *(item.module for item in cls.lineage)]
     return any(module.mocks or module.has(name, _mentioned) or module.has(ANY_NAME, _mentioned) for module in modules)
 
 

@@ -37,11 +37,11 @@ from nnx_lint.rules.program import (
     names_of_parameters,
     parameters_in,
 )
-from nnx_lint.rules.repeating import root_of
 from nnx_lint.rules.updates.ownership import changes_of
 from nnx_lint.rules.variables.promoting import as_variable
 from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_lint.syntax.binding import assigned_names
+from nnx_lint.syntax.dotted import root_of
 from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import costs as rules
 

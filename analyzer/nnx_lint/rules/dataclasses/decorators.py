@@ -153,7 +153,7 @@ def fields_without_dataclass(event: Called, report: Reporter) -> None:
         return
     if any(isinstance(item, LibClass) and item.canonical not in PLAIN_BASES for item in cls.ancestors):
         return
-    own = [item for item in cls.ancestors if isinstance(item, UserClass)]
+    own = cls.lineage
     if cls.is_dataclass or any(
         item.decorators or item.unknown_decorators or MAKERS & item.methods.keys() for item in own
     ):

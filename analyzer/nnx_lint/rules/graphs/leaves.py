@@ -187,7 +187,7 @@ def _lacks(of: Obj, key: str) -> bool:
         return known and of.cls.derives_from("nnx.Module") and of.cls.name not in {"Dict", "List"}
     if not isinstance(of.cls, UserClass) or not is_known(of.cls) or ANY_NAME in attribute_names(of):
         return False
-    modules = (item.module for item in of.cls.ancestors if isinstance(item, UserClass))
+    modules = (item.module for item in of.cls.lineage)
     if any(module.has(key, _sown) or module.has(ANY_NAME, _sown) for module in modules):
         return False
     heirs = (of.assumed or of.origin is None) and bool(of.cls.module.project.heirs(of.cls.name))

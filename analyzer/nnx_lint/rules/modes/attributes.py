@@ -286,9 +286,9 @@ def _is_set_elsewhere(
     """
     found = method_of(cls, "__init__")
     own = {id(node) for node in walk(found[1].node)} if found is not None else set[int]()
-    classes = (item for each in (root, cls) for item in each.ancestors if isinstance(item, UserClass))
+    classes = (item for each in (root, cls) for item in each.lineage)
     modules = [*dict.fromkeys((here, *(item.module for item in classes), *(item.module for item in assignments)))]
-    for item in assignments if found is not None else ():
+    for item in assignments:
         helper = enclosing(item.module, item.node, *FUNCTIONS)
         name_of_helper = helper.name if isinstance(helper, ast.FunctionDef) else ""
         mentioned = sum(_mentions(module.tree)[name_of_helper] for module in modules)

@@ -15,12 +15,13 @@ from nnx_lint.model.classes import UserClass, method_of
 from nnx_lint.model.events import Constructed
 from nnx_lint.model.values import Const, Obj
 from nnx_lint.reporting import Reporter, judges
-from nnx_lint.rules.bindings import called_by, names_of_first
+from nnx_lint.rules.bindings import names_of_first
 from nnx_lint.rules.edits import append_argument, unsafe
 from nnx_lint.rules.modes.inverted import LEARNING, RESTING
 from nnx_lint.rules.modes.layers import SETTING
 from nnx_lint.rules.program import own_nodes
 from nnx_lint.rules.randomness.reading import elements
+from nnx_lint.syntax.dotted import called_by
 from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import construction as rules
 from nnx_rules.signatures import CALL_KEYWORDS

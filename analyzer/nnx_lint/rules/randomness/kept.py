@@ -44,8 +44,9 @@ from nnx_lint.rules.randomness.keys import (
 )
 from nnx_lint.rules.randomness.reading import streams_parameter
 from nnx_lint.rules.randomness.reuse import KEY_MAKERS, consumes, in_forward_pass
-from nnx_lint.rules.repeating import Handed, argument, loop_around, outwards, root_of
+from nnx_lint.rules.repeating import Handed, argument, loop_around, outwards
 from nnx_lint.syntax import parameters as syntax_parameters
+from nnx_lint.syntax.dotted import root_of
 from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import rngs as rules
 from nnx_rules.streams import METHODS
@@ -209,7 +210,7 @@ def _set_once(kept: Kept) -> Assignment | None:
     attr = attribute_of(kept.owner, name)
     if attr is None or not attr.assignments or not isinstance(cls, UserClass):
         return None
-    classes = [item for item in cls.ancestors if isinstance(item, UserClass)]
+    classes = cls.lineage
     modules = [*(item.module for item in classes), *(frame.module for frame in kept.source.through)]
     trees = {id(module.tree): module.tree for module in modules}
     written = sum(attributes_stored(tree).count(name) for tree in trees.values())

@@ -36,9 +36,9 @@ from nnx_lint.rules.program import (
     statement_of,
 )
 from nnx_lint.rules.randomness.reading import is_rngs
-from nnx_lint.rules.repeating import root_of
 from nnx_lint.rules.spelling import spelled
 from nnx_lint.syntax import parameters as syntax_parameters
+from nnx_lint.syntax.dotted import root_of
 from nnx_lint.syntax.walk import children, walk
 from nnx_rules.rules import rngs as rules
 from nnx_rules.transforms import Arguments

@@ -197,7 +197,7 @@ def _tags(obj: Obj) -> Streams | None:
 def _makes_streams(cls: UserClass) -> bool:
     """Whether a constructor may hold streams besides those that it is given."""
     found = method_of(cls, "__init__")
-    if found is None or len([item for item in cls.ancestors if isinstance(item, UserClass)]) > 1:
+    if found is None or len(cls.lineage) > 1:
         return True
     env = found[1].module.env
     calls = (node for node in walk(found[1].node) if isinstance(node, ast.Call))

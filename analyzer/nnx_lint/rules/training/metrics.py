@@ -29,9 +29,10 @@ from nnx_lint.rules.program import (
     is_tried,
     keyword_node,
 )
-from nnx_lint.rules.repeating import loop_around, outwards, root_of
+from nnx_lint.rules.repeating import loop_around, outwards
 from nnx_lint.rules.spelling import spelled
 from nnx_lint.syntax import parameters as syntax_parameters
+from nnx_lint.syntax.dotted import root_of
 from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.rules import training as rules
 from nnx_rules.shape_algebra import is_whole

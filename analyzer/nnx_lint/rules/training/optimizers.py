@@ -446,11 +446,8 @@ def _other_model(grads: Value, model: Value) -> str | None:
     if isinstance(of, (Array, DictVal)) and isinstance(model, Obj) and not written:
         return f"are those of {of.describe()}, and the optimizer takes those of the model"
     if isinstance(grads, GradientVal) and any(same_object(value, model) for value in grads.beside):
-        return (
-            None
-            if same_object(of, model)
-            else "are those of another argument, and the optimizer takes those of the model"
-        )
+        other = not same_object(of, model)
+        return "are those of another argument, and the optimizer takes those of the model" if other else None
     if not isinstance(of, Obj) or not isinstance(model, Obj) or of.assumed or model.assumed:
         return None
     known = of.cls.derives_from("nnx.Module") and model.cls.derives_from("nnx.Module")

@@ -371,15 +371,13 @@ def _of_record(event: Called) -> str | None:
     owner, func = event.owner, event.node.func if isinstance(event.node, ast.Call) else None
     if not isinstance(owner, Obj) or not isinstance(owner.cls, UserClass) or not isinstance(func, ast.Attribute):
         return None
-    if owner.cls.foreign and not any(
-        func.attr in item.methods for item in owner.cls.ancestors if isinstance(item, UserClass)
-    ):
+    if owner.cls.foreign and not any(func.attr in item.methods for item in owner.cls.lineage):
         return foreign.RETURNING[owner.cls.foreign].get(func.attr)
     if func.attr == "_replace":
         return "a new object" if owner.cls.named_tuple else None
     if func.attr != "replace":
         return None
-    records = (item for item in owner.cls.ancestors if isinstance(item, UserClass))
+    records = owner.cls.lineage
     made = any(item.made_by_base or not item.decorators.keys().isdisjoint(FIELD_DECORATORS) for item in records)
     return "a new object" if made else None
 

@@ -18,6 +18,7 @@ from nnx_lint.model.values import Const, Obj, Value
 from nnx_lint.reporting import Reporter, judges
 from nnx_lint.rules.program import assigned_in, canonical_of, own_nodes, parameters_in
 from nnx_lint.syntax import parameters as syntax_parameters
+from nnx_lint.syntax.dotted import root_of
 from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import updates as rules
 
@@ -120,7 +121,7 @@ def _computed_before(frame: Frame, func: FuncVal, names: Mapping[str, object], g
         call = item.value if isinstance(item, ast.Assign) else None
         if not isinstance(item, ast.Assign) or not isinstance(call, ast.Call):
             continue
-        roots = {_root(part) for part in (call.func, *call.args, *(each.value for each in call.keywords))}
+        roots = {root_of(part) for part in (call.func, *call.args, *(each.value for each in call.keywords))}
         bound = [part.id for target in item.targets for part in walk(target) if isinstance(part, ast.Name)]
         known = given in roots and canonical_of(frame.env, call.func) not in OF_STRUCTURE
         ours = [(name, _captured(func, name), frame.env.lookup(name)) for name in bound if name in names]
@@ -133,13 +134,6 @@ def _computed_before(frame: Frame, func: FuncVal, names: Mapping[str, object], g
 
 OF_STRUCTURE = frozenset({"nnx.graphdef", "nnx.Optimizer", "nnx.ModelAndOptimizer", "builtins.len", "builtins.type"})
 """What asks a model for something that does not depend on its parameters."""
-
-
-def _root(node: ast.expr) -> str | None:
-    """The name that an expression is, or an attribute of."""
-    while isinstance(node, ast.Attribute):
-        node = node.value
-    return node.id if isinstance(node, ast.Name) else None
 
 
 def _captured(func: FuncVal, name: str) -> tuple[object, Value] | None:

@@ -51,7 +51,7 @@ def _without_items(event: Used | VariableWritten, report: Reporter, variable: Ob
     held = (variable.args or {}).get("value")
     if not isinstance(held, Const) or not isinstance(held.value, (int, float, complex)) or not is_variable(variable):
         return
-    own = (item for item in variable.cls.ancestors if isinstance(item, UserClass))
+    own = variable.cls.lineage
     if variable.cls.is_open or any(item.methods for item in own) or variable.level or event.frame.level:
         return  # inside of a transform numbers are arrays
     if variable.assumed or not (event.frame.initializing is not None or is_seen_made(event.frame)):

@@ -1,0 +1,18 @@
+"""Dotted expressions: the name that one begins with, and what a call calls, however that is written."""
+
+from __future__ import annotations
+
+import ast
+
+
+def root_of(node: ast.expr | None) -> str | None:
+    """The name that a dotted expression begins with; ``None`` for every other expression."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else None
+
+
+def called_by(call: ast.Call) -> ast.expr:
+    """What a call calls: ``f``, of ``f(x)`` and of ``f.__call__(x)``."""
+    func = call.func
+    return func.value if isinstance(func, ast.Attribute) and func.attr == "__call__" else func
