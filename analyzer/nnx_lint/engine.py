@@ -101,7 +101,11 @@ class Engine:
                 bases.update(facts.bases if facts is not None else ())
             self._relate()
             return self.project.forget(paths, bases), bases
-        return self.project.forget([path for path in paths if not revise(path)], bases), bases
+        unrevised = [path for path in paths if not revise(path)]
+        for path in unrevised:  # what is asked of heirs is what their text says, too
+            known = self.facts.get(path)
+            bases.update(known.bases if known is not None else ())
+        return self.project.forget(unrevised, bases), bases
 
     def relist(self, roots: Iterable[str], facts: Mapping[str, Facts]) -> tuple[set[str], set[str]] | None:
         """Say that files came or went, with the roots and the facts of those that are there now.
@@ -146,7 +150,8 @@ class Engine:
         if path not in self.concerned:
             source = self._sources[path]
             report = parse_report(source)
-            source.let_go()
+            if self.project.loaded(path) is None:  # nobody imports it either
+                source.let_go()
             return report
         module = self.project.module(path)
         assert module is not None

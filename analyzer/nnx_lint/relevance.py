@@ -82,7 +82,7 @@ def concerned(
         if known.marked:
             marked.append(path)
             continue
-        for target in map(shown, _imported(known, path, layout)):
+        for target in map(shown, _files_of(known.imports, path, layout)):
             importers.setdefault(target, []).append(path)
             if target not in seen:
                 seen.add(target)
@@ -96,9 +96,13 @@ def concerned(
     return relevant
 
 
-def _imported(facts: Facts, path: str, layout: Layout) -> Iterator[str]:
-    """The files that the import statements of a file may mean."""
-    for level, base, names in facts.imports:
+def imported(text: str, path: str, layout: Layout) -> Iterator[str]:
+    """The files that the import statements of a text may mean."""
+    return _files_of(_imports(text), path, layout)
+
+
+def _files_of(imports: Iterable[Import], path: str, layout: Layout) -> Iterator[str]:
+    for level, base, names in imports:
         origin = layout.relative(level, base or None, path) if level else layout.absolute(base, path)
         for place in (origin, *(_below(origin, name, layout) for name in names)):
             if place is not None and not place.namespace:

@@ -14,6 +14,7 @@ that were read.
 from __future__ import annotations
 
 import ast
+from array import array
 from bisect import bisect_right
 from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
@@ -71,7 +72,7 @@ class SourceFile:
         self.text = text
         self.encoding = encoding
         self._ascii = text.isascii()
-        self._line_starts: list[int] | None = None
+        self._line_starts: array[int] | None = None
         self._parsed: Parsed | None = None
         self._before: SourceFile | None = None
         self.followed: Change | None = None
@@ -199,9 +200,9 @@ class SourceFile:
     # Positions.
 
     @property
-    def _starts(self) -> list[int]:
+    def _starts(self) -> array[int]:
         if self._line_starts is None:
-            self._line_starts = _find_line_starts(self.text)
+            self._line_starts = array("L", _find_line_starts(self.text))  # a list of numbers takes five times as much
         return self._line_starts
 
     @property

@@ -5,8 +5,9 @@ from __future__ import annotations
 import gc
 import random
 import sys
+import textwrap
 import weakref
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -14,15 +15,12 @@ from hypothesis import strategies as st
 
 from nnx_lint.checking import Checker
 from nnx_lint.engine import STACK
-from nnx_lint.ide import scan
+from nnx_lint.ide import scan, tour
 from nnx_lint.ide.analysis import Analysis, Cancelled
 from nnx_lint.ide.revisions import Revisions
 from nnx_lint.ide.settings import Settings, read
 from nnx_lint.selection import Options
 from nnx_lint.source import SourceFile
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 BASE = """\
 from flax import nnx
@@ -290,6 +288,80 @@ def test_a_scan_finds_what_a_run_finds(tmp_path: Path) -> None:
     wanted = checker.check(checker.read(sorted(str(tmp_path / name) for name in PROGRAM)))
     assert [each for result in results for each in result.closed.findings] == wanted
     assert wanted
+
+
+def test_a_scan_holds_only_what_files_to_come_import(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, text in PROGRAM.items():
+        (tmp_path / name).write_text(text)
+    paths = [str(tmp_path / name) for name in sorted(PROGRAM)]
+    made = Analysis(str(tmp_path), Settings(), noting=False)
+    made.found(paths)
+    whole = list(made.look_through(paths))
+    assert [path for path in paths if made.engine.project.loaded(path)] == paths
+    monkeypatch.setattr(tour, "MUCH", 0)
+    monkeypatch.setattr(tour, "MORE", 0)
+    made = Analysis(str(tmp_path), Settings(), noting=False)
+    made.found(paths)
+    units, held = [], []
+    for unit in made.look_through(paths):
+        units.append(unit)
+        held.append([Path(path).name for path in paths if made.engine.project.loaded(path)])
+    # `loop` imports `user`, which imports `base`; that `user` has an heir in `loop` takes another look at that text.
+    assert held == [["base.py"], ["base.py", "loop.py", "user.py"], ["base.py", "loop.py", "user.py"]]
+    assert [Path(path).name for path in paths if made.engine.project.loaded(path)] == ["loop.py"]
+    assert [unit.findings for unit in units] == [unit.findings for unit in whole]
+    assert any(unit.findings for unit in units)
+
+
+def test_a_scan_leaves_out_what_is_no_text(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_bytes(b"from flax import nnx\n" + bytes(100))
+    (tmp_path / "user.py").write_text(USER)
+    (tmp_path / "base.py").write_text(BASE)
+    messages = list(scan.run(scan.Request(str(tmp_path), None, {}, True)))
+    counts = {each.path: len(each.closed.findings) for each in messages if isinstance(each, scan.Result)}
+    assert counts == {str(tmp_path / "base.py"): 0, str(tmp_path / "user.py"): 2}
+
+
+HEIR = """\
+from flax import nnx
+
+class Wide(nnx.Linear):
+    def __init__(self, rngs):
+        super().__init__(2, 3, rngs=rngs)
+        self.in_feature = 2
+"""
+
+MISSPELT = """\
+from flax import nnx
+
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.layer = nnx.Linear(2, 3, rngs=rngs)
+
+    def width(self):
+        return self.layer.in_feature
+"""
+
+
+def wrapped(text: str) -> str:
+    """A program whose classes a function defines."""
+    head, body = text.split("\n", 1)
+    return f"{head}\n\ndef make():\n" + textwrap.indent(body, "    ")
+
+
+@pytest.mark.parametrize("heir", [HEIR, wrapped(HEIR)], ids=["a class", "a class in a function"])
+@pytest.mark.parametrize("together", [False, True], ids=["two files", "one file"])
+def test_what_a_class_below_has_counts_as_soon_as_it_is_typed(tmp_path: Path, heir: str, together: bool) -> None:
+    def texts(attribute: str) -> dict[str, str]:
+        written = heir.replace("in_feature", attribute)
+        return {"net.py": MISSPELT + written} if together else {"net.py": MISSPELT, "heir.py": written}
+
+    made = analysis(tmp_path, texts("in_feature"))
+    for attribute, count in (("in_feature", 0), ("other", 1), ("others", 1), ("in_feature", 0)):
+        for name, text in texts(attribute).items():
+            made.edit(SourceFile.from_text(text, str(tmp_path / name)))
+        assert len(found(made, tmp_path, ["net.py"])["net.py"]) == count
+        assert found(made, tmp_path, ["net.py"]) == found(analysis(tmp_path, texts(attribute)), tmp_path, ["net.py"])
 
 
 def test_settings_are_read_one_by_one() -> None:

@@ -14,6 +14,7 @@ is a problem to show, and the defaults hold in its place.
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from nnx_lint.config.reading import ConfigError
@@ -28,13 +29,15 @@ from nnx_lint.ide.notes import Notes, Noting
 from nnx_lint.ide.revisions import Revisions
 from nnx_lint.ide.structure import Structures
 from nnx_lint.ide.texts import Texts
+from nnx_lint.ide.tour import tour
 from nnx_lint.ide.views import Views
 from nnx_lint.selection import Options, SelectionError
 from nnx_lint.silencing import silence
+from nnx_lint.source import SourceError
 from nnx_lint.units import Unit, crashed, parse_report, together
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Mapping, Sequence, Set
+    from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence, Set
 
     from nnx_lint.baseline import Baseline
     from nnx_lint.diagnostics import Applicability, Diagnostic, Edit
@@ -73,14 +76,17 @@ class Closed(NamedTuple):
 class Analysis:
     """What is known of the files of one folder (an absolute path); ``None`` is for files that lie in none.
 
+    ``noting`` says whether the questions that an editor asks will be asked at all.
+
     Attributes:
         problems: what is wrong with settings and configuration, one line each.
         outdated: the files that are not being edited, and which a scan has to look at again.
         pause: is called now and then during long work, which it ends by raising :class:`Cancelled`.
     """
 
-    def __init__(self, folder: str | None, settings: Settings) -> None:
+    def __init__(self, folder: str | None, settings: Settings, *, noting: bool = True) -> None:
         self.folder = folder
+        self._noting = noting
         self.problems: list[str] = []
         self.pause: Callable[[], None] = _go_on
         self._texts = Texts()
@@ -242,7 +248,8 @@ class Analysis:
         options = Options(self.options_for(self._outside), self._options)
         engine = Engine(self._texts, self._roots(), options, self._other_facts())
         engine.project.read = self._texts.read
-        engine.project.listen = lambda: Noting(engine.judging, self._texts.edited)
+        if self._noting:
+            engine.project.listen = lambda: Noting(engine.judging, self._texts.edited)
         self._revisions = Revisions(engine.project, self._texts.edited)
         return engine
 
@@ -382,13 +389,20 @@ class Analysis:
         Raises:
             Cancelled: ``pause`` said so.
         """
-        if not self.settings.switch("enable") or self.excluded(path):
+        if self._is_silent(path):
             return []
         source, unit, _ = self.check(path)
         units = [each.unit for each in self._checked.values()]
         scanned = {path: closed for path, closed in self._closed.items() if path not in self._texts.edited}
         units += [Unit(path, closed.elsewhere) for path, closed in scanned.items() if closed.elsewhere]
-        found = together(units, sorted({path, *self._checked, *scanned}))[path]
+        return self._left(source, unit, together(units, sorted({path, *self._checked, *scanned}))[path])
+
+    def _is_silent(self, path: str) -> bool:
+        return not self.settings.switch("enable") or self.excluded(path)
+
+    def _left(self, source: SourceFile, unit: Unit, found: Iterable[Diagnostic]) -> list[Diagnostic]:
+        """What neither a comment nor the baseline knows of, of what was found in a file."""
+        path = source.path
         left = silence(source, found, self.options_for(path), complete=unit.complete)
         baseline = self._baseline(path)
         if baseline is not None and left:
@@ -410,13 +424,20 @@ class Analysis:
         """The findings in the files that are not being edited, as far as a scan has seen them."""
         return {path: each.findings for path, each in self._closed.items() if path not in self._texts.edited}
 
-    def as_closed(self, path: str) -> Closed | None:
-        """What there is to say of a file that was checked; ``None`` if that was not possible."""
-        if path not in self._checked:
-            return None
-        unit = self._checked[path].unit
-        elsewhere = tuple(each for each in unit.findings if each.path != path)
-        return Closed(tuple(self.findings(path)), unit.used, unit.heirs, elsewhere)
+    def look_through(self, paths: Sequence[str]) -> Iterator[Unit]:
+        """Check files that are not being edited, each once; what can be read of them."""
+        return tour(self.engine, self._texts, paths)
+
+    def closing(self, units: Sequence[Unit]) -> Iterator[tuple[str, Closed]]:
+        """What there is to say of files that were looked through."""
+        found = together(units, sorted(unit.path for unit in units))
+        for unit in units:
+            path = unit.path
+            with suppress(SourceError, KeyError):  # it has gone meanwhile
+                left = () if self._is_silent(path) else tuple(self._left(self._texts[path], unit, found[path]))
+                elsewhere = tuple(each for each in unit.findings if each.path != path)
+                self._texts.let_go([path])
+                yield path, Closed(left, unit.used, unit.heirs, elsewhere)
 
     def fixes(self, path: str, allowed: Container[Applicability], code: str | None = None) -> list[Edit]:
         """The edits that fix a file that is being edited, all of it or one rule.

@@ -340,12 +340,14 @@ def _binds(node: ast.stmt) -> set[str]:
 
 
 def _bases(node: ast.stmt | None) -> set[str]:
-    """The last names of a class's bases, and its own: who asked for heirs of one of these may have met it."""
-    if not isinstance(node, ast.ClassDef):
-        return set()
-    parts = [part for base in node.bases for part in walk(base)]
+    """The last names of the bases of the classes in a statement, and their own: who asked for heirs of one of these may
+    have met it.
+    """
+    classes = [each for each in walk(node) if isinstance(each, ast.ClassDef)] if node is not None else []
+    parts = [part for each in classes for base in each.bases for part in walk(base)]
     names = {part.id for part in parts if isinstance(part, ast.Name)}
-    return {node.name} | names | {part.attr for part in parts if isinstance(part, ast.Attribute)}
+    names.update(part.attr for part in parts if isinstance(part, ast.Attribute))
+    return names.union(each.name for each in classes)
 
 
 def _difference(old: Text, new: Text, *, direct: bool) -> int | None:

@@ -9,7 +9,6 @@ asked can end it at any time, is never held up by it, and gets its memory back.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import sys
@@ -24,6 +23,8 @@ from nnx_lint.units import pack_finding, unpack_finding
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from nnx_lint.units import Unit
 
 NICE = 10
 """How much the process steps back behind what people wait for."""
@@ -74,7 +75,7 @@ def run(request: Request) -> Iterator[Message]:
     """Do what is asked for."""
     from nnx_lint.files import discover
 
-    analysis = Analysis(request.folder, settings.read(request.settings))
+    analysis = Analysis(request.folder, settings.read(request.settings), noting=False)
     for path, text in request.texts.items():
         analysis.edit(SourceFile.from_text(text, path))
     paths = discover([request.folder], analysis.configuration).files
@@ -85,14 +86,12 @@ def run(request: Request) -> Iterator[Message]:
         return
     wanted = set(paths if request.only is None else request.only).difference(request.texts)
     todo = [path for path in paths if path in wanted]
-    for number, path in enumerate(todo):
-        with contextlib.suppress(OSError, KeyError):
-            analysis.check(path)
-        yield Progress(number + 1, len(todo))
-    for path in todo:
-        closed = analysis.as_closed(path)
-        if closed is not None:
-            yield Result(path, closed)
+    units: list[Unit] = []
+    for unit in analysis.look_through(todo):
+        units.append(unit)
+        yield Progress(len(units), len(todo))
+    for path, closed in analysis.closing(units):
+        yield Result(path, closed)
 
 
 # -- the process -------------------------------------------------------------------------------------------------------

@@ -78,6 +78,11 @@ class Texts(Mapping[str, SourceFile]):
             known = self._read[path] = stamp, SourceFile.read(path)
         return known[1]
 
+    def let_go(self, paths: Iterable[str]) -> None:
+        """Do not hold some files that are not being edited: they are read again if anybody looks at them."""
+        for path in paths:
+            self._read.pop(path, None)
+
     def __contains__(self, path: object) -> bool:
         return path in self._buffers or path in self._on_disk
 

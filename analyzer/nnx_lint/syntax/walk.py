@@ -10,13 +10,16 @@ from __future__ import annotations
 import ast
 import functools
 import weakref
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeVar, cast
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 N = TypeVar("N", bound=ast.AST)
 R = TypeVar("R")
+
+NOTHING = frozenset[object]()
+"""The empty set; Python makes a new one each time that it takes a set together, and most nodes have nothing to say."""
 
 PLAIN = frozenset(
     {"arg", "attr", "conversion", "ctx", "id", "is_async", "kind", "level", "module", "op", "ops", "simple"}
@@ -77,7 +80,8 @@ def remembered(read: Callable[[N], R]) -> Callable[[N], R]:
         try:
             return known[node]
         except KeyError:
-            known[node] = found = read(node)
+            found = read(node)
+            known[node] = found = cast("R", NOTHING) if found == NOTHING else found
             return found
 
     return reading
