@@ -26,16 +26,17 @@ if TYPE_CHECKING:
     from nnx_lint.ide.texts import Texts
     from nnx_lint.units import Unit
 
-MUCH = 1_200_000
-"""Blocks of memory (about 120 MB) that may be held before something is forgotten."""
+MUCH = 1_000_000
+"""Blocks of memory (about 100 MB) that may be held before something is forgotten."""
 
-MORE = MUCH // 5
+MORE = MUCH // 7
 """How many blocks have to come on top of those that could not be forgotten before that is tried again."""
 
 
 def tour(engine: Engine, texts: Texts, paths: Sequence[str]) -> Iterator[Unit]:
     """Check files one by one, with what each imports; those that cannot be read are left out."""
     done = _done_after(paths, _imports(engine, texts, paths))
+    texts.let_go(paths)
     over: list[str] = []
     enough = MUCH
     for number, path in enumerate(paths):
