@@ -4,12 +4,14 @@ Somebody opens a file of a folder and types into it while all other files are ch
 an edit to its diagnostics and to a completion (by the clock, and in brackets of processors in the server's own
 process), and the memory of the server and of the process that scans.
 
-    python benchmarks/workspace.py FOLDER FILE            # FILE in FOLDER, which stays as it is
-    python benchmarks/workspace.py FOLDER FILE SECONDS    # how long at most; 120 if nothing is said
+    python benchmarks/workspace.py FOLDER FILE                 # FILE in FOLDER, which stays as it is
+    python benchmarks/workspace.py FOLDER FILE OTHER ...       # while other files are open, too
+    python benchmarks/workspace.py FOLDER FILE --seconds 60    # how long at most; 120 if nothing is said
 """
 
 from __future__ import annotations
 
+import argparse
 import sys
 import tempfile
 import time
@@ -46,19 +48,30 @@ class Workspace(Server):
 
 
 def main() -> int:
-    folder, file = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
-    patience = float(sys.argv[3]) if len(sys.argv) > 3 else 120
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("file", type=Path)
+    parser.add_argument("other", type=Path, nargs="*")
+    parser.add_argument("--seconds", type=float, default=120)
+    asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as kept:
-        return look(Workspace(SERVERS["nnx-lsp"], folder, Path(kept)), file, patience)
+        server = Workspace(SERVERS["nnx-lsp"], asked.folder.resolve(), Path(kept))
+        for other in asked.other:
+            _open(server, other.resolve())
+        return look(server, asked.file.resolve(), asked.seconds)
+
+
+def _open(server: Workspace, file: Path) -> str:
+    uri = file.as_uri()
+    document = {"uri": uri, "languageId": "python", "version": 0, "text": file.read_text()}
+    server.tell("textDocument/didOpen", {"textDocument": document})
+    server.diagnostics(uri, 0)
+    return uri
 
 
 def look(server: Workspace, file: Path, patience: float) -> int:
     """Type into a file until it was quiet for a hundred keystrokes."""
-    text, uri = file.read_text(), file.as_uri()
-    server.tell(
-        "textDocument/didOpen", {"textDocument": {"uri": uri, "languageId": "python", "version": 0, "text": text}}
-    )
-    server.diagnostics(uri, 0)
+    text, uri = file.read_text(), _open(server, file)
     start = time.perf_counter() - server.began
     samples: list[Sample] = []
     memory: dict[str, list[tuple[float, float]]] = {SCANNING: [], QUIET: []}

@@ -271,13 +271,126 @@ def test_a_definition_that_others_look_at_when_they_are_defined_begins_anew(tmp_
     )
 
 
-def test_a_file_that_another_one_uses_begins_anew(tmp_path: Path) -> None:
-    (tmp_path / "net.py").write_text(TEXT)
-    made = fresh(tmp_path, TEXT)
-    user = SourceFile.from_text(
-        "from net import Net\nfrom flax import nnx\nmodel = Net(rngs=nnx.Rngs(0))\n", str(tmp_path / "user.py")
-    )
-    made.edit(user)
-    made.findings(user.path)
-    known(made, tmp_path)
-    assert kept(made, tmp_path, TEXT.replace("    return jnp.mean(", "    return jnp.sum(")) == set()
+USERS = {
+    "named.py": """\
+from flax import nnx
+from net import Block, Net, train_step
+
+class Wide(Block):
+    def __init__(self, width, *, rngs):
+        super().__init__(width, rngs=rngs)
+        self.more = [nnx.Linear(width, width, rngs=rngs)]
+
+model = Net(rngs=nnx.Rngs(0))
+
+def use(optimizer: nnx.Optimizer, x):
+    model.head.scale
+    return train_step(model, optimizer, x, x)
+""",
+    "whole.py": """\
+import net
+from flax import nnx
+
+def split():
+    model = net.Net(rngs=nnx.Rngs(0))
+    return nnx.split(model, nnx.Param), nnx.jit(lambda x: net.scaled(model(x)))
+
+class Kept:
+    def __init__(self):
+        self.loss = net.loss_of
+""",
+    "star.py": """\
+from net import *
+
+def width():
+    return Linear(WIDTH, 1) if WIDTH else Norm(WIDTH).scaled
+""",
+    "local.py": """\
+from flax import nnx
+
+def run(x):
+    from net import Norm, train
+    norm = Norm(3)
+    norm.items = [nnx.Param(0)]
+    return norm(x), train()
+""",
+    "second.py": """\
+from named import Wide, use
+from flax import nnx
+
+def last(model: Wide):
+    return nnx.state(model, nnx.BatchStat), use(None, model.more), model.linear.kernel.value
+""",
+}
+"""Files that use it in all the ways there are."""
+
+CYCLE = ("import jax\n", "import jax\nfrom named import Wide\n\n")
+
+
+def all_known(made: Analysis, folder: Path) -> list[object]:
+    """What is said of all files, and what is noted of them."""
+    said: list[object] = []
+    for name in ("net.py", *USERS):
+        path = str(folder / name)
+        notes: Any = made.check(path).notes
+        said.append([(each.rule.code, each.message, each.span, each.fix, each.related) for each in made.findings(path)])
+        said.append((notes.assigned, notes.filters, notes.targets, notes.applied, notes.captured))
+    return said
+
+
+def opened(folder: Path, text: str) -> Analysis:
+    made = fresh(folder, text)
+    for name, user in USERS.items():
+        made.edit(SourceFile.from_text(user, str(folder / name)))
+    return made
+
+
+@given(
+    st.sampled_from([TEXT, FAULTY]),
+    st.booleans(),
+    st.lists(st.sampled_from(range(len(CHANGES))), min_size=1, max_size=6),
+)
+@settings(deadline=None, max_examples=12)
+def test_files_that_use_it_are_told(
+    tmp_path_factory: pytest.TempPathFactory, text: str, cycle: bool, changes: list[int]
+) -> None:
+    folder = tmp_path_factory.mktemp("revisions")
+    text = text.replace(*CYCLE) if cycle else text
+    made = opened(folder, text)
+    assert any(all_known(made, folder)[2:])
+    for number in changes:
+        old, new = CHANGES[number]
+        text = text.replace(old, new, 1) if old in text and new not in text else text.replace(new, old, 1)
+        made.edit(SourceFile.from_text(text, str(folder / "net.py")))
+        assert all_known(made, folder) == all_known(opened(folder, text), folder)
+
+
+def test_files_that_use_something_else_leave_it_as_it_is(tmp_path: Path) -> None:
+    made = opened(tmp_path, TEXT)
+    all_known(made, tmp_path)
+    text = TEXT.replace("    graphdef, params, rest = ", "    count = 0\n    graphdef, params, rest = ")
+    before = set(made.engine.project.evaluations)
+    edited(made, tmp_path, text)
+    names = [
+        module.name for path in ("named.py", "whole.py") if (module := made.engine.project.loaded(str(tmp_path / path)))
+    ]
+    assert names == ["named", "whole"]
+    left = {each for each in before.intersection(made.engine.project.evaluations) if each.module is not None}
+    assert {str(getattr(each.subject, "name", "")) for each in left} >= {
+        "Net",
+        "Block",
+        "loss_of",
+        "use",
+        "split",
+        "Wide",
+    }
+    assert not {"train", "run"} & {str(getattr(each.subject, "name", "")) for each in left}
+
+
+def test_a_file_that_uses_the_definition_goes_alone(tmp_path: Path) -> None:
+    made = opened(tmp_path, TEXT)
+    all_known(made, tmp_path)
+    text = TEXT.replace("        return x + self.linear", "        y = x\n        return x + self.linear")
+    assert kept(made, tmp_path, text) >= {"Norm"}
+    assert made.engine.project.loaded(str(tmp_path / "named.py")) is None
+    assert all_known(made, tmp_path) == all_known(opened(tmp_path, text), tmp_path)

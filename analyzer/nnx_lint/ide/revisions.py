@@ -6,9 +6,11 @@ another one now, or none is, the others keep their values. Only the new statemen
 would have been, and void is what looked at its name before, or at something that followed from it. For that, a module
 that may be revised notes which evaluation looks at which of its names (:class:`~nnx_lint.model.modules.Env`).
 
-Invariants: whatever is not certain (a name that is bound twice, a decorator of the project, another file that looks at
-the statement, a part besides the changed one that does) is no revision, and the module is evaluated as if it was new;
-so the findings are those of a run over the same texts.
+In other modules an evaluation goes as it does in this one, and a whole module goes if its statements have looked.
+
+Invariants: whatever is not certain (a name that is bound twice, a decorator of the project, a part besides the changed
+one that looks at it, another file that does so and that this one has looked at) is no revision, and the module is
+evaluated as if it was new; so the findings are those of a run over the same texts.
 """
 
 from __future__ import annotations
@@ -173,11 +175,14 @@ class Revisions:
             return False
         module.revise(source, answers)
         for each in void:  # what was asked of other modules is known here now, without asking again
-            module.body.used.update(used for used in each.used if used.module is not module)
+            if each.module is module:
+                module.body.used.update(used for used in each.used - void if used.module is not module)
         self._project.forget_evaluations(void)
+        others = [each.module for each in void if each.module is not None and each is each.module.body]
+        self._project.forget([each.source.path for each in others])
         if old is not None and not self._replace(module, body, changed, new.nodes[changed]):
             return False
-        stay: list[object] = [each.listener for each in self._project.evaluations if each.module is module]
+        stay: list[object] = [each.listener for each in self._project.evaluations]
         stay += [part.listener for number, part in enumerate(body.parts) if number != changed]
         shift = source.followed if source.followed is not None and direct else _Shift(body.text.starts, new.starts)
         for listener in stay if shift else ():
@@ -197,8 +202,8 @@ class Revisions:
         kept: _Kept,
         otherwise: Iterable[object],
     ) -> set[Interpreter] | None:
-        """The evaluations that do not stand if a part of a module changes, and what some asked for is ``otherwise``;
-        ``None`` if that cannot be said.
+        """The evaluations, of other modules too, that do not stand if a part of a module changes, and what some asked
+        for is ``otherwise``; ``None`` if that cannot be said, or the module itself does not stand.
         """
         readers = module.env.readers
         assert readers is not None
@@ -207,26 +212,29 @@ class Revisions:
         looked = {pair for each in asked for pair in readers.get(each, ())}
         if any(heap is module.body.heap and part is not old for heap, part in looked):
             return None
-        heaps = {heap for heap, _ in looked}
-        nodes = {id(node) for node in walk(old.node)} if old is not None else set[int]()
-        bases = _bases(old.node if old is not None else None) | _bases(new)
-        void: set[Interpreter] = set()
-        for each in self._project.evaluations:
-            told = each.module is module and not kept.all_of(each.listener)
-            if each is module.body:
-                if not bases.isdisjoint(each.heirs):
-                    return None
-            elif told or each.heap in heaps or not bases.isdisjoint(each.heirs) or id(each.subject) in nodes:
-                void.add(each)
-            if each.module is not module and module.body in each.used:
-                return None
+        if not module.body.heirs.isdisjoint(bases := _bases(old.node if old is not None else None) | _bases(new)):
+            return None
         if not all(kept.all_of(part.listener) for part in body.parts if part is not old):
             return None
-        left = [each for each in self._project.evaluations if each not in void]
-        while doomed := [each for each in left if not void.isdisjoint(each.used)]:
-            void.update(doomed)
+        heaps = {heap for heap, _ in looked}
+        nodes = {id(node) for node in walk(old.node)} if old is not None else set[int]()
+        left = [each for each in self._project.evaluations if each is not module.body]
+        void = {
+            each
+            for each in left
+            if each.heap in heaps
+            or id(each.subject) in nodes
+            or not bases.isdisjoint(each.heirs)
+            or not kept.all_of(each.listener)
+        }
+        doomed = void
+        while doomed:
+            void |= doomed
+            # The body of another module is executed as a whole, and all that is known of that module goes with it.
+            gone = {each.module for each in doomed if each.module is not module and each is _body_of(each)}
             left = [each for each in left if each not in void]
-        return None if any(each.module is not module or each is module.body for each in void) else void
+            doomed = {each for each in left if each.module in gone or not void.isdisjoint(each.used)}
+        return None if not void.isdisjoint(module.body.used) else void
 
     def _replace(self, module: Module, body: _Body, number: int, node: ast.stmt) -> bool:
         """Execute a statement that came in the place of another one."""
@@ -262,6 +270,10 @@ class Revisions:
             readers[what] = {pair for pair in pairs if pair[0] in kept and (old is None or pair[1] is not old)}
 
 
+def _body_of(evaluation: Interpreter) -> Interpreter | None:
+    return evaluation.module.body if evaluation.module is not None else None
+
+
 class _Kept:
     """Which findings in a module stand after a change of its text: their evaluations would report them again.
 
@@ -281,11 +293,11 @@ class _Kept:
         return not isinstance(listener, Noting) or not listener.found or all(map(self._stands, listener.found.values()))
 
     def _stands(self, finding: Diagnostic) -> bool:
-        if not self._known or (self._mended and finding.fix is None):
-            return False
         edits = finding.fix.edits if finding.fix is not None else ()
         places = [finding.span, *(edit.span for edit in edits)] if finding.path == self.source.path else []
         places += [each.span for each in finding.related if each.path == self.source.path]
+        if places and (not self._known or (self._mended and finding.fix is None)):
+            return False
         return not any(place.start <= each.end and each.start <= place.end for place in places for each in self._around)
 
 

@@ -16,6 +16,7 @@ from nnx_lint.model.classes import library_class
 from nnx_lint.model.containers import Seq
 from nnx_lint.model.deferred import Deferred, settled
 from nnx_lint.model.heap import touch
+from nnx_lint.model.modules import ALL
 from nnx_lint.model.values import (
     UNKNOWN,
     VERSION,
@@ -172,6 +173,7 @@ def below_package(interp: Interpreter, importer: Module, package: str, level: in
 
 def module_attribute(interp: Interpreter, module: Module, name: str) -> Value:
     """The value of ``module.name``: a global name, or a module of the package that somebody imports somewhere."""
+    module.env.note(name, interp.heap)
     held = module.env.names.get(name)
     if held is not None and not (type(held) is Deferred and held.asking):  # `from . import name` asks for the module
         return settled(held)
@@ -268,6 +270,7 @@ def _star(interp: Interpreter, frame: Frame, node: ast.ImportFrom, origin: Modul
     interp.load(origin)
     if not origin.complete:
         interp.project.knotted = True
+    origin.env.note(ALL, interp.heap)
     for name in public_names(origin):
         value = module_attribute(interp, origin, name)
         frame.bind(name, value)

@@ -67,10 +67,11 @@ class Env:
     def saved(self) -> Callable[[], None]:
         return heap.restorer(self, names=dict(self.names), anew=dict(self.anew))
 
-    def note(self, what: object) -> None:
-        """Note that the present evaluation looks at something."""
+    def note(self, what: object, by: heap.Evaluation | None = None) -> None:
+        """Note that an evaluation looks at something: the present one, or another one that will keep what it saw."""
         if self.readers is not None:
-            self.readers.setdefault(what, set()).add((heap.current, heap.current.part))
+            reader = by or heap.current
+            self.readers.setdefault(what, set()).add((reader, reader.part))
 
     def get(self, name: str) -> Value | None:
         """The value of a name in this scope alone."""
