@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from nnx_lint.engine import STACK
@@ -78,6 +78,8 @@ def train():
     return train_step(model, optimizer, jnp.ones((2, WIDTH)), jnp.ones((2, 1)))
 '''
 
+TUPLE = ("    return jnp.mean((model(x) - y) ** 2)", "    return jnp.mean((model(x) - y) ** 2), x")
+
 CHANGES = [
     ("        self.scale = nnx.Param(jnp.ones((width,)))", "        self.scale = [nnx.Param(jnp.ones((width,)))]"),
     ("        self.norm = Norm(width)\n", "        self.norm = Norm(width\n"),
@@ -103,6 +105,8 @@ CHANGES = [
     ("for _ in range(2)]", "for _ in range(2)  # two\n            ]"),
     ("    def __call__(self, x):\n        for", "    def __call__(self, x): # it all\n        for"),
     ('    """A block."""\n', '    """A block of nnx.ModelAndOptimizer."""\n'),
+    TUPLE,
+    ("class Norm(nnx.Module):", "class Norm(nnx.Variable):"),
 ]
 
 FAULTY = (
@@ -274,7 +278,7 @@ def test_a_definition_that_others_look_at_when_they_are_defined_begins_anew(tmp_
 USERS = {
     "named.py": """\
 from flax import nnx
-from net import Block, Net, train_step
+from net import Block, Net, loss_of, train_step
 
 class Wide(Block):
     def __init__(self, width, *, rngs):
@@ -285,6 +289,7 @@ model = Net(rngs=nnx.Rngs(0))
 
 def use(optimizer: nnx.Optimizer, x):
     model.head.scale
+    loss, grads = nnx.value_and_grad(loss_of)(model, x, x)
     return train_step(model, optimizer, x, x)
 """,
     "whole.py": """\
@@ -293,7 +298,8 @@ from flax import nnx
 
 def split():
     model = net.Net(rngs=nnx.Rngs(0))
-    return nnx.split(model, nnx.Param), nnx.jit(lambda x: net.scaled(model(x)))
+    loss, grads = nnx.value_and_grad(net.loss_of)(model, 1.0, 1.0)
+    return nnx.split(model, nnx.Param, net.Norm), nnx.jit(lambda x: net.scaled(model(x)))
 
 class Kept:
     def __init__(self):
@@ -302,8 +308,9 @@ class Kept:
     "star.py": """\
 from net import *
 
-def width():
-    return Linear(WIDTH, 1) if WIDTH else Norm(WIDTH).scaled
+def width(model):
+    loss, grads = nnx.value_and_grad(loss_of)(model, 1.0, 1.0)
+    return nnx.state(model, Norm), Linear(WIDTH, 1) if WIDTH else Norm(WIDTH).scaled
 """,
     "local.py": """\
 from flax import nnx
@@ -324,7 +331,11 @@ def last(model: Wide):
 }
 """Files that use it in all the ways there are."""
 
-CYCLE = ("import jax\n", "import jax\nfrom named import Wide\n\n")
+CYCLE = (
+    ("import jax\n", "import jax\nfrom named import Wide\n\n"),
+    ("def train():\n", "def train():\n    wide = Wide(WIDTH, rngs=nnx.Rngs(1))\n    nnx.state(wide, nnx.BatchStat)\n"),
+)
+"""What makes it use one of them."""
 
 
 def all_known(made: Analysis, folder: Path) -> list[object]:
@@ -350,12 +361,14 @@ def opened(folder: Path, text: str) -> Analysis:
     st.booleans(),
     st.lists(st.sampled_from(range(len(CHANGES))), min_size=1, max_size=6),
 )
+@example(TEXT, True, [CHANGES.index(TUPLE)] * 2)
 @settings(deadline=None, max_examples=12)
 def test_files_that_use_it_are_told(
     tmp_path_factory: pytest.TempPathFactory, text: str, cycle: bool, changes: list[int]
 ) -> None:
     folder = tmp_path_factory.mktemp("revisions")
-    text = text.replace(*CYCLE) if cycle else text
+    for old, new in CYCLE if cycle else ():
+        text = text.replace(old, new, 1)
     made = opened(folder, text)
     assert any(all_known(made, folder)[2:])
     for number in changes:

@@ -16,7 +16,6 @@ from nnx_lint.model.classes import library_class
 from nnx_lint.model.containers import Seq
 from nnx_lint.model.deferred import Deferred, settled
 from nnx_lint.model.heap import touch
-from nnx_lint.model.modules import ALL
 from nnx_lint.model.values import (
     UNKNOWN,
     VERSION,
@@ -270,7 +269,6 @@ def _star(interp: Interpreter, frame: Frame, node: ast.ImportFrom, origin: Modul
     interp.load(origin)
     if not origin.complete:
         interp.project.knotted = True
-    origin.env.note(ALL, interp.heap)
     for name in public_names(origin):
         value = module_attribute(interp, origin, name)
         frame.bind(name, value)
