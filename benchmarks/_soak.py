@@ -57,7 +57,7 @@ SNIPPETS = (
 
 def main() -> int:
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 20_000
-    with tempfile.TemporaryDirectory() as name:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
         folder = Path(name).resolve() / "soak"
         if len(sys.argv) > 2:
             shutil.copytree(sys.argv[2], folder)

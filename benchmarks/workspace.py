@@ -54,7 +54,7 @@ def main() -> int:
     parser.add_argument("other", type=Path, nargs="*")
     parser.add_argument("--seconds", type=float, default=120)
     asked = parser.parse_args()
-    with tempfile.TemporaryDirectory() as kept:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as kept:
         server = Workspace(SERVERS["nnx-lsp"], asked.folder.resolve(), Path(kept))
         for other in asked.other:
             _open(server, other.resolve())

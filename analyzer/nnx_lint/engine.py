@@ -68,7 +68,7 @@ class Engine:
     def _relate(self) -> None:
         """See which files concern NNX, and which have heirs of which classes."""
         self.concerned = relevance.concerned(self._sources, self._facts, self.project.layout, self.project.shown)
-        self.project.bases = _files_by_base(self._sources, self.facts)
+        self.project.heirs.bases = _files_by_base(self._sources, self.facts)
 
     def _listener(self) -> Findings:
         made = Findings(self.judging)
@@ -117,9 +117,9 @@ class Engine:
             return None
         self.project.layout = layout
         self.facts |= facts
-        before = self.project.bases
+        before = self.project.heirs.bases
         self._relate()
-        after = self.project.bases
+        after = self.project.heirs.bases
         bases = {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)}
         return self.project.forget((), bases), bases
 
@@ -149,8 +149,11 @@ class Engine:
         """Check one file."""
         if path not in self.concerned:
             source = self._sources[path]
+            unread = self.project.loaded(path) is None  # nobody imports it either
+            if unread and source.is_sound():
+                return Unit(path)
             report = parse_report(source)
-            if self.project.loaded(path) is None:  # nobody imports it either
+            if unread:
                 source.let_go()
             return report
         module = self.project.module(path)

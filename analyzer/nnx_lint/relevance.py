@@ -23,7 +23,8 @@ _IMPORT = re.compile(
     re.MULTILINE,
 )
 _NAME = re.compile(r"([\w.]+)(?:\s+as\s+\w+)?")
-_CLASS = re.compile(r"class[ \t]+\w+\s*(?:\[[^\n]*?\]\s*)?\(([^()]*(?:\([^()]*\)[^()]*)*)\)\s*:")
+_CLASS = re.compile(r"class[ \t]+(\w+)\s*(?:\[[^\n]*?\]\s*)?\(([^()]*(?:\([^()]*\)[^()]*)*)\)\s*:")
+_COMMENT = re.compile(r"#[^\n]*")
 _LAST_NAME = re.compile(r"(\w+)\s*(?=[\[,(=]|$)")
 
 Import = tuple[int, str, "Sequence[str]"]
@@ -45,14 +46,21 @@ class Facts(NamedTuple):
 def facts_of(text: str) -> Facts:
     """Read the facts off the text of a file."""
     marked = any(mark in text for mark in MARKS)
-    return Facts(marked, () if marked else tuple(_imports(text)), sorted(set(_bases(text))))
+    bases = {name for _, given in headers(text) for name in last_names(given)}
+    return Facts(marked, () if marked else tuple(_imports(text)), sorted(bases))
 
 
-def _bases(text: str) -> Iterator[str]:
+def headers(text: str) -> Iterator[tuple[str, str]]:
+    """The classes of a text that have bases, each with the text of these; in comments and strings, too."""
     for match in _CLASS.finditer(text):
         # A pattern for the beginning of the line would try each line; a search for a word is six times as fast.
         if not text[text.rfind("\n", 0, match.start()) + 1 : match.start()].strip(" \t"):
-            yield from _LAST_NAME.findall(match[1])
+            yield match[1], _COMMENT.sub("", match[2]) if "#" in match[2] else match[2]
+
+
+def last_names(bases: str) -> list[str]:
+    """The last names of some bases, with those of what stands in their brackets."""
+    return _LAST_NAME.findall(bases)
 
 
 def _imports(text: str) -> Iterator[Import]:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from nnx_lint.diagnostics import Span
 from nnx_lint.syntax.parsing import parse
-from nnx_lint.syntax.trees import Parsed
+from nnx_lint.syntax.trees import MAX_SIZE, Parsed, problem_of
 from nnx_lint.syntax.trees import SyntaxProblem as SyntaxProblem
 
 if TYPE_CHECKING:
@@ -186,6 +186,11 @@ class SourceFile:
                 error = SyntaxProblem(1, 1, f"the encoding that is named is of no use: {self._misnamed}")
                 self._parsed = self._parsed._replace(errors=(error, *self._parsed.errors))
         return self._parsed
+
+    def is_sound(self) -> bool:
+        """Whether the text parses, without keeping a tree of it; no, if more is to be done to find out."""
+        fresh = type(self) is SourceFile and self._parsed is None and self._before is None
+        return fresh and not self._misnamed and len(self.text) <= MAX_SIZE and problem_of(self.text) is None
 
     def _parse(self) -> Parsed:
         before, self._before = self._before, None

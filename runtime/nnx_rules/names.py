@@ -17,6 +17,7 @@ FOREIGN: dict[str, str] = {
     "ParameterList": "nnx.List",
     "ParameterDict": "nnx.Dict",
     "Embedding": "nnx.Embed",
+    "Buffer": "nnx.Variable",
     "Identity": "nnx.identity",
     "ReLU": "nnx.relu",
     "GELU": "nnx.gelu",
@@ -27,6 +28,11 @@ FOREIGN: dict[str, str] = {
     "Softplus": "nnx.softplus",
     "ELU": "nnx.elu",
     "LeakyReLU": "nnx.leaky_relu",
+    "ReLU6": "nnx.relu6",
+    "SELU": "nnx.selu",
+    "GLU": "nnx.glu",
+    "Hardswish": "nnx.hard_swish",
+    "LogSoftmax": "nnx.log_softmax",
     "Conv1d": "nnx.Conv",
     "Conv2d": "nnx.Conv",
     "Conv3d": "nnx.Conv",
@@ -36,10 +42,18 @@ FOREIGN: dict[str, str] = {
     "BatchNorm2d": "nnx.BatchNorm",
     "BatchNorm3d": "nnx.BatchNorm",
     "InstanceNorm2d": "nnx.InstanceNorm",
+    "Conv2D": "nnx.Conv",
+    "Conv2DTranspose": "nnx.ConvTranspose",
+    "BatchNormalization": "nnx.BatchNorm",
+    "LayerNormalization": "nnx.LayerNorm",
+    "GroupNormalization": "nnx.GroupNorm",
+    "Dropout2d": "`nnx.Dropout` leaves out whole channels with `broadcast_dims=(1, 2)`",
     "MaxPool": "nnx.max_pool",
     "MaxPool2d": "nnx.max_pool",
     "AvgPool": "nnx.avg_pool",
     "AvgPool2d": "nnx.avg_pool",
+    "MaxPooling2D": "nnx.max_pool",
+    "AveragePooling2D": "nnx.avg_pool",
     "MultiheadAttention": "nnx.MultiHeadAttention",
     "MultiHeadDotProductAttention": "nnx.MultiHeadAttention",
     "SelfAttention": "nnx.MultiHeadAttention",
@@ -58,6 +72,12 @@ FOREIGN: dict[str, str] = {
     "mse_loss": "losses are in optax: `optax.squared_error`",
     "functional": "functions are in `nnx`, `jax.nn` and `jax.numpy`",
     "init": "initializers are in `nnx.initializers`, and are called for a new array",
+    "normal": "it is `nnx.initializers.normal`",
+    "zeros": "it is `nnx.initializers.zeros`, or `jnp.zeros` for an array",
+    "ones": "it is `nnx.initializers.ones`, or `jnp.ones` for an array",
+    "Partitioned": "sharding is metadata of a Variable: `nnx.Param(value, out_sharding=...)`",
+    "LogicallyPartitioned": "sharding is metadata of a Variable: `nnx.Param(value, out_sharding=...)`",
+    "with_logical_partitioning": "nnx.with_partitioning",
     "utils": "gradients are clipped by optax: `optax.clip_by_global_norm`",
     "Flatten": "reshape the array: `x.reshape(x.shape[0], -1)`",
     "compact": "make submodules in `__init__`",
@@ -66,6 +86,13 @@ FOREIGN: dict[str, str] = {
     "filter_grad": "nnx.grad",
     "filter_value_and_grad": "nnx.value_and_grad",
     "filter_vmap": "nnx.vmap",
+    "partition": "a module is taken apart by `nnx.split(model, nnx.Param, ...)`",
+    "combine": "a module is put together by `nnx.merge(graphdef, *states)`",
+    "tree_at": "assign the attribute: modules can be changed",
+    "apply_updates": "it is `optimizer.update(model, grads)`",
+    "next_rng_key": "make keys with the streams that a module keeps: `self.rngs.noise()`",
+    "get_parameter": "make parameters in `__init__`: `self.w = nnx.Param(...)`",
+    "transform": "a module is called as it is, and `nnx.split` makes it a pure tree",
     "no_grad": "differentiate only what you want to: `nnx.grad`",
 }
 """The names and what stands for them."""
@@ -116,6 +143,9 @@ ARGUMENTS: dict[str, str] = {
 }
 """Arguments of layers in other libraries, with what layers of NNX call them."""
 
+_MERGED = ("merge", "from_model_output", "from_output", "gather_from_model_output", "single_from_model_output")
+"""Methods of immutable metrics, which are put together from those of the batches."""
+
 ATTRIBUTES: dict[str, dict[str, str]] = {
     "nnx.Linear": {"weight": "kernel", "w": "kernel", "b": "bias", "units": "out_features"},
     "nnx.Conv": {"weight": "kernel", "in_channels": "in_features", "out_channels": "out_features"},
@@ -149,6 +179,10 @@ ATTRIBUTES: dict[str, dict[str, str]] = {
         "lr": "it is part of the transformation: `optax.inject_hyperparams`, or a schedule",
         "params": "the parameters are in the model: `nnx.state(model, nnx.Param)`",
     },
+    "nnx.Variable": {
+        "data": "its array is `variable[...]`",
+        "grad": "gradients are what `nnx.grad` returns: nothing keeps them",
+    },
     "nnx.Sequential": {
         "append": "gather the layers in a list first: `nnx.Sequential(*layers)`",
         "add": "gather the layers in a list first: `nnx.Sequential(*layers)`",
@@ -156,13 +190,15 @@ ATTRIBUTES: dict[str, dict[str, str]] = {
     "nnx.metrics.Metric": {
         "result": "it is `compute()`",
         "update_state": "it is `update(...)`",
-        **dict.fromkeys(
-            ("merge", "from_model_output", "from_output", "gather_from_model_output", "single_from_model_output"),
-            "a metric of NNX is changed in place: `metric.update(...)`",
-        ),
+        **dict.fromkeys(_MERGED, "a metric of NNX is changed in place: `metric.update(...)`"),
         "empty": "it is made empty, and `reset()` makes it so again",
     },
-    "nnx.metrics.MultiMetric": {"result": "it is `compute()`", "update_state": "it is `update(...)`"},
+    "nnx.metrics.MultiMetric": {
+        "result": "it is `compute()`",
+        "update_state": "it is `update(...)`",
+        **dict.fromkeys(_MERGED, "a metric of NNX is changed in place: `metric.update(...)`"),
+        "empty": "it is made empty, and `reset()` makes it so again",
+    },
 }
 """Attributes of layers and optimizers in other libraries, by class of NNX, with what NNX has: a name or a sentence."""
 

@@ -8,7 +8,7 @@ from nnx_lint.model.attributes import attribute_of
 from nnx_lint.model.callables import FuncVal
 from nnx_lint.model.classes import library_class
 from nnx_lint.model.frames import Frame
-from nnx_lint.model.leaves import identity
+from nnx_lint.model.leaves import same_object
 from nnx_lint.model.results import Renewal
 from nnx_lint.model.values import Array, Const
 
@@ -209,7 +209,7 @@ def test_what_a_factory_made_goes_together():
 def test_each_call_of_a_factory_gets_objects_of_its_own():
     first, second = returned(FACTORY, "caller").items
     assert first.items[0] is not second.items[0]
-    assert identity(first.items[0], first.items[0]) != identity(second.items[0], second.items[0])
+    assert not same_object(first.items[0], second.items[0])
     assert (first.items[2].value, second.items[2].value) == ("given", 1)
 
 

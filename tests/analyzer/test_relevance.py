@@ -73,3 +73,14 @@ def test_a_large_knot_of_imports_is_looked_at_once(tmp_path, monkeypatch):
     monkeypatch.setattr(Layout, "absolute", counted)
     assert relevant(tmp_path, {f"{name}.py": everything for name in names}) == set()
     assert len(looked_up) == 60 * 60
+
+
+def test_files_that_do_not_concern_it_are_parsed_and_no_more(tmp_path):
+    for name, text in {"sound.py": "x = 1\n", "broken.py": "def f(:\n"}.items():
+        (tmp_path / name).write_text(text)
+    sources = Sources([str(tmp_path / "sound.py"), str(tmp_path / "broken.py")])
+    engine = Engine(sources, [], Options.everywhere(lambda rule: True))
+    sound, broken = (engine.check(path) for path in sources)
+    assert sound.complete
+    assert len(broken.problems) == 1
+    assert not any(source._parsed for source in sources.values())

@@ -18,7 +18,7 @@ from nnx_lint.model.attributes import attribute_names, attribute_of
 from nnx_lint.model.callables import FuncVal
 from nnx_lint.model.classes import ClassBase, LibClass, UserClass, library_class
 from nnx_lint.model.containers import DictVal, Seq
-from nnx_lint.model.leaves import identity
+from nnx_lint.model.leaves import Identities, Identity
 from nnx_lint.model.members import is_present, is_settled
 from nnx_lint.model.strings import HOLE
 from nnx_lint.model.values import (
@@ -64,7 +64,8 @@ class Reader:
 
     def __init__(self) -> None:
         self.nodes = 0
-        self.places: dict[tuple[int, ...], Path] = {}
+        self.identities = Identities()
+        self.places: dict[Identity, Path] = {}
         self.inside: list[tuple[ClassBase, Path]] = []
 
     def root(self, obj: Obj) -> Node:
@@ -114,7 +115,7 @@ class Reader:
         if not cls.is_pytree and not cls.is_variable:
             node.kind = Kind.UNKNOWN if cls.is_open or cls.registered_container else Kind.VALUE
             return node
-        key = identity(obj, owner)
+        key = self.identities.of(obj, owner)
         first = self.places.get(key)
         if first is not None:
             node.kind, node.target = Kind.REFERENCE, first

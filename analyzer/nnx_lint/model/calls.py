@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from nnx_lint.model import attributes, events, items, modes, rounds, surgery, trees
+from nnx_lint.model import attributes, events, items, loops, modes, rounds, surgery, trees
 from nnx_lint.model.arrays import call_array_method, value_of_kind
 from nnx_lint.model.callables import (
     BoundMethod,
@@ -473,6 +473,10 @@ def _returned(frame: Frame, applied: TransformVal, result: Value, args: Argument
     return given_back(applied, result, frame.level)
 
 
+def _scanned(frame: Frame, applied: TransformVal, result: Value, args: Arguments, of: Obj | None) -> Value:
+    return loops.scanned(applied, frame, result)
+
+
 def _unknown(frame: Frame, applied: TransformVal, result: Value, args: Arguments, of: Obj | None) -> Value:
     return UNKNOWN
 
@@ -534,7 +538,7 @@ RESULTS = {
     "jax.make_jaxpr": _unknown,
     "nnx.make_jaxpr": _unknown,
     "nnx.capture": _with_captured,
-    "nnx.scan": _unknown,
+    "nnx.scan": _scanned,
     "nnx.checkify": _unknown,
     "jax.experimental.checkify.checkify": _unknown,
 }
@@ -570,7 +574,7 @@ def call_now(
             result = interp.run_under(frame, applied, func, inner, {}, node)
     if row.name == "jax.tree.map":
         return trees.mapped(args.get(1, "tree") or UNKNOWN, frame.level, whole="is_leaf" in args.keywords)
-    return UNKNOWN if row.name != "nnx.eval_shape" and row.name != "jax.eval_shape" else result
+    return loops.given_back(row.name, frame, result) if not row.name.endswith(".eval_shape") else result
 
 
 def operand_values(

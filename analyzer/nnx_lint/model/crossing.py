@@ -13,6 +13,8 @@ from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.states import ForeignVal, StateVal
 from nnx_lint.model.values import UNKNOWN, Array, ClassVal, Const, Ext, Obj, UnionVal, Value, join
 from nnx_lint.syntax import parameters as syntax_parameters
+from nnx_rules.shape_algebra import ANY
+from nnx_rules.shapes import UNKNOWN as UNKNOWN_SIZE
 from nnx_rules.shapes import Form
 from nnx_rules.transforms import Arguments
 
@@ -117,6 +119,8 @@ def _refresh(value: Value, level: int, seen: dict[int, Value], gained: int | Non
         array = type(value)(level)
         if gained == 0:
             array.form, array.maker, array.squashed = value.form, value.maker, value.squashed
+        elif gained is not None and gained > 0:
+            array.form = Form((ANY, UNKNOWN_SIZE), value.form.dtype if value.form is not None else None)
         return array
     if isinstance(value, Obj):
         seen[id(value)] = copy = value.another(level, value)
@@ -163,7 +167,7 @@ def lost(transforms: Iterable[TransformVal], position: int) -> int | None:
     """How many axes an argument gains as it goes into a function under transforms: one less for each map over it."""
     total = 0
     for applied in transforms:
-        gained = _gained(applied, "in_axes", position)
+        gained = gained_by(applied, "in_axes", position)
         if gained is None:
             return None
         total -= gained
@@ -173,12 +177,13 @@ def lost(transforms: Iterable[TransformVal], position: int) -> int | None:
 def given_back(applied: TransformVal, result: Value, level: int) -> Value:
     """What comes out of a function under a transform."""
     if isinstance(result, Seq) and result.type == "tuple" and result.exact and not applied.row.keeps_shapes:
-        items = [refresh(item, level, gained=_gained(applied, "out_axes", at)) for at, item in enumerate(result.items)]
+        gained = (gained_by(applied, "out_axes", at) for at in range(len(result.items)))
+        items = [refresh(item, level, gained=axes) for item, axes in zip(result.items, gained, strict=True)]
         return Seq("tuple", items, level, node=result.node)
-    return refresh(result, level, gained=_gained(applied, "out_axes", 0))
+    return refresh(result, level, gained=gained_by(applied, "out_axes", 0))
 
 
-def _gained(applied: TransformVal, option: str, position: int) -> int | None:
+def gained_by(applied: TransformVal, option: str, position: int) -> int | None:
     """What an option says of the axes at a position: one for each element, none, or ``None`` if that is not known."""
     row = applied.row
     if row.keeps_shapes or not row.level:

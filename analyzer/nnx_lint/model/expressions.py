@@ -529,6 +529,8 @@ def _subscript(interp: Interpreter, frame: Frame, node: ast.Subscript) -> Value:
     if isinstance(whole, Array) and isinstance(found, Array) and found is not value:
         several = isinstance(index, Seq) and index.type == "tuple" and index.exact
         found.form = of_index(whole, index.items if several and isinstance(index, Seq) else [index])
+        if isinstance(index, Array) and index.form is not None and index.form.dtype == "bool":
+            interp.publish(events.Used(frame, node, index, "a mask"))
     return found
 
 

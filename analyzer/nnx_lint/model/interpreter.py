@@ -60,7 +60,8 @@ STEPS_PER_MODULE = 120_000
 """How many statements one module may execute, calls included."""
 
 MAX_DEPTH_ON_HOST = 1
-"""How deep calls are followed outside of traces and constructors, within the module; summaries say the rest."""
+"""How deep calls are followed outside of traces and constructors, within the module; summaries say the rest. What the
+body of a module calls, and what that calls, is followed into other modules, too."""
 
 MAX_DEPTH_WITH_SHAPES = 4
 """The same for calls that hand over arrays of which something is known, or of methods of objects of known sizes: they
@@ -431,9 +432,13 @@ class Interpreter:
         elif any(isinstance(value, CALLABLES) for value in (*args, *keywords.values())):
             far = inner.abroad > MAX_ABROAD_WITH_FUNCTIONS  # it may apply a transform to what it is given
         else:
-            shaped = any(isinstance(value, Array) and value.form is not None for value in args)
-            shaped = shaped or sized.is_sized(receiver)
-            far = frame.depth >= MAX_DEPTH_WITH_SHAPES if shaped else abroad or frame.depth >= MAX_DEPTH_ON_HOST
+            handed = (receiver, *args, *keywords.values())
+            shaped = any(
+                sized.is_sized(value) or (isinstance(value, Array) and value.form is not None) for value in handed
+            )
+            led = (frame.caller or frame).func is None  # a program runs: the body of the module, or its main()
+            far = not led and (abroad or frame.depth >= MAX_DEPTH_ON_HOST)
+            far = frame.depth >= MAX_DEPTH_WITH_SHAPES if shaped else far
         limited = (limited and scope is None and not constructing) or far
         if frame.depth >= MAX_DEPTH or limited or self.active(frame, func):
             if constructing and made is not None:

@@ -64,15 +64,23 @@ def forget_shapes(obj: Obj) -> None:
 def _set_later(statement: ast.AST) -> frozenset[str]:
     """``Class.attribute`` for what methods set of their own objects, ``.attribute`` for what is set of others."""
     nodes = walk(statement)
-    found = {f".{name}" for target in nodes for owner, name in _stored(target) if owner != "self"}
-    for cls in (node for node in nodes if isinstance(node, ast.ClassDef)):
+    places = (node for node in nodes if isinstance(node, (ast.Attribute, ast.Subscript)))
+    targets = [node for node in places if not isinstance(node.ctx, ast.Load)]
+    found = {f".{name}" for target in targets for owner, name in _stored(target) if owner != "self"}
+    for cls in (node for node in nodes if isinstance(node, ast.ClassDef)) if targets else ():
         methods = [item for item in cls.body if isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef))]
-        constructing = _constructing(methods)
-        for method in (item for item in methods if item.name not in constructing):
-            receiver = next(iter(syntax_parameters.positional_names(method.args)), None)
-            stored = (pair for target in walk(method) for pair in _stored(target))
-            found |= {f"{cls.name}.{name}" for owner, name in stored if owner == receiver}
+        setting = [(item, inside) for item in methods if (inside := _in_lines_of(item, targets))]
+        if any(method.name not in CONSTRUCTORS for method, _ in setting):
+            constructing = _constructing(methods)
+            for method, inside in setting:
+                receiver = next(iter(syntax_parameters.positional_names(method.args)), None)
+                stored = (pair for target in inside for pair in _stored(target) if method.name not in constructing)
+                found |= {f"{cls.name}.{name}" for owner, name in stored if owner == receiver}
     return frozenset(found)
+
+
+def _in_lines_of(method: ast.stmt, targets: list[ast.Attribute | ast.Subscript]) -> list[ast.Attribute | ast.Subscript]:
+    return [each for each in targets if method.lineno <= each.lineno <= (method.end_lineno or method.lineno)]
 
 
 def _constructing(methods: list[ast.FunctionDef | ast.AsyncFunctionDef]) -> set[str]:
@@ -89,14 +97,13 @@ def _constructing(methods: list[ast.FunctionDef | ast.AsyncFunctionDef]) -> set[
         found |= more
 
 
-def _stored(target: ast.AST) -> Iterator[tuple[str, str]]:
+def _stored(target: ast.Attribute | ast.Subscript) -> Iterator[tuple[str, str]]:
     """What a target sets: the name of the object, if it has one, and that of the attribute."""
-    if isinstance(target, ast.Attribute) and not isinstance(target.ctx, ast.Load):
+    if isinstance(target, ast.Attribute):
         yield _name(target.value), target.attr
         if target.attr in {"value", "raw_value"} and isinstance(target.value, ast.Attribute):
             yield _name(target.value.value), target.value.attr
-    of = target.value if isinstance(target, ast.Subscript) and not isinstance(target.ctx, ast.Load) else None
-    if isinstance(target, ast.Subscript) and isinstance(of, ast.Attribute):
+    elif isinstance(of := target.value, ast.Attribute):
         whole = isinstance(target.slice, ast.Constant) and target.slice.value is ...
         yield _name(of.value), of.attr if whole else f"{of.attr}{ITEM}"
 

@@ -95,7 +95,8 @@ class _Collector:
         self.branches = branches
         self.array_type = array_type
         self.found = Contents()
-        self.paths: dict[tuple[int, ...], Path] = {}
+        self.identities = Identities()
+        self.paths: dict[Identity, Path] = {}
         self.values = 0
 
     def visit(self, value: Value, path: Path, owner: Value) -> None:
@@ -126,7 +127,7 @@ class _Collector:
         if not cls.is_pytree and not cls.is_variable:
             self.found.complete = False
             return
-        key = identity(obj, owner)
+        key = self.identities.of(obj, owner)
         first = self.paths.get(key)
         if first is not None:
             self.found.again.append((path, first, obj))
@@ -278,14 +279,35 @@ def tag_of(variable: Obj) -> Any:
     return tag.value if isinstance(tag, Const) and isinstance(tag.value, str) else UNKNOWN_PART
 
 
-def identity(obj: Obj, owner: Value) -> tuple[int, ...]:
-    """What tells two objects apart: copies of one object at other trace levels are the same object.
+Identity = tuple[int, ...]
 
-    An object that belongs to the model of a class is told apart by its owner, because all instances share the model.
+
+class Identities:
+    """What tells the objects in one value apart: copies of one object at other trace levels are the same object.
+
+    An object that belongs to the model of a class is told apart by its owner, because all instances share the model;
+    and its owner by the owner of that one, because the model may be in the model of another class.
     """
-    root = _root(obj)
-    within = _root(owner) if isinstance(owner, Obj) else owner
-    return (id(root), id(within)) if root is not obj else (id(root),)
+
+    def __init__(self) -> None:
+        self._known: dict[int, Identity] = {}
+
+    def of(self, obj: Obj, owner: Value) -> Identity:
+        """The identity of an object that is read from its owner, which has been asked for before if it is an object."""
+        root = _root(obj)
+        key: Identity = (id(root),)
+        if root is not obj:
+            key += self._known.get(id(owner)) or (id(_root(owner) if isinstance(owner, Obj) else owner),)
+        self._known[id(obj)] = key
+        return key
+
+
+def same_object(one: Value, other: Value) -> bool:
+    """Whether two values are one object, or copies of it at other trace levels."""
+    one, other = present(one), present(other)
+    if isinstance(one, Obj) and isinstance(other, Obj):
+        return _root(one) is _root(other)
+    return one is other and one is not UNKNOWN
 
 
 def _root(obj: Obj) -> Obj:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from nnx_lint.model import attributes
+from nnx_lint.model import attributes, forms
 from nnx_lint.model.classes import LibClass, library_class
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.elements import element_of
@@ -24,6 +24,8 @@ from nnx_lint.model.values import (
     ParameterVal,
     Value,
 )
+from nnx_rules import shapes
+from nnx_rules.shapes import Form
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -156,9 +158,18 @@ def _add(obj: Obj, member: api.Member) -> None:
     if kind is None:
         return
     given: dict[str, Value] = {key: Const(value) for key, value in member.options}
-    held = Obj(kind, obj.level, {"value": Array(obj.level)} if kind.is_variable else given)
+    held = Obj(kind, obj.level, {"value": Array(obj.level, _form(obj, member))} if kind.is_variable else given)
     holder.attrs[name] = Attr(held)
     library_instance(held, given)
+
+
+def _form(obj: Obj, member: api.Member) -> Form | None:
+    """The shape of a Variable that a layer makes, as far as its arguments tell."""
+    cls, arguments = obj.cls, forms.sizes(obj)
+    if not isinstance(cls, LibClass) or arguments is None:
+        return None
+    found = shapes.form(cls.canonical, member.path, arguments)
+    return Form(found.shape) if found is not None and found.shape is not None else None
 
 
 def is_present(member: api.Member, args: dict[str, Value] | None) -> bool | None:

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from nnx_lint.model import heap
 from nnx_lint.model.deferred import settled
+from nnx_lint.model.heirs import Heirs
 from nnx_lint.model.layout import Layout, Place
 from nnx_lint.model.values import UNKNOWN
 from nnx_lint.source import SourceError, SourceFile
-from nnx_lint.syntax.walk import walk
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 
     from nnx_lint.model.callables import FuncVal
     from nnx_lint.model.events import Event
@@ -213,9 +213,9 @@ class Project:
 
     ``roots`` are the paths that the user named: no source tree reaches above them. ``listen`` makes the listener of a
     new evaluation; ``running`` are the evaluations that go on, outermost first, ``modelling`` the classes whose models
-    are being made, ``bases`` the files to check by the last names of the bases of their classes, ``evaluations`` all
-    that modules hold on to. ``pause`` is called between functions, by a raise of which an analysis is given up.
-    ``read`` gives a file that is not one of those to check, ``run_body`` executes the statements of a module.
+    are being made, ``evaluations`` all that modules hold on to. ``pause`` is called between functions, by a raise of
+    which an analysis is given up. ``read`` gives a file that is not one of those to check, ``run_body`` executes the
+    statements of a module.
     """
 
     def __init__(
@@ -230,7 +230,6 @@ class Project:
         self.run_body: Callable[[Interpreter, Module], None] = _run_body
         self.read: Callable[[str], SourceFile] = SourceFile.read
         self.knotted = False
-        self.bases: Mapping[str, Sequence[str]] = {}
         self.declared = declared or {}
         self.layout = Layout(sources, roots)
         self._sources = sources
@@ -238,7 +237,7 @@ class Project:
         for path in sources:
             self._shown.setdefault(os.path.abspath(path), path)
         self._by_path: dict[str, Module | None] = {}
-        self._heirs: dict[str, tuple[frozenset[str], list[ast.ClassDef]]] = {}
+        self.heirs = Heirs(self._source_of, self.running)
 
     def shown(self, path: str) -> str:
         """The path by which a file is known to people: the one that was given, if it is among those to check."""
@@ -272,25 +271,6 @@ class Project:
         folder = package.source.path if package.namespace else os.path.dirname(os.path.abspath(package.source.path))
         return self._load(self.layout.below(folder, name), f"{package.name}.{name}")
 
-    def heirs(self, name: str) -> list[ast.ClassDef]:
-        """The classes of the files to check that have a base of this name, or one below such a class.
-
-        They are found by their text: which modules have been executed by now must not matter.
-        """
-        if name not in self._heirs:
-            names, found = [name], list[ast.ClassDef]()
-            for each in names:
-                for path in self.bases.get(each, ()):
-                    for node in _classes(self.module(path)):
-                        if node not in found and any(_last_name(base) == each for base in node.bases):
-                            found.append(node)
-                            names += [node.name] if node.name not in names else []
-            self._heirs[name] = frozenset(names), found
-        names_asked, heirs = self._heirs[name]
-        if self.running:
-            self.running[-1].heirs |= names_asked
-        return heirs
-
     def forget(self, paths: Iterable[str], bases: Set[str] = frozenset()) -> set[str]:
         """Forget some modules and all that follows from them; returns the paths of the modules that are gone.
 
@@ -298,8 +278,8 @@ class Project:
         one that goes, so what stays holds nothing of what is gone.
         """
         gone = {id(module) for path in paths if (module := self._by_path.get(os.path.abspath(path))) is not None}
+        self.heirs.forget()
         if bases:
-            self._heirs.clear()
             gone.update(id(each.module) for each in self.evaluations if not bases.isdisjoint(each.heirs))
         left = self.evaluations
         while doomed := [each for each in left if any(id(used.module) in gone for used in each.used)]:
@@ -323,7 +303,11 @@ class Project:
         for each in void:
             each.forget()
         self.evaluations = [each for each in self.evaluations if each not in void]
-        self._heirs.clear()
+        self.heirs.forget()
+
+    def _source_of(self, path: str) -> SourceFile | None:
+        module = self.module(path)
+        return module.source if module is not None else None
 
     def note_partial(self, inner: Interpreter | None) -> None:
         """Note that all that was started within an evaluation which goes on has seen a part of its result."""
@@ -365,17 +349,6 @@ def _read_off(source: SourceFile, read: Callable[[ast.AST], frozenset[str]]) -> 
 
 def _mentions(text: str, words: Iterable[str | re.Pattern[str]]) -> bool:
     return any(word in text if isinstance(word, str) else word.search(text) is not None for word in words)
-
-
-def _classes(module: Module | None) -> Iterator[ast.ClassDef]:
-    if module is not None:
-        yield from (node for node in walk(module.source.tree) if isinstance(node, ast.ClassDef))
-
-
-def _last_name(base: ast.expr) -> str | None:
-    while isinstance(base, (ast.Subscript, ast.Call)):
-        base = base.value if isinstance(base, ast.Subscript) else base.func
-    return base.attr if isinstance(base, ast.Attribute) else base.id if isinstance(base, ast.Name) else None
 
 
 def _run_body(interp: Interpreter, module: Module) -> None:

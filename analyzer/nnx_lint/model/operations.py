@@ -567,10 +567,9 @@ def _broadcast(one: Shape | None, other: Shape | None) -> Shape | None:
     return algebra.broadcast(one, other)
 
 
-def of_comparison(left: Value, right: Value) -> Form | None:
+def of_comparison(left: Value, right: Value) -> Form:
     """What a comparison of two arrays, or an array and a number, returns."""
-    shape = algebra.broadcast(literal(left).shape, literal(right).shape)
-    return Form(shape, "bool") if shape is not None else None
+    return Form(algebra.broadcast(literal(left).shape, literal(right).shape), "bool")
 
 
 _WHOLE = frozenset({ast.Add, ast.Sub, ast.Mult})

@@ -11,7 +11,7 @@ import ast
 import bisect
 import functools
 from collections import Counter
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from nnx_lint.model.attributes import attribute_of
 from nnx_lint.model.callables import PartialVal
@@ -19,7 +19,7 @@ from nnx_lint.model.calls import Arguments
 from nnx_lint.model.imports import library_value
 from nnx_lint.model.values import ClassVal, Ext, Obj
 from nnx_lint.syntax import parameters as syntax_parameters
-from nnx_lint.syntax.walk import children, first_line, remembered, walk
+from nnx_lint.syntax.walk import STATEMENTS, children, first_line, remembered, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -36,27 +36,40 @@ STATEMENT_LOOPS = (ast.For, ast.AsyncFor, ast.While)
 LOOPS = (*STATEMENT_LOOPS, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
-@functools.lru_cache(maxsize=200)  # questions are about a few statements at a time, and the answer is large
+@functools.lru_cache(maxsize=200)  # questions are about a few statements at a time
 def _parents(statement: ast.stmt) -> dict[ast.AST, ast.AST]:
-    """The nodes around all nodes in a statement."""
-    parents: dict[ast.AST, ast.AST] = {}
-    todo: list[ast.AST] = [statement]
-    for parent in todo:
+    """The nodes around all nodes in a statement that are in no block of it."""
+    own: list[ast.AST] = [node for node in children(statement) if not isinstance(node, ast.stmt)]
+    parents: dict[ast.AST, ast.AST] = dict.fromkeys(own, statement)
+    for parent in own:
         below = children(parent)
         parents.update(dict.fromkeys(below, parent))
-        todo += below
+        own += below
     return parents
 
 
-def _possibly_around(block: Sequence[ast.stmt], line: int) -> Iterator[tuple[ast.stmt, ...]]:
-    """The statements of a module or class that a node of this line may stand in, each with the classes around it."""
+@functools.lru_cache(maxsize=50)
+def _parents_of_all(statement: ast.stmt) -> dict[ast.AST, ast.AST]:
+    """The nodes around all nodes in a statement."""
+    return {node: parent for parent in walk(statement) for node in children(parent)}
+
+
+def _at(block: Sequence[ast.stmt], line: int) -> Iterator[ast.stmt]:
+    """The statements of a block that a node of this line may stand in."""
     for number in range(bisect.bisect_right(block, line, key=first_line) - 1, -1, -1):
-        statement = block[number]
-        if isinstance(statement, ast.ClassDef):
-            yield from ((*inner, statement) for inner in _possibly_around(statement.body, line))
-        yield (statement,)
-        if first_line(statement) < line:
+        yield block[number]
+        if first_line(block[number]) < line:
             return
+
+
+def _possibly_around(block: Sequence[ast.stmt], line: int) -> Iterator[tuple[ast.stmt, ...]]:
+    """The statements that a node of this line may stand in, in blocks of others, too: each with those around it."""
+    for statement in _at(block, line):
+        if (statement.end_lineno or line) >= line:
+            for name in BLOCKS:
+                inner: Sequence[ast.stmt] = getattr(statement, name, ())
+                yield from ((*each, statement) for each in _possibly_around(inner, line))
+            yield (statement,)
 
 
 def ancestors(module: Module, node: ast.AST) -> Iterator[ast.AST]:
@@ -64,17 +77,27 @@ def ancestors(module: Module, node: ast.AST) -> Iterator[ast.AST]:
     tree, placed = module.source.tree, node
     while not hasattr(placed, "lineno") and (below := children(placed)):
         placed = below[0]
-    for statement, *classes in _possibly_around(tree.body, getattr(placed, "lineno", 0)):
-        parents = _parents(statement) if node is not statement else {}
+    line = getattr(placed, "lineno", 0)
+    for statement, *others in _possibly_around(tree.body, line):
+        parents = _parents(statement)
         if node is statement or node in parents:
-            current = node
-            while current is not statement:
-                current = parents[current]
-                yield current
-            yield from classes
+            yield from _up(node, statement, parents)
+            yield from others
             break
+    else:  # Python is not always right about the lines of what stands in an f-string
+        for statement in _at(tree.body, line):
+            if node in (parents := _parents_of_all(statement)):
+                yield from _up(node, statement, parents)
+                break
     if node is not tree:
         yield tree
+
+
+def _up(node: ast.AST, statement: ast.stmt, parents: dict[ast.AST, ast.AST]) -> Iterator[ast.AST]:
+    """The nodes around a node, up to a statement."""
+    while node is not statement:
+        node = parents[node]
+        yield node
 
 
 def around(frame: Frame, node: ast.AST) -> list[ast.AST]:
@@ -264,6 +287,15 @@ def own_nodes(scope: ast.AST) -> Sequence[ast.AST]:
     return nodes
 
 
+def own_statements(scope: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.AST]:
+    """The statements of a function, with the clauses that blocks of them stand in; of none inside of it."""
+    found: list[ast.AST] = [*scope.body]
+    for each in found:
+        if not isinstance(each, (*FUNCTIONS, ast.ClassDef)):
+            found += (inner for name in STATEMENTS for inner in getattr(each, name, ()))
+    return found
+
+
 def scopes_around(module: Module, node: ast.AST) -> list[ast.AST]:
     """The functions around a node, innermost first, and the module."""
     return [outer for outer in ancestors(module, node) if isinstance(outer, (*FUNCTIONS, ast.Module))]
@@ -313,26 +345,52 @@ def _own_names(func: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> fro
     return frozenset(names | (stored - outer))
 
 
+class _Said(NamedTuple):
+    """What is said in a function, class or module, and in all that is inside of it."""
+
+    calls: list[ast.Call]
+    assigned: Counter[str]
+    parameters: Counter[str]
+    stored: list[str]
+
+
 @remembered
+def _said_in(scope: ast.AST) -> _Said:
+    """Many rules ask for one of these, of most functions: it takes as long to go over a tree as to read all of them."""
+    calls: list[ast.Call] = []
+    assigned: list[str] = []
+    parameters: list[str] = []
+    stored: list[str] = []
+    for node in walk(scope):
+        if isinstance(node, ast.Name):
+            if not isinstance(node.ctx, ast.Load):
+                assigned.append(node.id)
+        elif isinstance(node, ast.Attribute):
+            if not isinstance(node.ctx, ast.Load):
+                stored.append(node.attr)
+        elif isinstance(node, ast.Call):
+            if node is not scope:
+                calls.append(node)
+        elif isinstance(node, ast.arg):
+            parameters.append(node.arg)
+    return _Said(calls, Counter(assigned), Counter(parameters), stored)
+
+
 def assigned_in(scope: ast.AST) -> Counter[str]:
     """How often each name is assigned or deleted in a function."""
-    names = (node for node in walk(scope) if isinstance(node, ast.Name))
-    return Counter(node.id for node in names if not isinstance(node.ctx, ast.Load))
+    return _said_in(scope).assigned
 
 
-@remembered
 def parameters_in(scope: ast.AST) -> Counter[str]:
     """How often each name is a parameter of a function, or of one inside of it."""
-    return Counter(node.arg for node in walk(scope) if isinstance(node, ast.arg))
+    return _said_in(scope).parameters
 
 
-@remembered
 def attributes_stored(tree: ast.AST) -> list[str]:
     """The attributes that a text assigns or deletes, as often as it does."""
-    nodes = (node for node in walk(tree) if isinstance(node, ast.Attribute))
-    return [node.attr for node in nodes if not isinstance(node.ctx, ast.Load)]
+    return _said_in(tree).stored
 
 
 def calls_in(scope: ast.AST) -> list[ast.Call]:
-    """The calls in a function or module, those of functions and classes inside of it included."""
-    return [node for node in walk(scope) if isinstance(node, ast.Call)]
+    """The calls in a function or module, with those of functions and classes inside of it, or in an expression."""
+    return [scope, *_said_in(scope).calls] if isinstance(scope, ast.Call) else _said_in(scope).calls

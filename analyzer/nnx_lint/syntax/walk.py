@@ -46,7 +46,9 @@ def children(node: ast.AST) -> list[ast.AST]:
     for name in FIELDS[type(node)]:
         value: ast.AST | list[object] | str | None = getattr(node, name, None)
         if isinstance(value, list):
-            found += [item for item in value if isinstance(item, ast.AST)]
+            for item in value:  # a comprehension would take longer: most lists have one item, or none
+                if isinstance(item, ast.AST):
+                    found.append(item)
         elif isinstance(value, ast.AST):
             found.append(value)
     return found
@@ -59,7 +61,9 @@ def walk(node: ast.AST) -> list[ast.AST]:
         for name in FIELDS[type(each)]:
             value: ast.AST | list[object] | str | None = getattr(each, name, None)
             if isinstance(value, list):
-                found += [item for item in value if isinstance(item, ast.AST)]
+                for item in value:
+                    if isinstance(item, ast.AST):
+                        found.append(item)
             elif isinstance(value, ast.AST):
                 found.append(value)
     return found

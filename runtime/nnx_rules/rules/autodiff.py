@@ -23,7 +23,7 @@ GRADIENT_RESULTS = Rule(
     code="NNX462",
     name="gradient-results",
     summary="What a differentiated function, or a step, returns is unpacked into another structure than it has.",
-    message="`{transform}`{aux} returns {results}, and {problem}",
+    message="`{transform}`{aux} {verb} {results}, and {problem}",
     help="write `{mend} = ...`",
     fix=Fixable.SAFE,
 )
@@ -81,6 +81,13 @@ TRACED_VALUE = Rule(
     message="`{name}` is traced under `{transform}`, and `{function}` needs its value",
     help="compute with `jax.numpy`, and take numbers out of what the compiled function returns; "
     "`jax.debug.print` prints them from inside",
+)
+VALUE_DEPENDENT_SIZE = Rule(
+    code="NNX475",
+    name="value-dependent-size",
+    summary="An array is asked for whose size depends on values that are not known while JAX traces.",
+    message="the values in `{name}` decide the size of the result, and it is traced under `{transform}`",
+    help="{mend}",
 )
 
 RULES = tuple(value for value in list(globals().values()) if isinstance(value, Rule))

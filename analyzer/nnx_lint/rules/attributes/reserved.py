@@ -34,7 +34,7 @@ def reserved_attribute(event: Called, report: Reporter) -> None:
     cls, name = owner.cls, event.name.rpartition(".")[2]
     if name not in METHODS or not cls.derives_from("nnx.Module") or cls.opaque or cls.find(name) is not None:
         return
-    if owner.assumed and (event.frame.module.mocks or cls.module.project.heirs(cls.name)):
+    if owner.assumed and (event.frame.module.mocks or cls.module.project.heirs.exist(cls.name)):
         return
     place = _assignment(owner, cls, name)
     if place is not None:

@@ -189,7 +189,7 @@ def status_annotation_on_plain_class(event: AttributeSet, report: Reporter) -> N
     cls = event.obj.cls
     if not isinstance(event.value, TagVal) or not isinstance(cls, UserClass) or event.value.value is None:
         return
-    if cls.is_pytree or cls.is_open or cls.opaque or cls.unknown_decorators or cls.module.project.heirs(cls.name):
+    if cls.is_pytree or cls.is_open or cls.opaque or cls.unknown_decorators or cls.module.project.heirs.exist(cls.name):
         return
     report(
         event.frame.module,

@@ -29,16 +29,16 @@ def is_handed_over(cls: ClassBase, name: str) -> bool:
 
     Then the status that its first assignment gave it need not last.
     """
-    return any(name in _handed_over(node) for node in _family(cls))
+    return any(name in _handed_over(node) for node in _family(cls, name))
 
 
 def is_used_plainly(cls: ClassBase, name: str) -> bool:
     """Whether the code relies on the attribute being a plain list or dict: ``+``, ``==``, ``sort``, ``isinstance``."""
-    return any(name in _used_plainly(node) for node in _family(cls))
+    return any(name in _used_plainly(node) for node in _family(cls, name))
 
 
-def _family(cls: ClassBase) -> list[ast.ClassDef]:
-    below = cls.module.project.heirs(cls.name) if isinstance(cls, UserClass) else []
+def _family(cls: ClassBase, name: str) -> list[ast.ClassDef]:
+    below = cls.module.project.heirs.mentioning(cls.name, name) if isinstance(cls, UserClass) else []
     return [*(item.node for item in cls.lineage), *below]
 
 

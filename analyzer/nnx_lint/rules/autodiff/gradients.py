@@ -19,7 +19,7 @@ from nnx_lint.model.expressions import text_of
 from nnx_lint.model.leaves import AtLeast, contents
 from nnx_lint.model.operations import EXAMPLES
 from nnx_lint.model.states import StateVal
-from nnx_lint.model.values import UNKNOWN, Array, ArrayAttr, ClassVal, Const, Ext, Obj, Value
+from nnx_lint.model.values import UNKNOWN, Array, ArrayAttr, ClassVal, Const, Obj, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.program import (
     FUNCTIONS,
@@ -27,8 +27,6 @@ from nnx_lint.rules.program import (
     assigned_in,
     canonical_of,
     enclosing,
-    in_test,
-    is_tried,
     parameters_in,
     reads_of,
     resolved,
@@ -203,6 +201,7 @@ def gradient_results(event: Unpacked, report: Reporter) -> None:
                 fix=fix,
                 transform=text,
                 aux=with_aux,
+                verb="returns",
                 results="`(value, aux), gradients`",
                 problem="3 names take them",
                 mend=mend,
@@ -210,7 +209,16 @@ def gradient_results(event: Unpacked, report: Reporter) -> None:
         elif event.count != 2:
             mend = "(value, aux), gradients" if aux else "value, gradients"
             problem = f"{event.count} names take them"
-            report(module, target, transform=text, aux=with_aux, results=f"`{mend}`", problem=problem, mend=mend)
+            report(
+                module,
+                target,
+                transform=text,
+                aux=with_aux,
+                verb="returns",
+                results=f"`{mend}`",
+                problem=problem,
+                mend=mend,
+            )
         elif aux and isinstance(pair := target.elts[0], ast.Name) and _counts_as_number(event.frame, target, pair.id):
             mend = f"({pair.id}, _)"
             report(
@@ -219,46 +227,23 @@ def gradient_results(event: Unpacked, report: Reporter) -> None:
                 fix=Fix("Take the value", (Edit(source.span(pair), mend),)),
                 transform=text,
                 aux=with_aux,
+                verb="returns",
                 results="`(value, aux), gradients`",
                 problem=f"`{pair.id}`, which takes the pair, is used as a number",
                 mend=f"{mend}, {names[1]}",
             )
     elif aux and event.count != 2:
         mend, problem = "gradients, aux", f"{event.count} names take them"
-        report(module, target, transform=text, aux=with_aux, results=f"`{mend}`", problem=problem, mend=mend)
-
-
-@judges(rules.GRADIENT_RESULTS, Unpacked, when=unpacks_call)
-def results_unpacked(event: Unpacked, report: Reporter) -> None:
-    """More or fewer names than results: of a scan, of a function that returns a tuple, of a step, whose result is one
-    number besides what it changes in place.
-    """
-    value, call, frame = event.value, event.value_node, event.frame
-    if not isinstance(call, ast.Call) or in_test(frame):
-        return
-    func = resolved(frame.env, call.func)
-    known: tuple[int, str, str] | None = None
-    if isinstance(func, Ext) and func.name == "jax.lax.scan":
-        known = 2, "`carry, ys`", "carry, ys"
-    elif isinstance(func, (FuncVal, Transformed, Obj)) and not _is_bound_again(frame, call.func):
-        known = _number_of_results(value)
-    if known is not None and known[0] != event.count and not is_tried(frame.module, call):
-        _, results, mend = known
-        problem = f"{event.count} names take {'it' if mend == 'value' else 'them'}"
         report(
-            frame.module,
-            event.target,
-            transform=text_of(call.func),
-            aux="",
-            results=results,
+            module,
+            target,
+            transform=text,
+            aux=with_aux,
+            verb="returns",
+            results=f"`{mend}`",
             problem=problem,
             mend=mend,
         )
-
-
-def _is_bound_again(frame: Frame, func: ast.expr) -> bool:
-    """Whether a name may be another function where it is called: a closure has what a name was bound to last."""
-    return isinstance(func, ast.Name) and assigned_in(frame.module.tree)[func.id] > 1
 
 
 @judges_calls(rules.GRADIENT_RESULTS, "jax.lax.scan")
@@ -269,17 +254,16 @@ def pair_of_scan(event: Called, report: Reporter) -> None:
     if isinstance(target, ast.Name) and _counts_as_number(event.frame, target, target.id):
         problem, mend = f"`{target.id}`, which takes both, is used as a number", f"{target.id}, _"
         module = event.frame.module
-        report(module, target, transform=event.name, aux="", results="`carry, ys`", problem=problem, mend=mend)
-
-
-def _number_of_results(value: Value) -> tuple[int, str, str] | None:
-    """How many results a value certainly is, how a message calls them, and names for them."""
-    if isinstance(value, Array) and value.form is not None and value.form.shape == ():
-        return 0, "one number", "value"
-    if isinstance(value, Seq) and value.type == "tuple" and value.exact and not value.shrunk and len(value.items) > 1:
-        count = len(value.items)
-        return count, f"{count} values", ", ".join("abcdefghijklmnop"[:count])
-    return None
+        report(
+            module,
+            target,
+            transform=event.name,
+            aux="",
+            verb="returns",
+            results="`carry, ys`",
+            problem=problem,
+            mend=mend,
+        )
 
 
 def _counts_as_number(frame: Frame, target: ast.expr, name: str) -> bool:

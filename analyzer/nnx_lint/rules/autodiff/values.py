@@ -109,6 +109,18 @@ def number_of_traced_value(event: Called, report: Reporter) -> None:
         report(event.frame.module, node, name=text_of(node), transform=scope.text, function=event.name)
 
 
+@judges_calls(rules.TRACED_VALUE, "builtins.max", "builtins.min")
+def compared_traced_values(event: Called, report: Reporter) -> None:
+    """The largest of several values, which Python compares one by one."""
+    if len(event.args) < 2 or None in event.args or event.keywords:
+        return
+    for value, node in zip(event.args, event.nodes, strict=False):
+        scope = scope_of(event, value)
+        if scope is not None:
+            report(event.frame.module, node, name=text_of(node), transform=scope.text, function=event.name)
+            return
+
+
 def formats_array(event: Used) -> bool:
     """Whether an array is written as a number, with so many digits."""
     return event.what == "a format" and isinstance(event.value, Array)
@@ -129,6 +141,49 @@ def item_of_traced_value(event: Called, report: Reporter) -> None:
     if scope is not None and isinstance(func, ast.Attribute):
         name, transform = text_of(func.value), scope.text
         report(event.frame.module, node, name=name, transform=transform, function=f".{func.attr}()")
+
+
+# -- sizes that depend on values --------------------------------------------------------------------------------------
+
+COUNTING = {
+    **{f"jax.ops.segment_{name}": (1, "segment_ids", 2, "num_segments") for name in ("max", "min", "prod", "sum")},
+    **{f"jax.numpy.{name}": (0, "a", 1, "size") for name in ("argwhere", "flatnonzero", "nonzero")},
+    "jax.numpy.bincount": (0, "x", 3, "length"),
+    "jax.numpy.unique": (0, "ar", 5, "size"),
+    "jax.numpy.where": (0, "condition", 3, "size"),
+}
+"""Functions that count, unless they are told how many: what they look at, and the option that says it, each with its
+position.
+"""
+
+
+@judges_calls(rules.VALUE_DEPENDENT_SIZE, *COUNTING)
+def size_of_traced_values(event: Called, report: Reporter) -> None:
+    """A function that makes as many elements as there are values of a kind."""
+    arguments, (position, name, place, option) = given(event), COUNTING[event.subject or ""]
+    if arguments.starred or "**" in arguments.keywords or arguments.get(place, option) is not None:
+        return
+    if event.subject == "jax.numpy.where" and arguments.get(1, "x") is not None:
+        return  # it chooses between two values
+    counted, node = arguments.get(position, name), arguments.node_of(position, name)
+    scope, call = scope_of(event, counted), event.node
+    if scope is not None and node is not None and isinstance(call, ast.Call):
+        mend = f"say how many there are at the most: `{text_of(call.func)}(..., {option}=...)`"
+        report(event.frame.module, node, name=text_of(node), transform=scope.text, mend=mend)
+
+
+def masks(event: Used) -> bool:
+    """Whether an array of flags chooses elements of an array."""
+    return event.what == "a mask"
+
+
+@judges(rules.VALUE_DEPENDENT_SIZE, Used, when=masks)
+def size_of_mask(event: Used, report: Reporter) -> None:
+    """The elements that a mask chooses."""
+    scope, node = scope_of(event, event.value), event.node
+    if scope is not None and isinstance(node, ast.Subscript):
+        mend = f"keep all elements: `jnp.where({text_of(node.slice)}, {text_of(node.value)}, 0)`"
+        report(event.frame.module, node.slice, name=text_of(node.slice), transform=scope.text, mend=mend)
 
 
 # -- shapes ------------------------------------------------------------------------------------------------------------

@@ -248,8 +248,9 @@ def forgotten_return(event: ClassDefined, report: Reporter) -> None:
     targets = [last.target] if isinstance(last, ast.AugAssign) else [target for target, _ in pairs_of(last)]
     names = [target for target in targets if isinstance(target, ast.Name)]
     target = next((name for name in names if not name.id.startswith("_")), None)
-    own = own_nodes(func.node)
-    if target is None or len(names) < len(targets) or any(isinstance(node, RESULTS) for node in own):
+    if target is None or len(names) < len(targets):
+        return
+    if any(isinstance(node, RESULTS) for node in own_nodes(func.node)):
         return
     module, source = func.module, func.module.source
     edits = append_to_block(source, func.node.body, f"return {target.id}")

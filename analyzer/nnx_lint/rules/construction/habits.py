@@ -16,7 +16,6 @@ from nnx_lint.model.attributes import ANY_NAME, attribute_names
 from nnx_lint.model.callables import FuncVal
 from nnx_lint.model.classes import LibClass, UserClass, method_of
 from nnx_lint.model.events import AttributeSet, Called, ClassDefined, Iterated, TransformApplied, Used
-from nnx_lint.model.expressions import text_of
 from nnx_lint.model.values import ClassVal, Const, Obj
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.construction.classes import assigned_elsewhere, self_names
@@ -83,7 +82,7 @@ def _as_constructor(cls: UserClass, setup: ast.AST) -> Fix | None:
 def _is_plain(cls: UserClass) -> bool:
     """Whether a class has no base that may call methods of its own accord, and no class below."""
     own = all(item is cls or isinstance(item, LibClass) for item in cls.ancestors)
-    return own and not cls.module.project.heirs(cls.name)
+    return own and not cls.module.project.heirs.exist(cls.name)
 
 
 def _called_names(module: Module) -> set[str]:
@@ -197,17 +196,6 @@ def param_not_trained(event: Called, report: Reporter) -> None:
         report(module, event.node, problem=problem, mend=mend)
 
 
-@judges_calls(rules.LINEN_IDIOM, "nnx.bridge.ToNNX")
-def linen_class_to_nnx(event: Called, report: Reporter) -> None:
-    node = event.nodes[0] if event.nodes else None
-    name = canonical_of(event.frame.env, node) or ""
-    short = name.rpartition(".")[2]
-    if name.startswith("flax.linen.") and short[:1].isupper():
-        problem = f"`nnx.bridge.ToNNX` wraps an instance, and gets the class `{short}`"
-        mend = f"make one: `nnx.bridge.ToNNX({text_of(node)}(...), rngs=rngs)`" if node is not None else ""
-        report(event.frame.module, event.node, problem=problem, mend=mend)
-
-
 @judges(rules.LINEN_IDIOM, AttributeSet)
 def training_switched(event: AttributeSet, report: Reporter) -> None:
     """``model.training = False``, of a model that nothing asks for it."""
@@ -242,27 +230,4 @@ def class_transformed(event: TransformApplied, report: Reporter) -> None:
         text = event.applied.text
         problem = f"`{text}` is applied to the class `{func.cls.name}`, and would run its constructor, not its call"
         mend = f"apply it to the forward pass: `{text}(lambda layer, x: layer(x))(layer, x)`"
-        report(event.frame.module, event.node, problem=problem, mend=mend)
-
-
-@judges(rules.LINEN_IDIOM, AttributeSet)
-def linen_module_attribute(event: AttributeSet, report: Reporter) -> None:
-    call = event.value_node
-    if not isinstance(call, ast.Call) or not is_module(event.obj) or event.obj.cls.is_open:
-        return
-    name = canonical_of(event.frame.env, call.func)
-    if name is None or not name.startswith("flax.linen.") or not name.rpartition(".")[2][:1].isupper():
-        return
-    short = name.rpartition(".")[2]
-    problem = f"`{event.obj.cls.name}.{event.name}` is a Linen `{short}`, which an NNX module cannot call"
-    mend = f"use the layer of NNX, or wrap it: `nnx.bridge.ToNNX({short}(...), rngs=rngs)`"
-    report(event.frame.module, call, problem=problem, mend=mend)
-
-
-@judges_calls(rules.LINEN_IDIOM, "nnx.bridge.ToLinen", "nnx.bridge.to_linen", "nnx.bridge.to_linen_class")
-def instance_to_linen(event: Called, report: Reporter) -> None:
-    given = event.args[0] if event.args else event.keywords.get("nnx_class")
-    if isinstance(given, Obj) and is_module(given):
-        problem = f"`{event.name}` is given {given.describe()}, and takes a class, of which it makes an instance itself"
-        mend = f"hand over the class and its arguments: `nnx.bridge.to_linen({given.cls.name}, ...)`"
         report(event.frame.module, event.node, problem=problem, mend=mend)

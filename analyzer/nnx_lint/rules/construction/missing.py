@@ -93,7 +93,7 @@ def missing_attribute(event: AttributeMissed, report: Reporter) -> None:
     alike = difflib.get_close_matches(name, names_of(obj), n=1, cutoff=CLOSE)
     local = _is_local_in_constructor(obj.cls, name)
     meant = bool(alike) or local or name in MODES
-    if obj.origin is None and (not meant or event.frame.module.project.heirs(obj.cls.name)):
+    if obj.origin is None and (not meant or event.frame.module.project.heirs.exist(obj.cls.name)):
         return
     if name in MODES:
         mend = "a module has no mode: its layers have one, which `train()` and `eval()` switch"
@@ -123,7 +123,7 @@ def _missing_in_layer(event: AttributeMissed, library: LibClass, report: Reporte
     alike = difflib.get_close_matches(name, known, n=1, cutoff=CLOSE) if found is None else []
     if obj.assumed and not (found or alike):
         return
-    if any(has_in_text(heir, name) for heir in module.project.heirs(library.name)):
+    if any(has_in_text(heir, name) for heir in module.project.heirs.mentioning(library.name, name)):
         return  # what is known of the object may be only that it is one of these
     if found is not None:
         mend = found if " " in found else f"it is called `{found}`"
@@ -141,6 +141,10 @@ def _missing_in_layer(event: AttributeMissed, library: LibClass, report: Reporte
 def _missing_in_variable(event: AttributeMissed, report: Reporter) -> None:
     """What neither a Variable nor its array has: that of another class of Variables, or metadata that is not there."""
     obj, name, module, node = event.obj, event.name, event.frame.module, event.node
+    found = ATTRIBUTES["nnx.Variable"].get(name)
+    if found is not None and not _is_of_class(event, obj.cls) and not module.mentions(METADATA, f"{name}="):
+        report(module, node, cls=obj.cls.name, name=name, mend=found)
+        return
     made = obj.origin[1] if obj.origin is not None and not obj.assumed else None
     plain = isinstance(made, ast.Call) and len(made.args) == 1 and not made.keywords
     if not plain or obj.cls.made_as is None or is_called(module, node) or _is_of_class(event, obj.cls):
@@ -170,14 +174,19 @@ def _is_of_class(event: AttributeMissed, cls: ClassBase) -> bool:
     if not isinstance(cls, UserClass):
         return False
     unknown = cls.is_open or cls.opaque or cls.remade or "__getattr__" in names_of(event.obj)
-    return unknown or bool(cls.module.project.heirs(cls.name)) or _is_named(event, cls)
+    return unknown or cls.module.project.heirs.exist(cls.name) or _is_named(event, cls)
 
 
 def _missing_in_record(event: AttributeMissed, cls: UserClass, report: Reporter) -> None:
     """A slip in the name of a field: the object may have been seen by the annotation of a parameter alone."""
     alike = difflib.get_close_matches(event.name, names_of(event.obj), n=1, cutoff=SAME)
     module, node = event.frame.module, event.node
-    if not alike or not isinstance(node, ast.Attribute) or _is_named(event, cls) or module.project.heirs(cls.name):
+    if (
+        not alike
+        or not isinstance(node, ast.Attribute)
+        or _is_named(event, cls)
+        or module.project.heirs.exist(cls.name)
+    ):
         return
     fix = partial(_called, module, node, alike[0])
     report(module, node, fix=fix, cls=cls.name, name=event.name, mend=f"did you mean `{alike[0]}`?")
@@ -305,7 +314,7 @@ def _is_named(event: AttributeMissed, cls: UserClass) -> bool:
 
 def _is_of_heirs(base: ClassBase, name: str) -> bool:
     """Whether a class below the one whose method asks has the attribute: the method may ask for its sake."""
-    heirs = base.module.project.heirs(base.name) if isinstance(base, UserClass) else []
+    heirs = base.module.project.heirs.mentioning(base.name, name) if isinstance(base, UserClass) else []
     return any(has_in_text(heir, name) for heir in heirs)
 
 

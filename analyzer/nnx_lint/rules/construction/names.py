@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
 from nnx_lint.model.events import LibraryName
 from nnx_lint.reporting import Reporter, judges
-from nnx_lint.rules.program import ancestors, is_tried
+from nnx_lint.rules.program import ancestors
+from nnx_lint.rules.versions.names import is_meant_for_another
 from nnx_lint.syntax.walk import walk
 from nnx_rules.names import FOREIGN, KNOWN, SAME_USE
 from nnx_rules.rules import construction as rules
@@ -29,7 +30,7 @@ def unknown_name(event: LibraryName, report: Reporter) -> None:
 
     near = difflib.get_close_matches(name, KNOWN, n=1, cutoff=0.85)
     mend = FOREIGN.get(name) or (f"nnx.{near[0]}" if near else None)
-    if mend is None or event.frame.doubtful or is_tried(module, event.node) or _is_asked_for(module, event.node):
+    if mend is None or is_meant_for_another(event) or _is_asked_for(module, event.node):
         return
     named = mend.startswith("nnx.")
     fix = _renamed(module, event.node, mend) if named and (name in SAME_USE or name not in FOREIGN) else None

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
 from nnx_lint.model.callables import BoundMethod, FuncVal
+from nnx_lint.model.calls import Arguments
 from nnx_lint.model.classes import ClassBase, LibClass, UserClass, method_of
 from nnx_lint.model.events import Unpacked
 from nnx_lint.model.forms import is_int, literal
@@ -32,7 +33,6 @@ from nnx_rules.signatures import CALL_KEYWORDS, CALL_POSITIONAL, SIGNATURES
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from nnx_lint.model.calls import Arguments
     from nnx_lint.model.events import Called
     from nnx_lint.model.modules import Module
     from nnx_lint.model.values import Value
@@ -223,7 +223,7 @@ def _judge_of_nothing(event: Called, cls: UserClass, base: LibClass, args: Argum
 
     In a class below with several bases ``super()`` may be another one of them.
     """
-    mixed = any(len(heir.bases) > 1 for heir in cls.module.project.heirs(cls.name))
+    mixed = cls.module.project.heirs.mix(cls.name)
     if base.canonical in BARE and not mixed and not args.starred and (args.positional or args.keywords):
         fix = _without_arguments(event.frame.module, event.node)
         mend = "write `super().__init__()`, or leave the call out: the constructor sets its attributes itself"
@@ -239,6 +239,18 @@ def _without_arguments(module: Module, node: ast.AST) -> Fix | None:
         return None
     start = module.source.span(node.func).end
     return Fix("Pass nothing", (Edit(Span(start, module.source.span(node).end), "()"),), Applicability.UNSAFE)
+
+
+CALLING = {
+    "nnx.tabulate": "give it an example of what the module takes: `nnx.tabulate(model, x)`",
+    "nnx.eval_shape": "for the shapes of the module itself it takes a function: `nnx.eval_shape(lambda: {}(...))`",
+}
+"""Functions that call a module, and what to write instead of a call that does not fit."""
+
+TABLE_OPTIONS = frozenset(
+    {"column_kwargs", "compute_flops", "compute_vjp_flops", "console_kwargs", "depth", "row_filter", "table_kwargs"}
+)
+"""What `nnx.tabulate` takes itself by name."""
 
 
 @judges_calls(rules.LAYER_SIGNATURE, "()", BoundMethod)
@@ -260,6 +272,25 @@ def module_called(event: Called, report: Reporter) -> None:
         when = " when it is called" if not label and "called" not in problem.text else ""
         name = f"{obj.cls.name}{label}"
         report(event.frame.module, event.node, cls=name, problem=f"{problem.text}{when}", mend=problem.mend)
+
+
+@judges_calls(rules.LAYER_SIGNATURE, *CALLING)
+def called_by_function(event: Called, report: Reporter) -> None:
+    """A module that a function calls for the program, with what the function is given besides."""
+    args = given(event)
+    obj = args.get(0)
+    found = method_of(obj.cls, "__call__") if isinstance(obj, Obj) and obj.origin is not None else None
+    if found is None or not isinstance(obj, Obj) or args.starred or obj.assumed or "method" in args.keywords:
+        return
+    if not isinstance(obj.cls, UserClass) or obj.cls.is_open or obj.cls.opaque:
+        return
+    passed_on = {name: value for name, value in args.keywords.items() if name not in TABLE_OPTIONS}
+    inner = Arguments(event.node, args.positional[1:], passed_on, args.nodes[1:])
+    problem = _unfit(found[1], inner, None, made="called")
+    if problem is not None and _is_meant(event):
+        shown = event.subject or event.name
+        text = f"{problem.text} by `{shown}`, which calls it with what it gets besides"
+        report(event.frame.module, event.node, cls=obj.cls.name, problem=text, mend=CALLING[shown].format(obj.cls.name))
 
 
 def _is_meant(event: Called) -> bool:

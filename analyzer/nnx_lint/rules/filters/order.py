@@ -125,8 +125,7 @@ def contradictory_filter(event: Called, report: Reporter) -> None:
 def _mixes(given: Given) -> bool:
     """Whether some class of the project may be several of the types at once that a filter asks for."""
     project, types = given.module.project, mentioned_types(given.expr)
-    heirs = (heir for cls in types for heir in project.heirs(getattr(cls, "name", "")))
-    return any(len(heir.bases) > 1 for heir in heirs) or _mixes_locally(given.module.tree)
+    return any(project.heirs.mix(getattr(cls, "name", "")) for cls in types) or _mixes_locally(given.module.tree)
 
 
 @remembered

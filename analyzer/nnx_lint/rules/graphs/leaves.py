@@ -190,7 +190,7 @@ def _lacks(of: Obj, key: str) -> bool:
     modules = (item.module for item in of.cls.lineage)
     if any(module.has(key, _sown) or module.has(ANY_NAME, _sown) for module in modules):
         return False
-    heirs = (of.assumed or of.origin is None) and bool(of.cls.module.project.heirs(of.cls.name))
+    heirs = (of.assumed or of.origin is None) and of.cls.module.project.heirs.exist(of.cls.name)
     return not heirs and not any(fits(key, name) for name in names_of(of))
 
 

@@ -220,7 +220,7 @@ def pair_given(event: Called, report: Reporter) -> None:
     if name in {*layers.CALLS, "nnx.RNN"} and isinstance(event.args[0], Pair):
         problem = f"`{_place(event)}` gets a pair, what a cell carries and its output, and takes the output"
         mend = "take the pair apart: `carry, y = ...`"
-    elif name in IN_TWO and len(event.args) > 1 and isinstance(event.args[1], Seq) and event.args[1].type == "tuple":
+    elif (name in IN_TWO and len(event.args) > 1 and _is_tuple(event.args[1])) or _carry_is_second(event, name):
         problem = f"`{_place(event)}` gets the input first, and takes what it carries first"
         mend = "write `carry, y = cell(carry, x)`"
     elif _carries_two(layer, name) and _gets_one(event, name) and _swapped(event) is None:
@@ -229,6 +229,20 @@ def pair_given(event: Called, report: Reporter) -> None:
     else:
         return
     report(event.frame.module, event.node, cls=layer.cls.name, problem=problem, mend=mend)
+
+
+def _is_tuple(value: Value | None) -> bool:
+    return isinstance(value, Seq) and value.type == "tuple"
+
+
+def _carry_is_second(event: Called, name: str) -> bool:
+    """Whether a cell gets second what it gave first: ``carry, y = cell(x, carry)``."""
+    outer = next(ancestors(event.frame.module, event.node), None)
+    target = outer.targets[0] if isinstance(outer, ast.Assign) else None
+    if name not in layers.CELLS or not isinstance(target, ast.Tuple) or len(target.elts) != 2 or len(event.nodes) != 2:
+        return False
+    (first, second), (inputs, carry) = map(text_of, target.elts), map(text_of, event.nodes)
+    return first == carry and first != inputs != second
 
 
 def _carries_two(layer: Obj, name: str) -> bool:

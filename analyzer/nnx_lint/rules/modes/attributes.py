@@ -189,7 +189,7 @@ def _asks_layers(event: Called, names: Set[str], report: Reporter) -> bool:
         or is_tried(module, event.node)
     ):
         return False
-    if any(has_in_text(heir, absent[0]) for heir in module.project.heirs(cls.name)):
+    if any(has_in_text(heir, absent[0]) for heir in module.project.heirs.mentioning(cls.name, absent[0])):
         return False
     near = difflib.get_close_matches(absent[0], known, n=1, cutoff=0.8)
     mend = f"did you mean `{near[0]}`?" if near else "give an attribute that its constructor takes"

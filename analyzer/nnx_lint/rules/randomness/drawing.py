@@ -1,21 +1,27 @@
 """Functions of the project that draw from a key that they are given, and one key that two of them get (NNX519).
 
-What a function draws from is read off its text: the parameters that it hands to ``jax.random`` as keys, itself or
-through functions that it calls, without binding them anew.
+What a function draws from is read off its text: the parameters, and the names that it closes over, that it hands to
+``jax.random`` as keys, itself or through functions that it calls, as they are when it begins.
 
-Invariants: a key is followed by its name, as in :mod:`~nnx_lint.rules.randomness.keys`. Two calls of one function share
-a key by mistake only if they are the same call: for other arguments the same choices may be meant, as for an image and
-its mask.
+Invariants: a key is followed by its name, as in :mod:`~nnx_lint.rules.randomness.keys`. What is drawn from a key and
+from one that is split off it are not the same numbers, but two splits into as many keys are the same keys. Two calls of
+one function share a key by mistake only if they are the same call, or if the one goes on with what the other returns:
+else the same choices may be meant, as for an image and its mask.
 """
 
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from nnx_lint.model.callables import BoundMethod, FuncVal, Transformed
+from nnx_lint.model.attributes import attribute_of
+from nnx_lint.model.callables import BoundMethod, FuncVal, PartialVal, Transformed
+from nnx_lint.model.classes import UserClass, method_of
 from nnx_lint.model.events import Called
+from nnx_lint.model.interpreter import is_closure
 from nnx_lint.model.modules import Env
+from nnx_lint.model.values import Obj
 from nnx_lint.reporting import Reporter, judges_calls, related
 from nnx_lint.rules.program import (
     FUNCTIONS,
@@ -27,21 +33,26 @@ from nnx_lint.rules.program import (
     in_test,
     keyword_node,
     own_nodes,
+    reads_of,
     resolved,
     statement_of,
 )
 from nnx_lint.rules.randomness.keys import (
+    DIFFERENTIATING,
     EACH_ROUND,
     SPLIT,
     TWICE,
     apart,
+    binder_of,
     bound_between,
     is_written_out,
     repeated,
+    takes_the_first,
     trains,
 )
 from nnx_lint.rules.randomness.reuse import consumes
 from nnx_lint.syntax import parameters as syntax_parameters
+from nnx_lint.syntax.binding import assigned_names
 from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.rules import rngs as rules
 
@@ -54,97 +65,172 @@ MAX_CALLS = 4
 """How many calls deep it is looked for a draw."""
 
 
+DRAW = "draw"
+"""How a key is used that numbers are drawn from; for one that is split it is the number of the new keys."""
+
+Drawn = dict[str, frozenset[str]]
+"""How a function uses keys, by the names that it has for them when it begins."""
+
+
 class Use(NamedTuple):
-    """A call that hands a key over, and the function that draws from it: of the project, or one of JAX by its name."""
+    """A call that uses a key: the function that draws from it, of the project, or one of JAX by its name, and how."""
 
     module: Module
     call: ast.Call
     key: ast.Name
     drawing: object
+    how: frozenset[str]
 
 
 class Keys:
-    """What draws from the keys of a function, by its scope and the name, and from which parameters functions draw."""
+    """What draws from the keys of a function, by its scope and the name, and from what functions draw."""
 
     def __init__(self) -> None:
         self.uses: dict[tuple[int, str], list[Use]] = {}
-        self.drawn: dict[int, frozenset[str]] = {}
+        self.drawn: dict[int, Drawn] = {}
 
-    def drawn_from(self, func: FuncVal, depth: int = MAX_CALLS) -> frozenset[str]:
-        """The parameters that a function draws from."""
+    def drawn_from(self, func: FuncVal, depth: int = MAX_CALLS) -> Drawn:
+        """The parameters, and the names of functions around it, that a function draws from."""
         known = self.drawn.get(id(func.node))
         if known is None:
-            self.drawn[id(func.node)] = frozenset()  # of a function that calls itself
-            known = self.drawn[id(func.node)] = frozenset(self._drawn_from(func, depth)) if depth else frozenset()
+            self.drawn[id(func.node)] = {}  # of a function that calls itself
+            known = self.drawn[id(func.node)] = self._drawn_from(func, depth) if depth else {}
         return known
 
-    def _drawn_from(self, func: FuncVal, depth: int) -> set[str]:
-        env, found = func.env, set[str]()
+    def _drawn_from(self, func: FuncVal, depth: int) -> Drawn:
+        env, found = func.env, dict[str, frozenset[str]]()
         if not isinstance(env, Env):
             return found
-        own, calls = _handing_on(func.node)
-        for call in calls:
-            name = canonical_of(env, call.func)
+        own = None if is_closure(func) else {*syntax_parameters.names(func.node.args)}
+        for call, names in _handing_on(func.node):
+            if own is not None and own.isdisjoint(names):
+                continue  # it hands on what the whole module knows
             key = call.args[0] if call.args else keyword_node(call, "key")
-            if name is not None and name.startswith("jax.random."):
-                if isinstance(key, ast.Name) and consumes(name) and name != SPLIT:
-                    found.add(key.id)
+            how = used_by(func.module, canonical_of(env, call.func), call)
+            if how is not None:
+                if isinstance(key, ast.Name) and key.id in names and how:
+                    found[key.id] = found.get(key.id, how) | how
                 continue
-            callee = function_of(resolved(env, call.func))
-            if callee is not None:
-                drawn = self.drawn_from(callee[0], depth - 1)
-                found |= {given.id for parameter, given in handed(call, *callee) if parameter in drawn}
-        return found & own
+            callee = function_of(resolved(env, call.func) or _of_object(func, call.func))
+            drawn = self.drawn_from(callee.func, depth - 1) if callee is not None else {}
+            for parameter, given in handed(call, callee) if callee is not None and drawn else ():
+                if parameter in drawn and given.id in names:
+                    found[given.id] = found.get(given.id, drawn[parameter]) | drawn[parameter]
+        return found
+
+
+def used_by(module: Module, name: str | None, call: ast.Call) -> frozenset[str] | None:
+    """How a call of ``jax.random`` uses its key, nothing if that is not known; ``None`` for every other call."""
+    if name is None or not name.startswith("jax.random."):
+        return None
+    if not consumes(name):
+        return frozenset()
+    if name != SPLIT:
+        return frozenset({DRAW})
+    count = call.args[1] if len(call.args) > 1 else keyword_node(call, "num")
+    number = count.value if isinstance(count, ast.Constant) else 2 if count is None else None
+    return frozenset({str(number)}) if number is not None and takes_the_first(module, call) else frozenset()
 
 
 @remembered
-def _handing_on(func: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> tuple[set[str], list[ast.Call]]:
-    """The parameters that a function does not bind anew, and the calls in it that are given one of them."""
-    names = syntax_parameters.names(func.args)
-    nodes = walk(func) if names else []
-    bound = {node.id for node in nodes if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)}
-    parameters = [node.arg for node in nodes if isinstance(node, ast.arg)]
-    own = {name for name in names if name not in bound and parameters.count(name) == 1}
-    calls: list[ast.Call] = []
+def _handing_on(func: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> list[tuple[ast.Call, frozenset[str]]]:
+    """The calls in a function that are given something that it knows when it begins, and the names of that."""
+    nodes = walk(func)
+    parameters = Counter(node.arg for node in nodes if isinstance(node, ast.arg))
+    own = set(syntax_parameters.names(func.args))
+    firsts: dict[str, ast.AST] = {}
+    """The statements that bind names first; what is bound in another way is left out."""
+    for node in nodes:
+        targets = node.targets if isinstance(node, ast.Assign) else []
+        for part in [part for target in targets for part in walk(target)] or [node]:
+            if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load):
+                firsts[part.id] = min(firsts.get(part.id, node), node, key=_place)
+    found: list[tuple[ast.Call, frozenset[str]]] = []
     for call in (node for node in nodes if isinstance(node, ast.Call)):
-        values = (*call.args, *(item.value for item in call.keywords))
-        if any(isinstance(value, ast.Name) and value.id in own for value in values):
-            calls.append(call)
-    return own, calls
+        values = [*call.args, *(item.value for item in call.keywords)]
+        names = {value.id for value in values if isinstance(value, ast.Name)}
+        names = {name for name in names if parameters[name] == (name in own)}
+        known = frozenset(name for name in names if name not in firsts or _is_before(call, name, own, firsts[name]))
+        if known:
+            found.append((call, known))
+    return found
 
 
-def function_of(callee: Value | None) -> tuple[FuncVal, bool] | None:
-    """The function of the project that a call runs, and whether an object is its first argument."""
-    bound = isinstance(callee, BoundMethod)
-    while isinstance(callee, (Transformed, BoundMethod)):
-        bound = bound or isinstance(callee, BoundMethod)
-        callee = callee.func
-    return (callee, bound) if isinstance(callee, FuncVal) and callee.wraps is None else None
+def _place(node: ast.AST) -> tuple[int, int]:
+    return getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
 
 
-def handed(call: ast.Call, func: FuncVal, bound: bool) -> list[tuple[str, ast.Name]]:
+def _is_before(call: ast.Call, name: str, own: set[str], first: ast.AST) -> bool:
+    """Whether a call gets what a parameter was given, and not what a statement binds its name to later on."""
+    if name not in own or not isinstance(first, ast.Assign):
+        return False
+    return _place(call) < _place(first) or any(call is part for part in walk(first.value))
+
+
+def _of_object(func: FuncVal, node: ast.expr) -> Value | None:
+    """What a method means by something of its object: what the object holds, or another method of it."""
+    if isinstance(node, ast.Name) and isinstance(func.cls, UserClass):
+        return func.cls.model if syntax_parameters.positional_names(func.node.args)[:1] == [node.id] else None
+    owner = _of_object(func, node.value) if isinstance(node, ast.Attribute) else None
+    if not isinstance(node, ast.Attribute) or not isinstance(owner, Obj):
+        return None
+    attr, method = attribute_of(owner, node.attr), method_of(owner.cls, node.attr)
+    if attr is not None or method is None:
+        return attr.value if attr is not None else None
+    return BoundMethod(owner, node.attr, method[1])
+
+
+class Callee(NamedTuple):
+    """The function of the project that a call runs, and how many of its first parameters have been given before."""
+
+    func: FuncVal
+    given: int
+
+
+def function_of(value: Value | None) -> Callee | None:
+    """The function of the project that runs when a value is called."""
+    given = 0
+    while isinstance(value, (Transformed, BoundMethod, PartialVal, Obj)):
+        given += len(value.args) if isinstance(value, PartialVal) else not isinstance(value, Transformed)
+        if isinstance(value, Obj):
+            found = value.cls.find("__call__") if isinstance(value.cls, UserClass) else None
+            value = found[1] if found is not None else None
+        else:
+            value = value.func
+    return Callee(value, given) if isinstance(value, FuncVal) and value.wraps is None else None
+
+
+def handed(call: ast.Call, callee: Callee) -> list[tuple[str, ast.Name]]:
     """The names that a call hands to a function, with the parameters that they are given for."""
-    if any(isinstance(item, ast.Starred) for item in call.args):
+    partial = call.func if isinstance(call.func, ast.Call) and len(call.func.args) - 1 == callee.given else None
+    before = partial.args[1:] if partial is not None else []  # partial(f, x)(y)
+    values, keywords = [*before, *call.args], [*(partial.keywords if partial is not None else ()), *call.keywords]
+    if any(isinstance(item, ast.Starred) for item in values):
         return []
-    parameters = syntax_parameters.positional_names(func.node.args)[bound:]
-    pairs = [*zip(parameters, call.args, strict=False)]
-    pairs += [(item.arg, item.value) for item in call.keywords if item.arg is not None]
+    parameters = syntax_parameters.positional_names(callee.func.node.args)[callee.given - len(before) :]
+    pairs = [*zip(parameters, values, strict=False)]
+    pairs += [(item.arg, item.value) for item in keywords if item.arg is not None]
     return [(parameter, node) for parameter, node in pairs if isinstance(node, ast.Name)]
 
 
-@judges_calls(rules.KEY_REUSED, FuncVal, Transformed, BoundMethod)
+@judges_calls(rules.KEY_REUSED, FuncVal, Transformed, BoundMethod, PartialVal, Obj)
 def key_of_two_calls(event: Called, report: Reporter) -> None:
     """Two functions of the project draw from one key, or one does so twice for the same arguments."""
     call, frame, callee = event.node, event.frame, function_of(event.callee)
     if callee is None or not isinstance(call, ast.Call) or in_test(frame):
         return
-    given = handed(call, *callee)
-    drawn = report.memory(Keys).drawn_from(callee[0]) if given else ()
-    for parameter, node in given if drawn else ():
-        if parameter in drawn:
-            _used(frame, Use(frame.module, call, node, callee[0].node), report)
-            if repeated(frame.module, call, node.id) and _is_own(frame, call, node) and trains(frame, call):
-                report(frame.module, node, name=node.id, again=EACH_ROUND)
+    func, given, inside = callee.func, handed(call, callee), _is_inside(frame, callee.func)
+    drawn = report.memory(Keys).drawn_from(func) if given or inside else {}
+    keys = [(node, drawn[parameter]) for parameter, node in given if parameter in drawn]
+    if inside:  # what it closes over, where it reads that
+        reads = ((reads_of(func.node, name), how) for name, how in drawn.items() if not binds(func.node, name))
+        keys += [(found[0], how) for found, how in reads if found]
+    for node, how in keys:
+        _used(frame, Use(frame.module, call, node, func.node, how), report)
+        if not repeated(frame.module, call, node.id) or not binds(_scope(frame), node.id):
+            continue
+        if _stands_in(frame, call) and (trains(frame, call) or _differentiates(event.callee)):
+            report(frame.module, node, name=node.id, again=EACH_ROUND)
 
 
 @judges_calls(rules.KEY_REUSED, "jax.random.*")
@@ -155,50 +241,92 @@ def key_of_draw_and_call(event: Called, report: Reporter) -> None:
     node = (call.args[0] if call.args else keyword_node(call, "key")) if isinstance(call, ast.Call) else None
     if not isinstance(call, ast.Call) or not isinstance(node, ast.Name) or in_test(event.frame):
         return
-    if consumes(name) and name != SPLIT:
-        _used(event.frame, Use(event.frame.module, call, node, name), report)
+    how = used_by(event.frame.module, name, call)
+    if how:
+        _used(event.frame, Use(event.frame.module, call, node, name, how), report)
 
 
-def _is_own(frame: Frame, call: ast.Call, key: ast.Name) -> bool:
-    """Whether a call stands in the running function itself, which binds the name of the key."""
-    scope = frame.func.node if frame.func is not None else frame.module.tree
-    return enclosing(frame.module, call, *FUNCTIONS, ast.Module) is scope and binds(scope, key.id)
+def _scope(frame: Frame) -> ast.AST:
+    return frame.func.node if frame.func is not None else frame.module.tree
+
+
+def _is_inside(frame: Frame, func: FuncVal) -> bool:
+    """Whether a function is defined in the one that is running: it closes over names of that."""
+    if func.module is not frame.module or frame.func is None or not is_closure(func):
+        return False
+    return enclosing(func.module, func.node, *FUNCTIONS) is frame.func.node
+
+
+def _stands_in(frame: Frame, call: ast.Call) -> bool:
+    """Whether a call stands in the running function itself."""
+    return enclosing(frame.module, call, *FUNCTIONS, ast.Module) is _scope(frame)
+
+
+def _differentiates(callee: Value) -> bool:
+    return isinstance(callee, Transformed) and callee.applied.row.name in DIFFERENTIATING
 
 
 def _used(frame: Frame, use: Use, report: Reporter) -> None:
-    scope = frame.func.node if frame.func is not None else frame.module.tree
-    if not _is_own(frame, use.call, use.key):
+    scope, name = _scope(frame), use.key.id
+    binder = binder_of(frame.module, scope, name)
+    if binder is None or not _stands_in(frame, use.call):
         return
-    others = report.memory(Keys).uses.setdefault((id(scope), use.key.id), [])
+    others = report.memory(Keys).uses.setdefault((id(scope), name), [])
     if any(each.call is use.call for each in others):
         return
     for other in others:
-        first, last = sorted((other, use), key=lambda each: (each.call.lineno, each.call.col_offset))
-        if _is_second(frame, scope, first, last):
-            where = (related(last.module, first.call, "the first use"),)
-            report(last.module, last.key, name=last.key.id, again=TWICE, related=where)
+        first, last = sorted((other, use), key=lambda each: _end(each.call))  # of a call in another one, that is first
+        if _is_second(frame, binder, first, last):
+            where = (related(last.module, first.key, "the first use"),)
+            report(last.module, last.key, name=name, again=TWICE, related=where)
     others.append(use)
 
 
-def _is_second(frame: Frame, scope: ast.AST, first: Use, last: Use) -> bool:
+def _is_second(frame: Frame, binder: ast.AST, first: Use, last: Use) -> bool:
     """Whether two uses of a key give the same numbers, or such as depend on each other."""
-    module, name = frame.module, first.key.id
-    if isinstance(first.drawing, str) and isinstance(last.drawing, str):
+    module, scope, name = frame.module, _scope(frame), first.key.id
+    if first.how.isdisjoint(last.how) or (isinstance(first.drawing, str) and isinstance(last.drawing, str)):
         return False
     alike = first.drawing is last.drawing
-    if alike and (ast.dump(first.call) != ast.dump(last.call) or _compares(frame, scope)):
+    if _compares(frame, scope, alike=alike) or (alike and not _is_again(module, scope, first.call, last.call)):
         return False
     here, there = statement_of(module, first.call), statement_of(module, last.call)
-    if here is None or there is None or is_written_out(frame, scope, name) or not follows(module, here, there):
+    if here is None or there is None or is_written_out(frame, binder, name) or not follows(module, here, there):
         return False
     return not apart(module, first.call, last.call) and not bound_between(scope, name, here, there)
+
+
+ASSIGNING = (ast.Assign, ast.AnnAssign, ast.AugAssign)
+
+
+def _is_again(module: Module, scope: ast.AST, first: ast.Call, last: ast.Call) -> bool:
+    """Whether a call is another one again, or is given what that returned, or what was made of it."""
+    if ast.dump(first) == ast.dump(last) or any(first is part for part in walk(last)):
+        return True
+    here = statement_of(module, first)
+    made = assigned_names([here]) if isinstance(here, ASSIGNING) else set[str]()
+    between = (node for node in own_nodes(scope) if isinstance(node, ASSIGNING))
+    for statement in sorted(between, key=_place) if made else ():
+        after = _place(first) < _place(statement) < _place(last)
+        if after and statement.value is not None and not made.isdisjoint(_read_in(statement.value)):
+            made |= assigned_names([statement])
+    given = (*last.args, *(item.value for item in last.keywords))
+    return any(not made.isdisjoint(_read_in(item)) for item in given)
+
+
+def _end(node: ast.expr) -> tuple[int, int]:
+    return node.end_lineno or 0, node.end_col_offset or 0
+
+
+def _read_in(node: ast.AST) -> set[str]:
+    return {part.id for part in walk(node) if isinstance(part, ast.Name)}
 
 
 COMPARING = frozenset({"jax.numpy.allclose", "jax.numpy.array_equal", "numpy.allclose", "numpy.array_equal"})
 
 
-def _compares(frame: Frame, scope: ast.AST) -> bool:
-    """Whether a function compares results: it may call another one twice to see that both are the same."""
+def _compares(frame: Frame, scope: ast.AST, *, alike: bool) -> bool:
+    """Whether a function compares results: it may call two functions, or one twice, to see that both do the same."""
     names = (canonical_of(frame.env, call.func) or "" for call in calls_in(scope))
     compared = any(name in COMPARING or name.startswith("numpy.testing.") for name in names)
-    return compared or any(isinstance(node, ast.Assert) for node in own_nodes(scope))
+    return compared or (alike and any(isinstance(node, ast.Assert) for node in own_nodes(scope)))

@@ -31,6 +31,7 @@ from nnx_lint.rules.program import (
     own_nodes,
     reads_of,
     resolved,
+    scopes_around,
     statement_of,
 )
 from nnx_lint.rules.randomness.arguments import needs_key
@@ -61,16 +62,19 @@ def key_reused(event: Called, report: Reporter) -> None:
     scope = enclosing(module, call, *FUNCTIONS, ast.Module)
     if scope is None:
         return
-    if not binds(scope, node.id):
-        if runs_in_rounds(event.frame) and event.frame.func is not None and event.frame.func.node is scope:
+    binder = binder_of(module, scope, node.id)
+    if binder is not scope and runs_in_rounds(event.frame) and event.frame.func is not None:
+        if event.frame.func.node is scope:
             report(module, node, name=node.id, again=EACH_ROUND)
+        return
+    if binder is None:
         return
     if repeated(module, call, node.id):
         if uses != SPLIT or takes_the_first(module, call):
             report(module, node, name=node.id, again=EACH_ROUND)
         return
     here = statement_of(module, call)
-    if here is None or is_written_out(event.frame, scope, node.id):
+    if here is None or is_written_out(event.frame, binder, node.id):
         return
     for other in calls_in(scope):
         earlier = other is not call and (other.lineno, other.col_offset) < (node.lineno, node.col_offset)
@@ -90,6 +94,14 @@ def key_reused(event: Called, report: Reporter) -> None:
             again = f"here after it was split, and `{forgotten}` of the split is not" if forgotten else TWICE
             report(module, node, name=node.id, again=again, related=(related(module, other, "the first use"),))
             return
+
+
+def binder_of(module: Module, scope: ast.AST, name: str) -> ast.AST | None:
+    """The function that binds a name which another one reads, itself or one around it; the module for its own code."""
+    if binds(scope, name):
+        return scope
+    around = (outer for outer in scopes_around(module, scope) if isinstance(outer, FUNCTIONS))
+    return next((outer for outer in around if binds(outer, name)), None)
 
 
 def _forgotten(module: Module, scope: ast.AST, split: ast.Call) -> str | None:

@@ -16,10 +16,11 @@ from nnx_lint.model.arrays import OPTAX_NUMBERS
 from nnx_lint.model.attributes import attribute_names, attribute_of
 from nnx_lint.model.callables import Transformed
 from nnx_lint.model.events import Called
-from nnx_lint.model.values import Obj, present
+from nnx_lint.model.leaves import same_object
+from nnx_lint.model.values import UNKNOWN, Obj, present
 from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.rules.bindings import bound_to
-from nnx_lint.rules.program import ancestors, canonical_of, in_test, reads_of
+from nnx_lint.rules.program import FUNCTIONS, ancestors, canonical_of, in_test, reads_of, statement_of
 from nnx_lint.syntax.parameters import names as names_of
 from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import training as rules
@@ -43,11 +44,20 @@ def gradients_not_applied(event: Called, report: Reporter) -> None:
     if row not in GRADIENTS or "**" in callee.applied.keywords or in_test(frame):
         return
     name = _gradients(frame, event.node, pair=row.endswith("value_and_grad"), aux="has_aux" in callee.applied.keywords)
-    if name is None or name.startswith("_") or not all(_is_asked_size(frame, read) for read in reads_of(func, name)):
+    if name is None or name.startswith("_"):
         return
-    optimizer = next(_optimizers(frame, func), None)
+    if not all(_is_asked_size(frame, read) for read in _reads(func, name, statement_of(frame.module, event.node))):
+        return
+    model = event.args[0] if event.args and "argnums" not in callee.applied.keywords else None
+    optimizer = next((of for of, value in _optimizers(frame, func) if _may_be_for(value, model)), None)
     if optimizer is not None:
         report(frame.module, event.node, name=name, optimizer=optimizer)
+
+
+def _may_be_for(optimizer: Obj, model: Value | None) -> bool:
+    """Whether an optimizer may be that of a model: it is not known to be of another one."""
+    of = present((optimizer.args or {}).get("model", UNKNOWN))
+    return not isinstance(of, Obj) or not isinstance(model, Obj) or same_object(of, model)
 
 
 GRADIENTS = frozenset({"nnx.grad", "nnx.value_and_grad"})
@@ -63,6 +73,20 @@ def _gradients(frame: Frame, call: ast.AST, *, pair: bool, aux: bool) -> str | N
     return target.id if isinstance(target, ast.Name) else None
 
 
+def _reads(func: Function, name: str, statement: ast.stmt | None) -> list[ast.Name]:
+    """The reads of a name that may be of what a statement binds it to: those before the next one that binds it."""
+    inside = (part for part in walk(func) if isinstance(part, (*FUNCTIONS, ast.Lambda)) and part is not func)
+    if statement not in func.body or any(reads_of(part, name) for part in inside):
+        return reads_of(func, name)
+    found: list[ast.Name] = []
+    for each in func.body[func.body.index(statement) + 1 :]:
+        named = [part for part in walk(each) if isinstance(part, ast.Name) and part.id == name]
+        found += [part for part in named if isinstance(part.ctx, ast.Load)]
+        if isinstance(each, ast.Assign) and any(isinstance(part.ctx, ast.Store) for part in named):
+            break
+    return found
+
+
 def _is_asked_size(frame: Frame, read: ast.Name) -> bool:
     """Whether gradients are only asked how large they are."""
     call = next(ancestors(frame.module, read), None)
@@ -70,19 +94,23 @@ def _is_asked_size(frame: Frame, read: ast.Name) -> bool:
     return name is not None and name.startswith("optax.") and name.removeprefix("optax.") in OPTAX_NUMBERS
 
 
-def _optimizers(frame: Frame, func: Function) -> Iterator[str]:
+def _optimizers(frame: Frame, func: Function) -> Iterator[tuple[str, Obj]]:
     """The optimizers that a function is given, or its receiver has, and that it has not a word for."""
     for name in names_of(func.args):
-        if _is_optimizer(frame.env.names.get(name)) and not reads_of(func, name):
-            yield name
+        given = _optimizer(frame.env.names.get(name))
+        if given is not None and not reads_of(func, name):
+            yield name, given
     receiver = frame.receiver
     said = {node.attr for node in walk(func) if isinstance(node, ast.Attribute)}
     for name in attribute_names(receiver) if isinstance(receiver, Obj) else ():
         attr = attribute_of(receiver, name) if isinstance(receiver, Obj) else None
-        if attr is not None and name not in said and _is_optimizer(attr.value):
-            yield f"self.{name}"
+        held = _optimizer(attr.value) if attr is not None and name not in said else None
+        if held is not None:
+            yield f"self.{name}", held
 
 
-def _is_optimizer(value: Value | None) -> bool:
+def _optimizer(value: Value | None) -> Obj | None:
+    """A value, if it certainly is an optimizer."""
     held = present(value) if value is not None else None
-    return isinstance(held, Obj) and any(map(held.cls.derives_from, ("nnx.Optimizer", "nnx.ModelAndOptimizer")))
+    known = isinstance(held, Obj) and any(map(held.cls.derives_from, ("nnx.Optimizer", "nnx.ModelAndOptimizer")))
+    return held if known and isinstance(held, Obj) else None

@@ -18,7 +18,7 @@ from nnx_lint.model.containers import DictVal, ReturnedDict, Seq
 from nnx_lint.model.events import AttributeSet, Called
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.forms import is_int, sizes
-from nnx_lint.model.leaves import identity
+from nnx_lint.model.leaves import same_object
 from nnx_lint.model.states import GradientVal, OptStateVal, StateVal, TransformationVal
 from nnx_lint.model.values import NONE, UNKNOWN, Array, ClassVal, Const, Ext, Obj, UnionVal, Value, present
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
@@ -147,6 +147,10 @@ def part_of_chain(event: Called, report: Reporter) -> None:
         elif isinstance(value, Ext) and value.name in {f"optax.{factory}" for factory in FACTORIES}:
             problem = f"gets the function `{text}`, which makes a transformation, and not the transformation"
             report(module, node, cls="chain", problem=problem, mend=f"call it: `{text}(learning_rate)`")
+        elif isinstance(value, Seq) and any(isinstance(item, TransformationVal) for item in value.items):
+            problem = f"gets a {value.type} of transformations, and takes each as an argument of its own"
+            fix = Fix("Spread it", insert(module.source.span(node).start, "*"), Applicability.UNSAFE)
+            report(module, node, fix=fix, cls="chain", problem=problem, mend=f"write `optax.chain(*{text})`")
         elif _is_function(value) and not is_tried(module, event.node):
             problem = f"gets the function `{text}`, and not a transformation"
             report(module, node, cls="chain", problem=problem, mend=f"if it makes one, call it: `{text}(...)`")
@@ -321,14 +325,6 @@ def _name_of(model: Value, frame: Frame) -> str | None:
                 return f"self.{name}"
     found = ((name, frame.env.lookup(name)) for name in frame.module.env.names)
     return next((name for name, held in found if held is not None and same_object(held[1], model)), None)
-
-
-def same_object(one: Value, other: Value) -> bool:
-    """Whether two values are one object, or copies of it at other trace levels."""
-    one, other = present(one), present(other)
-    if isinstance(one, Obj) and isinstance(other, Obj):
-        return identity(one, one)[0] == identity(other, other)[0]
-    return one is other and one is not UNKNOWN
 
 
 # -- gradients ---------------------------------------------------------------------------------------------------------

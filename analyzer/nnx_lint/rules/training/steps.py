@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from nnx_lint.model.callables import BoundMethod
 from nnx_lint.model.events import Called
+from nnx_lint.model.leaves import same_object
 from nnx_lint.model.states import OptStateVal, TransformationVal
 from nnx_lint.model.values import UNKNOWN, Obj, present
 from nnx_lint.reporting import Reporter, judges_calls
@@ -37,7 +38,7 @@ from nnx_lint.rules.program import (
     resolved,
     statement_of,
 )
-from nnx_lint.rules.training.optimizers import OPTIMIZERS, same_object
+from nnx_lint.rules.training.optimizers import OPTIMIZERS
 from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import training as rules

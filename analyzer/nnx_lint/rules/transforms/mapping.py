@@ -42,18 +42,24 @@ def maps(event: TransformApplied) -> bool:
     return event.applied.row.name in DEFAULTS and "in_axes" in event.applied.keywords
 
 
-@judges(rules.PREFIX_MISMATCH, TransformApplied, when=maps)
+def counts_axes(event: TransformApplied) -> bool:
+    """Whether the axes are those of a certain number of arguments: ``nnx.scan`` says so if nobody does."""
+    return maps(event) or event.applied.row.name == "nnx.scan"
+
+
+@judges(rules.PREFIX_MISMATCH, TransformApplied, when=counts_axes)
 def number_of_axes(event: TransformApplied, report: Reporter) -> None:
     applied, func = event.applied, event.func
     axes = axes_of(applied, "in_axes")
-    accepted = parameters(func) if isinstance(func, FuncVal) else None
+    accepted = _accepted(func)
     if accepted is None or not isinstance(axes, (tuple, list)):
         return
     least, most = accepted
-    count = len(axes)
-    if count > most or (count < least and applied.row.name.startswith("nnx.")):
+    count, said = len(axes), "in_axes" in applied.keywords
+    if (count > most and said) or (count < least and applied.row.name.startswith("nnx.")):
         takes = f"{most}" if least == most else f"{least} to {most}"
-        problem = f"it has {count} entries, and the function takes {takes} positional arguments"
+        has = f"it has {count} entries" if said else f"it is `{shown(axes)}` where it is not given"
+        problem = f"{has}, and the function takes {takes} positional arguments"
         node = option_node(applied, "in_axes")
         method = isinstance(func, FuncVal) and func.cls is not None
         report(
@@ -64,6 +70,17 @@ def number_of_axes(event: TransformApplied, report: Reporter) -> None:
             transform=applied.text,
             problem=problem,
         )
+
+
+def _accepted(func: Value) -> tuple[int, int] | None:
+    """How many positional arguments a function, a method or an instance takes."""
+    if isinstance(func, BoundMethod):
+        return parameters(func.func, bound=True) if isinstance(func.func, FuncVal) and func.func.wraps is None else None
+    if isinstance(func, Obj) and isinstance(func.cls, UserClass):
+        found = func.cls.find("__call__")
+        called = found[1] if found is not None else None
+        return parameters(called, bound=True) if isinstance(called, FuncVal) and called.wraps is None else None
+    return parameters(func) if isinstance(func, FuncVal) else None
 
 
 def _none_for_self(applied: TransformVal, node: ast.AST) -> Fix | None:
@@ -190,13 +207,14 @@ def _text(label: Axes) -> str:
 
 def made_once(value: Value) -> bool:
     """Whether a value is a module with layers of the library that comes straight from its constructor."""
-    if not isinstance(value, Obj) or not value.cls.derives_from("nnx.Module") or value.assumed:
+    if not isinstance(value, Obj) or not value.cls.derives_from("nnx.Module"):
+        return False
+    if value.gained != 0 or value.leaf_level is not None or value.merged:
         return False
     made: Obj = value
-    while made.template is not None and made.level > made.template.level:
+    while made.template is not None and not is_model(made.template):
         made = made.template
-    once = made.template is None or is_model(made.template)
-    return once and made.args is not None and _has_layer(made)
+    return made.args is not None and made.origin is not None and _has_layer(made)
 
 
 def _has_layer(obj: Obj, depth: int = 4) -> bool:
@@ -211,6 +229,7 @@ CONTAINERS = frozenset({"List", "Dict", "Sequential"})
 
 LAYERS = frozenset(
     {"BatchNorm", "Conv", "ConvTranspose", "Embed", "LayerNorm", "Linear", "LinearGeneral", "LoRALinear"}
+    | {"GRUCell", "GroupNorm", "LSTMCell", "MultiHeadAttention", "OptimizedLSTMCell", "RMSNorm", "SimpleCell"}
 )
 """Layers whose Variables have axes that mean features, and no other ones."""
 

@@ -18,17 +18,20 @@ from typing import TYPE_CHECKING
 from nnx_lint.diagnostics import Fix
 from nnx_lint.model import foreign
 from nnx_lint.model.arrays import is_array_function
+from nnx_lint.model.attributes import attribute_names, attribute_of
 from nnx_lint.model.callables import BoundMethod, FuncVal, Transformed
 from nnx_lint.model.classes import FIELD_DECORATORS, UserClass
+from nnx_lint.model.containers import DictVal, Seq
+from nnx_lint.model.elements import element_of
 from nnx_lint.model.events import AttributeMissed, Called, Used
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.instances import ARRAY_LAYERS, effect_of
 from nnx_lint.model.modules import Env
 from nnx_lint.model.states import StateVal
 from nnx_lint.model.tables.jax_results import METHODS, RESULTS
-from nnx_lint.model.values import Array, ArrayAttr, Ext, Obj, Unknown, present
+from nnx_lint.model.values import Array, ArrayAttr, Ext, Obj, UnionVal, Unknown, present
 from nnx_lint.reporting import Reporter, judges, judges_calls
-from nnx_lint.rules.bindings import bound_to
+from nnx_lint.rules.bindings import bound_to, names_of_first
 from nnx_lint.rules.edits import insert, unsafe
 from nnx_lint.rules.program import (
     FUNCTIONS,
@@ -43,7 +46,7 @@ from nnx_lint.rules.program import (
     resolved,
 )
 from nnx_lint.syntax import parameters as syntax_parameters
-from nnx_lint.syntax.walk import walk
+from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.api import Effect
 from nnx_rules.rules import updates as rules
 
@@ -342,17 +345,29 @@ def _of_maker(func: FuncVal) -> str | None:
 
 def _is_in_forward_pass(frame: Frame) -> bool:
     """Whether a statement is part of the forward pass of a module, which is there for what it returns."""
-    own = frame.func.cls if frame.func is not None and frame.func.name == "__call__" else None
-    return own is not None and own.derives_from("nnx.Module")
+    own = frame.func.cls if frame.func is not None else None
+    if frame.func is None or not isinstance(own, UserClass) or not own.derives_from("nnx.Module"):
+        return False
+    if frame.func.name == "__call__":
+        return True
+    found = own.find("__call__")
+    return found is not None and isinstance(found[1], FuncVal) and frame.func.name in _methods_called(found[1].node)
+
+
+@remembered
+def _methods_called(func: Function) -> frozenset[str]:
+    """The methods of its own object that a method calls."""
+    own = names_of_first(func)
+    called = (node.func for node in own_nodes(func) if isinstance(node, ast.Call))
+    methods = (each for each in called if isinstance(each, ast.Attribute))
+    return frozenset(each.attr for each in methods if isinstance(each.value, ast.Name) and each.value.id in own)
 
 
 def _computes(event: Called) -> bool:
     """Whether a call computes an array, and nothing that matters without it: a layer may count what it has seen."""
     callee = event.callee
     if isinstance(callee, Obj):
-        library = callee.cls.called_as
-        known = library is not None and effect_of(callee, "__call__") in COMPUTING
-        return library is not None and known and library.name in ARRAY_LAYERS and isinstance(event.result, Array)
+        return isinstance(event.result, Array) and _is_of_layers(callee)
     if isinstance(callee, ArrayAttr):
         return not callee.host and not callee.owner and METHODS.get(callee.name) == "array" and _is_pure(callee.name)
     return isinstance(callee, Ext) and isinstance(event.result, Array) and is_array_function(callee.name)
@@ -360,6 +375,51 @@ def _computes(event: Called) -> bool:
 
 COMPUTING = frozenset({None, Effect.PURE, Effect.DRAWS, Effect.WRITES_STATE})
 """What a layer may do besides when it computes its result."""
+
+
+MAX_LAYERS = 100
+"""How many parts of a module are looked at."""
+
+
+def _is_of_layers(module: Obj) -> bool:
+    """Whether a module is a layer that computes an array, or one of the project that only puts such ones together."""
+    todo: list[Value] = [module]
+    for each in todo:
+        if isinstance(each, Unknown) or len(todo) > MAX_LAYERS:
+            return False
+        if isinstance(each, (UnionVal, Seq)):
+            todo += each.options if isinstance(each, UnionVal) else each.items
+        elif isinstance(each, DictVal):
+            todo += (item for _, item in each.items)
+        elif isinstance(each, Obj) and (each.cls.derives_from("nnx.List") or each.cls.derives_from("nnx.Dict")):
+            todo.append(element_of(each, each.level))
+        elif isinstance(each, Obj) and each.cls.derives_from("nnx.Module"):
+            library = each.cls.called_as
+            if library is not None:
+                if library.name not in ARRAY_LAYERS or effect_of(each, "__call__") not in COMPUTING:
+                    return False
+            elif not isinstance(each.cls, UserClass) or not _puts_together(each.cls):
+                return False
+            else:
+                attrs = (attribute_of(each, name) for name in attribute_names(each))
+                todo += (attr.value for attr in attrs if attr is not None)
+    return True
+
+
+def _puts_together(cls: UserClass) -> bool:
+    """Whether the methods of a class bind names and return: they set nothing and do nothing."""
+    methods = [value for item in cls.lineage for name, value in item.methods.items() if name != "__init__"]
+    return not cls.opaque and all(isinstance(method, FuncVal) and _only_binds(method.node) for method in methods)
+
+
+@remembered
+def _only_binds(func: ast.AST) -> bool:
+    return all(
+        not isinstance(node, (*EFFECTS, ast.Global, ast.Nonlocal))
+        and not (isinstance(node, (ast.Attribute, ast.Subscript)) and not isinstance(node.ctx, ast.Load))
+        and not (isinstance(node, ast.Expr) and not isinstance(node.value, ast.Constant))
+        for node in walk(func)
+    )
 
 
 def _is_pure(method: str) -> bool:

@@ -25,6 +25,7 @@ from nnx_rules.rules import updates as rules
 from nnx_rules.transforms import Arguments
 
 if TYPE_CHECKING:
+    from nnx_lint.model.callables import TransformVal
     from nnx_lint.model.frames import TraceScope
     from nnx_lint.model.modules import Module
 
@@ -33,9 +34,18 @@ UNWATCHED = frozenset({"jax.make_jaxpr", "nnx.make_jaxpr", "jax.closure_convert"
 
 
 def drops(event: Ran) -> bool:
-    """Whether the transform forgets what becomes of its arguments."""
-    row = event.scope.row
-    return bool(event.scope.changes) and row.arguments is not Arguments.KEPT and row.name not in UNWATCHED
+    """Whether one of the transforms of the function forgets what becomes of its arguments."""
+    return bool(event.scope.changes) and losing(event.scope) is not None
+
+
+def losing(scope: TraceScope) -> TransformVal | None:
+    """The transform of a function that forgets what becomes of its arguments: the outermost, or else one inside of it,
+    as ``jax.vmap`` in ``nnx.jit(jax.vmap(step))``.
+    """
+    if scope.row.arguments is not Arguments.KEPT:
+        return scope.applied if scope.row.name not in UNWATCHED else None
+    dropping = (each for each in scope.within if each.row.arguments is Arguments.DROPPED)
+    return next((each for each in dropping if each.row.name not in UNWATCHED), None)
 
 
 @judges(rules.LOST_UPDATE, Ran, when=drops)
@@ -43,7 +53,8 @@ def drops(event: Ran) -> bool:
 @judges(rules.LOST_MERGED_UPDATE, Ran, when=drops)
 def lost(event: Ran, report: Reporter) -> None:
     scope = event.scope
-    if scope.applied.module.mentions(*REFERENCES):
+    applied = losing(scope)
+    if applied is None or applied.module.mentions(*REFERENCES):
         return
     changes = [item for item in changes_of(event) if matters(item, scope)]
     steps = {id(item.event.node) for item in changes if _is_step(item)}
@@ -57,18 +68,17 @@ def lost(event: Ran, report: Reporter) -> None:
         rule = rules.LOST_OPTIMIZER_STEP if step else rules.LOST_MERGED_UPDATE if item.merged else rules.LOST_UPDATE
         if rule is not report.rule:
             continue
-        applied = scope.applied
         report(
             item.module,
             item.node,
             fix=None if item.merged else partial(on_nnx, applied, applied.module),
-            related=(related(applied.module, applied.node, f"`{scope.text}` is applied here"),),
+            related=(related(applied.module, applied.node, f"`{applied.text}` is applied here"),),
             name=item.name,
             root=item.root,
             action=item.event.action,
             loss=STATE_LOST if id(item.event.node) in kept else STEP_LOST,
-            transform=scope.text,
-            nnx=NNX.get(scope.row.name, "nnx.jit"),
+            transform=applied.text,
+            nnx=NNX.get(applied.row.name, "nnx.jit"),
         )
 
 

@@ -24,7 +24,7 @@ from nnx_lint.rules.program import (
     around,
     canonical_of,
     enclosing,
-    own_nodes,
+    own_statements,
     reads_of,
     resolved,
 )
@@ -118,7 +118,7 @@ def _returned_calls(func: ast.AST) -> list[ast.Call]:
     """The calls whose results a function returns; none if it returns anything else."""
     if not isinstance(func, ast.FunctionDef):
         return []
-    returned = [node.value for node in own_nodes(func) if isinstance(node, ast.Return)]
+    returned = [node.value for node in own_statements(func) if isinstance(node, ast.Return)]
     calls = [value for value in returned if isinstance(value, ast.Call)]
     return calls if len(calls) == len(returned) else []
 
@@ -147,7 +147,7 @@ def used_in(outer: ast.AST, node: ast.AST) -> bool:
         return len(outer.targets) == 1 and not (isinstance(target, ast.Name) and target.id.startswith("_"))
     if isinstance(outer, ast.Call):
         return True
-    return isinstance(outer, (ast.Attribute, ast.keyword, ast.BinOp, ast.Subscript))
+    return isinstance(outer, (ast.Attribute, ast.keyword, ast.BinOp, ast.Subscript, ast.withitem))
 
 
 def _expects_none(frame: Frame, outer: ast.AST) -> bool:

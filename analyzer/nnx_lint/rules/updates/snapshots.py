@@ -229,7 +229,7 @@ def _restored_unknown(event: Called, update: ast.Call, report: Reporter) -> None
     between = [call for call in calls if call is not update and not _is_taken(frame, call, target.id)]
     if any(_comes_after(frame, call, taken[0]) for call in between):
         where = (related(frame.module, taken[0], "the State is taken here"),)
-        report(frame.module, update, related=where, name=target.id, so=CHANGED_SINCE)
+        report(frame.module, kept, related=where, name=target.id, so=CHANGED_SINCE)
 
 
 def _assigned(node: ast.Assign, name: str) -> ast.expr | None:

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from nnx_lint.diagnostics import Fix
     from nnx_lint.model.modules import Module
 
+MERGED = (ast.Name, ast.Starred)
+"""What stands for the parts of a split: their names, or all of it at once."""
+
 Method = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -47,8 +50,10 @@ def merged_beside(event: ClassDefined, report: Reporter) -> None:
 
 def _merged(module: Module, method: Method) -> Iterator[tuple[str, ast.Call]]:
     """The attributes of ``self`` that a method merges without a copy."""
-    for node in own_nodes(method):
-        if isinstance(node, ast.Call) and not node.keywords and canonical_of(module.env, node.func) == "nnx.merge":
+    possible = [call for call in calls_in(method) if call.args and not call.keywords]
+    calls = [call for call in possible if all(isinstance(item, MERGED) for item in call.args)]
+    for node in calls:
+        if canonical_of(module.env, node.func) == "nnx.merge" and node in own_nodes(method):
             bound = bound_to(module, node)
             text = _own(method, bound.target) if bound is not None else None
             if text is not None:

@@ -75,12 +75,21 @@ def _is_computed(module: Module, array: ast.expr, here: ast.stmt) -> bool:
     for statement in own_nodes(enclosing(module, here, *FUNCTIONS) or module.tree):
         targets = statement.targets if isinstance(statement, ast.Assign) else []
         named = any(isinstance(target, ast.Name) and target.id == array.id for target in targets)
-        if named and isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call):
-            func = statement.value.func
-            again = isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and func.value.id == array.id
-            if statement is not here and not again and follows(module, statement, here):
-                return True
+        if not named or not isinstance(statement, ast.Assign):
+            continue
+        func = statement.value.func if isinstance(statement.value, ast.Call) else None
+        again = isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and func.value.id == array.id
+        made = (func is not None and not again) or _is_value_of_variable(statement.value)
+        if made and statement is not here and follows(module, statement, here):
+            return True
     return False
+
+
+def _is_value_of_variable(node: ast.expr) -> bool:
+    """Whether an expression is how the value of a Variable is read, where it is an array: ``x[...]``, ``x.value``."""
+    if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Attribute):
+        return isinstance(node.slice, ast.Constant) and node.slice.value is ...
+    return isinstance(node, ast.Attribute) and node.attr == "value"
 
 
 LONGEST = 80
@@ -88,6 +97,11 @@ LONGEST = 80
 
 
 # -- methods of tensors ------------------------------------------------------------------------------------------------
+
+_FUNCTIONS = (
+    *("abs", "ceil", "cos", "exp", "floor", "log", "log2", "sign", "sin", "sqrt", "square"),
+    *("tanh", "tril", "triu"),
+)
 
 FOREIGN = {
     "permute": "`transpose`, or `jnp.permute_dims(x, axes)`",
@@ -131,7 +145,29 @@ FOREIGN = {
     "sigmoid": "`nnx.sigmoid(x)`",
     "relu": "`nnx.relu(x)`",
     "norm": "`jnp.linalg.norm(x)`",
-    **{name: f"`jnp.{name}(x)`" for name in ("abs", "cos", "exp", "log", "sin", "sqrt", "tanh", "tril", "triu")},
+    "assign": "`variable[...] = x`",
+    "assign_add": "`variable[...] += x`",
+    "assign_sub": "`variable[...] -= x`",
+    "bool": "`x.astype(bool)`",
+    "dim": "`ndim`",
+    "double": "`x.astype(jnp.float64)`",
+    "flip": "`jnp.flip(x, axis)`",
+    "int": "`x.astype(jnp.int32)`",
+    "masked_select": "`x[mask]`",
+    "new_zeros": "`jnp.zeros(shape, x.dtype)`",
+    "normal_": "a new array: `jax.random.normal(key, x.shape)`",
+    "pow": "`x ** n`",
+    "reshape_as": "`x.reshape(y.shape)`",
+    "roll": "`jnp.roll(x, shift, axis)`",
+    "rsqrt": "`jax.lax.rsqrt(x)`",
+    "scatter_": "a new array: `x.at[index].set(values)`",
+    "split": "`jnp.split(x, n, axis)`",
+    "t": "`T`",
+    "topk": "`jax.lax.top_k(x, k)`",
+    "uniform_": "a new array: `jax.random.uniform(key, x.shape)`",
+    "unsqueeze_": "`jnp.expand_dims(x, axis)`, or `x[:, None]`",
+    "view_as": "`x.reshape(y.shape)`",
+    **{name: f"`jnp.{name}(x)`" for name in _FUNCTIONS},
 }
 """Methods of PyTorch's tensors that JAX's arrays lack, with what there is instead."""
 
@@ -142,6 +178,8 @@ def tensor_method(event: Called, report: Reporter) -> None:
     if not isinstance(method, ArrayAttr) or method.host or method.owner:
         return
     mend = FOREIGN.get(method.name)
+    if mend is None and method.name.endswith("_") and not method.name.startswith("_"):
+        mend = "what returns a new array: JAX changes none in place"
     if method.name == "view" and (len(event.args) > 2 or any(map(_is_number, event.args))):
         problem, mend = "`view` of a JAX array takes a dtype, not a shape", "`reshape`"
     else:

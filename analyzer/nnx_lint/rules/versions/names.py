@@ -27,7 +27,8 @@ ASKING = ("hasattr", "getattr")
 """Functions that ask the library for a name."""
 
 
-def _is_meant_for_another(event: LibraryName) -> bool:
+def is_meant_for_another(event: LibraryName) -> bool:
+    """Whether a name is used only where some version, or another library, is known to have it."""
     module, node = event.frame.module, event.node
     if module.mentions(f'"{event.written}"', f"'{event.written}'") or is_tried(module, node):
         return True
@@ -62,7 +63,7 @@ def removed_name(event: LibraryName, report: Reporter) -> None:
     removed = versions.REMOVED[event.name]
     library, version = report.runs_on(module)
     gone = not removed.nnxkit if library == "nnxkit" else version is None or version >= removed.since
-    if not gone or _is_meant_for_another(event):
+    if not gone or is_meant_for_another(event):
         return
     slots: dict[str, Any] = {"name": event.name, "version": versions.spelled(removed.since), "instead": removed.instead}
     fix = partial(_succeed, event, removed.successor) if removed.successor else None
@@ -88,7 +89,7 @@ def name_newer_than_target(event: LibraryName, report: Reporter) -> None:
     module = event.frame.module
     since = versions.ADDED[event.name]
     _, version = report.runs_on(module)
-    if version is None or version >= since or _is_meant_for_another(event):
+    if version is None or version >= since or is_meant_for_another(event):
         return
     from nnx_lint.target import Target
 
@@ -105,7 +106,7 @@ def deprecated_name(event: LibraryName, report: Reporter) -> None:
     module = event.frame.module
     deprecated = versions.DEPRECATED[event.name]
     _, version = report.runs_on(module)
-    if (version is not None and version < deprecated.since) or _is_meant_for_another(event):
+    if (version is not None and version < deprecated.since) or is_meant_for_another(event):
         return
     place, successor = _place(event), deprecated.successor
     fix = partial(_rename, module, place, event.written, successor)

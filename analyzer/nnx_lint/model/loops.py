@@ -1,0 +1,61 @@
+"""What loops give back: ``scan``, ``fori_loop`` and ``while_loop``, of JAX and of NNX.
+
+JAX demands that a step returns what it carries in the types that it got it, so one step says what a loop carries out;
+what a scan collects has an axis more than what each step returns.
+
+Invariants: only plain trees of arrays are followed, named tuples among them; a module, a State or anything else that
+goes through a loop is not known after it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nnx_lint.model.containers import DictVal, Seq
+from nnx_lint.model.crossing import gained_by, refresh
+from nnx_lint.model.values import UNKNOWN, Array, Const, Obj, UnionVal, Value, join
+from nnx_rules.shapes import Form
+
+if TYPE_CHECKING:
+    from nnx_lint.model.callables import TransformVal
+    from nnx_lint.model.frames import Frame
+
+CARRYING = frozenset({"jax.lax.fori_loop", "jax.lax.while_loop", "nnx.fori_loop", "nnx.while_loop"})
+"""Loops that give back what the last step returns."""
+
+
+def given_back(name: str, frame: Frame, step: Value) -> Value:
+    """What a loop of call form gives back, whose step returns this."""
+    if name in CARRYING:
+        return after(step, frame.level, 0)
+    if name != "jax.lax.scan":
+        return UNKNOWN
+    pair = step.items if isinstance(step, Seq) and step.exact and len(step.items) == 2 else (UNKNOWN, UNKNOWN)
+    return Seq("tuple", [after(pair[0], frame.level, 0), after(pair[1], frame.level, 1)], frame.level)
+
+
+def scanned(applied: TransformVal, frame: Frame, step: Value) -> Value:
+    """What a function under ``nnx.scan`` gives back, which returns this in each step."""
+    if isinstance(step, Seq) and step.type == "tuple" and step.exact:
+        items = [after(item, frame.level, gained_by(applied, "out_axes", at)) for at, item in enumerate(step.items)]
+        return Seq("tuple", items, frame.level)
+    return after(step, frame.level, gained_by(applied, "out_axes", 0))
+
+
+def after(value: Value, level: int, gained: int | None) -> Value:
+    """A part of what a step returns, as it is after the loop; it may have ``gained`` an axis for the steps."""
+    if isinstance(value, Const):
+        number = isinstance(value.value, (bool, int, float, complex))
+        return refresh(Array(level, Form(())), level, gained=gained) if number else value
+    if isinstance(value, Seq) and value.exact and value.type in {"tuple", "list"}:
+        return Seq(value.type, [after(item, level, gained) for item in value.items], level)
+    if isinstance(value, DictVal) and value.exact:
+        return DictVal([(key, after(item, level, gained)) for key, item in value.items], level)
+    if isinstance(value, UnionVal):
+        return join(*(after(option, level, gained) for option in value.options))
+    if isinstance(value, Obj) and value.cls.named_tuple:
+        copy = refresh(value, level, gained=gained)
+        if isinstance(copy, Obj) and value.args is not None:
+            copy.args = {name: after(item, level, gained) for name, item in value.args.items()}
+        return copy
+    return refresh(value, level, gained=gained) if isinstance(value, Array) else UNKNOWN

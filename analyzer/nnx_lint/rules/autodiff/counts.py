@@ -1,0 +1,112 @@
+"""How many results there are, and how many names take them (NNX462): of scans and loops, of functions under a
+transform or not, of splits of keys, and of what a step of a loop carries.
+
+Invariants: only what is certain of a value counts: a tuple that is known whole, the number that a literal says; a name
+that may be bound to another function by the time of the call says nothing.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from nnx_lint.model.callables import FuncVal, Transformed
+from nnx_lint.model.containers import Seq
+from nnx_lint.model.elements import as_tuple
+from nnx_lint.model.events import Unpacked
+from nnx_lint.model.expressions import text_of
+from nnx_lint.model.loops import CARRYING
+from nnx_lint.model.values import Array, Ext, Obj, Value
+from nnx_lint.reporting import Reporter, judges
+from nnx_lint.rules.autodiff.gradients import unpacks_call
+from nnx_lint.rules.program import assigned_in, in_test, is_tried, keyword_node, resolved
+from nnx_rules.rules import autodiff as rules
+
+if TYPE_CHECKING:
+    from nnx_lint.model.frames import Frame
+
+
+@judges(rules.GRADIENT_RESULTS, Unpacked, when=unpacks_call)
+def results_unpacked(event: Unpacked, report: Reporter) -> None:
+    """More or fewer names than results: of a scan, of a function that returns a tuple, of a step, whose result is one
+    number besides what it changes in place.
+    """
+    value, call, frame = event.value, event.value_node, event.frame
+    if not isinstance(call, ast.Call) or in_test(frame):
+        return
+    func = resolved(frame.env, call.func)
+    known: tuple[int, str, str] | None = None
+    if isinstance(func, Ext) and func.name == "jax.lax.scan":
+        known = 2, "`carry, ys`", "carry, ys"
+    elif isinstance(func, Ext) and func.name == "jax.random.split":
+        known = _number_of_keys(call)
+    elif (isinstance(func, Ext) and func.name in CARRYING) or (
+        isinstance(func, (FuncVal, Transformed, Obj)) and not _is_bound_again(frame, call.func)
+    ):
+        known = _number_of_results(value)
+    if known is not None and known[0] != event.count and not is_tried(frame.module, call):
+        _, results, mend = known
+        problem = f"{event.count} names take {'it' if mend == 'value' else 'them'}"
+        report(
+            frame.module,
+            event.target,
+            transform=text_of(call.func),
+            aux="",
+            verb="returns",
+            results=results,
+            problem=problem,
+            mend=mend,
+        )
+
+
+def _is_bound_again(frame: Frame, func: ast.expr) -> bool:
+    """Whether a name may be another function where it is called: a closure has what a name was bound to last."""
+    return isinstance(func, ast.Name) and assigned_in(frame.module.tree)[func.id] > 1
+
+
+def _number_of_keys(call: ast.Call) -> tuple[int, str, str] | None:
+    """The same of the keys that ``jax.random.split`` makes, where a literal says how many, or nothing does."""
+    given = call.args[1] if len(call.args) > 1 else keyword_node(call, "num")
+    if any(isinstance(item, ast.Starred) for item in call.args) or any(item.arg is None for item in call.keywords):
+        return None
+    literal = given.value if isinstance(given, ast.Constant) else 2 if given is None else 0
+    count = literal if type(literal) is int else 0
+    return (count, f"{count} keys", ", ".join(f"key{place}" for place in range(1, count + 1))) if count > 1 else None
+
+
+@judges(rules.GRADIENT_RESULTS, Unpacked)
+def parts_of_carry(event: Unpacked, report: Reporter) -> None:
+    """More or fewer names than parts of what a loop carries, which a step takes apart."""
+    name, frame = event.value_node, event.frame
+    scope = frame.scope[-1] if frame.scope and frame.traced is frame else None
+    if scope is None or event.count is None or not isinstance(name, ast.Name) or scope.row.name not in STEPPING:
+        return
+    parts, given = event.value, frame.given.get(name.id)
+    if isinstance(parts, Seq) and parts is given and parts.type == "tuple" and parts.exact and not parts.shrunk:
+        count = len(parts.items)
+        if count != event.count and not in_test(frame):
+            report(
+                frame.module,
+                event.target,
+                transform=scope.text,
+                aux="",
+                verb="carries",
+                results=f"{count} values",
+                problem=f"{event.count} names take them",
+                mend=", ".join("abcdefghijklmnop"[:count]),
+            )
+
+
+STEPPING = CARRYING | {"jax.lax.scan", "nnx.scan"}
+"""Loops that carry values from step to step."""
+
+
+def _number_of_results(value: Value) -> tuple[int, str, str] | None:
+    """How many results a value certainly is, how a message calls them, and names for them."""
+    if isinstance(value, Array) and value.form is not None and value.form.shape == ():
+        return 0, "one number", "value"
+    value = as_tuple(value) if isinstance(value, Obj) else value
+    if isinstance(value, Seq) and value.type == "tuple" and value.exact and not value.shrunk and len(value.items) > 1:
+        count = len(value.items)
+        return count, f"{count} values", ", ".join("abcdefghijklmnop"[:count])
+    return None

@@ -1,0 +1,82 @@
+"""Modules of Linen beside those of NNX (NNX831): what needs a bridge, and what the bridge needs.
+
+Invariants: a class counts as one of Linen by what its bases resolve to; a Linen module that an NNX module only keeps,
+to call its ``init`` and ``apply`` with variables, is left alone.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from nnx_lint.model.classes import UserClass
+from nnx_lint.model.events import AttributeSet, Called
+from nnx_lint.model.expressions import text_of
+from nnx_lint.model.values import ClassVal, Obj
+from nnx_lint.reporting import Reporter, judges, judges_calls
+from nnx_lint.rules.intermediates.sowing import is_module
+from nnx_lint.rules.program import calls_in, canonical_of, resolved
+from nnx_rules.rules import construction as rules
+
+if TYPE_CHECKING:
+    from nnx_lint.model.modules import Env
+
+LINEN = "flax.linen."
+
+
+def linen_class(env: Env, node: ast.expr | None) -> str | None:
+    """The name of the class of Linen that an expression names, or of a class of the project below one."""
+    name = canonical_of(env, node) or ""
+    if name.startswith(LINEN):
+        short = name.rpartition(".")[2]
+        return short if short[:1].isupper() else None
+    value = resolved(env, node)
+    cls = value.cls if isinstance(value, ClassVal) else None
+    if not isinstance(cls, UserClass):
+        return None
+    bases = (canonical_of(item.env, base) or "" for item in cls.lineage for base in item.node.bases)
+    return cls.name if any(base.startswith(LINEN) for base in bases) else None
+
+
+@judges(rules.LINEN_IDIOM, AttributeSet)
+def linen_module_attribute(event: AttributeSet, report: Reporter) -> None:
+    call, cls = event.value_node, event.obj.cls
+    if not isinstance(call, ast.Call) or not is_module(event.obj) or cls.is_open or not isinstance(cls, UserClass):
+        return
+    short = linen_class(event.frame.env, call.func)
+    if short is None or not _is_called(cls, event.name):
+        return
+    problem = f"`{cls.name}.{event.name}` is a Linen `{short}`, which an NNX module cannot call"
+    mend = f"use a layer of NNX, or wrap it: `nnx.bridge.ToNNX({short}(...), rngs=rngs)`"
+    report(event.frame.module, call, problem=problem, mend=mend)
+
+
+def _is_called(cls: UserClass, name: str) -> bool:
+    """Whether a method of a class calls an attribute of its own object, as an NNX module is called."""
+    return any(
+        isinstance(call.func, ast.Attribute)
+        and call.func.attr == name
+        and isinstance(call.func.value, ast.Name)
+        and call.func.value.id == "self"
+        for item in cls.lineage
+        for call in calls_in(item.node)
+    )
+
+
+@judges_calls(rules.LINEN_IDIOM, "nnx.bridge.ToNNX")
+def linen_class_to_nnx(event: Called, report: Reporter) -> None:
+    node = event.nodes[0] if event.nodes else None
+    short = linen_class(event.frame.env, node)
+    if short is not None and node is not None:
+        problem = f"`nnx.bridge.ToNNX` wraps an instance, and gets the class `{short}`"
+        mend = f"make one: `nnx.bridge.ToNNX({text_of(node)}(...), rngs=rngs)`"
+        report(event.frame.module, event.node, problem=problem, mend=mend)
+
+
+@judges_calls(rules.LINEN_IDIOM, "nnx.bridge.ToLinen", "nnx.bridge.to_linen", "nnx.bridge.to_linen_class")
+def instance_to_linen(event: Called, report: Reporter) -> None:
+    given = event.args[0] if event.args else event.keywords.get("nnx_class")
+    if isinstance(given, Obj) and is_module(given):
+        problem = f"`{event.name}` is given {given.describe()}, and takes a class, of which it makes an instance itself"
+        mend = f"hand over the class and its arguments: `nnx.bridge.to_linen({given.cls.name}, ...)`"
+        report(event.frame.module, event.node, problem=problem, mend=mend)
