@@ -112,6 +112,16 @@ PROGRAMS = {
         def g(a):
             if isinstance(a, nnx.Linear):
                 print(a)  # ?
+        class Net(nnx.Module):
+            pass
+        def of_linen(a):
+            if isinstance(a, flax.linen.Module):
+                print(a)  # ?
+            elif isinstance(a, collections.abc.Callable):
+                print(a)  # ? and Net
+        import collections.abc
+        import flax
+        of_linen(Net())
         """,
     "patterns": """
         def f(a: jax.Array | nnx.Linear | None, pair):

@@ -55,6 +55,9 @@ CONTAINERS = frozenset({"builtins.list", "builtins.tuple", "builtins.set", "buil
 ARRAYS = frozenset({"jax.Array", "jax.numpy.ndarray"})
 HOST_ARRAYS = frozenset({"numpy.ndarray"})
 
+FRAMEWORKS = frozenset({"equinox", "flax", "haiku", "keras", "tensorflow", "torch"})
+"""Libraries whose classes are no protocols: what has none of them as a base is no instance of one."""
+
 
 def fits(value: Value, wanted: Value) -> bool | None:
     """Whether a value is an instance of a type, or of one of a tuple of types; ``None`` where that is not known."""
@@ -90,7 +93,8 @@ def _fits_class(value: Value, wanted: ClassVal) -> bool | None:
 def _fits_library(value: Value, name: str) -> bool | None:
     if isinstance(value, Obj):
         closed = isinstance(value.cls, LibClass) or (isinstance(value.cls, UserClass) and not value.cls.is_open)
-        return False if closed and value.cls.is_pytree and (name in LITERALS or name in CONTAINERS) else None
+        other = name in LITERALS or name in CONTAINERS or name.partition(".")[0] in FRAMEWORKS
+        return False if closed and value.cls.is_pytree and other else None
     if name in LITERALS:
         if isinstance(value, Const):
             return isinstance(value.value, LITERALS[name])
