@@ -385,8 +385,19 @@ def list_called(event: Called, report: Reporter) -> None:
     held = event.callee
     if not isinstance(held, Seq) or not held.exact or held.type not in {"list", "tuple"} or not held.items:
         return
-    if all(isinstance(item, Obj) for item in held.items) and not is_tried(event.frame.module, event.node):
+    if _is_set_again(event) or is_tried(event.frame.module, event.node):
+        return
+    if all(isinstance(item, Obj) for item in held.items):
         report(event.frame.module, event.node, cls=held.type, name=event.name, mend="call what is in it, one by one")
+
+
+def _is_set_again(event: Called) -> bool:
+    """Whether a class sets what it calls in several places: an element of the list may have come in its place."""
+    func = event.node.func if isinstance(event.node, ast.Call) else None
+    if not isinstance(func, ast.Attribute) or event.frame.cls is None:
+        return False
+    parts = (part for item in event.frame.cls.lineage for part in walk(item.node) if isinstance(part, ast.Attribute))
+    return sum(part.attr == func.attr and not isinstance(part.ctx, ast.Load) for part in parts) > 1
 
 
 @judges_calls(rules.NOT_CALLABLE, Const)
