@@ -113,8 +113,7 @@ def soak(folder: Path, count: int, kept: Path) -> int:
     server.stop()
     fresh = Server(SERVERS["nnx-lsp"], folder, kept)
     for uri, text in texts.items():
-        item = {"uri": uri, "languageId": "python", "version": 0, "text": text}
-        fresh.tell("textDocument/didOpen", {"textDocument": item})
+        fresh.open(uri, text)
     expected = {uri: findings(fresh, uri, 0) for uri in texts}
     fresh.stop()
     same = found == expected
@@ -131,8 +130,7 @@ def begin(server: Server, texts: dict[str, str], versions: dict[str, int], file:
     """Open a file."""
     uri = file.as_uri()
     texts[uri], versions[uri] = file.read_text(), 0
-    item = {"uri": uri, "languageId": "python", "version": 0, "text": texts[uri]}
-    server.tell("textDocument/didOpen", {"textDocument": item})
+    server.open(uri, texts[uri])
 
 
 def _original(uri: str, files: list[Path]) -> str:

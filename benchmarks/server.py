@@ -222,6 +222,11 @@ class Server:
     def tell(self, method: str, params: object) -> None:
         self.send(method=method, params=params)
 
+    def open(self, uri: str, text: str) -> None:
+        """Open a document, whose text is that of version 0."""
+        document = {"uri": uri, "languageId": "python", "version": 0, "text": text}
+        self.tell("textDocument/didOpen", {"textDocument": document})
+
     def wait(self, wanted: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
         """The first message that is wanted; requests of the server are answered with nothing."""
         while True:
@@ -289,8 +294,7 @@ Times = dict[str, list[tuple[float, float]]]
 def start(command: list[str], file: Path, text: str, kept: Path) -> tuple[Server, tuple[float, float]]:
     """A server that has said what is wrong with a file, and what that took."""
     server = Server(command, file.parent, kept)
-    item = {"uri": file.as_uri(), "languageId": "python", "version": 0, "text": text}
-    server.tell("textDocument/didOpen", {"textDocument": item})
+    server.open(file.as_uri(), text)
     server.diagnostics(file.as_uri(), 0)
     return server, (time.perf_counter() - server.began, server.busy(children=False))
 

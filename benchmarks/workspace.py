@@ -63,8 +63,7 @@ def main() -> int:
 
 def _open(server: Workspace, file: Path) -> str:
     uri = file.as_uri()
-    document = {"uri": uri, "languageId": "python", "version": 0, "text": file.read_text()}
-    server.tell("textDocument/didOpen", {"textDocument": document})
+    server.open(uri, file.read_text())
     server.diagnostics(uri, 0)
     return uri
 

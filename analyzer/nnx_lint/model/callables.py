@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from nnx_lint.model.modules import Env
 from nnx_lint.model.values import Obj, Value
 from nnx_rules.attributes import Kind
 
@@ -202,3 +203,16 @@ class Transformed(Value):
 
     def describe(self) -> str:
         return f"a function under `{self.applied.text}`"
+
+
+def is_closure(func: FuncVal) -> bool:
+    """Whether a function was defined in another one."""
+    scope = func.env
+    while isinstance(scope, Env) and scope.kind == "class":
+        scope = scope.parent
+    return not isinstance(scope, Env) or scope.kind != "module"
+
+
+def is_wrapper_of(wrapper: FuncVal | None, func: FuncVal) -> bool:
+    """Whether a decorator put a function in place of another."""
+    return wrapper is not None and isinstance(wrapper.wraps, FuncVal) and wrapper.wraps.node is func.node

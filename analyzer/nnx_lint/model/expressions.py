@@ -565,17 +565,6 @@ def _call(interp: Interpreter, frame: Frame, node: ast.Call) -> Value:
     return call(interp, frame, node)
 
 
-# -- annotations
-# -------------------------------------------------------------------------------------------------
-
-
-def annotation_value(interp: Interpreter, frame: Frame, node: ast.expr) -> Value:
-    """A value of the annotated type, created at the level of the frame."""
-    from nnx_lint.model.annotations import value_of
-
-    return value_of(interp, frame, node)
-
-
 HANDLERS: dict[type[ast.expr], Callable[..., Value]] = {
     ast.Name: _name,
     ast.Constant: _constant,

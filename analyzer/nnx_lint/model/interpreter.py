@@ -20,8 +20,26 @@ import copy
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from nnx_lint.model import comprehensions, expressions, imports, modes, parameters, sized, statements, tracing
-from nnx_lint.model.callables import BoundMethod, ContextVal, FuncVal, PartialVal, Transformed
+from nnx_lint.model import (
+    comprehensions,
+    expressions,
+    imports,
+    modes,
+    parameters,
+    sized,
+    statements,
+    tracing,
+)
+from nnx_lint.model.annotations import value_of
+from nnx_lint.model.callables import (
+    BoundMethod,
+    ContextVal,
+    FuncVal,
+    PartialVal,
+    Transformed,
+    is_closure,
+    is_wrapper_of,
+)
 from nnx_lint.model.classes import UserClass
 from nnx_lint.model.containers import Seq
 from nnx_lint.model.definitions import is_declaration
@@ -377,7 +395,7 @@ class Interpreter:
             statements.returned(self, frame, node.body, value)
             return value
         if is_declaration(func):
-            return expressions.annotation_value(self, frame, node.returns) if node.returns is not None else UNKNOWN
+            return value_of(self, frame, node.returns) if node.returns is not None else UNKNOWN
         ended = self.block(frame, node.body)
         if isinstance(node, ast.AsyncFunctionDef):
             return UNKNOWN
@@ -582,19 +600,6 @@ def _syntax(func: Value) -> ast.AST | None:
     while isinstance(func, (Transformed, PartialVal, BoundMethod)):
         func = func.func or UNKNOWN
     return func.node if isinstance(func, FuncVal) else None
-
-
-def is_closure(func: FuncVal) -> bool:
-    """Whether a function was defined in another one."""
-    scope = func.env
-    while isinstance(scope, Env) and scope.kind == "class":
-        scope = scope.parent
-    return not isinstance(scope, Env) or scope.kind != "module"
-
-
-def is_wrapper_of(wrapper: FuncVal | None, func: FuncVal) -> bool:
-    """Whether a decorator put a function in place of another."""
-    return wrapper is not None and isinstance(wrapper.wraps, FuncVal) and wrapper.wraps.node is func.node
 
 
 def _nothing() -> None:

@@ -9,7 +9,7 @@ goes through a loop is not known after it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.crossing import gained_by, refresh
@@ -20,8 +20,41 @@ if TYPE_CHECKING:
     from nnx_lint.model.callables import TransformVal
     from nnx_lint.model.frames import Frame
 
-CARRYING = frozenset({"jax.lax.fori_loop", "jax.lax.while_loop", "nnx.fori_loop", "nnx.while_loop"})
+
+class Loop(NamedTuple):
+    """A transform that runs a function in steps.
+
+    ``parameters`` is how many arguments a step gets, ``carry`` which of them is carried, and ``pairs`` whether a step
+    returns an output beside the carry.
+    """
+
+    parameters: int
+    carry: int
+    pairs: bool = False
+
+
+LOOPS = {
+    "jax.lax.scan": Loop(2, 0, pairs=True),
+    "jax.lax.fori_loop": Loop(2, 1),
+    "nnx.fori_loop": Loop(2, 1),
+    "jax.lax.while_loop": Loop(1, 0),
+    "nnx.while_loop": Loop(1, 0),
+}
+"""The loops whose steps have one form; that of a step of ``nnx.scan`` is an option of the call."""
+
+CARRYING = frozenset(name for name, loop in LOOPS.items() if not loop.pairs)
 """Loops that give back what the last step returns."""
+
+SCANS = frozenset({"jax.lax.scan", "nnx.scan"})
+"""Loops whose steps return, where no option says otherwise, what they carry and what is collected."""
+
+STEPPING = CARRYING | SCANS
+"""Loops that carry values from step to step."""
+
+
+def carried_at(loop: str) -> int:
+    """Which argument of a step is the carry, where no option says otherwise."""
+    return LOOPS[loop].carry if loop in LOOPS else 0
 
 
 def given_back(name: str, frame: Frame, step: Value) -> Value:

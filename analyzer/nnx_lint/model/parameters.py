@@ -10,7 +10,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from nnx_lint.model import expressions, uses
+from nnx_lint.model import uses
+from nnx_lint.model.annotations import value_of
 from nnx_lint.model.classes import UserClass
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.frames import Frame
@@ -72,7 +73,7 @@ def _declared_as(interp: Interpreter, cls: ClassBase, attr: Attr) -> Value:
     node = attr.first.node if attr.first is not None else None
     if not isinstance(node, ast.AnnAssign) or not isinstance(cls, UserClass):
         return UNKNOWN
-    return expressions.annotation_value(interp, Frame(cls.module, cls.module.env), node.annotation)
+    return value_of(interp, Frame(cls.module, cls.module.env), node.annotation)
 
 
 def bind_entry(interp: Interpreter, frame: Frame, func: FuncVal, receiver: Value | None) -> None:
@@ -108,7 +109,7 @@ def _parameter(interp: Interpreter, frame: Frame, func: FuncVal, parameter: ast.
     if default is not None and any(isinstance(item, Obj) and item.cls.tracked for item in options(default)):
         return default
     if parameter.annotation is not None:
-        annotated = expressions.annotation_value(interp, frame, parameter.annotation)
+        annotated = value_of(interp, frame, parameter.annotation)
         if type(annotated) is Other:
             annotated = ParameterNumber(parameter.arg)
         return annotated if default is None else join(annotated, default)
@@ -134,7 +135,7 @@ def bind(
         if given is None:
             given = _missing(interp, frame, func, parameter, starred or "**" in keywords)
         elif isinstance(given, Unknown) and parameter.annotation is not None:
-            annotated = expressions.annotation_value(interp, frame, parameter.annotation)
+            annotated = value_of(interp, frame, parameter.annotation)
             given = given if annotated is UNKNOWN and isinstance(given, OptStateVal) else annotated
         names[parameter.arg] = given
     for parameter in arguments.kwonlyargs:

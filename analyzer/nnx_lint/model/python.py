@@ -7,13 +7,14 @@ import itertools
 from typing import TYPE_CHECKING
 
 from nnx_lint.model import arithmetic, attributes, imports, rounds, surgery
+from nnx_lint.model.annotations import value_of
 from nnx_lint.model.callables import FuncVal
 from nnx_lint.model.classes import LibClass
 from nnx_lint.model.construct import instance_of
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.definitions import named_tuple
 from nnx_lint.model.elements import element_of
-from nnx_lint.model.expressions import annotation_value, text_of
+from nnx_lint.model.expressions import text_of
 from nnx_lint.model.shims import provided
 from nnx_lint.model.strings import HOLE, combined, text_in
 from nnx_lint.model.values import (
@@ -258,7 +259,7 @@ def _cast(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, nam
     value, where = args.get(1, "val"), args.node_of(0, "typ")
     if value is None or where is None or not isinstance(value, Unknown):
         return value or UNKNOWN
-    return annotation_value(interp, frame, where)
+    return value_of(interp, frame, where)
 
 
 def _vars(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:

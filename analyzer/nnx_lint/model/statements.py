@@ -19,6 +19,7 @@ from nnx_lint.model import (
     rounds,
     shims,
 )
+from nnx_lint.model.annotations import value_of
 from nnx_lint.model.callables import ContextVal, FuncVal, Transformed
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.crossing import shapeless
@@ -138,7 +139,7 @@ def _ann_assign(interp: Interpreter, frame: Frame, node: ast.AnnAssign) -> bool:
         return False
     value = evaluate(interp, frame, node.value) if node.value is not None else UNKNOWN
     if isinstance(value, Unknown):
-        said = expressions.annotation_value(interp, frame, node.annotation)
+        said = value_of(interp, frame, node.annotation)
         value = value if said is UNKNOWN else said
     assign(interp, frame, node.target, value, node.value, node)
     return False

@@ -15,11 +15,12 @@ from nnx_lint.model.containers import Seq
 from nnx_lint.model.elements import as_tuple
 from nnx_lint.model.events import Unpacked
 from nnx_lint.model.expressions import text_of
-from nnx_lint.model.loops import CARRYING
+from nnx_lint.model.loops import CARRYING, STEPPING
 from nnx_lint.model.values import Array, Ext, Obj, Value
 from nnx_lint.reporting import Reporter, judges
 from nnx_lint.rules.autodiff.gradients import unpacks_call
-from nnx_lint.rules.program import assigned_in, in_test, is_tried, keyword_node, resolved
+from nnx_lint.rules.program import assigned_in, in_test, is_tried, resolved
+from nnx_lint.rules.randomness.keys import keys_made
 from nnx_rules.rules import autodiff as rules
 
 if TYPE_CHECKING:
@@ -65,13 +66,15 @@ def _is_bound_again(frame: Frame, func: ast.expr) -> bool:
 
 
 def _number_of_keys(call: ast.Call) -> tuple[int, str, str] | None:
-    """The same of the keys that ``jax.random.split`` makes, where a literal says how many, or nothing does."""
-    given = call.args[1] if len(call.args) > 1 else keyword_node(call, "num")
-    if any(isinstance(item, ast.Starred) for item in call.args) or any(item.arg is None for item in call.keywords):
-        return None
-    literal = given.value if isinstance(given, ast.Constant) else 2 if given is None else 0
-    count = literal if type(literal) is int else 0
-    return (count, f"{count} keys", ", ".join(f"key{place}" for place in range(1, count + 1))) if count > 1 else None
+    """The same of the keys that ``jax.random.split`` makes, where that is known."""
+    count = keys_made(call)
+    named = ", ".join(f"key{place}" for place in range(1, (count or 0) + 1))
+    return (count, f"{count} keys", named) if count is not None and count > 1 else None
+
+
+def _letters(count: int) -> str:
+    """Names for that many values."""
+    return ", ".join("abcdefghijklmnop"[:count])
 
 
 @judges(rules.GRADIENT_RESULTS, Unpacked)
@@ -93,12 +96,8 @@ def parts_of_carry(event: Unpacked, report: Reporter) -> None:
                 verb="carries",
                 results=f"{count} values",
                 problem=f"{event.count} names take them",
-                mend=", ".join("abcdefghijklmnop"[:count]),
+                mend=_letters(count),
             )
-
-
-STEPPING = CARRYING | {"jax.lax.scan", "nnx.scan"}
-"""Loops that carry values from step to step."""
 
 
 def _number_of_results(value: Value) -> tuple[int, str, str] | None:
@@ -108,5 +107,5 @@ def _number_of_results(value: Value) -> tuple[int, str, str] | None:
     value = as_tuple(value) if isinstance(value, Obj) else value
     if isinstance(value, Seq) and value.type == "tuple" and value.exact and not value.shrunk and len(value.items) > 1:
         count = len(value.items)
-        return count, f"{count} values", ", ".join("abcdefghijklmnop"[:count])
+        return count, f"{count} values", _letters(count)
     return None

@@ -185,65 +185,27 @@ def gradient_results(event: Unpacked, report: Reporter) -> None:
     name, aux, text = _gradient_call(event.frame, call.func)
     if name is None or aux is None:
         return
-    with_aux = " with `has_aux=True`" if aux else ""
-    module, source = event.frame.module, event.frame.module.source
+    module, source, valued = event.frame.module, event.frame.module.source, name.endswith("value_and_grad")
+    say = partial(report, module, target, transform=text, aux=" with `has_aux=True`" if aux else "", verb="returns")
     names = [source.segment(item) for item in target.elts]
-    if name.endswith("value_and_grad"):
-        if aux and event.count == 3:
-            # The names say which of them is for the gradients, wherever it stands: `loss, grads, aux`.
-            named = [place for place, name in enumerate(names) if "grad" in name.lower()]
-            gradients = names.pop(named[0] if len(named) == 1 else -1)
-            mend = f"({', '.join(names)}), {gradients}"
-            fix = Fix("Nest the names", (Edit(source.span(target), mend),))
-            report(
-                module,
-                target,
-                fix=fix,
-                transform=text,
-                aux=with_aux,
-                verb="returns",
-                results="`(value, aux), gradients`",
-                problem="3 names take them",
-                mend=mend,
-            )
-        elif event.count != 2:
-            mend = "(value, aux), gradients" if aux else "value, gradients"
-            problem = f"{event.count} names take them"
-            report(
-                module,
-                target,
-                transform=text,
-                aux=with_aux,
-                verb="returns",
-                results=f"`{mend}`",
-                problem=problem,
-                mend=mend,
-            )
-        elif aux and isinstance(pair := target.elts[0], ast.Name) and _counts_as_number(event.frame, target, pair.id):
-            mend = f"({pair.id}, _)"
-            report(
-                module,
-                target,
-                fix=Fix("Take the value", (Edit(source.span(pair), mend),)),
-                transform=text,
-                aux=with_aux,
-                verb="returns",
-                results="`(value, aux), gradients`",
-                problem=f"`{pair.id}`, which takes the pair, is used as a number",
-                mend=f"{mend}, {names[1]}",
-            )
-    elif aux and event.count != 2:
-        mend, problem = "gradients, aux", f"{event.count} names take them"
-        report(
-            module,
-            target,
-            transform=text,
-            aux=with_aux,
-            verb="returns",
-            results=f"`{mend}`",
-            problem=problem,
-            mend=mend,
-        )
+    if valued and aux and event.count == 3:
+        # The names say which of them is for the gradients, wherever it stands: `loss, grads, aux`.
+        named = [place for place, name in enumerate(names) if "grad" in name.lower()]
+        gradients = names.pop(named[0] if len(named) == 1 else -1)
+        mend = f"({', '.join(names)}), {gradients}"
+        fix = Fix("Nest the names", (Edit(source.span(target), mend),))
+        say(fix=fix, results=AUX_WITH_VALUE, problem="3 names take them", mend=mend)
+    elif event.count != 2 and (valued or aux):
+        mend = ("(value, aux), gradients" if aux else "value, gradients") if valued else "gradients, aux"
+        say(results=f"`{mend}`", problem=f"{event.count} names take them", mend=mend)
+    elif valued and aux and _is_used_as_number(event.frame, target, target.elts[0]):
+        mend, problem = f"({names[0]}, _)", f"`{names[0]}`, which takes the pair, is used as a number"
+        fix = Fix("Take the value", (Edit(source.span(target.elts[0]), mend),))
+        say(fix=fix, results=AUX_WITH_VALUE, problem=problem, mend=f"{mend}, {names[1]}")
+
+
+AUX_WITH_VALUE = "`(value, aux), gradients`"
+"""What a call returns of the value and the gradients of a function that has auxiliary values."""
 
 
 @judges_calls(rules.GRADIENT_RESULTS, "jax.lax.scan")
@@ -251,27 +213,18 @@ def pair_of_scan(event: Called, report: Reporter) -> None:
     """One name for the carry and the outputs, which the program takes for a number."""
     outer = next(ancestors(event.frame.module, event.node), None)
     target = outer.targets[0] if isinstance(outer, ast.Assign) and len(outer.targets) == 1 else None
-    if isinstance(target, ast.Name) and _counts_as_number(event.frame, target, target.id):
+    if isinstance(target, ast.Name) and _is_used_as_number(event.frame, target, target):
         problem, mend = f"`{target.id}`, which takes both, is used as a number", f"{target.id}, _"
-        module = event.frame.module
-        report(
-            module,
-            target,
-            transform=event.name,
-            aux="",
-            verb="returns",
-            results="`carry, ys`",
-            problem=problem,
-            mend=mend,
-        )
+        say = partial(report, event.frame.module, target, transform=event.name, aux="", verb="returns")
+        say(results="`carry, ys`", problem=problem, mend=mend)
 
 
-def _counts_as_number(frame: Frame, target: ast.expr, name: str) -> bool:
+def _is_used_as_number(frame: Frame, target: ast.expr, bound: ast.expr) -> bool:
     """Whether the program does with a name, which is bound once, what one does with a number only."""
     scope = enclosing(frame.module, target, *FUNCTIONS) or frame.module.tree
-    if assigned_in(scope)[name] != 1 or parameters_in(scope)[name]:
+    if not isinstance(bound, ast.Name) or assigned_in(scope)[bound.id] != 1 or parameters_in(scope)[bound.id]:
         return False
-    return any(_is_number_here(frame, use) for use in reads_of(scope, name))
+    return any(_is_number_here(frame, use) for use in reads_of(scope, bound.id))
 
 
 def _is_number_here(frame: Frame, use: ast.Name) -> bool:

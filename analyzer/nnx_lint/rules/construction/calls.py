@@ -32,6 +32,7 @@ from nnx_lint.rules.edits import insert
 from nnx_lint.rules.intermediates.sowing import is_module
 from nnx_lint.rules.program import (
     ancestors,
+    attributes_stored,
     canonical_of,
     enclosing,
     given,
@@ -396,8 +397,7 @@ def _is_set_again(event: Called) -> bool:
     func = event.node.func if isinstance(event.node, ast.Call) else None
     if not isinstance(func, ast.Attribute) or event.frame.cls is None:
         return False
-    parts = (part for item in event.frame.cls.lineage for part in walk(item.node) if isinstance(part, ast.Attribute))
-    return sum(part.attr == func.attr and not isinstance(part.ctx, ast.Load) for part in parts) > 1
+    return sum(attributes_stored(item.node).count(func.attr) for item in event.frame.cls.lineage) > 1
 
 
 @judges_calls(rules.NOT_CALLABLE, Const)

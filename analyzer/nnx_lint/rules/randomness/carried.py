@@ -14,6 +14,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from nnx_lint.model.callables import BoundMethod, FuncVal, PartialVal, Transformed
+from nnx_lint.model.loops import SCANS, STEPPING, carried_at
 from nnx_lint.model.values import Obj
 from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.rules.bindings import pairs_of
@@ -69,25 +70,15 @@ def _report(frame: Frame, key: ast.Name, report: Reporter) -> None:
     carry = _carry_of(running.applied, func.node) if func is not None and not in_test(frame) else None
     if func is None or carry is None:
         return
-    if key.id in _handed_on(func.node, carry, (0,) if running.row.name in WITH_RESULTS else ()):
+    if key.id in _handed_on(func.node, carry, (0,) if running.row.name in SCANS else ()):
         report(frame.module, key, name=key.id, again=EACH_ROUND)
-
-
-WITH_RESULTS = frozenset({"jax.lax.scan", "nnx.scan"})
-"""Transforms whose rounds return two things, of which the carry is the first."""
-
-CARRIES = {
-    **dict.fromkeys(("jax.lax.while_loop", "nnx.while_loop", *WITH_RESULTS), 0),
-    **dict.fromkeys(("jax.lax.fori_loop", "nnx.fori_loop"), 1),
-}
-"""Which argument of a round is the carry, by the transform."""
 
 
 def _carry_of(applied: TransformVal, func: Function) -> str | None:
     """The parameter of a function that is the carry, where a transform is not told otherwise."""
-    place, names = CARRIES.get(applied.row.name), syntax_parameters.positional_names(func.args)
+    place, names = carried_at(applied.row.name), syntax_parameters.positional_names(func.args)
     told = not applied.keywords.keys().isdisjoint({"in_axes", "out_axes", "**"})
-    return names[place] if place is not None and place < len(names) and not told else None
+    return names[place] if applied.row.name in STEPPING and place < len(names) and not told else None
 
 
 def _comes_back(frame: Frame, call: ast.Call, func: FuncVal, parameter: str, name: str) -> bool:

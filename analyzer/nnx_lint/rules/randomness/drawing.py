@@ -16,10 +16,9 @@ from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from nnx_lint.model.attributes import attribute_of
-from nnx_lint.model.callables import BoundMethod, FuncVal, PartialVal, Transformed
+from nnx_lint.model.callables import BoundMethod, FuncVal, PartialVal, Transformed, is_closure
 from nnx_lint.model.classes import UserClass, method_of
 from nnx_lint.model.events import Called
-from nnx_lint.model.interpreter import is_closure
 from nnx_lint.model.modules import Env
 from nnx_lint.model.values import Obj
 from nnx_lint.reporting import Reporter, judges_calls, related
@@ -46,6 +45,7 @@ from nnx_lint.rules.randomness.keys import (
     binder_of,
     bound_between,
     is_written_out,
+    keys_made,
     repeated,
     takes_the_first,
     trains,
@@ -127,8 +127,7 @@ def used_by(module: Module, name: str | None, call: ast.Call) -> frozenset[str] 
         return frozenset()
     if name != SPLIT:
         return frozenset({DRAW})
-    count = call.args[1] if len(call.args) > 1 else keyword_node(call, "num")
-    number = count.value if isinstance(count, ast.Constant) else 2 if count is None else None
+    number = keys_made(call)
     return frozenset({str(number)}) if number is not None and takes_the_first(module, call) else frozenset()
 
 

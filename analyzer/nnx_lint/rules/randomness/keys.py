@@ -13,6 +13,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from nnx_lint.model.events import Called
+from nnx_lint.model.loops import STEPPING
 from nnx_lint.model.values import Obj
 from nnx_lint.reporting import Reporter, judges_calls, related
 from nnx_lint.rules.program import (
@@ -156,6 +157,15 @@ def repeated(module: Module, call: ast.AST, name: str) -> bool:
     return loop_around(module, call, name) is not None
 
 
+def keys_made(split: ast.Call) -> int | None:
+    """How many keys a call of ``jax.random.split`` makes, where a literal says so, or nothing does: then two."""
+    if any(isinstance(item, ast.Starred) for item in split.args) or any(item.arg is None for item in split.keywords):
+        return None
+    given = split.args[1] if len(split.args) > 1 else keyword_node(split, "num")
+    number = given.value if isinstance(given, ast.Constant) else 2 if given is None else None
+    return number if type(number) is int else None
+
+
 def takes_the_first(module: Module, split: ast.Call) -> bool:
     """Whether each round takes the same ones of the keys that a key is split into, and not one for itself."""
     outer = next(ancestors(module, split), None)
@@ -164,16 +174,10 @@ def takes_the_first(module: Module, split: ast.Call) -> bool:
     return isinstance(outer, ast.Subscript) and isinstance(outer.slice, ast.Constant)
 
 
-ROUNDS = frozenset(
-    {"jax.lax.scan", "jax.lax.fori_loop", "jax.lax.while_loop", "nnx.scan", "nnx.fori_loop", "nnx.while_loop"}
-)
-"""The transforms that run a function in rounds."""
-
-
 def runs_in_rounds(frame: Frame) -> bool:
     """Whether the function of a frame runs in rounds under a transform."""
     running = frame.scope[-1] if frame.scope else None
-    return running is not None and running.row.name in ROUNDS and running.frame is frame
+    return running is not None and running.row.name in STEPPING and running.frame is frame
 
 
 # -- steps of training -------------------------------------------------------------------------------------------------

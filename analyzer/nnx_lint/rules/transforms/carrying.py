@@ -8,13 +8,14 @@ every type, because JAX promotes them before the first step.
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from nnx_lint.model.callables import BoundMethod, FuncVal
 from nnx_lint.model.classes import UserClass
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.events import Ran, TransformApplied
 from nnx_lint.model.forms import literal
+from nnx_lint.model.loops import LOOPS, STEPPING
 from nnx_lint.model.states import StateVal
 from nnx_lint.model.values import Array, Const, Obj, Value, present
 from nnx_lint.reporting import Reporter, judges
@@ -29,27 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from nnx_lint.model.frames import TraceScope
-
-
-class Loop(NamedTuple):
-    """A transform that runs a function in steps.
-
-    ``parameters`` is how many arguments a step gets, ``carry`` which of them is carried, and ``pairs`` whether a step
-    returns an output beside the carry.
-    """
-
-    parameters: int
-    carry: int
-    pairs: bool = False
-
-
-LOOPS = {
-    "jax.lax.scan": Loop(2, 0, pairs=True),
-    "jax.lax.fori_loop": Loop(2, 1),
-    "nnx.fori_loop": Loop(2, 1),
-    "jax.lax.while_loop": Loop(1, 0),
-    "nnx.while_loop": Loop(1, 0),
-}
+    from nnx_lint.model.loops import Loop
 
 # -- the step ----------------------------------------------------------------------------------------------------------
 
@@ -82,7 +63,7 @@ def step_signature(event: TransformApplied, report: Reporter) -> None:
 
 def is_loop(event: Ran) -> bool:
     """Whether a step of a loop has run."""
-    return event.scope.row.name in LOOPS or event.scope.row.name == "nnx.scan"
+    return event.scope.row.name in STEPPING
 
 
 @judges(rules.LOOP_TREE, Ran, when=is_loop)
