@@ -195,8 +195,16 @@ class Cache:
     def _make_folder(self) -> None:
         os.makedirs(self.folder, exist_ok=True)
         for name, text in MARKERS.items():
-            with suppress(FileExistsError), open(os.path.join(self.folder, name), "x", encoding="utf-8") as file:
-                file.write(text)
+            path = os.path.join(self.folder, name)
+            try:
+                with open(path, "x", encoding="utf-8") as file:
+                    file.write(text)
+            except FileExistsError:
+                continue
+            except OSError:
+                with suppress(OSError):
+                    os.unlink(path)  # half a mark on a full disk would stay, and mark nothing
+                raise
 
     def _prune(self) -> None:
         """Remove what nobody has written for long, and what runs that were killed left behind."""

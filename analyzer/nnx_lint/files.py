@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 ENDINGS = (".py", ".ipynb")
 """What a walk takes; a file that is named may be called anything."""
 
+TOPS = frozenset({"pyproject.toml", "setup.py", "setup.cfg", ".git", ".hg"})
+"""What lies in the top folder of a repository or a distribution."""
+
 
 class Discovery(Entity):
     """The files that some paths stand for, each once, and what is wrong with the other paths."""
@@ -52,7 +55,7 @@ def discover(paths: Sequence[str], configuration: Configuration | None = None) -
         try:
             os.lstat(path)
         except FileNotFoundError:
-            found.problems.append(f"{path}: no such file or directory")
+            found.problems.append(f"{path or repr(path)}: no such file or directory")
             continue
         except (OSError, ValueError) as error:
             found.problems.append(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}")
@@ -125,21 +128,25 @@ def is_excluded(path: str, configuration: Configuration, known: dict[str, Ignore
     )
 
 
-def import_roots(files: Iterable[str], paths: Iterable[str]) -> tuple[str, ...]:
-    """The folders that absolute imports of these files start from.
+def is_top(folder: str) -> bool:
+    """Whether a folder is the top of a repository or a distribution."""
+    return any(os.path.lexists(os.path.join(folder, name)) for name in TOPS)
 
-    These are the nearest folder above each file that is not a regular package itself, and every folder that was named.
+
+def import_roots(files: Iterable[str], paths: Iterable[str]) -> tuple[str, ...]:
+    """The folders that no absolute import of these files looks above.
+
+    These are the folders that were named, and of a file that lies in none of them the nearest one that is no regular
+    package itself.
     """
     folders = {os.path.abspath(path) for path in paths if os.path.isdir(path)}
-    passed: set[str] = set()
+    within = tuple(os.path.join(folder, "") for folder in folders)
     for folder in map(os.path.abspath, set(map(os.path.dirname, files))):
-        while folder not in passed:
-            passed.add(folder)
-            above = os.path.dirname(folder)
-            if above == folder or not os.path.isfile(os.path.join(folder, "__init__.py")):
-                folders.add(folder)
-                break
-            folder = above
+        if os.path.join(folder, "").startswith(within):
+            continue
+        while os.path.isfile(os.path.join(folder, "__init__.py")) and os.path.dirname(folder) != folder:
+            folder = os.path.dirname(folder)
+        folders.add(folder)
     return tuple(sorted(folders))
 
 

@@ -165,10 +165,13 @@ def is_fixable(diagnostic: Diagnostic, allowed: Container[Applicability]) -> boo
 
 
 def unified_diff(before: SourceFile, after: SourceFile) -> str:
-    """The change of one file in the form that ``patch`` and ``git apply -p0`` read; empty if there is none."""
+    """The change of one file in the form that ``patch`` and ``git apply -p0`` read, that of a notebook by its cells;
+    empty if there is none.
+    """
     import difflib
 
     if before.text == after.text:
         return ""
-    lines = difflib.unified_diff(before.lines(), after.lines(), before.path, after.path)
+    now = after.parts()
+    lines = (line for name, was in before.parts().items() for line in difflib.unified_diff(was, now[name], name, name))
     return "".join(line if line.endswith(("\n", "\r")) else f"{line}\n\\ No newline at end of file\n" for line in lines)

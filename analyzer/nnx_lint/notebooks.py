@@ -25,21 +25,25 @@ from nnx_lint.source import BOM_BYTES, Position, SourceError, SourceFile
 from nnx_lint.syntax.trees import Parsed, SyntaxProblem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 PYTHON = "python"
 
 SEPARATOR = "#\f\f\n"
 """The line between two cells of the text."""
 
-CODE_MAGICS = frozenset({"capture", "debug", "lprun", "memit", "mprun", "prun", "time", "timeit"})
+CODE_MAGICS = frozenset(
+    {"capture", "debug", "ipytest", "lprun", "memit", "mprun", "prun", "pyinstrument", "scalene", "snakeviz", "time"}
+    | {"timeit", "wandb"}
+)
 """Cell magics whose cell is Python; the cells of all others are in some other language."""
 
 _JSON_TOKEN = re.compile(r'[ \t\r\n]*(?:("[^"\\]*(?:\\.[^"\\]*)*")|([{}\[\],:])|[^\s{}\[\],:"]+)', re.DOTALL)
-_MAGIC = re.compile(r"[ \t]*(?:[%!?]|[\w.%]+\?\??[ \t]*(?:#.*)?$)")
+_MAGIC = re.compile(r"[ \t]*(?:[%!?,;/]|[\w.%*\[\]-]+\?\??[ \t\r]*(?:#.*)?$)")
+_ESCAPE = re.compile(r"[%!?]|^[ \t]*[,;/]", re.MULTILINE)
 _ASSIGNED_MAGIC = re.compile(r"([^=!%\n\"'#(]*[^=!%\n\"'#(<>]=[ \t]*)(?:!|%[A-Za-z])")
 _ESCAPED = re.compile(r"\\u(?!00[01])")
-_CELL_MAGIC = re.compile(r"(?:[ \t]*(?:#.*)?\n)*%%(\w+)")
+_CELL_MAGIC = re.compile(r"(?:[ \t\r]*(?:#.*)?\n)*%%(\w+)")
 
 
 class Cell(NamedTuple):
@@ -137,6 +141,15 @@ class Notebook(SourceFile):
         first, _ = self.location(self._starts_of_cells[index])
         return Position(self._cells[index].number, row - first + 1, column)
 
+    def parts(self) -> Mapping[str, list[str]]:
+        """The lines of each code cell."""
+        lines = self.lines()
+        starts = sorted(self._barriers())
+        return {
+            f"{self.path}:cell {cell.number}": lines[start : stop - 1]
+            for cell, start, stop in zip(self._cells, starts, [*starts[1:], len(lines) + 1], strict=True)
+        }
+
     def program_lines(self) -> list[str]:
         """The lines without magics."""
         lines = super().program_lines()
@@ -184,7 +197,7 @@ def _without_magics(lines: list[str], starts: list[int]) -> Iterator[range]:
             else:
                 lines[start:stop] = ["\n"] * (stop - start)
                 continue
-        if "%" in cell or "!" in cell or "?" in cell:
+        if _ESCAPE.search(cell) is not None:
             yield from _without_line_magics(lines, start, stop)
 
 

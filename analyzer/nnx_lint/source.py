@@ -25,6 +25,7 @@ from nnx_lint.syntax.trees import MAX_SIZE, Parsed, problem_of
 from nnx_lint.syntax.trees import SyntaxProblem as SyntaxProblem
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from tokenize import TokenInfo
 
     from nnx_lint.syntax.edits import Change
@@ -282,6 +283,10 @@ class SourceFile:
         starts = self._starts
         lines = [self.text[start:end] for start, end in zip(starts, (*starts[1:], len(self.text)), strict=True)]
         return lines if lines[-1] else lines[:-1]
+
+    def parts(self) -> Mapping[str, list[str]]:
+        """The lines by what they belong to, under the name that people know it by: the file."""
+        return {self.path: self.lines()}
 
     def program_lines(self) -> list[str]:
         r"""The lines as a tokenizer may read them: each ends in ``\n``, and what is no Python is replaced."""

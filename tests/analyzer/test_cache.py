@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 import os
 import random
@@ -20,6 +21,7 @@ from nnx_lint.engine import Engine
 from nnx_lint.selection import Options
 
 EVERY_RULE = Options.everywhere(lambda rule: True)
+SETTLED = "the analyzer of these tests"
 
 BASE = """\
 from flax import nnx
@@ -58,6 +60,12 @@ TEXTS = [
 ]
 
 
+@pytest.fixture(autouse=True)
+def settled(monkeypatch):
+    """The analyzer stays the same during a test, also where somebody edits it meanwhile."""
+    monkeypatch.setattr(storage, "_tool", lambda: SETTLED)
+
+
 @pytest.fixture
 def tree(tmp_path):
     """A folder with some files."""
@@ -93,9 +101,10 @@ def test_a_warm_run_reads_no_file_and_imports_no_engine(tree):
     program = (
         "import sys, nnx_lint.cache as cache\n"
         "cache.RACY = -10**18\n"  # the time of the last change of the inode cannot be set
+        f"cache._tool = lambda: {SETTLED!r}\n"
         "from nnx_lint.checking import Checker\n"
         "from nnx_lint.selection import Options\n"
-        "checker = Checker(Options.everywhere(lambda rule: True), [], cache='.cache')\n"
+        "checker = Checker(Options.everywhere(lambda rule: True), ['.'], cache='.cache')\n"
         f"print(len(checker.check(checker.read({sorted(FILES)!r}))))\n"
         "print(sorted(name for name in ('nnx_lint.engine', 'nnx_lint.model') if name in sys.modules))\n"
     )
@@ -247,6 +256,30 @@ def test_a_full_disk(tree, monkeypatch):
     assert [path.name for path in (tree / ".cache").iterdir() if path.name not in storage.MARKERS] == []
 
 
+def test_a_disk_that_is_full_at_once_leaves_no_half_of_a_mark(tree, monkeypatch):
+    class Full(io.StringIO):
+        def write(self, _):
+            raise OSError(28, "No space left on device")
+
+    opened = open
+
+    def full(path, mode="r", **how):
+        file = opened(path, mode, **how)
+        if Path(path).name not in storage.MARKERS:
+            return file
+        file.close()
+        return Full()
+
+    monkeypatch.setattr(storage, "open", full, raising=False)
+    checker = Checker(EVERY_RULE, [str(tree)], cache=str(tree / ".cache"))
+    checker.check(checker.read([str(tree / "net.py")]))
+    assert "No space left" in (checker.cache_problem or "")
+    assert list((tree / ".cache").iterdir()) == []
+    monkeypatch.undo()
+    run(tree)
+    assert (tree / ".cache" / "CACHEDIR.TAG").read_text().startswith("Signature: ")
+
+
 def test_the_folder_tells_version_control_and_backups_to_leave_it_alone(tree):
     run(tree)
     assert (tree / ".cache" / ".gitignore").read_text() == "*\n"
@@ -278,12 +311,14 @@ def test_clean(tree):
 
 # -- other processes ---------------------------------------------------------------------------------------------------
 
-PROGRAM = """\
+PROGRAM = f"""\
 import sys
+import nnx_lint.cache
 import nnx_lint.checking
 from nnx_lint.checking import Checker
 from nnx_lint.selection import Options
 nnx_lint.checking.BIG = 0
+nnx_lint.cache._tool = lambda: {SETTLED!r}
 paths = sorted(sys.argv[3:])
 folder, jobs = sys.argv[1], int(sys.argv[2])
 checker = Checker(Options.everywhere(lambda rule: True), [folder], cache=folder + "/.cache", jobs=jobs)

@@ -123,6 +123,7 @@ class TestWrongUsage:
             (["rulse"], "rulse: no such file or directory; did you mean `nnx-lint rule`?"),
             (["chekc", "a.py"], "chekc: no such file or directory; did you mean `nnx-lint check`?"),
             (["a.py", "gone.py"], "gone.py: no such file or directory\n"),
+            ([""], "'': no such file or directory\n"),
             (["a.py", "a.py/b.py"], "a.py/b.py: cannot be read: Not a directory\n"),
             (["a.py", "a" * 300], f"{'a' * 300}: cannot be read: File name too long\n"),
         ],
@@ -473,4 +474,5 @@ class TestDiscovery:
             write(name, "")
         roots = import_roots(["src/p/q/m.py", "script/s.py"], [])
         assert roots == (str(tmp_path / "script"), str(tmp_path / "src"))
-        assert import_roots(["src/p/q/m.py"], ["."]) == (str(tmp_path), str(tmp_path / "src"))
+        assert import_roots(["src/p/q/m.py", "script/s.py"], ["script"]) == roots
+        assert import_roots(["src/p/q/m.py", "script/s.py"], ["."]) == (str(tmp_path),)

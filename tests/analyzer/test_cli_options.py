@@ -266,6 +266,9 @@ class TestKnownFindings:
         assert code == 2
         assert "error: the baseline is not written" in err
         assert not (tmp_path / "known.json").exists()
+        code, _, err = lint("--baseline", "known.json", "--update-baseline", "a.py", "gone.py")
+        assert (code, err.count("gone.py: no such file")) == (2, 1)
+        assert not (tmp_path / "known.json").exists()
 
     def test_nothing_is_called_stale_after_half_a_run(self, lint, write):
         path = write("a.py", "BAD\n")
@@ -418,17 +421,24 @@ class TestCompletion:
             (["gener"], {"generate-shell-completion"}),
             (["generate-shell-completion", ""], {"bash", "zsh", "fish"}),
             (["config", "sel"], {"select"}),
+            (["--output-format", "=", "js"], {"json", "json-lines"}),
+            (["--output-format", "="], {"json", "full"}),
+            (["--select", "NNX101,NNX10"], {"NNX101,NNX102"}),
+            (["graph", "--f"], {"--format"}),
+            (["graph", "--format", ""], {"text", "mermaid", "svg", "html", "json"}),
+            (["graph", "completion w"], {"completion with spaces.py"}),
         ],
     )
     def test_bash_completes(self, lint, write, words, offered):
         bash = shutil.which("bash")
         if bash is None:
             pytest.skip("bash is not here")
+        write("completion with spaces.py")
         path = write("completion", lint("generate-shell-completion", "bash")[1])
         line = " ".join(f"'{word}'" for word in ["nnx-lint", *words])
-        program = (
-            f"source {path}; COMP_WORDS=({line}); COMP_CWORD={len(words)}; _nnx_lint; printf '%s\\n' ${{COMPREPLY[@]}}"
-        )
+        show = "printf '%s\\n' \"${COMPREPLY[@]}\""
+        program = f"source {path}; COMP_WORDS=({line}); COMP_CWORD={len(words)}; _nnx_lint; {show}"
         done = subprocess.run([bash, "-c", program], capture_output=True, text=True, check=True)
-        assert offered <= set(done.stdout.split())
-        assert all(word.startswith(words[-1]) for word in done.stdout.split())
+        found = done.stdout.splitlines()
+        assert offered <= set(found)
+        assert all(word.startswith(words[-1].removeprefix("=")) for word in found)

@@ -50,6 +50,17 @@ def test_exit_codes(tmp_path, text, code):
     assert (done.stderr == "") == (code < 2)
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="a POSIX shell closes the streams")
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize(("words", "code"), [("a.py", 1), ("gone.py", 2), ("- < a.py", 1)])
+def test_streams_that_are_closed_are_like_nothing(tmp_path, closed, words, code):
+    (tmp_path / "a.py").write_text("BAD\n")
+    command = f"exec {' '.join(STUBBED)} --no-cache {words} {closed}"
+    done = run("/bin/sh", "-c", command, cwd=tmp_path, text=True)
+    assert done.returncode == (0 if "<" in words and "<" in closed else code), done
+    assert "Traceback" not in done.stderr
+
+
 def test_modules_named_like_those_of_python_do_not_hide_them(tmp_path):
     for name in ("typing", "math"):
         (tmp_path / f"{name}.py").write_text("raise RuntimeError\n")

@@ -140,6 +140,15 @@ class TestExtend:
         assert settings.get("exclude") == ("b",)
         assert [name for name in "abc" if settings.excludes(str(tmp_path / "p" / name), True)] == ["b", "c"]
 
+    def test_names_are_excluded_wherever_a_walk_begins(self, write, configuration, tmp_path):
+        write("p/base.toml", "extend-exclude = ['gen', '/top', 'x/deep']")
+        write("q/nnx-lint.toml", "extend = '../p/base.toml'")
+        settings = configuration().at(str(tmp_path / "q"))
+        names = [".venv", "build", "gen", "top", "x/deep", "src"]
+        assert [name for name in names if settings.excludes(str(tmp_path / "q" / name), True)] == names[:3]
+        # a file that is named may lie anywhere
+        assert not settings.excludes_named(str(tmp_path.parent / ".build" / "gen" / "a.py"), False)
+
     def test_rules_add_up(self, write, configuration):
         write("base.toml", "select = ['NNX101', 'NNX102']")
         write("nnx-lint.toml", "extend = 'base.toml'\nignore = ['NNX101']\nextend-select = ['NNX103']")
@@ -215,6 +224,22 @@ class TestMistakes:
     def test_a_pyproject_that_was_named_but_says_nothing(self, write):
         path = write("pyproject.toml", "[project]\nname = 'a'")
         with pytest.raises(ConfigError, match=r"^pyproject\.toml: has no table \[tool\.nnx-lint\]$"):
+            load(path)
+
+    @pytest.mark.parametrize("name", ["nnx_lint", "nnxlint", "'NNX-Lint'"])
+    def test_a_table_that_is_called_otherwise(self, write, tmp_path, name):
+        write("pyproject.toml", f"[project]\nname = 'nnx_lint'\n[tool.{name}]\nselect = ['NNX101']\n")
+        with pytest.raises(ConfigError, match=r"^pyproject\.toml:3: the table must be called \[tool\.nnx-lint\]$"):
+            find(str(tmp_path))
+
+    def test_a_name_that_is_no_table(self, write, tmp_path):
+        write("pyproject.toml", "[tool]\nnnx-lint = 3\n")
+        with pytest.raises(ConfigError, match=r"^pyproject\.toml: has no table \[tool\.nnx-lint\]$"):
+            find(str(tmp_path))
+
+    def test_the_table_of_a_pyproject_in_our_own_file(self, write):
+        path = write("nnx-lint.toml", "# ours\n[tool.nnx-lint]\nselect = ['NNX101']\n")
+        with pytest.raises(ConfigError, match=r"^nnx-lint\.toml:2: \[tool\.nnx-lint\] is for pyproject\.toml; remove"):
             load(path)
 
     def test_a_flag_that_names_no_rule(self, configuration):

@@ -77,6 +77,41 @@ class A(nnx.Module):
     assert layers.total.parameters == 5 * 9 + 12
 
 
+HEIRS = """\
+from flax import nnx
+class Layers(nnx.List): pass
+class Named(nnx.Dict): pass
+class Steps(nnx.Sequential): pass
+class Dense(nnx.Linear):
+    def __call__(self, x): return nnx.relu(super().__call__(x))
+class Attention(nnx.MultiHeadAttention): pass
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.layers = Layers([Dense(2, 3, rngs=rngs)])
+        self.filled = Layers()
+        for size in (4, 5):
+            self.filled.append(Dense(2, size, use_bias=False, rngs=rngs))
+        self.named = Named({"a": Dense(3, 4, rngs=rngs)}, b=Dense(in_features=4, out_features=5, rngs=rngs))
+        self.steps = Steps(Dense(5, 6, rngs=rngs), nnx.relu)
+        self.attention = Attention(2, 8, rngs=rngs)
+"""
+
+
+def test_heirs_of_library_classes_hold_what_these_hold(drawn):
+    root = drawn(HEIRS, "Net", "(nnx.Rngs(0))")
+    sizes = {path: at(root, path).total.parameters for path in ("layers", "filled", "named", "steps", "attention")}
+    assert sizes == {"layers": 9, "filled": 18, "named": 16 + 25, "steps": 36, "attention": 288}
+    assert at(root, "named.b.kernel").form.shape == (4, 5)
+    assert root.total.parameters == sum(sizes.values())
+
+
+@pytest.mark.parametrize("name", ["Layers", "Named", "Steps", "Dense"])
+def test_what_an_heir_of_a_library_class_is_given_is_open(drawn, name):
+    root = drawn(HEIRS, name)
+    assert root.note == "the caller decides what it holds"
+    assert root.total is None
+
+
 def test_an_object_that_is_shared_is_drawn_once_and_counted_once(drawn):
     root = drawn(MODEL, "Model", "(100)")
     head = at(root, "head")
@@ -357,6 +392,12 @@ def make():
 """
     assert at(drawn(program, "Outer.Inner"), "x").type == "1"
     assert at(drawn(program, "make.Hidden"), "y").type == "2"
+
+
+@pytest.mark.parametrize("word", ["model.py:", "model.py:Mlp(", "model.py:Outer.Mlp(64, 2"])
+def test_a_target_that_is_not_complete(word):
+    with pytest.raises(DrawingError, match=r"is no FILE:Class$"):
+        parse(word)
 
 
 def test_a_class_that_is_no_module_is_an_error(tmp_path):

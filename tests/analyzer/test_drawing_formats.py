@@ -204,7 +204,7 @@ def test_the_examples_can_be_drawn(name, capsys):
         (["model.py:Modle"], "there is no class Modle in model.py; did you mean Model?"),
         (["model.py:Zebra"], "there is no class Zebra in model.py; its Modules are Mlp, Model"),
         (["model.py:jax"], "there is no class jax in model.py"),
-        (["model.py:Model("], "no such file"),
+        (["model.py:Model("], "'model.py:Model(' is no FILE:Class"),
         (["model.py:Model(1 2)"], "(1 2) is no list of arguments"),
         (["model.py:Model", "--format", "sgv"], "there is no format 'sgv'; did you mean svg?"),
         (["model.py:Model", "--fromat=svg"], "unknown option --fromat; did you mean --format?"),

@@ -1,6 +1,7 @@
 """Fixes: applying edits, choosing which go together, and repeating until nothing is left."""
 
 import itertools
+import json
 
 import pytest
 from hypothesis import given
@@ -171,6 +172,16 @@ def test_a_diff_can_be_applied_by_patch():
     expected = "--- a.py\n+++ a.py\n@@ -1,3 +1,3 @@\n a\n b\r\n-BAD\n\\ No newline at end of file\n+GOOD\n"
     assert unified_diff(before, before.with_text("a\nb\r\nGOOD\n")) == expected
     assert unified_diff(before, before) == ""
+
+
+def test_a_diff_of_a_notebook_names_its_cells():
+    cells = [{"cell_type": "code", "source": text} for text in ("a\n", "%time b\nBAD", "", "BAD\nc")]
+    document = {"nbformat": 4, "cells": [{"cell_type": "markdown", "source": "BAD"}, *cells]}
+    before = SourceFile.from_bytes(json.dumps(document).encode(), "n.ipynb")
+    assert unified_diff(before, before.with_text(before.text.replace("BAD", "GOOD"))) == (
+        "--- n.ipynb:cell 3\n+++ n.ipynb:cell 3\n@@ -1,2 +1,2 @@\n %time b\n-BAD\n+GOOD\n"
+        "--- n.ipynb:cell 5\n+++ n.ipynb:cell 5\n@@ -1,2 +1,2 @@\n-BAD\n+GOOD\n c\n"
+    )
 
 
 def test_display_fixes_are_in_no_set_that_is_applied():

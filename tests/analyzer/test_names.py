@@ -10,6 +10,7 @@ import pytest
 
 from nnx_lint import engine
 from nnx_lint.checking import Checker
+from nnx_lint.files import import_roots
 from nnx_lint.selection import Options
 from nnx_lint.source import SourceFile
 from nnx_rules.rules import attributes as rules
@@ -148,6 +149,24 @@ def test_packages_relative_imports_and_reexports(tmp_path, statement):
         "pkg/models/net.py": statement + "\nfrom flax import nnx\n" + BODY.format(module="Base", linear="nnx.Linear"),
     }
     assert [name for name, _ in lint_files(tmp_path, files)] == ["net.py"]
+
+
+@pytest.mark.parametrize("named", [".", "space", "space/deep", "space/deep/net.py"])
+@pytest.mark.parametrize("where", ["space.parts.base", "tools"])
+def test_a_namespace_package_is_found_from_the_top_of_the_repository(tmp_path, monkeypatch, named, where):
+    monkeypatch.chdir(tmp_path)
+    base = "from flax import nnx\n\nclass Base(nnx.Module):\n    pass\n"
+    files = {
+        "pyproject.toml": "",
+        where.replace(".", "/") + ".py": base,
+        "space/deep/net.py": f"import {where} as b\n" + BODY.format(module="b.Base", linear="b.nnx.Linear"),
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    source = SourceFile.read("space/deep/net.py")
+    roots = import_roots([source.path], [str(tmp_path), named])
+    assert [item.path for item in engine.check([source], roots=roots, options=OPTIONS)] == [source.path]
 
 
 def test_import_cycles_end(tmp_path):

@@ -149,7 +149,9 @@ MAGICS = {
     # name: (cell, the names that its Python binds)
     "line magics": ("%matplotlib inline\n%load_ext autoreload\nx = 1", {"x"}),
     "shell": ("!pip install 'flax[all]' (\n!ls \\\n  -l\nx = 1", {"x"}),
-    "help": ("?x\nx?\nx.y??\nx = 1  # what?", {"x"}),
+    "help": ("?x\nx?\nx.y??\n*x*?\nx[0].y?\nx = 1  # what?", {"x"}),
+    "newlines of Windows": ("\r\n%%time\r\nx?\r\n!ls\r\nx = 1", {"x"}),
+    "calls without brackets": (",f a b\n;f a b\nif a:\n  /f a b\nx = (1\n  / 2)\ny = 1; z = 2\n;", {"x", "y", "z"}),
     "assignment": ("x = !ls\ny, z = %sql select 1\nw = 2 % 3", {"x", "y", "z", "w"}),
     "in a block": ("if a:\n    !ls\n    x = 1\nfor b in c:\n    %time f()", {"x", "b"}),
     "no magic": (
@@ -157,6 +159,7 @@ MAGICS = {
         {"x", "y", "z", "w"},
     ),
     "timed cell": ("%%time\nx = 1", {"x"}),
+    "logged cell": ("%%wandb\nx = 1", {"x"}),
     "captured cell": ("\n# comment\n%%capture out\nx = 1", {"x"}),
     "shell cell": ("%%bash\nx = (", set()),
     "html cell": ("%%html\n<b>", set()),

@@ -77,7 +77,7 @@ def test_is_valid_whatever_is_found(format, count, level):
     ] * count
     content = read(format, found, SOURCE, other, problems=["c.py: cannot be read"])
     if format in ("json", "json-lines", "github", "gitlab"):
-        assert len(content) == 2 * count
+        assert len(content) == 2 * count + (format == "github")
 
 
 @pytest.mark.parametrize("format", MACHINES)
@@ -144,6 +144,10 @@ class TestGithub:
         monkeypatch.setenv("GITHUB_WORKSPACE", str(Path.cwd().parent))
         assert f"file={Path.cwd().name}/pkg/a.py" in printed("github", [finding(SOURCE, "bad")], SOURCE)
 
+    def test_an_incomplete_run_says_so(self):
+        problem = "a.py:1:5: syntax error: 100%"
+        assert printed("github", [], problems=[problem]) == f"::error title=nnx-lint::{problem}25\n"
+
     def test_nothing_in_a_finding_ends_the_command(self):
         source = SourceFile.from_text("bad\n", "a,b:c%\n.py")
         ((_, properties, message),) = read("github", [finding(source, "bad", message="50%\n::error::")], source)
@@ -199,6 +203,14 @@ class TestJunit:
         (suite,) = read("junit", [])
         (case,) = suite
         assert (suite.get("failures"), len(case)) == ("0", 0)
+
+    def test_an_incomplete_run_does_not_pass(self):
+        suites = read("junit", [finding(SOURCE, "bad")], SOURCE, problems=["a.py: <gone>", "b.py: cannot be read"])
+        assert suites.attrib == {"name": "nnx-lint", "tests": "3", "failures": "1", "errors": "2"}
+        assert [(suite.get("name"), suite.get("errors")) for suite in suites] == [("nnx-lint", "2"), ("pkg/a.py", "0")]
+        assert [case[0].get("message") for case in suites[0]] == ["a.py: <gone>", "b.py: cannot be read"]
+        (suite,) = read("junit", [], problems=["a.py: cannot be read"])
+        assert [each.tag for case in suite for each in case] == ["error"]
 
 
 class TestRdjson:

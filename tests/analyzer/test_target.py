@@ -8,7 +8,16 @@ from hypothesis import strategies as st
 
 from nnx_lint.cli import main
 from nnx_lint.target import Detector, parse
-from nnx_lint.target.requirements import installed_in, lines, locked, metadata, pyproject, requirement, strings
+from nnx_lint.target.requirements import (
+    environment,
+    installed_in,
+    lines,
+    locked,
+    metadata,
+    pyproject,
+    requirement,
+    strings,
+)
 from nnx_lint.target.versions import ANY, LAST, Range, allowed, release
 from nnx_rules.registry import Versions
 
@@ -86,6 +95,7 @@ class TestSpecifiers:
             ("^0.10 || >=0.12", (0, 10), None),
             (">0.10, <0.12, <0.11", (0, 10), (0, 10, LAST)),
             ("==0.12.0rc1", (0, 12), (0, 12)),
+            ("=0.10", (0, 10), (0, 10, LAST)),
             ("not a version", None, None),
             ("<0", None, None),
         ],
@@ -144,6 +154,9 @@ class TestFiles:
                 "^0.8||^0.10",
             ),
             ('[tool.pixi.pypi-dependencies]\nflax = "*"', ""),
+            ('[pypi-dependencies]\nflax = "<0.11"\n[feature.x.dependencies]\nflax = "0.12.*"', "<0.11"),
+            ('[feature.x.dependencies]\nflax = {version = "0.10.*", channel = "conda-forge"}', "==0.10.*"),
+            ('[packages]\nflax = "==0.10.5"\n[dev-packages]\nflax = "*"', "==0.10.5"),
             (
                 '[project]\ndependencies = ["flax<0.11"]\n[project.optional-dependencies]\nx = ["flax==0.12.1"]',
                 "<0.11",
@@ -152,6 +165,19 @@ class TestFiles:
     )
     def test_pyproject(self, text, specifiers):
         assert pyproject(text) == allowed(specifiers)
+
+    @pytest.mark.parametrize(
+        ("item", "specifiers"),
+        [
+            ("flax=0.10", "==0.10.*"),
+            ("conda-forge::flax=0.10.4=pyhd8ed1ab_0", "==0.10.4.*"),
+            ('"flax >=0.10,<0.11"', ">=0.10,<0.11"),
+            ("flax", ""),
+            ("pip:\n    - flax==0.10.4  # the last", "==0.10.4"),
+        ],
+    )
+    def test_environments_of_conda(self, item, specifiers):
+        assert environment(f"name: flax\ndependencies:\n  - python=3.11\n  - {item}\n") == allowed(specifiers)
 
     @pytest.mark.parametrize(
         "text",
@@ -166,6 +192,15 @@ class TestFiles:
         assert locked(uv.format("0.10.4") + uv.format("0.12.1")) == (0, 12, 1)
         assert locked('[[package]]\nname = "flax"\n\n[[package]]\nname = "jax"\nversion = "1"\n') is None
         assert locked('[[packages]]\nname = "flax"\nmarker = "x"\nversion = "0.12.3"\n') == (0, 12, 3)
+
+    def test_locks_that_are_no_toml(self, target, write):
+        host = "https://example.org/noarch"
+        write("pixi.lock", f"- conda: {host}/flax-extra-9-x_0.conda\n- conda: {host}/flax-0.10.7-pyhd8ed1ab_0.conda\n")
+        assert target().version == (0, 10, 7)
+        write("pixi.lock", f"- pypi: {host}/flax-0.9.2-py3-none-any.whl\n  name: flax\n")
+        assert target().version == (0, 9, 2)
+        write("a/Pipfile.lock", '{"default": {"flax": {"hashes": [\n"x"], "version": "==0.10.6"}, "jax": {}}}')
+        assert target("a").version == (0, 10, 6)
 
     def test_setup_files(self):
         cfg = "[options]\ninstall_requires =\n    jax\n    flax >=0.10, <0.11\n"
@@ -227,6 +262,19 @@ class TestWhichOneCounts:
         write("pyproject.toml", '[project]\ndependencies = ["flax>=0.8"]')
         write("uv.lock", '[[package]]\nname = "flax"\nversion = "0.10.4"\n')
         assert target().version == (0, 10, 4)
+
+    def test_a_list_that_allows_one_release_is_a_lock(self, target, write):
+        write("pyproject.toml", '[project]\ndependencies = ["flax>=0.8,<0.11"]')
+        write("requirements.txt", "jax\nflax==0.10.4\n    # via x\n")
+        assert target().version == (0, 10, 4)
+        write("constraints.txt", "flax==0.10.3\n")
+        assert target().version == (0, 10, LAST)
+        write("requirements.txt", "flax==0.12.1\n")
+        assert target().version == (0, 10, LAST)
+        write("a/requirements.txt", "flax\n")
+        write("a/constraints.txt", "flax==0.9.0\n")
+        write("a/requirements-oldest.txt", "flax==0.8.0\n")
+        assert target("a").version == (0, 9)
 
     def test_a_lock_of_the_workspace_refines_a_range_that_allows_it(self, target, write):
         write("uv.lock", '[[package]]\nname = "flax"\nversion = "0.10.4"\n')

@@ -43,6 +43,9 @@ class UsageError(Exception):
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code; ``arguments`` defaults to those of the process."""
     words = sys.argv[1:] if arguments is None else list(arguments)
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:  # closed by whoever started the process
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a terminal that lacks a character must not end the run
             stream.reconfigure(errors="backslashreplace")

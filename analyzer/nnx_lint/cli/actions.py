@@ -208,7 +208,7 @@ class Actions:
     def _update_baseline(self) -> int:
         assert self.baseline is not None, "_known sees to it"
         findings = self._check(self.sources)
-        if self.checker.problems:
+        if self.run.problems or self.checker.problems:
             complain("error: the baseline is not written, since not everything could be checked:")
             return FAILURE
         updated = self.baseline.updated(findings, self.sources, self._selected)

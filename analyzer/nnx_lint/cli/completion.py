@@ -11,12 +11,16 @@ from typing import TYPE_CHECKING
 from nnx_lint.cli import CLEAN, COMMANDS, UsageError
 from nnx_lint.config.kinds import Text
 from nnx_lint.config.registry import BY_NAME, LINE, OPTIONS, Option
+from nnx_lint.drawing import FLAGS, FORMATS
 from nnx_lint.selection import EVERYTHING, nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
 _SELECTING = ("select", "extend-select", "ignore")
+
+_FILES = 'COMPREPLY=($(compgen -f -- "$word"))'
+"""What completes the name of a file in bash; names may have spaces, so that only newlines part words."""
 
 
 def generate_shell_completion(words: list[str]) -> int:
@@ -63,32 +67,50 @@ def _arguments() -> dict[str, list[str]]:
 
 
 def _bash() -> str:
-    lines = ["_nnx_lint() {", '    local word="${COMP_WORDS[COMP_CWORD]}" before="${COMP_WORDS[COMP_CWORD-1]}"']
-    lines += ['    local command="${COMP_WORDS[1]}"', "    COMPREPLY=()", '    case "$before" in']
+    lines = [
+        "_nnx_lint() {",
+        """    local IFS=$'\\n' word="${COMP_WORDS[COMP_CWORD]}" before="${COMP_WORDS[COMP_CWORD-1]}\"""",
+    ]
+    lines += ['    local command="${COMP_WORDS[1]}" head=""', "    COMPREPLY=()"]
+    # Of `--flag=value`, bash makes three words.
+    lines += ["""    if [[ "$before" == "=" ]]; then before="${COMP_WORDS[COMP_CWORD-2]}"; fi"""]
+    lines += ["""    if [[ "$word" == "=" ]]; then word=""; fi""", '    case "$command:$before" in']
+    lines += [f"        graph:--format) {_words(FORMATS)}; return;;", "        graph:--depth) return;;"]
+    lines += [f"        graph:--output|graph:-o) {_FILES}; return;;", "    esac", '    case "$before" in']
     for option in _options():
         pattern = "|".join(_flags(option))
-        if values := _values(option):
-            lines.append(f'        {pattern}) COMPREPLY=($(compgen -W "{" ".join(values)}" -- "$word")); return;;')
+        if option.name in _SELECTING:
+            apart = 'if [[ "$word" == *,* ]]; then head="${word%,*},"; word="${word##*,}"; fi'
+            lines.append(f"        {pattern}) {apart}; {_words(_values(option))}; return;;")
+        elif values := _values(option):
+            lines.append(f"        {pattern}) {_words(values)}; return;;")
         elif _takes_path(option):
-            lines.append(f'        {pattern}) COMPREPLY=($(compgen -f -- "$word")); return;;')
+            lines.append(f"        {pattern}) {_FILES}; return;;")
         elif option.kind.metavar:
             lines.append(f"        {pattern}) return;;")
     lines += ["    esac", '    case "$command" in']
     for command, words in _arguments().items():
-        lines.append(f'        {command}) COMPREPLY=($(compgen -W "{" ".join(words)}" -- "$word")); return;;')
-    flags = " ".join([*(flag for option in _options() for flag in _flags(option)), "--help", "--version"])
+        lines.append(f"        {command}) {_words(words)}; return;;")
+    lines += [f"""        graph) if [[ "$word" == -* ]]; then {_words([*FLAGS, "--help"])}; return; fi;;"""]
+    flags = [*(flag for option in _options() for flag in _flags(option)), "--help", "--version"]
     lines += [
         "    esac",
         '    if [[ "$word" == -* ]]; then',
-        f'        COMPREPLY=($(compgen -W "{flags}" -- "$word"))',
+        f"        {_words(flags)}",
         "    else",
-        '        COMPREPLY=($(compgen -f -- "$word"))',
-        f'        ((COMP_CWORD == 1)) && COMPREPLY+=($(compgen -W "{" ".join(COMMANDS)}" -- "$word"))',
+        f"        {_FILES}",
+        f"        ((COMP_CWORD == 1)) && {_words(COMMANDS, more=True)}",
         "    fi",
         "}",
         "complete -o filenames -F _nnx_lint nnx-lint",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _words(words: Iterable[str], *, more: bool = False) -> str:
+    """What completes one of some words in bash, after what is there already of a list with commas."""
+    listed = "\\n".join(words)
+    return f"""COMPREPLY{"+" if more else ""}=($(compgen -P "$head" -W $'{listed}' -- "$word"))"""
 
 
 def _zsh() -> str:
@@ -105,6 +127,9 @@ def _zsh() -> str:
     lines.append('    case "${words[2]}" in')
     for command, words in _arguments().items():
         lines.append(f"        {command}) compadd -- {' '.join(words)}; return;;")
+    drawing = {"--format": f"FORMAT:({' '.join(FORMATS)})", "--depth": "N: "}
+    specs = " ".join(_quoted(f"{flag}:{drawing.get(flag, 'FILE:_files')}") for flag in FLAGS)
+    lines.append(f"        graph) _arguments {specs} '*:path:_files'; return;;")
     lines += [
         "    esac",
         "    ((CURRENT == 2)) && _describe -t commands command commands",
@@ -119,6 +144,10 @@ def _zsh() -> str:
 def _fish() -> str:
     start = "complete -c nnx-lint"
     lines = [f"{start} -n __fish_use_subcommand -a {name} -d {_quoted(does)}" for name, (_, does) in COMMANDS.items()]
+    lines += [f"{start} -n '__fish_seen_subcommand_from graph' -l format -x -a {_quoted(' '.join(FORMATS))}"]
+    lines += [
+        f"{start} -n '__fish_seen_subcommand_from graph' {spelled} -r" for spelled in ("-s o -l output", "-l depth")
+    ]
     others = " ".join(name for name in COMMANDS if name != "check")
     checking = f"-n {_quoted(f'not __fish_seen_subcommand_from {others}')}"
     for option in _options():

@@ -58,7 +58,7 @@ class Run:
         return self.configuration.at(here)
 
     def _discover(self) -> None:
-        from nnx_lint.files import discover, import_roots, is_excluded
+        from nnx_lint.files import discover, import_roots, is_excluded, is_top
 
         self.problems: list[str] = []
         if self.data is None:
@@ -67,7 +67,8 @@ class Run:
         else:
             self.files = [] if is_excluded(self.paths[0], self.configuration) else self.paths
         self.options = self.configuration.options(self.files)
-        self.roots = import_roots(self.files, [*self.paths, *self.configuration.sources()])
+        here = [os.getcwd()] if is_top(os.getcwd()) else []
+        self.roots = import_roots(self.files, [*here, *self.paths, *self.configuration.sources()])
 
     def parts(self) -> frozenset[str]:
         """The files that were named one by one, without others that lie next to them or in the package around them.

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 OWN, SHARED = "nnx-lint.toml", "pyproject.toml"
 TABLE = ("tool", "nnx-lint")
 
+_OUR_NAME = re.compile(rb"nnx[-_. ]?lint", re.IGNORECASE)
+"""The name of our table, however somebody may write it."""
+
 
 class ConfigError(Exception):
     """A configuration that cannot be used; the message says where, and how to mend it."""
@@ -73,9 +76,13 @@ def find(folder: str) -> tuple[Document, ...]:
     if not os.path.isfile(shared):
         return ()
     data = _bytes(shared, "")
-    if TABLE[1].encode() not in data:  # parsing takes milliseconds, and most files are not about us
+    if _OUR_NAME.search(data) is None:  # parsing takes milliseconds, and most files are not about us
         return ()
-    return load(shared) if _table(_parse(data, shared), TABLE) is not None else ()
+    tools = _table(_parse(data, shared), TABLE[:1]) or {}
+    for name in tools:
+        if name != TABLE[1] and _OUR_NAME.fullmatch(name.encode()) is not None:
+            raise ConfigError(f"{_place(shared, data, ('tool', name))}: the table must be called [{'.'.join(TABLE)}]")
+    return load(shared) if TABLE[1] in tools else ()
 
 
 def load(path: str, folder: str | None = None) -> tuple[Document, ...]:
@@ -143,15 +150,19 @@ def shown(path: str) -> str:
 def _read(path: str, by: str, folder: str) -> Document:
     data = _bytes(path, f"{by}: extends " if by else "")
     prefix = TABLE if os.path.basename(path) == SHARED else ()
-    table = _table(_parse(data, path), prefix)
+    whole = _parse(data, path)
+    table = _table(whole, prefix)
     if table is None:
         raise ConfigError(f"{shown(path)}: has no table [{'.'.join(TABLE)}]")
+    if not prefix and _table(whole, TABLE) is not None:
+        raise ConfigError(f"{_place(path, data, TABLE)}: [{'.'.join(TABLE)}] is for pyproject.toml; remove that line")
+    return Document(path, folder, checked(table, lambda keys: _place(path, data, (*prefix, *keys))))
 
-    def where(keys: Keys) -> str:
-        line = _line(data.decode(), (*prefix, *keys))
-        return shown(path) + (f":{line}" if line else "")
 
-    return Document(path, folder, checked(table, where))
+def _place(path: str, data: bytes, keys: Keys) -> str:
+    """Where a file says something of a key."""
+    line = _line(data.decode(), keys)
+    return shown(path) + (f":{line}" if line else "")
 
 
 def _bytes(path: str, by: str) -> bytes:

@@ -186,8 +186,9 @@ OPTIONS: tuple[Option, ...] = (
         Words("folders", "FOLDERS"),
         (),
         "folders that absolute imports start from\n"
-        "Besides these, imports start from the folder above every package that is checked, and from every folder that "
-        "is named. Relative to the folder of the configuration file.",
+        "Besides these, imports start from the folder above every package that is checked, from every folder that is "
+        "named, and from the current one if it is the top of a project. Relative to the folder of the configuration "
+        "file.",
         places=EVERYWHERE,
     ),
     Option(

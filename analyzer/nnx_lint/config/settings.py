@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from nnx_rules.registry import Severity
 
 
+_ELSEWHERE = "\0/"
+"""Stands for a folder that no pattern names."""
+
+
 class _Scoped(NamedTuple):
     """Patterns, and the folder that they are anchored at."""
 
@@ -32,6 +36,11 @@ class _Scoped(NamedTuple):
     def decide(self, path: str, is_folder: bool) -> bool | None:
         relative = _below(path, self.folder)
         return None if relative is None else self.patterns.decide(relative, is_folder)
+
+    def decide_anywhere(self, path: str, is_folder: bool) -> bool | None:
+        """The same, also for a path that lies elsewhere: of that speak the patterns that are not anchored."""
+        relative = _below(path, self.folder)
+        return self.patterns.decide(_ELSEWHERE + os.path.basename(path) if relative is None else relative, is_folder)
 
     def covers(self, path: str) -> bool:
         relative = _below(path, self.folder)
@@ -93,16 +102,16 @@ class Settings:
 
     def excludes(self, path: str, is_folder: bool) -> bool:
         """Whether ``exclude`` or ``extend-exclude`` leave out an entry of a folder that is walked; the last says so."""
-        for scoped in reversed(self._excluding()):
-            verdict = scoped.decide(path, is_folder)
-            if verdict is not None:
-                return verdict
-        return False
+        return _last_verdict(scoped.decide_anywhere(path, is_folder) for scoped in self._excluding())
 
     def excludes_named(self, path: str, is_folder: bool) -> bool:
-        """Whether they leave out a path, or a folder that it lies in."""
+        """Whether they leave out a path, or a folder that it lies in.
+
+        What the folders are called that a project lies in says nothing: only those below that of the patterns count.
+        """
         above = os.path.dirname(path)
-        return self.excludes(path, is_folder) or (above != path and self.excludes_named(above, True))
+        excluded = _last_verdict(scoped.decide(path, is_folder) for scoped in self._excluding())
+        return excluded or (above != path and self.excludes_named(above, True))
 
     def _excluding(self) -> list[_Scoped]:
         if self._excludes is None:
@@ -258,6 +267,10 @@ class Configuration:
     def options(self, paths: Iterable[str]) -> Options:
         """What the engine is asked for in some files; other files are treated as one in the current folder is."""
         return Options(self.options_for("_.py"), {path: self.options_for(path) for path in paths})
+
+
+def _last_verdict(verdicts: Iterable[bool | None]) -> bool:
+    return next((verdict for verdict in reversed([*verdicts]) if verdict is not None), False)
 
 
 def _absolute(folder: str, path: str) -> str:

@@ -41,6 +41,9 @@ FORMATS: dict[str, str] = {"text": "text", "mermaid": "mermaid", "svg": "svg", "
 
 SUFFIXES: dict[str, str] = {".txt": "text", ".mmd": "mermaid", ".svg": "svg", ".html": "html", ".json": "json"}
 
+FLAGS: dict[str, str] = {"--format": "format", "--output": "output", "-o": "output", "--depth": "depth"}
+"""The flags, each of which takes a value, and what they set."""
+
 DRAWN, FAILURE = 0, 2
 
 
@@ -152,15 +155,14 @@ def _parse(words: list[str]) -> _Request:
     from nnx_lint.selection import nearest
 
     request = _Request()
-    options = {"--format": "format", "--output": "output", "-o": "output", "--depth": "depth"}
     while words:
         word, given, value = words.pop(0).partition("=")
-        if word in options:
+        if word in FLAGS:
             if not given and not words:
                 raise _UsageError(f"{word} needs a value")
-            _set(request, options[word], value if given else words.pop(0))
+            _set(request, FLAGS[word], value if given else words.pop(0))
         elif word.startswith("-"):
-            hint = nearest(word, options)
+            hint = nearest(word, FLAGS)
             raise _UsageError(f"unknown option {word}" + (f"; did you mean {hint}?" if hint else ""))
         elif request.target:
             raise _UsageError(f"one FILE:Class can be drawn at a time, not {request.target} and {word}")

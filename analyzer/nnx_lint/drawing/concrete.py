@@ -107,6 +107,8 @@ class Concrete(Interpreter):
             return obj
         fresh = Obj(cls, obj.level, obj.args, obj.node)
         fresh.origin = obj.origin
+        if cls.find("__init__") is None:  # what the library's constructor made of the arguments
+            fresh.attrs.update(obj.attrs)
         self._constructing.append(cls)
         try:
             build_model(self, cls, fresh, obj.args)

@@ -156,9 +156,10 @@ class Reader:
                 node.children.append(self.attribute(attr, name, (*path, name), obj))
                 if HOLE in name:  # a name that is computed
                     node.children[-1].count = None
-        if isinstance(cls, LibClass) and cls.canonical not in CONTAINERS:
-            node.children += _possible_members(obj, cls, path)
-            _shape_members(node, cls, constructor_arguments(obj))
+        library = cls.made_as
+        if library is not None and library.canonical not in CONTAINERS:
+            node.children += _possible_members(obj, library, path)
+            _shape_members(node, library, constructor_arguments(obj))
 
     def attribute(self, attr: Attr, name: str, path: Path, owner: Obj) -> Node:
         node = self.read(attr.value, name, path, owner)
@@ -255,9 +256,12 @@ def _why_open(cls: ClassBase, obj: Obj) -> str:
     if cls.opaque:
         return "its class decides itself what it holds: there may be more"
     library = cls.library
-    if library is not None and library.canonical not in {*BARE, *CONTAINERS}:
-        return f"what {library.canonical} holds is not drawn"
-    return ""
+    if library is None or library.canonical in BARE:
+        return ""
+    if cls.made_as is not None and obj.args is None:
+        return "the caller decides what it holds"
+    drawn = library.canonical in CONTAINERS or (cls.made_as is not None and not _may_hold_more(obj, library))
+    return "" if drawn else f"what {library.canonical} holds is not drawn"
 
 
 def _is_mapped(obj: Obj) -> bool:
@@ -364,7 +368,7 @@ def _literal(value: Value, depth: int = 4) -> str:
 
 def constructor_arguments(obj: Obj) -> dict[str, object]:
     """The arguments of a library class as :func:`nnx_rules.shapes.form` takes them."""
-    spec = obj.cls.spec if isinstance(obj.cls, LibClass) else None
+    spec = obj.cls.made_as.spec if obj.cls.made_as is not None else None
     written = _written(obj.node, spec.init if spec is not None else ())
     found: dict[str, object] = {}
     for name, value in (obj.args or {}).items():

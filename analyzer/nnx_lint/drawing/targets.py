@@ -59,7 +59,7 @@ class Listed(Record):
 def parse(word: str) -> Target:
     """The target that a word of the command line names."""
     match = TARGET.fullmatch(word)
-    if match is None or word.endswith(":"):
+    if match is None or word.endswith(":") or re.search(r":[^\W\d][\w.]*\(", match["file"]):
         raise DrawingError(f"{word!r} is no FILE:Class")
     return Target(match["file"], match["name"] or "", match["call"] or "")
 

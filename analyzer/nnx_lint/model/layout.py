@@ -17,17 +17,16 @@ import functools
 import os
 from typing import TYPE_CHECKING, Concatenate, NamedTuple, ParamSpec, TypeVar, cast
 
+from nnx_lint.files import TOPS
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Container, Iterable, Mapping
 
     P = ParamSpec("P")
     R = TypeVar("R")
 
 INSTALLED = frozenset({"site-packages", "dist-packages"})
 """Folders in which other distributions lie beside the checked one; those are libraries."""
-
-TOPS = frozenset({"pyproject.toml", "setup.py", "setup.cfg", ".git", ".hg"})
-"""What lies in the top folder of a repository or a distribution."""
 
 FORMS = (("__init__.py", True, False), (".py", False, False), ("__init__.pyi", True, True), (".pyi", False, True))
 """How a module may lie on disk, the first that exists counts: ending, whether it is a package, whether it is a stub."""
@@ -77,7 +76,8 @@ class Layout:
         self._entries: dict[str, frozenset[str]] = {}
         self._chains: dict[str, tuple[str, ...]] = {}
         self._elsewhere: dict[str, Place | None] = {}
-        self._tops = {os.path.abspath(folder) for folder in named}
+        named = set(map(os.path.abspath, named))
+        self._tops = {folder for folder in named if not self._is_part(folder, named)}
         self._roots: dict[str, set[str]] = {}
         for file in files:
             name, root = self.name_of(file)
@@ -196,7 +196,20 @@ class Layout:
 
     def _is_top(self, folder: str) -> bool:
         named = folder in self._tops and not self._in_package(folder)
-        return named or not TOPS.isdisjoint(self._listing(folder))
+        return named or self._has_mark(folder)
+
+    def _is_part(self, folder: str, named: Container[str]) -> bool:
+        """Whether a folder, by the names on the way, can be a package of a repository whose top was named, too."""
+        way: list[str] = []
+        while os.path.basename(folder).isidentifier():
+            way.append(folder)
+            folder = os.path.dirname(folder)
+            if folder in named and self._has_mark(folder):
+                return not any(map(self._has_mark, way))
+        return False
+
+    def _has_mark(self, folder: str) -> bool:
+        return not TOPS.isdisjoint(self._listing(folder))
 
     def _in_package(self, folder: str) -> bool:
         """Whether a package lies above, so that a folder without ``__init__`` is one of its packages.

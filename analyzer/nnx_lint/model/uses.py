@@ -34,16 +34,25 @@ MODULE = library_class("nnx.Module") or LibClass("nnx.Module", (), None)
 DIFFERENTIATING = frozenset({"nnx.grad", "nnx.value_and_grad", "jax.grad", "jax.value_and_grad"})
 
 
-def uses_of(interp: Interpreter, frame: Frame, func: FuncVal) -> dict[str, LibClass]:
-    """The parameters without annotation that a function uses as instances of a library class; read once."""
+MAX_CALLS = 24
+"""How far what a function hands on is followed, from call to call: each evaluation reads what it calls anew."""
+
+
+def uses_of(interp: Interpreter, frame: Frame, func: FuncVal, calls: int = 0) -> dict[str, LibClass]:
+    """The parameters without annotation that a function uses as instances of a library class; read once.
+
+    ``calls`` counts those that have led here from the function that somebody asked about.
+    """
     known = interp.uses.get(id(func.node))
+    if known is None and calls == MAX_CALLS:
+        return {}
     if known is None:
         known = interp.uses[id(func.node)] = {}
         given = func.node.args
         names = {item.arg for item in (*given.posonlyargs, *given.args, *given.kwonlyargs) if item.annotation is None}
         nodes = walk(func.node) if names else []
         bound = {node.id for node in nodes if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)}
-        seen = _Reading(interp, frame, nodes, names - bound, names | bound)
+        seen = _Reading(interp, frame, nodes, names - bound, names | bound, calls)
         for node in nodes:
             if isinstance(node, ast.Call):
                 known.update(seen.handed_on(node))
@@ -54,13 +63,16 @@ def uses_of(interp: Interpreter, frame: Frame, func: FuncVal) -> dict[str, LibCl
 
 
 class _Reading(NamedTuple):
-    """A function that is read: its syntax, the parameters in question, and all names that are its own."""
+    """A function that is read: its syntax, the parameters in question, all names that are its own, and how many calls
+    have led to it.
+    """
 
     interp: Interpreter
     frame: Frame
     nodes: list[ast.AST]
     names: set[str]
     own: set[str]
+    calls: int
 
     def meaning(self, node: ast.expr) -> Value:
         """What a name means outside of the function, or an attribute of one."""
@@ -89,7 +101,7 @@ class _Reading(NamedTuple):
             func = found[1] if found is not None else callee
             if not isinstance(func, FuncVal) or func.wraps is not None:
                 return set()
-            inner = uses_of(self.interp, Frame(func.module, func.module.env), func)
+            inner = self._uses_of(func)
             taken = {name for name, cls in inner.items() if cls is RNGS}
             parameters = syntax_parameters.positional_names(func.node.args)[found is not None :]
         handed = {**dict(zip(parameters, plain, strict=False)), **keywords}
@@ -111,8 +123,12 @@ class _Reading(NamedTuple):
         nodes = walk(func)
         bound = {node.id for node in nodes if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)}
         names = set(syntax_parameters.names(func.args))
-        inner = _Reading(self.interp, self.frame, nodes, names - bound, self.own | names | bound)
+        inner = _Reading(self.interp, self.frame, nodes, names - bound, self.own | names | bound, self.calls)
         return {name for node in nodes if isinstance(node, ast.Call) for name in inner.streams(node)}
+
+    def _uses_of(self, func: FuncVal) -> dict[str, LibClass]:
+        """The same of a function that this one calls."""
+        return uses_of(self.interp, Frame(func.module, func.module.env), func, self.calls + 1)
 
     def _name(self, node: ast.expr) -> str:
         return node.id if isinstance(node, ast.Name) and node.id in self.names else ""
@@ -124,7 +140,7 @@ class _Reading(NamedTuple):
             func = func.func
         if not isinstance(func, FuncVal) or func.wraps is not None:
             return {}
-        inner = uses_of(self.interp, Frame(func.module, func.module.env), func)
+        inner = self._uses_of(func)
         names = [self._name(item) for item in call.args]
         handed = {
             **dict(zip(syntax_parameters.positional_names(func.node.args), names, strict=False)),

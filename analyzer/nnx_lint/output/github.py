@@ -1,6 +1,7 @@
 """Workflow commands that GitHub Actions turns into annotations of a pull request.
 
-A file is named as seen from the root of the checkout. GitHub marks columns within one line only.
+A file is named as seen from the root of the checkout. GitHub marks columns within one line only. What kept files from
+being checked is an annotation without a place.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ def render(report: Report) -> Iterator[str]:
     root = os.environ.get("GITHUB_WORKSPACE") or os.curdir
     for diagnostic in report.diagnostics:
         yield _command(diagnostic, report, relative(diagnostic.path, root))
+    for problem in report.problems:
+        yield f"::error title=nnx-lint::{_escaped(problem)}\n"
 
 
 def _command(diagnostic: Diagnostic, report: Report, file: str) -> str:

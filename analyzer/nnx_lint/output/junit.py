@@ -1,6 +1,7 @@
 """JUnit's XML, as Jenkins' schema has it: a suite for each file, a failed test for each finding.
 
-A clean run is one test that passes, since a report without any test counts as broken.
+A clean run is one test that passes, since a report without any test counts as broken. What kept files from being
+checked are tests that could not be run.
 """
 
 from __future__ import annotations
@@ -21,12 +22,16 @@ _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "\n": "&#10;
 
 def render(report: Report) -> Iterator[str]:
     """Yield the document, one file after the other."""
-    count = len(report.diagnostics)
+    count, errors = len(report.diagnostics), len(report.problems)
     yield '<?xml version="1.0" encoding="UTF-8"?>\n'
-    yield f'<testsuites name="nnx-lint" tests="{max(count, 1)}" failures="{count}" errors="0">\n'
-    if not count:
-        yield '  <testsuite name="nnx-lint" tests="1" failures="0" errors="0" skipped="0" package="nnx_lint">\n'
-        yield '    <testcase name="No errors found"/>\n'
+    yield f'<testsuites name="nnx-lint" tests="{max(count + errors, 1)}" failures="{count}" errors="{errors}">\n'
+    if errors or not count:
+        yield f'  <testsuite name="nnx-lint" tests="{max(errors, 1)}" failures="0" errors="{errors}" skipped="0"'
+        yield ' package="nnx_lint">\n'
+        for problem in report.problems:
+            yield f'    <testcase name="complete run"><error message="{_escaped(problem)}"/></testcase>\n'
+        if not errors:
+            yield '    <testcase name="No errors found"/>\n'
         yield "  </testsuite>\n"
     for path, diagnostics in report.by_file().items():
         yield from _suite(path, diagnostics, report)

@@ -22,7 +22,7 @@ from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_lint.syntax.walk import STATEMENTS, children, first_line, remembered, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from nnx_lint.model.events import Called
     from nnx_lint.model.frames import Frame
@@ -62,14 +62,25 @@ def _at(block: Sequence[ast.stmt], line: int) -> Iterator[ast.stmt]:
             return
 
 
+def _spanning(blocks: Iterable[Sequence[ast.stmt]], line: int) -> Iterator[ast.stmt]:
+    """The statements of these blocks that a node of this line may stand in, or in a block of them."""
+    return (each for block in blocks for each in _at(block, line) if (each.end_lineno or line) >= line)
+
+
 def _possibly_around(block: Sequence[ast.stmt], line: int) -> Iterator[tuple[ast.stmt, ...]]:
     """The statements that a node of this line may stand in, in blocks of others, too: each with those around it."""
-    for statement in _at(block, line):
-        if (statement.end_lineno or line) >= line:
-            for name in BLOCKS:
-                inner: Sequence[ast.stmt] = getattr(statement, name, ())
-                yield from ((*each, statement) for each in _possibly_around(inner, line))
-            yield (statement,)
+    path: list[ast.stmt] = []
+    waiting = [_spanning([block], line)]
+    while waiting:  # no recursion: a long chain of `elif` is as deep
+        statement = next(waiting[-1], None)
+        if statement is not None:
+            path.append(statement)
+            waiting.append(_spanning([getattr(statement, name, ()) for name in BLOCKS], line))
+        else:
+            waiting.pop()
+            if path:
+                yield (*reversed(path),)
+                path.pop()
 
 
 def ancestors(module: Module, node: ast.AST) -> Iterator[ast.AST]:
@@ -272,9 +283,9 @@ def given(event: Called) -> Arguments:
 
 
 def keyword_node(call: ast.AST, name: str) -> ast.expr | None:
-    """The expression of a keyword argument."""
+    """The expression of a keyword argument; of one that is written twice the last, which is what was evaluated."""
     keywords = call.keywords if isinstance(call, ast.Call) else []
-    return next((item.value for item in keywords if item.arg == name), None)
+    return next((item.value for item in reversed(keywords) if item.arg == name), None)
 
 
 @functools.lru_cache(maxsize=50)  # as above

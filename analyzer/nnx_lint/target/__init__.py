@@ -1,10 +1,11 @@
 """What the checked code runs on: a library, and the version of it that decides which rules hold.
 
 A target is *one* version, since a finding says that the code does not work. Which one, where a project allows many? The
-one that it is run with: what a lock names; else what is installed, if the project allows it; else the newest release
-that the requirement allows, because that is what an installation gets. So a rule about old versions speaks only where
-all newer ones are excluded, and a rule about new versions unless the project keeps away from them. The lower end of a
-requirement decides nothing: it is seldom tried, and a finding about it would say "may fail for somebody".
+one that it is run with: what a lock names, or a list of requirements that holds one release; else what is installed, if
+the project allows it; else the newest release that the requirement allows, because that is what an installation gets.
+So a rule about old versions speaks only where all newer ones are excluded, and a rule about new versions unless the
+project keeps away from them. The lower end of a requirement decides nothing: it is seldom tried, and a finding about it
+would say "may fail for somebody".
 
 The nearest folder above a file that says something of flax is the one that counts, up to the root of the repository; a
 lock further up (a workspace has one for all its members) refines a range. A package from an unpacked wheel is held
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
     from nnx_rules.registry import Version
 
-ENVIRONMENTS = (".venv", "venv")
+ENVIRONMENTS = (".venv", "venv", os.path.join(".pixi", "envs", "default"))
 """Folders of a project in which its virtual environment is looked for."""
 
 
@@ -95,7 +96,7 @@ class Detector:
     def _at(self, folder: str) -> _Said:
         if folder in self._said:
             return self._said[folder]
-        from nnx_lint.target.requirements import files_of, installed_in, lock_of, range_of, unpacked
+        from nnx_lint.target.requirements import files_of, installed_in, lock_of, pinned, range_of, unpacked
 
         try:
             names = frozenset(os.listdir(folder))
@@ -105,9 +106,11 @@ class Detector:
         outer = _Said(None, "", None, None, {}) if ".git" in names or above == folder else self._at(above)
         lock = lock_of(folder, names)
         required = range_of(folder, names) or outer.unpacked.get(os.path.basename(folder))
+        if lock is None and (pin := pinned(folder, names)) and (required is None or required[0].allows(pin[0])):
+            lock = pin
         if lock is not None:
             required = (Range(lock[0], lock[0]), lock[1])
-        environments = [os.path.join(folder, name) for name in ENVIRONMENTS if name in names]
+        environments = [os.path.join(folder, name) for name in ENVIRONMENTS if name.partition(os.sep)[0] in names]
         found = next((held for path in environments if (held := installed_in(path))), None)
         self.files |= dict.fromkeys([*files_of(folder, names), *(found[1:] if found else ())])
         self._said[folder] = _Said(

@@ -25,7 +25,9 @@ NAME = "flax"
 # Patterns are compiled where they are used, and kept by `re`: most runs need few of them.
 _REQUIREMENT = rf"(?i:\s*{NAME}\s*(?:\[[^\]]*\])?\s*(\(.*\)|[=<>!~^@;#\\].*|--.*|)\s*$)"
 _AFTER_SPECIFIERS = r"[;#@\\]|\s--|\)"
-_LOCKED = rf"""(?m:^name\s*=\s*["']{NAME}["']\s*\n(?:(?!\[\[)[^\n]*\n)*?version\s*=\s*["']([^"']+)["'])"""
+_IN_TOML = rf"""(?m:^name\s*=\s*["']{NAME}["']\s*\n(?:(?!\[\[)[^\n]*\n)*?version\s*=\s*["']([^"']+)["'])"""
+_IN_JSON = rf"""\"{NAME}"\s*:\s*\{{[^{{}}]*"version"\s*:\s*"==([^"]+)\""""
+_OF_ARCHIVES = rf"""(?m:/{NAME}-(\d[\w.]*)-[^/\s]*$)"""
 _STRING = r"""(["'])((?:(?!\1)[^\\\n])*)\1"""
 
 
@@ -35,9 +37,9 @@ def requirement(text: str) -> Range | None:
     return None if found is None else allowed(re.split(_AFTER_SPECIFIERS, found[1])[0].lstrip("("))
 
 
-def locked(text: str) -> Version | None:
-    """The release that a lock file in TOML names; of several, for several platforms, the newest."""
-    found = [version for each in re.finditer(_LOCKED, text) if (version := release(each[1]))]
+def locked(text: str, pattern: str = _IN_TOML) -> Version | None:
+    """The release that a lock file names, by default one in TOML; of several, for several platforms, the newest."""
+    found = [version for each in re.finditer(pattern, text) if (version := release(each[1]))]
     return max(found, default=None)
 
 
@@ -58,7 +60,9 @@ def _first(*groups: Iterable[str]) -> Range | None:
 
 
 def pyproject(text: str) -> Range | None:
-    """The dependencies in a ``pyproject.toml``; extras and groups only where the project itself needs no flax."""
+    """The dependencies in a ``pyproject.toml``, a ``pixi.toml`` or a ``Pipfile``; extras and groups only where the
+    project itself needs no flax.
+    """
     try:
         document = parsed(text)
     except ValueError:
@@ -75,8 +79,12 @@ _OWN = frozenset(
         ("tool", "poetry", "dependencies"),
         ("tool", "pixi", "dependencies"),
         ("tool", "pixi", "pypi-dependencies"),
+        ("dependencies",),
+        ("pypi-dependencies",),
+        ("packages",),
     }
 )
+"""Under which keys a ``pyproject.toml``, ``pixi.toml`` or ``Pipfile`` has what the project itself needs."""
 
 
 def _dependencies(value: object, keys: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
@@ -85,7 +93,7 @@ def _dependencies(value: object, keys: tuple[str, ...]) -> Iterator[tuple[tuple[
     They stand in lists (``["flax>=0.12"]``) or in tables by name (``flax = "^0.12"``, ``flax = {version = "^0.12"}``),
     below a key that speaks of dependencies.
     """
-    about = any("dependenc" in key for key in keys)
+    about = any("dependenc" in key for key in keys) or keys in (("packages",), ("dev-packages",))
     if isinstance(value, list):
         for item in cast("list[object]", value):
             if about and isinstance(item, str):
@@ -119,13 +127,31 @@ def strings(text: str) -> Range | None:
     return _first(found[2] for found in re.finditer(_STRING, text))
 
 
-_LOCKS = ("uv.lock", "poetry.lock", "pdm.lock", "pylock.toml")
+def environment(text: str) -> Range | None:
+    """An environment of conda: ``- flax=0.10``, with a channel before it and a build after it or without."""
+    items = re.findall(r"(?m)^\s*-\s+[\"']?(?:[^\s:#]+::)?([^\"'\n]*)", text)
+    return _first(re.sub(r"(=[\w.*]+)=.*", r"\1", item) for item in items)
+
+
+_LOCKS = {
+    **dict.fromkeys(("uv.lock", "poetry.lock", "pdm.lock", "pylock.toml"), _IN_TOML),
+    "pixi.lock": _OF_ARCHIVES,
+    "Pipfile.lock": _IN_JSON,
+}
+_PINS = ("requirements.txt", "requirements.lock", "constraints.txt")
+"""Which lists of requirements are what an installation gets, if they name one release."""
+
 _REQUIRING: tuple[tuple[str, Callable[[str], Range | None]], ...] = (
     ("pyproject.toml", pyproject),
     ("setup.cfg", lines),
     ("setup.py", strings),
+    ("pixi.toml", pyproject),
+    ("Pipfile", pyproject),
     ("requirements.txt", lines),
     ("requirements.in", lines),
+    ("requirements.lock", lines),
+    ("environment.yml", environment),
+    ("environment.yaml", environment),
     ("PKG-INFO", metadata),
 )
 _FURTHER, _ENDS = ("requirements", "constraints"), (".txt", ".in")
@@ -158,10 +184,20 @@ def files_of(folder: str, names: frozenset[str]) -> list[str]:
 
 def lock_of(folder: str, names: frozenset[str]) -> tuple[Version, str] | None:
     """The release that a lock in a folder names, and the path of the lock; ``names`` are the entries of the folder."""
-    for name in _LOCKS:
-        if name in names and (version := locked(_text(os.path.join(folder, name)))) is not None:
+    for name, pattern in _LOCKS.items():
+        if name in names and (version := locked(_text(os.path.join(folder, name)), pattern)) is not None:
             return version, os.path.join(folder, name)
     return None
+
+
+def pinned(folder: str, names: frozenset[str]) -> tuple[Version, str] | None:
+    """The one release that the lists of requirements in a folder name, and the path of the first that does."""
+    found: dict[Version, str] = {}
+    for path in (os.path.join(folder, name) for name in _PINS if name in names):
+        said = lines(_text(path))
+        if said is not None and said.newest is not None and said.oldest == said.newest:
+            found.setdefault(said.newest, path)
+    return next(iter(found.items())) if len(found) == 1 else None
 
 
 def range_of(folder: str, names: frozenset[str]) -> tuple[Range, str] | None:

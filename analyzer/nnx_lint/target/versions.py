@@ -1,9 +1,9 @@
 """What a requirement says about versions: the oldest and the newest release that it allows.
 
-Understood are the specifiers of Python packaging (``>=0.10,<0.12``, ``~=0.12.1``, ``==0.12.*``) and those of poetry and
-pixi (``^0.12``, ``~0.12``, ``0.12.*``, alternatives with ``||``). Only the release counts, as a tuple of numbers; a
-suffix such as ``rc1`` or ``.post1`` is left aside, and so are zeros at the end: 0.12.0 is ``(0, 12)``. What cannot be
-read says nothing.
+Understood are the specifiers of Python packaging (``>=0.10,<0.12``, ``~=0.12.1``, ``==0.12.*``) and those of poetry,
+pixi and conda (``^0.12``, ``~0.12``, ``0.12.*``, ``=0.12``, alternatives with ``||``). Only the release counts, as a
+tuple of numbers; a suffix such as ``rc1`` or ``.post1`` is left aside, and so are zeros at the end: 0.12.0 is
+``(0, 12)``. What cannot be read says nothing.
 
 "The newest release below 0.12" has no number that is known beforehand: it is ``(0, 11, LAST)``, where ``LAST`` is
 greater than any number of a release.
@@ -97,7 +97,7 @@ def _bounds(operator: str, version: Version, star: bool) -> tuple[Version | None
     if operator == "^":
         leading = next((index for index, number in enumerate(version) if number), len(version) - 1)
         return version, series(version[: leading + 1])
-    return version, series(version) if star else version
+    return version, series(version) if star or operator == "=" else version
 
 
 def _before(version: Version) -> Version | None:

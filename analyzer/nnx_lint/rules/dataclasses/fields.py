@@ -21,6 +21,7 @@ from nnx_lint.model.values import (
     Value,
 )
 from nnx_lint.reporting import Reporter, judges
+from nnx_lint.rules.attributes.leaves import is_foreign
 from nnx_lint.rules.edits import insert, replace
 from nnx_lint.rules.spelling import spelled
 from nnx_lint.rules.traces.boundaries import holds_variables
@@ -57,6 +58,9 @@ def static_field_with_data(event: Constructed, report: Reporter) -> None:
     for field, module in _generated(event):
         attr = event.obj.attrs[field.name]
         value = attr.assignments[0].value
+        default = field.value.keywords.get("default") if isinstance(field.value, TagVal) else None
+        if default is not None and is_foreign(default):  # the annotation is no more likely to be right than the mark
+            continue
         if attr.declared is Status.STATIC and _breaks(attr.declared, value):
             report(
                 module,

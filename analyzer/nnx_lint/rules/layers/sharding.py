@@ -171,6 +171,8 @@ def _kept_as_metadata(event: Called, where: Obj) -> Fix | None:
         return None
     inner = [item.value for item in call.keywords if isinstance(item.value, ast.Call)]
     named = [each for each in inner if canonical_of(event.frame.env, each.func) == "nnx.with_partitioning"]
+    if any(keyword.arg == "eager_sharding" for each in named for keyword in each.keywords):
+        return None  # what is sharded stands elsewhere
     if any(item.arg in METADATA for item in call.keywords):
         named = [call]
     edits = append_argument(module.source, named[0], "eager_sharding=False") if named else None

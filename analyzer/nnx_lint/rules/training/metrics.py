@@ -157,7 +157,7 @@ def _rename(module: Module, event: Called, names: list[str], missing: str) -> Fi
     """Give the only argument the name that the metric knows it by."""
     keywords = event.node.keywords if isinstance(event.node, ast.Call) else []
     found = next((item for item in keywords if names == [item.arg]), None)
-    if found is None or found.arg is None:
+    if found is None or found.arg is None or not missing.isidentifier():
         return None
     span = module.source.span(found)
     start = type(span)(span.start, span.start + len(found.arg))
