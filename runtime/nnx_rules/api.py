@@ -63,6 +63,9 @@ SUBMODULES: frozenset[str] = frozenset(
 PACKAGES: frozenset[str] = frozenset({"nn", "transforms", "training"})
 """The submodules that have modules of their own (``flax.nnx.nn.linear.Linear`` is ``nnx.Linear``)."""
 
+FORMER: frozenset[str] = frozenset({"deprecated"})
+"""Modules of those packages that keep what a name was before (``flax.nnx.transforms.deprecated.vmap``)."""
+
 NAMESPACES: frozenset[str] = frozenset({"bridge", "compat", "initializers", "metrics", "spmd"})
 """The submodules whose names are their own (``nnx.metrics.Average``), not those of the top level."""
 

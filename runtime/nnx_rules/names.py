@@ -292,3 +292,6 @@ _KNOWN = """
 
 KNOWN: frozenset[str] = frozenset(_KNOWN.split())
 """The names of the top level that some version of NNX has or had, its submodules among them."""
+
+MAPPING_METHODS = frozenset({"clear", "get", "items", "keys", "pop", "popitem", "setdefault", "update", "values"})
+"""Methods of ``nnx.Dict`` that are those of a dict."""

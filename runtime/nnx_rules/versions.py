@@ -4,7 +4,8 @@ Versions are those of flax; a name that no table has was there when NNX moved to
 nnxkit has what flax 0.12 has, and keeps some names that flax has dropped.
 
 Invariants: ``Removed.since`` is the first release without the name, ``ADDED`` the first with it. A name that came back
-(``nnx.List`` was gone from 0.10 to 0.11) has the release in which it came back for good.
+(``nnx.List`` was gone from 0.10 to 0.11) has the release in which it came back for good, and ``EARLIER`` says when it
+had been there before.
 """
 
 from __future__ import annotations
@@ -102,7 +103,8 @@ ADDED: dict[str, Version] = {
     **_added((0, 10, 3), "Perturbation tabulate variable_name_from_type variable_type_from_name"),
     **_added((0, 10, 4), "cached_partial shard_map to_flat_state from_flat_state map_state filter_state"),
     **_added((0, 10, 4), "split_state merge_state to_pure_dict replace_by_pure_dict register_variable_name"),
-    **_added((0, 11), "data Data register_data_type ModelAndOptimizer fork_rngs OptState OptArray OptVariable pure"),
+    **_added((0, 10, 7), "OptState pure"),
+    **_added((0, 11), "data Data register_data_type ModelAndOptimizer fork_rngs OptArray OptVariable"),
     **_added((0, 11, 1), "Pytree"),
     **_added((0, 11, 2), "find_duplicates get_abstract_model identity logical_axis_rules"),
     **_added((0, 12), "List Dict static Static is_data check_pytree flatten unflatten InstanceNorm PReLU"),
@@ -118,6 +120,19 @@ ADDED: dict[str, Version] = {
     **_added((0, 12, 12), "RoPE dot_product_attention_with_rope"),
 }
 """The release in which a name of the top level came."""
+
+EARLIER: dict[str, tuple[Version, Version]] = {
+    "nnx.Dict": ((0, 8), (0, 11)),
+    "nnx.List": ((0, 8), (0, 10)),
+    "nnx.Static": ((0, 10, 7), (0, 11)),
+    "nnx.compat": ((0, 8), (0, 9)),
+    "nnx.dataclass": ((0, 10, 7), (0, 11)),
+    "nnx.static": ((0, 10, 7), (0, 11)),
+}
+"""Names of ``ADDED`` that had been there before: the first release with them, and the first that had dropped them."""
+
+VARIABLES_ARE_NODES: Version = (0, 11)
+"""The release since which JAX looks into Variables."""
 
 ADDED_METHODS: dict[str, Version] = {
     "get_value": (0, 12, 1),

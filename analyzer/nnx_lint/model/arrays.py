@@ -183,7 +183,7 @@ def array_call(name: str, args: Arguments, level: int) -> Value:
         if rest.removeprefix("schedules.") in OPTAX_SCHEDULES:
             return TransformationVal(schedule=True)
         if rest in OPTAX_ASKING or ("." not in rest and rest not in OPTAX_FUNCTIONS):
-            return TransformationVal(maker=rest, asks=_asked_by(rest, args))
+            return TransformationVal(maker=rest, asks=_asked_by(rest, args), rough=_is_rough(rest, args))
         return UNKNOWN
     if head == "nnx":
         if rest.removeprefix("initializers.") in NNX_INITIALIZERS:
@@ -219,6 +219,24 @@ def _asked_by(maker: str, args: Arguments) -> tuple[str, ...]:
     parts = [value for value in args.positional if isinstance(value, TransformationVal)] if maker == "chain" else []
     own = OPTAX_ASKING.get(maker, ()) if args.keywords.keys().isdisjoint({"linesearch", "**"}) else ()
     return tuple(dict.fromkeys(name for names in (own, *(part.asks for part in parts)) for name in names))
+
+
+_ROUGH = """
+    adaptive_grad_clip add_decayed_weights add_noise centralize clip clip_by_block_rms clip_by_global_norm
+    scale_by_adam scale_by_adamax scale_by_amsgrad scale_by_belief scale_by_factored_rms scale_by_lion scale_by_novograd
+    scale_by_radam scale_by_rms scale_by_rss scale_by_stddev scale_by_trust_ratio scale_by_yogi zero_nans
+"""
+
+OPTAX_ROUGH = frozenset(_ROUGH.split())
+"""Transformations that leave the sign of the gradients, and know no learning rate."""
+
+
+def _is_rough(maker: str, args: Arguments) -> bool:
+    """Whether a transformation makes no steps of gradients, nor does any of those that it chains."""
+    if maker != "chain":
+        return maker in OPTAX_ROUGH
+    parts = args.positional
+    return bool(parts) and all(isinstance(part, TransformationVal) and part.rough for part in parts)
 
 
 def is_array_function(name: str) -> bool:

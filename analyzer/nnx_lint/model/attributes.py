@@ -53,7 +53,7 @@ from nnx_lint.model.values import (
     present,
 )
 from nnx_rules.attributes import Status, Verdict, decide
-from nnx_rules.names import VARIABLE_ATTRIBUTES
+from nnx_rules.names import MAPPING_METHODS, VARIABLE_ATTRIBUTES
 from nnx_rules.rules import attributes as rules
 from nnx_rules.streams import METHODS, SAMPLERS
 
@@ -193,7 +193,7 @@ def object_attribute(
         if value is not None:
             return class_level(obj, cls, name, value)
     computed = [attr.value for key, attr in computed_names(obj) if fits(name, key)]
-    if computed:
+    if computed and not (name in MAPPING_METHODS and cls.derives_from("nnx.Dict")):
         return join(*computed)
     if cls.is_variable:
         public = not name.startswith("_")  # the library's own are not for us to know

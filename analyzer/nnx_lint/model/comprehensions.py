@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from nnx_lint.model import events, rounds
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.elements import element_of
-from nnx_lint.model.expressions import evaluate, truth, used_as
+from nnx_lint.model.expressions import condition, evaluate, truth, used_as
 from nnx_lint.model.modules import Env
 from nnx_lint.model.statements import assign
 from nnx_lint.model.values import Value, options
@@ -38,7 +38,8 @@ def _comprehend(
     every = known is not None
     for element in rounds.one_by_one(interp, first, known or [element_of(iterable, frame.level)]):
         assign(interp, frame, first.target, element, None, first.target)
-        tests = [truth(evaluate(interp, frame, test)) for test in first.ifs]
+        asked = (evaluate if place else condition for place, _ in enumerate(first.ifs))  # the first one certainly
+        tests = [truth(ask(interp, frame, test)) for ask, test in zip(asked, first.ifs, strict=True)]
         if False not in tests or not every:
             every = _comprehend(interp, frame, rest, run) and every and None not in tests
     return every

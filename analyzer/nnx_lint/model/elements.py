@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from nnx_lint.model import attributes
+from nnx_lint.model import attributes, entries
 from nnx_lint.model.callables import BoundMethod
 from nnx_lint.model.classes import UserClass
 from nnx_lint.model.containers import DictVal, Seq
@@ -38,6 +38,7 @@ from nnx_lint.model.values import (
 from nnx_lint.syntax.dotted import called_by
 from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules import versions
+from nnx_rules.shape_algebra import is_whole
 from nnx_rules.shapes import Form
 
 if TYPE_CHECKING:
@@ -171,10 +172,7 @@ def object_item(obj: Obj, key: Value | None, level: int) -> Value:
         return Seq("list", elements.items, level, exact=False) if key is None else item(elements, key, level)
     if obj.cls.derives_from("nnx.Rngs") and isinstance(key, Const) and isinstance(key.value, str):
         return BoundMethod(obj, key.value)
-    if obj.cls.derives_from("nnx.Dict") and isinstance(key, Const) and isinstance(key.value, str):
-        attr = attributes.attribute_of(obj, key.value)
-        return attr.value if attr is not None else UNKNOWN
-    return UNKNOWN
+    return entries.at(obj, key) if obj.cls.derives_from("nnx.Dict") and key is not None else UNKNOWN
 
 
 def library_elements(obj: Obj) -> Seq | None:
@@ -196,18 +194,27 @@ def element_of(value: Value, level: int) -> Value:
     if isinstance(value, DictVal):
         return join(*(key for key, _ in value.items)) if value.items else UNKNOWN
     if isinstance(value, Array):
-        return UNKNOWN if isinstance(value, HostArray) else Array(level)
+        return UNKNOWN if isinstance(value, HostArray) else Array(level, _without_first(value.form))
     if isinstance(value, StateVal):
         return STRING
     if isinstance(value, Obj):
         if value.cls.derives_from("nnx.List"):
             held = library_elements(value)
             return element_of(held, level) if held is not None else UNKNOWN
+        if value.cls.derives_from("nnx.Dict"):
+            return element_of(entries.known(value), level)
         if value.cls.is_variable:
             return Array(level)
     if value is NUMBER or value is SHAPE:
         return NUMBER
     return UNKNOWN
+
+
+def _without_first(form: Form | None) -> Form | None:
+    """The form of what stands at one place of the first axis of an array."""
+    if form is None or not form.shape or not is_whole(form.shape[:1]):
+        return None
+    return Form(form.shape[1:], form.dtype)
 
 
 def _is_no_sequence(value: Value) -> bool:
@@ -232,10 +239,7 @@ def slice_of(value: Value, level: int) -> Value:
         return UNKNOWN
     if not isinstance(value, Array):
         return element_of(value, level)
-    array, form = Array(level), value.form
-    if form is not None and form.shape and isinstance(form.shape[0], int):
-        array.form = Form(form.shape[1:], form.dtype)
-    return array
+    return Array(level, _without_first(value.form))
 
 
 def _any_of(held: Seq, level: int) -> Value:

@@ -379,7 +379,11 @@ def _compare(interp: Interpreter, frame: Frame, node: ast.Compare) -> Value:
         return Other("a bool")
     if is_array_like(left) or any(is_array_like(item) for item in rights):
         form = of_comparison(left, rights[0]) if len(rights) == 1 else None
-        return _array_type(left, *rights)(frame.level, form)
+        result = _array_type(left, *rights)(frame.level, form)
+        if len(rights) > 1 and frame.scope and (is_array_like(left) or is_array_like(rights[0])):
+            # Python asks for the truth of the first comparison before it goes on.
+            interp.publish(events.Used(frame, node, result, "a condition"))
+        return result
     if len(rights) == 1 and isinstance(node.ops[0], tuple(ORDER)) and is_version(left) is not is_version(rights[0]):
         return Const(ORDER[type(node.ops[0])] is is_version(left))
     if len(rights) == 1 and isinstance(left, Const) and isinstance(right := rights[0], Const):
@@ -516,7 +520,8 @@ def _subscript(interp: Interpreter, frame: Frame, node: ast.Subscript) -> Value:
     named = isinstance(key, Const) and isinstance(key.value, str)
     spelled = named or isinstance(node.slice, (ast.Call, ast.JoinedStr))
     told = isinstance(value, TagVal) or (isinstance(value, (StateVal, PartVal)) and spelled)
-    told = told or (isinstance(value, Obj) and value.cls.derives_from("nnx.Sequential"))
+    stacked = isinstance(value, Obj) and bool(value.gained) and value.cls.derives_from("nnx.Module")
+    told = told or stacked or (isinstance(value, Obj) and value.cls.derives_from("nnx.Sequential"))
     told = told or (isinstance(value, StateVal) and isinstance(key, Const)) or (isinstance(value, DictVal) and named)
     if told or (isinstance(value, Seq) and (named or value.type == "FlatState")):
         interp.publish(events.Used(frame, node, value, "an index"))
@@ -551,6 +556,10 @@ def _slice(interp: Interpreter, frame: Frame, node: ast.Slice) -> Value:
     if node.lower is node.upper is node.step is None:
         return WHOLE
     bounds = [evaluate(interp, frame, bound) if bound else NONE for bound in (node.lower, node.upper, node.step)]
+    if frame.scope:
+        for bound, value in zip((node.lower, node.upper, node.step), bounds, strict=True):
+            if bound is not None and isinstance(value, Array):
+                interp.publish(events.Used(frame, bound, value, "a bound"))
     return Cut(
         tuple(
             bound.value if isinstance(bound, Const) and isinstance(bound.value, (int, NoneType)) else ...

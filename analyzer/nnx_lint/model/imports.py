@@ -93,7 +93,7 @@ def _canonical(name: str) -> tuple[str, str | None]:
 
 def _nnx(parts: list[str]) -> str:
     # `nnx.variablelib.Param` is `nnx.Param`; `nnx.metrics.Average` and `nnx.initializers.zeros` are names of their own.
-    while len(parts) > 2 and parts[1] in api.SUBMODULES and parts[1] not in api.NAMESPACES:
+    while len(parts) > 2 and parts[1] in api.SUBMODULES - api.NAMESPACES and parts[2] not in api.FORMER:
         del parts[1 : 3 if parts[1] in api.PACKAGES and len(parts) > 3 else 2]
     name = ".".join(parts)
     return api.TOP_LEVEL_ALIASES.get(name, transforms.ALIASES.get(name, name))

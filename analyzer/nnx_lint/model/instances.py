@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from nnx_lint.model import attributes, foreign, forms, items, python, recurrent, rounds, trees
+from nnx_lint.model import attributes, entries, foreign, forms, items, python, recurrent, rounds, trees
 from nnx_lint.model.callables import BoundMethod
 from nnx_lint.model.classes import LibClass, UserClass, library_class
 from nnx_lint.model.containers import DictVal, ReturnedDict, Seq
@@ -29,8 +29,10 @@ from nnx_lint.model.values import (
     Obj,
     Value,
     VariableVal,
+    join,
 )
 from nnx_rules import api
+from nnx_rules.names import MAPPING_METHODS
 from nnx_rules.versions import MODULE_METHODS
 
 if TYPE_CHECKING:
@@ -201,7 +203,7 @@ ARRAY_LAYERS = frozenset(
         "RMSNorm",
         "GroupNorm",
     }
-    | {"InstanceNorm", "Dropout", "MultiHeadAttention", "PReLU", "LoRALinear"}
+    | {"InstanceNorm", "Dropout", "MultiHeadAttention", "PReLU", "LoRA", "LoRALinear"}
 )
 
 
@@ -265,9 +267,8 @@ def call_library_method(
     }:
         attributes.mutate(interp, frame, receiver, text, f"`.{method.name}(...)`", "write", node)
         return _list_method(interp, frame, receiver, method.name, args)
-    if receiver.cls.derives_from("nnx.Dict") and method.name in {"update", "pop", "clear", "setdefault"}:
-        attributes.mutate(interp, frame, receiver, text, f"`.{method.name}(...)`", "write", node)
-        return UNKNOWN
+    if receiver.cls.derives_from("nnx.Dict") and method.name in MAPPING_METHODS:
+        return _dict_method(interp, frame, receiver, method.name, args, node, text)
     if (source := drawn_from(receiver, method.name, args)) is not None:
         where = args.node_of(args.positional.index(source) if source in args.positional else -1, "rngs")
         attributes.mutate(interp, frame, source, text_of(where or node), f"`{name}(...)`", "draw", node, "RngCount")
@@ -335,6 +336,27 @@ def _list_method(interp: Interpreter, frame: Frame, receiver: Obj, method: str, 
         held.exact = False
         held.sure.clear()
     return element_of(held, frame.level) if method == "pop" else UNKNOWN
+
+
+def _dict_method(
+    interp: Interpreter, frame: Frame, receiver: Obj, method: str, args: Arguments, node: ast.AST, text: str
+) -> Value:
+    from nnx_lint.model.calls import container_method
+
+    key, given = args.get(0), args.get(1)
+    if method == "get":
+        return join(entries.at(receiver, key), given or NONE)
+    if method in {"items", "keys", "values"}:
+        return container_method(interp, frame, entries.known(receiver), method, args, node, text)
+    attributes.mutate(interp, frame, receiver, text, f"`.{method}(...)`", "write", node)
+    if method == "setdefault" and key is not None and given is not None:
+        entries.put(frame, receiver, key, given, node)
+        return entries.at(receiver, key)
+    before = entries.at(receiver, key) if method == "pop" else UNKNOWN
+    added = key.items if method == "update" and isinstance(key, DictVal) else [(STRING, UNKNOWN)]
+    for name, value in added:
+        entries.put(frame, receiver, name, value, node)
+    return before if given is None else UNKNOWN
 
 
 def _is_stream(rngs: Obj, method: str, node: ast.AST) -> bool:

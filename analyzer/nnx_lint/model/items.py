@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nnx_lint.model import events
+from nnx_lint.model import entries, events
 from nnx_lint.model.attributes import attribute_of, bypass, mutate, variable_value
 from nnx_lint.model.containers import DictVal, Fill, Seq
 from nnx_lint.model.heap import touch
 from nnx_lint.model.values import (
     Array,
-    Assignment,
-    Attr,
     Const,
     NamespaceVal,
     Obj,
@@ -23,7 +21,6 @@ from nnx_lint.model.values import (
     Value,
     present,
 )
-from nnx_rules.attributes import Status
 
 if TYPE_CHECKING:
     import ast
@@ -78,14 +75,10 @@ def _replaced(container: Obj, key: Value) -> list[Value]:
 
 def _set_element(frame: Frame, container: Obj, key: Value, value: Value, node: ast.AST) -> None:
     """Note ``container[key] = value`` on an ``nnx.List`` or ``nnx.Dict``."""
-    touch(container)
-    if isinstance(key, Const) and isinstance(key.value, str):
-        attr = container.attrs.setdefault(key.value, Attr(value))
-        attr.value = value
-        assignment = Assignment(value, Status.DATA, frame.module, node, None, frame.branches)
-        attr.assignments = (*attr.assignments, assignment)
-    else:
+    if container.cls.derives_from("nnx.List"):
         forget_places(container, value)
+    else:
+        entries.put(frame, container, key, value, node)
 
 
 def forget_places(container: Obj, *added: Value) -> None:

@@ -71,10 +71,10 @@ def _set_later(statement: ast.AST) -> frozenset[str]:
         methods = [item for item in cls.body if isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef))]
         setting = [(item, inside) for item in methods if (inside := _in_lines_of(item, targets))]
         if any(method.name not in CONSTRUCTORS for method, _ in setting):
-            constructing = _constructing(methods)
+            first = constructing(methods)
             for method, inside in setting:
                 receiver = next(iter(syntax_parameters.positional_names(method.args)), None)
-                stored = (pair for target in inside for pair in _stored(target) if method.name not in constructing)
+                stored = (pair for target in inside for pair in _stored(target) if method.name not in first)
                 found |= {f"{cls.name}.{name}" for owner, name in stored if owner == receiver}
     return frozenset(found)
 
@@ -83,7 +83,7 @@ def _in_lines_of(method: ast.stmt, targets: list[ast.Attribute | ast.Subscript])
     return [each for each in targets if method.lineno <= each.lineno <= (method.end_lineno or method.lineno)]
 
 
-def _constructing(methods: list[ast.FunctionDef | ast.AsyncFunctionDef]) -> set[str]:
+def constructing(methods: list[ast.FunctionDef | ast.AsyncFunctionDef]) -> set[str]:
     """The constructors of a class, and the methods that nothing but these mentions."""
     mentioned = {
         method.name: {node.attr for node in walk(method) if isinstance(node, ast.Attribute)} for method in methods

@@ -165,6 +165,8 @@ class _Collector:
             elif self.is_certain(attr):
                 if not _is_static(attr):
                     self.visit(held, (*path, name), obj)
+                elif _has_data(held):
+                    self.found.complete = False  # before flax 0.12 it is part of the object, and since then refused
             else:
                 self.found.complete = False
 
@@ -238,6 +240,17 @@ def _extends_layer(cls: ClassBase) -> bool:
     """Whether a class gets attributes from a library class that makes some."""
     library = cls.library
     return library is not None and library.canonical not in {"nnx.Module", "nnx.Object", "nnx.Pytree"}
+
+
+def _has_data(value: Value) -> bool:
+    """Whether a plain container holds arrays, Variables or modules."""
+    if isinstance(value, Seq):
+        items = [*value.items, *value.certain]
+    elif isinstance(value, DictVal):
+        items = [item for _, item in value.items]
+    else:
+        return False
+    return any(isinstance(item, (Array, Obj)) or _has_data(item) for item in items)
 
 
 def _is_static(attr: Attr) -> bool:

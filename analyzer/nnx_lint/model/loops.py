@@ -3,8 +3,9 @@
 JAX demands that a step returns what it carries in the types that it got it, so one step says what a loop carries out;
 what a scan collects has an axis more than what each step returns.
 
-Invariants: only plain trees of arrays are followed, named tuples among them; a module, a State or anything else that
-goes through a loop is not known after it.
+Invariants: only plain trees of arrays are followed, named tuples among them, and the objects that ``nnx.scan`` carries,
+which it changes in place and gives back themselves; any other module, a State or anything else that goes through a loop
+is not known after it.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.crossing import gained_by, refresh
+from nnx_lint.model.handed import is_model
 from nnx_lint.model.values import UNKNOWN, Array, Const, Obj, UnionVal, Value, join
 from nnx_rules.shapes import Form
 
@@ -70,9 +72,21 @@ def given_back(name: str, frame: Frame, step: Value) -> Value:
 def scanned(applied: TransformVal, frame: Frame, step: Value) -> Value:
     """What a function under ``nnx.scan`` gives back, which returns this in each step."""
     if isinstance(step, Seq) and step.type == "tuple" and step.exact:
-        items = [after(item, frame.level, gained_by(applied, "out_axes", at)) for at, item in enumerate(step.items)]
+        items = [_scanned(item, frame.level, gained_by(applied, "out_axes", at)) for at, item in enumerate(step.items)]
         return Seq("tuple", items, frame.level)
-    return after(step, frame.level, gained_by(applied, "out_axes", 0))
+    return _scanned(step, frame.level, gained_by(applied, "out_axes", 0))
+
+
+def _scanned(value: Value, level: int, gained: int | None) -> Value:
+    """A part of what a step of ``nnx.scan`` returns, as it is after the scan: an object that was carried is itself."""
+    if gained == 0 and isinstance(value, Seq) and value.exact and value.type == "tuple":
+        return Seq("tuple", [_scanned(item, level, gained) for item in value.items], level)
+    before = value
+    while isinstance(before, Obj) and before.level > level and before.template is not None:
+        before = before.template
+    own = before if isinstance(before, Obj) and before is not value and before.level == level else None
+    carries = gained == 0 and own is not None and own.cls.is_pytree and not (own.cls.is_variable or is_model(own))
+    return own if own is not None and carries else after(value, level, gained)
 
 
 def after(value: Value, level: int, gained: int | None) -> Value:

@@ -8,12 +8,13 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from nnx_lint.model import attributes, forms
+from nnx_lint.model import attributes, entries, forms
 from nnx_lint.model.classes import LibClass, library_class
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.elements import element_of
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.heap import touch
+from nnx_lint.model.strings import HOLE, text_in
 from nnx_lint.model.values import (
     NONE,
     UNKNOWN,
@@ -78,12 +79,16 @@ def _list_elements(frame: Frame, obj: Obj, args: Arguments) -> None:
 
 def _dict_entries(frame: Frame, obj: Obj, args: Arguments) -> None:
     given = args.get(0)
-    entries = dict(args.keywords)
-    if isinstance(given, DictVal):
-        known = ((key.value, value) for key, value in given.items if isinstance(key, Const))
-        entries.update({str(key): value if given.exact else UNKNOWN for key, value in known})
-    for name, value in entries.items():
+    added = given.items if isinstance(given, DictVal) else [(UNKNOWN, UNKNOWN)] if args.positional else []
+    for name, value in args.keywords.items():
         obj.attrs[name] = Attr(attributes.untagged(value))
+    whole = isinstance(given, DictVal) and given.exact
+    for key, value in added:
+        word = text_in(key)
+        if word is None or HOLE in word:
+            entries.put(frame, obj, key, value, obj.node or frame.module.tree)
+        else:
+            obj.attrs[word] = Attr(attributes.untagged(value) if whole else UNKNOWN)
 
 
 def _sequential_layers(frame: Frame, obj: Obj, args: Arguments) -> None:

@@ -86,6 +86,15 @@ def _range(args: Arguments) -> Form:
     return Form((stop if isinstance(stop, int) else UNKNOWN,), dtype)
 
 
+def _spaced(args: Arguments) -> Form:
+    """So many numbers between two others."""
+    ends, number = [args.get(0, "start"), args.get(1, "stop")], args.get(2, "num")
+    told = args.keywords.keys() - {"start", "stop", "num", "endpoint"} or len(args.positional) > len(ends) + 2
+    if told or not all(isinstance(end, Const) for end in ends):
+        return NOTHING
+    return Form((50 if number is None else dimension(number),), "float32")
+
+
 def _diagonal(args: Arguments) -> Form:
     """``eye(N, M)``: a square one where there is no second size."""
     rows, given = dimension(args.get(0, "N") or NONE), args.get(3, "dtype")
@@ -95,8 +104,10 @@ def _diagonal(args: Arguments) -> Form:
 
 
 def _keys(args: Arguments) -> Form:
-    number = args.get(1, "num")
-    return Form((2,) if number is None else shape_of(number) or (UNKNOWN,), None)
+    """New keys, each of the shape of the one that they are made of: ``PRNGKey`` makes arrays of two numbers."""
+    number, key = args.get(1, "num"), literal(args.get(0, "key")).shape
+    count = (2,) if number is None else shape_of(number) or (UNKNOWN,)
+    return Form((*count, *(key if key is not None else (algebra.ANY,))), None)
 
 
 def _one_hot(args: Arguments) -> Form:
@@ -356,6 +367,7 @@ _NUMPY: dict[str, Operation] = {
     "ravel": _flat,
     "full": _full,
     "arange": _range,
+    **dict.fromkeys(("geomspace", "linspace", "logspace"), _spaced),
     "eye": _diagonal,
     "where": _chosen,
     "transpose": _on_axes(algebra.transposed, "axes"),
@@ -380,6 +392,9 @@ _RANDOM: dict[str, Operation] = {
     "randint": _filled("int32", 1, 4),
     "bernoulli": _filled("bool", 2, 99),
     "split": _keys,
+    "key": lambda args: Form(()),
+    "PRNGKey": lambda args: Form((2,), "uint32"),
+    "fold_in": lambda args: Form(literal(args.get(0, "key")).shape),
 }
 _NUMPY_RANDOM: dict[str, Operation] = {
     **dict.fromkeys(("rand", "randn"), _drawn_of),

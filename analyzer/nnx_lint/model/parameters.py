@@ -51,6 +51,8 @@ def receiver_of(interp: Interpreter, func: FuncVal) -> Value | None:
         return UNKNOWN
     if func.name == "__new__":
         return ClassVal(func.cls)
+    if _takes_no_object(interp, func):
+        return None
     from nnx_lint.model.construct import model_of
 
     obj = model_of(interp, func.cls, fresh=True)
@@ -62,6 +64,18 @@ def receiver_of(interp: Interpreter, func: FuncVal) -> Value | None:
                 obj.attrs[name] = later = Attr(_declared_as(interp, func.cls, attr), attr.declared)
                 later.assignments = attr.assignments
     return obj
+
+
+def _takes_no_object(interp: Interpreter, func: FuncVal) -> bool:
+    """Whether the first parameter says that it is no instance: a helper that is only called through the class,
+    `Net.load(state, path)`, and is no static method by name.
+    """
+    first = syntax_parameters.positional(func.node.args)[:1]
+    node = first[0].annotation if first else None
+    if node is None or not isinstance(func.cls, UserClass):
+        return False
+    said = options(value_of(interp, Frame(func.module, func.module.env), node))
+    return not any(isinstance(item, (Unknown, Obj)) for item in said)
 
 
 def _is_flag(value: Const) -> bool:
@@ -89,16 +103,21 @@ def bind_entry(interp: Interpreter, frame: Frame, func: FuncVal, receiver: Value
             names[parameter.arg] = _parameter(interp, frame, func, parameter)
     for parameter in arguments.kwonlyargs:
         names[parameter.arg] = _parameter(interp, frame, func, parameter)
-    _bind_variadic(frame, func)
+    _bind_variadic(interp, frame, func)
 
 
-def _bind_variadic(frame: Frame, func: FuncVal) -> None:
-    """Bind ``*args`` and ``**kwargs`` to containers of unknown contents."""
-    arguments = func.node.args
-    if arguments.vararg is not None:
-        frame.env.names.setdefault(arguments.vararg.arg, Seq("tuple", [UNKNOWN], frame.level, exact=False))
-    if arguments.kwarg is not None:
-        frame.env.names.setdefault(arguments.kwarg.arg, DictVal([(UNKNOWN, UNKNOWN)], frame.level, exact=False))
+def _bind_variadic(interp: Interpreter, frame: Frame, func: FuncVal) -> None:
+    """Bind ``*args`` and ``**kwargs`` that nobody gave to containers of any number of what their annotations say."""
+    arguments, names = func.node.args, frame.env.names
+    if arguments.vararg is not None and arguments.vararg.arg not in names:
+        names[arguments.vararg.arg] = Seq("tuple", [_each(interp, frame, arguments.vararg)], frame.level, exact=False)
+    if arguments.kwarg is not None and arguments.kwarg.arg not in names:
+        items: list[tuple[Value, Value]] = [(UNKNOWN, _each(interp, frame, arguments.kwarg))]
+        names[arguments.kwarg.arg] = DictVal(items, frame.level, exact=False)
+
+
+def _each(interp: Interpreter, frame: Frame, parameter: ast.arg) -> Value:
+    return UNKNOWN if parameter.annotation is None else value_of(interp, frame, parameter.annotation)
 
 
 def _parameter(interp: Interpreter, frame: Frame, func: FuncVal, parameter: ast.arg) -> Value:
@@ -148,7 +167,7 @@ def bind(
         named = {item.arg for item in (*arguments.args, *arguments.kwonlyargs)}
         items: list[tuple[Value, Value]] = [(Const(key), value) for key, value in keywords.items() if key not in named]
         names[arguments.kwarg.arg] = DictVal(items, frame.level)
-    _bind_variadic(frame, func)
+    _bind_variadic(interp, frame, func)
 
 
 def _missing(interp: Interpreter, frame: Frame, func: FuncVal, parameter: ast.arg, maybe_given: bool) -> Value:

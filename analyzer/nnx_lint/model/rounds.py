@@ -12,7 +12,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from nnx_lint.model import items
+from nnx_lint.model import entries, items
 from nnx_lint.model.callables import FuncVal
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.elements import element_of, library_elements
@@ -37,6 +37,8 @@ def elements(value: Value) -> list[Value] | None:
     if isinstance(value, Obj) and value.cls.derives_from("nnx.List"):
         held = library_elements(value)
         return held.items if held is not None and held.exact and not held.shrunk else None
+    if isinstance(value, Obj) and value.cls.derives_from("nnx.Dict"):
+        value = entries.known(value)
     if isinstance(value, Seq) and value.exact and not value.shrunk and value.type not in {"set", "frozenset"}:
         return value.items
     if isinstance(value, DictVal) and value.exact and not value.shrunk:

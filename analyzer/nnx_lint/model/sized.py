@@ -39,6 +39,7 @@ from nnx_lint.model.values import (
     Unknown,
     Value,
 )
+from nnx_lint.syntax.dotted import root_of
 from nnx_lint.syntax.walk import remembered, walk
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ def _takes_sizes(cls: UserClass, args: Mapping[str, Value]) -> bool:
         return True
     if any(map(_is_part, args.values())) and _gathers(func.node):
         return True
-    if any(isinstance(value, Obj) and value.cls is RNGS for value in args.values()) and _maps(func.node):
+    if any(isinstance(value, Obj) and value.cls is RNGS for value in args.values()) and _maps(func):
         return True
     return any(map(_decides, args.values())) or _is_told_by(func.defaults.values(), args)
 
@@ -118,10 +119,28 @@ def _gathers(func: ast.AST) -> bool:
     return any(isinstance(value, (ast.List, ast.Tuple, ast.Dict)) for value in values)
 
 
+def _maps(func: FuncVal) -> bool:
+    """Whether a constructor uses a function that maps over axes: of streams, how they were made decides."""
+    for name, attribute in _used(func.node):
+        found = func.env.lookup(name) if isinstance(func.env, Env) else None
+        value = found[1] if found is not None else None
+        if isinstance(value, Ext) and (attribute or value.name.rpartition(".")[2]) in MAPPING:
+            return True
+    return False
+
+
+MAPPING = frozenset({"pmap", "vmap"})
+
+
 @remembered
-def _maps(func: ast.AST) -> bool:
-    """Whether a constructor names a function that maps over axes: of streams, how they were made decides."""
-    return any(isinstance(node, ast.Attribute) and node.attr in {"vmap", "pmap"} for node in walk(func))
+def _used(func: ast.AST) -> frozenset[tuple[str, str]]:
+    """What may be a function that maps: names that are called, and those of which an attribute called so is read."""
+    nodes = walk(func)
+    called = {(node.func.id, "") for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
+    dotted = (node for node in nodes if isinstance(node, ast.Attribute) and node.attr in MAPPING)
+    owned = {(name, node.attr) for node in dotted if (name := root_of(node)) is not None}
+    plain = (each for node in nodes if isinstance(node, ast.FunctionDef) for each in node.decorator_list)
+    return frozenset(called | owned | {(node.id, "") for node in plain if isinstance(node, ast.Name)})
 
 
 def _is_name(node: ast.expr) -> bool:

@@ -138,7 +138,8 @@ def _ann_assign(interp: Interpreter, frame: Frame, node: ast.AnnAssign) -> bool:
     if node.value is None and not (frame.module.stub and frame.env.kind == "module"):
         return False
     value = evaluate(interp, frame, node.value) if node.value is not None else UNKNOWN
-    if isinstance(value, Unknown):
+    # In a class, what stands there may say how a field is made: the annotation is of what instances hold.
+    if isinstance(value, Unknown) and frame.env.kind != "class":
         said = value_of(interp, frame, node.annotation)
         value = value if said is UNKNOWN else said
     assign(interp, frame, node.target, value, node.value, node)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nnx_lint.model.values import MAX_NESTING, ClassVal, Other, Unknown, Value
+from nnx_lint.model.values import MAX_NESTING, ClassVal, Obj, Other, ParameterVal, Unknown, Value
 from nnx_rules.attributes import Kind, ValueFacts
 
 if TYPE_CHECKING:
@@ -54,16 +54,20 @@ class TransformationVal(Other):
     """What a function of optax makes: a gradient transformation, or a schedule, which is only part of one.
 
     ``maker`` is the name of the function, where the value is its very result, and ``asks`` are the names of what each
-    update of it needs besides the gradients.
+    update of it needs besides the gradients. ``rough`` says that it only puts gradients into another form, and nothing
+    makes steps of them that go down.
     """
 
-    __slots__ = ("asks", "maker", "schedule")
+    __slots__ = ("asks", "maker", "rough", "schedule")
 
-    def __init__(self, *, schedule: bool = False, maker: str = "", asks: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, *, schedule: bool = False, maker: str = "", asks: tuple[str, ...] = (), rough: bool = False
+    ) -> None:
         super().__init__("an optax schedule" if schedule else "an optax transformation")
         self.schedule = schedule
         self.maker = maker
         self.asks = asks
+        self.rough = rough
 
 
 class OptStateVal(Unknown):
@@ -114,10 +118,18 @@ class StateVal(Value):
             isinstance(self.wanted, ClassVal)
             and getattr(self.wanted.cls, "canonical", "") in {"nnx.Param", "nnx.Variable"}
         )
-        return ValueFacts(Kind.CONTAINER, holds_data=True if params and holds_parameters(self.of, depth) else None)
+        known = params and (_is_any_model(self.of) or holds_parameters(self.of, depth))
+        return ValueFacts(Kind.CONTAINER, holds_data=True if known else None)
 
     def describe(self) -> str:
         return "a State"
+
+
+def _is_any_model(value: Value) -> bool:
+    """Whether an object comes from a caller, for whom it is some model: nobody keeps the State of one that is empty."""
+    if isinstance(value, Obj):
+        return value.assumed and value.cls.derives_from("nnx.Module")
+    return isinstance(value, ParameterVal)
 
 
 class ForeignVal(Value):

@@ -46,8 +46,9 @@ def run_under(
     while not isinstance(func, FuncVal):
         if isinstance(func, Transformed) and not applied.row.level:
             interp.ran.add(func)
+            first = instance if instance is not None else receiver
             return interp.run_under(
-                frame, func.applied, func.func, [*bound, *args], {**named, **keywords}, node, receiver=receiver
+                frame, func.applied, func.func, [*bound, *args], {**named, **keywords}, node, receiver=first
             )
         if isinstance(func, Transformed):
             # The outer transform decides what is captured; the inner one adds a level of its own.

@@ -1,4 +1,5 @@
-"""The names that statements bind, and what is asked of the bodies of loops, each time that one is run.
+"""The names that stand in a text, those that statements bind, and what is asked of the bodies of loops, each time that
+one is run.
 
 Invariants: what is nested in functions and classes binds no names here, and leaves only those.
 """
@@ -8,7 +9,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from nnx_lint.syntax.walk import STATEMENTS, children, remembered
+from nnx_lint.syntax.walk import STATEMENTS, children, remembered, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -51,3 +52,8 @@ def assigned_names(body: Iterable[ast.stmt]) -> set[str]:
             continue
         todo.extend(children(node))
     return found
+
+
+def names_in(node: ast.AST) -> frozenset[str]:
+    """The names that stand anywhere in a node."""
+    return frozenset(part.id for part in walk(node) if isinstance(part, ast.Name))

@@ -6,11 +6,15 @@ NOTHING_TO_TRAIN = Rule(
     code="NNX460",
     name="gradient-of-no-params",
     summary="A module is differentiated that has no `nnx.Param`: the gradient is empty.",
-    message="`{transform}` differentiates the `nnx.Param`s of `{name}`, and {cls} has none: the gradient is empty",
-    help="make what is trained an `nnx.Param`, or say what to differentiate: `argnums=nnx.DiffState(0, {mend})`",
+    message="`{transform}` differentiates {what}",
+    help="{mend}",
     severity=Severity.WARNING,
     fix=Fixable.UNSAFE,
 )
+NO_PARAMS = "the `nnx.Param`s of `{name}`, and `{cls}` has none: the gradient is empty"
+TRAIN_OR_SAY_WHAT = "make what is trained an `nnx.Param`, or say what it is: `argnums=nnx.DiffState(0, {kind})`"
+NO_STATE_TO_TRAIN = "`{name}`, a State of `{kind}`: no training step changes those by gradients"
+NAMES_OF_STATES = "what is trained is the State of `nnx.Param`: look at the order of the filters that made both"
 JAX_GRAD_OF_STREAMS = Rule(
     code="NNX461",
     name="jax-grad-of-integers",
@@ -71,7 +75,8 @@ TRACED_SIZE = Rule(
     name="traced-size",
     summary="An array of a traced object is used where Python needs an int.",
     message="`{name}` is traced under `{transform}`, and `{function}` needs a Python int",
-    help="keep sizes as plain ints: a static argument, a static attribute, or `nnx.static(...)`",
+    help="keep sizes as plain ints: a static argument, a static attribute, or `nnx.static(...)`; "
+    "`jax.lax.dynamic_slice_in_dim` begins where an array says",
     fix=Fixable.UNSAFE,
 )
 TRACED_VALUE = Rule(

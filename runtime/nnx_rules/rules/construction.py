@@ -189,13 +189,16 @@ SEQUENTIAL = Rule(
     message="`nnx.Sequential` calls its elements, and {value} {problem}",
     help="{mend}",
 )
+SEQUENTIAL_OF_OLD = Versions(nnxkit=False, flax_before=(0, 12, 11))
+"""Where an `nnx.Sequential` hands keywords to its first element only, and cannot be iterated over."""
+
 SEQUENTIAL_KEYWORD = Rule(
     code="NNX856",
     name="sequential-keyword",
     summary="A keyword goes through an `nnx.Sequential` to a layer that lacks it.",
     message="`nnx.Sequential` hands `{keyword}` to its first element only, and {value} has no such argument",
     help="set modes with `train()` and `eval()`, not by arguments",
-    versions=Versions(nnxkit=False, flax_before=(0, 12, 11)),
+    versions=SEQUENTIAL_OF_OLD,
 )
 
 # -- the rest
@@ -231,9 +234,9 @@ MODE_FOR_ALL = Rule(
 BRIDGE_UNBOUND = Rule(
     code="NNX863",
     name="bridge-unbound-use",
-    summary="A bridge module makes parameters outside of `setup` and compact methods.",
-    message="`self.{method}` in `{path}`: a bridge module makes parameters in `setup` or in a compact method only",
-    help="decorate the method with `bridge.compact`, or do it in `setup`",
+    summary="A method of a bridge module that makes parameters is called of a module that nothing has bound.",
+    message="`self.{method}` in `{path}` needs a bound module, and this one is called without `init` or `apply`",
+    help="call the method through `init` or `apply`: they take its name as `method`",
 )
 MISSING_ATTRIBUTE = Rule(
     code="NNX864",

@@ -174,7 +174,7 @@ REPEATED_MODULE = Rule(
     code="NNX350",
     name="repeated-module",
     summary="A list of layers is made by repeating one layer.",
-    message="all elements are the same {value}: one layer with one set of parameters, several times",
+    message="the same {value} is repeated: one layer with one set of parameters, several times",
     help="make a layer for each: `[Layer(...) for _ in range(n)]`",
     fix=Fixable.UNSAFE,
 )
@@ -292,6 +292,13 @@ KEY_PATH_AS_STRINGS = Rule(
     summary="The path that JAX gives for a leaf is taken for strings: it holds keys, and no string equals one.",
     message="{problem}: the elements of `{path}` are keys of JAX, such as `DictKey(key='linear')`, and no strings",
     help="look into `jax.tree_util.keystr({path})`, or ask an element for its `key` in a State, its `name` in a module",
+)
+MAPPED_TREES_DIFFER = Rule(
+    code="NNX367",
+    name="mapped-trees-differ",
+    summary="JAX is to go through two trees side by side that do not have the same leaves.",
+    message="{problem}: `{function}` goes through them side by side",
+    help="take both by the same filter, such as `nnx.state(model, nnx.Param)` beside the gradients of the parameters",
 )
 
 RULES = tuple(value for value in list(globals().values()) if isinstance(value, Rule))

@@ -251,8 +251,8 @@ COPIED_LAYERS = Rule(
 HOST_RANDOM = Rule(
     code="NNX534",
     name="host-random-in-call",
-    summary="A module draws from Python's or numpy's generator in its forward pass: once, when that is compiled.",
-    message="`{path}` calls `{name}`, which runs when the model is compiled and never again: its number stays",
+    summary="Compiled code draws from Python's or numpy's generator: once, when it is compiled.",
+    message="`{path}` calls `{name}`, which runs when this is compiled and never again: its number stays",
     help="draw from a stream: `jax.random.uniform(self.rngs.dropout(), shape)`",
     severity=Severity.WARNING,
 )
@@ -270,6 +270,14 @@ KEYS_IN_ARITHMETIC = Rule(
     summary="A State is computed with that holds random keys besides the weights.",
     message="`{name}` holds the random key `{path}` too, and `{done}` fails for a key",
     help="take the parameters only: `nnx.state(model, nnx.Param)`",
+)
+DEFAULT_STREAM_IGNORED = Rule(
+    code="NNX536",
+    name="default-stream-ignored",
+    summary="Random streams are asked by name before something draws from them, although they have a default stream.",
+    message="`{test}` is false for `nnx.Rngs(0)`, which draws `{stream}` from its default stream: {so}",
+    help="leave the test out: {mend}",
+    severity=Severity.WARNING,
 )
 
 RULES = tuple(value for value in list(globals().values()) if isinstance(value, Rule))

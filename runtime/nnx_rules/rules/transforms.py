@@ -3,6 +3,9 @@
 from nnx_rules.errors import GraphError, TransformArgumentError, TransformTypeError
 from nnx_rules.registry import Fixable, Rule, Severity, Versions
 
+OF_TODAY = Versions(flax_since=(0, 9))
+"""Where maps and scans say by axes and by a carry what becomes of modules; before, options said it by filters."""
+
 RETURNED_INPUT = Rule(
     code="NNX401",
     name="returned-input",
@@ -33,6 +36,7 @@ PREFIX_MISMATCH = Rule(
     message="`{option}` of `{transform}` does not fit: {problem}",
     help="give one entry for each argument, or a single one for all",
     exception=TransformArgumentError,
+    versions=OF_TODAY,
     fix=Fixable.UNSAFE,
 )
 PREFIX_MODE = Rule(
@@ -275,6 +279,7 @@ SCAN_AXES = Rule(
     help="{mend}",
     exception=TransformArgumentError,
     in_flax="{flax}",
+    versions=OF_TODAY,
     fix=Fixable.UNSAFE,
 )
 SCAN_LENGTH = Rule(
@@ -409,6 +414,7 @@ MODULE_MAPPED = Rule(
     message="`{transform}` maps over axis {axis} of all Variables of `{name}`, which was made once and has no axis for "
     "the elements",
     help="pass it whole: `in_axes={axes}`",
+    versions=OF_TODAY,
     fix=Fixable.UNSAFE,
 )
 KEYWORD_ONLY = Rule(
@@ -417,7 +423,7 @@ KEYWORD_ONLY = Rule(
     summary="A function with keyword-only parameters is under a transform of flax that passes everything by position.",
     message="`{name}` has the keyword-only {parameters}, and `{transform}` passes all arguments by position",
     help="transform a function without them: `{transform}(lambda f, x: f(x))`",
-    versions=Versions(nnxkit=False),
+    versions=Versions(flax_since=(0, 9), nnxkit=False),
     fix=Fixable.UNSAFE,
 )
 MODE_RESTRICTED = Rule(
@@ -465,10 +471,17 @@ ABSTRACT_CALLED = Rule(
 STACKED_CALLED = Rule(
     code="NNX474",
     name="stacked-module-called",
-    summary="A module that was made under a map, with an axis for the members, is called as if it were one module.",
-    message="`{name}` was made under a map: each of its Variables has an axis for the members, and this call takes it "
-    "for one module",
-    help="map over it: `nnx.vmap(lambda member, x: member(x), in_axes=(0, None))({name}, x)`",
+    summary="A module that was made under a map, with an axis for the members, is used as if it were one, or a list.",
+    message="`{name}` was made under a map: each of its Variables has an axis for the members, and {problem}",
+    help="{mend}",
+)
+MODULE_AS_BRANCH = Rule(
+    code="NNX476",
+    name="module-as-branch",
+    summary="A module is a branch of `nnx.cond` or `nnx.switch`, which flax takes for data and cannot call.",
+    message="the branch `{name}` of `{transform}` is {given}, which flax takes apart as data and cannot call",
+    help="make a function of it: `lambda model, x: model.{attr}(x)`, with the model among the operands",
+    versions=Versions(flax_since=(0, 10), nnxkit=False),
 )
 STEP_PARAMETERS = Rule(
     code="NNX454",

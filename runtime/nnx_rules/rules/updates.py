@@ -119,5 +119,13 @@ STATE_NOT_APPLIED = Rule(
     message="`{name}` {what}, and nothing puts it into `{model}`, which stays as it was",
     help="put it back: `nnx.update({model}, {name})`",
 )
+LOST_COUNT = Rule(
+    code="NNX230",
+    name="lost-count",
+    summary="A compiled function counts in a plain object, where the number only changes while JAX traces.",
+    message="`{name}` is counted up while `{transform}` traces, and stays what it is in all calls after that",
+    help="count where the compiled function is called, or in a Variable of the module: `nnx.Variable(jnp.array(0))`",
+    severity=Severity.WARNING,
+)
 
 RULES = tuple(value for value in list(globals().values()) if isinstance(value, Rule))

@@ -21,10 +21,12 @@ from nnx_lint.model.classes import UserClass, library_class
 from nnx_lint.model.events import AttributeSet
 from nnx_lint.model.values import Array, Obj
 from nnx_lint.reporting import Reporter, judges, judges_calls
+from nnx_lint.rules.bindings import value_of
 from nnx_lint.rules.edits import unsafe, wrap
 from nnx_lint.rules.intermediates.sowing import is_module
-from nnx_lint.rules.program import ancestors, attributes_stored, canonical_of
+from nnx_lint.rules.program import ancestors, canonical_of
 from nnx_lint.rules.spelling import spelled
+from nnx_lint.syntax.parameters import positional_names
 from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.rules import attributes as rules
 
@@ -73,8 +75,7 @@ def bare_weight(event: AttributeSet, report: Reporter) -> None:
     plain = _in_plain_variable(event.value, node)
     if plain is None and not isinstance(event.value, Array):
         return
-    made = node if plain is None else plain
-    module = cls.module
+    made = value_of(frame.module, node) or node if plain is None else plain
     if not is_module(event.obj) or cls.is_variable or _trains_arrays(frame.module.tree):
         return
     drawn = report.memory(Drawn) if plain is not None else report.memory(Drawn) | report.memory(Noise)
@@ -82,11 +83,11 @@ def bare_weight(event: AttributeSet, report: Reporter) -> None:
         return
     if any(call in drawn for call in walk(made)):
         what = "is drawn like a parameter"
-    elif (done := _all_combined(module, event.name, _neutral(event, made))) is not None:
+    elif (done := _all_combined(cls, event.name, _neutral(event, made))) is not None:
         what = f"is {done} as it was made, and nothing changes it"
     else:
         return
-    if _is_assigned_again(module, event.name) or not _is_read(cls, event.name):
+    if _is_assigned_again(cls, event.name) or not _is_read(cls, event.name):
         return
     fix = partial(_as_param, event, node) if plain is None else partial(_of_param_type, event, node)
     held = "a bare array" if plain is None else "a plain `nnx.Variable`"
@@ -170,19 +171,73 @@ def _trains_all(module: Module) -> bool:
 
 
 @remembered
-def _stores(tree: ast.AST) -> list[str]:
-    """The attributes that a module assigns, as often as it does."""
+def _set_by_name(tree: ast.AST) -> list[str]:
+    """The attributes that ``setattr`` sets."""
     calls = (node for node in walk(tree) if isinstance(node, ast.Call) and len(node.args) == 3)
     named = (call.args[1] for call in calls if isinstance(call.func, ast.Name) and call.func.id == "setattr")
-    return attributes_stored(tree) + [
-        name.value for name in named if isinstance(name, ast.Constant) and isinstance(name.value, str)
-    ]
+    return [name.value for name in named if isinstance(name, ast.Constant) and isinstance(name.value, str)]
 
 
-def _all_combined(module: Module, name: str, operators: Operators) -> str | None:
+# -- attributes of other classes ---------------------------------------------------------------------------------------
+
+
+def _of_class(cls: UserClass, name: str) -> list[ast.Attribute]:
+    """Where a file names an attribute that may be the one of a class: not of ``self`` in a class that has nothing to do
+    with it.
+    """
+    others = [each for each in _classes(cls.module.tree) if each.name not in _kin(cls.module.tree, cls.name)]
+    apart = {id(node) for each in others for node in _of_self(each)}
+    return [node for node in _named(cls.module.tree).get(name, ()) if id(node) not in apart]
+
+
+@remembered
+def _named(tree: ast.AST) -> dict[str, list[ast.Attribute]]:
+    """Where attributes are named, to read or to set them."""
+    found: dict[str, list[ast.Attribute]] = {}
+    for node in walk(tree):
+        if isinstance(node, ast.Attribute):
+            found.setdefault(node.attr, []).append(node)
+    return found
+
+
+@remembered
+def _classes(tree: ast.AST) -> list[ast.ClassDef]:
+    return [node for node in walk(tree) if isinstance(node, ast.ClassDef)]
+
+
+def _kin(tree: ast.AST, name: str) -> set[str]:
+    """The classes of a file whose methods may get an instance of a class as their object."""
+    bases = {each.name: {ast.unparse(base).rpartition(".")[2] for base in each.bases} for each in _classes(tree)}
+    found = {name}
+    for each in bases:
+        above, todo = set[str](), [each]
+        while todo:
+            above.add(last := todo.pop())
+            todo += bases.get(last, set()) - above
+        if name in above:
+            found |= above
+    return found
+
+
+@remembered
+def _of_self(cls: ast.ClassDef) -> list[ast.Attribute]:
+    """The attributes of their objects that the methods of a class name."""
+    found: list[ast.Attribute] = []
+    for method in cls.body:
+        if isinstance(method, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            own = next(iter(positional_names(method.args)), "")
+            nodes = (node for node in walk(method) if isinstance(node, ast.Attribute))
+            found += [node for node in nodes if isinstance(node.value, ast.Name) and node.value.id == own]
+    return found
+
+
+# -- what is done to an attribute --------------------------------------------------------------------------------------
+
+
+def _all_combined(cls: UserClass, name: str, operators: Operators) -> str | None:
     """What is done to each attribute of this name in a file, if it is nothing but these."""
-    reads = _reads(module.tree).get(name, []) if operators else []
-    found = [_combined(module, read) for read in reads]
+    reads = [node for node in _of_class(cls, name) if isinstance(node.ctx, ast.Load)] if operators else []
+    found = [_combined(cls.module, read) for read in reads]
     done = [operators.get(type(operator)) if operator is not None else None for operator in found]
     return done[0] if done and None not in done else None
 
@@ -202,11 +257,11 @@ def _is_part(parent: ast.AST | None, node: ast.AST) -> TypeGuard[ast.Subscript |
     )
 
 
-def _is_assigned_again(module: Module, name: str) -> bool:
+def _is_assigned_again(cls: UserClass, name: str) -> bool:
     """Whether a file assigns an attribute more than once, or sets the value of the Variable that it holds."""
-    return _stores(module.tree).count(name) > 1 or any(
-        _is_set(module, read) for read in _reads(module.tree).get(name, ())
-    )
+    named = _of_class(cls, name)
+    stores = [node for node in named if not isinstance(node.ctx, ast.Load)]
+    return len(stores) > 1 or name in _set_by_name(cls.module.tree) or any(_is_set(cls.module, node) for node in named)
 
 
 def _is_set(module: Module, read: ast.AST) -> bool:

@@ -16,15 +16,13 @@ from nnx_lint.model.values import Const, UnionVal, Value
 from nnx_lint.rules.edits import replace, wrap
 from nnx_lint.rules.spelling import spelled
 from nnx_lint.syntax.walk import walk
+from nnx_rules.names import MAPPING_METHODS
 
 if TYPE_CHECKING:
     from nnx_lint.model.frames import Frame
     from nnx_lint.model.modules import Env, Module
 
-DICT_NAMES = frozenset(
-    {"clear", "eval", "get", "items", "iter_children", "iter_modules", "keys", "perturb", "pop", "popitem"}
-    | {"set_attributes", "setdefault", "sow", "train", "update", "values"}
-)
+DICT_NAMES = MAPPING_METHODS | {"eval", "iter_children", "iter_modules", "perturb", "set_attributes", "sow", "train"}
 """Methods of ``nnx.Dict``, whose items are attributes: a key of this name would hide one."""
 
 

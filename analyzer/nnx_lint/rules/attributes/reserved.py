@@ -6,18 +6,30 @@ the method was meant. The attribute is what must be renamed, so it is where the 
 
 from __future__ import annotations
 
+import ast
 from typing import TYPE_CHECKING
 
 from nnx_lint.model.attributes import attribute_of
+from nnx_lint.model.callables import FuncVal
 from nnx_lint.model.classes import UserClass
 from nnx_lint.model.events import Called
-from nnx_lint.model.values import Array, Const, Obj, Other, UnionVal, Value, options, present
+from nnx_lint.model.values import (
+    Array,
+    Const,
+    Obj,
+    Other,
+    ParameterNumber,
+    ParameterVal,
+    UnionVal,
+    Value,
+    options,
+    present,
+)
 from nnx_lint.reporting import Reporter, judges_calls, related
+from nnx_lint.syntax.parameters import defaults
 from nnx_rules.rules import attributes as rules
 
 if TYPE_CHECKING:
-    import ast
-
     from nnx_lint.model.modules import Module
 
 METHODS = frozenset({"train", "eval", "set_attributes", "sow", "perturb", "iter_modules", "iter_children"})
@@ -26,27 +38,45 @@ METHODS = frozenset({"train", "eval", "set_attributes", "sow", "perturb", "iter_
 PLAIN = frozenset({"a number", "a string", "a bool", "an int", "a float"})
 
 
-@judges_calls(rules.RESERVED_ATTRIBUTE, Const, Array, Other, UnionVal)
+@judges_calls(rules.RESERVED_ATTRIBUTE, Const, Array, Other, ParameterVal, UnionVal)
 def reserved_attribute(event: Called, report: Reporter) -> None:
     owner = present(event.owner) if event.owner is not None else None
-    if not isinstance(owner, Obj) or not isinstance(owner.cls, UserClass) or not _fails(event.callee):
+    if not isinstance(owner, Obj) or not isinstance(owner.cls, UserClass):
         return
-    cls, name = owner.cls, event.name.rpartition(".")[2]
+    cls, name, value = owner.cls, event.name.rpartition(".")[2], event.callee
+    if isinstance(value, ParameterVal):
+        value = _default(owner, cls, value.name) or value
+    if not _fails(value):
+        return
     if name not in METHODS or not cls.derives_from("nnx.Module") or cls.opaque or cls.find(name) is not None:
         return
     if owner.assumed and (event.frame.module.mocks or cls.module.project.heirs.exist(cls.name)):
         return
     place = _assignment(owner, cls, name)
     if place is not None:
+        shown = next((option for option in options(value) if isinstance(option, Const)), value)
         called = (related(event.frame.module, event.node, "it is called here"),)
-        report(*place, related=called, cls=cls.name, path=name, value=event.callee.describe())
+        report(*place, related=called, cls=cls.name, path=name, value=shown.describe())
+
+
+def _default(owner: Obj, cls: UserClass, name: str) -> Const | None:
+    """The literal that a parameter of the constructor has where nobody gives it."""
+    found = cls.find("__init__")
+    func = found[1] if found is not None else None
+    node = defaults(func.node.args).get(name) if isinstance(func, FuncVal) else None
+    left_out = owner.args is not None and name not in owner.args and "**" not in owner.args
+    return Const(node.value) if isinstance(node, ast.Constant) and node.value is not None and left_out else None
 
 
 def _fails(value: Value) -> bool:
-    """Whether a value certainly cannot be called."""
+    """Whether a value certainly cannot be called. A parameter takes what its default is like."""
+    found = options(value)
+    plain = any(isinstance(option, Const) and option.value is not None for option in found)
     return all(
-        isinstance(option, (Const, Array)) or (isinstance(option, Other) and option.what in PLAIN)
-        for option in options(value)
+        isinstance(option, (Const, Array))
+        or (isinstance(option, Other) and option.what in PLAIN)
+        or (isinstance(option, ParameterNumber) and plain)
+        for option in found
     )
 
 

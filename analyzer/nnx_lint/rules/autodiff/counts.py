@@ -84,6 +84,8 @@ def parts_of_carry(event: Unpacked, report: Reporter) -> None:
     scope = frame.scope[-1] if frame.scope and frame.traced is frame else None
     if scope is None or event.count is None or not isinstance(name, ast.Name) or scope.row.name not in STEPPING:
         return
+    if frame.doubts:
+        return  # `if cached:` may tell what each of the loops that run the step carries
     parts, given = event.value, frame.given.get(name.id)
     if isinstance(parts, Seq) and parts is given and parts.type == "tuple" and parts.exact and not parts.shrunk:
         count = len(parts.items)

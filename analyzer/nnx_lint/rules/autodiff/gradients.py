@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
 from nnx_lint.model.callables import FuncVal, Transformed
 from nnx_lint.model.classes import ClassBase, LibClass, library_class
-from nnx_lint.model.containers import Seq
+from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.crossing import literal_positions
 from nnx_lint.model.events import Called, Ran, Returned, Unpacked
 from nnx_lint.model.expressions import text_of
@@ -79,10 +79,11 @@ def gradient_of_no_params(event: Called, report: Reporter) -> None:
     callee = event.callee
     if not isinstance(callee, Transformed):
         return
+    transform, module = callee.applied.text, event.frame.module
     for value, node in differentiated(event):
         if isinstance(value, StateVal) and (kind := _untrained(value)) is not None:
-            name, what = text_of(node), f"a State of `{kind}`"
-            report(event.frame.module, node, transform=callee.applied.text, name=name, cls=what, mend="nnx.Param")
+            what = rules.NO_STATE_TO_TRAIN.format(name=text_of(node), kind=kind)
+            report(module, node, transform=transform, what=what, mend=rules.NAMES_OF_STATES)
         if callee.applied.row.name not in NNX_GRAD:
             continue
         if not isinstance(value, Obj) or not value.cls.is_pytree or value.cls.is_variable:
@@ -93,11 +94,10 @@ def gradient_of_no_params(event: Called, report: Reporter) -> None:
         if not found.complete or not found.leaves or any(_may_be_param(leaf) for leaf in found.leaves):
             continue
         other = next((leaf.type.name for leaf in found.leaves if isinstance(leaf.type, ClassBase)), "...")
-        mend = other if other == "..." else (f"nnx.{other}" if library_class(f"nnx.{other}") else other)
-        what = f"`{value.cls.name}`"
-        fix = partial(as_params, value, event.frame.module) if other == "..." else None
-        name, transform = text_of(node), callee.applied.text
-        report(event.frame.module, node, fix=fix, transform=transform, name=name, cls=what, mend=mend)
+        what = rules.NO_PARAMS.format(name=text_of(node), cls=value.cls.name)
+        mend = rules.TRAIN_OR_SAY_WHAT.format(kind=f"nnx.{other}" if library_class(f"nnx.{other}") else other)
+        fix = partial(as_params, value, module) if other == "..." else None
+        report(module, node, fix=fix, transform=transform, what=what, mend=mend)
 
 
 UNTRAINED = tuple(f"nnx.{name}" for name in ("BatchStat", "Cache", "Intermediate", "RngState", "RngKey", "RngCount"))
@@ -323,18 +323,20 @@ def loss_is_no_number(event: Ran, report: Reporter) -> None:
         given, mend = f"the method `{result.name}` of an array", f"call it: `.{result.name}()`"
     elif isinstance(result, Const) and result.value is None:
         given, mend = "nothing", "end it with `return loss`"
+    elif isinstance(result, DictVal):
+        given, mend = "a dict", "return the loss first, `return loss, {...}`, and pass `has_aux=True`"
     elif isinstance(result, Array) and (shape := _shape_of_many(event, result)) is not None:
-        given, mend = shape, "take the mean: `.mean()`"
+        given, mend = shape, "take the mean: `.mean()`; or map over the examples: `jax.vmap(jax.grad(f))`"
     else:
         return
     report(event.frame.module, event.node, transform=applied.text, function=func.name, given=given, mend=mend)
 
 
 def _loss_of(result: Value) -> Value:
-    """The loss of a function that returns it with auxiliary values, where it is an array."""
+    """The loss of a function that returns it with auxiliary values, where it is an array or a dict."""
     pair = isinstance(result, Seq) and result.exact and len(result.items) == 2
     loss = result.items[0] if isinstance(result, Seq) and pair else UNKNOWN
-    return loss if isinstance(loss, Array) else UNKNOWN
+    return loss if isinstance(loss, (Array, DictVal)) else UNKNOWN
 
 
 def _shape_of_many(event: Ran, result: Array) -> str | None:

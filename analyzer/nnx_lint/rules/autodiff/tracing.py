@@ -20,7 +20,7 @@ from nnx_lint.model.crossing import kept_keywords, kept_positions, literal_posit
 from nnx_lint.model.events import Called, TransformApplied
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.states import OptStateVal, StateVal, TransformationVal
-from nnx_lint.model.values import Array, Const, Obj, ParameterVal, Value
+from nnx_lint.model.values import Array, Const, FieldVal, Obj, ParameterVal, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
 from nnx_lint.rules.callees import TRANSFORMED
 from nnx_lint.rules.costs.retracing import innermost_loop
@@ -47,7 +47,10 @@ from nnx_rules.rules import autodiff as rules
 from nnx_rules.rules.transforms import MISSING_PARAMETER, NOT_AN_ARRAY, UNHASHABLE_STATIC_ARGUMENT
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from nnx_lint.model.callables import TransformVal
+    from nnx_lint.model.fields import Field
     from nnx_lint.model.frames import Frame
     from nnx_lint.model.modules import Module
 
@@ -278,8 +281,9 @@ def unhashable_static_argument(event: Called, report: Reporter) -> None:
         if not static or value is None or node is None or isinstance(node, ast.Starred):
             continue
         # What is an object of NNX has a hash, by identity, that JAX makes do with.
-        if _has_no_hash(value) and not (isinstance(value, Obj) and applied.row.name == "jax.jit"):
-            fix = partial(_traced, applied) if isinstance(value, Obj) else None
+        known = isinstance(value, Obj) and (value.cls.is_pytree or value.cls.is_variable)
+        if _has_no_hash(value) and not (known and applied.row.name == "jax.jit"):
+            fix = partial(_traced, applied) if known else None
             text = value.describe()
             report(event.frame.module, node, fix=fix, argument=argument, transform=applied.text, given=text)
 
@@ -306,9 +310,25 @@ def value_as_array(event: Called, report: Reporter) -> None:
     named = kept_keywords(applied, func, event.keywords)
     given += [(name not in named, value, keyword_node(event.node, name)) for name, value in event.keywords.items()]
     for traced, value, node in given:
-        what = _no_array(event, value) if traced and node is not None and not isinstance(node, ast.Starred) else None
-        if what is not None and node is not None:
-            report(event.frame.module, node, path=text_of(node), given=what, transform=applied.text)
+        if value is None or not traced or node is None or isinstance(node, ast.Starred):
+            continue
+        for path, part in _parts(value):
+            what = _no_array(event, part)
+            if what is not None:
+                name = "..." if path and isinstance(node, (ast.Dict, ast.List, ast.Tuple)) else text_of(node)
+                report(event.frame.module, node, path=name + path, given=what, transform=applied.text)
+                break
+
+
+def _parts(value: Value) -> Iterator[tuple[str, Value]]:
+    """A value, and what it certainly holds where it is a plain container, each with the path to it."""
+    yield "", value
+    if isinstance(value, (DictVal, Seq)) and value.exact and not value.shrunk and not value.fills:
+        entries = value.items if isinstance(value, DictVal) else enumerate(value.items)
+        for key, part in entries:
+            place = key.value if isinstance(key, Const) else key
+            if isinstance(place, (str, int)):
+                yield from ((f"[{place!r}]{path}", held) for path, held in _parts(part))
 
 
 REGISTERING = ("register_pytree", "register_dataclass", "register_static")
@@ -335,8 +355,43 @@ def _no_array(event: Called, value: Value | None) -> str | None:
 def _has_no_hash(value: Value) -> bool:
     """Whether a value certainly cannot tell compiled functions apart."""
     if isinstance(value, Obj):
-        return value.cls.is_pytree or value.cls.is_variable
-    return isinstance(value, (Array, DictVal)) or (isinstance(value, Seq) and value.type in {"list", "set"})
+        return value.cls.is_pytree or value.cls.is_variable or _is_record_without_hash(value)
+    return isinstance(value, (Array, DictVal)) or _is_list(value)
+
+
+def _is_record_without_hash(obj: Obj) -> bool:
+    """Whether an object is of a dataclass that compares by value.
+
+    It has a hash only where it is frozen, and that is the hash of its fields.
+    """
+    cls = obj.cls
+    if not isinstance(cls, UserClass) or obj.assumed or cls.is_open or cls.opaque or cls.remade:
+        return False
+    for item in cls.lineage:
+        made = item.decorators.get("dataclasses.dataclass")
+        options = made.keywords if isinstance(made, ast.Call) else []
+        if not {"__eq__", "__hash__"}.isdisjoint({*item.methods, *item.attributes}):
+            return False
+        if any(not isinstance(option.value, ast.Constant) for option in options):
+            return False
+        if made is None or item.option("eq") is False:
+            continue
+        if item.option("frozen") is not True and item.option("unsafe_hash") is not True:
+            return True
+        held = [attribute_of(obj, field.name) for field in cls.all_fields() if _is_filled(obj, field)]
+        plain = [attr.value for attr in held if attr is not None and len(attr.assignments) < 2]
+        return any(isinstance(each, DictVal) or _is_list(each) for each in plain)
+    return False
+
+
+def _is_filled(obj: Obj, field: Field) -> bool:
+    """Whether it is known what an object has in a field: it was given, or a factory has made it."""
+    made = isinstance(field.value, FieldVal) and "default_factory" in field.value.keywords
+    return made or field.name in obj.attrs or field.name in (obj.args or {})
+
+
+def _is_list(value: Value) -> bool:
+    return isinstance(value, Seq) and value.type in {"list", "set"}
 
 
 # -- donated arguments -------------------------------------------------------------------------------------------------

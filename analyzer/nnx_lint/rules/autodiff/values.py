@@ -23,20 +23,26 @@ from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import autodiff as rules
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from nnx_lint.model.callables import TransformVal
     from nnx_lint.model.events import Event
-    from nnx_lint.model.frames import Frame, TraceScope
+    from nnx_lint.model.frames import Frame
 
 TRACING = frozenset({"jax.jit", "nnx.jit", "jax.checkpoint", "nnx.remat"})
 """Transforms under which no array has a value. Under ``jax.grad`` alone, one may have one."""
 
 
-def scope_of(event: Event, value: Value | None) -> TraceScope | None:
+def scope_of(event: Event, value: Value | None) -> TransformVal | None:
     """The transform under which a value certainly is a stand-in."""
     frame = event.frame
     if not frame.scope or not isinstance(value, Array) or isinstance(value, HostArray) or _is_eager(frame, event.node):
         return None
-    scope = next((each for each in frame.scope if each.row.name in TRACING and each.level <= value.level), None)
-    return scope if scope is not None and frame.certain_within(scope) else None
+    for scope in frame.scope:
+        found = next((each for each in (scope.applied, *scope.within) if each.row.name in TRACING), None)
+        if found is not None and scope.level <= value.level:
+            return found if frame.certain_within(scope) else None
+    return None
 
 
 def _is_eager(frame: Frame, node: ast.AST) -> bool:
@@ -66,7 +72,8 @@ def condition_on_traced_value(event: Used, report: Reporter) -> None:
         return
     if isinstance(node, ast.BoolOp) and _names(node.values[-1]) <= _names(*node.values[:-1]):
         return  # of what it asks last, an operand before it has been asked
-    if isinstance(node, ast.Name) and frame is scope.frame and node.id in _parameters(frame.func):
+    runs_traced = any(frame is each.frame for each in frame.scope)
+    if isinstance(node, ast.Name) and runs_traced and node.id in _parameters(frame.func):
         return  # a flag that a call passes: that is said with how to make it static
     mend = "choose by the value: `jnp.where(condition, a, b)`, `nnx.cond`, `nnx.while_loop`"
     what = f"computed in a function under `{scope.text}`"
@@ -92,33 +99,62 @@ def _compares_with_no_number(node: ast.expr) -> bool:
 
 # -- numbers -----------------------------------------------------------------------------------------------------------
 
+_MATH = """acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh degrees erf erfc exp exp2 expm1 fabs
+floor fmod hypot isclose isfinite isinf isnan lgamma log log10 log1p log2 pow radians remainder sin sinh sqrt tan
+tanh trunc"""
+"""Functions of numbers."""
+
+_ELEMENTS = """abs absolute add allclose append arccos arccosh arcsin arcsinh arctan arctan2 arctanh array
+asanyarray asarray ascontiguousarray atleast_1d atleast_2d atleast_3d average cbrt ceil convolve copy cos cosh
+count_nonzero cross deg2rad degrees diag diff digitize divide dot einsum equal exp exp2 expand_dims expm1 fabs
+fliplr flipud floor floor_divide fmax fmin fmod greater greater_equal histogram hypot inner interp isclose isfinite
+isin isinf isnan kron less less_equal linspace log log10 log1p log2 logaddexp logical_and logical_not logical_or
+logical_xor matmul maximum median minimum mod multiply nan_to_num nanmax nanmean nanmedian nanmin nanstd nansum
+negative nonzero not_equal outer pad percentile power quantile rad2deg radians reciprocal remainder rint roll rot90
+sign sin sinh sort sqrt square subtract take tan tanh tensordot tile trace trapezoid tril triu true_divide trunc
+unique unwrap vdot where"""
+"""Functions of NumPy that ask an array for its numbers. Many others hand over to a method of the array."""
+
 CONVERTING = (
     *("builtins.float", "builtins.int", "builtins.bool", "builtins.complex"),
-    *("numpy.array", "numpy.asarray", "numpy.exp", "numpy.log", "numpy.sqrt", "numpy.sin", "numpy.cos", "numpy.tanh"),
-    *(f"math.{name}" for name in ("ceil", "cos", "exp", "floor", "isnan", "log", "log2", "pow", "sin", "sqrt", "tanh")),
-    *("numpy.maximum", "numpy.minimum", "numpy.where", "numpy.isnan", "numpy.isfinite"),
+    *(f"math.{name}" for name in _MATH.split()),
+    *(f"numpy.{name}" for name in _ELEMENTS.split()),
+    *(f"numpy.linalg.{name}" for name in ("cholesky", "det", "eigh", "inv", "norm", "pinv", "qr", "solve", "svd")),
 )
-"""Functions that need the numbers in an array. Others of NumPy hand over to a method of the array."""
+"""Functions that need the numbers in an array."""
+
+JOINING = tuple(f"numpy.{name}" for name in ("array", "asarray", "concatenate", "hstack", "stack", "vstack"))
+"""Functions of NumPy that need the numbers in each array of a list."""
 
 
 @judges_calls(rules.TRACED_VALUE, *CONVERTING)
 def number_of_traced_value(event: Called, report: Reporter) -> None:
+    if None not in event.args:
+        _report_first(event, zip(event.args, event.nodes, strict=False), report)
+
+
+@judges_calls(rules.TRACED_VALUE, *JOINING)
+def joined_traced_values(event: Called, report: Reporter) -> None:
+    """A list of arrays that NumPy makes one array of."""
     value, node = (event.args[0], event.nodes[0]) if event.args and event.nodes else (None, None)
-    scope = scope_of(event, value)
-    if scope is not None and node is not None:
-        report(event.frame.module, node, name=text_of(node), transform=scope.text, function=event.name)
+    if isinstance(value, Seq) and value.exact and isinstance(node, (ast.List, ast.Tuple)):
+        _report_first(event, zip(value.items, node.elts, strict=False), report)
+
+
+def _report_first(event: Called, given: Iterable[tuple[Value | None, ast.expr]], report: Reporter) -> None:
+    """Report the first of several arrays that has no value."""
+    for value, node in given:
+        scope = scope_of(event, value)
+        if scope is not None:
+            report(event.frame.module, node, name=text_of(node), transform=scope.text, function=event.name)
+            return
 
 
 @judges_calls(rules.TRACED_VALUE, "builtins.max", "builtins.min")
 def compared_traced_values(event: Called, report: Reporter) -> None:
     """The largest of several values, which Python compares one by one."""
-    if len(event.args) < 2 or None in event.args or event.keywords:
-        return
-    for value, node in zip(event.args, event.nodes, strict=False):
-        scope = scope_of(event, value)
-        if scope is not None:
-            report(event.frame.module, node, name=text_of(node), transform=scope.text, function=event.name)
-            return
+    if len(event.args) > 1 and None not in event.args and not event.keywords:
+        _report_first(event, zip(event.args, event.nodes, strict=False), report)
 
 
 def formats_array(event: Used) -> bool:
@@ -200,6 +236,35 @@ SIZED = {
     "jax.random.split": (1, "num"),
 }
 """Functions whose result has the shape that an argument says: its position, and its name."""
+
+
+def bounds_slice(event: Used) -> bool:
+    """Whether an array says where a slice begins or ends."""
+    return event.what == "a bound"
+
+
+@judges(rules.TRACED_SIZE, Used, when=bounds_slice)
+def slice_of_traced_size(event: Used, report: Reporter) -> None:
+    scope, node = scope_of(event, event.value), event.node
+    sliced = next((each for each in ancestors(event.frame.module, node) if isinstance(each, ast.Subscript)), None)
+    if scope is not None and isinstance(node, ast.expr) and sliced is not None:
+        report(event.frame.module, node, name=text_of(node), transform=scope.text, function=text_of(sliced))
+
+
+@judges_calls(rules.TRACED_SIZE, ".reshape")
+def reshaped_to_traced_value(event: Called, report: Reporter) -> None:
+    """The sizes that an array is to have, one by one or in a tuple."""
+    node = event.node
+    written = node.args if isinstance(node, ast.Call) else []
+    pairs = [*zip(event.args, event.nodes, strict=False)]
+    if len(written) == 1 and isinstance(written[0], (ast.Tuple, ast.List)):
+        held = event.args[0] if event.args else None
+        pairs = [*zip(held.items if isinstance(held, Seq) and held.exact else [], written[0].elts, strict=False)]
+    for size, part in pairs:
+        scope = scope_of(event, size)
+        if scope is not None and not isinstance(part, ast.Starred):
+            report(event.frame.module, part, name=text_of(part), transform=scope.text, function=event.name)
+            return
 
 
 @judges_calls(rules.TRACED_SIZE, *SIZED)

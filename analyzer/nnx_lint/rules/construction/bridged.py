@@ -14,6 +14,7 @@ from nnx_lint.model.events import AttributeSet, Called
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.values import ClassVal, Obj
 from nnx_lint.reporting import Reporter, judges, judges_calls
+from nnx_lint.rules.bindings import names_of_first
 from nnx_lint.rules.intermediates.sowing import is_module
 from nnx_lint.rules.program import calls_in, canonical_of, resolved
 from nnx_rules.rules import construction as rules
@@ -53,14 +54,13 @@ def linen_module_attribute(event: AttributeSet, report: Reporter) -> None:
 
 def _is_called(cls: UserClass, name: str) -> bool:
     """Whether a method of a class calls an attribute of its own object, as an NNX module is called."""
-    return any(
-        isinstance(call.func, ast.Attribute)
-        and call.func.attr == name
-        and isinstance(call.func.value, ast.Name)
-        and call.func.value.id == "self"
-        for item in cls.lineage
-        for call in calls_in(item.node)
-    )
+    bodies = (method for item in cls.lineage for method in item.node.body)
+    for method in bodies:
+        own = names_of_first(method) if isinstance(method, (ast.FunctionDef, ast.AsyncFunctionDef)) else ()
+        called = (call.func for call in calls_in(method) if own and isinstance(call.func, ast.Attribute))
+        if any(func.attr == name and isinstance(func.value, ast.Name) and func.value.id in own for func in called):
+            return True
+    return False
 
 
 @judges_calls(rules.LINEN_IDIOM, "nnx.bridge.ToNNX")

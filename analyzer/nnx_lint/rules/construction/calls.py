@@ -271,6 +271,16 @@ def initializer_misuse(event: Called, report: Reporter) -> None:
         report(module, node or event.node, fix=fix, name=text, problem=problem, mend=mend)
 
 
+@judges_calls(rules.INITIALIZER, "nnx.with_metadata", "nnx.with_partitioning")
+def wrapped_factory(event: Called, report: Reporter) -> None:
+    node, module = given(event).node_of(0, "initializer"), event.frame.module
+    name = factory(given(event).get(0, "initializer"))
+    if name is not None and node is not None:
+        fix = Fix("Call it", insert(module.source.span(node).end, "()")) if name not in NEEDING else None
+        problem, text = "makes an initializer, and is given as one", module.source.segment(node)
+        report(module, node, fix=fix, name=text, problem=problem, mend=f"call it: `{text}(...)`")
+
+
 def _as_called(frame: Frame, value: Value, node: ast.expr | None) -> tuple[Value, ast.expr | None]:
     """A parameter that is handed on, as its default has it, with the expression of that."""
     func = frame.func

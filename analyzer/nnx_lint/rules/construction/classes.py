@@ -1,5 +1,5 @@
 """What a class body shows: a constructor that leaves out that of its base (NNX830), transforms over descriptors
-(NNX837), bridge modules used out of place (NNX863), a forward pass without a result (NNX867).
+(NNX837), a forward pass without a result (NNX867).
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ from nnx_lint.rules.bindings import names_of_first, pairs_of
 from nnx_lint.rules.blocks import append_to_block
 from nnx_lint.rules.construction.mends import with_base_constructor
 from nnx_lint.rules.edits import unsafe
-from nnx_lint.rules.program import calls_in, canonical_of, certain_block, enclosing, own_nodes
-from nnx_lint.syntax.dotted import called_by
+from nnx_lint.rules.program import calls_in, certain_block, enclosing, own_nodes
 from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import construction as rules
 from nnx_rules.signatures import SIGNATURES
@@ -200,39 +199,6 @@ def transform_over_descriptor(event: TransformApplied, report: Reporter) -> None
     edits = (Edit(source.span(node), inner.id), Edit(source.span(inner), source.segment(node)))
     text = event.applied.text
     report(module, node, fix=Fix("Exchange the decorators", edits), transform=text, descriptor=inner.id)
-
-
-# -- bridge modules ----------------------------------------------------------------------------------------------------
-
-BRIDGE_METHODS = frozenset({"param", "variable", "make_rng"})
-
-
-@judges(rules.BRIDGE_UNBOUND, ClassDefined)
-def bridge_unbound_use(event: ClassDefined, report: Reporter) -> None:
-    cls = event.cls
-    if not any(canonical_of(cls.env, base) == "nnx.bridge.Module" for base in cls.node.bases):
-        return
-    for node in cls.node.body:
-        if not isinstance(node, ast.FunctionDef) or node.name in {"setup", "__init__"} or not node.args.args:
-            continue
-        if any((canonical_of(cls.env, item) or "x").endswith(("compact", "x")) for item in node.decorator_list):
-            continue
-        for call in _calls_of(node) if not _used_by_compact(cls.node, node.name) else ():
-            if call.attr in BRIDGE_METHODS:
-                report(cls.module, call, method=call.attr, path=f"{cls.name}.{node.name}")
-
-
-def _calls_of(node: ast.FunctionDef) -> list[ast.Attribute]:
-    """The methods of its own object that a method calls."""
-    names = names_of_first(node)
-    called = [called_by(call) for call in walk(node) if isinstance(call, ast.Call)]
-    methods = [func for func in called if isinstance(func, ast.Attribute)]
-    return [func for func in methods if isinstance(func.value, ast.Name) and func.value.id in names]
-
-
-def _used_by_compact(cls: ast.ClassDef, name: str) -> bool:
-    """Whether another method of the class calls this one, which may then be bound."""
-    return any(isinstance(node, ast.Attribute) and node.attr == name for node in walk(cls))
 
 
 # -- forward passes ----------------------------------------------------------------------------------------------------

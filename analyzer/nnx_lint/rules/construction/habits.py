@@ -162,7 +162,7 @@ def sequential_indexed(event: Used, report: Reporter) -> None:
 
 @judges(rules.LINEN_IDIOM, Iterated)
 def sequential_iterated(event: Iterated, report: Reporter) -> None:
-    if _is_sequential(event.value) and event.frame.module.provider != "nnxkit":
+    if _is_sequential(event.value) and rules.SEQUENTIAL_OF_OLD.holds(*report.runs_on(event.frame.module)):
         _report_sequential(event, event.node, "cannot be iterated over", report)
 
 

@@ -14,7 +14,7 @@ from nnx_lint.model.classes import LibClass, UserClass
 from nnx_lint.rules.blocks import append_to_block, fresh, prepend_to_block
 from nnx_lint.rules.edits import replace, unsafe
 from nnx_lint.rules.program import FUNCTIONS, binds, enclosing
-from nnx_lint.syntax.walk import walk
+from nnx_lint.syntax.binding import names_in
 from nnx_rules.signatures import SIGNATURES
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def in_constructor(frame: Frame, call: ast.AST, name: str) -> Fix | None:
     given = cls.methods.get("__init__")
     init = given.node if isinstance(given, FuncVal) and given.node in cls.node.body else None
     receiver, attribute = method.args.args[0].arg, fresh(frame.module, name)
-    used = {node.id for node in walk(call) if isinstance(node, ast.Name)}
+    used = names_in(call)
     local = {each for each in used if binds(method, each)} - {receiver}
     line = f"{receiver}.{attribute} = {text}"
     if isinstance(init, ast.FunctionDef):
@@ -61,7 +61,7 @@ def in_function(module: Module, default: ast.expr, name: str) -> Fix | None:
     func, text = enclosing(module, default, *FUNCTIONS), module.source.segment(default)
     if not isinstance(func, (ast.FunctionDef, ast.AsyncFunctionDef)) or "\n" in text:
         return None
-    names = {node.id for node in walk(default) if isinstance(node, ast.Name)}
+    names = names_in(default)
     made = prepend_to_block(module.source, func.body, f"if {name} is None:\n\t{name} = {text}")
     if made is None or any(binds(func, each) for each in names):
         return None

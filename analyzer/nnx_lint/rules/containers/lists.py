@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from nnx_lint.diagnostics import Applicability, Fix
 from nnx_lint.model.callables import BoundMethod
 from nnx_lint.model.containers import Seq
-from nnx_lint.model.elements import library_elements
+from nnx_lint.model.elements import element_of, library_elements
 from nnx_lint.model.events import Called, ContainerUsed, ItemSet, Mutated
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.values import (
@@ -20,6 +20,7 @@ from nnx_lint.model.values import (
     Const,
     Obj,
     Value,
+    options,
 )
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.autodiff.tracing import is_traced_parameter
@@ -122,7 +123,8 @@ def _written(held: Seq, given: Value) -> list[Value]:
 
 @judges_calls(rules.LIST_DELETE, ".pop")
 def pop_from_middle(event: Called, report: Reporter) -> None:
-    if receiver_of(event) is not None and event.args and _is_middle(event.args[0]):
+    held = receiver_of(event)
+    if held is not None and event.args and _is_middle(event.args[0]) and _holds_data(held):
         report(event.frame.module, event.node, name=name_of(event.node))
 
 
@@ -132,7 +134,14 @@ def _is_middle(index: Value | None) -> bool:
 
 def deletes(event: Mutated) -> bool:
     """Whether an element of a container is deleted."""
-    return event.action == "`del [...]`" and is_list(event.target)
+    return event.action == "`del [...]`" and is_list(event.target) and _holds_data(event.target)
+
+
+def _holds_data(held: Value) -> bool:
+    """Whether a list holds something that a model has: a number that stays at its old place is not seen."""
+    elements = library_elements(held) if isinstance(held, Obj) else None
+    known = [*elements.items, *elements.certain, element_of(elements, 0)] if elements is not None else []
+    return any(isinstance(option, (Array, Obj)) for item in known for option in options(item))
 
 
 @judges(rules.LIST_DELETE, Mutated, when=deletes)

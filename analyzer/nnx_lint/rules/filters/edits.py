@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from nnx_lint.diagnostics import Edit, Fix, Span
 from nnx_lint.rules.program import ancestors
-from nnx_lint.syntax.walk import remembered, walk
+from nnx_lint.syntax.binding import names_in
+from nnx_lint.syntax.walk import walk
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -111,7 +112,7 @@ def add_rest(found: FilterList) -> Fix | None:
     names = unpacked_names(statement)
     if names is None or len(names) != found.spec.leading + len(found.given) or not found.spec.leading:
         return None
-    if found.module.has(REST, _names):
+    if found.module.has(REST, names_in):
         return None
     scope = scope_of(source.tree, call)
     scope = found.module.tree if scope is source.tree else scope  # all of it matters then
@@ -120,11 +121,6 @@ def add_rest(found: FilterList) -> Fix | None:
         return None
     edits += [insertion(source.span(place).end, f", {REST}") for place in (names[-1], *merges)]
     return Fix("Add `...` and a name for the rest", tuple(edits))
-
-
-@remembered
-def _names(statement: ast.AST) -> frozenset[str]:
-    return frozenset(node.id for node in walk(statement) if isinstance(node, ast.Name))
 
 
 REST = "rest"

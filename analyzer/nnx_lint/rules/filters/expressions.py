@@ -67,10 +67,15 @@ class _Unread:
 
 
 class _Function(Record):
-    """A function of the project: one definition is one filter, however often it is named."""
+    """A function of the project: one definition is one filter, however often it is named.
+
+    A function that another one makes is a filter for each call of that: what it closes over may differ. So may the
+    defaults of its parameters, each time that it is made.
+    """
 
     name: str
     node: int
+    made: int
 
     @property
     def __name__(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]  # instances have one, too
@@ -127,7 +132,7 @@ def expression(value: Value | None, depth: int = 0) -> Expr:
     if isinstance(value, FilterVal):
         return _COMBINED.get(value.name, _unknown_filter)(value.args)
     if isinstance(value, FuncVal):
-        return Opaque(_Function(value.name, id(value.node)))
+        return Opaque(_Function(value.name, id(value.node), id(value if value.defaults else value.env)))
     return unreadable()
 
 

@@ -42,9 +42,11 @@ def maker(event: Unpacked) -> str:
 
 @judges(rules.SPLIT_ARITY, Unpacked)
 def split_unpack_arity(event: Unpacked, report: Reporter) -> None:
-    parts = parts_of(event.value)
+    parts, taken = parts_of(event.value), event.value_node
     if parts is None or not isinstance(event.target, (ast.Tuple, ast.List)):
         return
+    if isinstance(taken, ast.Name) and taken.id in event.frame.given:
+        return  # what a loop hands to its step is a tuple that the program wrote
     plain = sum(not isinstance(item, ast.Starred) for item in event.target.elts)
     if event.count == len(parts) or (event.count is None and plain <= len(parts)):
         return

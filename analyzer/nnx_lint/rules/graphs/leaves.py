@@ -30,6 +30,7 @@ from nnx_lint.rules.spelling import spelled
 from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.rules import graphs as rules
+from nnx_rules.versions import VARIABLES_ARE_NODES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -94,6 +95,16 @@ def states_summed(event: Called, report: Reporter) -> None:
         name = text_of(event.nodes[0])
         mend = f"`jax.tree.map(lambda *leaves: sum(leaves), *{name})`"
         report(event.frame.module, event.node, name=f"sum({name})", mend=mend)
+
+
+@judges_calls(rules.STATE_ARITHMETIC, *(f"jax.numpy.{name}" for name in ("array", "asarray", "concatenate", "stack")))
+def states_joined(event: Called, report: Reporter) -> None:
+    """A list of States in the place of a list of arrays."""
+    held, module = event.args[0] if event.args else None, event.frame.module
+    states = isinstance(held, Seq) and bool(held.items) and all(map(_is_state_of_object, held.items))
+    if states and not is_tried(module, event.node):
+        mend = f"`jax.tree.map(lambda *leaves: {event.name}(leaves), *states)`"
+        report(module, event.node, name=text_of(event.node), mend=mend)
 
 
 @judges_calls(rules.STATE_ARITHMETIC, *(f"jax.numpy.{name}" for name in OF_ONE_ARRAY))
@@ -235,9 +246,12 @@ ANY_VARIABLE = frozenset({"nnx.Variable", "nnx.VariableState"})
 """What programs ask for that take Variables and arrays alike."""
 
 
-def _is_tree(value: Value | None) -> bool:
+def _is_tree(value: Value | None, event: Called, report: Reporter) -> bool:
     """Whether the leaves of a value certainly are arrays: it is a State, or a module."""
     value = present(value) if value is not None else None
+    _, version = report.runs_on(event.frame.module)
+    if version is not None and version < VARIABLES_ARE_NODES and event.frame.module.mentions("variables("):
+        return False  # what `nnx.variables` returned then had the Variables themselves as leaves
     return isinstance(value, StateVal) or (isinstance(value, Obj) and value.cls.derives_from("nnx.Module"))
 
 
@@ -250,14 +264,14 @@ def value_of_mapped_leaf(event: Called, report: Reporter) -> None:
     arguments = func.node.args
     parameters = syntax_parameters.positional_names(arguments)
     for tree, parameter in zip(trees, parameters, strict=False) if func.module is event.frame.module else ():
-        if _is_tree(tree):
+        if _is_tree(tree, event, report):
             _report(event, report, func.node, parameter)
 
 
 @judges_calls(rules.LEAF_VALUE, *LEAVES)
 def value_of_listed_leaf(event: Called, report: Reporter) -> None:
     args = given(event)
-    if args.starred or "is_leaf" in args.keywords or not _is_tree(args.get(0, "tree")):
+    if args.starred or "is_leaf" in args.keywords or not _is_tree(args.get(0, "tree"), event, report):
         return
     module = event.frame.module
     parent = next(ancestors(module, event.node), None)

@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING
 
 from nnx_lint.diagnostics import Fix
 from nnx_lint.model.attributes import attribute_of
+from nnx_lint.model.callables import Transformed
 from nnx_lint.model.classes import LibClass, UserClass
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.events import Called
+from nnx_lint.model.expressions import text_of
 from nnx_lint.model.states import GraphDefVal, PartVal, StateVal
 from nnx_lint.model.values import Array, ClassVal, Const, Obj, Value, present
 from nnx_lint.reporting import Reporter, judges_calls
@@ -219,6 +221,30 @@ def update_by_paths(event: Called, report: Reporter) -> None:
         flat = bool(keys) and all(isinstance(key, Seq) and key.type == "tuple" for key in keys)
         if flat or (strict and isinstance(item, Seq) and item.type == "FlatState"):
             given = "paths with their values where a nested State is expected (`nnx.from_flat_state` makes one)"
+            report(event.frame.module, where, function="nnx.update", given=given)
+
+
+class Gradients:
+    """The States that ``nnx.grad`` and its like have returned."""
+
+    def __init__(self) -> None:
+        self.states: dict[int, StateVal] = {}
+
+
+@judges_calls(rules.UPDATE_ARGUMENTS, Transformed)
+def note_gradients(event: Called, report: Reporter) -> None:
+    if isinstance(event.callee, Transformed) and event.callee.applied.row.name in {"nnx.grad", "nnx.value_and_grad"}:
+        parts = event.result.items if isinstance(event.result, Seq) else [event.result]
+        report.memory(Gradients).states.update((id(part), part) for part in parts if isinstance(part, StateVal))
+
+
+@judges_calls(rules.UPDATE_ARGUMENTS, "nnx.update")
+def update_by_gradients(event: Called, report: Reporter) -> None:
+    """Gradients in place of the parameters that they are for."""
+    made = report.memory(Gradients).states
+    for item, where in zip(event.args[1:], event.nodes[1:], strict=False):
+        if isinstance(item, StateVal) and item is made.get(id(item)) and item.of is event.args[0]:
+            given = f"the gradients `{text_of(where)}`, which take the place of the parameters"
             report(event.frame.module, where, function="nnx.update", given=given)
 
 

@@ -31,21 +31,25 @@ from nnx_lint.model.values import (
 )
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.attributes.rounds import is_long
+from nnx_lint.rules.bindings import value_of
 from nnx_lint.rules.callees import TRANSFORMING
 from nnx_lint.rules.edits import append_argument, insert, replace, unsafe
 from nnx_lint.rules.filters.coverage import leaves_of
 from nnx_lint.rules.filters.expressions import ARRAY
 from nnx_lint.rules.lifting import SAME_OPTIONS, on_nnx_call
 from nnx_lint.rules.program import ancestors, enclosing, resolved
+from nnx_lint.rules.randomness.arguments import draws, taken_by
 from nnx_lint.rules.traces.boundaries import transform_of
 from nnx_lint.rules.updates.gradients import DIFFERENTIATING
 from nnx_lint.rules.variables.promoting import assigned_value
+from nnx_lint.syntax.binding import names_in
 from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import graphs as rules
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from nnx_lint.model.classes import ClassBase
     from nnx_lint.model.frames import Frame
     from nnx_lint.model.leaves import Path
     from nnx_lint.model.modules import Module
@@ -55,36 +59,18 @@ if TYPE_CHECKING:
 
 @judges_calls(rules.REPEATED_MODULE, "nnx.List", "nnx.Sequential")
 def repeated_in_container(event: Called, report: Reporter) -> None:
-    if not isinstance(event.node, ast.Call):
-        return
-    for node in event.node.args:
-        inner = node.value if isinstance(node, ast.Starred) else node
-        given = next((item for item, where in zip(event.args, event.nodes, strict=False) if where is node), None)
-        held = given if isinstance(given, Seq) else None
-        if isinstance(inner, ast.BinOp) and isinstance(given, Obj):
-            _report_repeated(event.frame, inner, given, report)
-        elif held is not None:
-            repeated(event.frame, held, report)
+    for value, node in zip(event.args, event.nodes, strict=False):
+        if isinstance(node, ast.Starred):
+            _repeated_by_text(event.frame, value_of(event.frame.module, node.value) or node.value, report)
+        elif isinstance(value, Seq):
+            repeated(event.frame, value, report)
 
 
 @judges_calls(rules.REPEATED_MODULE, "nnx.Dict")
 def repeated_in_dict(event: Called, report: Reporter) -> None:
     """One layer for all keys, by a comprehension or ``dict.fromkeys``."""
-    node, frame = event.nodes[0] if len(event.nodes) == 1 else None, event.frame
-    layer: ast.expr | None = None
-    if isinstance(node, ast.DictComp) and all(is_long(each.iter) for each in node.generators):
-        targets = [part.id for each in node.generators for part in walk(each.target) if isinstance(part, ast.Name)]
-        named = {part.id for part in walk(node.value) if isinstance(part, ast.Name)}
-        layer = node.value if named.isdisjoint(targets) else None
-    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "fromkeys":
-        plain = isinstance(node.func.value, ast.Name) and frame.env.lookup(node.func.value.id) is None
-        layer = node.args[1] if plain and len(node.args) == 2 and is_long(node.args[0]) else None
-    item = resolved(frame.env, layer) if isinstance(layer, (ast.Name, ast.Attribute)) else None
-    if node is not None and isinstance(item, Obj) and _has_weights(frame, item) and _stands_in(frame, node):
-        report(frame.module, node, value=item.cls.name)
-    made = resolved(frame.env, layer.func) if isinstance(layer, ast.Call) and isinstance(node, ast.Call) else None
-    if node is not None and isinstance(made, ClassVal) and made.cls.derives_from("nnx.Module"):
-        report(frame.module, node, value=made.cls.name)
+    if len(event.nodes) == 1:
+        _repeated_by_text(event.frame, event.nodes[0], report)
 
 
 @judges(rules.REPEATED_MODULE, AttributeSet, of=(Seq, TagVal))
@@ -113,22 +99,50 @@ def repeated_by_loop(event: Called, report: Reporter) -> None:
 
 def repeated(frame: Frame, held: Seq, report: Reporter) -> None:
     """Report a sequence that repeats one layer."""
-    node = held.node
-    item = held.items[0] if held.items else None
-    if isinstance(node, ast.ListComp):
-        bound = {part.id for each in node.generators for part in walk(each.target) if isinstance(part, ast.Name)}
-        names = {part.id for part in walk(node.elt) if isinstance(part, ast.Name)}
-        if not isinstance(node.elt, (ast.Name, ast.Attribute)) or names & bound:
-            return
-    elif not isinstance(node, ast.BinOp):
+    node, item = held.node, held.items[0] if held.items else None
+    if not isinstance(node, (ast.ListComp, ast.BinOp)) or not _stands_in(frame, node):
         return
-    if isinstance(item, Obj) and all(each is item for each in held.items):
-        _report_repeated(frame, node, item, report)
-
-
-def _report_repeated(frame: Frame, node: ast.ListComp | ast.BinOp, item: Obj, report: Reporter) -> None:
-    if _has_weights(frame, item) and _stands_in(frame, node):
+    elements = _elements_repeated(frame, node)
+    if len(elements) > 1:
+        _repeated_by_text(frame, node, report)
+    elif elements and isinstance(item, Obj) and all(each is item for each in held.items) and _has_weights(frame, item):
         report(frame.module, node, fix=lambda: one_for_each(frame, node), value=item.cls.name)
+
+
+def _repeated_by_text(frame: Frame, node: ast.expr, report: Reporter) -> None:
+    """Report an expression that repeats a layer with weights, whatever is known of its value."""
+    for element in _elements_repeated(frame, node):
+        item = resolved(frame.env, element)
+        made = resolved(frame.env, element.func) if isinstance(element, ast.Call) else None
+        cls = item.cls if isinstance(item, Obj) and _has_weights(frame, item) else None
+        cls = made.cls if isinstance(made, ClassVal) and _is_made_with_weights(made.cls) else cls
+        if cls is not None:
+            report(frame.module, node, fix=lambda: one_for_each(frame, node), value=cls.name)
+            return
+
+
+def _elements_repeated(frame: Frame, node: ast.expr) -> list[ast.expr]:
+    """What an expression has several times as elements, each time the same object; a list that it repeats by name."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        left = isinstance(node.left, (ast.List, ast.Tuple)) or not isinstance(node.right, (ast.List, ast.Tuple))
+        held, count = (node.left, node.right) if left else (node.right, node.left)
+        once = isinstance(count, ast.Constant) and count.value in {0, 1}
+        return [] if once else held.elts if isinstance(held, (ast.List, ast.Tuple)) else [held]
+    if isinstance(node, (ast.ListComp, ast.GeneratorExp, ast.DictComp)):
+        element = node.value if isinstance(node, ast.DictComp) else node.elt
+        bound = frozenset[str]().union(*(names_in(each.target) for each in node.generators))
+        same = isinstance(element, (ast.Name, ast.Attribute)) and bound.isdisjoint(names_in(element))
+        return [element] if same and all(is_long(each.iter) for each in node.generators) else []
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "fromkeys":
+        plain = isinstance(node.func.value, ast.Name) and frame.env.lookup(node.func.value.id) is None
+        return node.args[1:] if plain and len(node.args) == 2 and is_long(node.args[0]) else []
+    return []
+
+
+def _is_made_with_weights(cls: ClassBase) -> bool:
+    """Whether a class of layers certainly draws random numbers when it is made."""
+    needed = taken_by(cls) if cls.derives_from("nnx.Module") else None
+    return needed is not None and needed.required and draws(cls)
 
 
 def _has_weights(frame: Frame, item: Obj) -> bool:
@@ -141,15 +155,14 @@ def _stands_in(frame: Frame, node: ast.AST) -> bool:
     return any(part is node for part in walk(top))
 
 
-def one_for_each(frame: Frame, node: ast.ListComp | ast.BinOp) -> Fix | None:
+def one_for_each(frame: Frame, node: ast.expr) -> Fix | None:
     """Make a layer in each round."""
-    if not isinstance(node, ast.BinOp):
-        return None
-    made, count = (node.left, node.right) if isinstance(node.left, ast.List) else (node.right, node.left)
-    if not isinstance(made, ast.List) or len(made.elts) != 1 or not isinstance(made.elts[0], ast.Call):
+    elements = _elements_repeated(frame, node)
+    if not isinstance(node, ast.BinOp) or len(elements) != 1 or not isinstance(elements[0], ast.Call):
         return None
     source = frame.module.source
-    text = f"[{source.segment(made.elts[0])} for _ in range({source.segment(count)})]"
+    count = node.right if elements[0] in walk(node.left) else node.left
+    text = f"[{source.segment(elements[0])} for _ in range({source.segment(count)})]"
     return Fix("Make one for each", replace(source, node, text), Applicability.UNSAFE)
 
 

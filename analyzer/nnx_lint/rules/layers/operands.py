@@ -75,6 +75,21 @@ def factors(event: Combined, report: Reporter) -> None:
         report(event.frame.module, node, related=places, problem=problem, mend=mend)
 
 
+@judges_calls(rules.ARRAY_SHAPES, "jax.image.resize")
+def resized(event: Called, report: Reporter) -> None:
+    """Pictures are resized to a shape that leaves out the axes of the examples and the channels."""
+    args = given(event)
+    image, shape = args.get(0, "image"), args.get(1, "shape")
+    old = image.form.shape if isinstance(image, Array) and image.form is not None else None
+    known = old is not None and is_whole(old) and isinstance(shape, Seq) and shape.exact and not shape.shrunk
+    if old is None or not known or not isinstance(shape, Seq) or len(shape.items) == len(old):
+        return
+    if not is_tried(event.frame.module, event.node):
+        problem = f"an array of shape {layers.shown(old)} is resized, and the new shape has {len(shape.items)} axes"
+        mend = "say the size of each axis, of the examples and the channels too: `(batch, height, width, channels)`"
+        report(event.frame.module, event.node, problem=problem, mend=mend)
+
+
 JOINING = ("jax.numpy.concatenate", "jax.numpy.concat", "jax.numpy.stack")
 
 

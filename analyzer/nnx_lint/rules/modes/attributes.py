@@ -34,6 +34,7 @@ from nnx_lint.rules.intermediates.sowing import is_module
 from nnx_lint.rules.program import FUNCTIONS, enclosing, is_tried, statement_of
 from nnx_lint.rules.spelling import spelled
 from nnx_lint.syntax.walk import remembered, walk
+from nnx_rules.attributes import Kind
 from nnx_rules.modes import MODE_ATTRIBUTES, OWN_FLAGS, VIEWS
 from nnx_rules.names import attributes_of
 from nnx_rules.rules import construction as rules
@@ -78,9 +79,10 @@ class Tree:
                     self._visit(item[1] if isinstance(item, tuple) else item)
             elif isinstance(option, FuncVal):
                 continue
-            elif not isinstance(option, (Array, Const, Other, Ext, ClassVal)) and not (
-                isinstance(option, Obj) and option.cls.is_variable
-            ):
+            elif isinstance(option, Obj):
+                # Such as a configuration: nothing goes through an object that JAX does not know.
+                self.complete = self.complete and option.kind in {Kind.OTHER, Kind.VARIABLE}
+            elif not isinstance(option, (Array, Const, Other, Ext, ClassVal)):
                 self.complete = False
 
     def _module(self, obj: Obj) -> None:

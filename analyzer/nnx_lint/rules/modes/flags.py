@@ -21,6 +21,7 @@ from nnx_lint.rules.modes.inverted import LEARNING, RESTING
 from nnx_lint.rules.modes.layers import SETTING
 from nnx_lint.rules.program import own_nodes
 from nnx_lint.rules.randomness.reading import elements
+from nnx_lint.syntax.binding import names_in
 from nnx_lint.syntax.dotted import called_by
 from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import construction as rules
@@ -35,7 +36,7 @@ def flag_not_forwarded(event: Constructed, report: Reporter) -> None:
     func = event.cls.own_method("__call__")
     if not isinstance(func, FuncVal) or isinstance(func.node, ast.Lambda) or not event.cls.derives_from("nnx.Module"):
         return
-    if "locals" in _read(func):
+    if "locals" in names_in(func.node):
         return
     calls = list(_calls(func, event.obj))
     for name in _flags(func):
@@ -141,15 +142,10 @@ def _takes(layer: Obj, name: str, positional: int) -> bool:
     if library is not None:
         return name in CALL_KEYWORDS.get(library.name, ())
     found = method_of(layer.cls, "__call__")
-    if found is None or found[1].wrapped is not found[1] or name not in _read(found[1]):
+    if found is None or found[1].wrapped is not found[1] or name not in names_in(found[1].node):
         return False
     arguments = found[1].node.args
     names = [item.arg for item in arguments.args][1:]
     default = found[1].defaults.get(name)
     known = name in names[positional:] or any(item.arg == name for item in arguments.kwonlyargs)
     return known and isinstance(default, Const)
-
-
-def _read(func: FuncVal) -> set[str]:
-    """The names that stand anywhere in a function."""
-    return {node.id for node in walk(func.node) if isinstance(node, ast.Name)}

@@ -20,7 +20,7 @@ from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.blocks import in_block
 from nnx_lint.rules.edits import append_argument, insert, remove_statement, unsafe
 from nnx_lint.rules.program import FUNCTIONS, ancestors, block_of, canonical_of, enclosing, given, keyword_node
-from nnx_lint.rules.randomness.reading import carry_made
+from nnx_lint.rules.randomness.reading import carry_made, elements
 from nnx_lint.rules.spelling import spelled
 from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_lint.syntax.walk import walk
@@ -46,46 +46,60 @@ def is_seen_made(frame: Frame) -> bool:
     return frame.receiver is None
 
 
-def layer_of(event: Called) -> Obj | None:
-    """The layer of the library that is called, whose arguments are known and whose mode nothing has changed."""
+def layers_of(event: Called) -> list[Obj]:
+    """The layers of the library that a call runs: the one that is called, or all those of a ``Sequential``."""
     callee = event.callee
     by_base = isinstance(callee, BoundMethod) and callee.func is None
     obj = callee.receiver if isinstance(callee, BoundMethod) and by_base else callee
-    if not isinstance(obj, Obj) or obj.cls.made_as is None or obj.assumed or obj.args is None:
-        return None
+    if not isinstance(obj, Obj) or "**" in event.keywords or None in event.args:
+        return []
     if not by_base and obj.cls.called_as is None:
-        return None
-    known = "**" not in obj.args and "**" not in event.keywords and None not in event.args
-    return obj if known and obj.training is True and is_seen_made(event.frame) else None
+        return []
+    held = [obj] if not obj.cls.derives_from("nnx.Sequential") else [] if event.keywords else elements(obj)
+    return [
+        layer for layer in held if layer.cls.made_as is not None and layer.args is not None and "**" not in layer.args
+    ]
+
+
+def as_it_was_made(event: Called) -> list[Obj]:
+    """Of the layers that a call runs those whose mode is known, and that nothing has changed."""
+    if not is_seen_made(event.frame):
+        return []
+    return [layer for layer in layers_of(event) if layer.training is True and not layer.assumed]
 
 
 @judges_calls(LAYER_WITHOUT_RNGS, "()", ".__call__")
 def layer_without_rngs(event: Called, report: Reporter) -> None:
-    obj = layer_of(event)
-    if obj is None or not obj.cls.derives_from("nnx.Dropout") or obj.args is None:
-        return
-    rngs = event.keywords.get("rngs", resolved(obj, obj.args.get("rngs", Const(None))))
-    absent = isinstance(rngs, Const) and rngs.value is None
+    """A call of dropout layers without streams: of those that the program has made, or of a model's own, which no mode
+    makes work: they fail in training, and do nothing else.
+    """
+    lacking = _lacks_streams if is_seen_made(event.frame) else _never_has_streams
+    for obj in layers_of(event) if not event.frame.doubtful else ():
+        if obj.cls.derives_from("nnx.Dropout") and not obj.assumed and lacking(event, obj):
+            report(event.frame.module, event.node, fix=partial(_with_rngs, event, obj), cls=obj.cls.name)
+
+
+def _lacks_streams(event: Called, obj: Obj) -> bool:
+    made = obj.args or {}
+    rngs = event.keywords.get("rngs", resolved(obj, made.get("rngs", Const(None))))
     told = event.keywords.get("deterministic")
-    drawing = isinstance(told, Const) and told.value is False
-    known = isinstance(resolved(obj, obj.args.get("rate", UNKNOWN)), Const) and (told is None or drawing)
-    if absent and known and not event.frame.doubtful and certainly_stateful(obj, given(event)):
-        report(event.frame.module, event.node, fix=partial(_with_rngs, event, obj), cls=obj.cls.name)
+    if told is not None and not (isinstance(told, Const) and told.value is False):
+        return False
+    known = (
+        isinstance(rngs, Const) and rngs.value is None and isinstance(resolved(obj, made.get("rate", UNKNOWN)), Const)
+    )
+    return known and obj.training is True and certainly_stateful(obj, given(event))
 
 
-@judges_calls(LAYER_WITHOUT_RNGS, "()")
-def own_layer_without_rngs(event: Called, report: Reporter) -> None:
-    """A model calls a dropout layer of its own that no mode makes work: it fails in training, and does nothing else."""
-    obj, frame = event.callee, event.frame
-    if not isinstance(obj, Obj) or obj.cls.made_as is not DROPOUT or obj.args is None or is_seen_made(frame):
-        return
-    given = {*obj.args, *event.keywords, *obj.attrs}
-    if given & {"rngs", "deterministic", "**"} or obj.origin is None or obj.assumed or len(event.args) != 1:
-        return
-    rate = obj.args.get("rate")
+def _never_has_streams(event: Called, obj: Obj) -> bool:
+    made = obj.args or {}
+    if obj.cls.made_as is not DROPOUT or obj.origin is None or len(event.args) != 1:
+        return False
+    if {*made, *event.keywords, *obj.attrs} & {"rngs", "deterministic"}:
+        return False
+    rate = made.get("rate")
     drops = isinstance(rate, Const) and isinstance(rate.value, float) and rate.value > 0
-    if drops and not frame.doubtful and not obj.origin[0].mentions(SETTING):
-        report(frame.module, event.node, fix=partial(_with_rngs, event, obj), cls=obj.cls.name)
+    return drops and not obj.origin[0].mentions(SETTING)
 
 
 @judges_calls(LAYER_WITHOUT_RNGS, ".initialize_carry")
@@ -105,9 +119,11 @@ def carry_without_rngs(event: Called, report: Reporter) -> None:
 
 
 def _with_rngs(event: Called, obj: Obj) -> Fix | None:
-    """Give the layer streams, where it is made."""
+    """Give the layer streams where it is made, if that is in this file."""
     module, made = event.frame.module, obj.node
     if not isinstance(made, ast.Call) or "rngs" in (obj.args or {}) or keyword_node(made, "rngs") is not None:
+        return None
+    if obj.origin is None or obj.origin[0] is not module:
         return None
     scope = enclosing(module, made, *FUNCTIONS, ast.Module)
     if scope is None or canonical_of(module.env, made.func) != "nnx.Dropout":
@@ -129,15 +145,16 @@ SETTING = re.compile(r"[.'\"](?:train|eval)\b|\b(?:set_attributes|with_attribute
 
 @judges_calls(LAYER_MODE_UNDECIDED, "()", ".__call__")
 def layer_mode_undecided(event: Called, report: Reporter) -> None:
-    obj = layer_of(event)
-    library = obj.cls.made_as if obj is not None else None
-    name = UNDECIDED.get(library.name) if library is not None else None
-    if obj is None or obj.args is None or name is None or name in event.keywords or event.frame.doubtful:
-        return
-    option = obj.args.get(name, Const(None) if name == "decode" else None)
-    if isinstance(option, Const) and option.value is None and name not in obj.attrs:
+    for obj in as_it_was_made(event):
+        library = obj.cls.made_as
+        name = UNDECIDED.get(library.name) if library is not None else None
+        if obj.args is None or name is None or name in event.keywords or event.frame.doubtful:
+            continue
+        option = obj.args.get(name, Const(None) if name == "decode" else None)
+        if not isinstance(option, Const) or option.value is not None or name in obj.attrs:
+            continue
         if name == "use_running_average" and len(event.args) > 1:
-            return
+            continue
         if not event.frame.module.mentions(SETTING):
             report(event.frame.module, event.node, cls=obj.cls.name, name=name)
 

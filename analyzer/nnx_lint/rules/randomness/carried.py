@@ -67,14 +67,14 @@ def carried_key_handed(event: Called, report: Reporter) -> None:
 
 def _report(frame: Frame, key: ast.Name, report: Reporter) -> None:
     func, running = frame.func, frame.scope[-1]
-    carry = _carry_of(running.applied, func.node) if func is not None and not in_test(frame) else None
+    carry = carry_of(running.applied, func.node) if func is not None and not in_test(frame) else None
     if func is None or carry is None:
         return
     if key.id in _handed_on(func.node, carry, (0,) if running.row.name in SCANS else ()):
         report(frame.module, key, name=key.id, again=EACH_ROUND)
 
 
-def _carry_of(applied: TransformVal, func: Function) -> str | None:
+def carry_of(applied: TransformVal, func: Function) -> str | None:
     """The parameter of a function that is the carry, where a transform is not told otherwise."""
     place, names = carried_at(applied.row.name), syntax_parameters.positional_names(func.args)
     told = not applied.keywords.keys().isdisjoint({"in_axes", "out_axes", "**"})

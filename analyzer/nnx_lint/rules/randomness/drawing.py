@@ -41,7 +41,6 @@ from nnx_lint.rules.randomness.keys import (
     EACH_ROUND,
     SPLIT,
     TWICE,
-    apart,
     binder_of,
     bound_between,
     is_written_out,
@@ -51,8 +50,9 @@ from nnx_lint.rules.randomness.keys import (
     trains,
 )
 from nnx_lint.rules.randomness.reuse import consumes
+from nnx_lint.rules.randomness.selected import apart
 from nnx_lint.syntax import parameters as syntax_parameters
-from nnx_lint.syntax.binding import assigned_names
+from nnx_lint.syntax.binding import assigned_names, names_in
 from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.rules import rngs as rules
 
@@ -292,7 +292,7 @@ def _is_second(frame: Frame, binder: ast.AST, first: Use, last: Use) -> bool:
     here, there = statement_of(module, first.call), statement_of(module, last.call)
     if here is None or there is None or is_written_out(frame, binder, name) or not follows(module, here, there):
         return False
-    return not apart(module, first.call, last.call) and not bound_between(scope, name, here, there)
+    return not apart(module, frame.env, first.call, last.call) and not bound_between(scope, name, here, there)
 
 
 ASSIGNING = (ast.Assign, ast.AnnAssign, ast.AugAssign)
@@ -307,18 +307,14 @@ def _is_again(module: Module, scope: ast.AST, first: ast.Call, last: ast.Call) -
     between = (node for node in own_nodes(scope) if isinstance(node, ASSIGNING))
     for statement in sorted(between, key=_place) if made else ():
         after = _place(first) < _place(statement) < _place(last)
-        if after and statement.value is not None and not made.isdisjoint(_read_in(statement.value)):
+        if after and statement.value is not None and not made.isdisjoint(names_in(statement.value)):
             made |= assigned_names([statement])
     given = (*last.args, *(item.value for item in last.keywords))
-    return any(not made.isdisjoint(_read_in(item)) for item in given)
+    return any(not made.isdisjoint(names_in(item)) for item in given)
 
 
 def _end(node: ast.expr) -> tuple[int, int]:
     return node.end_lineno or 0, node.end_col_offset or 0
-
-
-def _read_in(node: ast.AST) -> set[str]:
-    return {part.id for part in walk(node) if isinstance(part, ast.Name)}
 
 
 COMPARING = frozenset({"jax.numpy.allclose", "jax.numpy.array_equal", "numpy.allclose", "numpy.array_equal"})

@@ -17,8 +17,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from nnx_lint.model.attributes import attribute_of
 from nnx_lint.model.classes import UserClass
 from nnx_lint.model.expressions import text_of
+from nnx_lint.model.later import constructing
 from nnx_lint.model.values import UNKNOWN, Obj, present
 from nnx_lint.reporting import Reporter, judges_calls, related
+from nnx_lint.rules.bindings import value_of
 from nnx_lint.rules.program import (
     assigned_in,
     attributes_stored,
@@ -52,6 +54,8 @@ from nnx_rules.rules import rngs as rules
 from nnx_rules.streams import METHODS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from nnx_lint.model.events import Called
     from nnx_lint.model.frames import Frame
     from nnx_lint.model.values import Assignment
@@ -95,7 +99,7 @@ def kept_key(event: Called, report: Reporter) -> None:
     call = made.value_node if made is not None else None
     if made is None or not isinstance(call, ast.Call) or not isinstance(cls, UserClass):
         return
-    streams, func = streams_parameter(cls), call.func
+    streams, func = streams_parameter(cls), value_of(made.module, call.func) or call.func
     drawn = isinstance(func, ast.Attribute) and func.attr not in METHODS and isinstance(func.value, ast.Name)
     if drawn and streams is not None and isinstance(func, ast.Attribute) and text_of(func.value) == streams.arg:
         related_to = (related(made.module, call, "it is drawn here"),)
@@ -127,18 +131,35 @@ def fixed_key_in_rounds(event: Called, report: Reporter) -> None:
 
 
 def _is_fixed(source: Source) -> bool:
-    """Whether a call makes a key of a number that is always the same: written out, or that of a configuration."""
+    """Whether a call makes a key of a number that is always the same: written out, that of a configuration, or that of
+    a function which has the loop.
+    """
     frame, node = source.frame, source.node
-    if not isinstance(node, ast.Call) or canonical_of(frame.env, node.func) not in KEY_MAKERS:
+    made = _maker(frame, node) if isinstance(node, ast.Call) else None
+    if made is None:
         return False
-    given = [*node.args, *(item.value for item in node.keywords)]
+    given = [*made.args, *(item.value for item in made.keywords)]
     seed = given[0] if len(given) == 1 else None
+    if isinstance(seed, ast.Name) and frame.func is not None:
+        own = seed.id in names_of_parameters(frame.func.node) and not assigned_in(frame.func.node)[seed.id]
+        return own and loop_around(frame.module, node, seed.id) is not None
     if not isinstance(seed, ast.Attribute) or frame.func is None or frame.receiver is None:
         return isinstance(seed, ast.Constant)
     stored = attributes_stored(frame.module.tree)
     parts = [part.attr for part in walk(seed) if isinstance(part, ast.Attribute)]
     own = root_of(seed) in syntax_parameters.names(frame.func.node.args)[:1]
     return own and all(stored.count(part) <= 1 for part in parts)
+
+
+def _maker(frame: Frame, node: ast.Call) -> ast.Call | None:
+    """The call that makes a key of a number, or the streams that a call draws one from at once: ``nnx.Rngs(0)()``."""
+    if canonical_of(frame.env, node.func) in KEY_MAKERS:
+        return node
+    func = node.func
+    if isinstance(func, ast.Attribute) and func.attr not in METHODS:
+        func = func.value
+    streams = isinstance(func, ast.Call) and canonical_of(frame.env, func.func) == "nnx.Rngs"
+    return func if isinstance(func, ast.Call) and streams and not node.args and not node.keywords else None
 
 
 def _is_anew(source: Source, use: ast.Call) -> bool:
@@ -214,14 +235,20 @@ def _set_once(kept: Kept) -> Assignment | None:
     modules = [*(item.module for item in classes), *(frame.module for frame in kept.source.through)]
     trees = {id(module.tree): module.tree for module in modules}
     written = sum(attributes_stored(tree).count(name) for tree in trees.values())
-    own = sum(attributes_stored(func).count(name) for item in classes for func in _constructors(item))
+    own = sum(attributes_stored(func).count(name) for item in classes for func in _constructors(item, trees.values()))
     replaced = any(_replaces(call, name) for tree in trees.values() for call in calls_in(tree))
     return attr.assignments[-1] if written == own > 0 and not replaced else None
 
 
-def _constructors(cls: UserClass) -> list[ast.AST]:
-    body = getattr(cls.node, "body", [])
-    return [item for item in body if isinstance(item, ast.FunctionDef) and item.name in CONSTRUCTORS]
+def _constructors(cls: UserClass, trees: Iterable[ast.AST]) -> list[ast.AST]:
+    """The constructors of a class, and the methods that nothing but these mentions."""
+    methods = [item for item in cls.node.body if isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef))]
+    names = constructing(methods) | CONSTRUCTORS
+    found = [item for item in methods if item.name in names]
+    inside = {id(node) for item in found for node in walk(item)}
+    named = (node for tree in trees for node in walk(tree) if isinstance(node, ast.Attribute))
+    outside = {node.attr for node in named if id(node) not in inside} - CONSTRUCTORS
+    return [item for item in found if item.name not in outside]
 
 
 def _replaces(call: ast.Call, name: str) -> bool:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from nnx_lint.model.attributes import attribute_names, attribute_of
 from nnx_lint.model.events import Called
 from nnx_lint.model.loops import STEPPING
 from nnx_lint.model.values import Obj
@@ -37,6 +38,7 @@ from nnx_lint.rules.program import (
 )
 from nnx_lint.rules.randomness.arguments import needs_key
 from nnx_lint.rules.randomness.reuse import KEY_MAKERS, called_for, consumes
+from nnx_lint.rules.randomness.selected import apart
 from nnx_lint.rules.repeating import argument, loop_around
 from nnx_lint.syntax.binding import assigned_names
 from nnx_lint.syntax.walk import walk
@@ -45,6 +47,7 @@ from nnx_rules.rules import rngs as rules
 if TYPE_CHECKING:
     from nnx_lint.model.frames import Frame
     from nnx_lint.model.modules import Env, Module
+    from nnx_lint.model.values import Value
 
 SPLIT = "jax.random.split"
 
@@ -89,7 +92,7 @@ def key_reused(event: Called, report: Reporter) -> None:
             continue
         place = statement_of(module, other)
         same = enclosing(module, other, *FUNCTIONS, ast.Module) is scope
-        if not same or place is None or not follows(module, place, here) or apart(module, other, call):
+        if not same or place is None or not follows(module, place, here) or apart(module, env, other, call):
             continue
         if not bound_between(scope, node.id, place, here):
             again = f"here after it was split, and `{forgotten}` of the split is not" if forgotten else TWICE
@@ -123,13 +126,6 @@ def _in_unison(one: ast.Call, other: ast.Call) -> bool:
     (_, *left), (_, *right) = ([*map(ast.dump, call.args)] or [""] for call in (one, other))
     options = [sorted(map(ast.dump, call.keywords)) for call in (one, other)]
     return bool(left and right) and left[0] != right[0] and left[1:] == right[1:] and options[0] == options[1]
-
-
-def apart(module: Module, one: ast.AST, other: ast.AST) -> bool:
-    """Whether two places are in different arms of a conditional expression."""
-    above = list(ancestors(module, one))
-    shared = next((item for item in ancestors(module, other) if item in above), None)
-    return isinstance(shared, ast.IfExp)
 
 
 def bound_between(scope: ast.AST, name: str, first: ast.stmt, last: ast.stmt) -> bool:
@@ -233,10 +229,19 @@ def around(frame: Frame) -> Frame | None:
     return caller
 
 
+def _is_optimizer(value: Value | None) -> bool:
+    """Whether a value is an optimizer, or an object that has one."""
+    if not isinstance(value, Obj) or value.cls.derives_from("nnx.Optimizer"):
+        return isinstance(value, Obj)
+    held = (attribute_of(value, name) for name in attribute_names(value))
+    parts = [attr.value for attr in held if attr is not None]
+    return any(isinstance(item, Obj) and item.cls.derives_from("nnx.Optimizer") for item in parts)
+
+
 def trains(caller: Frame, call: ast.Call) -> bool:
     """Whether a call of a loop is a step of training: it gets an optimizer, or what came out of the round before."""
     values = [resolved(caller.env, item) for item in call.args if isinstance(item, (ast.Name, ast.Attribute))]
-    if any(isinstance(item, Obj) and item.cls.derives_from("nnx.Optimizer") for item in values):
+    if any(_is_optimizer(item) for item in values):
         return True
     here = statement_of(caller.module, call)
     loop = next((item for item in ancestors(caller.module, call) if isinstance(item, STATEMENT_LOOPS)), None)

@@ -37,6 +37,7 @@ from nnx_lint.rules.program import (
 )
 from nnx_lint.rules.randomness.reading import is_rngs
 from nnx_lint.rules.spelling import spelled
+from nnx_lint.rules.traces.captures import REFERENCES
 from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_lint.syntax.dotted import root_of
 from nnx_lint.syntax.walk import children, walk
@@ -370,7 +371,7 @@ def not_advanced(event: Mutated, report: Reporter) -> None:
     if found is None or func is None or _is_returned(func.node, found[0]) or len(event.frame.scope) > 1:
         return
     short = scope.row.name.rpartition(".")[2]
-    if short not in NNX_COUNTERPARTS:
+    if short not in NNX_COUNTERPARTS or scope.applied.module.mentions(*REFERENCES):
         return
     module, node = event.frame.place_within(scope, event.node)
     mend = f"nnx.{'remat' if short == 'checkpoint' else short}"

@@ -169,7 +169,7 @@ def drawn_when_called(cls: UserClass) -> Iterator[tuple[str, Module, ast.Call]]:
     if parameter is None or made is None or called is None or called[1].wrapped is not called[1]:
         return
     receivers = names_of_first(called[1].node)
-    kept = {name for name, value in _kept(made[1].wrapped) if _is_given(value, parameter.arg)}
+    kept = _kept(cls, made[1].wrapped, parameter.arg)
     kept = {name for name in kept if cls.model is not None and _is_settled(cls.model, name)}
     for call in _certain_calls(called[1].node) if kept else ():
         func = call.func
@@ -190,17 +190,29 @@ def kept_streams(frame: Frame, node: ast.expr) -> Value | None:
     made = method_of(cls, "__init__") if parameter is not None else None
     if parameter is None or made is None or cls.model is None or not _is_settled(cls.model, node.attr):
         return None
-    kept = any(name == node.attr and _is_given(value, parameter.arg) for name, value in _kept(made[1].wrapped))
+    kept = node.attr in _kept(cls, made[1].wrapped, parameter.arg)
     return (owner.args or {}).get(parameter.arg) if kept else None
 
 
-def _kept(constructor: FuncVal) -> Iterator[tuple[str, ast.expr]]:
-    """The attributes that a constructor sets whatever it is given, and to what."""
-    body = constructor.node.body
-    for statement in straight(body) if isinstance(body, list) else ():
-        for target, value in pairs_of(statement):
-            if isinstance(target, ast.Attribute):
-                yield target.attr, value
+def _kept(cls: UserClass, func: FuncVal, parameter: str, depth: int = 0) -> set[str]:
+    """The attributes that a constructor sets to the streams that it is given, itself or by a method that it calls."""
+    found, body = set[str](), func.node.body
+    receivers = names_of_first(func.node)
+    for statement in straight(body) if isinstance(body, list) and depth < MAX_DEPTH else ():
+        pairs = ((target, value) for target, value in pairs_of(statement) if isinstance(target, ast.Attribute))
+        found |= {target.attr for target, value in pairs if _is_given(value, parameter)}
+        call = statement.value if isinstance(statement, ast.Expr) else None
+        own = call.func if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) else None
+        called = isinstance(own, ast.Attribute) and isinstance(own.value, ast.Name) and own.value.id in receivers
+        method = method_of(cls, own.attr) if own is not None and called else None
+        if not isinstance(call, ast.Call) or method is None or method[1].wrapped is not method[1]:
+            continue
+        names = syntax_parameters.positional_names(method[1].node.args)[1:]
+        given = [*zip(names, call.args, strict=False), *((item.arg, item.value) for item in call.keywords)]
+        for name, value in given:
+            if name is not None and isinstance(value, ast.Name) and value.id == parameter:
+                found |= _kept(cls, method[1], name, depth + 1)
+    return found
 
 
 def _is_given(value: ast.expr, parameter: str) -> bool:

@@ -44,6 +44,7 @@ from nnx_lint.rules.program import (
 from nnx_lint.rules.randomness.arguments import MAKING, constructed, needs_key
 from nnx_lint.rules.randomness.reading import STREAM, elements, is_rngs
 from nnx_lint.syntax import parameters as syntax_parameters
+from nnx_lint.syntax.binding import names_in
 from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.rules import rngs as rules
 from nnx_rules.streams import METHODS, NORMS, SAMPLERS
@@ -151,7 +152,7 @@ def same_seed_members(event: Called, report: Reporter) -> None:
     bound = _collected_in_rounds(module, node) if call is not None else None
     if call is None or bound is None:
         return
-    if bound.isdisjoint(part.id for part in walk(node) if isinstance(part, ast.Name)):
+    if bound.isdisjoint(names_in(node)):
         path, place = text_of(node.func), node if made else call
         report(module, place, path=path, seed=ast.unparse(call), other="again in each round of a loop")
 
@@ -254,7 +255,7 @@ def copied_layers(event: Called, report: Reporter) -> None:
     around = enclosing(module, event.node, ast.ListComp, ast.GeneratorExp, *FUNCTIONS)
     if not isinstance(around, (ast.ListComp, ast.GeneratorExp)) or around.elt is not event.node or not event.nodes:
         return
-    named = {node.id for node in walk(event.nodes[0]) if isinstance(node, ast.Name)}
+    named = names_in(event.nodes[0])
     bound = {node.id for each in around.generators for node in walk(each.target) if isinstance(node, ast.Name)}
     if not isinstance(obj, Obj) or not obj.cls.derives_from("nnx.Module") or named & bound:
         return
@@ -395,10 +396,16 @@ HOST = ("numpy.random.*", "random.*")
 @judges_calls(rules.HOST_RANDOM, *HOST)
 def host_random_in_call(event: Called, report: Reporter) -> None:
     frame = event.frame
-    name = (event.subject or "").rpartition(".")[2]
-    if name in SAMPLING and in_forward_pass(frame) and frame.func is not None and frame.func.cls is not None:
-        path = f"{frame.func.cls.name}.{frame.func.name}"
+    name, func = (event.subject or "").rpartition(".")[2], frame.func
+    if name not in SAMPLING or func is None:
+        return
+    compiled = frame.initializing is None and any(each.row.name in COMPILING for each in frame.scope)
+    if compiled or (func.cls is not None and in_forward_pass(frame)):
+        path = f"{func.cls.name}.{func.name}" if func.cls is not None else func.name
         report(frame.module, event.node, path=path, name=f"{event.name}()")
+
+
+COMPILING = frozenset({"jax.jit", "nnx.jit"})
 
 
 _SAMPLING = """

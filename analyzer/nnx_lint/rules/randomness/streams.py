@@ -50,7 +50,8 @@ def draws_stream(event: Called) -> bool:
 
 @judges_calls(rules.MISSING_STREAM, BoundMethod, when=draws_stream)
 def missing_stream(event: Called, report: Reporter) -> None:
-    name, frame, rngs = stream_name(event.callee), event.frame, event.owner
+    name, frame = stream_name(event.callee), event.frame
+    rngs: Value | None = event.callee.receiver if isinstance(event.callee, BoundMethod) else None
     if streams_of(rngs) is None and frame.func is not None and frame.func.name != "__call__":
         rngs = _kept(event)  # of the forward pass it is said where the object is made
     streams = streams_of(rngs)

@@ -27,6 +27,7 @@ from nnx_rules.rules import rngs as rules
 
 if TYPE_CHECKING:
     from nnx_lint.model.events import Called
+    from nnx_lint.model.modules import Module
     from nnx_rules._filter_logic import Leaf
 
 MAPS = ("jax.tree.map", "jax.tree_util.tree_map", "jax.tree_map")
@@ -81,19 +82,60 @@ def _key_in(tree: Value, event: Called) -> Leaf | None:
     return next((leaf for leaf, kind in kinds if isinstance(kind, ClassBase) and kind.derives_from("nnx.RngKey")), None)
 
 
+LEAVES = ("jax.tree.leaves", "jax.tree_util.tree_leaves", "jax.tree_leaves")
+
+NORMS = tuple(
+    f"optax.{name}" for name in ("global_norm", "tree.norm", "tree_utils.tree_l2_norm", "tree_utils.tree_norm")
+)
+
+
+@judges_calls(rules.KEYS_IN_ARITHMETIC, *LEAVES)
+def keys_among_leaves(event: Called, report: Reporter) -> None:
+    """A loop or a comprehension that computes with each leaf."""
+    args, module, node = given(event), event.frame.module, event.node
+    tree = args.get(0, "tree")
+    loop = next(ancestors(module, node), None)
+    if isinstance(loop, ast.comprehension):
+        whole = next(ancestors(module, loop), None)
+        single = isinstance(whole, (ast.GeneratorExp, ast.ListComp)) and len(whole.generators) == 1 and not loop.ifs
+    else:
+        whole, single = loop, isinstance(loop, ast.For)
+    if not single or whole is None or not isinstance(loop, (ast.comprehension, ast.For)) or loop.iter is not node:
+        return
+    if not isinstance(loop.target, ast.Name) or _chooses(whole) or "is_leaf" in args.keywords or is_tried(module, node):
+        return
+    key = _key_in(tree, event) if tree is not None else None
+    done = _computed_in(module, event.frame.env, whole, loop.target.id) if key is not None else None
+    if key is not None and done is not None:
+        where = args.node_of(0, "tree") or node
+        report(module, where, name=text_of(where), path=path_text(key), done=done)
+
+
+@judges_calls(rules.KEYS_IN_ARITHMETIC, *NORMS)
+def norm_of_keys(event: Called, report: Reporter) -> None:
+    args, module = given(event), event.frame.module
+    tree, node = args.get(0, "tree"), args.node_of(0, "tree")
+    key = _key_in(tree, event) if tree is not None else None
+    if key is not None and node is not None and not is_tried(module, event.node):
+        report(module, node, name=text_of(node), path=path_text(key), done=event.name)
+
+
 def _computed(func: FuncVal, name: str) -> str | None:
     """What a function computes with a leaf that it has under a name."""
-    if assigned_in(func.node)[name]:
-        return None
-    for node in reads_of(func.node, name):
-        parent = next(ancestors(func.module, node), None)
+    return None if assigned_in(func.node)[name] else _computed_in(func.module, func.env, func.node, name)
+
+
+def _computed_in(module: Module, env: object, scope: ast.AST, name: str) -> str | None:
+    """What code computes with a leaf that it has under a name."""
+    for node in reads_of(scope, name):
+        parent = next(ancestors(module, node), None)
         if isinstance(parent, (ast.BinOp, ast.UnaryOp)):
-            return func.module.source.segment(parent)
-        whole = next(ancestors(func.module, parent), None) if isinstance(parent, ast.Attribute) else None
+            return module.source.segment(parent)
+        whole = next(ancestors(module, parent), None) if isinstance(parent, ast.Attribute) else None
         if isinstance(parent, ast.Attribute) and parent.attr in METHODS and isinstance(whole, ast.Call):
-            return func.module.source.segment(whole) if whole.func is parent else None
-        if isinstance(parent, ast.Call) and parent.args[:1] == [node] and _computes(func.env, parent.func):
-            return func.module.source.segment(parent)
+            return module.source.segment(whole) if whole.func is parent else None
+        if isinstance(parent, ast.Call) and parent.args[:1] == [node] and _computes(env, parent.func):
+            return module.source.segment(parent)
     return None
 
 

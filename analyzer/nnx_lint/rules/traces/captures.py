@@ -106,6 +106,7 @@ HELD = {
 
 REFERENCES = (
     *("var_defaults", "with_vars", "vars_as", "to_refs", "use_refs", "hijax", "array_ref", "mutable_array"),
+    *("FLAX_HIJAX_VARIABLE", "FLAX_ARRAY_REF", "FLAX_MUTABLE_ARRAY"),
     re.compile(r"ref\s*=\s*True\b"),
 )
 """Signs that Variables hold array references, which JAX itself tracks through traces."""

@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING
 
 from nnx_lint.diagnostics import Edit
 from nnx_lint.model.callables import BoundMethod
+from nnx_lint.model.events import Ran
+from nnx_lint.model.expressions import text_of
 from nnx_lint.model.states import OptStateVal, TransformationVal
 from nnx_lint.model.values import UNKNOWN, present
-from nnx_lint.reporting import Reporter, judges_calls
+from nnx_lint.reporting import Reporter, judges, judges_calls
+from nnx_lint.rules.bindings import bound_to
 from nnx_lint.rules.edits import unsafe
-from nnx_lint.rules.program import is_tried
+from nnx_lint.rules.program import FUNCTIONS, assigned_in, calls_in, canonical_of, enclosing, is_tried
 from nnx_rules.rules import training as rules
 
 if TYPE_CHECKING:
@@ -45,6 +48,36 @@ def state_applied(event: Called, report: Reporter) -> None:
         problem = "gets the state of the optimizer, and takes the parameters and the updates"
         mend = f"call `{event.name}(params, updates)`, with what `update` returns first"
         report(event.frame.module, event.node, cls=event.name, problem=problem, mend=mend)
+
+
+def differentiates(event: Ran) -> bool:
+    """Whether a function was differentiated."""
+    return event.scope.row.name in DIFFERENTIATING
+
+
+DIFFERENTIATING = frozenset({"jax.grad", "jax.value_and_grad", "nnx.grad", "nnx.value_and_grad"})
+
+
+@judges(rules.OPTIMIZER_TRANSFORMATION, Ran, when=differentiates)
+def gradients_applied(event: Ran, report: Reporter) -> None:
+    """Gradients as they are, in the place of what a transformation makes of them: they are added, so the loss grows."""
+    module = event.frame.module
+    taken = bound_to(module, event.node)
+    target = taken.target if taken is not None else None
+    if event.scope.row.name.endswith("value_and_grad"):
+        target = target.elts[1] if isinstance(target, (ast.Tuple, ast.List)) and len(target.elts) == 2 else None
+    if taken is None or not isinstance(target, ast.Name):
+        return
+    scope = enclosing(module, taken.statement, *FUNCTIONS) or module.tree
+    for call in calls_in(scope) if assigned_in(scope)[target.id] == 1 else ():
+        given = call.args[1] if len(call.args) == 2 else None
+        added = isinstance(given, ast.Name) and given.id == target.id
+        if added and canonical_of(event.frame.env, call.func) == "optax.apply_updates" and not is_tried(module, call):
+            problem = "adds the gradients as they are to the parameters, so that the loss grows"
+            mend = (
+                f"add what the transformation makes of them: `updates, state = tx.update({target.id}, state, params)`"
+            )
+            report(module, given or call, cls=text_of(call.func), problem=problem, mend=mend)
 
 
 def _is_state(value: Value | None) -> bool:

@@ -133,6 +133,10 @@ def optimizer_transformation(event: Called, report: Reporter) -> None:
     elif isinstance(value, TransformationVal) and value.schedule:
         problem = "gets a schedule, which is a function of the step, where it takes an optax transformation"
         report(module, node, cls=cls, problem=problem, mend=f"make one with it: `optax.adam({text_of(node)})`")
+    elif isinstance(value, TransformationVal) and value.rough:
+        problem = f"gets `{text_of(node)}`, which has no learning rate: each step goes up, by what the gradients are"
+        mend = "add `optax.scale_by_learning_rate(...)` at the end of the chain"
+        report(module, node, cls=cls, problem=problem, mend=mend)
 
 
 @judges_calls(rules.OPTIMIZER_TRANSFORMATION, "optax.chain")
@@ -363,6 +367,8 @@ def gradients_mismatch(event: Called, report: Reporter) -> None:
         report(module, node, fix=fix, problem="are the pair of value and gradients that `value_and_grad` returns")
     elif isinstance(grads, Seq) and grads.type == "tuple" and grads.exact and isinstance(model, Obj) and grads.items:
         report(module, node, problem=f"are a tuple of {len(grads.items)}, and the optimizer takes those of one model")
+    elif isinstance(grads, DictVal) and grads.exact and isinstance(model, Obj) and _has_other_names(grads, model):
+        report(module, node, problem="are a dict of other things, such as what a loss returns beside its value")
     elif isinstance(grads, StateVal) and grads.wanted is not None:
         wrt = (optimizer.args or {}).get("wrt")
         missing = _missing(grads, wrt, model, event.frame) if wrt is not None else None
@@ -428,6 +434,12 @@ def gradients_of_others(event: Called, report: Reporter) -> None:
             return
 
 
+def _has_other_names(given: DictVal, model: Obj) -> bool:
+    """Whether a dict has names, and none of them is that of a part of a module."""
+    names = {key.value for key, _ in given.items if isinstance(key, Const)}
+    return len(names) == len(given.items) > 0 and names.isdisjoint(attribute_names(model))
+
+
 def _pairs(given: Seq) -> bool:
     first, second = map(present, given.items) if len(given.items) == 2 else (UNKNOWN, UNKNOWN)
     return isinstance(second, (StateVal, GradientVal)) and not isinstance(first, (StateVal, GradientVal))
@@ -454,8 +466,9 @@ def _other_model(grads: Value, model: Value) -> str | None:
 def _made_for_another(optimizer: Obj, model: Value, frame: Frame) -> str | None:
     """What an optimizer was made for, where that is another network, or has a parameter that the model lacks."""
     known = present((optimizer.args or {}).get("model", UNKNOWN))
-    if not isinstance(known, Obj) or not isinstance(model, Obj) or known.assumed or model.assumed:
+    if not isinstance(known, Obj) or not isinstance(model, Obj) or known.cls.is_open or model.assumed:
         return None
+    # Where an annotation vouches for what it was made for, that may be of a class below: the model would be one of it.
     if known.cls in model.cls.ancestors or model.cls in known.cls.ancestors:
         return None
     one, other = leaves_of(known, frame), leaves_of(model, frame)

@@ -1,8 +1,9 @@
 """Models of which only shapes are there (NNX471): what ``nnx.eval_shape`` returns has no numbers until something puts
 them there.
 
-Invariants: a change of the object, whatever it is, ends what is known of it; a model that is merged of such a State has
-shapes only where it is of the State as it was taken, and no statement may have put anything into that.
+Invariants: a change of the object, whatever it is, ends what is known of it, and so does a text that may write to its
+Variables or hands it on; a model that is merged of such a State has shapes only where it is of the State as it was
+taken, and no statement may have put anything into that.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from nnx_lint.model.events import Called, Mutated
 from nnx_lint.model.states import StateVal
 from nnx_lint.model.values import Obj
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
-from nnx_lint.rules.program import is_tried
+from nnx_lint.rules.program import FUNCTIONS, ancestors, canonical_of, enclosing, is_tried, reads_of
+from nnx_lint.syntax.dotted import called_by, root_of
 from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import transforms as rules
 
@@ -90,5 +92,38 @@ def abstract_called(event: Called, report: Reporter) -> None:
     if known is None or event.frame.scope or event.frame.doubtful or is_tried(event.frame.module, event.node):
         return
     made = known[1]
+    if _may_be_written(event):
+        return
     where = (related(made.frame.module, made.node, "only its shapes are computed here"),)
     report(event.frame.module, event.node, related=where, name=event.name)
+
+
+SHOWING = frozenset({"nnx.display", "nnx.graphdef", "nnx.split", "nnx.state", "builtins.print"})
+"""Functions that leave the module alone that they get."""
+
+SETTING_MODES = frozenset({"eval", "set_attributes", "train"})
+
+
+def _may_be_written(event: Called) -> bool:
+    """Whether the function writes to a part of the object that it calls, or hands it to something that may."""
+    module = event.frame.module
+    name = root_of(called_by(event.node)) if isinstance(event.node, ast.Call) else None
+    scope = enclosing(module, event.node, *FUNCTIONS) or module.tree
+    return name is None or any(_lets_write(event, read) for read in reads_of(scope, name))
+
+
+def _lets_write(event: Called, read: ast.Name) -> bool:
+    """Whether a mention of the object writes to it, gives it another name, or goes over its parts."""
+    part: ast.expr = read
+    for outer in ancestors(event.frame.module, read):
+        if isinstance(outer, (ast.Attribute, ast.Subscript)) and outer.value is part:
+            part = outer
+            continue
+        if isinstance(part, (ast.Attribute, ast.Subscript)) and not isinstance(part.ctx, ast.Load):
+            return True
+        if isinstance(outer, ast.Call) and outer.func is part:
+            return isinstance(part, ast.Attribute) and part.attr not in SETTING_MODES
+        if isinstance(outer, ast.Call):
+            return canonical_of(event.frame.env, outer.func) not in SHOWING
+        return isinstance(outer, (ast.keyword, ast.Starred, ast.Assign, ast.AnnAssign, ast.For, ast.comprehension))
+    return False

@@ -1,4 +1,5 @@
-"""What decides which branch is taken, and whether a loop goes on: one value, not an array of several (NNX826).
+"""What decides which branch is taken, and whether a loop goes on: one value, not an array of several (NNX826); and
+branches that are modules (NNX476).
 
 Invariants: only a shape that is known is judged; one that may have no axes at all is not known.
 """
@@ -9,13 +10,17 @@ import ast
 from typing import TYPE_CHECKING
 
 from nnx_lint.model.callables import FuncVal
+from nnx_lint.model.containers import Seq
+from nnx_lint.model.elements import library_elements
 from nnx_lint.model.events import Ran
+from nnx_lint.model.expressions import text_of
 from nnx_lint.model.forms import held_array
-from nnx_lint.model.values import Array
+from nnx_lint.model.values import Array, Obj, options
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.program import given, is_tried, keyword_node, resolved
 from nnx_rules import layers
 from nnx_rules.rules import modules as rules
+from nnx_rules.rules.transforms import MODULE_AS_BRANCH
 from nnx_rules.shape_algebra import is_whole
 
 if TYPE_CHECKING:
@@ -39,6 +44,33 @@ def branch_condition(event: Called, report: Reporter) -> None:
         problem = f"`{subject}` takes one branch, and is to choose it by an array of shape {layers.shown(shape)}"
         mend = "to choose for each element write `jnp.where`; for one choice reduce it: `jnp.all`, `jnp.any`"
         report(event.frame.module, node, problem=problem, mend=mend)
+
+
+@judges_calls(MODULE_AS_BRANCH, "nnx.cond", "nnx.switch")
+def module_as_branch(event: Called, report: Reporter) -> None:
+    args, module = given(event), event.frame.module
+    branches: list[tuple[Value | None, ast.expr | None]]
+    if event.subject == "nnx.cond":
+        branches = [(args.get(place, name), args.node_of(place, name)) for place, name in BRANCHES.items()]
+    else:
+        listed, node = args.get(1, "branches"), args.node_of(1, "branches")
+        listed = library_elements(listed) if isinstance(listed, Obj) else listed
+        held = listed.items if isinstance(listed, Seq) else []
+        several = isinstance(node, (ast.List, ast.Tuple)) and len(node.elts) == len(held)
+        written: list[ast.expr | None] = [*node.elts] if isinstance(node, (ast.List, ast.Tuple)) and several else []
+        branches = list(zip(held, written or [node] * len(held), strict=True))
+    for value, node in branches:
+        found = options(value) if value is not None else ()
+        modules = [item for item in found if isinstance(item, Obj) and item.cls.derives_from("nnx.Module")]
+        if modules and len(modules) == len(found) and node is not None and not is_tried(module, event.node):
+            attr = node.attr if isinstance(node, ast.Attribute) else "layer"
+            given_as = modules[0].describe()
+            report(module, node, transform=event.subject, name=text_of(node), attr=attr, given=given_as)
+            return
+
+
+BRANCHES = {1: "true_fun", 2: "false_fun"}
+"""The branches of ``cond``."""
 
 
 def is_while(event: Ran) -> bool:

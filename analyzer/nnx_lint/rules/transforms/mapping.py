@@ -25,6 +25,7 @@ from nnx_lint.rules.callees import TRANSFORMED
 from nnx_lint.rules.edits import insert, is_parenthesized, unsafe, wrap
 from nnx_lint.rules.spelling import spelled
 from nnx_lint.rules.traces.boundaries import Running, transform_of
+from nnx_lint.rules.traces.mends import COMPILING
 from nnx_lint.rules.transforms.options import CARRY, DEFAULTS, UNREAD, Axes, axes_of, option_node, parameters, shown
 from nnx_lint.rules.updates.gradients import DIFFERENTIATING
 from nnx_rules import layers
@@ -144,21 +145,41 @@ def arguments(event: Called, report: Reporter) -> None:
 
 def labelled(event: Called) -> tuple[Running, TransformVal, list[Axes]] | None:
     """The transform that a call of positional arguments runs, and what it does with each operand."""
-    running, applied = transform_of(event), applied_by(event)
+    running, applied = transform_of(event), _mapping_by(event)
     if running is None or applied is None or event.keywords or None in event.args:
         return None
     return running, applied, labels_of(applied, len(running.operands))
 
 
+def _mapping_by(event: Called) -> TransformVal | None:
+    """The transform under which the called function is, or the one within it where that only compiles."""
+    outer = _transformed(event)
+    while outer is not None and outer.applied.row.name in COMPILING and isinstance(outer.func, Transformed):
+        if outer.applied.keywords.keys() - HARMLESS:
+            break
+        outer = outer.func
+    return outer.applied if outer is not None else None
+
+
+HARMLESS = frozenset({"donate_argnames", "donate_argnums"})
+"""Options of a compilation that leave each argument what it is."""
+
+
 def applied_by(event: Called) -> TransformVal | None:
     """The transform of wrapper form under which the called function is."""
+    outer = _transformed(event)
+    return outer.applied if outer is not None else None
+
+
+def _transformed(event: Called) -> Transformed | None:
+    """The called function, where it is under a transform of wrapper form."""
     callee = event.callee
     if isinstance(callee, BoundMethod):
         callee = callee.func or callee
     elif isinstance(callee, Obj) and isinstance(callee.cls, UserClass):
         found = callee.cls.find("__call__")
         callee = found[1] if found is not None else callee
-    return callee.applied if isinstance(callee, Transformed) else None
+    return callee if isinstance(callee, Transformed) else None
 
 
 def labels_of(applied: TransformVal, count: int) -> list[Axes]:
@@ -271,9 +292,19 @@ def number_mapped(event: Called, report: Reporter, applied: TransformVal, runnin
             )
         shape = value.form.shape if isinstance(value, Array) and value.form is not None else None
         known = shape is not None and is_whole(shape) and 0 not in shape  # of no elements it is not known what they are
+        if isinstance(axis, int) and _counts_steps(value):
+            path = f"{text_of(node) if node is not None else 'optimizer'}.step"
+            report(event.frame.module, node or event.node, transform=applied.text, axis=axis, path=path, shape="()")
         if isinstance(axis, int) and shape is not None and known and not -len(shape) <= axis < len(shape):
             path, size = (text_of(node) if node is not None else "an array"), layers.shown(shape)
             report(event.frame.module, node or event.node, transform=applied.text, axis=axis, path=path, shape=size)
+
+
+def _counts_steps(value: Value) -> bool:
+    """Whether a value is an optimizer that was made once, with one number of steps."""
+    if not isinstance(value, Obj) or not value.cls.derives_from("nnx.Optimizer") or value.assumed or value.merged:
+        return False
+    return value.origin is not None and value.gained == 0 and value.leaf_level is None
 
 
 def _as_array(event: Called, node: ast.expr) -> Fix | None:
@@ -285,25 +316,51 @@ def _as_array(event: Called, node: ast.expr) -> Fix | None:
 
 
 def one_object(event: Called, report: Reporter, applied: TransformVal, running: Running, labels: list[Axes]) -> None:
-    """An object that is given twice, and is to be treated in two ways."""
-    seen: dict[int, int] = {}
-    for place, (value, _) in enumerate(running.operands):
-        if not isinstance(value, Obj) or not value.cls.tracked or labels[place] is UNREAD:
-            continue
-        first = seen.setdefault(id(value), place)
-        if labels[first] == labels[place]:
-            continue
-        node = running.operands[place][1]
-        other = running.operands[first][1]
-        prefixes = f"{_word(applied, labels[first])} and {_word(applied, labels[place])}"
-        report(
-            event.frame.module,
-            node if node is not None else event.node,
-            path=f"args[{place}]" if node is None else text_of(node),
-            other_path=f"args[{first}]" if other is None else text_of(other),
-            transform=applied.text,
-            prefixes=prefixes,
-        )
+    """An object that is given twice, maybe as a part of another one, and is to be treated in two ways."""
+    objects = [
+        (place, value, node)
+        for place, (value, node) in enumerate(running.operands)
+        if isinstance(value, Obj) and value.cls.tracked and labels[place] is not UNREAD
+    ]
+    for at, (place, value, node) in enumerate(objects):
+        for first, other, other_node in objects[:at]:
+            if labels[first] == labels[place]:
+                continue
+            later = _part(value, other) if value is not other else ""
+            earlier = _part(other, value) if later is None else ""
+            if earlier is None:
+                continue
+            report(
+                event.frame.module,
+                node if node is not None else event.node,
+                path=_path(place, node, later or ""),
+                other_path=_path(first, other_node, earlier),
+                transform=applied.text,
+                prefixes=f"{_word(applied, labels[first])} and {_word(applied, labels[place])}",
+            )
+            break
+
+
+def _path(place: int, node: ast.expr | None, part: str) -> str:
+    """What a message calls an object: the argument as it is written, or that part of one."""
+    return f"args[{place}]{part}" if node is None or part else text_of(node)
+
+
+MAX_PARTS = 200
+"""How many parts of an object are looked at."""
+
+
+def _part(whole: Obj, wanted: Obj) -> str | None:
+    """Where an object stands among the parts of another one."""
+    todo = [(whole, "")]
+    for obj, path in todo:
+        for name in attribute_names(obj) if len(todo) < MAX_PARTS else ():
+            attr = attribute_of(obj, name)
+            if attr is not None and attr.value is wanted:
+                return f"{path}.{name}"
+            if attr is not None and isinstance(attr.value, Obj) and attr.value.cls.tracked:
+                todo.append((attr.value, f"{path}.{name}"))
+    return None
 
 
 def _word(applied: TransformVal, label: Axes) -> str:

@@ -169,6 +169,8 @@ def carried_object(event: Returned, report: Reporter) -> None:
     if scope is None or not isinstance(before, Obj) or not before.cls.tracked or before.level != scope.level:
         return
     after = carry_returned(scope, event.value)
+    if scope.row.name == "nnx.scan" and before.cls.is_variable and event.frame.module.provider != "nnxkit":
+        return  # flax carries the values of Variables in a scan, and gives back new ones
     if isinstance(after, Obj) and after.cls.tracked and after is not before:
         report(event.frame.module, event.node, transform=scope.text, value=after.cls.name, path="carry")
 

@@ -1,4 +1,4 @@
-"""Modules that a map has stacked, called as if they were one (NNX474).
+"""Modules that a map has stacked, called as if they were one, or indexed as if they were a list (NNX474).
 
 What ``nnx.vmap`` makes has an axis for the members in each Variable. A layer that multiplies by such a kernel takes the
 members for features.
@@ -12,10 +12,11 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from nnx_lint.model.classes import LibClass
+from nnx_lint.model.classes import LibClass, UserClass
+from nnx_lint.model.events import Used
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.values import Obj
-from nnx_lint.reporting import Reporter, judges_calls
+from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.program import is_tried
 from nnx_rules.rules import transforms as rules
 
@@ -47,4 +48,27 @@ def stacked_called(event: Called, report: Reporter) -> None:
     if any(not each.row.keeps_shapes for scope in event.frame.scope for each in scope.within):
         return  # a map under another transform, which may hand it what it does not look at
     if isinstance(node, ast.Call) and not frame.doubtful and not is_tried(frame.module, node):
-        report(frame.module, node, name=text_of(node.func))
+        problem, name = "this call takes it for one module", text_of(node.func)
+        mend = f"map over it: `nnx.vmap(lambda member, x: member(x), in_axes=(0, None))({name}, x)`"
+        report(frame.module, node, name=name, problem=problem, mend=mend)
+
+
+def picks_from_stacked(event: Used) -> bool:
+    """Whether an index is asked of what a map has stacked."""
+    return event.what == "an index" and _is_stacked(event.value)
+
+
+@judges(rules.STACKED_CALLED, Used, when=picks_from_stacked)
+def stacked_indexed(event: Used, report: Reporter) -> None:
+    """A member is asked for by its place, as if the members were a list."""
+    obj, frame, node = event.value, event.frame, event.node
+    cls = obj.cls if isinstance(obj, Obj) else None
+    if not isinstance(cls, UserClass) or cls.is_open or cls.remade or cls.opaque or cls.find("__getitem__") is not None:
+        return
+    plain = cls.library is not None and cls.library.canonical in {"nnx.Module", "nnx.Pytree"}
+    if plain and isinstance(node, ast.Subscript) and not frame.doubtful and not is_tried(frame.module, node):
+        name = text_of(node.value)
+        mend = (
+            f"take it of the State: `nnx.merge(graphdef, jax.tree.map(lambda x: x[0], state))` of `nnx.split({name})`"
+        )
+        report(frame.module, node, name=name, problem="it is no list of them", mend=mend)

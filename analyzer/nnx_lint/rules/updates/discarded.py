@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from nnx_lint.diagnostics import Fix
 from nnx_lint.model import foreign
-from nnx_lint.model.arrays import is_array_function
+from nnx_lint.model.arrays import UPDATES, is_array_function
 from nnx_lint.model.attributes import attribute_names, attribute_of
 from nnx_lint.model.callables import BoundMethod, FuncVal, Transformed
 from nnx_lint.model.classes import FIELD_DECORATORS, UserClass
@@ -72,6 +72,7 @@ FUNCTIONS_OF_VALUES = {
     "jax.random.split": "new keys",
     "nnx.capture": "a function",
     "nnx.clone": "a copy",
+    "nnx.from_flat_state": "a new State",
     "nnx.merge": "a new object",
     "nnx.merge_state": "a new State",
     "nnx.restore_int_paths": "a new State",
@@ -486,7 +487,13 @@ def _computes_array(env: Env, func: ast.expr) -> bool:
         return _is_computing(name)
     if not isinstance(func, ast.Attribute):
         return False
-    return func.attr in OF_VARIABLES or (METHODS.get(func.attr) == "array" and _is_pure(func.attr))
+    return func.attr in OF_VARIABLES or _is_of_at(func) or (METHODS.get(func.attr) == "array" and _is_pure(func.attr))
+
+
+def _is_of_at(func: ast.Attribute) -> bool:
+    """Whether this names a method of ``array.at[...]``."""
+    at = func.value.value if isinstance(func.value, ast.Subscript) else None
+    return isinstance(at, ast.Attribute) and at.attr == "at" and func.attr in UPDATES
 
 
 @judges(rules.UNUSED_RESULT, AttributeMissed)

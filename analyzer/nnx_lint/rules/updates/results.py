@@ -11,6 +11,7 @@ from nnx_lint.model.callables import BoundMethod, FuncVal, Transformed
 from nnx_lint.model.containers import Seq
 from nnx_lint.model.events import Called, Ran
 from nnx_lint.model.expressions import text_of
+from nnx_lint.model.recurrent import Pair
 from nnx_lint.model.states import OptStateVal, StateVal
 from nnx_lint.model.values import Ext, Obj, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls
@@ -22,6 +23,7 @@ from nnx_lint.rules.program import (
     STATEMENT_LOOPS,
     ancestors,
     around,
+    calls_in,
     canonical_of,
     enclosing,
     own_statements,
@@ -224,7 +226,7 @@ def ignored_state(event: Ran, report: Reporter) -> None:
             each for each, value in given if any(map(of_kind, value.items if isinstance(value, Seq) else [value]))
         ]
         kept = passed and all(isinstance(each, ast.Name) and each.id not in bound for each in passed)
-        if kept and new and _thrown_away(frame, node, len(items), new, isinstance(event.result, Seq)):
+        if kept and new and _thrown_away(frame, node, len(items), new, isinstance(event.result, Seq), loop):
             report(frame.module, node, name=text_of(node.func), so=EACH_ROUND)
             return
 
@@ -249,9 +251,27 @@ def ignored_object(event: Ran, report: Reporter) -> None:
         given = next((each for each, value in handed if value is at_level(item, frame.level)), None)
         if given is None or given.id in bound or not any(related(item, obj) for obj in changed):
             continue
-        if _thrown_away(frame, node, len(items), [place], isinstance(event.result, Seq)):
+        if _thrown_away(frame, node, len(items), [place], isinstance(event.result, Seq), loop):
             report(frame.module, node, name=text_of(node.func), so=EACH_ROUND)
             return
+
+
+def steps_a_cell(event: Called) -> bool:
+    """Whether a recurrent cell is called."""
+    return isinstance(event.result, Pair) and isinstance(event.callee, Obj)
+
+
+@judges_calls(rules.IGNORED_STATE, "()", when=steps_a_cell)
+def ignored_carry(event: Called, report: Reporter) -> None:
+    """What a recurrent cell carries on is dropped, and the loop goes on with the carry that it began with."""
+    frame, node = event.frame, event.node
+    carry = node.args[0] if isinstance(node, ast.Call) and node.args else None
+    outers = around(frame, node) if isinstance(carry, ast.Name) else []
+    loop = next((item for item in reversed(outers) if isinstance(item, STATEMENT_LOOPS)), None)
+    if not isinstance(node, ast.Call) or not isinstance(carry, ast.Name) or loop is None:
+        return
+    if carry.id not in assigned_names([loop]) and _thrown_away(frame, node, 2, [0], True, loop):
+        report(frame.module, node, name=text_of(node.func), so=EACH_ROUND)
 
 
 def differentiates(event: Ran) -> bool:
@@ -297,8 +317,8 @@ def _is_new(item: Value, owned: list[Obj], event: Ran) -> bool:
     return made and all(value is not item for value in given)
 
 
-def _thrown_away(frame: Frame, node: ast.Call, count: int, positions: list[int], several: bool) -> bool:
-    """Whether a call stands where none of these elements of its result are bound to a name that one uses."""
+def _thrown_away(frame: Frame, node: ast.Call, count: int, positions: list[int], several: bool, loop: ast.AST) -> bool:
+    """Whether a call stands where none of these elements of its result are bound to a name that the loop uses."""
     outer = next(ancestors(frame.module, node))
     if isinstance(outer, ast.Expr):
         return True
@@ -307,8 +327,35 @@ def _thrown_away(frame: Frame, node: ast.Call, count: int, positions: list[int],
         return isinstance(index, int) and index % count not in positions if count else False
     taken = bound_to(frame.module, node)
     target = taken.target if taken is not None else None
-    if not isinstance(target, (ast.Tuple, ast.List)) or len(target.elts) != count:
+    names = _names_for(target, count) if isinstance(target, (ast.Tuple, ast.List)) else None
+    return names is not None and all(_is_unused(frame, names[each], loop) for each in positions)
+
+
+def _names_for(target: ast.Tuple | ast.List, count: int) -> list[ast.expr] | None:
+    """What takes each element of a tuple that is unpacked: the name with a star each of those in the middle."""
+    starred = [place for place, item in enumerate(target.elts) if isinstance(item, ast.Starred)]
+    if not starred:
+        return target.elts if len(target.elts) == count else None
+    first, rest = starred[0], len(target.elts) - 1 - starred[0]
+    middle = target.elts[first]
+    many = count - first - rest
+    if not isinstance(middle, ast.Starred) or many < 0:
+        return None
+    return [*target.elts[:first], *([middle.value] * many), *target.elts[first + 1 :]]
+
+
+def _is_unused(frame: Frame, name: ast.expr, loop: ast.AST) -> bool:
+    """Whether nothing reads what a target takes, or only what follows the loop, which sees the last round of it."""
+    if not isinstance(name, ast.Name):
         return False
     scope = frame.func.node if frame.func is not None else frame.module.tree
-    bound = [target.elts[each] for each in positions]
-    return all(isinstance(name, ast.Name) and (name.id == "_" or not reads_of(scope, name.id)) for name in bound)
+    reads = reads_of(scope, name.id) if name.id != "_" else []
+    inside = {id(part) for part in walk(loop)}
+    before = any(id(read) in inside or read.lineno < getattr(loop, "lineno", 0) for read in reads)
+    return not before and not _is_measured(frame, scope)
+
+
+def _is_measured(frame: Frame, scope: ast.AST) -> bool:
+    """Whether a function waits for results, as those do that measure how long the same step takes again and again."""
+    named = (canonical_of(frame.env, call.func) or getattr(call.func, "attr", "") for call in calls_in(scope))
+    return any(name.endswith("block_until_ready") for name in named)

@@ -29,6 +29,7 @@ from nnx_lint.rules.program import (
     STATEMENT_LOOPS,
     ancestors,
     assigned_in,
+    attributes_stored,
     calls_in,
     canonical_of,
     enclosing,
@@ -40,6 +41,7 @@ from nnx_lint.rules.traces.captures import REFERENCES, holds
 from nnx_lint.rules.traces.escapes import container_node
 from nnx_lint.rules.updates.ownership import at_level
 from nnx_lint.syntax.binding import assigned_names
+from nnx_lint.syntax.dotted import root_of
 from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import updates as rules
 
@@ -135,7 +137,8 @@ def restored(event: Called, report: Reporter) -> None:
         return
     noted = report.memory(Changes)
     if not isinstance(obj, Obj) or all(value is UNKNOWN for value in event.args[1:]):
-        _restored_unknown(event, event.node, report)
+        if len(event.node.args) == 2:
+            _restored_unknown(frame, event.node, event.node.args[0], report)
         return
     given = [_taken_of(obj, value, noted) for value in event.args[1:]]
     for taken, node in zip(given, event.nodes[1:], strict=False):
@@ -163,6 +166,25 @@ def _taken_of(obj: Obj, value: Value | None, noted: Changes) -> list[Made]:
     states = [noted.made.get(id(option)) for option in options(present(value))] if value is not None else []
     taken = [item for item in states if item is not None and present(item.state.of) is obj]
     return taken if len(taken) == len(states) else []
+
+
+@judges_calls(rules.ALIASED_SNAPSHOT, "nnx.merge")
+def merged_back(event: Called, report: Reporter) -> None:
+    """``self.model = nnx.merge(graphdef, best)``, where both come from what is at that place."""
+    frame, call = event.frame, event.node
+    if frame.scope or frame.func is None or not isinstance(call, ast.Call) or len(call.args) != 2:
+        return
+    placed, (structure, _) = next(ancestors(frame.module, call)), call.args
+    if not isinstance(placed, ast.Assign) or placed.value is not call or len(placed.targets) > 1:
+        return
+    target = placed.targets[0]
+    if isinstance(structure, ast.Name):
+        assigned = [node for node in own_nodes(frame.func.node) if isinstance(node, ast.Assign)]
+        made = [node.value for node in assigned if structure.id in assigned_names([node])]
+    else:
+        made = [structure]
+    if made and all(isinstance(item, ast.Call) and _takes_apart(frame, item, text_of(target)) for item in made):
+        _restored_unknown(frame, call, target, report)
 
 
 CHANGED_SINCE = "has changed since: the update restores nothing"
@@ -207,44 +229,65 @@ def collected(event: ContainerFilled, report: Reporter) -> None:
 CHANGES_ON = "each round of the loop changes: all that is collected here ends up the same"
 
 
-def _restored_unknown(event: Called, update: ast.Call, report: Reporter) -> None:
-    """An object, or a State, of which only the name is known: the State of the object is kept, and given back after a
+def _restored_unknown(frame: Frame, restoring: ast.Call, target: ast.expr, report: Reporter) -> None:
+    """An object, or a State, of which only the place is known: the State of the object is kept, and given back after a
     call that got the object.
     """
-    frame, (target, kept) = event.frame, update.args if len(update.args) == 2 else (None, None)
-    if frame.func is None or not isinstance(target, ast.Name) or not isinstance(kept, ast.Name):
+    kept, path = restoring.args[1], text_of(target) if root_of(target) is not None else None
+    if frame.func is None or path is None or not isinstance(kept, ast.Name):
         return
     scope = frame.func.node
     assigned = [_assigned(node, kept.id) for node in own_nodes(scope) if isinstance(node, ast.Assign)]
     bound = [value for value in assigned if value is not None]
     taken = [value for value in bound if not isinstance(value, ast.Constant)]
-    if not taken or assigned_in(scope)[target.id] or assigned_in(scope)[kept.id] > len(bound):
+    if not taken or _stores(scope, target) or assigned_in(scope)[kept.id] > len(bound):
         return
-    if not all(isinstance(call, ast.Call) and _is_taken(frame, call, target.id) for call in taken):
+    if not all(isinstance(call, ast.Call) and _is_taken(frame, call, path) for call in taken):
         return
     tests = [next(ancestors(frame.module, read)) for read in reads_of(scope, kept.id) if read is not kept]
     if not all(isinstance(test, (ast.Compare, ast.If, ast.UnaryOp)) for test in tests):
         return
-    calls = [call for call in calls_in(scope) if any(isinstance(x, ast.Name) and x.id == target.id for x in call.args)]
-    between = [call for call in calls if call is not update and not _is_taken(frame, call, target.id)]
+    calls = [call for call in calls_in(scope) if any(_is_at(item, path) for item in call.args)]
+    between = [call for call in calls if call is not restoring and canonical_of(frame.env, call.func) not in TAKING]
     if any(_comes_after(frame, call, taken[0]) for call in between):
         where = (related(frame.module, taken[0], "the State is taken here"),)
-        report(frame.module, kept, related=where, name=target.id, so=CHANGED_SINCE)
+        report(frame.module, kept, related=where, name=path, so=CHANGED_SINCE)
+
+
+def _stores(scope: ast.AST, target: ast.expr) -> bool:
+    """Whether a function also puts something else at a place: what it restores may be another object."""
+    at = 1 if isinstance(getattr(target, "ctx", None), ast.Store) else 0
+    stored = attributes_stored(scope).count(target.attr) if isinstance(target, ast.Attribute) else 0
+    root = root_of(target)
+    return stored + (assigned_in(scope)[root] if root is not None else 0) > at
+
+
+TAKING = frozenset({"nnx.state", "nnx.split", "nnx.graphdef"})
+"""Functions that take an object apart."""
 
 
 def _assigned(node: ast.Assign, name: str) -> ast.expr | None:
     """What a statement binds a name to; for the last name of a tuple, all that is unpacked if it is not written out."""
     target, value = node.targets[-1], node.value
     if isinstance(target, ast.Tuple) and target.elts:
-        target, value = target.elts[-1], value.elts[-1] if isinstance(value, ast.Tuple) and value.elts else value
+        written = isinstance(value, ast.Tuple) and len(value.elts) == len(target.elts)
+        items = value.elts if isinstance(value, ast.Tuple) and written else [value]
+        pairs = zip(target.elts, items, strict=True) if written else [(target.elts[-1], value)]
+        return next((item for part, item in pairs if isinstance(part, ast.Name) and part.id == name), None)
     return value if isinstance(target, ast.Name) and target.id == name else None
 
 
-def _is_taken(frame: Frame, call: ast.Call, name: str) -> bool:
-    """Whether a call takes the State of what has a name."""
-    given = call.args[0] if call.args else None
-    known = canonical_of(frame.env, call.func) in {"nnx.state", "nnx.split"}
-    return known and isinstance(given, ast.Name) and given.id == name
+def _is_taken(frame: Frame, call: ast.Call, path: str) -> bool:
+    """Whether a call takes the State of what is at a place."""
+    return _takes_apart(frame, call, path) and canonical_of(frame.env, call.func) != "nnx.graphdef"
+
+
+def _takes_apart(frame: Frame, call: ast.Call, path: str) -> bool:
+    return canonical_of(frame.env, call.func) in TAKING and bool(call.args) and _is_at(call.args[0], path)
+
+
+def _is_at(node: ast.expr, path: str) -> bool:
+    return root_of(node) is not None and text_of(node) == path
 
 
 def _comes_after(frame: Frame, call: ast.Call, taken: ast.expr) -> bool:

@@ -136,6 +136,15 @@ def _is_differentiated(module: Module, use: ast.Name) -> bool:
 
 MAPS = frozenset({"jax.tree.map", "jax.tree_util.tree_map", "jax.tree.map_with_path", "nnx.map_state"})
 
+LEAVING = frozenset({"jax.device_get", "jax.random.key_data", "numpy.array", "numpy.asarray"})
+"""What makes of a leaf something to save or to show, which no model takes back."""
+
+
+def _makes_leaves(env: Env, call: ast.Call) -> bool:
+    """Whether a map makes leaves of a State that are for the model."""
+    mapped = canonical_of(env, call.args[0]) if call.args else None
+    return canonical_of(env, call.func) in MAPS and mapped not in LEAVING
+
 
 def _mapped(frame: Frame, scope: ast.AST, name: str, model: str) -> ast.stmt | None:
     """The last statement that maps a State to one that nothing reads, in a function that goes on with the object or
@@ -145,7 +154,7 @@ def _mapped(frame: Frame, scope: ast.AST, name: str, model: str) -> ast.stmt | N
     read = {use for use in _uses(scope, name) if isinstance(use.ctx, ast.Load)}
     pairs = [pair for item in own_nodes(scope) for pair in pairs_of(item)]
     values = [value for _, value in pairs if read.intersection(walk(value))]
-    calls = [value for value in values if isinstance(value, ast.Call) and canonical_of(env, value.func) in MAPS]
+    calls = [value for value in values if isinstance(value, ast.Call) and _makes_leaves(env, value)]
     made = [found for value in calls if (found := bound_to(module, value)) is not None]
     steps = [each.statement for each in made]
     if not steps or len(steps) < len(values):

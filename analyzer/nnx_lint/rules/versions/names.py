@@ -91,6 +91,9 @@ def name_newer_than_target(event: LibraryName, report: Reporter) -> None:
     _, version = report.runs_on(module)
     if version is None or version >= since or is_meant_for_another(event):
         return
+    first, gone = versions.EARLIER.get(event.name, (since, since))
+    if first <= version < gone:
+        return
     from nnx_lint.target import Target
 
     target = str(Target("flax", version, "")).replace("-", " ")

@@ -1,0 +1,74 @@
+"""Numbers that a compiled function counts up in an object that is no part of its inputs (NNX230).
+
+JAX runs the Python code of a compiled function once, to trace it. A number in a plain object, which the function
+reaches through a module that it gets or through `self`, is counted up in that run and never again.
+
+Invariants: only an object that certainly exists before the function is compiled counts; a number that is only asserted
+tells how often a function was traced, which is meant.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from nnx_lint.model.classes import UserClass
+from nnx_lint.model.events import AttributeSet
+from nnx_lint.model.expressions import text_of
+from nnx_lint.model.values import Const, Obj, Other, Value, options
+from nnx_lint.reporting import Reporter, judges, related
+from nnx_lint.rules.program import enclosing, in_test
+from nnx_lint.rules.traces.captures import holds
+from nnx_lint.rules.traces.mends import COMPILING
+from nnx_lint.syntax.dotted import root_of
+from nnx_lint.syntax.walk import walk
+from nnx_rules.rules import updates as rules
+
+if TYPE_CHECKING:
+    from nnx_lint.model.frames import Frame, TraceScope
+    from nnx_lint.model.modules import Module
+
+
+@judges(rules.LOST_COUNT, AttributeSet)
+def counted_while_tracing(event: AttributeSet, report: Reporter) -> None:
+    frame, node = event.frame, event.node
+    target = node.target if isinstance(node, ast.AugAssign) else None
+    if not frame.scope or not isinstance(target, ast.Attribute) or event.obj.cls.tracked:
+        return
+    scope = next((scope for scope in frame.scope if scope.applied.row.name in COMPILING), None)
+    if scope is None or not frame.certain_within(scope) or not _is_number(event.value):
+        return
+    cls = event.obj.cls
+    if not isinstance(cls, UserClass) or (cls.is_dataclass and frame.module.provider == "nnxkit"):
+        return  # nnxkit compares such an object by what it holds, and traces again
+    outside = _is_from_outside(frame, scope, target, event.obj)
+    if outside and not in_test(frame) and _is_read(frame.module, target.attr):
+        where = (related(scope.applied.module, scope.applied.node, f"`{scope.text}` is applied here"),)
+        report(frame.module, node, related=where, name=text_of(target), transform=scope.text)
+
+
+def _is_number(value: Value) -> bool:
+    return isinstance(value, Other) or (isinstance(value, Const) and type(value.value) in {int, float})
+
+
+def _is_read(module: Module, name: str) -> bool:
+    """Whether the file does more with an attribute of this name than to assert something of it."""
+    reads = (node for node in walk(module.tree) if isinstance(node, ast.Attribute) and node.attr == name)
+    return any(isinstance(node.ctx, ast.Load) and enclosing(module, node, ast.Assert) is None for node in reads)
+
+
+def _is_from_outside(frame: Frame, scope: TraceScope, target: ast.Attribute, obj: Obj) -> bool:
+    """Whether a plain object comes in a static attribute of an argument, or is, or belongs to, the `self` of a method
+    around the compiled function.
+    """
+    traced = scope.frame
+    if traced is None:
+        return False
+    if any(isinstance(item, Obj) and holds(item, obj) for value in traced.given.values() for item in options(value)):
+        return True
+    found = frame.env.lookup(root_of(target) or "")
+    if found is None or frame is not traced:
+        return False
+    env, owner = found
+    method = env is not frame.env and env.func is not None and env.func.cls is not None
+    return method and isinstance(owner, Obj) and (owner is obj or holds(owner, obj))

@@ -1,0 +1,47 @@
+"""A learning rate that is set on an optimizer, where nothing reads it (NNX825).
+
+The optimizers of PyTorch and Keras keep their rate, and a program changes it there. In NNX it is part of the
+transformation, so the assignment makes one attribute more and the steps stay what they were.
+
+Invariants: the object certainly is an ``nnx.Optimizer`` of the library itself, and nothing in the file reads an
+attribute of this name.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from nnx_lint.model.classes import LibClass
+from nnx_lint.model.events import AttributeSet
+from nnx_lint.reporting import Reporter, judges
+from nnx_lint.syntax.walk import walk
+from nnx_rules.rules.variables import TENSOR_IDIOM
+
+if TYPE_CHECKING:
+    from nnx_lint.model.modules import Module
+
+RATES = frozenset({"learning_rate", "lr"})
+
+OPTIMIZERS = frozenset({"nnx.Optimizer", "nnx.ModelAndOptimizer"})
+
+
+def sets_rate(event: AttributeSet) -> bool:
+    """Whether an optimizer gets an attribute that is called like its learning rate."""
+    return event.name in RATES and isinstance(event.obj.cls, LibClass) and event.obj.cls.canonical in OPTIMIZERS
+
+
+@judges(TENSOR_IDIOM, AttributeSet, when=sets_rate)
+def rate_of_optimizer(event: AttributeSet, report: Reporter) -> None:
+    if not _is_read(event.frame.module, event.name):
+        problem = f"nothing reads `{event.name}` of an optimizer: its steps are as large as before"
+        mend = (
+            "hand a schedule to the transformation, or make it by `optax.inject_hyperparams` and set "
+            '`optimizer.opt_state.hyperparams["learning_rate"][...]`'
+        )
+        report(event.frame.module, event.node, problem=problem, mend=mend)
+
+
+def _is_read(module: Module, name: str) -> bool:
+    found = (node for node in walk(module.tree) if isinstance(node, ast.Attribute) and node.attr == name)
+    return any(isinstance(node.ctx, ast.Load) for node in found)

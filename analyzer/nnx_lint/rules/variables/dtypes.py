@@ -1,0 +1,74 @@
+"""Names of dtypes that JAX does not know (NNX825): ``"bf16"`` and ``"fp32"``, as options of PyTorch programs have them.
+A layer keeps such a name, and fails when it is called.
+
+Invariant: only names that numpy and JAX certainly do not know are judged, where certainly a dtype is taken.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from nnx_lint.diagnostics import Fix
+from nnx_lint.model.values import Array, ArrayAttr, Const, Value
+from nnx_lint.reporting import Reporter, judges_calls
+from nnx_lint.rules.edits import replace
+from nnx_lint.rules.program import given, is_tried
+from nnx_rules.rules import variables as rules
+from nnx_rules.signatures import SIGNATURES
+
+if TYPE_CHECKING:
+    from nnx_lint.model.events import Called
+
+SIZES = {"bf": (16,), "f": (32, 64), "fp": (16, 32, 64), "i": (32, 64), "u": (32, 64)}
+"""How short names begin, and for which numbers of bits they name no dtype (``f16``, ``i8`` and ``u8`` do)."""
+
+WORDS = {"bf": "bfloat", "f": "float", "fp": "float", "i": "int", "u": "uint"}
+
+MEANT = {f"{start}{bits}": f"{WORDS[start]}{bits}" for start, sizes in SIZES.items() for bits in sizes}
+"""The dtype that such a name stands for."""
+
+OPTIONS = ("dtype", "param_dtype")
+
+TAKING = tuple(name for name, item in SIGNATURES.items() if not {*item.positional, *item.keywords}.isdisjoint(OPTIONS))
+"""Classes of layers that take a dtype."""
+
+PLACES = {
+    "dtype": 0,
+    **dict.fromkeys(("array", "asarray", "empty", "ones", "ones_like", "zeros", "zeros_like"), 1),
+    **dict.fromkeys(("full", "full_like"), 2),
+}
+"""Where functions of ``jax.numpy`` take a dtype by position."""
+
+
+@judges_calls(rules.TENSOR_IDIOM, *TAKING, "jax.numpy.*", "jax.random.*", ArrayAttr)
+def unknown_dtype(event: Called, report: Reporter) -> None:
+    callee, args, place = event.callee, given(event), -1
+    if isinstance(callee, ArrayAttr):
+        if callee.name != "astype" or callee.host or callee.owner or not isinstance(event.owner, Array):
+            return
+        place = 0
+    elif event.subject is not None:
+        place = PLACES.get(event.subject.removeprefix("jax.numpy."), -1)
+    for name in OPTIONS:
+        value = args.keywords.get(name)
+        node = args.node_of(len(args.nodes), name)
+        if value is None and place >= 0 and name == "dtype":
+            value, node = args.get(place), args.node_of(place)
+        meant = _meant(value)
+        if meant is None or not isinstance(value, Const) or is_tried(event.frame.module, event.node):
+            continue
+        module, written = event.frame.module, node if isinstance(node, ast.Constant) else None
+        fix = Fix(f"Write `{meant}`", replace(module.source, written, f'"{meant}"')) if written is not None else None
+        problem = f'`"{value.value}"` is no dtype that JAX knows'
+        mend = f'write `"{meant}"`, or `jnp.{meant}`'
+        report(module, node or event.node, fix=fix, problem=problem, mend=mend)
+
+
+def _meant(value: Value | None) -> str | None:
+    """The dtype that is meant by a name which is none."""
+    name = value.value if isinstance(value, Const) else None
+    if not isinstance(name, str):
+        return None
+    lower = name.lower()
+    return MEANT.get(lower) or (lower if lower != name and lower in MEANT.values() else None)
