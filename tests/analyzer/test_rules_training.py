@@ -1,8 +1,12 @@
 """Optimizers and metrics where a page cannot say it: the forms that people write, and what looks like a mistake."""
 
+import inspect
+from functools import reduce
+
 import pytest
 
 from marked import expect, program
+from nnx_lint.rules.training.signatures import PARAMETERS
 
 HEAD = """
 model = nnx.Linear(2, 2, rngs=nnx.Rngs(0))
@@ -179,3 +183,14 @@ def test_the_old_form_is_right_before_flax_0_11(tmp_path):
         """
 
     expect(tmp_path, program(text), rules=("NNX61",), version=(0, 10, 7))
+
+
+@pytest.mark.parametrize("name", PARAMETERS)
+def test_the_parameters_of_optax_are_those_of_the_library(name):
+    optax = pytest.importorskip("optax")
+    required, *others = (part.split() for part in PARAMETERS[name].split("|"))
+    optional, by_name = [*others, [], []][:2]
+    found = inspect.signature(reduce(getattr, name.split(".")[1:], optax)).parameters
+    assert [*found] == [*required, *optional, *by_name]
+    assert [key for key, each in found.items() if each.default is each.empty] == required
+    assert {key for key, each in found.items() if each.kind is each.KEYWORD_ONLY} == {*by_name}

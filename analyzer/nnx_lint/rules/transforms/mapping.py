@@ -19,6 +19,7 @@ from nnx_lint.model.crossing import literal_positions, static_positions, statics
 from nnx_lint.model.events import Called, TransformApplied
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.handed import is_model
+from nnx_lint.model.library import FilterVal
 from nnx_lint.model.values import Array, Const, Obj, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.callees import TRANSFORMED
@@ -26,7 +27,17 @@ from nnx_lint.rules.edits import insert, is_parenthesized, unsafe, wrap
 from nnx_lint.rules.spelling import spelled
 from nnx_lint.rules.traces.boundaries import Running, transform_of
 from nnx_lint.rules.traces.mends import COMPILING
-from nnx_lint.rules.transforms.options import CARRY, DEFAULTS, UNREAD, Axes, axes_of, option_node, parameters, shown
+from nnx_lint.rules.transforms.options import (
+    CARRY,
+    DEFAULTS,
+    UNREAD,
+    Axes,
+    axes_of,
+    given_to_variables,
+    option_node,
+    parameters,
+    shown,
+)
 from nnx_lint.rules.updates.gradients import DIFFERENTIATING
 from nnx_rules import layers
 from nnx_rules.rules import transforms as rules
@@ -324,7 +335,7 @@ def one_object(event: Called, report: Reporter, applied: TransformVal, running: 
     ]
     for at, (place, value, node) in enumerate(objects):
         for first, other, other_node in objects[:at]:
-            if labels[first] == labels[place]:
+            if not _differ(labels[first], labels[place]):
                 continue
             later = _part(value, other) if value is not other else ""
             earlier = _part(other, value) if later is None else ""
@@ -339,6 +350,16 @@ def one_object(event: Called, report: Reporter, applied: TransformVal, running: 
                 prefixes=f"{_word(applied, labels[first])} and {_word(applied, labels[place])}",
             )
             break
+
+
+def _differ(one: Axes, other: Axes) -> bool:
+    """Whether a Variable certainly gets two axes: ``StateAxes`` says of each type of Variables which one it gets."""
+    if one == other:
+        return False
+    if not isinstance(one, FilterVal) and not isinstance(other, FilterVal):
+        return True
+    axes = given_to_variables(one), given_to_variables(other)
+    return None not in axes and (axes[0] or set()).isdisjoint(axes[1] or set())
 
 
 def _path(place: int, node: ast.expr | None, part: str) -> str:

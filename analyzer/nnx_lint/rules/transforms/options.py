@@ -19,6 +19,7 @@ from nnx_lint.model.values import (
     Ext,
     Value,
 )
+from nnx_lint.rules.filters.coverage import mapping_of
 
 if TYPE_CHECKING:
     from nnx_lint.model.callables import TransformVal
@@ -84,6 +85,18 @@ def leaves(axes: Axes) -> list[Axes]:
     if isinstance(axes, (tuple, list)):
         return [leaf for item in axes for leaf in leaves(item)]
     return [leaf for item in axes.values() for leaf in leaves(item)] if isinstance(axes, dict) else [axes]
+
+
+def given_to_variables(axes: Axes) -> set[Axes] | None:
+    """The axes that the Variables of one object get, all of them the same or each by its type; ``None`` if unknown."""
+    if axes is None or isinstance(axes, int):
+        return {axes}
+    mapping = mapping_of(axes) if isinstance(axes, FilterVal) else None
+    if mapping is None or not mapping.exact:
+        return None
+    entries = [read(item) for _, item in mapping.items]
+    known = all(entry is None or isinstance(entry, int) for entry in entries)
+    return {entry for entry in entries if entry is None or isinstance(entry, int)} if known else None
 
 
 def shown(axes: Axes) -> str:
