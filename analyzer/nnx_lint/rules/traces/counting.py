@@ -3,13 +3,14 @@
 JAX runs the Python code of a compiled function once, to trace it. A number in a plain object, which the function
 reaches through a module that it gets or through `self`, is counted up in that run and never again.
 
-Invariants: only an object that certainly exists before the function is compiled counts; a number that is only asserted
-tells how often a function was traced, which is meant.
+Invariants: only an object that certainly exists before the function is compiled counts; a number that is only asserted,
+or that is called so, tells how often a function was traced, which is meant.
 """
 
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING
 
 from nnx_lint.model.classes import UserClass
@@ -29,6 +30,10 @@ if TYPE_CHECKING:
     from nnx_lint.model.modules import Module
 
 
+OF_TRACES = re.compile("trac|compil|jit", re.IGNORECASE)
+"""What the name of a number has in it that is to say how often a function was traced."""
+
+
 @judges(rules.LOST_COUNT, AttributeSet)
 def counted_while_tracing(event: AttributeSet, report: Reporter) -> None:
     frame, node = event.frame, event.node
@@ -41,7 +46,7 @@ def counted_while_tracing(event: AttributeSet, report: Reporter) -> None:
     cls = event.obj.cls
     if not isinstance(cls, UserClass) or (cls.is_dataclass and frame.module.provider == "nnxkit"):
         return  # nnxkit compares such an object by what it holds, and traces again
-    outside = _is_from_outside(frame, scope, target, event.obj)
+    outside = _is_from_outside(frame, scope, target, event.obj) and OF_TRACES.search(target.attr) is None
     if outside and not in_test(frame) and _is_read(frame.module, target.attr):
         where = (related(scope.applied.module, scope.applied.node, f"`{scope.text}` is applied here"),)
         report(frame.module, node, related=where, name=text_of(target), transform=scope.text)
