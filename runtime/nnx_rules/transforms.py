@@ -280,6 +280,10 @@ FORMER_OPTIONS: dict[str, str] = {
 """Options of these transforms in Linen, in NNX before 0.10 and elsewhere, with what there is instead."""
 
 
+DIFFERENTIATING = frozenset({"jax.grad", "jax.value_and_grad", "nnx.grad", "nnx.value_and_grad"})
+"""Transforms that give the gradient of a function that returns one number."""
+
+
 def find(name: str) -> Transform | None:
     """The transform with this canonical name, or ``None``.
 

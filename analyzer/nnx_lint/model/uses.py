@@ -21,6 +21,7 @@ from nnx_lint.model.frames import Frame
 from nnx_lint.model.values import UNKNOWN, ClassVal, Ext, Value
 from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_lint.syntax.walk import walk
+from nnx_rules.transforms import DIFFERENTIATING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
 RNGS = library_class("nnx.Rngs") or LibClass("nnx.Rngs", (), None)
 OPTIMIZER = library_class("nnx.Optimizer") or LibClass("nnx.Optimizer", (), None)
 MODULE = library_class("nnx.Module") or LibClass("nnx.Module", (), None)
-
-DIFFERENTIATING = frozenset({"nnx.grad", "nnx.value_and_grad", "jax.grad", "jax.value_and_grad"})
 
 
 MAX_CALLS = 24

@@ -402,6 +402,21 @@ def attributes_stored(tree: ast.AST) -> list[str]:
     return _said_in(tree).stored
 
 
+@remembered
+def attributes_named(tree: ast.AST) -> dict[str, list[ast.Attribute]]:
+    """Where a text names attributes, to read, to assign or to delete them, by name."""
+    found: dict[str, list[ast.Attribute]] = {}
+    for node in walk(tree):
+        if isinstance(node, ast.Attribute):
+            found.setdefault(node.attr, []).append(node)
+    return found
+
+
+def attribute_reads(tree: ast.AST, name: str) -> list[ast.Attribute]:
+    """Where a text reads attributes of a name."""
+    return [node for node in attributes_named(tree).get(name, ()) if isinstance(node.ctx, ast.Load)]
+
+
 def calls_in(scope: ast.AST) -> list[ast.Call]:
     """The calls in a function or module, with those of functions and classes inside of it, or in an expression."""
     return [scope, *_said_in(scope).calls] if isinstance(scope, ast.Call) else _said_in(scope).calls

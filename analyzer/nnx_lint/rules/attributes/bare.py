@@ -24,7 +24,7 @@ from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.bindings import value_of
 from nnx_lint.rules.edits import unsafe, wrap
 from nnx_lint.rules.intermediates.sowing import is_module
-from nnx_lint.rules.program import ancestors, canonical_of
+from nnx_lint.rules.program import ancestors, attribute_reads, attributes_named, canonical_of
 from nnx_lint.rules.spelling import spelled
 from nnx_lint.syntax.parameters import positional_names
 from nnx_lint.syntax.walk import remembered, walk
@@ -139,16 +139,6 @@ def _neutral(event: AttributeSet, node: ast.expr) -> Operators:
 
 
 @remembered
-def _reads(tree: ast.AST) -> dict[str, list[ast.Attribute]]:
-    """Where attributes are read in a module or class, by name."""
-    found: dict[str, list[ast.Attribute]] = {}
-    for node in walk(tree):
-        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
-            found.setdefault(node.attr, []).append(node)
-    return found
-
-
-@remembered
 def _trains_arrays(tree: ast.AST) -> bool:
     """Whether a program chooses what to train by a function or by everything, and so arrays as well as Variables."""
     functions = {node.name for node in walk(tree) if isinstance(node, ast.FunctionDef)}
@@ -187,17 +177,7 @@ def _of_class(cls: UserClass, name: str) -> list[ast.Attribute]:
     """
     others = [each for each in _classes(cls.module.tree) if each.name not in _kin(cls.module.tree, cls.name)]
     apart = {id(node) for each in others for node in _of_self(each)}
-    return [node for node in _named(cls.module.tree).get(name, ()) if id(node) not in apart]
-
-
-@remembered
-def _named(tree: ast.AST) -> dict[str, list[ast.Attribute]]:
-    """Where attributes are named, to read or to set them."""
-    found: dict[str, list[ast.Attribute]] = {}
-    for node in walk(tree):
-        if isinstance(node, ast.Attribute):
-            found.setdefault(node.attr, []).append(node)
-    return found
+    return [node for node in attributes_named(cls.module.tree).get(name, ()) if id(node) not in apart]
 
 
 @remembered
@@ -273,7 +253,7 @@ def _is_set(module: Module, read: ast.AST) -> bool:
 
 def _is_read(cls: UserClass, name: str) -> bool:
     """Whether a class computes with an attribute, and lets gradients reach it."""
-    reads = _reads(cls.node).get(name, [])
+    reads = attribute_reads(cls.node, name)
     return bool(reads) and not any(_is_fixed(cls.module, read) for read in reads)
 
 

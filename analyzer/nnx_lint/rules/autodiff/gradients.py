@@ -39,6 +39,7 @@ from nnx_rules import layers
 from nnx_rules._filter_logic import Leaf
 from nnx_rules.rules import autodiff as rules
 from nnx_rules.rules.transforms import AUX_PAIR, MISSING_VJP_RULES
+from nnx_rules.transforms import DIFFERENTIATING
 
 if TYPE_CHECKING:
     from nnx_lint.model.callables import TransformVal
@@ -48,7 +49,6 @@ if TYPE_CHECKING:
 PARAM = library_class("nnx.Param")
 RNG_STATE = library_class("nnx.RngState")
 NNX_GRAD = frozenset({"nnx.grad", "nnx.value_and_grad"})
-JAX_GRAD = frozenset({"jax.grad", "jax.value_and_grad"})
 JACOBIANS = frozenset({"jax.jacfwd", "jax.jacrev", "jax.hessian"})
 SUBJECTS = ("nnx.grad", "nnx.value_and_grad", "nnx.vjp", "jax.grad", "jax.value_and_grad", "jax.vjp")
 
@@ -56,7 +56,7 @@ SUBJECTS = ("nnx.grad", "nnx.value_and_grad", "nnx.vjp", "jax.grad", "jax.value_
 def differentiates(event: Called) -> bool:
     """Whether a function that computes a gradient is called."""
     callee = event.callee
-    return isinstance(callee, Transformed) and callee.applied.row.name in NNX_GRAD | JAX_GRAD | JACOBIANS
+    return isinstance(callee, Transformed) and callee.applied.row.name in DIFFERENTIATING | JACOBIANS
 
 
 def differentiated(event: Called) -> list[tuple[Value, ast.expr]]:
@@ -269,13 +269,13 @@ def _gradient_call(frame: Frame, func: ast.expr) -> tuple[str | None, bool | Non
     """The transform whose result an expression is, whether it has auxiliary values, and how it is written."""
     if isinstance(func, ast.Call):
         name = canonical_of(frame.env, func.func)
-        if name not in NNX_GRAD | JAX_GRAD or any(item.arg is None for item in func.keywords):
+        if name not in DIFFERENTIATING or any(item.arg is None for item in func.keywords):
             return None, None, ""
         given = next((item.value for item in func.keywords if item.arg == "has_aux"), ast.Constant(False))
         aux = given.value if isinstance(given, ast.Constant) and isinstance(given.value, bool) else None
         return (name, aux, text_of(func.func)) if len(func.args) <= 1 else (None, None, "")
     found = transformed_by(frame.env, func)
-    if found is None or found.applied.row.name not in NNX_GRAD | JAX_GRAD or "**" in found.applied.keywords:
+    if found is None or found.applied.row.name not in DIFFERENTIATING or "**" in found.applied.keywords:
         return None, None, ""
     return found.applied.row.name, has_aux(found.applied), found.applied.text
 
@@ -285,7 +285,7 @@ def running_loss(event: Returned) -> TransformVal | None:
     scope = event.frame.scope[-1] if event.frame.scope else None
     if scope is None or scope.frame is not event.frame or "**" in scope.applied.keywords:
         return None
-    return scope.applied if scope.row.name in NNX_GRAD | JAX_GRAD else None
+    return scope.applied if scope.row.name in DIFFERENTIATING else None
 
 
 def is_of_loss(event: Returned) -> bool:
@@ -309,7 +309,7 @@ def loss_is_tuple(event: Returned, report: Reporter) -> None:
 
 def of_one_number(event: Ran) -> bool:
     """Whether a function under a derivative of one number has run."""
-    return event.scope.row.name in {"nnx.grad", "nnx.value_and_grad", "jax.grad", "jax.value_and_grad"}
+    return event.scope.row.name in DIFFERENTIATING
 
 
 @judges(rules.TUPLE_LOSS, Ran, when=of_one_number)

@@ -19,9 +19,9 @@ from nnx_lint.rules.callees import TRANSFORMED
 from nnx_lint.rules.traces.boundaries import transform_of
 from nnx_lint.rules.transforms.mapping import applied_by, calls_transformed
 from nnx_lint.rules.transforms.options import option_node
-from nnx_lint.rules.updates.gradients import DIFFERENTIATING
 from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_rules.rules import transforms as rules
+from nnx_rules.transforms import DIFFERENTIATING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

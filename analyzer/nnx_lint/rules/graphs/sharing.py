@@ -40,11 +40,11 @@ from nnx_lint.rules.lifting import SAME_OPTIONS, on_nnx_call
 from nnx_lint.rules.program import ancestors, enclosing, resolved
 from nnx_lint.rules.randomness.arguments import draws, taken_by
 from nnx_lint.rules.traces.boundaries import transform_of
-from nnx_lint.rules.updates.gradients import DIFFERENTIATING
 from nnx_lint.rules.variables.promoting import assigned_value
 from nnx_lint.syntax.binding import names_in
 from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import graphs as rules
+from nnx_rules.transforms import DIFFERENTIATING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -37,7 +37,6 @@ from nnx_lint.rules.program import (
     statement_of,
 )
 from nnx_lint.rules.randomness.keys import (
-    DIFFERENTIATING,
     EACH_ROUND,
     SPLIT,
     TWICE,
@@ -55,6 +54,7 @@ from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_lint.syntax.binding import assigned_names, names_in
 from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.rules import rngs as rules
+from nnx_rules.transforms import DIFFERENTIATING
 
 if TYPE_CHECKING:
     from nnx_lint.model.frames import Frame

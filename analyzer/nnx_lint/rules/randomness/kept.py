@@ -36,7 +36,6 @@ from nnx_lint.rules.program import (
 )
 from nnx_lint.rules.randomness.arguments import needs_key
 from nnx_lint.rules.randomness.keys import (
-    DIFFERENTIATING,
     EACH_ROUND,
     SPLIT,
     around,
@@ -52,6 +51,7 @@ from nnx_lint.syntax.dotted import root_of
 from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import rngs as rules
 from nnx_rules.streams import METHODS
+from nnx_rules.transforms import DIFFERENTIATING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

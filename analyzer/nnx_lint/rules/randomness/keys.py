@@ -43,6 +43,7 @@ from nnx_lint.rules.repeating import argument, loop_around
 from nnx_lint.syntax.binding import assigned_names
 from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import rngs as rules
+from nnx_rules.transforms import DIFFERENTIATING
 
 if TYPE_CHECKING:
     from nnx_lint.model.frames import Frame
@@ -177,8 +178,6 @@ def runs_in_rounds(frame: Frame) -> bool:
 
 
 # -- steps of training -------------------------------------------------------------------------------------------------
-
-DIFFERENTIATING = frozenset({"jax.grad", "jax.value_and_grad", "nnx.grad", "nnx.value_and_grad"})
 
 
 @judges_calls(rules.KEY_REUSED, "jax.random.*", "nnx.Rngs")

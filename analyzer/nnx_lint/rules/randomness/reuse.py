@@ -43,6 +43,7 @@ from nnx_lint.rules.program import (
 )
 from nnx_lint.rules.randomness.arguments import MAKING, constructed, needs_key
 from nnx_lint.rules.randomness.reading import STREAM, elements, is_rngs
+from nnx_lint.rules.traces.mends import COMPILING
 from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_lint.syntax.binding import names_in
 from nnx_lint.syntax.walk import remembered, walk
@@ -403,9 +404,6 @@ def host_random_in_call(event: Called, report: Reporter) -> None:
     if compiled or (func.cls is not None and in_forward_pass(frame)):
         path = f"{func.cls.name}.{func.name}" if func.cls is not None else func.name
         report(frame.module, event.node, path=path, name=f"{event.name}()")
-
-
-COMPILING = frozenset({"jax.jit", "nnx.jit"})
 
 
 _SAMPLING = """

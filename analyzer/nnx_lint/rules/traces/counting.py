@@ -18,11 +18,10 @@ from nnx_lint.model.events import AttributeSet
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.values import Const, Obj, Other, Value, options
 from nnx_lint.reporting import Reporter, judges, related
-from nnx_lint.rules.program import enclosing, in_test
+from nnx_lint.rules.program import attribute_reads, enclosing, in_test
 from nnx_lint.rules.traces.captures import holds
 from nnx_lint.rules.traces.mends import COMPILING
 from nnx_lint.syntax.dotted import root_of
-from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import updates as rules
 
 if TYPE_CHECKING:
@@ -58,8 +57,7 @@ def _is_number(value: Value) -> bool:
 
 def _is_read(module: Module, name: str) -> bool:
     """Whether the file does more with an attribute of this name than to assert something of it."""
-    reads = (node for node in walk(module.tree) if isinstance(node, ast.Attribute) and node.attr == name)
-    return any(isinstance(node.ctx, ast.Load) and enclosing(module, node, ast.Assert) is None for node in reads)
+    return any(enclosing(module, node, ast.Assert) is None for node in attribute_reads(module.tree, name))
 
 
 def _is_from_outside(frame: Frame, scope: TraceScope, target: ast.Attribute, obj: Obj) -> bool:

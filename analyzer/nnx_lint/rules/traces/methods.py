@@ -31,7 +31,7 @@ from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_lint.syntax.walk import walk
 from nnx_rules.attributes import Kind
 from nnx_rules.rules import traces as rules
-from nnx_rules.transforms import Arguments
+from nnx_rules.transforms import DIFFERENTIATING, Arguments
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -154,7 +154,6 @@ TRACING = frozenset({"jax.jit", "nnx.jit", "jax.checkpoint", "nnx.remat", "jax.m
 """Transforms that make a tracer of every argument that is not static."""
 
 BATCHING = frozenset({"jax.vmap", "nnx.vmap"})
-DIFFERENTIATING = frozenset({"jax.grad", "jax.value_and_grad", "nnx.grad", "nnx.value_and_grad"})
 
 INERT_BASES = frozenset({"object", "Generic"})
 

@@ -19,6 +19,7 @@ from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.bindings import bound_to
 from nnx_lint.rules.edits import unsafe
 from nnx_lint.rules.program import FUNCTIONS, assigned_in, calls_in, canonical_of, enclosing, is_tried
+from nnx_lint.rules.updates.gradients import differentiates
 from nnx_rules.rules import training as rules
 
 if TYPE_CHECKING:
@@ -48,14 +49,6 @@ def state_applied(event: Called, report: Reporter) -> None:
         problem = "gets the state of the optimizer, and takes the parameters and the updates"
         mend = f"call `{event.name}(params, updates)`, with what `update` returns first"
         report(event.frame.module, event.node, cls=event.name, problem=problem, mend=mend)
-
-
-def differentiates(event: Ran) -> bool:
-    """Whether a function was differentiated."""
-    return event.scope.row.name in DIFFERENTIATING
-
-
-DIFFERENTIATING = frozenset({"jax.grad", "jax.value_and_grad", "nnx.grad", "nnx.value_and_grad"})
 
 
 @judges(rules.OPTIMIZER_TRANSFORMATION, Ran, when=differentiates)

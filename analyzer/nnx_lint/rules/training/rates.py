@@ -9,17 +9,11 @@ attribute of this name.
 
 from __future__ import annotations
 
-import ast
-from typing import TYPE_CHECKING
-
 from nnx_lint.model.classes import LibClass
 from nnx_lint.model.events import AttributeSet
 from nnx_lint.reporting import Reporter, judges
-from nnx_lint.syntax.walk import walk
+from nnx_lint.rules.program import attribute_reads
 from nnx_rules.rules.variables import TENSOR_IDIOM
-
-if TYPE_CHECKING:
-    from nnx_lint.model.modules import Module
 
 RATES = frozenset({"learning_rate", "lr"})
 
@@ -33,15 +27,10 @@ def sets_rate(event: AttributeSet) -> bool:
 
 @judges(TENSOR_IDIOM, AttributeSet, when=sets_rate)
 def rate_of_optimizer(event: AttributeSet, report: Reporter) -> None:
-    if not _is_read(event.frame.module, event.name):
+    if not attribute_reads(event.frame.module.tree, event.name):
         problem = f"nothing reads `{event.name}` of an optimizer: its steps are as large as before"
         mend = (
             "hand a schedule to the transformation, or make it by `optax.inject_hyperparams` and set "
             '`optimizer.opt_state.hyperparams["learning_rate"][...]`'
         )
         report(event.frame.module, event.node, problem=problem, mend=mend)
-
-
-def _is_read(module: Module, name: str) -> bool:
-    found = (node for node in walk(module.tree) if isinstance(node, ast.Attribute) and node.attr == name)
-    return any(isinstance(node.ctx, ast.Load) for node in found)

@@ -38,10 +38,10 @@ from nnx_lint.rules.transforms.options import (
     parameters,
     shown,
 )
-from nnx_lint.rules.updates.gradients import DIFFERENTIATING
 from nnx_rules import layers
 from nnx_rules.rules import transforms as rules
 from nnx_rules.shape_algebra import is_whole
+from nnx_rules.transforms import DIFFERENTIATING
 
 if TYPE_CHECKING:
     from nnx_lint.model.callables import TransformVal

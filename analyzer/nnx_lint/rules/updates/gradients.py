@@ -21,14 +21,13 @@ from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_lint.syntax.dotted import root_of
 from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import updates as rules
+from nnx_rules.transforms import DIFFERENTIATING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from nnx_lint.model.callables import FuncVal
     from nnx_lint.model.frames import Frame
-
-DIFFERENTIATING = frozenset({"jax.grad", "jax.value_and_grad", "nnx.grad", "nnx.value_and_grad"})
 
 
 def differentiates(event: Ran) -> bool:
