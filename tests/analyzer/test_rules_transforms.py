@@ -44,11 +44,21 @@ MISTAKES = {
         nnx.scan(body)(jnp.zeros(()), jnp.ones(3))
     """,
     "a new object as the carry": """
-        def body(i, model):
+        def body(model, x):
             fresh = nnx.Linear(2, 2, rngs=nnx.Rngs(0))
-            return fresh  # NNX432
+            return fresh, x  # NNX432
 
-        nnx.fori_loop(0, 3, body, nnx.Linear(2, 2, rngs=nnx.Rngs(0)))
+        nnx.scan(body)(nnx.Linear(2, 2, rngs=nnx.Rngs(0)), jnp.ones(3))
+
+        def add(i, total):
+            return nnx.Variable(total + i)  # NNX432
+
+        nnx.fori_loop(0, 3, add, nnx.Variable(jnp.zeros(())), graph_updates=False)
+
+        def swap(carry):
+            return (carry[1], carry[0], carry[2] + 1)  # NNX432  # NNX432
+
+        nnx.while_loop(lambda carry: carry[2] < 3, swap, (nnx.Variable(jnp.ones(())), nnx.Variable(jnp.zeros(())), 0))
     """,
     "axes of a method": """
         class Net(nnx.Module):

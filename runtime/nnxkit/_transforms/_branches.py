@@ -142,7 +142,7 @@ class _Branch:
         for place in {**dict(self.outcome.metadata), **dict(other.outcome.metadata)}:
             old, new = (metadata_after(structure, outcome, place) for outcome in outcomes)
             if old != new:
-                return self.lift.name_of(place), describe_metadata(old, new), describe_metadata(new, old)
+                return self.lift.name_of(place), *describe_metadata(old, new)
         results = [outcome.result for outcome in outcomes]
         if results[0].treedef != results[1].treedef:
             return ("result",), describe_tree(results[0].treedef), describe_tree(results[1].treedef)

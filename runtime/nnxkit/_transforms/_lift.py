@@ -108,6 +108,15 @@ class Lift:
         """The values that JAX gets."""
         return self.inputs.values()
 
+    def enter(self, values: Sequence[Any]) -> tuple[Inner, Any, list[Callable[..., Any]]]:
+        """Fresh objects, and the arguments and the functions over them.
+
+        Args:
+            values: values as in `values`.
+        """
+        inner = Inner(self.structure, values[: self.num_leaves])
+        return inner, *self.inputs.enter(inner.root, values[self.num_leaves :])
+
     def run(
         self,
         values: Sequence[Any],
@@ -129,8 +138,7 @@ class Lift:
         Returns:
             the returned values by group, and the outcome.
         """
-        inner = Inner(self.structure, values[: self.num_leaves])
-        tree, functions = self.inputs.enter(inner.root, values[self.num_leaves :])
+        inner, tree, functions = self.enter(values)
         return inner.collect(call(functions[number], tree), self.modes, labels, always)
 
     def apply(self, groups: Groups, outcome: Outcome) -> Any:

@@ -11,9 +11,10 @@ from typing import Any
 import jax
 
 from nnx_rules.rules import transforms as rules
+from nnxkit._transforms._carried import Carried
 from nnxkit._transforms._eager import solved
 from nnxkit._transforms._lift import Function, Lift, modes_of
-from nnxkit._transforms._loop import Carried, Loop, Notes
+from nnxkit._transforms._loop import Loop, Notes
 from nnxkit._transforms._outcome import Outcome
 from nnxkit._transforms._places import differences, inputs_after, places_of
 from nnxkit._transforms._signatures import R
@@ -26,8 +27,8 @@ class _WholeLoop(Loop):
 
     def __init__(self, lift: Lift, init_val: Any, *, may_renew: bool = True) -> None:
         values = range(len(lift.values))
-        carried = Carried(lift, init_val, (_INITIAL,), values[lift.num_leaves :])
-        super().__init__(lift, carried, values, may_renew=may_renew)
+        carried = Carried(lift, init_val, (_INITIAL,), values[lift.num_leaves :], may_renew=may_renew)
+        super().__init__(lift, carried, values)
 
     def body(self, values: list[Any], *args: Any, number: int = 0) -> list[Any]:
         """What JAX traces for a step. ``args`` come before the carry."""
@@ -36,8 +37,7 @@ class _WholeLoop(Loop):
             carry = tree[1][_INITIAL]
             return self.carried.step(carry, lambda: f(*args, carry)), None
 
-        new, _ = self.step(values, call, number=number)
-        return new
+        return self.step(values, call, number=number)[0]
 
     def condition(self, values: list[Any], *, number: int = 0) -> Any:
         """What JAX traces for the condition."""
@@ -143,14 +143,15 @@ def fori_loop(
     Args:
         lower: the first number.
         upper: the number after the last.
-        body_fun: gets a number and the carry; returns the next carry, with the same objects.
+        body_fun: gets a number and the carry; returns the next carry, with the same objects. With graph updates it may
+            return new Variables, if nothing else holds those that it was given.
         init_val: the carry to begin with; see `nnx.while_loop`.
         unroll: as for ``jax.lax.fori_loop``.
         graph: graph or tree mode; ``None`` for the one in force.
         graph_updates: whether changes of structure come back; ``None`` for the setting in force.
 
     Returns:
-        the last carry, as `nnx.while_loop` gives it.
+        the last carry, as `nnx.while_loop` gives it; where steps returned new Variables, with new ones.
 
     Raises:
         TransformArgumentError: a step returns other objects or edits structure.

@@ -77,7 +77,7 @@ def renewed_inputs(structure: Structure, outcome: Outcome) -> Places:
     before, after = places_of(structure.graphdef), inputs_after(structure, outcome).places
     numbers = {path: number for number, path in enumerate(structure.paths)}
     written = {structure.paths[place] for place in outcome.written}
-    old, new = _paths_by_origin(before), _paths_by_origin(after)
+    old, new = paths_by_origin(before), paths_by_origin(after)
     found = dict(after)
     for path, place in after.items():
         if place.origin != (None, *path) or path in written or old.get(path) != new[place.origin]:
@@ -91,7 +91,7 @@ def renewed_inputs(structure: Structure, outcome: Outcome) -> Places:
     return found
 
 
-def _paths_by_origin(places: Places) -> dict[Path, list[Path]]:
+def paths_by_origin(places: Places) -> dict[Path, list[Path]]:
     """For each object the paths at which it is."""
     found: dict[Path, list[Path]] = {}
     for path, place in places.items():
@@ -166,10 +166,14 @@ def describe_mark(one: Result, other: Result) -> tuple[Path, str, str]:
     return Names("result", one.treedef, one.marks).leaves[number], names[marks[0]], names[marks[1]]
 
 
-def describe_metadata(metadata: Metadata, other: Metadata) -> str:
-    """Metadata as far as it differs from other metadata, for messages."""
-    own = {name: value for name, value in metadata.items() if name not in other or other[name] != value}
-    return f"a Variable with the metadata {own}"
+def describe_metadata(before: Metadata, after: Metadata) -> tuple[str, str]:
+    """Metadata as far as it changed, before and after, for messages."""
+
+    def describe(metadata: Metadata, other: Metadata) -> str:
+        own = {name: value for name, value in metadata.items() if name not in other or other[name] != value}
+        return f"a Variable with the metadata {own}"
+
+    return describe(before, after), describe(after, before)
 
 
 def describe_tree(treedef: Any) -> str:

@@ -30,11 +30,12 @@ from nnxkit._facts import describe
 from nnxkit._rngs import RngState
 from nnxkit._state._order import Path
 from nnxkit._transforms._axes import arguments, mapped_size
+from nnxkit._transforms._carried import Carried
 from nnxkit._transforms._inner import Modes
 from nnxkit._transforms._inputs import PYTREE, is_object, replaced
 from nnxkit._transforms._kept import Running, Structures
 from nnxkit._transforms._lift import Lift
-from nnxkit._transforms._loop import Carried, Loop, first_loose
+from nnxkit._transforms._loop import Loop, Notes, first_loose
 from nnxkit._transforms._metadata import call_renamed
 from nnxkit._transforms._outcome import Outcome
 from nnxkit._transforms._places import returned_names
@@ -150,24 +151,21 @@ class _Scan:
         loose = self.loop.carried.step(() if self.carry is None else args[self.carry], run)
         return loose, others[0]
 
-    def step(self, carry: list[list[Any]], elements: list[Any]) -> tuple[list[list[Any]], tuple[list[Any], Outcome]]:
+    def step(self, carry: list[list[Any]], elements: list[Any]) -> tuple[list[list[Any]], tuple[list[Any], Notes]]:
         """What JAX traces: one step over values."""
         kept, repeated = carry
         places = (*self.kept, *self.scanned, *self.repeated)
         values = replaced([None] * len(self.labels), places, (*kept, *elements, *repeated))
-        new, others = self.loop.step(values, self.call, labels=self.out)
-        outcome = self.loop.notes.outcome
-        assert outcome is not None
-        renewed = [place for source, place in self.loop.edited(outcome) if source != place and place is not None]
-        for place in (*outcome.written, *renewed):
+        new, others, notes = self.loop.step(values, self.call, labels=self.out)
+        for place in sorted(notes.written | notes.renewed):
             if self.labels[place] is None and place not in self.repeated:
                 raise rules.SCAN_BROADCAST.error(transform=self.lift.modes.transform, path=self.lift.name_of(place))
-        stacks = [*(new[place] for place in self.written(outcome)), *others]
-        return [[new[place] for place in self.kept], repeated], (stacks, outcome)
+        stacks = [*(new[place] for place in self.written(notes)), *others]
+        return [[new[place] for place in self.kept], repeated], (stacks, notes)
 
-    def written(self, outcome: Outcome) -> list[int]:
+    def written(self, notes: Notes) -> list[int]:
         """The places of the scanned values that a step writes."""
-        return [place for place in outcome.written if isinstance(self.labels[place], int)]
+        return [place for place in sorted(notes.written) if isinstance(self.labels[place], int)]
 
     def axes(self, outcome: Outcome) -> list[int]:
         """The axes at which to stack what a step gives apart from the carry.
@@ -200,13 +198,14 @@ class _Scan:
         elements = [_move(values[place], self.labels[place], 0) for place in self.scanned]
         _running.calls.append(self)
         try:
-            carry, (stacks, outcome) = jax.lax.scan(step, carry, elements, length=self.length, **self.options.jax)
+            carry, (stacks, notes) = jax.lax.scan(step, carry, elements, length=self.length, **self.options.jax)
         finally:
             _running.calls.pop()
-        written = self.written(outcome)
-        stacks = [_move(stack, 0, axis) for stack, axis in zip(stacks, self.axes(outcome), strict=True)]
+        assert notes.outcome is not None
+        written = self.written(notes)
+        stacks = [_move(stack, 0, axis) for stack, axis in zip(stacks, self.axes(notes.outcome), strict=True)]
         after = replaced(values, (*self.kept, *written), (*carry[0], *stacks[: len(written)]))
-        self.loop.note(outcome)
+        self.loop.notes = self.loop.notes.then(notes)
         return self.result.join(*self.loop.finish(after, stacks[len(written) :]))
 
 
@@ -366,7 +365,8 @@ def scan(
     """Run a function of objects for each element of its inputs, with a carry, as ``jax.lax.scan`` does for arrays.
 
     Modules and Variables may be carried, scanned over, broadcast, or captured. What the steps write to those that are
-    carried or captured goes from step to step; to those that are scanned over it is stacked.
+    carried or captured goes from step to step; to those that are scanned over it is stacked. With graph updates a step
+    may return new Variables in the carry, if nothing else holds those that it was given: their values go on.
 
     Args:
         f: the function; without it a decorator.

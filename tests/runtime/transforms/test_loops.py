@@ -321,14 +321,6 @@ def test_structure_that_changes(change: str, mode: dict[str, bool]) -> None:
     assert not tracers(model)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_new_variable_in_the_carry(name: str, mode: dict[str, bool]) -> None:
-    with pytest.raises(
-        TransformArgumentError, match=r"returns another `Param` as `init_val(\[0\])?` than it was given"
-    ):
-        looped(name, lambda v: nnx.Param(v + 1), nnx.Param(jnp.array(1.0)), 3, **mode)
-
-
 def test_swapped_objects(mode: dict[str, bool]) -> None:
     with pytest.raises(TransformArgumentError, match=r"as `init_val\[0\](\.count)?` than it was given"):
         nnx.fori_loop(0, 3, lambda i, carry: (carry[1], carry[0]), (Model(), Model()), **mode)

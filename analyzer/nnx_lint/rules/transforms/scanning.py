@@ -14,7 +14,7 @@ from nnx_lint.diagnostics import Fix
 from nnx_lint.model.attributes import attribute_of
 from nnx_lint.model.callables import BoundMethod, FuncVal
 from nnx_lint.model.containers import DictVal, Seq
-from nnx_lint.model.events import Called, Ran, Returned, TransformApplied
+from nnx_lint.model.events import Called, Ran, RanInside, Returned, TransformApplied
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.library import FilterVal
 from nnx_lint.model.values import (
@@ -36,6 +36,8 @@ from nnx_rules import carries
 from nnx_rules.rules import transforms as rules
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from nnx_lint.model.callables import TransformVal
     from nnx_lint.model.events import Mutated
     from nnx_lint.model.frames import TraceScope
@@ -166,13 +168,26 @@ def _not_a_tuple_of(count: int, value: Value) -> str | None:
 def carried_object(event: Returned, report: Reporter) -> None:
     scope = running(event)
     before = carry_given(scope) if scope is not None else None
-    if scope is None or not isinstance(before, Obj) or not before.cls.tracked or before.level != scope.level:
+    if scope is None or before is None:
         return
-    after = carry_returned(scope, event.value)
-    if scope.row.name == "nnx.scan" and before.cls.is_variable and event.frame.module.provider != "nnxkit":
-        return  # flax carries the values of Variables in a scan, and gives back new ones
-    if isinstance(after, Obj) and after.cls.tracked and after is not before:
-        report(event.frame.module, event.node, transform=scope.text, value=after.cls.name, path="carry")
+    for path, one, other in _side_by_side("carry", before, carry_returned(scope, event.value)):
+        if not one.cls.tracked or one.level != scope.level or not other.cls.tracked or other is one:
+            continue
+        if scope.applied.modes.writes_back and scope.row.name != "nnx.while_loop":
+            if one.cls.is_variable:
+                continue  # the values of Variables go on, and new ones come back
+            if scope.row.name == "nnx.fori_loop" and event.frame.module.provider != "nnxkit":
+                continue  # so do those of modules
+        report(event.frame.module, event.node, transform=scope.text, value=other.cls.name, path=path)
+
+
+def _side_by_side(path: str, before: Value, after: Value | None) -> Iterator[tuple[str, Obj, Obj]]:
+    """The objects at the same places of two carries, as far as the places are known."""
+    if isinstance(before, Obj) and isinstance(after, Obj):
+        yield path, before, after
+    elif isinstance(before, Seq) and isinstance(after, Seq) and before.exact and after.exact:
+        for number, (one, other) in enumerate(zip(before.items, after.items, strict=False)):
+            yield from _side_by_side(f"{path}[{number}]", one, other)
 
 
 def carry_given(scope: TraceScope) -> Value | None:
@@ -207,7 +222,7 @@ def is_loop(event: Ran) -> bool:
 # -- edits -------------------------------------------------------------------------------------------------------------
 
 
-@judges(rules.LOOP_STRUCTURE, Ran, when=is_loop)
+@judges(rules.LOOP_STRUCTURE, Ran, RanInside, when=is_loop)
 def edited_in_loop(event: Ran, report: Reporter) -> None:
     if not event.scope.applied.modes.writes_back:
         return
@@ -238,7 +253,7 @@ def is_mapped(event: Ran) -> bool:
     return event.scope.row.name in {"nnx.scan", "nnx.vmap", "nnx.pmap"} and bool(event.scope.changes)
 
 
-@judges(rules.SCAN_BROADCAST, Ran, when=is_mapped)
+@judges(rules.SCAN_BROADCAST, Ran, RanInside, when=is_mapped)
 def written_under_broadcast(event: Ran, report: Reporter) -> None:
     scope = event.scope
     if scope.row.name != "nnx.scan" or not scope.applied.modes.writes_back:
@@ -288,7 +303,7 @@ def axis_of(scope: TraceScope, parameter: str) -> tuple[Axes] | None:
     return (axes,) if isinstance(axes, int) or axes is None else None
 
 
-@judges(rules.ELEMENT_VALUES_WITHOUT_AXIS, Ran, when=is_mapped)
+@judges(rules.ELEMENT_VALUES_WITHOUT_AXIS, Ran, RanInside, when=is_mapped)
 def written_for_each_element(event: Ran, report: Reporter) -> None:
     scope = event.scope
     if scope.row.name == "nnx.scan" or scope.frame is None:
