@@ -101,17 +101,46 @@ def test_model_and_optimizer() -> None:
     assert optimizer.step == 1
 
 
+def _is_matrix(params: Any) -> Any:
+    return jax.tree.map(lambda param: param.ndim == 2, params)
+
+
+def _parts(params: Any) -> Any:
+    return jax.tree.map(lambda param: "matrices" if param.ndim == 2 else "rest", params)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize(
-    "tx", [optax.sgd(0.1, momentum=0.9), optax.adamw(0.1), optax.chain(optax.clip(0.1), optax.adam(0.1))]
+    ("tx", "rate"),
+    [
+        (optax.sgd(0.1, momentum=0.9), None),
+        (optax.adamw(0.1), None),
+        (optax.chain(optax.clip(0.1), optax.adam(0.1)), None),
+        (optax.adamw(0.1, mask=_is_matrix), None),
+        (optax.masked(optax.adam(0.1), _is_matrix), None),
+        (optax.multi_transform({"matrices": optax.adam(0.1), "rest": optax.set_to_zero()}, _parts), None),
+        (optax.MultiSteps(optax.adam(0.1), every_k_schedule=2), None),
+        (optax.inject_hyperparams(optax.adam)(learning_rate=optax.linear_schedule(0.1, 0.0, 3)), None),
+        (optax.inject_hyperparams(optax.adam)(learning_rate=0.1), None),
+        (optax.inject_hyperparams(optax.adam)(learning_rate=0.1), 0.5),
+        (optax.inject_hyperparams(optax.adam)(learning_rate=0.1), jnp.array(0.5)),
+    ],
 )
-def test_same_as_flax(tx: Any) -> None:
+def test_same_as_flax(tx: Any, rate: Any, compiled: bool) -> None:
     flax_nnx = pytest.importorskip("flax.nnx")
 
     def train(module: Any) -> tuple[list[Any], list[str]]:
         model = module.Linear(2, 3, rngs=module.Rngs(0))
         optimizer = module.Optimizer(model, tx, wrt=module.Param)
-        for _ in range(3):
+
+        def step(model: Any, optimizer: Any) -> None:
             optimizer.update(model, grads_of(module, model))
+
+        run = module.jit(step) if compiled else step
+        for number in range(3):
+            if number == 1 and rate is not None:  # a bare value in the place of a Variable
+                optimizer.opt_state.hyperparams["learning_rate"] = rate
+            run(model, optimizer)
         leaves = jax.tree_util.tree_leaves_with_path((module.state(model), module.state(optimizer)))
         return [np.asarray(leaf) for _, leaf in leaves], [jax.tree_util.keystr(path) for path, _ in leaves]
 

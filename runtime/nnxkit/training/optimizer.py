@@ -1,8 +1,9 @@
 """Optimizers: optax transformations with their state kept in Variables.
 
 Invariants: ``opt_state`` has the structure that ``tx.init`` gave it, with every leaf in a Variable (``OptVariable``
-for a leaf that belongs to a Variable of the model, ``OptArray`` for any other); ``update`` computes everything first
-and writes only when nothing failed.
+for a leaf that belongs to a Variable of the model, ``OptArray`` for any other), until a caller puts a bare value in the
+place of one: ``opt_state.hyperparams["learning_rate"] = 0.1``; ``update`` computes everything first and writes only
+when nothing failed.
 """
 
 from __future__ import annotations
@@ -62,9 +63,11 @@ def _is_state(value: Any) -> bool:
     return isinstance(value, State | Variable)
 
 
-def _own(value: Any) -> Any:
+def _kept(opt_state: Any) -> Any:
     # A State that copied its levels is known not to change, so graph functions need not look at it again.
-    return State(value) if isinstance(value, State) else value
+    return data(
+        jax.tree.map(lambda leaf: State(leaf) if isinstance(leaf, State) else leaf, opt_state, is_leaf=_is_state)
+    )
 
 
 def _as_state(leaf: Any) -> OptState[Any]:
@@ -136,7 +139,7 @@ class Optimizer(Pytree, Generic[Model]):
         self.step: OptState[jax.Array] = OptState(jnp.array(0, dtype=jnp.uint32))
         self.tx: Any = static(tx)
         opt_state = jax.tree.map(_as_state, tx.init(state(model, wrt, graph=graph)), is_leaf=_is_variable)
-        self.opt_state: Any = data(jax.tree.map(_own, opt_state, is_leaf=_is_state))
+        self.opt_state: Any = _kept(opt_state)
         self.wrt: Filter = static(wrt)
 
     def update(self, model: Model, grads: Any = MISSING, **kwargs: Any) -> Any:
@@ -173,10 +176,17 @@ class Optimizer(Pytree, Generic[Model]):
         gradients = _gradients_for(params, as_pure(grads))
         updates, opt_state = self.tx.update(gradients, as_pure(self.opt_state), params, **as_pure(kwargs))
         new_params = apply_updates(params, updates)
-        new_leaves = jax.tree.leaves(opt_state)
+        structure: Any
+        leaves, structure = jax.tree.flatten(self.opt_state, is_leaf=_is_variable)
+        # A Variable may hold more than an array, or nothing: what a mask of optax leaves out.
+        new_leaves = structure.flatten_up_to(opt_state)
         update(model, new_params)
-        for variable, value in zip(jax.tree.leaves(self.opt_state, is_leaf=_is_variable), new_leaves, strict=True):
-            variable.set_value(value)
+        for leaf, value in zip(leaves, new_leaves, strict=True):
+            if _is_variable(leaf):
+                leaf.set_value(value)
+        if not all(map(_is_variable, leaves)):
+            pairs = zip(leaves, new_leaves, strict=True)
+            self.opt_state = _kept(structure.unflatten([leaf if _is_variable(leaf) else new for leaf, new in pairs]))
         self.step.set_value(self.step.get_value() + 1)
         return updates
 
