@@ -34,17 +34,17 @@ def silence(
 
     suppressions = Suppressions(source)
     left = [finding for finding in findings if not suppressions.cover(finding, source)]
-    if suppressions.all and complete and source.error is None:
+    if complete and source.error is None:
         from nnx_lint.rules.comments import about
 
-        judged = list(about(source, suppressions.all, options))
+        judged = list(about(source, suppressions, options))
         left += [finding for finding in judged if not suppressions.cover(finding, source)]
     return left
 
 
 def _may_matter(text: str, findings: list[Diagnostic]) -> bool:
     """Whether there may be a comment that silences a finding, or one of ours that is worth judging."""
-    if "nnx:" in text:
+    if "# nnx" in text or "#nnx" in text or "nnx:" in text:
         return True
     folded = text.casefold()
     if "noqa" not in folded:

@@ -87,28 +87,33 @@ class Suppression:
 
 
 class Suppressions:
-    """The suppression comments of one file."""
+    """The suppression comments of one file; ``others`` are all comments, with blanks in the place of what silences."""
 
     def __init__(self, source: SourceFile) -> None:
         self.all: list[Suppression] = []
         self._file: list[Suppression] = []
         self._lines: dict[int, list[Suppression]] = {}
-        if "nnx:" in source.text or "noqa" in source.text.casefold():
+        self.others: list[tuple[Comment, str]] = []
+        text = source.text
+        if "# nnx" in text or "#nnx" in text or "nnx:" in text or "noqa" in text.casefold():
             self._read(source)
 
     def _read(self, source: SourceFile) -> None:
         layout = Layout.read(source)
         for comment in layout.comments:
-            text = source.segment(comment.span)
+            text = left = source.segment(comment.span)
             noqa = _NOQA.search(text)
             if noqa and not comment.alone and (noqa["selectors"] or not noqa["colon"]):
                 self._add(Suppression(comment, noqa, layout.beside(comment.line)))
+                left = _without(left, noqa)
             for match in _NNX.finditer(text):
                 if match["word"] == "ignore-file":
                     lines = None
                 else:
                     lines = _below(source, layout, comment) if comment.alone else layout.beside(comment.line)
                 self._add(Suppression(comment, match, lines))
+                left = _without(left, match)
+            self.others.append((comment, left))
 
     def _add(self, suppression: Suppression) -> None:
         self.all.append(suppression)
@@ -134,6 +139,10 @@ class Suppressions:
                 if selector.covers(diagnostic.rule):
                     covered = selector.used = True  # every comment that would do is needed, as far as we can tell
         return covered
+
+
+def _without(text: str, match: re.Match[str]) -> str:
+    return text[: match.start()] + " " * (match.end() - match.start()) + text[match.end() :]
 
 
 def _below(source: SourceFile, layout: Layout, comment: Comment) -> range:

@@ -383,7 +383,9 @@ def call(
     result = expected if not layer.gives else _number(arguments, *layer.gives)
     leading = given.shape[:-1] if given.shape else (ANY,)
     if layer.spatial and len(leading) > 1:
-        leading = (leading[0], *_strided(leading[1:], arguments, name))
+        size = _several(arguments.get("kernel_size", UNKNOWN))
+        first = max(len(leading) - len(size), 0) if size is not None else 1  # whatever is before is counted along
+        leading = (*leading[:first], *_strided(leading[first:], arguments, name))
     dtype = given.dtype if given.dtype and given.dtype.startswith("float") else None
     return Form((*leading, UNKNOWN if result is None else result), dtype), wrong
 

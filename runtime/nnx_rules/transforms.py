@@ -118,6 +118,9 @@ SHAPE_KEEPING = (
 NUMBER_KEEPING = frozenset({"jax.vmap", "nnx.vmap", "nnx.grad", "nnx.value_and_grad"})
 """The transforms that make no array of a number: a map takes none but along no axis, a gradient leaves it alone."""
 
+COMPILING_ONLY = frozenset({"jax.checkpoint", "jax.jit", "nnx.jit", "nnx.jit_partial", "nnx.remat"})
+"""The transforms under which a function does what it does without them, with arguments that are traced."""
+
 _STATIC = ("static_argnums", "static_argnames")
 _DERIVATIVE = ("argnums", "has_aux", "holomorphic", "allow_int", "reduce_axes")
 _MAPPED = ("in_axes", "out_axes", "axis_name", "axis_size", "spmd_axis_name")

@@ -17,6 +17,7 @@ from nnx_lint.cli import COMMANDS, main
 from nnx_lint.config.kinds import Choice
 from nnx_lint.config.registry import EXCLUDED, LINE, OPTIONS
 from nnx_lint.files import discover, import_roots, rewrite
+from nnx_lint.output import FORMATS
 from nnx_rules import __version__
 from nnx_rules.rules import REGISTRY
 
@@ -238,6 +239,16 @@ class TestWhatFails:
         (path.parent / "a.py").unlink()
         path.symlink_to("gone.py")
         assert lint("a.py") == (2, "", "a.py: cannot be read: No such file or directory\n")
+
+    @pytest.mark.parametrize("format", FORMATS)
+    def test_every_format_leaves_no_doubt_that_something_was_not_checked(self, lint, write, format):
+        write("gone.py").unlink()
+        write("bytes.py", b"\x00\x01\x02\xff" * 10)
+        write("broken.py", "def f(:\n    pass\n")
+        code, _, err = lint("--output-format", format, "--quiet", "bytes.py", "broken.py", "gone.py")
+        assert code == 2
+        assert all(any(line.startswith(f"{name}:") for line in err.splitlines()) for name in ("bytes.py", "gone.py"))
+        assert "broken.py:1:7: " in err
 
 
 class TestFix:

@@ -413,6 +413,26 @@ class TestCompletion:
         assert (done.returncode, done.stderr) == (0, "")
 
     @pytest.mark.parametrize(
+        ("line", "offered"),
+        [
+            ("--exit-n", {"--exit-non-zero-on-fix"}),
+            ("check --output-format js", {"json", "json-lines"}),
+            ("--output-format=js", {"--output-format=json", "--output-format=json-lines"}),
+            ("--select NNX101,NNX10", {"NNX101,NNX102"}),
+            ("rule NNX10", {"NNX101", "NNX102", "NNX103"}),
+            ("graph --format ", {"text", "mermaid", "svg", "html", "json"}),
+        ],
+    )
+    def test_fish_completes(self, lint, write, line, offered):
+        fish = shutil.which("fish")
+        if fish is None:
+            pytest.skip("fish is not here")
+        path = write("completion", lint("generate-shell-completion", "fish")[1])
+        program = f"source {path}; complete -C 'nnx-lint {line}'"
+        done = subprocess.run([fish, "--no-config", "-c", program], capture_output=True, text=True, check=True)
+        assert offered <= {found.partition("\t")[0] for found in done.stdout.splitlines()}
+
+    @pytest.mark.parametrize(
         ("words", "offered"),
         [
             (["--exit-n"], {"--exit-non-zero-on-fix"}),

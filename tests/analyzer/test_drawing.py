@@ -400,6 +400,55 @@ def test_a_target_that_is_not_complete(word):
         parse(word)
 
 
+TAKING = """\
+from flax import nnx
+class Net(nnx.Module):
+    def __init__(self, width: int, /, depth: int = 2, *, rngs: nnx.Rngs):
+        self.layer = nnx.Linear(width, depth, rngs=rngs)
+class Open(nnx.Module):
+    def __init__(self, *args, **kwargs): self.x = 1
+@nnx.dataclass
+class Record(nnx.Pytree):
+    width: int
+    height: int = 3
+class Heir(nnx.Linear):
+    pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "call", "problem"),
+    [
+        ("Net", "(3, x=1)", "Net has no parameter x; its parameters are width, depth, rngs"),
+        ("Net", "(3, dept=1)", r"Net has no parameter dept; did you mean depth\?"),
+        ("Net", "(width=3)", "Net has no parameter width"),
+        ("Net", "(3, 4, 5)", "Net takes 2 by position, not 3"),
+        ("Net", "(3, 4, depth=5)", "Net is given depth twice"),
+        ("Record", "(3, size=4)", "Record has no parameter size"),
+        ("Heir", "(3, 4, biased=True)", "Heir has no parameter biased"),
+    ],
+)
+def test_arguments_that_a_constructor_does_not_take_are_an_error(drawn, name, call, problem):
+    with pytest.raises(DrawingError, match=problem):
+        drawn(TAKING, name, call)
+
+
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("Net", "(3)"),
+        ("Net", "()"),
+        ("Net", "(depth=4)"),
+        ("Net", "(*sizes, **{'depth': 2})"),
+        ("Open", "(1, 2, x=3)"),
+        ("Record", "(3, height=4)"),
+        ("Heir", "(3, 4, use_bias=False)"),
+    ],
+)
+def test_arguments_may_be_left_out(drawn, name, call):
+    assert drawn(TAKING, name, call).name
+
+
 def test_a_class_that_is_no_module_is_an_error(tmp_path):
     path = tmp_path / "plain.py"
     path.write_text("import unknown\nclass A: pass\nclass B(unknown.C): pass\n")

@@ -258,7 +258,7 @@ def train(kind, x):
     loss, grads = gradients(net)
     optimizer.update(grads=grads)
     states = nnx.merge_state(*nnx.state(net, nnx.Param, ...))
-    return loss, nnx.VariableState(nnx.Param, jnp.ones(2))
+    return loss, states, nnx.VariableState(nnx.Param, jnp.ones(2))
 """
 
 

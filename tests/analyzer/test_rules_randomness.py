@@ -43,6 +43,11 @@ FORMS = {
             rngs = nnx.Rngs(rngs) if isinstance(rngs, int) else rngs
             return nnx.Linear(2, 2, rngs=rngs)
         """,
+    "a seed that a default has, too": """
+        def make(first=nnx.Linear(2, 2, rngs=nnx.Rngs(0))):
+            one = nnx.Linear(2, 2, rngs=nnx.Rngs(0))  # NNX529
+            return one, first
+        """,
     "a named stream of a default": """
         streams = nnx.Rngs(0, noise=1, sample=2)
         def draw(x):

@@ -349,3 +349,15 @@ def test_what_nnxkit_takes_is_no_mistake_there(tmp_path: Path) -> None:
         "NNX450",
     }
     assert findings(tmp_path, ours, rules=RULES)[0] == []
+
+
+def test_axes_are_named_as_they_are_written(tmp_path: Path) -> None:
+    text = """
+        model, kept = nnx.Linear(2, 2, rngs=nnx.Rngs(0)), nnx.BatchNorm(2, rngs=nnx.Rngs(0))
+        axes = nnx.StateAxes({nnx.BatchStat: None,
+            ...: 0})
+        nnx.vmap(lambda m, k, x: m(k(x)), in_axes=(0, axes, 0))(model, kept, jnp.ones((5, 2)))
+    """
+    (found,) = findings(tmp_path, program(text), rules=("NNX418",))[0]
+
+    assert found.help == "pass it whole: `in_axes=(None, nnx.StateAxes({nnx.BatchStat: None, ...: 0}), 0)`"

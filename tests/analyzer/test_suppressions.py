@@ -203,7 +203,6 @@ def tidied(text):
         "# nnx: ignore-file[NNX0]\nx = 1  # nnx: ignore[NNX101, NNX999]\n",
         "x = 1  # nnx: ignore[NNX101, NNX001]\n",
         # what the linter cannot read, it cannot judge
-        "x = 1  # nnx: ignore[NNX101\n",
         "x = (  # nnx: ignore[NNX101]\n",
     ],
 )
@@ -266,6 +265,51 @@ def test_a_rule_that_does_not_hold_for_the_version_may_be_needed_for_another():
 def test_a_name_that_is_no_rule_is_a_finding(comment, name):
     assert about(f"x = 1  {comment}\n") == [("unknown-suppression", name)]
     assert about(f"x = 1  {comment}\n", without("NNX002")) == []
+
+
+@pytest.mark.parametrize(
+    ("comment", "place", "meant"),
+    [
+        ("# nnx: ignore[NNX101", "# nnx: ignore[NNX101", "# nnx: ignore[NNX101]"),
+        ("# nnx: ignore[NNX101 for now", "# nnx: ignore[NNX101", "# nnx: ignore[NNX101]"),
+        ("# nnx: ignroe[nnx101]", "# nnx: ignroe[nnx101]", "# nnx: ignore[NNX101]"),
+        ("# nnx: ignore_file[NNX1]", "# nnx: ignore_file[NNX1]", "# nnx: ignore-file[NNX1]"),
+        ("# nnx-lint: ignore[NNX101, invalid-filter]", None, "# nnx: ignore[NNX101, invalid-filter]"),
+        ("# nnx ignore[NNX101]", None, "# nnx: ignore[NNX101]"),
+        ("# nnx: disable=NNX101", None, "# nnx: ignore[NNX101]"),
+        ("# nnx: disable NNX101 as above", "# nnx: disable NNX101", "# nnx: ignore[NNX101]"),
+        ("#nnx:noqa(invalid-filter)", None, "# nnx: ignore[invalid-filter]"),
+        ("# type: ignore  # nnx_lint: skip[NNX101]", "# nnx_lint: skip[NNX101]", "# nnx: ignore[NNX101]"),
+        ("# noqa: data-in-static-attribute", None, "# noqa: NNX101"),
+    ],
+)
+def test_a_comment_that_can_only_be_meant_to_silence_a_rule_is_a_finding(comment, place, meant):
+    text = f"BAD  {comment}\n"
+    assert about(text) == [("misspelt-suppression", place or comment)]
+    assert about(text, without("NNX003")) == []
+    source = SourceFile.from_text(text)
+    findings = stub_engine.check([source], roots=(), options=Options(ALL_RULES, {}))
+    (found,) = (each for each in silence(source, findings, ALL_RULES) if each.rule.code == "NNX003")
+    assert [edit.text for edit in found.fix.edits] == [meant]
+
+
+@pytest.mark.parametrize(
+    "comment",
+    [
+        "# nnx: see NNX101",
+        "# nnx: NNX101 would be wrong here",
+        "# nnx ignores static attributes",
+        "# nnx: skip nnx models",
+        "# nnx: ignored[layers]",
+        "# nnx: disable ALL of them",
+        "# nnx: ignore[E501",
+        "# nnx-lint finds NNX101 here",
+        "# noqa: because of data-in-static-attribute",
+        "# the flag nnx: disable=NNX101 is wrong",
+    ],
+)
+def test_what_may_be_prose_is_no_comment_of_ours(comment):
+    assert about(f"x = 1  {comment}\n") == []
 
 
 def test_a_former_name_is_known():

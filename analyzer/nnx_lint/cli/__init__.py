@@ -41,7 +41,7 @@ class UsageError(Exception):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit code; ``arguments`` defaults to those of the process."""
+    """Run the command line and return its exit code; without ``arguments``, that of the process, which ends then."""
     words = sys.argv[1:] if arguments is None else list(arguments)
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:  # closed by whoever started the process
@@ -66,7 +66,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         complain(f"error: standard output cannot be written: {error.strerror}")
         return FAILURE
     finally:
-        if collecting:
+        if arguments is None:
+            gc.freeze()  # Python looks for garbage once more when it exits, and all goes with the process anyway.
+        elif collecting:
             gc.enable()
     return code
 

@@ -121,14 +121,19 @@ def _zsh() -> str:
         says = (option.off or option.brief).replace("[", r"\[").replace("]", r"\]").replace(":", r"\:")
         values = _values(option)
         action = f"({' '.join(values)})" if values else "_files" if _takes_path(option) else " "
+        if option.name in _SELECTING:
+            action = f"_values -s , rule {' '.join(values)}"
         value = f":{option.kind.metavar}:{action}" if option.kind.metavar else ""
-        lines += [f"        {_quoted(f'*{flag}[{says}]{value}')}" for flag in _flags(option)]
+        for flag in _flags(option):
+            spelled = f"{flag}=" if value and flag.startswith("--") else flag  # `=`: a space or an equals sign
+            lines.append(f"        {_quoted(f'*{spelled}[{says}]{value}')}")
     lines += ["        '--help[print the help]'", "        '--version[print the version]'", "    )"]
     lines.append('    case "${words[2]}" in')
     for command, words in _arguments().items():
         lines.append(f"        {command}) compadd -- {' '.join(words)}; return;;")
     drawing = {"--format": f"FORMAT:({' '.join(FORMATS)})", "--depth": "N: "}
-    specs = " ".join(_quoted(f"{flag}:{drawing.get(flag, 'FILE:_files')}") for flag in FLAGS)
+    flags = {flag: f"{flag}=" if flag.startswith("--") else flag for flag in FLAGS}
+    specs = " ".join(_quoted(f"{flags[flag]}:{drawing.get(flag, 'FILE:_files')}") for flag in FLAGS)
     lines.append(f"        graph) _arguments {specs} '*:path:_files'; return;;")
     lines += [
         "    esac",
@@ -143,7 +148,8 @@ def _zsh() -> str:
 
 def _fish() -> str:
     start = "complete -c nnx-lint"
-    lines = [f"{start} -n __fish_use_subcommand -a {name} -d {_quoted(does)}" for name, (_, does) in COMMANDS.items()]
+    lines = ["function _nnx_lint_rules", rf"    printf '%s\n' {' '.join(_rules())}", "end"]
+    lines += [f"{start} -n __fish_use_subcommand -a {name} -d {_quoted(does)}" for name, (_, does) in COMMANDS.items()]
     lines += [f"{start} -n '__fish_seen_subcommand_from graph' -l format -x -a {_quoted(' '.join(FORMATS))}"]
     lines += [
         f"{start} -n '__fish_seen_subcommand_from graph' {spelled} -r" for spelled in ("-s o -l output", "-l depth")
@@ -154,7 +160,10 @@ def _fish() -> str:
         for flag in _flags(option):
             spelled = f"-l {flag[2:]}" if flag.startswith("--") else f"-s {flag[1:]}"
             values = _values(option)
-            follows = f" -x -a {_quoted(' '.join(values))}" if values else " -r" if option.kind.metavar else ""
+            offered = _quoted(
+                "(__fish_complete_list , _nnx_lint_rules)" if option.name in _SELECTING else " ".join(values)
+            )
+            follows = f" -x -a {offered}" if values else " -r" if option.kind.metavar else ""
             lines.append(f"{start} {checking} {spelled}{follows} -d {_quoted(option.off or option.brief)}")
     lines += [f"{start} -l help -d 'print the help'", f"{start} -l version -d 'print the version'"]
     lines += [

@@ -23,7 +23,7 @@ HELP = """\
 nnx-lint graph draws the structure of a Module as the analyzer sees it, without running anything.
 
 usage: nnx-lint graph [OPTIONS] FILE:Class        any instance: what the caller decides stays a name
-       nnx-lint graph [OPTIONS] 'FILE:Class(...)' the instance that this call makes
+       nnx-lint graph [OPTIONS] 'FILE:Class(...)' the instance that this call makes; what it leaves out stays a name
        nnx-lint graph [OPTIONS] FILE              list the Modules of a file
 
 FILE is a path or a dotted module name; Class may be inside of others (Outer.Inner), or a name for an instance.

@@ -17,6 +17,7 @@ import re
 from typing import TYPE_CHECKING
 
 from nnx_lint.drawing.concrete import Concrete
+from nnx_lint.drawing.given import refused
 from nnx_lint.drawing.reading import place_of
 from nnx_lint.model.classes import ClassBase, UserClass
 from nnx_lint.model.events import ClassDefined
@@ -195,7 +196,10 @@ class Program:
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
             raise DrawingError(f"{target.call} is no list of arguments")
         frame = Frame(self.module, self.module.env)
-        made = instantiate(interp, frame, cls, arguments(interp, frame, node), node)
+        args = arguments(interp, frame, node)
+        if (problem := refused(cls, args)) is not None:
+            raise DrawingError(problem)
+        made = instantiate(interp, frame, cls, args, node)
         assert isinstance(made, Obj)
         return made
 

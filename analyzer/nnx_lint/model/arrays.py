@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from nnx_lint.model import bounds
 from nnx_lint.model.callables import LibraryFunction
 from nnx_lint.model.containers import Seq
 from nnx_lint.model.crossing import refresh
@@ -183,7 +184,8 @@ def array_call(name: str, args: Arguments, level: int) -> Value:
         if rest.removeprefix("schedules.") in OPTAX_SCHEDULES:
             return TransformationVal(schedule=True)
         if rest in OPTAX_ASKING or ("." not in rest and rest not in OPTAX_FUNCTIONS):
-            return TransformationVal(maker=rest, asks=_asked_by(rest, args), rough=_is_rough(rest, args))
+            trees, rough = _trees_of(rest, args), _is_rough(rest, args)
+            return TransformationVal(maker=rest, asks=_asked_by(rest, args), rough=rough, trees=trees)
         return UNKNOWN
     if head == "nnx":
         if rest.removeprefix("initializers.") in NNX_INITIALIZERS:
@@ -219,6 +221,23 @@ def _asked_by(maker: str, args: Arguments) -> tuple[str, ...]:
     parts = [value for value in args.positional if isinstance(value, TransformationVal)] if maker == "chain" else []
     own = OPTAX_ASKING.get(maker, ()) if args.keywords.keys().isdisjoint({"linesearch", "**"}) else ()
     return tuple(dict.fromkeys(name for names in (own, *(part.asks for part in parts)) for name in names))
+
+
+OPTAX_TREES = {
+    "add_decayed_weights": "mask",
+    "masked": "mask",
+    "multi_transform": "param_labels",
+    "partition": "param_labels",
+}
+"""Transformations that take a tree for the parameters, or a function that makes one, as their second argument."""
+
+
+def _trees_of(maker: str, args: Arguments) -> tuple[tuple[str, str, Value], ...]:
+    """What a transformation, and those that it is given, got for the tree of the parameters."""
+    name = OPTAX_TREES.get(maker, "mask")
+    own = args.get(1, name) if maker in OPTAX_TREES else args.keywords.get(name)
+    inner = (tree for part in args.positional if isinstance(part, TransformationVal) for tree in part.trees)
+    return (*([(maker, name, own)] if own is not None else []), *inner)
 
 
 _ROUGH = """
@@ -335,4 +354,5 @@ def call_array_method(method: ArrayAttr, args: Arguments, level: int) -> Value:
     result = HostArray(level) if method.host else value_of_kind(METHODS.get(method.name), args, level)
     if method.array is not None and isinstance(result, Array):
         result.form = of_method(method.array, method.name, args)
+        result.bound = method.array.bound if method.name in bounds.METHODS else None
     return result

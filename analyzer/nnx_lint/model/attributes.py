@@ -21,7 +21,8 @@ from nnx_lint.model.callables import (
 )
 from nnx_lint.model.classes import UserClass
 from nnx_lint.model.containers import DictVal, ReturnedDict, Seq
-from nnx_lint.model.crossing import refresh
+from nnx_lint.model.crossing import Axes, refresh
+from nnx_lint.model.fields import is_metadata
 from nnx_lint.model.forms import bind
 from nnx_lint.model.handed import to_instance
 from nnx_lint.model.heap import touch
@@ -263,7 +264,8 @@ def attribute_of(obj: Obj, name: str) -> Attr | None:
         attr.assignments = original.assignments
         return attr
     gained = None if obj.gained is None or template.gained is None else obj.gained - template.gained
-    attr = Attr(UNKNOWN if _unfolds(obj) else refresh(original.value, obj.level, gained=gained), original.declared)
+    known = not _unfolds(obj) and not (isinstance(original.value, Array) and is_metadata(obj.cls, name))
+    attr = Attr(refresh(original.value, obj.level, axes=Axes(gained)) if known else UNKNOWN, original.declared)
     _hold(attr.value, obj)
     bind(attr.value, obj)
     attr.value = to_instance(attr.value, obj)

@@ -449,9 +449,7 @@ def call_transformed(
     if isinstance(func, BoundMethod):
         func = func.receiver
     of = func if isinstance(func, Obj) else None
-    for each in reversed(chain):
-        result = returned(frame, each, result, args, of)
-    return result
+    return returned(frame, chain, result, args, of, receiver)
 
 
 def call_now(
@@ -483,7 +481,7 @@ def call_now(
             result = interp.run_under(frame, applied, func, inner, {}, node)
     if row.name == "jax.tree.map":
         return trees.mapped(args.get(1, "tree") or UNKNOWN, frame.level, whole="is_leaf" in args.keywords)
-    return loops.given_back(row.name, frame, result) if not row.name.endswith(".eval_shape") else result
+    return loops.given_back(row.name, frame, result, args) if not row.name.endswith(".eval_shape") else result
 
 
 def operand_values(

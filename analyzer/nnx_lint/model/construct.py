@@ -113,7 +113,7 @@ def dataclass_attributes(
     among the arguments that are given.
     """
     for field in cls.all_fields():
-        if field.init_only:
+        if field.init_only or field.stays_in_class:
             continue
         owner = _owner(cls, field)
         value = (given or {}).get(field.name)

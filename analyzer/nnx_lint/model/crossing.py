@@ -6,20 +6,20 @@ with what it was given.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from nnx_lint.model.callables import Transformed
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.states import ForeignVal, StateVal
 from nnx_lint.model.values import UNKNOWN, Array, ClassVal, Const, Ext, Obj, UnionVal, Value, join
 from nnx_lint.syntax import parameters as syntax_parameters
-from nnx_rules.shape_algebra import ANY
+from nnx_rules.shape_algebra import ANY, is_whole
 from nnx_rules.shapes import UNKNOWN as UNKNOWN_SIZE
-from nnx_rules.shapes import Form
+from nnx_rules.shapes import Dimension, Form
 from nnx_rules.transforms import Arguments
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from nnx_lint.model.callables import FuncVal, TransformVal
 
@@ -103,50 +103,80 @@ def static_positions(applied: TransformVal, count: int) -> set[int]:
     return {position + count if position < 0 else position for position in found}
 
 
-def refresh(value: Value, level: int, *, gained: int | None = 0, seen: dict[int, Value] | None = None) -> Value:
+class Axes(NamedTuple):
+    """How many axes a value gains at an edge, ``None`` if that is not known: it loses them where the number is
+    negative. Of a single one ``place`` says where it is, and ``size`` how long, as far as that is known.
+    """
+
+    gained: int | None
+    place: int | None = None
+    size: Dimension = UNKNOWN_SIZE
+
+
+SAME = Axes(0)
+
+
+def refresh(value: Value, level: int, *, axes: Axes = SAME, seen: dict[int, Value] | None = None) -> Value:
     """The value as it arrives on the other side of a transform: the same, but created at ``level``.
 
-    The axes that it ``gained`` there are some, or as many as they are not known: then no shape of an array is. What is
-    in several arguments arrives once, where these have one table of what was ``seen``.
+    What is in several arguments arrives once, where these have one table of what was ``seen``.
     """
-    return _refresh(value, level, {} if seen is None else seen, gained)
+    return _refresh(value, level, {} if seen is None else seen, axes)
 
 
-def _refresh(value: Value, level: int, seen: dict[int, Value], gained: int | None) -> Value:
+def _refresh(value: Value, level: int, seen: dict[int, Value], axes: Axes) -> Value:
     if id(value) in seen:
         return seen[id(value)]
     if isinstance(value, Array):
-        array = type(value)(level)
-        if gained == 0:
-            array.form, array.maker, array.squashed = value.form, value.maker, value.squashed
-        elif gained is not None and gained > 0:
-            array.form = Form((ANY, UNKNOWN_SIZE), value.form.dtype if value.form is not None else None)
+        array = type(value)(level, _crossed(value.form, axes))
+        array.bound = value.bound if axes.gained == 0 or (value.bound and value.bound.anywhere) else None
+        if axes.gained == 0:
+            array.maker, array.squashed = value.maker, value.squashed
         return array
     if isinstance(value, Obj):
         seen[id(value)] = copy = value.another(level, value)
-        copy.gained = None if gained is None or value.gained is None else value.gained + gained
+        copy.gained = None if axes.gained is None or value.gained is None else value.gained + axes.gained
+        if axes.gained != 0:
+            first = axes.gained == 1 and axes.place == 0
+            copy.extent = axes.size if first and isinstance(axes.size, int) else None
         return copy
     if isinstance(value, Seq):
         fresh = Seq(value.type, (), level, exact=value.exact, node=value.node)
         seen[id(value)] = fresh
-        fresh.items = [_refresh(item, level, seen, gained) for item in value.items]
-        fresh.sure = [_refresh(item, level, seen, gained) for item in value.sure]
+        fresh.items = [_refresh(item, level, seen, axes) for item in value.items]
+        fresh.sure = [_refresh(item, level, seen, axes) for item in value.sure]
         return fresh
     if isinstance(value, DictVal):
         table = DictVal((), level, exact=value.exact, node=value.node)
         seen[id(value)] = table
-        table.items = [(key, _refresh(item, level, seen, gained)) for key, item in value.items]
+        table.items = [(key, _refresh(item, level, seen, axes)) for key, item in value.items]
         return table
     if isinstance(value, StateVal):
-        return StateVal(value.of, level, value.wanted)
+        return StateVal(value.of, level, value.wanted, value)
     if isinstance(value, ForeignVal) and value.held:
-        held = {name: _refresh(item, level, seen, gained) for name, item in value.held.items()}
+        held = {name: _refresh(item, level, seen, axes) for name, item in value.held.items()}
         return ForeignVal(value.name, held)
     if isinstance(value, UnionVal):
-        return join(*(_refresh(option, level, seen, gained) for option in value.options))
+        return join(*(_refresh(option, level, seen, axes) for option in value.options))
     if isinstance(value, Transformed) and isinstance(value.func, Obj):
-        return Transformed(value.applied, _refresh(value.func, level, seen, gained))
+        return Transformed(value.applied, _refresh(value.func, level, seen, axes))
     return value
+
+
+def _crossed(form: Form | None, axes: Axes) -> Form | None:
+    """What is known of an array that has gained or lost axes."""
+    shape = form.shape if form is not None else None
+    if axes.gained == 0 or axes.gained is None:
+        return form if axes.gained == 0 else None
+    whole = shape if shape is not None and is_whole(shape) and axes.place is not None else None
+    rank = len(whole) + max(axes.gained, 0) if whole is not None else 0
+    place = axes.place % rank if axes.place is not None and -rank <= axes.place < rank else None
+    dtype = form.dtype if form is not None else None
+    if whole is not None and place is not None and axes.gained == 1:
+        return Form((*whole[:place], axes.size, *whole[place:]), dtype)
+    if whole is not None and place is not None and axes.gained == -1:
+        return Form((*whole[:place], *whole[place + 1 :]), dtype)
+    return Form((ANY, UNKNOWN_SIZE), dtype) if axes.gained > 0 else None
 
 
 def shapeless(value: Value, *, dtype: bool = False) -> Value:
@@ -163,39 +193,76 @@ MAPPING = frozenset({"jax.pmap", "jax.vmap", "nnx.pmap", "nnx.vmap"})
 """The transforms that take an axis of what goes in, and give one to what comes out, wherever no other axis is said."""
 
 
-def lost(transforms: Iterable[TransformVal], position: int) -> int | None:
-    """How many axes an argument gains as it goes into a function under transforms: one less for each map over it."""
-    total = 0
+def lost(transforms: Iterable[TransformVal], position: int) -> Axes:
+    """The axes that an argument gains as it goes into a function under transforms: one less for each map over it."""
+    total, place = 0, None
     for applied in transforms:
-        gained = gained_by(applied, "in_axes", position)
-        if gained is None:
-            return None
-        total -= gained
-    return total
+        axes = gained_by(applied, "in_axes", position)
+        if axes.gained is None:
+            return axes
+        total -= axes.gained
+        place = axes.place if axes.gained else place
+    return Axes(total, place if total == -1 else None)
 
 
-def given_back(applied: TransformVal, result: Value, level: int) -> Value:
-    """What comes out of a function under a transform."""
+def given_back(applied: TransformVal, result: Value, level: int, size: Dimension) -> Value:
+    """What comes out of a function under a transform, which goes over so many elements if it is a map."""
     if isinstance(result, Seq) and result.type == "tuple" and result.exact and not applied.row.keeps_shapes:
-        gained = (gained_by(applied, "out_axes", at) for at in range(len(result.items)))
-        items = [refresh(item, level, gained=axes) for item, axes in zip(result.items, gained, strict=True)]
+        gained = (gained_by(applied, "out_axes", at, size) for at in range(len(result.items)))
+        items = [refresh(item, level, axes=axes) for item, axes in zip(result.items, gained, strict=True)]
         return Seq("tuple", items, level, node=result.node)
-    return refresh(result, level, gained=gained_by(applied, "out_axes", 0))
+    return refresh(result, level, axes=gained_by(applied, "out_axes", 0, size))
 
 
-def gained_by(applied: TransformVal, option: str, position: int) -> int | None:
-    """What an option says of the axes at a position: one for each element, none, or ``None`` if that is not known."""
+def mapped_size(applied: TransformVal, args: Sequence[Value | None], splits: Value | None) -> Dimension:
+    """How many elements a map goes over: what it is told, or what the arrays have that it goes along, or the streams,
+    which something around it may have split.
+    """
+    if applied.row.keeps_shapes:
+        return UNKNOWN_SIZE
+    told = applied.keywords.get("axis_size", applied.keywords.get("length"))
+    if isinstance(told, Const) and type(told.value) is int:
+        return told.value
+    axes = (gained_by(applied, "in_axes", position) for position in range(len(args)))
+    sizes = (extent(value, each.place) for value, each in zip(args, axes, strict=True) if each.place is not None)
+    found = next((size for size in sizes if isinstance(size, int)), None)
+    if found is None and isinstance(splits, Const) and type(splits.value) is int and any(map(_are_streams, args)):
+        return splits.value
+    return UNKNOWN_SIZE if found is None else found
+
+
+def _are_streams(value: Value | None) -> bool:
+    return isinstance(value, Obj) and value.cls.derives_from("nnx.Rngs")
+
+
+def extent(value: Value | None, place: int) -> Dimension:
+    """How many elements the arrays in a value have along an axis."""
+    if isinstance(value, Obj) and not value.cls.is_variable:
+        return value.extent if place == 0 and value.extent is not None else UNKNOWN_SIZE
+    if isinstance(value, (Seq, DictVal)):
+        held = value.items if isinstance(value, Seq) else [item for _, item in value.items]
+        sizes = (extent(item, place) for item in held) if value.exact else ()
+        return next((size for size in sizes if isinstance(size, int)), UNKNOWN_SIZE)
+    shape = value.form.shape if isinstance(value, Array) and value.form is not None else None
+    known = shape is not None and is_whole(shape) and -len(shape) <= place < len(shape)
+    return shape[place] if known and shape is not None else UNKNOWN_SIZE
+
+
+def gained_by(applied: TransformVal, option: str, position: int, size: Dimension = UNKNOWN_SIZE) -> Axes:
+    """What an option says of the axes at a position: one for each element, none, or nothing that is known."""
     row = applied.row
     if row.keeps_shapes or not row.level:
-        return 0
+        return SAME
     if row.name not in MAPPING and row.name != "nnx.scan":
-        return None
+        return Axes(None)
     axes = applied.keywords.get(option, applied.keywords.get("**"))
     if axes is None:
-        return 1 if row.name in MAPPING or position > 0 else 0
+        return Axes(1, 0, size) if row.name in MAPPING or position > 0 else SAME
     if isinstance(axes, Seq):
         known = axes.exact and axes.type == "tuple" and position < len(axes.items)
         axes = axes.items[position] if known else UNKNOWN
-    if isinstance(axes, Const) and (axes.value is None or type(axes.value) is int):
-        return 0 if axes.value is None else 1
-    return 0 if isinstance(axes, (ClassVal, Ext)) and row.name == "nnx.scan" else None
+    if isinstance(axes, Const) and axes.value is None:
+        return SAME
+    if isinstance(axes, Const) and type(axes.value) is int:
+        return Axes(1, axes.value, size)
+    return SAME if isinstance(axes, (ClassVal, Ext)) and row.name == "nnx.scan" else Axes(None)

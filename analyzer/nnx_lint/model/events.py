@@ -27,6 +27,8 @@ from nnx_lint.model.values import ArrayAttr, ClassVal, Ext, Obj, Unknown
 from nnx_rules.records import Entity
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from nnx_lint.model.callables import TransformVal
     from nnx_lint.model.classes import UserClass
     from nnx_lint.model.containers import DictVal, Seq
@@ -224,10 +226,17 @@ class Iterated(Event):
 
 
 class Combined(Event):
-    """An operator of arithmetic between two arrays, both of known shape."""
+    """An operator of arithmetic or comparison between two arrays, both of known form."""
 
     left: Array
     right: Array
+
+
+class Indexed(Event):
+    """An array of known form is indexed, with these items."""
+
+    value: Array
+    indices: Sequence[Value]
 
 
 class Tagged(Event):
@@ -259,6 +268,10 @@ class Ran(Event):
     scope: TraceScope
     args: list[Value | None]
     result: Value
+
+
+class RanInside(Ran):
+    """The same for a transform inside of others that only compile what it makes; ``scope`` is its view of the run."""
 
 
 class VariableWritten(Event):

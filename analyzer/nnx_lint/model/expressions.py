@@ -7,7 +7,7 @@ import operator
 from types import NoneType
 from typing import TYPE_CHECKING, Any
 
-from nnx_lint.model import arithmetic, attributes, events, strings
+from nnx_lint.model import arithmetic, attributes, bounds, events, strings
 from nnx_lint.model.annotations import is_form, is_type
 from nnx_lint.model.callables import FuncVal
 from nnx_lint.model.classes import UserClass
@@ -249,11 +249,16 @@ def _binop(interp: Interpreter, frame: Frame, node: ast.BinOp) -> Value:
             interp.publish(events.Used(frame, node, value, "an operator"))
         elif isinstance(value, SownVal):
             interp.publish(events.Used(frame, side, value, "an operator"))
+    _combined(interp, frame, node, left, right)
+    _container(interp, frame, node, left, right, type(node.op))
+    return operation(frame, node, left, right)
+
+
+def _combined(interp: Interpreter, frame: Frame, node: ast.expr, left: Value, right: Value) -> None:
+    """Two values are the operands of an operator that goes element by element."""
     one, other = held_array(left), held_array(right)
     if isinstance(one, Array) and isinstance(other, Array) and one.form is not None and other.form is not None:
         interp.publish(events.Combined(frame, node, one, other))
-    _container(interp, frame, node, left, right, type(node.op))
-    return operation(frame, node, left, right)
 
 
 def operation(frame: Frame, node: ast.BinOp, left: Value, right: Value) -> Value:
@@ -378,6 +383,8 @@ def _compare(interp: Interpreter, frame: Frame, node: ast.Compare) -> Value:
     if isinstance(node.ops[0], (ast.In, ast.NotIn)):
         return Other("a bool")
     if is_array_like(left) or any(is_array_like(item) for item in rights):
+        if len(rights) == 1:
+            _combined(interp, frame, node, left, rights[0])
         form = of_comparison(left, rights[0]) if len(rights) == 1 else None
         result = _array_type(left, *rights)(frame.level, form)
         if len(rights) > 1 and frame.scope and (is_array_like(left) or is_array_like(rights[0])):
@@ -533,7 +540,10 @@ def _subscript(interp: Interpreter, frame: Frame, node: ast.Subscript) -> Value:
     whole = held_array(value)
     if isinstance(whole, Array) and isinstance(found, Array) and found is not value:
         several = isinstance(index, Seq) and index.type == "tuple" and index.exact
-        found.form = of_index(whole, index.items if several and isinstance(index, Seq) else [index])
+        items = index.items if several and isinstance(index, Seq) else [index]
+        found.form, found.bound = of_index(whole, items), bounds.of_index(whole, items)
+        if whole.form is not None:
+            interp.publish(events.Indexed(frame, node, whole, items))
         if isinstance(index, Array) and index.form is not None and index.form.dtype == "bool":
             interp.publish(events.Used(frame, node, index, "a mask"))
     return found

@@ -6,8 +6,10 @@ Invariants: whether a field is in the generated ``__init__``, and how, follows f
 
 from __future__ import annotations
 
+import ast
 from typing import TYPE_CHECKING
 
+from nnx_lint.model.classes import UserClass
 from nnx_lint.model.containers import DictVal
 from nnx_lint.model.values import (
     UNKNOWN,
@@ -16,11 +18,13 @@ from nnx_lint.model.values import (
     TagVal,
     Value,
 )
+from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.attributes import Status
 
 if TYPE_CHECKING:
-    import ast
     from collections.abc import Mapping
+
+    from nnx_lint.model.classes import ClassBase
 
 
 class Field:
@@ -50,6 +54,13 @@ class Field:
         if "init" in keywords:
             self.init = literal(keywords["init"])
 
+    @property
+    def stays_in_class(self) -> bool:
+        """Whether no instance gets the default from ``__init__``, as it is read from the class (``init=False``)."""
+        if self.init is not False or not isinstance(self.value, (FieldVal, TagVal)):
+            return False
+        return "default" in self.value.keywords
+
 
 def literal(value: Value) -> bool | None:
     """The bool that a value is; ``None`` if it is not known to be one."""
@@ -67,6 +78,36 @@ def specified_status(value: Value) -> Status | None:
     if known is not None:
         return Status.STATIC if known else Status.DATA
     return None if static is None else Status.UNKNOWN
+
+
+SPECIFIERS = {"pytree_node": False, "static": True}
+"""What specifiers of fields say of one that is no part of the tree, ``flax.struct.field(pytree_node=False)``."""
+
+
+def is_metadata(cls: ClassBase, name: str) -> bool:
+    """Whether an attribute of a JAX container is no leaf of it: what it holds, often a number that is called an array,
+    is known while JAX traces.
+    """
+    owners = (item for item in cls.ancestors if isinstance(item, UserClass) and name in item.fields)
+    owner = None if cls.is_pytree else next(owners, None)
+    if owner is None:
+        return False
+    field = owner.fields[name]
+    call = field.node.value
+    named = call.keywords if isinstance(call, ast.Call) else []
+    said = ((item.arg, item.value) for item in named if item.arg in SPECIFIERS)
+    if any(isinstance(value, ast.Constant) and value.value is SPECIFIERS[arg or ""] for arg, value in said):
+        return True
+    specified = specified_status(field.value) if field.value is not None else None
+    return specified is Status.STATIC or name in _meta_fields(owner.module.tree)
+
+
+@remembered
+def _meta_fields(tree: ast.AST) -> frozenset[str]:
+    """The fields that a file registers as metadata of its containers, ``register_dataclass(T, meta_fields=["n"])``."""
+    named = (node.value for node in walk(tree) if isinstance(node, ast.keyword) and node.arg == "meta_fields")
+    found = (part.value for value in named for part in walk(value) if isinstance(part, ast.Constant))
+    return frozenset(value for value in found if isinstance(value, str))
 
 
 def metadata_entry(field: FieldVal, name: str) -> Value | None:

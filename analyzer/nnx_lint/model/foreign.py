@@ -16,8 +16,6 @@ from nnx_lint.model.states import ForeignVal, OptStateVal, StateVal, Transformat
 from nnx_lint.model.values import UNKNOWN, Value
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from nnx_lint.model.calls import Arguments
 
 
@@ -58,15 +56,21 @@ _SAME = frozenset({"apply_gradients", "replace"})
 """Methods that return another instance of the class."""
 
 
-def made_by(name: str, given: Mapping[str, Value]) -> ForeignVal | None:
-    """What a call of a library function or class of this name makes, with these arguments by keyword.
+_NEUTRAL = frozenset({"directory", "logger", "metadata", "options"})
+"""Arguments of a manager of checkpoints that do not say how something is saved."""
+
+
+def made_by(name: str, args: Arguments) -> ForeignVal | None:
+    """What a call of a library function or class of this name makes, with these arguments.
 
     Where one of several parts is restored by a handler that is not Orbax's own, it may be restored in place.
     """
+    given = args.keywords
     if name == f"{_ARGUMENTS}Composite" and not all(map(is_of_orbax, given.values())):
         return None
     cls = name if name.startswith(_ARGUMENTS) else _MAKERS.get(name)
-    return ForeignVal(cls, given if cls == _TRAIN_STATE else None) if cls is not None else None
+    plain = len(args.positional) <= 1 and not args.starred and given.keys() <= _NEUTRAL
+    return ForeignVal(cls, given if cls == _TRAIN_STATE else None, plain=plain) if cls is not None else None
 
 
 def is_of_orbax(value: Value | None) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from nnx_rules.transforms import COMPILING_ONLY
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -30,10 +32,11 @@ class TraceScope:
     ``held`` are captured objects that the function brings along without naming them in a scope, each with how: the
     instance that is itself ``transformed``, that of a ``bound`` method, an argument of a ``partial``.
     ``reads`` are captured objects that the function names, each with the frame and the expression, ``changes`` what it
-    changes. ``within`` are transforms that the function was under before, from the outside in.
+    changes. ``within`` are transforms that the function was under before, from the outside in. ``whole`` is the scope
+    that this one is another view of, or itself: views of one scope are equal.
     """
 
-    __slots__ = ("applied", "changes", "frame", "held", "level", "reads", "within")
+    __slots__ = ("applied", "changes", "frame", "held", "level", "reads", "whole", "within")
 
     def __init__(
         self,
@@ -49,6 +52,26 @@ class TraceScope:
         self.frame: Frame | None = None
         self.reads: list[tuple[Frame, ast.expr, Obj]] = []
         self.changes: list[Mutated] = []
+        self.whole: TraceScope = self
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TraceScope) and self.whole is other.whole
+
+    def __hash__(self) -> int:
+        return id(self.whole)
+
+    def views(self) -> Iterator[TraceScope]:
+        """The same run for each transform that the function was under before, ``nnx.jit(nnx.vmap(f))``, as long as
+        those around it only compile what it makes.
+        """
+        around = self.applied
+        for place, inner in enumerate(self.within, start=1):
+            if around.row.name not in COMPILING_ONLY:
+                return
+            view = TraceScope(inner, self.level, self.held, self.within[place:])
+            view.whole, view.frame, view.reads, view.changes = self.whole, self.frame, self.reads, self.changes
+            yield view
+            around = inner
 
     @property
     def row(self) -> Transform:

@@ -256,7 +256,7 @@ def call_library_method(
             return SOME_VARIABLE
         return attributes.variable_value(receiver) if method.name == "get_value" else UNKNOWN
     if receiver.cls.derives_from("nnx.Rngs") or receiver.cls.derives_from("nnx.RngStream"):
-        return _draw(interp, frame, receiver, method.name, node, text)
+        return _draw(interp, frame, receiver, method.name, args, node, text)
     if receiver.cls.derives_from("nnx.List") and method.name in {
         "append",
         "insert",
@@ -365,10 +365,14 @@ def _is_stream(rngs: Obj, method: str, node: ast.AST) -> bool:
     return bare or method in (rngs.args or {})
 
 
-def _draw(interp: Interpreter, frame: Frame, rngs: Obj, method: str, node: ast.AST, text: str) -> Value:
+def _draw(
+    interp: Interpreter, frame: Frame, rngs: Obj, method: str, args: Arguments, node: ast.AST, text: str
+) -> Value:
     if method in {"items", "keys", "values", "get"}:
         return UNKNOWN
     attributes.mutate(interp, frame, rngs, text, f"`.{method}(...)`", "draw", node, "RngCount")
     if method in {"fork", "split", "broadcast"} and not _is_stream(rngs, method, node):
-        return Obj(rngs.cls, frame.level)
+        streams, splits = Obj(rngs.cls, frame.level), args.get(0, "split")
+        streams.extent = splits.value if isinstance(splits, Const) and type(splits.value) is int else None
+        return streams
     return UNKNOWN if method.endswith(("_normal", "_uniform")) or method in {"orthogonal"} else Array(frame.level)

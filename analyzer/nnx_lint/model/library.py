@@ -63,7 +63,7 @@ def call_library(interp: Interpreter, frame: Frame, callee: Ext, args: Arguments
         give_away((*args.positional, *args.keywords.values()))
         if canonical.partition(".")[0] not in sys.stdlib_module_names:
             surgery.handed(frame, args, node)
-    made = foreign.made_by(canonical, args.keywords)
+    made = foreign.made_by(canonical, args)
     if made is not None:
         return made
     return operations.with_form(canonical, args, array_call(canonical, args, frame.level), frame.level)

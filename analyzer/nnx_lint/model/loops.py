@@ -3,23 +3,26 @@
 JAX demands that a step returns what it carries in the types that it got it, so one step says what a loop carries out;
 what a scan collects has an axis more than what each step returns.
 
-Invariants: only plain trees of arrays are followed, named tuples among them, and the objects that ``nnx.scan`` carries,
-which it changes in place and gives back themselves; any other module, a State or anything else that goes through a loop
-is not known after it.
+Invariants: only plain trees of arrays are followed, named tuples among them, States and the states of optimizers that
+are carried, and the objects that ``nnx.scan`` carries, which it changes in place and gives back themselves; any other
+module, or anything else that goes through a loop, is not known after it.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from nnx_lint.model import forms
 from nnx_lint.model.containers import DictVal, Seq
-from nnx_lint.model.crossing import gained_by, refresh
+from nnx_lint.model.crossing import SAME, Axes, extent, gained_by, refresh
 from nnx_lint.model.handed import is_model
+from nnx_lint.model.states import OptStateVal, StateVal
 from nnx_lint.model.values import UNKNOWN, Array, Const, Obj, UnionVal, Value, join
-from nnx_rules.shapes import Form
+from nnx_rules.shapes import Dimension, Form
 
 if TYPE_CHECKING:
     from nnx_lint.model.callables import TransformVal
+    from nnx_lint.model.calls import Arguments
     from nnx_lint.model.frames import Frame
 
 
@@ -59,50 +62,55 @@ def carried_at(loop: str) -> int:
     return LOOPS[loop].carry if loop in LOOPS else 0
 
 
-def given_back(name: str, frame: Frame, step: Value) -> Value:
+def given_back(name: str, frame: Frame, step: Value, args: Arguments) -> Value:
     """What a loop of call form gives back, whose step returns this."""
     if name in CARRYING:
-        return after(step, frame.level, 0)
+        return after(step, frame.level, SAME)
     if name != "jax.lax.scan":
         return UNKNOWN
     pair = step.items if isinstance(step, Seq) and step.exact and len(step.items) == 2 else (UNKNOWN, UNKNOWN)
-    return Seq("tuple", [after(pair[0], frame.level, 0), after(pair[1], frame.level, 1)], frame.level)
+    told = args.get(3, "length")
+    size = forms.dimension(told) if isinstance(told, Const) and told.value is not None else extent(args.get(2, "xs"), 0)
+    return Seq("tuple", [after(pair[0], frame.level, SAME), after(pair[1], frame.level, Axes(1, 0, size))], frame.level)
 
 
-def scanned(applied: TransformVal, frame: Frame, step: Value) -> Value:
-    """What a function under ``nnx.scan`` gives back, which returns this in each step."""
+def scanned(applied: TransformVal, frame: Frame, step: Value, size: Dimension) -> Value:
+    """What a function under ``nnx.scan`` gives back, which returns this in each of so many steps."""
     if isinstance(step, Seq) and step.type == "tuple" and step.exact:
-        items = [_scanned(item, frame.level, gained_by(applied, "out_axes", at)) for at, item in enumerate(step.items)]
+        items = [
+            _scanned(item, frame.level, gained_by(applied, "out_axes", at, size)) for at, item in enumerate(step.items)
+        ]
         return Seq("tuple", items, frame.level)
-    return _scanned(step, frame.level, gained_by(applied, "out_axes", 0))
+    return _scanned(step, frame.level, gained_by(applied, "out_axes", 0, size))
 
 
-def _scanned(value: Value, level: int, gained: int | None) -> Value:
+def _scanned(value: Value, level: int, axes: Axes) -> Value:
     """A part of what a step of ``nnx.scan`` returns, as it is after the scan: an object that was carried is itself."""
-    if gained == 0 and isinstance(value, Seq) and value.exact and value.type == "tuple":
-        return Seq("tuple", [_scanned(item, level, gained) for item in value.items], level)
+    if axes.gained == 0 and isinstance(value, Seq) and value.exact and value.type == "tuple":
+        return Seq("tuple", [_scanned(item, level, axes) for item in value.items], level)
     before = value
     while isinstance(before, Obj) and before.level > level and before.template is not None:
         before = before.template
     own = before if isinstance(before, Obj) and before is not value and before.level == level else None
-    carries = gained == 0 and own is not None and own.cls.is_pytree and not (own.cls.is_variable or is_model(own))
-    return own if own is not None and carries else after(value, level, gained)
+    carries = axes.gained == 0 and own is not None and own.cls.is_pytree and not (own.cls.is_variable or is_model(own))
+    return own if own is not None and carries else after(value, level, axes)
 
 
-def after(value: Value, level: int, gained: int | None) -> Value:
-    """A part of what a step returns, as it is after the loop; it may have ``gained`` an axis for the steps."""
+def after(value: Value, level: int, axes: Axes) -> Value:
+    """A part of what a step returns, as it is after the loop; it may have gained an axis for the steps."""
     if isinstance(value, Const):
         number = isinstance(value.value, (bool, int, float, complex))
-        return refresh(Array(level, Form(())), level, gained=gained) if number else value
+        return refresh(Array(level, Form(())), level, axes=axes) if number else value
     if isinstance(value, Seq) and value.exact and value.type in {"tuple", "list"}:
-        return Seq(value.type, [after(item, level, gained) for item in value.items], level)
+        return Seq(value.type, [after(item, level, axes) for item in value.items], level)
     if isinstance(value, DictVal) and value.exact:
-        return DictVal([(key, after(item, level, gained)) for key, item in value.items], level)
+        return DictVal([(key, after(item, level, axes)) for key, item in value.items], level)
     if isinstance(value, UnionVal):
-        return join(*(after(option, level, gained) for option in value.options))
+        return join(*(after(option, level, axes) for option in value.options))
     if isinstance(value, Obj) and value.cls.named_tuple:
-        copy = refresh(value, level, gained=gained)
+        copy = refresh(value, level, axes=axes)
         if isinstance(copy, Obj) and value.args is not None:
-            copy.args = {name: after(item, level, gained) for name, item in value.args.items()}
+            copy.args = {name: after(item, level, axes) for name, item in value.args.items()}
         return copy
-    return refresh(value, level, gained=gained) if isinstance(value, Array) else UNKNOWN
+    carried = axes.gained == 0 and isinstance(value, (StateVal, OptStateVal))
+    return refresh(value, level, axes=axes) if isinstance(value, Array) or carried else UNKNOWN

@@ -11,6 +11,7 @@ import ast
 import itertools
 from typing import TYPE_CHECKING
 
+from nnx_lint.model import bounds, networks
 from nnx_lint.model.callables import PartialVal
 from nnx_lint.model.containers import Seq
 from nnx_lint.model.forms import NOTHING, dimension, dtype_of, is_int, literal, plain, shape_of
@@ -80,10 +81,11 @@ def _like(args: Arguments) -> Form:
 def _range(args: Arguments) -> Form:
     given = args.keywords.get("dtype")
     values = [item.value for item in args.positional if isinstance(item, Const)]
-    whole = len(values) == len(args.positional) and all(map(is_int, values))
+    numbers = [value for value in values if isinstance(value, int) and is_int(value)]
+    whole = 0 < len(numbers) == len(args.positional) <= 3
     dtype = dtype_of(given) if given is not None else "int32" if whole else None
-    stop = values[0] if len(values) == 1 and whole else None
-    return Form((stop if isinstance(stop, int) else UNKNOWN,), dtype)
+    counted = whole and 0 not in numbers[2:] and args.keywords.keys() <= {"dtype"}
+    return Form((len(range(*numbers)) if counted else UNKNOWN,), dtype)
 
 
 def _spaced(args: Arguments) -> Form:
@@ -212,6 +214,17 @@ def _reduction(args: Arguments) -> Form:
     return Form(algebra.reduced(known.shape, _axes(args.get(1, "axis")), keeps=bool(keeps)), dtype)
 
 
+def _norm(args: Arguments) -> Form:
+    """``norm(x, ord, axis)``: as a reduction, whose axis comes later."""
+    if len(args.positional) > 1:
+        return NOTHING
+    return _reduction(type(args)(args.node, args.positional, _without(args.keywords, "ord"), args.nodes))
+
+
+def _without(keywords: dict[str, Value], name: str) -> dict[str, Value]:
+    return {key: value for key, value in keywords.items() if key != name}
+
+
 def _found(args: Arguments) -> Form:
     return Form(_reduction(args).shape, "int32")
 
@@ -326,43 +339,24 @@ def _initialized(args: Arguments) -> Form:
     return Form(shape_of(args.get(1, "shape")), "float32" if given is None else dtype_of(given))
 
 
-def _causal(args: Arguments) -> Form:
-    """The mask of attention that looks back only: of tokens, it has an axis of one, and length by length."""
-    shape = literal(args.get(0, "x")).shape
-    if not shape or args.get(1, "extra_batch_dims") is not None:
-        return NOTHING
-    return Form((*shape[:-1], 1, shape[-1], shape[-1]), None)
-
-
-def _pooled(args: Arguments) -> Form:
-    known, size = literal(args.get(0, "inputs")), shape_of(args.get(1, "window_shape"))
-    padding = args.get(3, "padding")
-    if known.shape is None or size is None or len(known.shape) != len(size) + 2:
-        return NOTHING
-    given = args.get(2, "strides")
-    steps = shape_of(given) if given is not None else None
-    if given is not None and steps is None:
-        return NOTHING
-    how = "VALID" if padding is None else plain(padding)
-    batch, *axes, last = known.shape
-    return Form((batch, *algebra.window(tuple(axes), size, steps, how), last), known.dtype)
-
-
 # -- tables ------------------------------------------------------------------------------------------------------------
 
 _REDUCING = "amax amin max mean median min nanmax nanmean nanmin nansum prod std sum var"
+REDUCTIONS = (*_REDUCING.split(),)
+"""Functions that go over some axes of an array, or all, and leave one number of each."""
+
 _PAIRED = "add arctan2 divide fmod hypot logaddexp maximum minimum mod multiply power remainder subtract true_divide"
 _COMPARED = "equal greater greater_equal less less_equal logical_and logical_or not_equal"
 _NUMPY: dict[str, Operation] = {
     **dict.fromkeys(("ones", "zeros", "empty"), _filled("float32")),
     **dict.fromkeys(("ones_like", "zeros_like", "empty_like", "full_like"), _like),
     **dict.fromkeys(("array", "asarray"), _converted),
-    **dict.fromkeys(_REDUCING.split(), _reduction),
+    **dict.fromkeys(REDUCTIONS, _reduction),
     **dict.fromkeys(("argmax", "argmin"), _found),
     **dict.fromkeys(("all", "any"), _asked),
     **dict.fromkeys(_PAIRED.split(), _paired),
     **dict.fromkeys(_COMPARED.split(), _compared),
-    **dict.fromkeys(("flip", "roll", "sort", "cumsum", "tril", "triu", "copy"), _kept),
+    **dict.fromkeys(("flip", "roll", "sort", "cumprod", "cumsum", "tril", "triu", "copy"), _kept),
     "reshape": _reshaped,
     "ravel": _flat,
     "full": _full,
@@ -420,6 +414,9 @@ _LOSSES: dict[str, Operation] = {
     **dict.fromkeys(("huber_loss", "l2_loss", "log_cosh", "squared_error"), _pair_loss("predictions", "targets")),
 }
 
+PAIRED = tuple(f"{head}.{name}" for head in ("jax.numpy", "numpy") for name in (*_PAIRED.split(), *_COMPARED.split()))
+"""Functions of two arrays, element by element."""
+
 INITIALIZED = "jax.nn.initializers.Initializer"
 """What an initializer is called that a function of the library made."""
 
@@ -434,12 +431,12 @@ FUNCTIONS: dict[str, Operation] = {
     **{f"jax.numpy.{name}": _same for name in _ELEMENTWISE.split()},
     **{f"{head}.{name}": form for head in ("optax", "optax.losses") for name, form in _LOSSES.items()},
     **dict.fromkeys(("jax.nn.one_hot", "nnx.one_hot"), _one_hot),
-    **dict.fromkeys(("nnx.avg_pool", "nnx.max_pool", "nnx.min_pool"), _pooled),
+    **networks.FUNCTIONS,
     **dict.fromkeys(("jax.nn.logsumexp", "jax.scipy.special.logsumexp"), _reduction),
     **dict.fromkeys(
         (INITIALIZED, *(f"{head}.initializers.{name}" for head in _HEADS for name in _FILLING)), _initialized
     ),
-    "nnx.make_causal_mask": _causal,
+    "jax.numpy.linalg.norm": _norm,
     "jax.lax.stop_gradient": _kept,
     "jax.lax.rsqrt": _same,
     **{f"jax.ops.segment_{name}": _segmented for name in ("max", "min", "prod", "sum")},
@@ -461,6 +458,8 @@ def with_form(name: str, args: Arguments, result: Value, level: int) -> Value:
     if name in PARTS:
         return _parts(args, level) or result
     function = FUNCTIONS.get(name)
+    if isinstance(result, Array):
+        result.bound = bounds.of_function(name, args)
     if function is not None and isinstance(result, Array):
         form = function(args)
         if form != NOTHING:

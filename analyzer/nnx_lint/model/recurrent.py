@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 from nnx_lint.model import forms
 from nnx_lint.model.containers import Seq
-from nnx_lint.model.values import UNKNOWN, Array, Const, Obj, Value
+from nnx_lint.model.values import UNKNOWN, Array, Const, Obj, Value, present
 from nnx_rules import layers
+from nnx_rules.shape_algebra import is_whole
 from nnx_rules.shapes import Form
 
 if TYPE_CHECKING:
@@ -60,8 +61,23 @@ def result(obj: Obj, args: Arguments, level: int) -> Pair | None:
     if name == "nnx.RNN" and isinstance(asked, Const) and asked.value is True:
         inputs = args.get(0, "inputs")
         form = forms.recurrent(obj, forms.literal(inputs))[0] if isinstance(inputs, Array) else None
-        return Pair(UNKNOWN, Array(level, form), level)
+        major = args.keywords.get("time_major", (obj.args or {}).get("time_major"))
+        return Pair(UNKNOWN if major is not None else _last(obj, form, level), Array(level, form), level)
     return None
+
+
+def _last(layer: Obj, outputs: Form | None, level: int) -> Value:
+    """What the cell of a layer carries at the end of a sequence: as its outputs, without the axis that it goes on."""
+    from nnx_lint.model.attributes import attribute_of
+
+    held = attribute_of(layer, "cell")
+    cell = present(held.value) if held is not None else None
+    name = _canonical(cell) if isinstance(cell, Obj) else ""
+    shape = outputs.shape if outputs is not None else None
+    if shape is None or not is_whole(shape) or len(shape) < 2 or name not in {*IN_TWO, *layers.CARRIES}:
+        return UNKNOWN
+    form = Form((*shape[:-2], shape[-1]))
+    return Seq("tuple", [Array(level, form), Array(level, form)], level) if name in IN_TWO else Array(level, form)
 
 
 def _given(cell: Obj, inputs: Value | None) -> Form | None:

@@ -2,7 +2,8 @@
 
 The model of a class (:mod:`~nnx_lint.model.construct`) holds what is true of every instance. Of an instance that is
 made with numbers, flags, or configurations of numbers more is known: how many layers it has, and of which sizes; of one
-that is made with a list of modules, what it puts them into; of one that maps over its streams, that it is given some.
+that is made with a list of modules or a State, what it puts them into; of one that maps over its streams, that it is
+given some.
 So the constructor runs once more for each set of such arguments, and says nothing.
 
 Invariants: what the constructor is handed follows from the key that the model is kept under, and holds nothing of the
@@ -24,6 +25,7 @@ from nnx_lint.model.construct import build_model, instance_of
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.events import Called, ItemSet
 from nnx_lint.model.modules import Env
+from nnx_lint.model.states import GradientVal, StateVal
 from nnx_lint.model.uses import RNGS
 from nnx_lint.model.values import (
     UNKNOWN,
@@ -36,6 +38,7 @@ from nnx_lint.model.values import (
     HostArray,
     Obj,
     Other,
+    ParameterVal,
     Unknown,
     Value,
 )
@@ -168,7 +171,7 @@ def _is_number(value: Value | None) -> bool:
 def _decides(value: Value) -> bool:
     """Whether an argument says something of what the constructor makes: numbers, or data in a container."""
     held = _items(value)
-    return _has_number(value) or any(_is_part(item) for item in held) or any(map(_decides, held))
+    return _has_number(value) or _is_state(value) or any(_is_part(item) for item in held) or any(map(_decides, held))
 
 
 def _items(value: Value) -> list[Value]:
@@ -183,6 +186,11 @@ def _is_part(value: Value) -> bool:
     return type(value) in {Array, HostArray} or (
         isinstance(value, Obj) and value.cls.tracked and value.cls is not RNGS and not value.cls.is_open
     )
+
+
+def _is_state(value: Value) -> bool:
+    """Whether a value is a State that has Variables, or was made of one leaf by leaf."""
+    return isinstance(value, (StateVal, GradientVal)) and value.facts().holds_data is True
 
 
 def _has_number(value: Value) -> bool:
@@ -210,6 +218,8 @@ def _known(value: Value) -> Hashable | None:
     if isinstance(value, DictVal) and value.exact and not value.shrunk:
         entries = tuple((_known(key), _known(item)) for key, item in value.items)
         return None if any(None in entry for entry in entries) else ("dict", entries)
+    if _is_state(value):
+        return "data", StateVal
     if _is_part(value):
         return "data", value.cls if isinstance(value, Obj) else type(value)
     if isinstance(value, Obj) and _is_configuration(value):
@@ -243,6 +253,8 @@ def _handed(interp: Interpreter, value: Value, known: Hashable | None) -> Value:
         return DictVal((key, _handed(interp, item, known)) for key, item in value.items)
     if isinstance(value, Array):
         return type(value)(0)
+    if _is_state(value):
+        return StateVal(ParameterVal("", required=True), 0)
     if not isinstance(value, Obj):
         return value
     if _is_part(value):

@@ -55,19 +55,27 @@ class TransformationVal(Other):
 
     ``maker`` is the name of the function, where the value is its very result, and ``asks`` are the names of what each
     update of it needs besides the gradients. ``rough`` says that it only puts gradients into another form, and nothing
-    makes steps of them that go down.
+    makes steps of them that go down. ``trees`` are what it, and those that it is made of, were given for the tree of
+    the parameters: the function, the parameter, the value.
     """
 
-    __slots__ = ("asks", "maker", "rough", "schedule")
+    __slots__ = ("asks", "maker", "rough", "schedule", "trees")
 
     def __init__(
-        self, *, schedule: bool = False, maker: str = "", asks: tuple[str, ...] = (), rough: bool = False
+        self,
+        *,
+        schedule: bool = False,
+        maker: str = "",
+        asks: tuple[str, ...] = (),
+        rough: bool = False,
+        trees: tuple[tuple[str, str, Value], ...] = (),
     ) -> None:
         super().__init__("an optax schedule" if schedule else "an optax transformation")
         self.schedule = schedule
         self.maker = maker
         self.asks = asks
         self.rough = rough
+        self.trees = trees
 
 
 class OptStateVal(Unknown):
@@ -101,15 +109,18 @@ class GraphDefVal(Value):
 
 
 class StateVal(Value):
-    """A State of an object; ``level`` is the level of the Variables in it, ``wanted`` the filter that took them."""
+    """A State of an object; ``level`` is the level of the Variables in it, ``wanted`` the filter that took them,
+    ``before`` the State that it was on the other side of a transform.
+    """
 
-    __slots__ = ("level", "of", "wanted")
+    __slots__ = ("before", "level", "of", "wanted")
     kind = Kind.CONTAINER
 
-    def __init__(self, of: Value, level: int, wanted: Value | None = None) -> None:
+    def __init__(self, of: Value, level: int, wanted: Value | None = None, before: StateVal | None = None) -> None:
         self.of = of
         self.level = level
         self.wanted = wanted
+        self.before = before
 
     def facts(self, depth: int = MAX_NESTING) -> ValueFacts:
         from nnx_lint.model.leaves import holds_parameters
@@ -135,14 +146,16 @@ def _is_any_model(value: Value) -> bool:
 class ForeignVal(Value):
     """An instance of a class of another library, by the canonical name of the class.
 
-    ``held`` are the attributes of a record that are what its maker was given.
+    ``held`` are the attributes of a record that are what its maker was given, ``plain`` says that its maker was given
+    nothing that says how it works.
     """
 
-    __slots__ = ("held", "name")
+    __slots__ = ("held", "name", "plain")
 
-    def __init__(self, name: str, held: Mapping[str, Value] | None = None) -> None:
+    def __init__(self, name: str, held: Mapping[str, Value] | None = None, *, plain: bool = False) -> None:
         self.name = name
         self.held: Mapping[str, Value] = held if held is not None else {}
+        self.plain = plain
 
     def describe(self) -> str:
         return f"an instance of `{self.name}`"

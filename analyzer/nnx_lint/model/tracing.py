@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from nnx_lint.model.callables import BoundMethod, FuncVal, PartialVal, Transformed
 from nnx_lint.model.classes import UserClass
-from nnx_lint.model.crossing import kept_keywords, kept_positions, lost, refresh, statics_known
-from nnx_lint.model.events import Ran
+from nnx_lint.model.crossing import SAME, Axes, kept_keywords, kept_positions, lost, refresh, statics_known
+from nnx_lint.model.events import Ran, RanInside
 from nnx_lint.model.frames import Frame, TraceScope
 from nnx_lint.model.modules import Env
 from nnx_lint.model.values import NUMBER, UNKNOWN, AliasVal, Array, ClassVal, Const, Obj, Value
@@ -71,7 +71,8 @@ def run_under(
             held.append((instance, "transformed"))
             func = func.cls.find("__call__")[1]  # type: ignore[index]
         elif isinstance(func, (Obj, BoundMethod)):
-            return run_native(interp, frame, applied, func, [*bound, *args], {**named, **keywords}, held)
+            handed = [*bound, *_mapped(args, frame.level, (applied, *within))]
+            return run_native(interp, frame, applied, func, handed, {**named, **keywords}, held)
         else:
             return UNKNOWN
     interp.entered.add(id(func.node))
@@ -88,14 +89,14 @@ def run_under(
     seen: dict[int, Value] | None = None if applied.row.arguments is Changes.DROPPED else {}
     around = (applied, *within)
     if receiver is not None and 0 not in kept:
-        receiver = refresh(receiver, level, gained=lost(around, 0), seen=seen)
+        receiver = refresh(receiver, level, axes=lost(around, 0), seen=seen)
     fresh = [
         value
         if value is None or position + shift in kept
         else _traced(value, level, lost(around, position + shift), number, seen)
         for position, value in enumerate(args)
     ]
-    named_lost = 0 if all(each.row.keeps_shapes for each in around) else None
+    named_lost = SAME if all(each.row.keeps_shapes for each in around) else Axes(None)
     fresh_named = {
         name: value if name in named_kept else _traced(value, level, named_lost, number, seen)
         for name, value in keywords.items()
@@ -107,15 +108,25 @@ def run_under(
     )
     if scope.frame is not None:
         interp.publish(Ran(frame, node or applied.node, scope, [*bound, *args], result))
+        for view in scope.views():
+            interp.publish(RanInside(frame, node or applied.node, view, [*bound, *args], result))
     return result
 
 
-def _traced(value: Value, level: int, gained: int | None, number: Value | None, seen: dict[int, Value] | None) -> Value:
+def _mapped(args: Sequence[Value | None], level: int, around: Sequence[TransformVal]) -> Sequence[Value | None]:
+    """The arguments of a library object under transforms: elements of them, if one is a map."""
+    if all(each.row.keeps_shapes for each in around):
+        return args
+    handed = enumerate(args)
+    return [None if each is None else refresh(each, level, axes=lost(around, position)) for position, each in handed]
+
+
+def _traced(value: Value, level: int, axes: Axes, number: Value | None, seen: dict[int, Value] | None) -> Value:
     """An argument as the function under a transform sees it: of the inner level, and what ``number`` says, if any."""
     literal = isinstance(value, Const) and isinstance(value.value, (bool, int, float, complex))
     if number is not None and (literal or value is NUMBER):
         return number
-    return refresh(value, level, gained=gained, seen=seen)
+    return refresh(value, level, axes=axes, seen=seen)
 
 
 def construct_mapped(

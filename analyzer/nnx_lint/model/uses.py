@@ -24,8 +24,6 @@ from nnx_lint.syntax.walk import walk
 from nnx_rules.transforms import DIFFERENTIATING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from nnx_lint.model.interpreter import Interpreter
 
 RNGS = library_class("nnx.Rngs") or LibClass("nnx.Rngs", (), None)
@@ -51,7 +49,7 @@ def uses_of(interp: Interpreter, frame: Frame, func: FuncVal, calls: int = 0) ->
         names = {item.arg for item in (*given.posonlyargs, *given.args, *given.kwonlyargs) if item.annotation is None}
         nodes = walk(func.node) if names else []
         bound = {node.id for node in nodes if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)}
-        seen = _Reading(interp, frame, nodes, names - bound, names | bound, calls)
+        seen = _Reading(interp, frame, _named_in(nodes), names - bound, names | bound, calls)
         for node in nodes:
             if isinstance(node, ast.Call):
                 known.update(seen.handed_on(node))
@@ -61,14 +59,35 @@ def uses_of(interp: Interpreter, frame: Frame, func: FuncVal, calls: int = 0) ->
     return known
 
 
+class _Named(NamedTuple):
+    """The functions that are defined in a function, and what is assigned there, by the name that is bound to them."""
+
+    functions: dict[str, list[ast.FunctionDef]]
+    assigned: dict[str, list[ast.expr]]
+
+
+def _named_in(nodes: list[ast.AST]) -> _Named:
+    """The same of all nodes of a function, itself the first of them."""
+    named = _Named({}, {})
+    for node in nodes[1:]:
+        if isinstance(node, ast.FunctionDef):
+            named.functions.setdefault(node.name, []).append(node)
+        elif isinstance(node, ast.Assign):
+            target = node.targets[-1]
+            last = target.elts[-1] if isinstance(target, ast.Tuple) and target.elts else target
+            if isinstance(last, ast.Name):  # of several, the last one: values come before gradients
+                named.assigned.setdefault(last.id, []).append(node.value)
+    return named
+
+
 class _Reading(NamedTuple):
-    """A function that is read: its syntax, the parameters in question, all names that are its own, and how many calls
+    """A function that is read: its names, the parameters in question, all names that are its own, and how many calls
     have led to it.
     """
 
     interp: Interpreter
     frame: Frame
-    nodes: list[ast.AST]
+    named: _Named
     names: set[str]
     own: set[str]
     calls: int
@@ -112,7 +131,7 @@ class _Reading(NamedTuple):
         """
         if not isinstance(node, ast.Name) or node.id in self.own:
             return None
-        found = [item for item in self.nodes[1:] if isinstance(item, ast.FunctionDef) and item.name == node.id]
+        found = self.named.functions.get(node.id, [])
         around = found[0].decorator_list if len(found) == 1 else []
         made = [self.meaning(item.func if isinstance(item, ast.Call) else item) for item in around]
         return found[0] if len(found) == 1 and all(isinstance(item, Ext) for item in made) else None
@@ -122,7 +141,7 @@ class _Reading(NamedTuple):
         nodes = walk(func)
         bound = {node.id for node in nodes if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)}
         names = set(syntax_parameters.names(func.args))
-        inner = _Reading(self.interp, self.frame, nodes, names - bound, self.own | names | bound, self.calls)
+        inner = _Reading(self.interp, self.frame, _named_in(nodes), names - bound, self.own | names | bound, self.calls)
         return {name for node in nodes if isinstance(node, ast.Call) for name in inner.streams(node)}
 
     def _uses_of(self, func: FuncVal) -> dict[str, LibClass]:
@@ -134,17 +153,16 @@ class _Reading(NamedTuple):
 
     def handed_on(self, call: ast.Call) -> dict[str, LibClass]:
         """The parameters that a call hands to a function of the project that takes a step with them."""
-        func = self.meaning(call.func)
+        plain = [self._name(item) for item in call.args]
+        keywords = {item.arg: self._name(item.value) for item in call.keywords if item.arg is not None}
+        func = self.meaning(call.func) if any((*plain, *keywords.values())) else UNKNOWN
         while isinstance(func, Transformed):
             func = func.func
         if not isinstance(func, FuncVal) or func.wraps is not None:
             return {}
         inner = self._uses_of(func)
-        names = [self._name(item) for item in call.args]
-        handed = {
-            **dict(zip(syntax_parameters.positional_names(func.node.args), names, strict=False)),
-            **{item.arg: self._name(item.value) for item in call.keywords if item.arg is not None},
-        }
+        parameters = syntax_parameters.positional_names(func.node.args)
+        handed = {**dict(zip(parameters, plain, strict=False)), **keywords}
         stepping = {parameter: cls for parameter, cls in inner.items() if cls is not RNGS}
         return {name: stepping[parameter] for parameter, name in handed.items() if name and parameter in stepping}
 
@@ -156,18 +174,9 @@ class _Reading(NamedTuple):
         if not optimizer or len(given) != 2 or len(call.args) != 2:
             return {}
         model, gradients = given
-        if not any(self._differentiates(value, model) for value in self._bound_to(gradients)):
+        if not any(self._differentiates(value, model) for value in self.named.assigned.get(gradients, ())):
             return {}
         return {optimizer: OPTIMIZER, **({model: MODULE} if model in self.names else {})}
-
-    def _bound_to(self, name: str) -> Iterator[ast.expr]:
-        """What the function assigns to a name, alone or as the last of several: values come before gradients."""
-        for node in self.nodes:
-            if isinstance(node, ast.Assign):
-                target = node.targets[-1]
-                last = target.elts[-1] if isinstance(target, ast.Tuple) and target.elts else target
-                if isinstance(last, ast.Name) and last.id == name:
-                    yield node.value
 
     def _differentiates(self, value: ast.expr, model: str) -> bool:
         """Whether an expression computes gradients with respect to what a name stands for."""
@@ -176,7 +185,7 @@ class _Reading(NamedTuple):
             return False
         func = value.func
         if isinstance(func, ast.Name):
-            func = next(self._bound_to(func.id), func)
+            func = next(iter(self.named.assigned.get(func.id, ())), func)
         made = self.meaning(func.func if isinstance(func, ast.Call) else func)
         if isinstance(made, Transformed):
             return made.applied.row.name in DIFFERENTIATING

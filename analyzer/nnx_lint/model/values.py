@@ -12,7 +12,7 @@ Invariants:
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from nnx_lint.model import heap
 from nnx_rules.attributes import DATA_KINDS, Kind, Status, Tag, ValueFacts
@@ -162,14 +162,21 @@ class VersionVal(Value):
 VERSION = VersionVal()
 
 
+class Bound(NamedTuple):
+    """The largest of the whole numbers in an array, which may be ``anywhere`` in it."""
+
+    most: int
+    anywhere: bool
+
+
 class Array(Value):
     """A jax or numpy array, a tracer or a PRNG key.
 
     ``form`` is what is known of its shape and dtype, ``maker`` the layer that computed it: how the program names that,
-    and where. ``squashed`` is the function that has made probabilities of it.
+    and where. ``squashed`` is the function that has made probabilities of it, ``bound`` how large its numbers are.
     """
 
-    __slots__ = ("form", "level", "maker", "squashed")
+    __slots__ = ("bound", "form", "level", "maker", "squashed")
     kind = Kind.ARRAY
 
     def __init__(self, level: int = 0, form: Form | None = None) -> None:
@@ -177,6 +184,7 @@ class Array(Value):
         self.form = form
         self.maker: tuple[str, Module, ast.AST] | None = None
         self.squashed: str | None = None
+        self.bound: Bound | None = None
 
     def describe(self) -> str:
         return "an array"
@@ -303,7 +311,12 @@ class Assignment:
 
     def dominates(self, branches: tuple[tuple[int, int], ...]) -> bool:
         """Whether every path into those branches has executed this assignment (given that it is earlier)."""
-        return branches[: len(self.branches)] == self.branches
+        own = self.branches
+        if not own:
+            return True
+        if len(own) > len(branches) or branches[len(own) - 1] != own[-1]:
+            return False  # at once: in a long chain of `elif` there are as many branches
+        return branches[: len(own)] == own
 
     def excludes(self, branches: tuple[tuple[int, int], ...]) -> bool:
         """Whether it lies in another arm of a branch that leads there, so that one run never sees both."""
@@ -338,17 +351,17 @@ def with_article(name: str) -> str:
 class Obj(Value):
     """An instance of a class.
 
-    ``args`` are the constructor arguments by name where they are known (``None``: nothing is known of them),
-    ``attrs`` what has been assigned. ``level`` is the trace level it was created in. ``assumed`` says that only an
-    annotation vouches for it: a test may pass a mock there. ``training`` is the mode of its layers: as they were
-    constructed (``True``), switched to evaluation (``False``), or not known. ``leaf_level`` is the level of its
-    Variables where it differs from the object's own (after a merge without a copy), that of its Params only with
-    ``leaf_params``, and ``merged`` the States of that merge; ``gained`` is how many axes maps have given them since, if
-    that is known. ``origin`` is the place that made it. ``bare`` says that only ``__new__`` has run. ``template`` is
-    the instance of which this one is a copy as far as nothing else has been assigned, ``holder`` the copy it is in.
-    ``binds`` are the arguments, by parameter, of the constructor that made it: among ``args`` may be such parameters.
-    ``given`` remembers what :func:`~nnx_lint.model.forms.arguments_of` made of both, ``answered`` what ``called`` there
-    said last.
+    ``args`` are the constructor arguments by name where they are known (``None``: nothing is known of them), ``attrs``
+    what has been assigned. ``level`` is the trace level it was created in. ``assumed`` says that only an annotation
+    vouches for it: a test may pass a mock there. ``training`` is the mode of its layers: as they were constructed
+    (``True``), switched to evaluation (``False``), or not known. ``leaf_level`` is the level of its Variables where it
+    differs from the object's own (after a merge without a copy), that of its Params only with ``leaf_params``, and
+    ``merged`` the States of that merge; ``gained`` is how many axes maps have given them since, if that is known, and
+    ``extent`` how long their first one is where a map or a split made it. ``origin`` is the place that made it.
+    ``bare`` says that only ``__new__`` has run. ``template`` is the instance of which this one is a copy as far as
+    nothing else has been assigned, ``holder`` the copy it is in. ``binds`` are the arguments, by parameter, of the
+    constructor that made it: among ``args`` may be such parameters. ``given`` remembers what
+    :func:`~nnx_lint.model.forms.arguments_of` made of both, ``answered`` what ``called`` there said last.
     """
 
     __slots__ = (
@@ -361,6 +374,7 @@ class Obj(Value):
         "born",
         "cls",
         "constructing",
+        "extent",
         "gained",
         "given",
         "holder",
@@ -397,6 +411,7 @@ class Obj(Value):
         self.leaf_level: int | None = None
         self.leaf_params = True
         self.gained: int | None = 0
+        self.extent: int | None = None
         self.merged: tuple[Value | None, ...] = ()
         self.origin: tuple[Module, ast.AST] | None = None
 
@@ -404,7 +419,7 @@ class Obj(Value):
         """An object that was made as this one was. What has been assigned to it since is for the caller to say."""
         copy = Obj(self.cls, level, self.args, self.node)
         copy.assumed, copy.training, copy.origin = self.assumed, self.training, self.origin
-        copy.binds, copy.gained, copy.template = self.binds, self.gained, template
+        copy.binds, copy.gained, copy.extent, copy.template = self.binds, self.gained, self.extent, template
         return copy
 
     def saved(self) -> Callable[[], None]:
@@ -421,6 +436,7 @@ class Obj(Value):
             leaf_level=self.leaf_level,
             leaf_params=self.leaf_params,
             gained=self.gained,
+            extent=self.extent,
             merged=self.merged,
             origin=self.origin,
         )
@@ -546,8 +562,12 @@ def join(*values: Value) -> Value:
 
 def _either(known: Value, option: Value) -> Value:
     """What is one of two values that need not be told apart."""
-    if isinstance(known, Array) and isinstance(option, Array) and known.form != option.form:
-        return type(known)(known.level)  # neither form is sure
+    if isinstance(known, Array) and isinstance(option, Array):
+        alike = known.form == option.form
+        if not alike or known.bound != option.bound:  # neither is sure
+            either = type(known)(known.level, known.form if alike else None)
+            either.maker, either.squashed = (known.maker, known.squashed) if alike else (None, None)
+            return either
     if isinstance(known, ParameterNumber) and not (isinstance(option, ParameterNumber) and option.name == known.name):
         return Other("a plain value")
     return known

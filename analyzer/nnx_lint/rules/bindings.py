@@ -10,9 +10,10 @@ Invariants: a target takes that value and no other; where that is not certain, t
 from __future__ import annotations
 
 import ast
+import functools
 from typing import TYPE_CHECKING, NamedTuple
 
-from nnx_lint.rules.program import FUNCTIONS, ancestors, around, assigned_in, enclosing, own_nodes, reads_of
+from nnx_lint.rules.program import FUNCTIONS, ancestors, around, assigned_in, enclosing, is_own, own_nodes, reads_of
 from nnx_lint.syntax.parameters import positional_names
 from nnx_lint.syntax.walk import walk
 
@@ -66,7 +67,7 @@ def bound_to(module: Module, node: ast.AST) -> Bound | None:
 def _passed_on(module: Module, target: ast.Name) -> ast.Name | None:
     """The one place where a name is read that is bound once."""
     scope = enclosing(module, target, *FUNCTIONS) or module.tree
-    if assigned_in(scope)[target.id] != 1 or target not in own_nodes(scope):
+    if assigned_in(scope)[target.id] != 1 or not is_own(module, scope, target):
         return None
     reads = reads_of(scope, target.id)
     return reads[0] if len(reads) == 1 and reads[0].lineno >= target.lineno else None
@@ -79,8 +80,17 @@ def value_of(module: Module, node: ast.expr) -> ast.expr | None:
     scope = enclosing(module, node, *FUNCTIONS) or module.tree
     if assigned_in(scope)[node.id] != 1:
         return None
-    pairs = (pair for item in own_nodes(scope) for pair in pairs_of(item))
-    return next((value for target, value in pairs if isinstance(target, ast.Name) and target.id == node.id), None)
+    return _values(scope).get(node.id)
+
+
+@functools.lru_cache(maxsize=50)  # questions are about a few functions at a time
+def _values(scope: ast.AST) -> dict[str, ast.expr]:
+    """What names of a function or module are bound to first, where that is an expression of its own."""
+    found: dict[str, ast.expr] = {}
+    for target, value in (pair for item in own_nodes(scope) for pair in pairs_of(item)):
+        if isinstance(target, ast.Name):
+            found.setdefault(target.id, value)
+    return found
 
 
 def given_to(module: Module, call: ast.Call) -> list[ast.expr]:
@@ -89,14 +99,19 @@ def given_to(module: Module, call: ast.Call) -> list[ast.expr]:
     """
     found: list[ast.expr] = []
     for item in (*call.args, *(keyword.value for keyword in call.keywords)):
-        scope = enclosing(module, item, *FUNCTIONS) or module.tree
-        alone = isinstance(item, ast.Name) and len(reads_of(scope, item.id)) == 1
-        value = (value_of(module, item) if alone else None) or item
+        value = (value_of(module, item) if _is_read_once(module, item) else None) or item
         if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "dict":
             found += [keyword.value for keyword in value.keywords]
         else:
             found.append(value)
     return found
+
+
+def _is_read_once(module: Module, node: ast.expr) -> bool:
+    """Whether an expression is a name that its function reads nowhere else."""
+    if not isinstance(node, ast.Name):
+        return False
+    return len(reads_of(enclosing(module, node, *FUNCTIONS) or module.tree, node.id)) == 1
 
 
 def names_of_first(func: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> set[str]:

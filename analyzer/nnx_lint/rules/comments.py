@@ -1,8 +1,8 @@
-"""Comments that silence nothing, or name rules that do not exist.
+"""Comments that silence nothing, name rules that do not exist, or are only meant to silence some.
 
 Only what this run could have found counts: a rule that is switched off, or does not hold for the library in use, may be
 needed elsewhere. A selector of several rules, or none, is judged only if all of them are on that are on by default and
-hold here. A bare ``# noqa`` and the codes of other tools are not ours to judge, and neither is what silences these two
+hold here. A bare ``# noqa`` and the codes of other tools are not ours to judge, and neither is what silences these
 rules.
 """
 
@@ -12,28 +12,33 @@ import re
 from typing import TYPE_CHECKING
 
 from nnx_lint.diagnostics import Applicability, Diagnostic, Edit, Fix, Span
+from nnx_lint.misspelt import misspelt
 from nnx_lint.selection import EVERYTHING, matches, nearest
 from nnx_lint.suppressions import OURS
 from nnx_rules.registry import Family
 from nnx_rules.rules import REGISTRY
-from nnx_rules.rules.comments import UNKNOWN_SUPPRESSION, UNUSED_SUPPRESSION
+from nnx_rules.rules.comments import MISSPELT_SUPPRESSION, UNKNOWN_SUPPRESSION, UNUSED_SUPPRESSION
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from nnx_lint.comments import Comment
+    from nnx_lint.misspelt import Misspelt
     from nnx_lint.selection import FileOptions
     from nnx_lint.source import SourceFile
-    from nnx_lint.suppressions import Selector, Suppression
+    from nnx_lint.suppressions import Selector, Suppression, Suppressions
     from nnx_rules.registry import Rule
 
 _REASON = re.compile(r"[\s:;,–—-]*")
 _INSTRUCTION = re.compile(r"[\w-]+\s*:|noqa", re.IGNORECASE)
 
 
-def about(source: SourceFile, suppressions: Sequence[Suppression], options: FileOptions) -> Iterator[Diagnostic]:
+def about(source: SourceFile, suppressions: Suppressions, options: FileOptions) -> Iterator[Diagnostic]:
     """What is wrong with the suppression comments of a file, of which each knows whether it silenced anything."""
-    for suppression in suppressions:
+    if options.selected(MISSPELT_SUPPRESSION):
+        for comment, text in suppressions.others:
+            yield from (_misspelt(source, found, options) for found in misspelt(text, comment.span.start))
+    for suppression in suppressions.all:
         unused: list[Selector] = []
         for selector in suppression.selectors:
             if selector.used:
@@ -46,6 +51,18 @@ def about(source: SourceFile, suppressions: Sequence[Suppression], options: File
                 yield _unknown(source, selector, REGISTRY, options)
         if options.selected(UNUSED_SUPPRESSION) and (unused or not suppression.selectors):
             yield _unused(source, suppression, unused, options)
+
+
+def _misspelt(source: SourceFile, found: Misspelt, options: FileOptions) -> Diagnostic:
+    return Diagnostic(
+        MISSPELT_SUPPRESSION,
+        source.path,
+        found.span,
+        MISSPELT_SUPPRESSION.message_for(comment=source.segment(found.span)),
+        MISSPELT_SUPPRESSION.help_for(meant=found.meant),
+        Fix(f"Write `{found.meant}`", (Edit(found.span, found.meant),), Applicability.UNSAFE),
+        level=options.severity(MISSPELT_SUPPRESSION),
+    )
 
 
 def _expected(selector: Selector, rules: Sequence[Rule], options: FileOptions) -> bool:

@@ -16,13 +16,16 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from nnx_lint.model.attributes import attribute_of
 from nnx_lint.model.callables import PartialVal
 from nnx_lint.model.calls import Arguments
+from nnx_lint.model.expressions import BUILTINS, text_of
 from nnx_lint.model.imports import library_value
 from nnx_lint.model.values import ClassVal, Ext, Obj
 from nnx_lint.syntax import parameters as syntax_parameters
-from nnx_lint.syntax.walk import STATEMENTS, children, first_line, remembered, walk
+from nnx_lint.syntax.dotted import root_of
+from nnx_lint.syntax.places import CLAUSES, standing_in
+from nnx_lint.syntax.walk import STATEMENTS, children, dumped, first_line, remembered, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from nnx_lint.model.events import Called
     from nnx_lint.model.frames import Frame
@@ -36,10 +39,10 @@ STATEMENT_LOOPS = (ast.For, ast.AsyncFor, ast.While)
 LOOPS = (*STATEMENT_LOOPS, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
-@functools.lru_cache(maxsize=200)  # questions are about a few statements at a time
-def _parents(statement: ast.stmt) -> dict[ast.AST, ast.AST]:
-    """The nodes around all nodes in a statement that are in no block of it."""
-    own: list[ast.AST] = [node for node in children(statement) if not isinstance(node, ast.stmt)]
+@functools.lru_cache(maxsize=2_000)  # questions are about one function at a time
+def _parents(statement: ast.AST) -> dict[ast.AST, ast.AST]:
+    """The nodes around all nodes in a statement, or in a clause of one, that are in no block of it."""
+    own: list[ast.AST] = [node for node in children(statement) if not isinstance(node, (ast.stmt, *CLAUSES))]
     parents: dict[ast.AST, ast.AST] = dict.fromkeys(own, statement)
     for parent in own:
         below = children(parent)
@@ -54,57 +57,33 @@ def _parents_of_all(statement: ast.stmt) -> dict[ast.AST, ast.AST]:
     return {node: parent for parent in walk(statement) for node in children(parent)}
 
 
-def _at(block: Sequence[ast.stmt], line: int) -> Iterator[ast.stmt]:
-    """The statements of a block that a node of this line may stand in."""
-    for number in range(bisect.bisect_right(block, line, key=first_line) - 1, -1, -1):
-        yield block[number]
-        if first_line(block[number]) < line:
-            return
-
-
-def _spanning(blocks: Iterable[Sequence[ast.stmt]], line: int) -> Iterator[ast.stmt]:
-    """The statements of these blocks that a node of this line may stand in, or in a block of them."""
-    return (each for block in blocks for each in _at(block, line) if (each.end_lineno or line) >= line)
-
-
-def _possibly_around(block: Sequence[ast.stmt], line: int) -> Iterator[tuple[ast.stmt, ...]]:
-    """The statements that a node of this line may stand in, in blocks of others, too: each with those around it."""
-    path: list[ast.stmt] = []
-    waiting = [_spanning([block], line)]
-    while waiting:  # no recursion: a long chain of `elif` is as deep
-        statement = next(waiting[-1], None)
-        if statement is not None:
-            path.append(statement)
-            waiting.append(_spanning([getattr(statement, name, ()) for name in BLOCKS], line))
-        else:
-            waiting.pop()
-            if path:
-                yield (*reversed(path),)
-                path.pop()
-
-
 def ancestors(module: Module, node: ast.AST) -> Iterator[ast.AST]:
     """The nodes around a node of a module, innermost first."""
-    tree, placed = module.source.tree, node
+    return iter(_around(module.source.tree, node))
+
+
+@functools.lru_cache(maxsize=200)  # several rules ask about one call
+def _around(tree: ast.Module, node: ast.AST) -> tuple[ast.AST, ...]:
+    if node is tree:
+        return ()
+    placed = node
     while not hasattr(placed, "lineno") and (below := children(placed)):
         placed = below[0]
-    line = getattr(placed, "lineno", 0)
-    for statement, *others in _possibly_around(tree.body, line):
-        parents = _parents(statement)
-        if node is statement or node in parents:
-            yield from _up(node, statement, parents)
-            yield from others
+    line: int = getattr(placed, "lineno", 0)
+    outer = standing_in(tree, line, getattr(placed, "col_offset", 0))
+    statement = next(outer, None)
+    if statement is not None and (node is statement or node in _parents(statement)):
+        return (*_up(node, statement, _parents(statement)), *outer, tree)
+    # Python is not always right about the places of what stands in an f-string.
+    for top in tree.body[: bisect.bisect_right(tree.body, line, key=first_line)][::-1]:
+        if node in (parents := _parents_of_all(top)):
+            return (*_up(node, top, parents), tree)
+        if first_line(top) < line:
             break
-    else:  # Python is not always right about the lines of what stands in an f-string
-        for statement in _at(tree.body, line):
-            if node in (parents := _parents_of_all(statement)):
-                yield from _up(node, statement, parents)
-                break
-    if node is not tree:
-        yield tree
+    return (tree,)
 
 
-def _up(node: ast.AST, statement: ast.stmt, parents: dict[ast.AST, ast.AST]) -> Iterator[ast.AST]:
+def _up(node: ast.AST, statement: ast.AST, parents: dict[ast.AST, ast.AST]) -> Iterator[ast.AST]:
     """The nodes around a node, up to a statement."""
     while node is not statement:
         node = parents[node]
@@ -153,9 +132,19 @@ def block_of(module: Module, statement: ast.stmt) -> list[ast.stmt]:
     parent = next(ancestors(module, statement), None)
     for name in BLOCKS:
         block: list[ast.stmt] = getattr(parent, name, [])
-        if statement in block:
+        if _number_in(block, statement) is not None:
             return block
     return [statement]
+
+
+def _number_in(block: Sequence[ast.stmt], statement: ast.stmt) -> int | None:
+    """Which of the statements of a block a statement is."""
+    number = bisect.bisect_left(block, _start(statement), key=_start)
+    return number if number < len(block) and block[number] is statement else None
+
+
+def _start(statement: ast.stmt) -> tuple[int, int]:
+    return statement.lineno, statement.col_offset
 
 
 def certain_block(statement: ast.stmt) -> list[ast.stmt] | None:
@@ -201,9 +190,9 @@ BLOCKS = ("body", "orelse", "finalbody")
 def follows(module: Module, first: ast.stmt, second: ast.stmt) -> bool:
     """Whether a statement runs after another one whenever both are reached: in the same block, or in one below it."""
     block = block_of(module, first)
-    above = [second, *ancestors(module, second)]
-    place = next((place for place, item in enumerate(block) if item in above), None)
-    return place is not None and place >= block.index(first)
+    above = (item for item in (second, *ancestors(module, second)) if isinstance(item, ast.stmt))
+    place = next((place for item in above if (place := _number_in(block, item)) is not None), None)
+    return place is not None and place >= (_number_in(block, first) or 0)
 
 
 def is_tried(module: Module, node: ast.AST) -> bool:
@@ -248,11 +237,37 @@ def _asks(func: ast.expr) -> bool:
 
 
 def canonical_of(env: Env, node: ast.expr | None) -> str | None:
-    """The canonical name of a library function or class that an expression names in a scope."""
+    """The canonical name of a function or class of a library, or of Python, that an expression names in a scope."""
     value = resolved(env, node)
+    if value is None and isinstance(node, ast.Name) and node.id in BUILTINS:
+        return f"builtins.{node.id}"
+    return canonical_name(value)
+
+
+def canonical_name(value: Value | None) -> str | None:
+    """The canonical name of a library function or class."""
     if isinstance(value, ClassVal):
         return getattr(value.cls, "canonical", None)
     return value.name if isinstance(value, Ext) else None
+
+
+def is_measured(env: Env, scope: ast.AST) -> bool:
+    """Whether a function measures how long something takes: it waits for results, or asks for the time."""
+    for func in _called_in(scope):
+        name = canonical_of(env, func) or text_of(func)
+        if name.rpartition(".")[2] in MEASURING:
+            return True
+    return False
+
+
+@remembered
+def _called_in(scope: ast.AST) -> list[ast.expr]:
+    """What the calls in a function or module call: of what is written alike, one."""
+    called = (call.func for call in calls_in(scope))
+    return list({dumped(each) if root_of(each) else getattr(each, "attr", ""): each for each in called}.values())
+
+
+MEASURING = frozenset({"block_until_ready", "monotonic", "perf_counter", "perf_counter_ns", "process_time", "time"})
 
 
 def resolved(env: Env, node: ast.expr | None) -> Value | None:
@@ -298,6 +313,11 @@ def own_nodes(scope: ast.AST) -> Sequence[ast.AST]:
     return nodes
 
 
+def is_own(module: Module, scope: ast.AST, node: ast.AST) -> bool:
+    """Whether a node belongs to a function or module, and to no function or class inside of it."""
+    return (enclosing(module, node, *FUNCTIONS, ast.ClassDef) or module.tree) is scope
+
+
 def own_statements(scope: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.AST]:
     """The statements of a function, with the clauses that blocks of them stand in; of none inside of it."""
     found: list[ast.AST] = [*scope.body]
@@ -320,29 +340,55 @@ def names_of_parameters(func: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambd
 
 def binds(scope: ast.AST, name: str) -> bool:
     """Whether a function or module binds a name itself."""
-    if isinstance(scope, FUNCTIONS) and name in names_of_parameters(scope):
-        return True
+    return name in _bound_in(scope)
+
+
+@remembered
+def _bound_in(scope: ast.AST) -> frozenset[str]:
+    """The names that a function or module binds itself."""
+    bound: set[object] = set(names_of_parameters(scope)) if isinstance(scope, FUNCTIONS) else set()
     for node in own_nodes(scope):
         if isinstance(node, ast.Name):
-            found = node.id == name and not isinstance(node.ctx, ast.Load)
+            if not isinstance(node.ctx, ast.Load):
+                bound.add(node.id)
         else:
-            found = name in (getattr(node, "asname", None) or getattr(node, "name", None), *getattr(node, "names", ()))
-        if found:
-            return True
-    return False
+            bound.add(getattr(node, "asname", None) or getattr(node, "name", None))
+            bound.update(getattr(node, "names", ()))
+    return frozenset(name for name in bound if isinstance(name, str))
+
+
+@functools.lru_cache(maxsize=50)  # as above
+def uses_in(scope: ast.AST) -> dict[str, list[ast.Name]]:
+    """Where names are read in a function or module and in all that is inside of it, whatever they mean there."""
+    found: dict[str, list[ast.Name]] = {}
+    for node in walk(scope):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            found.setdefault(node.id, []).append(node)
+    return found
 
 
 def reads_of(scope: ast.AST, name: str) -> list[ast.Name]:
     """Where a name of a function or module is read, in functions inside of it too unless the name is one of theirs."""
-    found: list[ast.Name] = []
-    nodes = children(scope)
-    for node in nodes:
-        if isinstance(node, FUNCTIONS) and name in _own_names(node):
-            nodes.extend((*node.args.defaults, *(item for item in node.args.kw_defaults if item is not None)))
+    return _reads(scope).get(name, [])
+
+
+@functools.lru_cache(maxsize=50)  # as above
+def _reads(scope: ast.AST) -> dict[str, list[ast.Name]]:
+    """Where names are read in a function or module, outer nodes before inner ones."""
+    found: dict[str, list[ast.Name]] = {}
+    nodes: list[tuple[ast.AST, frozenset[str]]] = [(node, frozenset()) for node in children(scope)]
+    for node, hidden in nodes:
+        if isinstance(node, ast.Name):
+            if isinstance(node.ctx, ast.Load) and node.id not in hidden:
+                found.setdefault(node.id, []).append(node)
             continue
-        if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load):
-            found.append(node)
-        nodes.extend(children(node))
+        inside = children(node)
+        if isinstance(node, FUNCTIONS):  # its decorators, annotations and defaults are none of its own
+            body = {node.body} if isinstance(node, ast.Lambda) else {*node.body}
+            own = hidden | _own_names(node)
+            nodes += ((each, own if each in body else hidden) for each in inside)
+        else:
+            nodes += ((each, hidden) for each in inside)
     return found
 
 
@@ -362,6 +408,7 @@ class _Said(NamedTuple):
     calls: list[ast.Call]
     assigned: Counter[str]
     parameters: Counter[str]
+    defined: Counter[str]
     stored: list[str]
 
 
@@ -371,6 +418,7 @@ def _said_in(scope: ast.AST) -> _Said:
     calls: list[ast.Call] = []
     assigned: list[str] = []
     parameters: list[str] = []
+    defined: list[str] = []
     stored: list[str] = []
     for node in walk(scope):
         if isinstance(node, ast.Name):
@@ -384,7 +432,21 @@ def _said_in(scope: ast.AST) -> _Said:
                 calls.append(node)
         elif isinstance(node, ast.arg):
             parameters.append(node.arg)
-    return _Said(calls, Counter(assigned), Counter(parameters), stored)
+        elif isinstance(node, _DEFINING):
+            defined += {name for name in (getattr(node, "name", None), getattr(node, "asname", None)) if name}
+    return _Said(calls, Counter(assigned), Counter(parameters), Counter(defined), stored)
+
+
+_DEFINING = (
+    ast.FunctionDef,
+    ast.AsyncFunctionDef,
+    ast.ClassDef,
+    ast.alias,
+    ast.ExceptHandler,
+    ast.MatchAs,
+    ast.MatchStar,
+)
+"""What binds a name that stands in it as a text."""
 
 
 def assigned_in(scope: ast.AST) -> Counter[str]:
@@ -395,6 +457,11 @@ def assigned_in(scope: ast.AST) -> Counter[str]:
 def parameters_in(scope: ast.AST) -> Counter[str]:
     """How often each name is a parameter of a function, or of one inside of it."""
     return _said_in(scope).parameters
+
+
+def defined_in(scope: ast.AST) -> Counter[str]:
+    """How often each name is that of a function, class, import, exception or pattern in a function, or its own."""
+    return _said_in(scope).defined
 
 
 def attributes_stored(tree: ast.AST) -> list[str]:

@@ -17,6 +17,7 @@ from nnx_lint.rules.program import (
     ancestors,
     assigned_in,
     binds,
+    block_of,
     keyword_node,
     names_of_parameters,
     resolved,
@@ -115,20 +116,21 @@ def loop_around(module: Module, call: ast.AST, name: str) -> ast.AST | None:
             if name in assigned_names([outer]):
                 return None
             rounds = _has_rounds(outer.iter if isinstance(outer, (ast.For, ast.AsyncFor)) else None)
-            return outer if rounds and _goes_on(outer) else None
+            return outer if rounds and goes_on(outer.body) else None
         if isinstance(outer, COMPREHENSIONS) and not isinstance(inner, ast.comprehension):
             bound = {node.id for each in outer.generators for node in walk(each.target) if isinstance(node, ast.Name)}
             return outer if name not in bound and all(_has_rounds(each.iter) for each in outer.generators) else None
         if isinstance(outer, (ast.If, ast.IfExp)) and inner is not outer.test and _is_once(outer.test):
             return None
+        if isinstance(inner, ast.stmt) and not goes_on(block_of(module, inner)):
+            return None
         inner = outer
     return None
 
 
-def _goes_on(loop: ast.stmt) -> bool:
-    """Whether a round of a loop may be followed by another one."""
-    last: ast.stmt = getattr(loop, "body", [loop])[-1]
-    return not isinstance(last, (ast.Break, ast.Return, ast.Raise))
+def goes_on(block: list[ast.stmt]) -> bool:
+    """Whether a round of a loop that comes to the end of a block may be followed by another one."""
+    return not isinstance(block[-1], (ast.Break, ast.Return, ast.Raise))
 
 
 def _has_rounds(iterated: ast.expr | None) -> bool:

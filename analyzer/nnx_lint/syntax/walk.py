@@ -89,3 +89,9 @@ def remembered(read: Callable[[N], R]) -> Callable[[N], R]:
             return found
 
     return reading
+
+
+@remembered
+def dumped(node: ast.AST) -> str:
+    """A node as a text, the same for all that are written alike."""
+    return ast.dump(node)

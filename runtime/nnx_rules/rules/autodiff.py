@@ -59,7 +59,7 @@ DONATED_THEN_USED = Rule(
     name="donated-then-used",
     summary="An argument is used after its buffers were donated to a compiled function.",
     message="`{name}` was donated to the call of `{function}`, and its arrays are gone",
-    help="use what the function returns, `{name} = {function}(...)`, or do not donate it",
+    help="use what `{function}` returns, copy `{name}` before: `jax.tree.map(jnp.copy, {name})`, or do not donate it",
     fix=Fixable.SAFE,
 )
 REDUCE_AXES = Rule(
@@ -93,6 +93,15 @@ VALUE_DEPENDENT_SIZE = Rule(
     summary="An array is asked for whose size depends on values that are not known while JAX traces.",
     message="the values in `{name}` decide the size of the result, and it is traced under `{transform}`",
     help="{mend}",
+)
+MASKED_GRADIENT = Rule(
+    code="NNX477",
+    name="masked-gradient",
+    summary="A gradient is NaN where `jnp.where` leaves out what has no derivative.",
+    message="`jnp.where` computes `{name}` where `{condition}` leaves it out, too, and its gradient is NaN there",
+    help="make `{guarded}` safe first: `safe = jnp.where({condition}, {guarded}, 1.0)`, with 1.0 where it is left out, "
+    "and compute with `safe`",
+    severity=Severity.WARNING,
 )
 
 RULES = tuple(value for value in list(globals().values()) if isinstance(value, Rule))

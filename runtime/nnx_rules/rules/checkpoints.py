@@ -53,7 +53,6 @@ CHECKPOINT_ARGUMENT = Rule(
     message="{problem}",
     help="{mend}",
     exception=CheckpointArgumentError,
-    versions=Versions(flax=False),
 )
 SUMMARY_OF_NON_MODULE = Rule(
     code="NNX655",

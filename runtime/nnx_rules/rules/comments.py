@@ -20,5 +20,14 @@ UNKNOWN_SUPPRESSION = Rule(
     severity=Severity.WARNING,
     fix=Fixable.UNSAFE,
 )
+MISSPELT_SUPPRESSION = Rule(
+    code="NNX003",
+    name="misspelt-suppression",
+    summary="A comment is meant to silence a rule, and is not written as such a comment, so it silences nothing.",
+    message="`{comment}` silences nothing",
+    help="write `{meant}`",
+    severity=Severity.WARNING,
+    fix=Fixable.UNSAFE,
+)
 
-RULES = (UNUSED_SUPPRESSION, UNKNOWN_SUPPRESSION)
+RULES = (UNUSED_SUPPRESSION, UNKNOWN_SUPPRESSION, MISSPELT_SUPPRESSION)

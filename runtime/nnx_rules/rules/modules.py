@@ -128,6 +128,13 @@ LAYER_INPUT_DTYPE = Rule(
     exception=LayerArgumentError,
 )
 
+IDS_OUT_OF_RANGE = Rule(
+    code="NNX870",
+    name="ids-out-of-range",
+    summary="A number is looked up in a table that ends before it, or names a class that the logits do not have.",
+    message="`{name}` gets numbers up to {most}, and {problem}",
+    help="they are numbered from 0 to {last}: JAX gives NaN for any after it, and raises no error",
+)
 BATCH_NORM_MOMENTUM = Rule(
     code="NNX827",
     name="batch-norm-momentum",

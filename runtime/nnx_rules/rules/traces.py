@@ -47,7 +47,7 @@ JAX_OVER_NNX = Rule(
     name="jax-over-nnx-transform",
     summary="A `jax` transform runs over a function that calls an `nnx`-transformed function on a captured module.",
     message="`{name}` is captured by a function under `{outer}`, and `{transform}` writes its arguments back",
-    help="pass `{name}` as an argument, for instance `{outer}(f, in_axes=(None, 0))(module, x)`",
+    help="{mend}",
     versions=Versions(flax_since=(0, 11), nnxkit=False),
 )
 NONDIFF_ARGUMENT_MUTATED = Rule(

@@ -137,4 +137,13 @@ GRADIENTS_NOT_APPLIED = Rule(
     severity=Severity.WARNING,
 )
 
+EMPTY_METRIC = Rule(
+    code="NNX625",
+    name="empty-metric",
+    summary="A metric is reset, and computed before anything is put into it again.",
+    message="`{name}` was reset before this, and nothing has been put into it since",
+    help="compute first, and reset then",
+    fix=Fixable.UNSAFE,
+)
+
 RULES = tuple(value for value in list(globals().values()) if isinstance(value, Rule))

@@ -61,9 +61,9 @@ GRADIENT_OF_CAPTURE = Rule(
 ALIASED_SNAPSHOT = Rule(
     code="NNX223",
     name="aliased-snapshot",
-    summary="A State is kept to restore or compare an object later, but it shares the Variables of the object.",
-    message="this State shares the Variables of `{name}`, which {so}",
-    help="keep a copy: `nnx.clone(nnx.state({name}))`",
+    summary="A State, or the object itself, is kept to restore or compare an object, and changes with the object.",
+    message="{what} `{name}`, which {so}",
+    help="keep a copy: `nnx.clone({kept})`",
     versions=Versions(flax_since=(0, 11)),
     fix=Fixable.UNSAFE,
 )
@@ -117,7 +117,7 @@ STATE_NOT_APPLIED = Rule(
     name="state-not-applied",
     summary="A State is trained or edited, and never put back into the object that it comes from.",
     message="`{name}` {what}, and nothing puts it into `{model}`, which stays as it was",
-    help="put it back: `nnx.update({model}, {name})`",
+    help="{mend}: `nnx.update({model}, {state})`",
 )
 LOST_COUNT = Rule(
     code="NNX230",

@@ -24,7 +24,16 @@ from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.bindings import value_of
 from nnx_lint.rules.edits import unsafe, wrap
 from nnx_lint.rules.intermediates.sowing import is_module
-from nnx_lint.rules.program import ancestors, attribute_reads, attributes_named, canonical_of
+from nnx_lint.rules.program import (
+    FUNCTIONS,
+    ancestors,
+    attribute_reads,
+    attributes_named,
+    attributes_stored,
+    calls_in,
+    canonical_of,
+    enclosing,
+)
 from nnx_lint.rules.spelling import spelled
 from nnx_lint.syntax.parameters import positional_names
 from nnx_lint.syntax.walk import remembered, walk
@@ -50,17 +59,27 @@ class Noise(set[ast.AST]):
 
 @judges_calls(rules.BARE_WEIGHT, LibraryFunction)
 def weight_drawn(event: Called, report: Reporter) -> None:
-    if isinstance(event.callee, LibraryFunction) and not event.callee.maker.endswith(CONSTANT):
+    if not isinstance(event.callee, LibraryFunction):
+        return
+    if not event.callee.maker.endswith(CONSTANT):
         report.memory(Drawn).add(event.node)
+    elif event.callee.maker.endswith(NOISE) and _draws_for_parameters(event.node):
+        report.memory(Noise).add(event.node)
 
 
 @judges_calls(rules.BARE_WEIGHT, "jax.random.normal", "jax.random.truncated_normal", "jax.random.uniform")
 def numbers_drawn(event: Called, report: Reporter) -> None:
-    key = event.node.args[0] if isinstance(event.node, ast.Call) and event.node.args else None
-    drawn = key.func if isinstance(key, ast.Call) else None
-    if isinstance(drawn, ast.Attribute) and drawn.attr == "params":
+    if _draws_for_parameters(event.node):
         report.memory(Noise).add(event.node)
 
+
+def _draws_for_parameters(node: ast.AST) -> bool:
+    """Whether the key of a call comes straight from the stream of parameters."""
+    key = node.args[0] if isinstance(node, ast.Call) and node.args else None
+    return isinstance(key, ast.Call) and isinstance(key.func, ast.Attribute) and key.func.attr == "params"
+
+
+NOISE = (".normal", ".uniform")
 
 CONSTANT = (".constant", ".zeros_init", ".ones_init", ".normal", ".uniform", "initializers")
 """Initializers that may make anything: constants, and noise that features are projected on."""
@@ -217,6 +236,8 @@ def _of_self(cls: ast.ClassDef) -> list[ast.Attribute]:
 def _all_combined(cls: UserClass, name: str, operators: Operators) -> str | None:
     """What is done to each attribute of this name in a file, if it is nothing but these."""
     reads = [node for node in _of_class(cls, name) if isinstance(node.ctx, ast.Load)] if operators else []
+    if any(_is_of_samples(cls.module, read) for read in reads):
+        return None
     found = [_combined(cls.module, read) for read in reads]
     done = [operators.get(type(operator)) if operator is not None else None for operator in found]
     return done[0] if done and None not in done else None
@@ -230,6 +251,15 @@ def _combined(module: Module, node: ast.AST) -> ast.operator | None:
     return parent.op if isinstance(parent, ast.BinOp) else None
 
 
+def _is_of_samples(module: Module, read: ast.AST) -> bool:
+    """Whether a function draws random numbers, so that the array may be the mean or the deviation of a distribution,
+    which is the standard one: ``self.mean + self.scale * jax.random.normal(key, shape)``.
+    """
+    func = enclosing(module, read, *FUNCTIONS)
+    named = (canonical_of(module.env, call.func) or "" for call in calls_in(func)) if func is not None else ()
+    return any(name.startswith("jax.random.") for name in named)
+
+
 def _is_part(parent: ast.AST | None, node: ast.AST) -> TypeGuard[ast.Subscript | ast.Attribute]:
     """Whether an expression takes the value of a Variable, or an item of an array."""
     return (isinstance(parent, ast.Subscript) and parent.value is node) or (
@@ -238,10 +268,14 @@ def _is_part(parent: ast.AST | None, node: ast.AST) -> TypeGuard[ast.Subscript |
 
 
 def _is_assigned_again(cls: UserClass, name: str) -> bool:
-    """Whether a file assigns an attribute more than once, or sets the value of the Variable that it holds."""
-    named = _of_class(cls, name)
+    """Whether an attribute is assigned more than once, or the value of the Variable that it holds is set: by the file
+    of a class, or by a class above or below it in another one.
+    """
+    named, heirs = _of_class(cls, name), cls.module.project.heirs.mentioning(cls.name, name)
+    elsewhere = [*(item.node for item in cls.lineage if item.module is not cls.module), *heirs]
     stores = [node for node in named if not isinstance(node.ctx, ast.Load)]
-    return len(stores) > 1 or name in _set_by_name(cls.module.tree) or any(_is_set(cls.module, node) for node in named)
+    count = len(stores) + sum(attributes_stored(node).count(name) for node in elsewhere)
+    return count > 1 or name in _set_by_name(cls.module.tree) or any(_is_set(cls.module, node) for node in named)
 
 
 def _is_set(module: Module, read: ast.AST) -> bool:

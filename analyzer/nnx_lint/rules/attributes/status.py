@@ -12,6 +12,7 @@ from nnx_lint.diagnostics import Fix
 from nnx_lint.model.classes import UserClass, method_of
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.events import AttributeSet, Called
+from nnx_lint.model.states import GradientVal, StateVal
 from nnx_lint.model.values import (
     Assignment,
     Const,
@@ -63,9 +64,13 @@ def data_in_static_attribute(event: AttributeSet, report: Reporter) -> None:
     )
 
 
+HOLDERS = (Seq, DictVal, StateVal, GradientVal)
+"""What is static unless something says that it is data, whatever it holds."""
+
+
 @judges_calls(rules.DATA_IN_STATIC_ATTRIBUTE, "class")
 def data_through_parameter(event: Called, report: Reporter) -> None:
-    """A container that a caller gives for a parameter, which the constructor assigns as it is."""
+    """A container or a State that a caller gives for a parameter, which the constructor assigns as it is."""
     obj = event.result
     if not isinstance(obj, Obj) or not isinstance(obj.cls, UserClass) or not obj.args or not obj.cls.checked:
         return
@@ -78,7 +83,7 @@ def data_through_parameter(event: Called, report: Reporter) -> None:
             continue
         parameter = last.value.name
         given = obj.args.get(parameter)
-        if given is not attr.value or not isinstance(given, (Seq, DictVal)) or assigned_in(found[1].node)[parameter]:
+        if given is not attr.value or not isinstance(given, HOLDERS) or assigned_in(found[1].node)[parameter]:
             continue
         if decide(attr.declared, given.facts(), checked=True).broken is report.rule:
             by_position = next(

@@ -14,13 +14,14 @@ from nnx_lint.model.callables import FuncVal, Transformed
 from nnx_lint.model.classes import ClassBase, LibClass, library_class
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.crossing import literal_positions
-from nnx_lint.model.events import Called, Ran, Returned, Unpacked
+from nnx_lint.model.events import Called, Ran, RanInside, Returned, Unpacked
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.leaves import AtLeast, contents
 from nnx_lint.model.operations import EXAMPLES
 from nnx_lint.model.states import StateVal
 from nnx_lint.model.values import UNKNOWN, Array, ArrayAttr, ClassVal, Const, Obj, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls
+from nnx_lint.rules.autodiff.protocol import CUSTOM
 from nnx_lint.rules.program import (
     FUNCTIONS,
     ancestors,
@@ -283,9 +284,10 @@ def _gradient_call(frame: Frame, func: ast.expr) -> tuple[str | None, bool | Non
 def running_loss(event: Returned) -> TransformVal | None:
     """The transform that computes the gradient of the very function that returns."""
     scope = event.frame.scope[-1] if event.frame.scope else None
-    if scope is None or scope.frame is not event.frame or "**" in scope.applied.keywords:
+    if scope is None or scope.frame is not event.frame:
         return None
-    return scope.applied if scope.row.name in DIFFERENTIATING else None
+    applied = next((each.applied for each in (scope, *scope.views()) if each.row.name in DIFFERENTIATING), None)
+    return applied if applied is not None and "**" not in applied.keywords else None
 
 
 def is_of_loss(event: Returned) -> bool:
@@ -312,7 +314,7 @@ def of_one_number(event: Ran) -> bool:
     return event.scope.row.name in DIFFERENTIATING
 
 
-@judges(rules.TUPLE_LOSS, Ran, when=of_one_number)
+@judges(rules.TUPLE_LOSS, Ran, RanInside, when=of_one_number)
 def loss_is_no_number(event: Ran, report: Reporter) -> None:
     applied, aux = event.scope.applied, has_aux(event.scope.applied)
     func = event.scope.frame.func if event.scope.frame is not None else None
@@ -395,7 +397,7 @@ def gradient_called(event: Called, report: Reporter) -> None:
 
 def calls_custom(event: Called) -> bool:
     """Whether a function with derivatives of its own is called."""
-    return isinstance(event.callee, Transformed) and event.callee.applied.row.name == "nnx.custom_vjp"
+    return isinstance(event.callee, Transformed) and event.callee.applied.row.name in CUSTOM
 
 
 @judges_calls(MISSING_VJP_RULES, Transformed, when=calls_custom)
@@ -405,12 +407,14 @@ def missing_vjp_rules(event: Called, report: Reporter) -> None:
     if here is None or not isinstance(callee, Transformed) or not isinstance(callee.func, FuncVal):
         return
     maker = callee.applied.module
-    defined = [*_defining(module.tree), *_defining(maker.tree)]
+    chain = [event.frame, *(outer for outer, _ in event.frame.callers())]
+    defined = [line for each in {maker, *(frame.module for frame in chain)} for line in _defining(each.tree)]
     if enclosing(module, event.node, *FUNCTIONS) is None:
         before = [line for line in defined if line <= here.lineno or maker is not module]
+    elif enclosing(maker, callee.func.node, *FUNCTIONS) is not None or chain[-1].func is None:
+        before = defined
     else:
-        # When a function runs, they may have been defined by then, and in any file for what is no function's own.
-        before = defined if enclosing(maker, callee.func.node, *FUNCTIONS) is not None else [0]
+        before = [0]  # when the function runs, they may have been defined by then, and in any file
     if not before:
         report(module, event.node, name=event.name, transform=callee.applied.text)
 

@@ -27,6 +27,8 @@ from nnx_lint.rules.costs.retracing import innermost_loop
 from nnx_lint.rules.edits import remove_argument, replace, unsafe
 from nnx_lint.rules.lifting import on_nnx
 from nnx_lint.rules.program import (
+    FUNCTIONS,
+    STATEMENT_LOOPS,
     ancestors,
     assigned_in,
     block_of,
@@ -413,10 +415,11 @@ def donated_then_used(event: Called, report: Reporter) -> None:
         if not isinstance(node, ast.Name) or here is None or not _is_lost(applied, value):
             continue
         use = _use_after(module, here, node.id) or (node if _is_given_again(event.frame, node) else None)
+        use = use or _use_of_alias(module, here, node.id)
         if use is not None:
             also = (related(module, event.node, "donated here"),)
             fix = partial(on_nnx, applied, module) if isinstance(value, Obj) else None
-            report(module, use, fix=fix, name=node.id, function=event.name, related=also)
+            report(module, use, fix=fix, name=use.id, function=event.name, related=also)
             return
 
 
@@ -442,7 +445,7 @@ def _use_after(module: Module, statement: ast.stmt, name: str) -> ast.Name | Non
     ):
         return None
     block = block_of(module, statement)
-    if isinstance(statement, (ast.Return, ast.For, ast.While, ast.If, ast.With, ast.Try)):
+    if isinstance(statement, COMPOUND):
         return None
     for later in block[block.index(statement) + 1 :]:
         names = [node for node in walk(later) if isinstance(node, ast.Name) and node.id == name]
@@ -454,6 +457,52 @@ def _use_after(module: Module, statement: ast.stmt, name: str) -> ast.Name | Non
             if not _is_harmless(module, use):
                 return use
     return None
+
+
+def _use_of_alias(module: Module, statement: ast.stmt, name: str) -> ast.Name | None:
+    """The first use of another name that means what the name meant before a statement: after it, or after its loop."""
+    scope: ast.AST = enclosing(module, statement, *FUNCTIONS) or module.tree
+    around = {id(outer) for outer in (statement, *ancestors(module, statement))}
+    names = [node for node in own_nodes(scope) if isinstance(node, ast.Name)]
+    if isinstance(statement, COMPOUND):
+        return None
+    for made in own_nodes(scope):
+        target = made.targets[0] if isinstance(made, ast.Assign) and len(made.targets) == 1 else None
+        value = made.value if isinstance(made, ast.Assign) else None
+        if not isinstance(made, ast.Assign) or not isinstance(target, ast.Name) or not isinstance(value, ast.Name):
+            continue
+        between = range(made.lineno + 1, statement.lineno)
+        anew = any(
+            node.id in {name, target.id} and node.lineno in between and not isinstance(node.ctx, ast.Load)
+            for node in names
+        )
+        before = made.lineno < statement.lineno and any(id(each) in around for each in block_of(module, made))
+        if value.id == name != target.id and before and not anew:
+            use = _first_use(module, statement, target.id)
+            loop = next(ancestors(module, statement), None)
+            if use is None and isinstance(loop, STATEMENT_LOOPS) and target.id not in assigned_names([loop]):
+                use = _first_use(module, loop, target.id)
+            if use is not None:
+                return use
+    return None
+
+
+def _first_use(module: Module, statement: ast.stmt, name: str) -> ast.Name | None:
+    """What uses a name after a statement, before a statement binds it anew, or in that one."""
+    block = block_of(module, statement)
+    for later in block[block.index(statement) + 1 :]:
+        names = [node for node in walk(later) if isinstance(node, ast.Name) and node.id == name]
+        if names and isinstance(later, (ast.FunctionDef, ast.ClassDef)):
+            return None
+        plain = isinstance(later, (ast.Assign, ast.AnnAssign)) or all(isinstance(node.ctx, ast.Load) for node in names)
+        use = next((node for node in names if isinstance(node.ctx, ast.Load) and not _is_harmless(module, node)), None)
+        if use is not None or any(not isinstance(node.ctx, ast.Load) for node in names):
+            return use if plain else None
+    return None
+
+
+COMPOUND = (ast.Return, ast.For, ast.While, ast.If, ast.With, ast.Try)
+"""Statements after which something else comes than what stands below them."""
 
 
 def _is_harmless(module: Module, use: ast.Name) -> bool:

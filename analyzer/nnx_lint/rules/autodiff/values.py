@@ -226,13 +226,25 @@ def size_of_mask(event: Used, report: Reporter) -> None:
 
 SIZED = {
     **{f"jax.numpy.{name}": (0, "shape") for name in ("empty", "full", "ones", "zeros")},
-    **{f"jax.random.{name}": (1, "shape") for name in ("gumbel", "normal", "truncated_normal", "uniform")},
+    **{f"jax.numpy.{name}": (2, "num") for name in ("geomspace", "linspace", "logspace")},
+    **{f"jax.numpy.{name}": (1, "indices_or_sections") for name in ("array_split", "split")},
+    **{f"jax.ops.segment_{name}": (2, "num_segments") for name in ("max", "min", "prod", "sum")},
+    **{f"jax.random.{name}": (1, "shape") for name in ("exponential", "gumbel", "laplace", "normal", "randint")},
+    **{f"jax.random.{name}": (1, "shape") for name in ("truncated_normal", "uniform")},
+    "jax.lax.dynamic_slice": (2, "slice_sizes"),
+    "jax.lax.dynamic_slice_in_dim": (2, "slice_size"),
+    "jax.lax.iota": (1, "size"),
+    "jax.lax.scan": (3, "length"),
+    "jax.lax.top_k": (1, "k"),
     "jax.nn.one_hot": (1, "num_classes"),
     "jax.numpy.arange": (0, "start"),
     "jax.numpy.broadcast_to": (1, "shape"),
     "jax.numpy.eye": (0, "N"),
+    "jax.numpy.identity": (0, "n"),
     "jax.numpy.reshape": (1, "shape"),
+    "jax.numpy.tile": (1, "reps"),
     "jax.random.bernoulli": (2, "shape"),
+    "jax.random.choice": (2, "shape"),
     "jax.random.split": (1, "num"),
 }
 """Functions whose result has the shape that an argument says: its position, and its name."""

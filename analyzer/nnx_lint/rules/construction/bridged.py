@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 from nnx_lint.model.classes import UserClass
 from nnx_lint.model.events import AttributeSet, Called
 from nnx_lint.model.expressions import text_of
-from nnx_lint.model.values import ClassVal, Obj
+from nnx_lint.model.values import ClassVal, Const, Obj
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.bindings import names_of_first
 from nnx_lint.rules.intermediates.sowing import is_module
-from nnx_lint.rules.program import calls_in, canonical_of, resolved
+from nnx_lint.rules.program import ancestors, calls_in, canonical_of, given, is_tried, resolved
 from nnx_rules.rules import construction as rules
 
 if TYPE_CHECKING:
@@ -63,6 +63,25 @@ def _is_called(cls: UserClass, name: str) -> bool:
     return False
 
 
+@judges_calls(rules.LINEN_IDIOM, f"{LINEN}*")
+def linen_module_in_call(event: Called, report: Reporter) -> None:
+    """A layer of Linen that a method of an NNX module makes and calls at once: it has no parameters and no streams.
+
+    Where a file wraps NNX modules for Linen, the layer may belong to the Linen module around them.
+    """
+    frame, call = event.frame, event.node
+    short, cls = linen_class(frame.env, call.func) if isinstance(call, ast.Call) else None, frame.cls
+    if short is None or cls is None or not cls.derives_from("nnx.Module") or cls.is_open:
+        return
+    outer = next(iter(ancestors(frame.module, call)), None)
+    called = isinstance(outer, ast.Call) and outer.func is call
+    if not called or frame.module.mentions("ToLinen", "to_linen") or is_tried(frame.module, call):
+        return
+    problem = f"`{cls.name}` is an NNX module, and cannot call a Linen `{short}`"
+    mend = "make a layer of NNX in the constructor, and call that"
+    report(frame.module, call, problem=problem, mend=mend)
+
+
 @judges_calls(rules.LINEN_IDIOM, "nnx.bridge.ToNNX")
 def linen_class_to_nnx(event: Called, report: Reporter) -> None:
     node = event.nodes[0] if event.nodes else None
@@ -75,8 +94,25 @@ def linen_class_to_nnx(event: Called, report: Reporter) -> None:
 
 @judges_calls(rules.LINEN_IDIOM, "nnx.bridge.ToLinen", "nnx.bridge.to_linen", "nnx.bridge.to_linen_class")
 def instance_to_linen(event: Called, report: Reporter) -> None:
-    given = event.args[0] if event.args else event.keywords.get("nnx_class")
-    if isinstance(given, Obj) and is_module(given):
-        problem = f"`{event.name}` is given {given.describe()}, and takes a class, of which it makes an instance itself"
-        mend = f"hand over the class and its arguments: `nnx.bridge.to_linen({given.cls.name}, ...)`"
+    value = event.args[0] if event.args else event.keywords.get("nnx_class")
+    if isinstance(value, Obj) and is_module(value):
+        problem = f"`{event.name}` is given {value.describe()}, and takes a class, of which it makes an instance itself"
+        mend = f"hand over the class and its arguments: `nnx.bridge.to_linen({value.cls.name}, ...)`"
         report(event.frame.module, event.node, problem=problem, mend=mend)
+
+
+@judges_calls(rules.LINEN_IDIOM, "nnx.bridge.ToLinen")
+def arguments_to_linen(event: Called, report: Reporter) -> None:
+    """Arguments of the class one by one, where they are taken together."""
+    args = given(event)
+    for place, name, kind in ((1, "args", "tuple"), (2, "kwargs", "dict")):
+        value, node = args.get(place, name), args.node_of(place, name)
+        if not isinstance(value, Const) or not isinstance(value.value, (int, float)) or node is None:
+            continue
+        taken = "arguments" if kind == "tuple" else "keyword arguments"
+        problem = f"`{event.name}` takes the {taken} of the class as one {kind}"
+        first = text_of(args.node_of(0, "nnx_class") or event.node)
+        single = f"`nnx.bridge.to_linen({first}, ...)`"
+        mend = f"`{event.name}({first}, args=(...))`, or {single}, which takes them one by one"
+        report(event.frame.module, node, problem=f"{problem}, and gets {value.describe()}", mend=mend)
+        return

@@ -109,6 +109,8 @@ def _belongs_to_forward_pass(frame: Frame) -> bool:
     func, cls = frame.func, frame.receiver.cls if isinstance(frame.receiver, Obj) else None
     if func is None or func.name == "__call__" or not isinstance(cls, UserClass):
         return func is not None and func.name == "__call__"
+    if func.name == "__init__":
+        return False  # by far the most calls are made there
     return func.name in _helpers(cls, "__call__") and func.name not in _helpers(cls, "__init__")
 
 

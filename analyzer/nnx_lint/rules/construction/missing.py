@@ -66,7 +66,7 @@ def missing_attribute(event: AttributeMissed, report: Reporter) -> None:
         return
     if is_tried(event.frame.module, node) or is_asked_for(event.frame.module, node):
         return
-    if is_for_others(event.frame):
+    if is_for_others(event.frame) or _is_given_to_one_of_several(event.frame, obj):
         return
     if isinstance(obj.cls, UserClass) and _is_record(obj.cls):
         _missing_in_record(event, obj.cls, report)
@@ -106,6 +106,20 @@ def missing_attribute(event: AttributeMissed, report: Reporter) -> None:
     mend = f"did you mean `{alike[0]}`?" if alike else "assign it in the constructor"
     fix = partial(_called, event.frame.module, node, alike[0]) if alike else None
     report(event.frame.module, node, fix=fix, cls=obj.cls.name, name=name, mend=mend)
+
+
+def _is_given_to_one_of_several(frame: Frame, obj: Obj) -> bool:
+    """Whether an object is an argument of a call of which it is not known which of several objects it calls: which one
+    is called may be decided by what it is called with.
+    """
+    called = frame
+    while called.caller is not None:
+        chosen = called.caller
+        one_of_several = chosen.caller is not None and chosen.env is chosen.caller.env and chosen.doubts > 0
+        if one_of_several and called.receiver is not obj and any(item is obj for item in called.env.names.values()):
+            return True
+        called = chosen
+    return False
 
 
 def _missing_in_layer(event: AttributeMissed, library: LibClass, report: Reporter) -> None:

@@ -1,6 +1,8 @@
-"""Checkpoints of Orbax under a path that is not absolute (NNX656).
+"""Checkpoints of Orbax: under a path that is not absolute (NNX656), with something in the place of what says how it is
+to be saved (NNX654).
 
-Invariant: of the path at least the beginning is known, as a literal of the program.
+Invariants: of the path at least the beginning is known, as a literal of the program. A manager that is judged by how it
+was made has been given no handler, and no name of an item: there is one way to save with it.
 """
 
 from __future__ import annotations
@@ -10,10 +12,15 @@ import re
 from typing import TYPE_CHECKING
 
 from nnx_lint.model.callables import BoundMethod
-from nnx_lint.model.states import ForeignVal
+from nnx_lint.model.containers import DictVal, Seq
+from nnx_lint.model.expressions import text_of
+from nnx_lint.model.foreign import is_of_orbax
+from nnx_lint.model.states import ForeignVal, StateVal
 from nnx_lint.model.strings import HOLE, text_in
+from nnx_lint.model.values import Array, Const, present
 from nnx_lint.reporting import Reporter, judges_calls
-from nnx_lint.rules.program import canonical_of, given, is_tried, resolved
+from nnx_lint.rules.graphs.merging import is_module
+from nnx_lint.rules.program import canonical_of, given, is_tried, keyword_node, resolved
 from nnx_rules.rules import checkpoints as rules
 
 if TYPE_CHECKING:
@@ -60,3 +67,70 @@ def _beginning(env: Env, value: Value | None, node: ast.expr) -> str | None:
     if isinstance(node, ast.Call) and len(node.args) == 1 and canonical_of(env, node.func) in PATHS:
         return _beginning(env, resolved(env, node.args[0]), node.args[0])
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
+
+
+MANAGER = "orbax.checkpoint.CheckpointManager"
+SAVING = "orbax.checkpoint.args."
+
+ENDINGS = {"save": "Save", "restore": "Restore"}
+"""How the classes are called that say how something is saved or restored, by the method that takes them."""
+
+
+@judges_calls(rules.CHECKPOINT_ARGUMENT, ".save", ".restore")
+def manager_arguments(event: Called, report: Reporter) -> None:
+    """What is to be saved itself, where a manager takes what says how; or what says how to do the opposite."""
+    callee, module = event.callee, event.frame.module
+    owner = callee.receiver if isinstance(callee, BoundMethod) else None
+    if not isinstance(callee, BoundMethod) or not isinstance(owner, ForeignVal) or owner.name != MANAGER:
+        return
+    args, ending = given(event), ENDINGS[callee.name]
+    how = args.keywords.get("args")
+    if args.starred or "**" in args.keywords or is_tried(module, event.node):
+        return
+    if how is not None:
+        problem = _problem(how, "args", callee.name)
+        where = keyword_node(event.node, "args") or event.node
+        mend = f"say how: `args=ocp.args.Standard{ending}(...)`"
+        if isinstance(present(how), DictVal):
+            mend += f", for several parts `args=ocp.args.Composite(name=ocp.args.Standard{ending}(...))`"
+        if problem is not None:
+            report(module, where, problem=f"`{event.name}` gets {problem}", mend=mend)
+        return
+    items, node = args.get(1, "items"), args.node_of(1, "items")
+    if not owner.plain or node is None or items is None or not _is_something(items, saves=callee.name == "save"):
+        return
+    told = is_of_orbax(items)
+    ends = "by position what it takes as `args` only" if told else f"what it is to {callee.name}, and is not told how"
+    shown = text_of(node) if told else f"Standard{ending}(...)"
+    mend = f"`args={shown}`" if told else f"say how: `args=ocp.args.{shown}`"
+    report(module, node, problem=f"`{event.name}` gets {ends}", mend=mend)
+
+
+@judges_calls(rules.CHECKPOINT_ARGUMENT, f"{SAVING}Composite")
+def parts_of_checkpoint(event: Called, report: Reporter) -> None:
+    """A part of a checkpoint itself, where what says how it is saved or restored is expected."""
+    for name, value in event.keywords.items():
+        problem = _problem(value, name, "")
+        if problem is not None and not is_tried(event.frame.module, event.node):
+            where = keyword_node(event.node, name) or event.node
+            mend = f"say how: `{name}=ocp.args.StandardSave(...)`, or `StandardRestore(...)`"
+            report(event.frame.module, where, problem=f"`{event.name}` gets {problem}", mend=mend)
+
+
+def _problem(how: Value, name: str, method: str) -> str | None:
+    """What is wrong with the argument of this name, which should say how something is saved or restored."""
+    value = present(how)
+    if isinstance(value, ForeignVal):
+        other = next((word for name, word in ENDINGS.items() if method and name != method), "")
+        opposite = other and value.name.startswith(f"{SAVING}Standard") and value.name.endswith(other)
+        return f"`{value.name.removeprefix(SAVING)}` as `{name}`, which is made for the opposite" if opposite else None
+    if isinstance(value, (StateVal, DictVal, Seq, Array)) or is_module(value):
+        return f"{value.describe()} as `{name}`, where Orbax expects how it is to be saved"
+    return None
+
+
+def _is_something(value: Value, *, saves: bool) -> bool:
+    """Whether a value certainly is no ``None``, which stands for nothing. Nobody saves that."""
+    kept = present(value)
+    none = isinstance(kept, Const) and kept.value is None
+    return not none and (saves or isinstance(kept, (StateVal, DictVal, Seq, ForeignVal)) or is_module(kept))

@@ -1,4 +1,5 @@
-"""Attention: masks made of something else than tokens, and queries whose heads come first (NNX826).
+"""Attention: masks made of something else than tokens, queries whose heads come first, and queries, keys, values and
+masks that do not fit each other (NNX826).
 
 ``nnx.dot_product_attention`` takes arrays of (batch, length, heads, features), where other libraries have the heads
 before the length; given such arrays it attends over the heads, and every shape fits. A mask is made of tokens, which
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 from nnx_lint.model import forms
 from nnx_lint.model.values import Obj
 from nnx_lint.reporting import Reporter, judges_calls
+from nnx_lint.rules.layers.operands import is_prepared
 from nnx_lint.rules.program import FUNCTIONS, canonical_of, enclosing, given, is_tried, own_nodes
 from nnx_rules import layers
 from nnx_rules.rules import modules as rules
@@ -21,10 +23,11 @@ from nnx_rules.shape_algebra import broadcast, is_whole
 from nnx_rules.shapes import UNKNOWN
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from nnx_lint.model.events import Called
     from nnx_lint.model.values import Value
+    from nnx_rules.shapes import Shape
 
 # -- heads -------------------------------------------------------------------------------------------------------------
 
@@ -115,6 +118,42 @@ def _is_split(event: Called, node: ast.expr) -> bool:
     if len(sizes) == 1 and isinstance(sizes[0], (ast.Tuple, ast.List)):
         sizes = sizes[0].elts
     return len(sizes) == 4 and not any(isinstance(item, ast.Starred) for item in sizes)
+
+
+# -- operands ----------------------------------------------------------------------------------------------------------
+
+
+@judges_calls(rules.ARRAY_SHAPES, "jax.nn.dot_product_attention", "nnx.dot_product_attention")
+def operands_of_attention(event: Called, report: Reporter) -> None:
+    """Queries, keys and values of (batch, length, heads, features), and a mask of (batch, heads, length, length)."""
+    args = given(event)
+    shapes = [forms.literal(args.get(place, name)).shape for place, name in enumerate(("query", "key", "value"))]
+    query, key, value = (
+        shape if shape is not None and is_whole(shape) and len(shape) > 2 else None for shape in shapes
+    )
+    wrong = None
+    if query and key:
+        wrong = _unlike(query, key, [*range(len(query) - 3), len(query) - 1], "queries", "keys")
+        heads = query[-2], key[-2]
+        if wrong is None and isinstance(heads[0], int) and isinstance(heads[1], int) and heads[0] % heads[1]:
+            wrong = f"queries of {heads[0]} heads, and keys of {heads[1]}"
+    if wrong is None and key and value:
+        wrong = _unlike(key, value, range(len(key) - 1), "keys", "values")
+    mask = forms.literal(args.keywords.get("mask")).shape
+    if wrong is None and query and key and mask is not None and len(query) == len(key):
+        scores = (*query[:-3], query[-2], query[-3], key[-3])
+        if is_whole(mask) and broadcast(mask, scores) is None:
+            wrong = f"a mask of shape {layers.shown(mask)} for scores {layers.shown(scores)}"
+    if wrong is not None and not args.starred and not is_prepared(event.frame, event.node):
+        mend = "each is (batch, length, heads, features), and keys and values are of one length and as many heads"
+        report(event.frame.module, event.node, problem=f"`{event.name}` gets {wrong}", mend=mend)
+
+
+def _unlike(one: Shape, other: Shape, axes: Iterable[int], first: str, second: str) -> str | None:
+    """How two arrays differ in axes in which they have to agree."""
+    sizes = [(one[axis], other[axis]) for axis in axes] if len(one) == len(other) else [(len(one), len(other))]
+    differ = any(isinstance(left, int) and isinstance(right, int) and left != right for left, right in sizes)
+    return f"{first} of shape {layers.shown(one)} and {second} of shape {layers.shown(other)}" if differ else None
 
 
 # -- masks -------------------------------------------------------------------------------------------------------------

@@ -8,12 +8,14 @@ way that goes.
 from __future__ import annotations
 
 import ast
+import itertools
 from typing import TYPE_CHECKING
 
 from nnx_lint.model import forms
 from nnx_lint.model.arithmetic import is_fraction
 from nnx_lint.model.containers import Seq
 from nnx_lint.model.events import Combined
+from nnx_lint.model.operations import PAIRED
 from nnx_lint.model.values import Array, ArrayAttr, Const
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
 from nnx_lint.rules.program import given, is_tried
@@ -46,19 +48,38 @@ WORDS: dict[type[ast.operator], str] = {
 }
 """What an operator does, for those that go element by element."""
 
+AGREE = "their last axes have to agree, or be 1"
+
 
 @judges(rules.ARRAY_SHAPES, Combined)
 def operands(event: Combined, report: Reporter) -> None:
     node, left, right = event.node, event.left, event.right
-    done = WORDS.get(type(node.op)) if isinstance(node, ast.BinOp) else None
+    done = WORDS.get(type(node.op)) if isinstance(node, ast.BinOp) else "compared"
     one, other = _shape(left), _shape(right)
-    if done is None or one is None or other is None or _is_prepared(event.frame, node):
+    if done is None or one is None or other is None or is_prepared(event.frame, node):
         return
-    pairs = zip(reversed(one), reversed(other), strict=False)
-    if any(isinstance(a, int) and isinstance(b, int) and a != b and 1 not in (a, b) for a, b in pairs):
+    if _are_unlike(one, other):
         problem = f"arrays of shapes {layers.shown(one)} and {layers.shown(other)} are {done}"
-        mend = "their last axes have to agree, or be 1"
-        report(event.frame.module, node, related=_makers((left, right)), problem=problem, mend=mend)
+        report(event.frame.module, node, related=_makers((left, right)), problem=problem, mend=AGREE)
+
+
+def _are_unlike(one: Shape, other: Shape) -> bool:
+    """Whether two arrays certainly do not go together element by element."""
+    pairs = zip(reversed(one), reversed(other), strict=False)
+    return any(isinstance(a, int) and isinstance(b, int) and a != b and 1 not in (a, b) for a, b in pairs)
+
+
+@judges_calls(rules.ARRAY_SHAPES, *PAIRED, "jax.numpy.where", "numpy.where")
+def side_by_side(event: Called, report: Reporter) -> None:
+    """A function of several arrays that goes element by element."""
+    given_arrays = [forms.held_array(value) for value in event.args if value is not None]
+    arrays = [item for item in given_arrays if isinstance(item, Array)]
+    shapes = [shape for item in arrays if (shape := _shape(item)) is not None]
+    for one, other in itertools.combinations(shapes, 2):
+        if _are_unlike(one, other) and not is_prepared(event.frame, event.node):
+            problem = f"`{event.name}` gets arrays of shapes {layers.shown(one)} and {layers.shown(other)}"
+            report(event.frame.module, event.node, related=_makers(arrays), problem=problem, mend=AGREE)
+            return
 
 
 @judges(rules.ARRAY_SHAPES, Combined)
@@ -68,7 +89,7 @@ def factors(event: Combined, report: Reporter) -> None:
     if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.MatMult) or not one or not other:
         return
     inner, rows = one[-1], other[-2 if len(other) > 1 else -1]
-    if isinstance(inner, int) and isinstance(rows, int) and inner != rows and not _is_prepared(event.frame, node):
+    if isinstance(inner, int) and isinstance(rows, int) and inner != rows and not is_prepared(event.frame, node):
         problem = f"arrays of shapes {layers.shown(one)} and {layers.shown(other)} are multiplied as matrices"
         mend = f"the last axis of the first has {inner}, and there have to be as many rows in the second"
         places = _makers((event.left, event.right))
@@ -97,7 +118,7 @@ JOINING = ("jax.numpy.concatenate", "jax.numpy.concat", "jax.numpy.stack")
 def joined(event: Called, report: Reporter) -> None:
     args = given(event)
     parts, axis = args.get(0, "arrays"), args.get(1, "axis")
-    if not isinstance(parts, Seq) or not parts.exact or _is_prepared(event.frame, event.node):
+    if not isinstance(parts, Seq) or not parts.exact or is_prepared(event.frame, event.node):
         return
     held = map(forms.held_array, parts.items)
     arrays = [item for item in held if isinstance(item, Array)]
@@ -130,7 +151,7 @@ def equated(event: Called, report: Reporter) -> None:
     if len(operands) != len(arrays) or len(event.args) != len(arrays) + 1:
         return
     wrong = _unfit(equation, operands, arrays)
-    if wrong is not None and not _is_prepared(event.frame, event.node):
+    if wrong is not None and not is_prepared(event.frame, event.node):
         problem, mend = wrong
         report(event.frame.module, event.node, problem=problem, mend=mend)
 
@@ -166,7 +187,7 @@ def reshaped(event: Called, report: Reporter) -> None:
     if old is None or not new or len(given) < len(event.args) or event.keywords or new.count(-1) > 1:
         return
     count, rest = size(old), size(tuple(item for item in new if item != -1))
-    if count is None or rest is None or _is_prepared(event.frame, event.node):
+    if count is None or rest is None or is_prepared(event.frame, event.node):
         return
     if count != rest if -1 not in new else (not rest or count % rest):
         before, after = layers.shown(old), layers.shown(new)
@@ -203,7 +224,7 @@ def fractional(event: Called, report: Reporter) -> None:
         report(event.frame.module, event.node, problem=problem, mend=mend)
 
 
-def _is_prepared(frame: Frame, node: ast.AST) -> bool:
+def is_prepared(frame: Frame, node: ast.AST) -> bool:
     """Whether a function expects shapes of several kinds: it asks for one somewhere, or for an error."""
     return is_tried(frame.module, node) or (frame.func is not None and _asks_for_shapes(frame.func.node))
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from nnx_lint.diagnostics import Related
     from nnx_lint.model.events import Called
-    from nnx_lint.model.frames import Frame
+    from nnx_lint.model.modules import Module
 
 MAX_DEPTH = 4
 """How deep the parts of a module are looked into."""
@@ -51,17 +51,23 @@ def layer_arguments(event: Called, report: Reporter) -> None:
 def layer_arguments_of_instance(event: Called, report: Reporter) -> None:
     """Layers whose arguments are parameters of the constructor that makes them."""
     owner = event.result
-    if not isinstance(owner, Obj) or not isinstance(owner.cls, UserClass) or owner.args is None:
+    if not isinstance(owner, Obj) or not isinstance(owner.cls, UserClass) or not _has_sizes(owner):
         return
     model = owner.cls.model
-    if model is not None and not any(map(_may_be_size, (forms.arguments_of(owner) or {}).values())):
-        return
     found = [(layer.origin, layer, problem) for layer in _layers(owner) if (problem := _problem(layer)) is not None]
     usual = {layer.origin: _problem(layer) for layer in _layers(model)} if found and model is not None else {}
     for origin, layer, problem in found:
         if origin is not None and problem != usual.get(origin):
             made = (related(event.frame.module, event.node, f"this `{owner.cls.name}` gives the sizes"),)
             report(*origin, related=made, cls=layer.cls.name, **problem._asdict())
+
+
+def _has_sizes(owner: Obj) -> bool:
+    """Whether what an instance was made with may say how large its layers are."""
+    if owner.args is None:
+        return False
+    known = isinstance(owner.cls, UserClass) and owner.cls.model is not None
+    return not known or any(map(_may_be_size, (forms.arguments_of(owner) or {}).values()))
 
 
 def _may_be_size(value: Value) -> bool:
@@ -87,12 +93,13 @@ def _layers(owner: Obj, depth: int = MAX_DEPTH) -> Iterator[Obj]:
 
 
 def _held(value: Value) -> Iterator[Obj]:
-    """An object, or those in a container."""
+    """An object, and those in a container."""
     for option in options(value) if len(options(value)) == 1 else ():
         items = option.items if isinstance(option, Seq) else None
         if isinstance(option, Obj) and option.cls.derives_from("nnx.Sequential"):
+            yield option
             held = attribute_of(option, "layers")
-            items = [held.value] if held is not None else None
+            items = [held.value] if held is not None else []
         elif isinstance(option, Obj) and option.cls.derives_from("nnx.List"):
             items = [library_elements(option) or UNKNOWN]
         for item in items or ():
@@ -111,14 +118,42 @@ def _problem(layer: Obj) -> layers.Problem | None:
     return layers.no_size(name, arguments) or layers.problem(name, arguments) if arguments is not None else None
 
 
-@judges_calls(rules.LAYER_INPUT_SHAPE, "nnx.Sequential", "nnx.LoRA")
+COMPOSED = ("nnx.Sequential", "nnx.LoRA")
+"""Layers that are made of others."""
+
+
+@judges_calls(rules.LAYER_INPUT_SHAPE, *COMPOSED)
 def layers_of_layer(event: Called, report: Reporter) -> None:
     """Layers of which one gets what the other gives, or the same as the other."""
     obj = event.result
-    step = forms.called(obj, forms.NOTHING)[1] if isinstance(obj, Obj) else None
-    if step is not None and isinstance(obj, Obj) and not step.mismatch.dtype:
+    step = _misfit_within(obj) if isinstance(obj, Obj) else None
+    if step is not None and isinstance(obj, Obj):
         node = event.nodes[step.place] if 0 < step.place < len(event.nodes) else event.node
-        _report(event.frame, node, f"{obj.cls.name}{step.path}", step, report, ())
+        _report(event.frame.module, node, f"{obj.cls.name}{step.path}", step, report, ())
+
+
+@judges_calls(rules.LAYER_INPUT_SHAPE, "class")
+def layers_of_layer_of_instance(event: Called, report: Reporter) -> None:
+    """The same where the sizes are parameters of the constructor that makes the layers."""
+    owner = event.result
+    if not isinstance(owner, Obj) or not isinstance(owner.cls, UserClass) or not _has_sizes(owner):
+        return
+    for layer in _layers(owner):
+        composed = layer.cls.works_as is not None and layer.cls.works_as.canonical in COMPOSED
+        step = _misfit_within(layer) if composed else None
+        if step is not None and layer.origin is not None:
+            module, node = layer.origin
+            parts = node.args if isinstance(node, ast.Call) else []
+            single = 0 < step.place < len(parts) and not any(isinstance(part, ast.Starred) for part in parts)
+            made = (related(event.frame.module, event.node, f"this `{owner.cls.name}` gives the sizes"),)
+            place = parts[step.place] if single else node
+            _report(module, place, f"{layer.cls.name}{step.path}", step, report, made)
+
+
+def _misfit_within(layer: Obj) -> Step | None:
+    """How the layers that a layer is made of do not fit, whatever it is called with."""
+    step = forms.called(layer, forms.NOTHING)[1]
+    return step if step is not None and not step.mismatch.dtype else None
 
 
 @judges_calls(rules.LAYER_ARGUMENTS, "nnx.LoRA")
@@ -181,7 +216,7 @@ def layer_input(event: Called, report: Reporter) -> None:
     if given.maker is not None:
         name, module, node = given.maker
         made = (related(module, node, f"`{name}` gives {layers.shown(given.form.shape or ())}"),)
-    _report(event.frame, event.node, f"{_place(event)}{step.path}", step, report, made)
+    _report(event.frame.module, event.node, f"{_place(event)}{step.path}", step, report, made)
 
 
 @judges_calls(rules.LAYER_INPUT_SHAPE, "()")
@@ -191,6 +226,16 @@ def cell_input(event: Called, report: Reporter) -> None:
         for value, table in zip(event.args, (layers.CARRIES, layers.CELLS), strict=False):
             if _misfit(event, event.callee, _place(event), value, table, report):
                 return
+
+
+@judges_calls(rules.LAYER_INPUT_SHAPE, "()")
+def carry_given(event: Called, report: Reporter) -> None:
+    """A recurrent layer starts with what its cell carries."""
+    layer = event.callee if isinstance(event.callee, Obj) else None
+    held = attribute_of(layer, "cell") if layer is not None and layer.cls.derives_from("nnx.RNN") else None
+    cell, carry = present(held.value) if held is not None else None, given_to(event).get(1, "initial_carry")
+    if isinstance(cell, Obj):
+        _misfit(event, cell, f"{_place(event)}.cell", carry, layers.CARRIES, report)
 
 
 @judges_calls(rules.LAYER_INPUT_SHAPE, "()")
@@ -359,7 +404,7 @@ def _misfit(
         return False
     mismatch = layers.call(cls.canonical, arguments, given.form, table)[1]
     if mismatch is not None:
-        _report(event.frame, event.node, name, Step(layer, "", given.form, mismatch), report, ())
+        _report(event.frame.module, event.node, name, Step(layer, "", given.form, mismatch), report, ())
     return mismatch is not None
 
 
@@ -374,14 +419,14 @@ def _place(event: Called) -> str:
     return event.callee.cls.name if isinstance(event.callee, Obj) else event.name
 
 
-def _report(frame: Frame, node: ast.AST, layer: str, step: Step, report: Reporter, made: tuple[Related, ...]) -> None:
+def _report(module: Module, node: ast.AST, layer: str, step: Step, report: Reporter, made: tuple[Related, ...]) -> None:
     origin = step.obj.origin
     places = made
     if origin is not None:
         places = (*made, related(*origin, f"this {step.obj.cls.name} is made here"))
     given = str(step.given.dtype) if step.mismatch.dtype else layers.shown(step.given.shape or ())
     report(
-        frame.module,
+        module,
         node,
         related=places,
         layer=layer,

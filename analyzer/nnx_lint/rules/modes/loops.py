@@ -28,11 +28,13 @@ from nnx_lint.rules.program import (
     STATEMENT_LOOPS,
     ancestors,
     assigned_in,
+    block_of,
     enclosing,
     in_test,
     own_nodes,
     resolved,
 )
+from nnx_lint.rules.repeating import goes_on
 from nnx_lint.rules.updates.ownership import at_level
 from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import construction as rules
@@ -85,6 +87,8 @@ def evaluation_kept(event: Mutated, report: Reporter) -> None:
     for step in report.memory(Steps).taken:
         shared = loops & step.loops
         if step.model is model and shared and not _is_switched_back(frame, step.module, shared):
+            if _is_last(frame.module, event.node, shared):
+                return
             where = (related(step.module, step.node, "a step is taken here, and again in the next round"),)
             calls = (node for node in walk(event.node) if _is_eval(node))
             fix = partial(_train_first, frame.module, shared, event.node, event.name)
@@ -99,6 +103,18 @@ def _train_first(module: Module, loops: frozenset[int], node: ast.AST, name: str
         return None
     title = f"Call `{name}.train()` in each round"
     return unsafe(title, prepend_to_block(module.source, found[-1].body, f"{name}.train()"))
+
+
+def _is_last(module: Module, node: ast.AST, loops: frozenset[int]) -> bool:
+    """Whether the loop ends after the switch: ``if done: model.eval(); break``."""
+    inner = node
+    for outer in ancestors(module, node):
+        if id(outer) in loops or isinstance(outer, FUNCTIONS):
+            return False
+        if isinstance(inner, ast.stmt) and not goes_on(block_of(module, inner)):
+            return True
+        inner = outer
+    return False
 
 
 def _is_eval(node: ast.AST) -> bool:

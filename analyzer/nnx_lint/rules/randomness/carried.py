@@ -54,9 +54,8 @@ def carried_key_handed(event: Called, report: Reporter) -> None:
     call, frame, callee = event.node, event.frame, function_of(event.callee)
     if callee is None or not isinstance(call, ast.Call) or in_test(frame):
         return
-    given = handed(call, callee)
-    drawn = report.memory(Keys).drawn_from(callee.func) if given else {}
-    for parameter, node in given:
+    drawn = report.memory(Keys).drawn_from(callee.func)
+    for parameter, node in handed(call, callee) if drawn else ():
         if parameter not in drawn:
             continue
         if runs_in_rounds(frame):

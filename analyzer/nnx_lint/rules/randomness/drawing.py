@@ -12,6 +12,7 @@ else the same choices may be meant, as for an image and its mask.
 from __future__ import annotations
 
 import ast
+import itertools
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -24,8 +25,11 @@ from nnx_lint.model.values import Obj
 from nnx_lint.reporting import Reporter, judges_calls, related
 from nnx_lint.rules.program import (
     FUNCTIONS,
+    ancestors,
+    assigned_in,
     binds,
     calls_in,
+    canonical_name,
     canonical_of,
     enclosing,
     follows,
@@ -42,6 +46,7 @@ from nnx_lint.rules.randomness.keys import (
     TWICE,
     binder_of,
     bound_between,
+    feeds_training,
     is_written_out,
     keys_made,
     repeated,
@@ -106,12 +111,13 @@ class Keys:
             if own is not None and own.isdisjoint(names):
                 continue  # it hands on what the whole module knows
             key = call.args[0] if call.args else keyword_node(call, "key")
-            how = used_by(func.module, canonical_of(env, call.func), call)
+            called = resolved(env, call.func)
+            how = used_by(func.module, canonical_name(called), call)
             if how is not None:
                 if isinstance(key, ast.Name) and key.id in names and how:
                     found[key.id] = found.get(key.id, how) | how
                 continue
-            callee = function_of(resolved(env, call.func) or _of_object(func, call.func))
+            callee = function_of(called or _of_object(func, call.func))
             drawn = self.drawn_from(callee.func, depth - 1) if callee is not None else {}
             for parameter, given in handed(call, callee) if callee is not None and drawn else ():
                 if parameter in drawn and given.id in names:
@@ -128,7 +134,46 @@ def used_by(module: Module, name: str | None, call: ast.Call) -> frozenset[str] 
     if name != SPLIT:
         return frozenset({DRAW})
     number = keys_made(call)
-    return frozenset({str(number)}) if number is not None and takes_the_first(module, call) else frozenset()
+    if number is not None and takes_the_first(module, call):
+        return frozenset({str(number)})
+    return frozenset({f"all of {id(call)}"}) if _is_certain(module, call) and _uses_all(module, call) else frozenset()
+
+
+def _is_certain(module: Module, split: ast.Call) -> bool:
+    """Whether each call of a function comes to a place: it is in no branch, and nothing returns before."""
+    scope, here = enclosing(module, split, *FUNCTIONS), statement_of(module, split)
+    body = scope.body if isinstance(scope, (ast.FunctionDef, ast.AsyncFunctionDef)) else []
+    before = itertools.takewhile(lambda node: node is not here, body)
+    return here in body and not any(isinstance(part, ast.Return) for node in before for part in walk(node))
+
+
+def _uses_all(module: Module, split: ast.Call) -> bool:
+    """Whether all keys that a key is split into are used, and not one of them in each round."""
+    outer, around, *_ = [*ancestors(module, split), None, None]
+    if isinstance(outer, ast.Tuple):  # of what goes on together
+        named = isinstance(around, ast.Assign) and all(isinstance(target, ast.Name) for target in around.targets)
+        return named or isinstance(around, (ast.Call, ast.keyword))
+    if isinstance(outer, (ast.Call, ast.keyword)):
+        return not _picks(module, outer)
+    target = outer.targets[0] if isinstance(outer, ast.Assign) and len(outer.targets) == 1 else None
+    target = outer.target if isinstance(outer, ast.AnnAssign) else target
+    scope = enclosing(module, split, *FUNCTIONS)
+    if not isinstance(target, ast.Name) or scope is None or assigned_in(scope)[target.id] != 1:
+        return False
+    reads = reads_of(scope, target.id)
+    return bool(reads) and not any(_picks(module, next(ancestors(module, read), None)) for read in reads)
+
+
+def _picks(module: Module, outer: ast.AST | None) -> bool:
+    """Whether an expression takes one of the keys that it is given, or hands all of them out."""
+    if isinstance(outer, ast.Subscript):
+        return not isinstance(outer.slice, ast.Constant)
+    name = canonical_of(module.env, outer.func) if isinstance(outer, ast.Call) else None
+    return name in PICKING_KEYS or not isinstance(outer, (ast.Call, ast.keyword, ast.For, ast.comprehension))
+
+
+PICKING_KEYS = frozenset({"jax.numpy.take", "jax.lax.dynamic_index_in_dim", "jax.lax.dynamic_slice_in_dim"})
+"""Functions that take some elements of an array."""
 
 
 @remembered
@@ -139,16 +184,17 @@ def _handing_on(func: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> li
     own = set(syntax_parameters.names(func.args))
     firsts: dict[str, ast.AST] = {}
     """The statements that bind names first; what is bound in another way is left out."""
-    for node in nodes:
-        targets = node.targets if isinstance(node, ast.Assign) else []
-        for part in [part for target in targets for part in walk(target)] or [node]:
-            if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load):
-                firsts[part.id] = min(firsts.get(part.id, node), node, key=_place)
+    assigned = [(node, target) for node in nodes if isinstance(node, ast.Assign) for target in node.targets]
+    stored = [(node, part) for node, target in assigned for part in walk(target) if isinstance(part, ast.Name)]
+    for node, name in (*stored, *((node, node) for node in nodes if isinstance(node, ast.Name))):
+        if not isinstance(name.ctx, ast.Load):
+            firsts[name.id] = min(firsts.get(name.id, node), node, key=_place)
     found: list[tuple[ast.Call, frozenset[str]]] = []
+    outside = set(own_nodes(func))  # of the functions in it, which may have parameters of these names
     for call in (node for node in nodes if isinstance(node, ast.Call)):
         values = [*call.args, *(item.value for item in call.keywords)]
         names = {value.id for value in values if isinstance(value, ast.Name)}
-        names = {name for name in names if parameters[name] == (name in own)}
+        names = {name for name in names if call in outside or parameters[name] == (name in own)}
         known = frozenset(name for name in names if name not in firsts or _is_before(call, name, own, firsts[name]))
         if known:
             found.append((call, known))
@@ -218,17 +264,21 @@ def key_of_two_calls(event: Called, report: Reporter) -> None:
     call, frame, callee = event.node, event.frame, function_of(event.callee)
     if callee is None or not isinstance(call, ast.Call) or in_test(frame):
         return
-    func, given, inside = callee.func, handed(call, callee), _is_inside(frame, callee.func)
-    drawn = report.memory(Keys).drawn_from(func) if given or inside else {}
-    keys = [(node, drawn[parameter]) for parameter, node in given if parameter in drawn]
-    if inside:  # what it closes over, where it reads that
+    func = callee.func
+    drawn = report.memory(Keys).drawn_from(func)
+    if not drawn:
+        return
+    keys = [(node, drawn[parameter]) for parameter, node in handed(call, callee) if parameter in drawn]
+    if _is_inside(frame, func):  # what it closes over, where it reads that
         reads = ((reads_of(func.node, name), how) for name, how in drawn.items() if not binds(func.node, name))
         keys += [(found[0], how) for found, how in reads if found]
     for node, how in keys:
         _used(frame, Use(frame.module, call, node, func.node, how), report)
         if not repeated(frame.module, call, node.id) or not binds(_scope(frame), node.id):
             continue
-        if _stands_in(frame, call) and (trains(frame, call) or _differentiates(event.callee)):
+        if not _stands_in(frame, call):
+            continue
+        if trains(frame, call) or _differentiates(event.callee) or feeds_training(frame, call):
             report(frame.module, node, name=node.id, again=EACH_ROUND)
 
 
@@ -300,7 +350,9 @@ ASSIGNING = (ast.Assign, ast.AnnAssign, ast.AugAssign)
 
 def _is_again(module: Module, scope: ast.AST, first: ast.Call, last: ast.Call) -> bool:
     """Whether a call is another one again, or is given what that returned, or what was made of it."""
-    if ast.dump(first) == ast.dump(last) or any(first is part for part in walk(last)):
+    if any(first is part for part in walk(last)):
+        return True
+    if ast.dump(first) == ast.dump(last) and not _is_changed_between(scope, first, last):
         return True
     here = statement_of(module, first)
     made = assigned_names([here]) if isinstance(here, ASSIGNING) else set[str]()
@@ -311,6 +363,15 @@ def _is_again(module: Module, scope: ast.AST, first: ast.Call, last: ast.Call) -
             made |= assigned_names([statement])
     given = (*last.args, *(item.value for item in last.keywords))
     return any(not made.isdisjoint(names_in(item)) for item in given)
+
+
+def _is_changed_between(scope: ast.AST, first: ast.Call, last: ast.Call) -> bool:
+    """Whether something else gets an argument of two calls in between, ``optimizer.update(model, grads)``: what they
+    return is looked at side by side, before and after.
+    """
+    given = {name for item in (*first.args, *(item.value for item in first.keywords)) for name in names_in(item)}
+    between = (call for call in calls_in(scope) if _end(first) < _place(call) and _end(call) < _place(last))
+    return any(isinstance(call.func, ast.Attribute) and not given.isdisjoint(names_in(call)) for call in between)
 
 
 def _end(node: ast.expr) -> tuple[int, int]:

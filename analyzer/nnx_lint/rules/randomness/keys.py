@@ -10,6 +10,7 @@ key for a few known things, such as the models of a comparison, may be meant, an
 from __future__ import annotations
 
 import ast
+from bisect import bisect_left
 from typing import TYPE_CHECKING
 
 from nnx_lint.model.attributes import attribute_names, attribute_of
@@ -41,7 +42,8 @@ from nnx_lint.rules.randomness.reuse import KEY_MAKERS, called_for, consumes
 from nnx_lint.rules.randomness.selected import apart
 from nnx_lint.rules.repeating import argument, loop_around
 from nnx_lint.syntax.binding import assigned_names
-from nnx_lint.syntax.walk import walk
+from nnx_lint.syntax.dotted import root_of
+from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.rules import rngs as rules
 from nnx_rules.transforms import DIFFERENTIATING
 
@@ -84,18 +86,19 @@ def key_reused(event: Called, report: Reporter) -> None:
     for other in calls_in(scope):
         earlier = other is not call and (other.lineno, other.col_offset) < (node.lineno, node.col_offset)
         key = other.args[0] if other.args else keyword_node(other, "key")
-        same_key = isinstance(key, ast.Name) and key.id == node.id
-        used = canonical_of(env, other.func) if earlier and same_key else None
+        if not earlier or not isinstance(key, ast.Name) or key.id != node.id:
+            continue
+        place = statement_of(module, other)
+        if place is None or bound_between(scope, node.id, place, here):
+            continue
+        used = canonical_of(env, other.func)
         forgotten = _forgotten(module, scope, other) if used == SPLIT != uses else None
         if not consumes(used) or ((used == SPLIT) != (uses == SPLIT) and forgotten is None):
             continue
         if used == uses in PICKING and _in_unison(other, call):
             continue
-        place = statement_of(module, other)
         same = enclosing(module, other, *FUNCTIONS, ast.Module) is scope
-        if not same or place is None or not follows(module, place, here) or apart(module, env, other, call):
-            continue
-        if not bound_between(scope, node.id, place, here):
+        if same and follows(module, place, here) and not apart(module, env, other, call):
             again = f"here after it was split, and `{forgotten}` of the split is not" if forgotten else TWICE
             report(module, node, name=node.id, again=again, related=(related(module, other, "the first use"),))
             return
@@ -131,11 +134,20 @@ def _in_unison(one: ast.Call, other: ast.Call) -> bool:
 
 def bound_between(scope: ast.AST, name: str, first: ast.stmt, last: ast.stmt) -> bool:
     """Whether a name may be bound anew from one statement on, that one included, and before another one."""
-    stores = (node for node in own_nodes(scope) if isinstance(node, ast.Name) and node.id == name)
     after, before = (first.lineno, first.col_offset), (last.lineno, last.col_offset)
-    return any(
-        not isinstance(node.ctx, ast.Load) and after <= (node.lineno, node.col_offset) < before for node in stores
-    )
+    stores = _stores(scope).get(name, [])
+    number = bisect_left(stores, after)
+    return number < len(stores) and stores[number] < before
+
+
+@remembered
+def _stores(scope: ast.AST) -> dict[str, list[tuple[int, int]]]:
+    """Where a function or module binds names or deletes them, in the order of the text."""
+    found: dict[str, list[tuple[int, int]]] = {}
+    for node in own_nodes(scope):
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+            found.setdefault(node.id, []).append((node.lineno, node.col_offset))
+    return {name: sorted(places) for name, places in found.items()}
 
 
 def is_written_out(frame: Frame, scope: ast.AST, name: str) -> bool:
@@ -242,11 +254,35 @@ def trains(caller: Frame, call: ast.Call) -> bool:
     values = [resolved(caller.env, item) for item in call.args if isinstance(item, (ast.Name, ast.Attribute))]
     if any(_is_optimizer(item) for item in values):
         return True
-    here = statement_of(caller.module, call)
-    loop = next((item for item in ancestors(caller.module, call) if isinstance(item, STATEMENT_LOOPS)), None)
-    made = assigned_names([here]) if isinstance(here, ast.Assign) else set[str]()
-    for statement in loop.body if loop is not None else ():
-        read = {item.id for item in walk(statement) if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Load)}
-        if isinstance(statement, ast.Assign) and not made.isdisjoint(read):
-            made |= assigned_names([statement])
+    made = _made_in_round(caller.module, call)
     return not made.isdisjoint(item.id for item in call.args if isinstance(item, ast.Name))
+
+
+def feeds_training(caller: Frame, call: ast.Call) -> bool:
+    """Whether a loop hands what a call returns to a step of training, of something that all its rounds train."""
+    loop = _loop_of(caller.module, call)
+    made = _made_in_round(caller.module, call)
+    anew = assigned_names([loop]) if loop is not None else set[str]()
+    for step in calls_in(loop) if loop is not None and made else ():
+        given = [*step.args, *(item.value for item in step.keywords)]
+        if made.isdisjoint(item.id for item in given if isinstance(item, ast.Name)):
+            continue
+        roots = {root_of(item): resolved(caller.env, item) for item in given}
+        if any(_is_optimizer(value) and name not in anew for name, value in roots.items()):
+            return True
+    return False
+
+
+def _loop_of(module: Module, call: ast.AST) -> ast.stmt | None:
+    return next((item for item in ancestors(module, call) if isinstance(item, STATEMENT_LOOPS)), None)
+
+
+def _made_in_round(module: Module, call: ast.Call) -> set[str]:
+    """The names that a round of a loop binds to what a call returns, and to what is made of that."""
+    here, loop = statement_of(module, call), _loop_of(module, call)
+    made = assigned_names([here]) if isinstance(here, (ast.Assign, ast.AnnAssign)) else set[str]()
+    for statement in loop.body if isinstance(loop, STATEMENT_LOOPS) else ():
+        read = {item.id for item in walk(statement) if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Load)}
+        if isinstance(statement, (ast.Assign, ast.AnnAssign)) and not made.isdisjoint(read):
+            made |= assigned_names([statement])
+    return made

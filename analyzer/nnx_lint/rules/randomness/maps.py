@@ -275,8 +275,7 @@ def _splits(frame: Frame, call: ast.Call, of: ast.expr) -> bool:
 @judges_calls(rules.IDENTICAL_MEMBERS, Transformed, when=calls_map)
 def identical_members(event: Called, report: Reporter) -> None:
     callee = event.callee
-    axes = callee.applied.keywords.get("in_axes") if isinstance(callee, Transformed) else None
-    if not isinstance(callee, Transformed) or not isinstance(axes, Const) or axes.value is not None:
+    if not isinstance(callee, Transformed) or not _takes_all_whole(callee.applied):
         return
     made = event.result
     if not isinstance(made, Obj) or MODULE not in made.cls.ancestors or not any(map(is_rngs, event.args)):
@@ -348,9 +347,14 @@ def shared_numbers(event: Mutated, report: Reporter) -> None:
 
 def _nothing_mapped(applied: TransformVal) -> bool:
     """Whether a map takes all arguments whole, and repeats the function as often as an option says."""
+    return "axis_size" in applied.keywords and _takes_all_whole(applied)
+
+
+def _takes_all_whole(applied: TransformVal) -> bool:
+    """Whether a map has an axis for no argument."""
     axes = applied.keywords.get("in_axes")
     items = axes.items if isinstance(axes, Seq) and axes.exact else [axes]
-    return "axis_size" in applied.keywords and all(isinstance(item, Const) and item.value is None for item in items)
+    return bool(items) and all(isinstance(item, Const) and item.value is None for item in items)
 
 
 # -- progress that is lost ---------------------------------------------------------------------------------------------

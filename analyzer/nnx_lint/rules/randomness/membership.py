@@ -3,8 +3,9 @@
 ``nnx.Rngs(0)`` has one stream, the default, and draws every other one from it; ``"dropout" in rngs`` is false for it.
 What is done only for a stream of that name is left out for most callers.
 
-Invariants: the other branch certainly gives up on the streams. It makes a key of a constant, or it says ``None`` where
-the first one makes a layer with them; one that draws from another stream, or raises, is fine.
+Invariants: the other branch certainly gives up on the streams. It makes a key of a constant, it says ``None`` where
+the first one makes a layer with them, or it puts streams in their place that start at a constant for this name; one
+that draws from another stream, or raises, is fine.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from nnx_lint.model.events import AttributeSet, Called
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.values import Const, options
 from nnx_lint.reporting import Reporter, judges, judges_calls
-from nnx_lint.rules.program import ancestors
+from nnx_lint.rules.program import ancestors, assigned_in, block_of, canonical_of, statement_of
 from nnx_lint.rules.randomness.reading import is_rngs
 from nnx_lint.rules.traces.captures import value_at
 from nnx_lint.syntax.walk import walk
@@ -24,6 +25,10 @@ from nnx_rules.rules import rngs as rules
 
 if TYPE_CHECKING:
     from nnx_lint.model.frames import Frame
+
+
+DEFAULT = "default"
+"""The stream that ``nnx.Rngs(0)`` has."""
 
 
 class Asked(NamedTuple):
@@ -34,19 +39,29 @@ class Asked(NamedTuple):
     name: str
     then: list[ast.AST]
 
+    @property
+    def text(self) -> str:
+        """What is false for the default stream alone, also where the test is for its contrary."""
+        return f"{text_of(self.test.left)} in {self.streams}"
 
-@judges_calls(rules.DEFAULT_STREAM_IGNORED, "jax.random.key", "jax.random.PRNGKey")
+
+KEYS = ("jax.random.key", "jax.random.PRNGKey")
+"""What makes a key of a number."""
+
+
+@judges_calls(rules.DEFAULT_STREAM_IGNORED, *KEYS)
 def constant_key(event: Called, report: Reporter) -> None:
     """``rngs.noise() if "noise" in rngs else jax.random.key(0)``."""
-    call = event.node
-    if not isinstance(call, ast.Call) or not all(isinstance(item, ast.Constant) for item in call.args):
+    call, frame = event.node, event.frame
+    if not isinstance(call, ast.Call) or not all(_is_constant(frame, item) for item in call.args):
         return
-    asked = _asked(event.frame, call)
+    asked = _asked(frame, call) or _asked_before(frame, call)
     if asked is None or not any(_draws(node, asked.streams) for node in asked.then):
         return
-    mend = f"`{asked.streams}.{asked.name}()`"
+    fixed = isinstance(asked.test.left, ast.Constant)
+    mend = f"`{asked.streams}.{asked.name}()`" if fixed else f"`{asked.streams}[{asked.name}]()`"
     so = "the key is always the same"
-    report(event.frame.module, asked.test, test=text_of(asked.test), stream=asked.name, so=so, mend=mend)
+    report(event.frame.module, asked.test, test=asked.text, stream=asked.name, so=so, mend=mend)
 
 
 @judges(rules.DEFAULT_STREAM_IGNORED, AttributeSet, of=(Const,))
@@ -60,7 +75,45 @@ def layer_left_out(event: AttributeSet, report: Reporter) -> None:
     if asked is None or not any(value is not None and _is_given(value, asked.streams) for value in made):
         return
     mend, so = f"the layer draws `{asked.name}` from the default stream", f"`{target}` is left out"
-    report(event.frame.module, asked.test, test=text_of(asked.test), stream=asked.name, so=so, mend=mend)
+    report(event.frame.module, asked.test, test=asked.text, stream=asked.name, so=so, mend=mend)
+
+
+@judges_calls(rules.DEFAULT_STREAM_IGNORED, "nnx.Rngs")
+def constant_stream(event: Called, report: Reporter) -> None:
+    """``if "dropout" not in rngs: rngs = nnx.Rngs(params=rngs.params(), dropout=jax.random.key(1))``."""
+    call = event.node
+    asked = _asked(event.frame, call) if isinstance(call, ast.Call) else None
+    if asked is None or not isinstance(call, ast.Call) or not _replaces(event.frame, call, asked.streams):
+        return
+    seed = next((item.value for item in call.keywords if item.arg == asked.name), None)
+    drawn = [item.value for item in call.keywords if item.arg not in {None, asked.name}]
+    constant = seed is not None and _is_constant_seed(event.frame, seed)
+    if not constant or not any(_draws(item, asked.streams) for item in drawn):
+        return
+    mend = f"layers draw `{asked.name}` from the default stream"
+    so = f"`{asked.name}` starts at the same key for every seed"
+    report(event.frame.module, asked.test, test=asked.text, stream=asked.name, so=so, mend=mend)
+
+
+def _is_constant(frame: Frame, node: ast.expr) -> bool:
+    """Whether a seed is a number, or a parameter that is one unless a caller says otherwise."""
+    if not isinstance(node, ast.Name) or frame.func is None or assigned_in(frame.func.node)[node.id]:
+        return isinstance(node, ast.Constant)
+    return isinstance(frame.func.defaults.get(node.id), Const)
+
+
+def _replaces(frame: Frame, call: ast.Call, streams: str) -> bool:
+    """Whether a call makes what the name of the streams stands for from here on."""
+    outer = next(iter(ancestors(frame.module, call)), None)
+    targets = outer.targets if isinstance(outer, ast.Assign) and outer.value is call else []
+    return any(text_of(target) == streams for target in targets)
+
+
+def _is_constant_seed(frame: Frame, node: ast.expr) -> bool:
+    if not isinstance(node, ast.Call):
+        return isinstance(node, ast.Constant) and isinstance(node.value, int)
+    constant = bool(node.args) and not node.keywords and all(isinstance(item, ast.Constant) for item in node.args)
+    return constant and canonical_of(frame.env, node.func) in KEYS
 
 
 def _asked(frame: Frame, node: ast.AST) -> Asked | None:
@@ -73,21 +126,47 @@ def _asked(frame: Frame, node: ast.AST) -> Asked | None:
     return None
 
 
-def _test_of(frame: Frame, outer: ast.If | ast.IfExp, inner: ast.AST) -> Asked | None:
+def _asked_before(frame: Frame, node: ast.AST) -> Asked | None:
+    """The same for what follows, where with such a stream the function has ended."""
+    statement = statement_of(frame.module, node)
+    if not isinstance(statement, ast.Return):
+        return None
+    for item in reversed(block_of(frame.module, statement)):
+        if isinstance(item, ast.If) and item.lineno < statement.lineno and not item.orelse:
+            return _test_of(frame, item, None) if isinstance(item.body[-1], ast.Return) else None
+    return None
+
+
+def _test_of(frame: Frame, outer: ast.If | ast.IfExp, inner: ast.AST | None) -> Asked | None:
+    """The test of a condition for a stream, if a node in it, or what follows on it (``None``), has none."""
     then, other = (_listed(outer.body), _listed(outer.orelse))
     parts = outer.test.values if isinstance(outer.test, ast.BoolOp) and isinstance(outer.test.op, ast.And) else None
     for part in parts or [outer.test]:
-        if not isinstance(part, ast.Compare) or len(part.ops) != 1 or not isinstance(part.left, ast.Constant):
+        if not isinstance(part, ast.Compare) or len(part.ops) != 1:
             continue
-        name, streams = part.left.value, part.comparators[0]
-        denied = isinstance(part.ops[0], ast.NotIn) and parts is None
+        name, streams = _name(part.left), part.comparators[0]
+        denied = isinstance(part.ops[0], ast.NotIn)
         known = value_at(frame, streams) if isinstance(part.ops[0], ast.In) or denied else None
-        if known is None or not isinstance(name, str) or not any(is_rngs(item) for item in options(known)):
+        if known is None or name is None or not any(is_rngs(item) for item in options(known)):
             continue
         with_stream, without = (other, then) if denied else (then, other)
-        if any(item is inner for item in without):
+        given_up = any(item is inner for item in without) or (inner is None and not denied)
+        if given_up and not _asks_for_default(frame):
             return Asked(part, text_of(streams), name, with_stream)
     return None
+
+
+def _asks_for_default(frame: Frame) -> bool:
+    """Whether the function looks for the default stream too, which all that is drawn from may be."""
+    nodes = walk(frame.func.node) if frame.func is not None else ()
+    return any(DEFAULT in (getattr(node, "attr", None), getattr(node, "value", None)) for node in nodes)
+
+
+def _name(node: ast.expr) -> str | None:
+    """The name of a stream, or of the parameter that is one."""
+    if isinstance(node, ast.Constant):
+        return node.value if isinstance(node.value, str) else None
+    return node.id if isinstance(node, ast.Name) else None
 
 
 def _listed(body: list[ast.stmt] | ast.expr) -> list[ast.AST]:
@@ -95,9 +174,15 @@ def _listed(body: list[ast.stmt] | ast.expr) -> list[ast.AST]:
 
 
 def _draws(node: ast.AST, streams: str) -> bool:
-    return any(
-        isinstance(item, (ast.Attribute, ast.Subscript)) and text_of(item.value) == streams for item in walk(node)
-    )
+    return any(text_of(owner) == streams for item in walk(node) if (owner := _drawn_from(item)) is not None)
+
+
+def _drawn_from(node: ast.AST) -> ast.expr | None:
+    """What a stream is taken from: ``rngs.noise``, ``rngs["noise"]``, ``getattr(rngs, name)``."""
+    if isinstance(node, (ast.Attribute, ast.Subscript)):
+        return node.value
+    named = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "getattr"
+    return node.args[0] if isinstance(node, ast.Call) and named and len(node.args) == 2 else None
 
 
 def _target(node: ast.AST) -> str | None:

@@ -7,6 +7,7 @@ Keys that draws share are in :mod:`~nnx_lint.rules.randomness.keys`, those that 
 from __future__ import annotations
 
 import ast
+import functools
 import itertools
 from functools import partial
 from typing import TYPE_CHECKING
@@ -46,7 +47,7 @@ from nnx_lint.rules.randomness.reading import STREAM, elements, is_rngs
 from nnx_lint.rules.traces.mends import COMPILING
 from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_lint.syntax.binding import names_in
-from nnx_lint.syntax.walk import remembered, walk
+from nnx_lint.syntax.walk import dumped, remembered, walk
 from nnx_rules.rules import rngs as rules
 from nnx_rules.streams import METHODS, NORMS, SAMPLERS
 
@@ -185,14 +186,17 @@ def one_stream(module: Module, call: ast.Call) -> Fix | None:
     scope = enclosing(module, call, *FUNCTIONS, ast.Module)
     if not isinstance(scope, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Module)) or not _is_free(module, scope):
         return None
-    written = ast.dump(call)
+    written = dumped(call)
     same: list[ast.AST] = [
         node
         for node in own_nodes(scope)
-        if isinstance(node, ast.Call) and ast.dump(node) == written and _is_argument(module, node)
+        if isinstance(node, ast.Call) and dumped(node) == written and _is_argument(module, node)
     ]
-    inside = [next(item for item in scope.body if any(node is part for part in walk(item))) for node in same]
-    first = min(inside, key=lambda statement: statement.lineno, default=None)
+    inside = [next((outer for outer in ancestors(module, node) if outer in scope.body), None) for node in same]
+    statements = [statement for statement in inside if isinstance(statement, ast.stmt)]
+    if len(statements) < len(same):
+        return None  # the decorators and defaults of a function come before it
+    first = min(statements, key=lambda statement: statement.lineno, default=None)
     source = module.source
     added = insert_before(source, first, f"{NAME} = {source.segment(call)}") if first is not None else None
     if added is None:
@@ -223,6 +227,15 @@ def _repeated(module: Module, call: ast.Call) -> bool:
     return not isinstance(loop, (ast.For, ast.AsyncFor)) or not any(call in walk(part) for part in loop.orelse)
 
 
+@functools.lru_cache(maxsize=50)  # questions are about a few functions at a time
+def _calls_by_text(scope: ast.AST) -> dict[str, list[ast.Call]]:
+    """The calls in a function or module, by how what they call is written."""
+    found: dict[str, list[ast.Call]] = {}
+    for call in calls_in(scope):
+        found.setdefault(dumped(call.func), []).append(call)
+    return found
+
+
 @judges_calls(rules.SAME_SEED_OBJECTS, *MAKING)
 def same_seed_objects(event: Called, report: Reporter) -> None:
     obj, module = event.result, event.frame.module
@@ -233,13 +246,13 @@ def same_seed_objects(event: Called, report: Reporter) -> None:
     if call is None or here is None or not isinstance(event.node, ast.Call):
         return
     scope = enclosing(module, event.node, *FUNCTIONS, ast.Module)
-    for other in calls_in(scope) if scope is not None else ():
-        known = other is not event.node and resolved(event.frame.env, other.func)
-        if known and ast.dump(other.func) == ast.dump(event.node.func) and other.lineno <= event.node.lineno:
+    if scope is None or not resolved(event.frame.env, event.node.func):
+        return
+    for other in _calls_by_text(scope).get(dumped(event.node.func), ()):
+        if (other.lineno, other.col_offset) < (event.node.lineno, event.node.col_offset):
             inner = [item for item in given_to(module, other) if item is not call]  # it may be one for both
-            place = statement_of(module, other)
-            after = (other.lineno, other.col_offset) < (event.node.lineno, event.node.col_offset)
-            if after and place is not None and any(ast.dump(item) == ast.dump(call) for item in inner):
+            place = statement_of(module, other) if any(dumped(item) == dumped(call) for item in inner) else None
+            if place is not None:
                 if not follows(module, place, here):
                     continue
                 also = (related(module, other, "the other object with this seed"),)
@@ -322,14 +335,11 @@ def stream_key_read(event: Called, report: Reporter) -> None:
 
 @judges_calls(rules.FIXED_SEED, "nnx.Rngs")
 def fixed_seed_in_call(event: Called, report: Reporter) -> None:
-    frame, obj = event.frame, event.result
-    if frame.func is None or frame.func.name != "__call__" or frame.func.cls is None or frame.initializing is not None:
-        return
-    own = _called_as(frame)
-    if own is None or not own.derives_from("nnx.Module") or seed_of(obj) is None:
+    frame, own = event.frame, _called_as(event.frame)
+    if frame.func is None or own is None or seed_of(event.result) is None or not in_forward_pass(frame):
         return
     if _is_certain(frame, event.node) and not _starts_a_carry(frame.module, event.node):
-        path = f"{own.name}.__call__"
+        path = f"{own.name}.{frame.func.name}"
         report(frame.module, event.node, path=path, seed=frame.module.source.segment(event.node))
 
 

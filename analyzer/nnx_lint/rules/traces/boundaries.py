@@ -77,7 +77,16 @@ def captured_argument(event: Called, report: Reporter) -> None:
                 name=name,
                 outer=scope.text,
                 transform=text,
+                mend=_as_argument(scope.row, scope.text, name),
             )
+
+
+def _as_argument(row: transforms.Transform, outer: str, name: str) -> str:
+    """How the function under a transform of jax gets a module that its nnx transforms may write to."""
+    if row.form is not Form.WRAPPER:
+        return f"split `{name}` before, and merge a copy in the function: `nnx.merge(graphdef, state, copy=True)`"
+    axes = ", in_axes=(None, 0)" if row.name in {"jax.pmap", "jax.vmap"} else ""
+    return f"pass `{name}` as an argument, for instance `{outer}(f{axes})(module, x)`"
 
 
 class Running(NamedTuple):

@@ -18,10 +18,11 @@ from nnx_lint.model.events import AttributeSet
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.values import Const, Obj, Other, Value, options
 from nnx_lint.reporting import Reporter, judges, related
-from nnx_lint.rules.program import attribute_reads, enclosing, in_test
+from nnx_lint.rules.program import attribute_reads, enclosing, in_test, own_nodes
 from nnx_lint.rules.traces.captures import holds
 from nnx_lint.rules.traces.mends import COMPILING
 from nnx_lint.syntax.dotted import root_of
+from nnx_lint.syntax.walk import remembered
 from nnx_rules.rules import updates as rules
 
 if TYPE_CHECKING:
@@ -45,6 +46,8 @@ def counted_while_tracing(event: AttributeSet, report: Reporter) -> None:
     cls = event.obj.cls
     if not isinstance(cls, UserClass) or (cls.is_dataclass and frame.module.provider == "nnxkit"):
         return  # nnxkit compares such an object by what it holds, and traces again
+    if _begins_anew(frame, scope, target):
+        return
     outside = _is_from_outside(frame, scope, target, event.obj) and OF_TRACES.search(target.attr) is None
     if outside and not in_test(frame) and _is_read(frame.module, target.attr):
         where = (related(scope.applied.module, scope.applied.node, f"`{scope.text}` is applied here"),)
@@ -53,6 +56,23 @@ def counted_while_tracing(event: AttributeSet, report: Reporter) -> None:
 
 def _is_number(value: Value) -> bool:
     return isinstance(value, Other) or (isinstance(value, Const) and type(value.value) in {int, float})
+
+
+def _begins_anew(frame: Frame, scope: TraceScope, target: ast.Attribute) -> bool:
+    """Whether a traced function sets the number before it counts: each trace begins with the same one."""
+    each: Frame | None = frame
+    while each is not None and scope in each.scope:
+        if each.func is not None and target.attr in _attributes_set(each.func.node):
+            return True
+        each = each.caller
+    return False
+
+
+@remembered
+def _attributes_set(func: ast.AST) -> frozenset[str]:
+    """The attributes that the statements of a function set, other than by adding to them."""
+    targets = [target for node in own_nodes(func) if isinstance(node, ast.Assign) for target in node.targets]
+    return frozenset(target.attr for target in targets if isinstance(target, ast.Attribute))
 
 
 def _is_read(module: Module, name: str) -> bool:

@@ -16,10 +16,10 @@ from nnx_lint.model.events import AttributeSet, ContainerFilled, Mutated, OuterN
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.values import Array, ClassVal, Ext, HostArray, Obj, Value
 from nnx_lint.reporting import Reporter, judges
-from nnx_lint.rules.program import keyword_node
+from nnx_lint.rules.program import attributes_named, keyword_node
 from nnx_lint.rules.traces.captures import capture_of, level_of, value_at
 from nnx_lint.syntax import parameters as syntax_parameters
-from nnx_lint.syntax.walk import walk
+from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.rules import traces as rules
 
 if TYPE_CHECKING:
@@ -73,8 +73,14 @@ def _is_kept_by_module(frame: Frame, target: ast.expr, container: Value) -> bool
     """Whether a container belongs to the module, which takes nothing out of it, so that any function may see it."""
     if not isinstance(target, ast.Name) or frame.module.env.names.get(target.id) is not container or not frame.scope:
         return False
-    uses = [node for node in walk(frame.module.tree) if isinstance(node, ast.Attribute) and node.attr in TAKING]
-    return target.id not in frame.env.names and not any(text_of(node.value) == target.id for node in uses)
+    return target.id not in frame.env.names and target.id not in _taken_from(frame.module.tree)
+
+
+@remembered
+def _taken_from(tree: ast.Module) -> frozenset[str]:
+    """The names out of whose values a module takes something."""
+    owners = (node.value for name in TAKING for node in attributes_named(tree).get(name, ()))
+    return frozenset(owner.id for owner in owners if isinstance(owner, ast.Name))
 
 
 @judges(rules.TRACER_ESCAPE, AttributeSet)

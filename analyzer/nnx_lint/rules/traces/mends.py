@@ -37,12 +37,13 @@ from nnx_lint.rules.program import (
     binds,
     block_of,
     call_of,
+    defined_in,
     parameters_in,
     scopes_around,
+    uses_in,
 )
 from nnx_lint.rules.spelling import spelled
 from nnx_lint.syntax import parameters as syntax_parameters
-from nnx_lint.syntax.walk import walk
 
 if TYPE_CHECKING:
     from nnx_lint.model.callables import FuncVal, TransformVal
@@ -245,19 +246,11 @@ def _calls(module: Module, statement: ast.AST, name: str) -> tuple[list[ast.Call
 
 def _bindings(scope: ast.AST, name: str) -> int:
     """How often a name is bound in a scope or below it."""
-    made: int = sum(
-        getattr(node, "name", None) == name or getattr(node, "asname", None) == name for node in walk(scope)
-    )
-    bound: int = assigned_in(scope)[name] + parameters_in(scope)[name]
-    return made + bound
+    return defined_in(scope)[name] + assigned_in(scope)[name] + parameters_in(scope)[name]
 
 
 def _uses(scope: ast.AST, name: str) -> list[ast.Name]:
-    return [
-        node
-        for node in walk(scope)
-        if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
-    ]
+    return uses_in(scope).get(name, [])
 
 
 # -- what names mean ---------------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from nnx_lint.model.leaves import same_object
 from nnx_lint.model.values import UNKNOWN, Obj, present
 from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.rules.bindings import bound_to
-from nnx_lint.rules.program import FUNCTIONS, ancestors, canonical_of, in_test, reads_of, statement_of
+from nnx_lint.rules.program import FUNCTIONS, ancestors, attribute_reads, canonical_of, in_test, reads_of, statement_of
 from nnx_lint.syntax.parameters import names as names_of
 from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import training as rules
@@ -105,8 +105,14 @@ def _optimizers(frame: Frame, func: Function) -> Iterator[tuple[str, Obj]]:
     for name in attribute_names(receiver) if isinstance(receiver, Obj) else ():
         attr = attribute_of(receiver, name) if isinstance(receiver, Obj) else None
         held = _optimizer(attr.value) if attr is not None and name not in said else None
-        if held is not None:
+        if held is not None and not _is_updated_elsewhere(frame, name):
             yield f"self.{name}", held
+
+
+def _is_updated_elsewhere(frame: Frame, name: str) -> bool:
+    """Whether an optimizer in an attribute of this name is used in another place, so that this one need not train."""
+    uses = (next(ancestors(frame.module, read), None) for read in attribute_reads(frame.module.tree, name))
+    return any(isinstance(use, ast.Attribute) and use.attr == "update" for use in uses)
 
 
 def _optimizer(value: Value | None) -> Obj | None:

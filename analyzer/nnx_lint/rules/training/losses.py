@@ -58,28 +58,55 @@ def _of_distributions(logits: Form, labels: Form, name: str) -> Problem | None:
     """A loss that takes a distribution over the classes for each example."""
     counts = _count(logits.shape), _count(labels.shape)
     if labels.dtype not in INTEGERS or None in counts or not logits.shape:
-        return None
+        return _unlike(logits, labels)
     column = labels.shape is not None and labels.shape[-1:] == (1,) != logits.shape[-1:]
     if counts[0] == counts[1] and not (column and isinstance(logits.shape[-1], int)):
-        return None
+        return _unlike(logits, labels)
     return Problem(
         f"takes a probability for each class, and gets integers of shape {_shown(labels)} for logits {_shown(logits)}",
         f"use `{name}_with_integer_labels`, or `jax.nn.one_hot(labels, num_classes)`",
     )
 
 
+def _unlike(one: Form, other: Form) -> Problem | None:
+    """Two arrays that do not go together element by element."""
+    if one.shape is None or other.shape is None or broadcast(one.shape, other.shape) is not None:
+        return None
+    return Problem(f"gets arrays of shapes {_shown(one)} and {_shown(other)}", "give both the same shape")
+
+
 def _of_pairs(predictions: Form, targets: Form, name: str) -> Problem | None:
     """A loss of two arrays of one shape."""
+    return _each_with_each(predictions, targets) or _unlike(predictions, targets)
+
+
+def _each_with_each(predictions: Form, targets: Form) -> Problem | None:
+    """A column beside a row."""
     for column, row in ((predictions.shape, targets.shape), (targets.shape, predictions.shape)):
-        if column is None or row is None or (_count(column), _count(row)) != (2, 1):
+        if column is None or row is None or not row or not is_whole(row) or _count(column) != len(row) + 1:
             continue
-        if column[1] == 1 and row[0] != 1 and column[0] == row[0]:
-            shown = layers.shown((row[0], row[0]))
+        each = broadcast(column, row)
+        if column[-1] == 1 and row[-1] != 1 and column[:-1] == row and each is not None:
+            shown = layers.shown(each)
             return Problem(
                 f"gets {_shown(predictions)} and {_shown(targets)}, which are compared each with each: {shown}",
-                "give both the same shape: `predictions.squeeze(-1)`, or `targets[:, None]`",
+                "give both the same shape: `predictions.squeeze(-1)`, or `targets[..., None]`",
             )
     return None
+
+
+def _of_equals(predictions: Form, targets: Form, name: str) -> Problem | None:
+    """A loss that takes targets of the shape of the predictions, and repeats nothing."""
+    one, other = predictions.shape, targets.shape
+    if one is None or other is None or not is_whole(one) or not is_whole(other):
+        return _of_pairs(predictions, targets, name)
+    sizes = [pair for pair in zip(one, other, strict=False) if all(isinstance(size, int) for size in pair)]
+    if len(one) == len(other) and all(left == right for left, right in sizes):
+        return None
+    return _each_with_each(predictions, targets) or Problem(
+        f"gets predictions of shape {_shown(predictions)} and targets of shape {_shown(targets)}",
+        "give both the same shape: it repeats nothing",
+    )
 
 
 def _count(shape: Shape | None) -> int | None:
@@ -97,8 +124,8 @@ def difference(event: Combined, report: Reporter) -> None:
     node, sides = event.node, (event.left, event.right)
     if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Sub) or is_tried(event.frame.module, node):
         return
-    made = [side for side in sides if side.maker is not None and _count(literal(side).shape) == 2]
-    problem = _of_pairs(literal(event.left), literal(event.right), "")
+    made = [side for side in sides if side.maker is not None and _count(literal(side).shape) not in {None, 0, 1}]
+    problem = _each_with_each(literal(event.left), literal(event.right))
     if problem is not None and made:
         report(event.frame.module, node, name=ast.unparse(node), **problem._asdict())
 
@@ -120,9 +147,9 @@ LOSSES: dict[str, tuple[tuple[str, str], Callable[[Form, Form, str], Problem | N
     "softmax_cross_entropy": (LABELS, _of_distributions),
     "sigmoid_binary_cross_entropy": (LABELS, _of_pairs),
     "huber_loss": (TARGETS, _of_pairs),
-    "l2_loss": (TARGETS, _of_pairs),
+    "l2_loss": (TARGETS, _of_equals),
     "log_cosh": (TARGETS, _of_pairs),
-    "squared_error": (TARGETS, _of_pairs),
+    "squared_error": (TARGETS, _of_equals),
 }
 """Losses of optax, with the names of their first two arguments and what judges these."""
 

@@ -127,6 +127,9 @@ def optimizer_transformation(event: Called, report: Reporter) -> None:
     elif _is_function(value) and not is_tried(module, event.node):
         problem = f"gets the function `{text_of(node)}`, and not a transformation"
         report(module, node, cls=cls, problem=problem, mend=f"if it makes one, call it: `{text_of(node)}(...)`")
+    elif isinstance(value, Seq) and any(isinstance(item, TransformationVal) for item in value.items):
+        problem = f"gets a {value.type} where it takes one optax transformation"
+        report(module, node, cls=cls, problem=problem, mend="chain them: `optax.chain(first, second)`")
     elif isinstance(value, Const) and isinstance(value.value, (int, float)):
         problem = f"gets the number {value.value!r} where it takes an optax transformation"
         report(module, node, cls=cls, problem=problem, mend="pass one: `optax.adam(1e-3)`")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from nnx_lint.model.callables import BoundMethod, FuncVal
 from nnx_lint.model.classes import UserClass
 from nnx_lint.model.containers import DictVal, Seq
-from nnx_lint.model.events import Ran, TransformApplied
+from nnx_lint.model.events import Ran, RanInside, TransformApplied
 from nnx_lint.model.forms import literal
 from nnx_lint.model.loops import LOOPS, STEPPING
 from nnx_lint.model.states import StateVal
@@ -66,7 +66,7 @@ def is_loop(event: Ran) -> bool:
     return event.scope.row.name in STEPPING
 
 
-@judges(rules.LOOP_TREE, Ran, when=is_loop)
+@judges(rules.LOOP_TREE, Ran, RanInside, when=is_loop)
 def step_returns_pair(event: Ran, report: Reporter) -> None:
     scope, loop = event.scope, LOOPS.get(event.scope.row.name)
     func = scope.frame.func if scope.frame is not None else None
@@ -78,7 +78,7 @@ def step_returns_pair(event: Ran, report: Reporter) -> None:
         report(func.module, func.node, transform=scope.text, one=_kind(before) or "a value", other=given)
 
 
-@judges(rules.LOOP_TREE, Ran, when=is_loop)
+@judges(rules.LOOP_TREE, Ran, RanInside, when=is_loop)
 def carry_structure(event: Ran, report: Reporter) -> None:
     for one, other in _carries(event):
         kinds = _kind(one), _kind(other)
@@ -87,7 +87,7 @@ def carry_structure(event: Ran, report: Reporter) -> None:
             return
 
 
-@judges(rules.LOOP_TYPE, Ran, when=is_loop)
+@judges(rules.LOOP_TYPE, Ran, RanInside, when=is_loop)
 def carry_type(event: Ran, report: Reporter) -> None:
     for one, other in _carries(event):
         found = _types(one, other)

@@ -142,6 +142,8 @@ def _sizes(value: Value, axis: int, depth: int = MAX_NESTING) -> Iterator[int]:
     value = present(value)
     if isinstance(value, Obj) and value.cls.is_variable:
         value = variable_value(value)
+    if isinstance(value, Obj) and value.gained == 1 and axis == 0 and value.extent is not None:
+        yield value.extent
     if isinstance(value, (Seq, DictVal)) and value.exact and depth:
         for item in value.items:
             yield from _sizes(item[1] if isinstance(item, tuple) else item, axis, depth - 1)

@@ -234,7 +234,12 @@ def module_mapped(event: Called, report: Reporter, applied: TransformVal, runnin
 
 
 def _text(label: Axes) -> str:
-    return "nnx.Carry" if label is CARRY else repr(label)
+    """How the axes of an argument are written, if that is known."""
+    if isinstance(label, FilterVal):
+        return " ".join(label.module.source.segment(label.node).split())
+    if label is None or isinstance(label, int):
+        return repr(label)
+    return "nnx.Carry" if label is CARRY else "..."
 
 
 def made_once(value: Value) -> bool:

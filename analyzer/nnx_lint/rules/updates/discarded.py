@@ -19,7 +19,7 @@ from nnx_lint.diagnostics import Fix
 from nnx_lint.model import foreign
 from nnx_lint.model.arrays import UPDATES, is_array_function
 from nnx_lint.model.attributes import attribute_names, attribute_of
-from nnx_lint.model.callables import BoundMethod, FuncVal, Transformed
+from nnx_lint.model.callables import BoundMethod, FuncVal, PartialVal, Transformed
 from nnx_lint.model.classes import FIELD_DECORATORS, UserClass
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.elements import element_of
@@ -31,7 +31,7 @@ from nnx_lint.model.states import StateVal
 from nnx_lint.model.tables.jax_results import METHODS, RESULTS
 from nnx_lint.model.values import Array, ArrayAttr, Ext, Obj, UnionVal, Unknown, present
 from nnx_lint.reporting import Reporter, judges, judges_calls
-from nnx_lint.rules.bindings import bound_to, names_of_first
+from nnx_lint.rules.bindings import bound_to, names_of_first, value_of
 from nnx_lint.rules.edits import insert, unsafe
 from nnx_lint.rules.program import (
     FUNCTIONS,
@@ -46,6 +46,7 @@ from nnx_lint.rules.program import (
     resolved,
 )
 from nnx_lint.syntax import parameters as syntax_parameters
+from nnx_lint.syntax.dotted import root_of
 from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.api import Effect
 from nnx_rules.rules import updates as rules
@@ -118,32 +119,6 @@ def unused_result(event: Called, report: Reporter) -> None:
     if result is not None and not tries:
         fix, mend = partial(_bound_again, event), "bind the result to a name"
         report(frame.module, event.node, fix=fix, name=event.name, result=f"returns {result}", mend=mend)
-
-
-KEPT_BY_NAME = ("jax.lax.pmean", "jax.lax.psum", "jax.lax.stop_gradient", "jax.lax.with_sharding_constraint")
-APPLIED = ("optax.apply_updates", "optax.incremental_update")
-"""Functions of which nobody wants to know what they would have returned."""
-
-
-def bound_to_name(event: Called) -> bool:
-    """Whether a function binds the result of a call to a name, and nothing else."""
-    func = event.frame.func
-    return func is not None and isinstance(func.node, (ast.FunctionDef, ast.AsyncFunctionDef))
-
-
-@judges_calls(rules.UNUSED_RESULT, *KEPT_BY_NAME, *APPLIED, when=bound_to_name)
-def result_never_read(event: Called, report: Reporter) -> None:
-    """The result has a name that nothing reads, because it should have been another one."""
-    frame, module = event.frame, event.frame.module
-    bound = bound_to(module, event.node)
-    func = frame.func.node if frame.func is not None else None
-    target = bound.target if bound is not None else None
-    if func is None or not isinstance(target, ast.Name) or target.id.startswith("_") or in_test(frame):
-        return
-    outer = any(isinstance(node, (ast.Global, ast.Nonlocal)) and target.id in node.names for node in own_nodes(func))
-    if not outer and target in own_nodes(func) and not reads_of(func, target.id):
-        result, mend = f"returns {FUNCTIONS_OF_VALUES[event.subject or '']}", f"nothing reads `{target.id}`"
-        report(module, event.node, name=event.name, result=result, mend=mend)
 
 
 CHANGED = frozenset(
@@ -296,6 +271,8 @@ def new_value(event: Called) -> str | None:
     if isinstance(callee, Unknown):
         restores = event.subject == ".restore" and foreign.is_of_orbax(event.keywords.get("args"))
         return "what it has read" if restores else _of_record(event)
+    if isinstance(callee, BoundMethod) and isinstance(callee.func, FuncVal):
+        return _of_maker(callee.func)
     if not isinstance(callee, BoundMethod) or callee.func is not None:
         return None
     if isinstance(callee.receiver, StateVal):
@@ -319,24 +296,58 @@ def new_value(event: Called) -> str | None:
 HARMLESS = frozenset({"builtins.print", "nnx.replace_by_pure_dict"})
 """Functions that a maker may call for what they do, to what is its own."""
 
+READING = frozenset({"nnx.graphdef", "nnx.split", "nnx.state", "nnx.to_flat_state", "nnx.variables"})
+"""Functions that change nothing, and give parts of what they are given."""
 
-def _of_maker(func: FuncVal) -> str | None:
-    """What a function of the project returns that binds names, and ends with a call that makes something new."""
+
+CHANGING = frozenset({"builtins.delattr", "builtins.next", "builtins.setattr"})
+"""Functions of Python that change what they are given."""
+
+
+def made_by(func: FuncVal) -> ast.Call | None:
+    """The call whose result a function of the project returns that does nothing else, where that is something new."""
     nodes, env = own_nodes(func.node), func.env
-    results = [node.value for node in nodes if isinstance(node, ast.Return)]
-    names = {canonical_of(env, item.func) for item in results if isinstance(item, ast.Call) and isinstance(env, Env)}
-    if len(names) != 1 or len(results) != 1 or func.decorators or not isinstance(env, Env):
+    returned = [node.value for node in nodes if isinstance(node, ast.Return)]
+    value = returned[0] if len(returned) == 1 else None
+    result = (value_of(func.module, value) or value) if value is not None else None
+    if not isinstance(result, ast.Call) or func.decorators or not isinstance(env, Env):
         return None
     for node in nodes:
         if isinstance(node, (ast.Attribute, ast.Subscript)) and not isinstance(node.ctx, ast.Load):
             return None
         if isinstance(node, (ast.Global, ast.Nonlocal, *EFFECTS)):
             return None
-        done = node.value if isinstance(node, ast.Expr) else ast.Constant(None)
-        if isinstance(done, ast.Call) and canonical_of(env, done.func) not in HARMLESS:
+        if isinstance(node, ast.Call) and node is not result and not _does_nothing(func, env, node.func):
             return None
-    name, call = names.pop() or "", results[0]
-    mapped = call.args[0] if isinstance(call, ast.Call) and call.args and name in MAPS else None
+    return result
+
+
+def _does_nothing(func: FuncVal, env: Env, callee: ast.expr) -> bool:
+    """Whether what a maker calls changes nothing that others see; what another library does for it is no matter."""
+    name, root = canonical_of(env, callee) or "", root_of(callee)
+    known = name in HARMLESS or name in READING or name in FUNCTIONS_OF_VALUES or name in MAPS
+    if known or _computes_array(env, callee):
+        return True
+    if name or root is None:
+        return root is not None and name not in CHANGING and not name.startswith("nnx.")
+    found = env.lookup(root)
+    held = found is not None and isinstance(found[1], (Seq, DictVal))
+    if isinstance(callee, ast.Attribute) and (held or binds(func.node, root)):
+        return callee.attr in LOOKING
+    return not isinstance(resolved(env, callee), (FuncVal, Obj, PartialVal, Transformed))
+
+
+LOOKING = frozenset({"copy", "get", "items", "keys", "read", "replace", "values"})
+"""Methods of what a function has a name for that change nothing, as far as anybody knows."""
+
+
+def _of_maker(func: FuncVal) -> str | None:
+    """What a function of the project returns that only makes something new."""
+    result, env = made_by(func), func.env
+    if result is None or not isinstance(env, Env):
+        return None
+    name = canonical_of(env, result.func) or ""
+    mapped = result.args[0] if result.args and name in MAPS else None
     if mapped is not None:
         own = mapped.body if isinstance(mapped, ast.Lambda) else None
         known = _is_computation(env, own) if own is not None else _maps(resolved(env, mapped))

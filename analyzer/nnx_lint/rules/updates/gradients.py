@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 
 from nnx_lint.diagnostics import Edit, Fix
 from nnx_lint.model.crossing import literal_positions
-from nnx_lint.model.events import Ran
+from nnx_lint.model.events import Ran, RanInside
 from nnx_lint.model.library import FilterVal
-from nnx_lint.model.values import Const, Obj, Value
+from nnx_lint.model.states import StateVal
+from nnx_lint.model.values import Const, Obj, Value, present
 from nnx_lint.reporting import Reporter, judges
 from nnx_lint.rules.program import assigned_in, canonical_of, own_nodes, parameters_in
 from nnx_lint.syntax import parameters as syntax_parameters
@@ -35,7 +36,7 @@ def differentiates(event: Ran) -> bool:
     return event.scope.row.name in DIFFERENTIATING
 
 
-@judges(rules.GRADIENT_OF_CAPTURE, Ran, when=differentiates)
+@judges(rules.GRADIENT_OF_CAPTURE, Ran, RanInside, when=differentiates)
 def gradient_of_capture(event: Ran, report: Reporter) -> None:
     scope, call = event.scope, event.node
     inner = scope.frame
@@ -77,7 +78,7 @@ def gradient_of_capture(event: Ran, report: Reporter) -> None:
                 transform=scope.text,
                 mend=f"use `{parameter}` instead of `{name}`",
             )
-        elif isinstance(given, ast.Name) and (name := _computed_before(event.frame, func, names, given.id)) is not None:
+        elif (name := _computed_before(event, func, names, position)) is not None:
             mend = f"compute `{name}` of `{parameter}`, inside of the function"
             place = names[name][0]
             report(func.module, place, name=name, parameter=parameter, transform=scope.text, mend=mend)
@@ -112,8 +113,26 @@ def captured_instead(frame: Frame, func: FuncVal, given: ast.expr, value: Value 
     return next((name for name in names_read(func) if (found := _captured(func, name)) and found[1] is value), None)
 
 
-def _computed_before(frame: Frame, func: FuncVal, names: Mapping[str, object], given: str) -> str | None:
+def _computed_before(event: Ran, func: FuncVal, names: Mapping[str, object], position: int) -> str | None:
     """A name that a function captures, for something that its caller computed of what it then passes to it."""
+    assert isinstance(event.node, ast.Call)
+    given, value = event.node.args[position], event.args[position]
+    found = _bound_to_call(event.frame, func, names, given.id) if isinstance(given, ast.Name) else None
+    if found is not None or not isinstance(value, StateVal):
+        return found
+    own = {*assigned_in(func.node), *parameters_in(func.node)}
+    held = ((name, _captured(func, name)) for name in names if name not in own)
+    return next((name for name, each in held if each is not None and _has_state(each[1], value)), None)
+
+
+def _has_state(model: Value, state: StateVal) -> bool:
+    """Whether a State is that of a model, or of the one which a model was merged like."""
+    of = present(state.of)
+    return isinstance(model, Obj) and (of is model or of is model.template)
+
+
+def _bound_to_call(frame: Frame, func: FuncVal, names: Mapping[str, object], given: str) -> str | None:
+    """A name that a function captures, and that its caller bound to what a call made of what it has the name for."""
     scope = frame.func.node if frame.func is not None else frame.module.tree
     own = assigned_in(func.node).keys() | parameters_in(func.node).keys()
     for item in own_nodes(scope):

@@ -13,7 +13,7 @@ from nnx_lint.model.events import ClassDefined
 from nnx_lint.model.expressions import text_of
 from nnx_lint.reporting import Reporter, judges, related
 from nnx_lint.rules.program import ancestors, calls_in, canonical_of, names_of_parameters
-from nnx_lint.rules.updates.snapshots import CHANGED_SINCE
+from nnx_lint.rules.updates.snapshots import CHANGED_SINCE, words
 from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.rules import updates as rules
 
@@ -32,7 +32,7 @@ def kept_snapshot(event: ClassDefined, report: Reporter) -> None:
             continue
         if _is_of_caller(taken[0], model) and _is_only_given_back(cls, kept.attr):
             where = (related(module, taken[1], "the State is taken here"),)
-            report(module, kept, related=where, name=text_of(model), so=CHANGED_SINCE)
+            report(module, kept, fix=None, related=where, **words(text_of(model), CHANGED_SINCE))
 
 
 @remembered

@@ -8,6 +8,7 @@ brings these back.
 
 from __future__ import annotations
 
+import ast
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -15,17 +16,20 @@ from nnx_lint.diagnostics import Fix
 from nnx_lint.model.attributes import attribute_of
 from nnx_lint.model.effects import SETTING
 from nnx_lint.model.events import Ran
-from nnx_lint.model.values import Obj
+from nnx_lint.model.values import Obj, options
 from nnx_lint.reporting import Reporter, judges, related
 from nnx_lint.rules.lifting import on_nnx
-from nnx_lint.rules.traces.captures import REFERENCES
-from nnx_lint.rules.updates.ownership import ABSTRACT, Change, carried, changes_of
+from nnx_lint.rules.program import ancestors, attributes_named, calls_in, canonical_of, in_test, is_own
+from nnx_lint.rules.traces.captures import REFERENCES, value_at
+from nnx_lint.rules.updates.ownership import ABSTRACT, Change, at_level, carried, changes_of, may_hold
+from nnx_lint.rules.updates.stale import is_stream
 from nnx_lint.rules.variables.promoting import as_variable
 from nnx_rules.rules import updates as rules
 from nnx_rules.transforms import Arguments
 
 if TYPE_CHECKING:
     from nnx_lint.model.callables import TransformVal
+    from nnx_lint.model.events import Mutated
     from nnx_lint.model.frames import TraceScope
     from nnx_lint.model.modules import Module
 
@@ -62,7 +66,9 @@ def lost(event: Ran, report: Reporter) -> None:
     seen: set[str] = set()
     for item in changes:
         step = _is_step(item)
-        if item.root in seen or (not step and id(item.event.node) in steps) or carried(event, item):
+        if item.root in seen or (not step and id(item.event.node) in steps):
+            continue
+        if carried(event, item) and not _is_missed(event, item):
             continue
         seen.add(item.root)
         rule = rules.LOST_OPTIMIZER_STEP if step else rules.LOST_MERGED_UPDATE if item.merged else rules.LOST_UPDATE
@@ -80,6 +86,31 @@ def lost(event: Ran, report: Reporter) -> None:
             transform=applied.text,
             nnx=NNX.get(applied.row.name, "nnx.jit"),
         )
+
+
+def _is_missed(event: Ran, change: Change) -> bool:
+    """Whether a Variable whose new value is only computed with is read after the call, by a caller who does not write
+    it.
+    """
+    frame, name = event.frame, change.name.rpartition(".")[2]
+    if may_hold(event.result, change.target) or not change.target.cls.is_variable or in_test(frame):
+        return False
+    scope = frame.func.node if frame.func is not None else frame.module.tree
+    before, end = at_level(change.target, frame.level), getattr(event.node, "end_lineno", 0)
+    places = [
+        part
+        for part in attributes_named(scope).get(name, ())
+        if value_at(frame, part) is before and is_own(frame.module, scope, part)
+    ]
+    outers = [next(ancestors(frame.module, part)) for part in places]
+    around = [outer for outer in outers if isinstance(outer, (ast.Subscript, ast.Attribute))]
+    written = any(not isinstance(outer.ctx, ast.Load) or getattr(outer, "attr", "") in WRITING for outer in around)
+    written = written or any(canonical_of(frame.env, call.func) == "nnx.update" for call in calls_in(scope))
+    return not written and any(part.lineno > end for part in places)
+
+
+WRITING = frozenset({"copy_from", "set_raw_value", "set_value", "update_from_state"})
+"""Methods of Variables that write them."""
 
 
 STEP_LOST = "neither the parameters nor the state of the optimizer change, so nothing is trained"
@@ -105,8 +136,25 @@ def matters(change: Change, scope: TraceScope) -> bool:
     if scope.row.name in ABSTRACT:
         # A forward pass that counts or averages is run for the shapes; what the function itself writes is meant.
         return event.effect == "write" and event.frame is scope.frame
-    whole = change.target.cls.derives_from("nnx.Rngs") or change.target.cls.derives_from("nnx.RngStream")
-    return not (event.effect == "draw" and whole and change.name == change.root)
+    if event.effect != "draw":
+        return not _seeds(event)
+    held = scope.frame.env.lookup(change.root) if scope.frame is not None else None
+    own = held is not None and isinstance(held[1], Obj) and is_stream(held[1])
+    return not own and not any(map(_seeds, scope.changes))
+
+
+def _seeds(change: Mutated) -> bool:
+    """Whether a change makes streams begin anew: what a function draws after that, nobody draws again."""
+    target, action = change.target, change.action
+    if not isinstance(target, Obj) or action.startswith(RESEEDING):
+        return action.startswith(RESEEDING)
+    if action.startswith(SETTING):
+        attr = attribute_of(target, action.removeprefix(SETTING).removesuffix("`"))
+        return attr is not None and any(isinstance(each, Obj) and is_stream(each) for each in options(attr.value))
+    return change.effect == "write" and target.cls.derives_from("nnx.RngState")
+
+
+RESEEDING = "`nnx.reseed("
 
 
 MEANT_INSIDE = ("`.train(", "`.eval(", "`.set_attributes(", "`.sow(", "`.perturb(", "`.set_metadata(", "`nnx.reseed(")

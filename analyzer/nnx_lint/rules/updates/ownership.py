@@ -111,7 +111,7 @@ def _is_given(merged: Obj, frame: Frame) -> bool:
 def carried(ran: Ran, change: Change) -> bool:
     """Whether what the function returns may hold the changed object, its state, or a value of it."""
     frame = ran.scope.frame
-    if frame is None or _may_hold(ran.result, change.target):
+    if frame is None or may_hold(ran.result, change.target):
         return True
     if ran.scope.row.name in ABSTRACT or all(isinstance(option, Const) for option in options(ran.result)):
         return False
@@ -122,7 +122,8 @@ ABSTRACT = frozenset({"jax.eval_shape", "nnx.eval_shape"})
 """Transforms that compute shapes, and no values."""
 
 
-def _may_hold(value: Value, target: Obj, depth: int = 6) -> bool:
+def may_hold(value: Value, target: Obj, depth: int = 6) -> bool:
+    """Whether a value may have an object in it, or its State."""
     return any(_option_holds(option, target, depth) for option in options(value))
 
 
@@ -130,12 +131,12 @@ def _option_holds(value: Value, target: Obj, depth: int) -> bool:
     if isinstance(value, (Array, Const, Other, Ext)):
         return False
     if isinstance(value, (StateVal, GraphDefVal)):
-        return isinstance(value, StateVal) and _may_hold(value.of, target, depth)
+        return isinstance(value, StateVal) and may_hold(value.of, target, depth)
     if isinstance(value, Obj) and value.cls.tracked:
         return related(value, target)
     if isinstance(value, (Seq, DictVal)) and depth and (value.exact or value.items):
         members = [item[1] if isinstance(item, tuple) else item for item in value.items]
-        return any(_may_hold(member, target, depth - 1) for member in members)
+        return any(may_hold(member, target, depth - 1) for member in members)
     return True
 
 

@@ -156,8 +156,7 @@ def restored(event: Called, report: Reporter) -> None:
                 related(found.frame.module, found.node, "the State is taken here"),
                 related(change.frame.module, change.node, "the object is changed here"),
             ),
-            name=text_of(event.node.args[0]),
-            so=CHANGED_SINCE,
+            **words(text_of(event.node.args[0]), CHANGED_SINCE),
         )
 
 
@@ -188,6 +187,11 @@ def merged_back(event: Called, report: Reporter) -> None:
 
 
 CHANGED_SINCE = "has changed since: the update restores nothing"
+
+
+def words(name: str, so: str) -> dict[str, str]:
+    """What is said of a State of an object."""
+    return {"name": name, "so": so, "what": "this State shares the Variables of", "kept": f"nnx.state({name})"}
 
 
 @judges(rules.ALIASED_SNAPSHOT, ContainerFilled)
@@ -222,7 +226,7 @@ def collected(event: ContainerFilled, report: Reporter) -> None:
                 related(item.frame.module, item.node, "the object is changed here"),
             )
             fix = partial(copied, found)
-            report(module, event.node, fix=fix, related=where, name=text_of(taken), so=CHANGES_ON)
+            report(module, event.node, fix=fix, related=where, **words(text_of(taken), CHANGES_ON))
             return
 
 
@@ -251,7 +255,7 @@ def _restored_unknown(frame: Frame, restoring: ast.Call, target: ast.expr, repor
     between = [call for call in calls if call is not restoring and canonical_of(frame.env, call.func) not in TAKING]
     if any(_comes_after(frame, call, taken[0]) for call in between):
         where = (related(frame.module, taken[0], "the State is taken here"),)
-        report(frame.module, kept, related=where, name=path, so=CHANGED_SINCE)
+        report(frame.module, kept, fix=None, related=where, **words(path, CHANGED_SINCE))
 
 
 def _stores(scope: ast.AST, target: ast.expr) -> bool:

@@ -13,6 +13,8 @@ import ast
 from typing import TYPE_CHECKING
 
 from nnx_lint.model.events import Called
+from nnx_lint.model.expressions import text_of
+from nnx_lint.model.states import StateVal
 from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.rules.bindings import Assignment, bound_to, handed_on, pairs_of
 from nnx_lint.rules.program import (
@@ -56,8 +58,31 @@ def state_not_applied(event: Called, report: Reporter) -> None:
         if place is None:
             place, what = _mapped(frame, scope, name.id, model), "is made from its State here"
         if place is not None:
-            report(module, place, name=name.id, what=what, model=model)
+            report(module, place, name=name.id, what=what, model=model, mend="put it back", state=name.id)
             return
+
+
+@judges_calls(rules.STATE_NOT_APPLIED, "nnx.state")
+def edited_without_name(event: Called, report: Reporter) -> None:
+    """``nnx.state(model)["kernel"] = value``, or ``.update(...)`` of it: the State is gone with the statement."""
+    frame, node, module = event.frame, event.node, event.frame.module
+    if not isinstance(node, ast.Call) or not event.nodes or in_test(frame):
+        return
+    outers = ancestors(module, node)
+    outer: ast.AST = node
+    place = next(outers)
+    while isinstance(place, ast.Subscript) and isinstance(place.slice, ast.Constant) and place.value is outer:
+        if not isinstance(place.slice.value, str):
+            return  # it may be a Variable that an item of is set
+        outer, place = place, next(outers)
+    written = isinstance(outer, ast.Subscript) and isinstance(outer.ctx, ast.Store)
+    if isinstance(place, ast.Attribute) and place.attr == "update":
+        call = next(outers)
+        written = isinstance(call, ast.Call) and call.func is place and isinstance(next(outers), ast.Expr)
+        written = written and isinstance(event.result, StateVal) and outer is node
+    if written:
+        mend, model = "bind it to a name, edit that, and put it back", text_of(event.nodes[0])
+        report(module, node, name=text_of(node), what="is edited here", model=model, mend=mend, state="state")
 
 
 def _of_caller(frame: Frame, source: ast.Name, node: ast.AST) -> str | None:
@@ -152,6 +177,8 @@ def _mapped(frame: Frame, scope: ast.AST, name: str, model: str) -> ast.stmt | N
     """
     module, env = frame.module, frame.env
     read = {use for use in _uses(scope, name) if isinstance(use.ctx, ast.Load)}
+    if not read:
+        return None
     pairs = [pair for item in own_nodes(scope) for pair in pairs_of(item)]
     values = [value for _, value in pairs if read.intersection(walk(value))]
     calls = [value for value in values if isinstance(value, ast.Call) and _makes_leaves(env, value)]

@@ -15,7 +15,7 @@ from nnx_lint.model.events import ClassDefined
 from nnx_lint.reporting import Reporter, judges, related
 from nnx_lint.rules.bindings import bound_to, names_of_first, pairs_of, value_of
 from nnx_lint.rules.edits import append_argument, unsafe
-from nnx_lint.rules.program import assigned_in, calls_in, canonical_of, own_nodes, parameters_in
+from nnx_lint.rules.program import assigned_in, calls_in, canonical_of, is_own, own_nodes, parameters_in
 from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_rules.rules import updates as rules
 
@@ -53,7 +53,7 @@ def _merged(module: Module, method: Method) -> Iterator[tuple[str, ast.Call]]:
     possible = [call for call in calls_in(method) if call.args and not call.keywords]
     calls = [call for call in possible if all(isinstance(item, MERGED) for item in call.args)]
     for node in calls:
-        if canonical_of(module.env, node.func) == "nnx.merge" and node in own_nodes(method):
+        if canonical_of(module.env, node.func) == "nnx.merge" and is_own(module, method, node):
             bound = bound_to(module, node)
             text = _own(method, bound.target) if bound is not None else None
             if text is not None:

@@ -1,0 +1,85 @@
+"""Masks and labels of optax for the parameters of an optimizer of NNX, and such an optimizer inside of optax (NNX618).
+
+The parameters of an ``nnx.Optimizer`` are a State. JAX goes through a tree of labels beside it, and takes no other type
+in its place: no dict, as Linen has, and no module.
+
+Invariant: a function that makes the tree of the parameters that it gets is left alone.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from nnx_lint.model.callables import BoundMethod, FuncVal
+from nnx_lint.model.containers import DictVal
+from nnx_lint.model.expressions import text_of
+from nnx_lint.model.states import StateVal, TransformationVal
+from nnx_lint.model.values import Obj, present
+from nnx_lint.reporting import Reporter, judges_calls
+from nnx_lint.rules.graphs.merging import is_module
+from nnx_lint.rules.program import given, is_tried, own_nodes
+from nnx_lint.rules.training.optimizers import OPTIMIZERS
+from nnx_rules.rules import training as rules
+
+if TYPE_CHECKING:
+    from nnx_lint.model.events import Called
+    from nnx_lint.model.values import Value
+
+
+@judges_calls(rules.OPTIMIZER_TRANSFORMATION, *OPTIMIZERS)
+def trees_of_optimizer(event: Called, report: Reporter) -> None:
+    args = given(event)
+    tx, node = args.get(1, "tx"), args.node_of(1, "tx")
+    if isinstance(tx, TransformationVal) and node is not None:
+        _judge(tx, node, event, report)
+
+
+@judges_calls(rules.OPTIMIZER_TRANSFORMATION, ".init")
+def trees_of_state(event: Called, report: Reporter) -> None:
+    """A transformation that the program calls by itself, for the State of a module."""
+    tx = event.callee.receiver if isinstance(event.callee, BoundMethod) else None
+    if isinstance(tx, TransformationVal) and event.args and isinstance(event.args[0], StateVal):
+        _judge(tx, event.nodes[0], event, report)
+
+
+def _judge(tx: TransformationVal, node: ast.expr, event: Called, report: Reporter) -> None:
+    for maker, name, value in tx.trees:
+        tree = present(value)
+        makes = isinstance(tree, FuncVal) and _makes_dict(tree.node)
+        if (isinstance(tree, DictVal) or is_module(tree) or makes) and not is_tried(event.frame.module, event.node):
+            described = "a function that returns a dict" if makes else tree.describe()
+            problem = f"gets {described} as its `{name}`, and the parameters are a State"
+            each = '"head" in path' if name == "mask" else '"train" if "head" in path else "freeze"'
+            function = f"lambda params: nnx.map_state(lambda path, leaf: {each}, params)"
+            mend = f"hand over a function that makes a tree like them: `{function}`"
+            report(event.frame.module, node, cls=f"optax.{maker}", problem=problem, mend=mend)
+            return
+
+
+def _makes_dict(node: ast.AST) -> bool:
+    """Whether all that a function returns are dicts that are written there."""
+    own = own_nodes(node) if not isinstance(node, ast.Lambda) else ()
+    results = [node.body] if isinstance(node, ast.Lambda) else [x.value for x in own if isinstance(x, ast.Return)]
+    return bool(results) and all(isinstance(result, (ast.Dict, ast.DictComp)) for result in results)
+
+
+@judges_calls(
+    rules.OPTIMIZER_TRANSFORMATION,
+    "optax.MultiSteps",
+    "optax.apply_if_finite",
+    "optax.chain",
+    "optax.masked",
+)
+def optimizer_in_transformation(event: Called, report: Reporter) -> None:
+    """An optimizer of NNX where optax takes a transformation."""
+    for value, node in zip(event.args, event.nodes, strict=False):
+        if _is_optimizer(value) and not is_tried(event.frame.module, event.node):
+            problem = f"gets the optimizer `{text_of(node)}`, and takes a transformation"
+            mend = f"make the optimizer of the result: `nnx.Optimizer(model, {event.name}(...), wrt=nnx.Param)`"
+            report(event.frame.module, node, cls=event.name, problem=problem, mend=mend)
+
+
+def _is_optimizer(value: Value | None) -> bool:
+    kept = present(value) if value is not None else None
+    return isinstance(kept, Obj) and kept.cls.derives_from("nnx.Optimizer") and not kept.assumed

@@ -1,0 +1,423 @@
+"""States and objects that a step returns for nothing (NNX221): the next round begins where this one began.
+
+A function that is compiled by JAX changes nothing in place, so a step returns what it makes: a State, what an optimizer
+of optax keeps, an object, by themselves or in a tuple, a dict or a record; a cell returns what it carries on.
+
+Invariants: what is thrown away certainly is another value than what was handed over, and the loop hands over the same
+one in each round; a round of which anything else is kept is looked at for itself, and not to go on.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from typing import TYPE_CHECKING
+
+from nnx_lint.model.containers import DictVal, Seq
+from nnx_lint.model.events import Called, Ran
+from nnx_lint.model.expressions import text_of
+from nnx_lint.model.later import is_set_later
+from nnx_lint.model.loops import LOOPS
+from nnx_lint.model.recurrent import Pair
+from nnx_lint.model.states import ForeignVal, OptStateVal, StateVal
+from nnx_lint.model.values import UNKNOWN, Const, Obj, Value
+from nnx_lint.reporting import Reporter, judges, judges_calls
+from nnx_lint.rules.bindings import bound_to, handed_on, value_of
+from nnx_lint.rules.program import (
+    STATEMENT_LOOPS,
+    ancestors,
+    around,
+    calls_in,
+    canonical_of,
+    in_test,
+    is_measured,
+    own_nodes,
+    reads_of,
+    resolved,
+)
+from nnx_lint.rules.traces.boundaries import objects_in
+from nnx_lint.rules.updates.lost import drops, matters
+from nnx_lint.rules.updates.ownership import at_level, changes_of, related
+from nnx_lint.rules.updates.results import IN_PLACE
+from nnx_lint.syntax.binding import assigned_names
+from nnx_lint.syntax.walk import walk
+from nnx_rules.rules import updates as rules
+from nnx_rules.transforms import DIFFERENTIATING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from nnx_lint.model.frames import Frame, TraceScope
+    from nnx_lint.model.modules import Module
+    from nnx_lint.rules.updates.ownership import Change
+
+
+def _is_state(value: Value) -> bool:
+    return isinstance(value, StateVal)
+
+
+def _is_optimizer_state(value: Value) -> bool:
+    return isinstance(value, OptStateVal)
+
+
+def _parts(value: Value | None, depth: int = 4) -> Iterator[Value]:
+    """What a value is put together of: the elements of tuples, lists and dicts, and the fields of records, inner ones
+    too.
+    """
+    inner: Iterable[Value] | None = None
+    if depth and isinstance(value, Seq) and value.exact:
+        inner = value.items
+    elif depth and isinstance(value, DictVal) and value.exact:
+        inner = (item for _, item in value.items)
+    elif depth and isinstance(value, ForeignVal):
+        inner = value.held.values()
+    elif depth and isinstance(value, Obj) and not value.cls.tracked:
+        inner = (attr.value for attr in value.attrs.values()) if value.attrs else (value.args or {}).values()
+    if inner is not None:
+        for each in inner:
+            yield from _parts(each, depth - 1)
+    elif value is not None:
+        yield value
+
+
+def returns_state(event: Ran) -> bool:
+    """Whether a State, or what an optimizer of optax keeps, is among what a function returns."""
+    return any(_is_state(item) or _is_optimizer_state(item) for item in _parts(event.result))
+
+
+def _result(event: Ran) -> Value:
+    """What the whole call gives, whose function another transform may have been applied to before."""
+    result = event.result
+    for each in reversed(event.scope.within):
+        if each.row.name in DIFFERENTIATING:
+            gives_value = each.row.name.endswith("value_and_grad")
+            pair = isinstance(result, Seq) and result.exact and len(result.items) == 2
+            auxiliary = result.items[1] if isinstance(result, Seq) and pair else UNKNOWN
+            items = [result, UNKNOWN] if gives_value else [UNKNOWN, auxiliary]
+            result = Seq("tuple", items, event.frame.level)
+    return result
+
+
+@judges(rules.IGNORED_STATE, Ran, when=returns_state)
+def ignored_state(event: Ran, report: Reporter) -> None:
+    result = _result(event)
+    frame, node = handed_on(event.frame, event.node)
+    if event.frame.scope or not isinstance(node, ast.Call) or not event.scope.row.cached:
+        return
+    loop = _loop_around(frame, node)
+    if loop is None:
+        return
+    owned = [item.target for item in changes_of(event) if _is_learned(item, event.scope)] if drops(event) else []
+    given = _given(node)
+    for of_kind in (_is_state, _is_optimizer_state):
+        new = {id(item) for item in _parts(result) if of_kind(item) and _is_new(item, owned, event)}
+        passed = [each for each in given if any(map(of_kind, _parts(_named(frame, each))))]
+        kept = passed and all(_is_kept(frame, each, loop) for each in passed)
+        if kept and new and _thrown_away(frame, node, result, new, loop):
+            report(frame.module, node, name=text_of(node.func), so=EACH_ROUND)
+            return
+        if kept and new:
+            return  # what this round makes is looked at for itself, so nothing else of it is to be kept either
+
+
+def _loop_around(frame: Frame, node: ast.AST) -> ast.stmt | None:
+    """The innermost loop of a function that a call stands in."""
+    return next((item for item in reversed(around(frame, node)) if isinstance(item, STATEMENT_LOOPS)), None)
+
+
+def _given(call: ast.Call) -> list[ast.expr]:
+    """What a call is given, the elements of tuples one by one."""
+    found: list[ast.expr] = []
+    todo = [*call.args, *(keyword.value for keyword in call.keywords)]
+    for each in todo:
+        if isinstance(each, (ast.Tuple, ast.List)):
+            todo += each.elts
+        else:
+            found.append(each)
+    return found
+
+
+def _named(frame: Frame, node: ast.expr) -> Value | None:
+    """What a name stands for, an attribute, or an entry of a dict under a literal key."""
+    if not isinstance(node, ast.Subscript) or not isinstance(node.slice, ast.Constant):
+        return resolved(frame.env, node)
+    held = _named(frame, node.value)
+    entries = held.items if isinstance(held, DictVal) and held.exact else []
+    own = (value for key, value in entries if isinstance(key, Const) and key.value == node.slice.value)
+    return next(own, None)
+
+
+def _is_kept(frame: Frame, node: ast.expr, loop: ast.stmt) -> bool:
+    """Whether an expression is the same value in each round: nothing there binds the name, and nothing after the
+    constructor sets the attribute. What has more than a name is only read.
+    """
+    inner = node
+    while isinstance(inner, (ast.Attribute, ast.Subscript)):
+        owner = resolved(frame.env, inner.value) if isinstance(inner, ast.Attribute) else None
+        if isinstance(inner, ast.Attribute) and not (
+            isinstance(owner, Obj) and not is_set_later(owner.cls, inner.attr)
+        ):
+            return False
+        inner = inner.value
+    if not isinstance(inner, ast.Name) or inner.id in assigned_names([loop]):
+        return False
+    through = isinstance(node, ast.Subscript)
+    return not through or all(_is_looked_up(frame, each) for each in walk(loop) if _is_name(each, inner.id))
+
+
+def _is_name(node: ast.AST, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
+
+
+def _is_looked_up(frame: Frame, name: ast.AST) -> bool:
+    """Whether a place reads an entry of what a name stands for, and does nothing else with it."""
+    outer = next(ancestors(frame.module, name))
+    return isinstance(outer, ast.Subscript) and isinstance(outer.ctx, ast.Load)
+
+
+EACH_ROUND = ", so each round of the loop begins with the same one"
+
+
+@judges(rules.IGNORED_STATE, Ran, when=drops)
+def ignored_object(event: Ran, report: Reporter) -> None:
+    """An object that a step changes comes back, and the loop goes on with the one that it handed over."""
+    frame, node, result = event.frame, event.node, _result(event)
+    if frame.scope or not isinstance(node, ast.Call) or not event.scope.row.cached:
+        return
+    returned = [item for item in _parts(result) if isinstance(item, Obj) and item.cls.tracked]
+    loop = _loop_around(frame, node) if returned else None
+    if loop is None:
+        return
+    changed = [item.target for item in changes_of(event)]
+    handed = [(each, part) for each in _given(node) for part in _parts(_named(frame, each))]
+    for item in returned:
+        given = next((each for each, part in handed if part is at_level(item, frame.level)), None)
+        if given is None or not _is_kept(frame, given, loop) or not any(related(item, obj) for obj in changed):
+            continue
+        if _thrown_away(frame, node, result, {id(item)}, loop):
+            report(frame.module, node, name=text_of(node.func), so=EACH_ROUND)
+            return
+
+
+def scans(event: Ran) -> bool:
+    """Whether a loop of JAX has run that carries States or objects."""
+    name = event.scope.row.name
+    return name in LOOPS and name.startswith("jax.") and any(map(_is_carried, _parts(event.result)))
+
+
+def _is_carried(value: Value) -> bool:
+    return _is_state(value) or _is_optimizer_state(value) or (isinstance(value, Obj) and value.cls.tracked)
+
+
+@judges(rules.IGNORED_STATE, Ran, when=scans)
+def ignored_outcome(event: Ran, report: Reporter) -> None:
+    """What a loop of JAX has trained is dropped, its outputs are taken, and the program goes on with what it began
+    with.
+    """
+    frame, call, result = event.frame, event.node, event.result
+    taken = bound_to(frame.module, call)
+    pairs = LOOPS[event.scope.row.name].pairs
+    if not isinstance(call, ast.Call) or taken is None or not isinstance(result, Seq) or not result.items:
+        return
+    learning = any(scope.row.name not in COMPILING for scope in frame.scope)
+    if learning or _loop_around(frame, call) is not None or in_test(frame) or not isinstance(taken.target, ast.Tuple):
+        return
+    owned = [item.target for item in changes_of(event) if _is_learned(item, event.scope)]
+    new = {
+        id(item)
+        for item in _parts(result.items[0] if pairs else result)
+        if (any(related(item, obj) for obj in owned) if isinstance(item, Obj) else _is_new(item, owned, event))
+    }
+    unused = new and _is_dropped(frame, taken.target, result, new)
+    given = [inner for each in _given(call)[1:] for inner in _elements(frame.module, each)]
+    begun = [each for each in given if any(map(_is_carried, _parts(_named(frame, each))))]
+    names = [each.id for each in begun if isinstance(each, ast.Name)]
+    if (
+        not unused
+        or not names
+        or len(names) < len(begun)
+        or any(name in assigned_names([taken.statement]) for name in names)
+    ):
+        return
+    scope = frame.func.node if frame.func is not None else frame.module.tree
+    end = call.end_lineno or call.lineno
+    later = [
+        read
+        for name in names
+        for read in reads_of(scope, name)
+        if end < read.lineno <= _bound_again(scope, name, end) and not _begins_again(frame, read)
+    ]
+    if later:
+        so = f": `{later[0].id}` is afterwards what it was before"
+        report(frame.module, call, name=text_of(call.func), so=so)
+
+
+def _bound_again(scope: ast.AST, name: str, after: int) -> int:
+    """The line in which a function binds a name anew, below another one."""
+    named = (node for node in own_nodes(scope) if isinstance(node, ast.Name) and node.id == name)
+    bound = (node.lineno for node in named if not isinstance(node.ctx, ast.Load))
+    return min((line for line in bound if line > after), default=sys.maxsize)
+
+
+def _begins_again(frame: Frame, read: ast.AST) -> bool:
+    """Whether another loop of JAX is given the same beginning: runs that are compared, or a short one to look at."""
+    outers = (outer for outer in ancestors(frame.module, read) if isinstance(outer, ast.Call))
+    return any(canonical_of(frame.env, outer.func) in LOOPS for outer in outers)
+
+
+COMPILING = frozenset({"jax.jit", "nnx.jit"})
+"""Transforms under which a function does what it does without them, and does so once."""
+
+
+def _elements(module: Module, node: ast.expr) -> list[ast.expr]:
+    """The elements of a tuple that a name was bound to, or the name."""
+    value = value_of(module, node)
+    return value.elts if isinstance(value, ast.Tuple) else [node]
+
+
+def steps_a_cell(event: Called) -> bool:
+    """Whether a recurrent cell is called."""
+    return isinstance(event.result, Pair) and isinstance(event.callee, Obj)
+
+
+@judges_calls(rules.IGNORED_STATE, "()", when=steps_a_cell)
+def ignored_carry(event: Called, report: Reporter) -> None:
+    """What a recurrent cell carries on is dropped, and the loop goes on with the carry that it began with."""
+    frame, node = event.frame, event.node
+    carry = node.args[0] if isinstance(node, ast.Call) and node.args else None
+    loop = _loop_around(frame, node) if isinstance(carry, ast.Name) else None
+    pair = event.result
+    if not isinstance(node, ast.Call) or not isinstance(carry, ast.Name) or loop is None or not isinstance(pair, Pair):
+        return
+    if not _is_step_in_time(loop, node) or carry.id in assigned_names([loop]):
+        return
+    if _thrown_away(frame, node, pair, {id(pair.items[0])}, loop):
+        report(frame.module, node, name=text_of(node.func), so=EACH_ROUND)
+
+
+def _is_step_in_time(loop: ast.stmt, call: ast.Call) -> bool:
+    """Whether each round of a loop hands one cell the next of a batch of sequences, or the same input again, and not
+    another of several that one carry is tried with.
+    """
+    bound = assigned_names([loop])
+    taken = call.args[1] if len(call.args) > 1 else None
+    if any(isinstance(part, ast.Name) and part.id in bound for part in walk(call.func)) or taken is None:
+        return False
+    index = taken.slice if isinstance(taken, ast.Subscript) else None
+    if isinstance(index, ast.Tuple) and isinstance(index.elts[0], ast.Slice):
+        return any(isinstance(part, ast.Name) and part.id in bound for part in walk(index))
+    return not any(isinstance(part, ast.Name) and part.id in bound for part in walk(taken))
+
+
+def differentiates(event: Ran) -> bool:
+    """Whether a loss was differentiated that returns something beside its value."""
+    pair = isinstance(event.result, Seq) and event.result.exact and len(event.result.items) == 2
+    return pair and event.scope.row.name in {"jax.grad", "jax.value_and_grad"}
+
+
+@judges(rules.IGNORED_STATE, Ran, when=differentiates)
+def ignored_auxiliary(event: Ran, report: Reporter) -> None:
+    """A loss returns the State that it leaves, and the name that this is bound to is never read."""
+    taken = bound_to(event.frame.module, event.node)
+    target = taken.target if taken is not None else None
+    if not isinstance(event.result, Seq) or not isinstance(target, ast.Tuple) or len(target.elts) != 2:
+        return
+    auxiliary, bound = event.result.items[1], target.elts[1]
+    if event.scope.row.name == "jax.value_and_grad":
+        bound = target.elts[0]
+        bound = bound.elts[1] if isinstance(bound, ast.Tuple) and len(bound.elts) == 2 else target
+    pairs = [(auxiliary, bound)]
+    if isinstance(auxiliary, Seq) and isinstance(bound, ast.Tuple) and len(auxiliary.items) == len(bound.elts):
+        pairs = [*zip(auxiliary.items, bound.elts, strict=True)]
+    scope = event.frame.func.node if event.frame.func is not None else event.frame.module.tree
+    for value, name in pairs:
+        unread = isinstance(name, ast.Name) and not name.id.startswith("_") and not reads_of(scope, name.id)
+        if _is_state(value) and unread and event.frame.func is not None:
+            func = event.scope.frame.func if event.scope.frame is not None else None
+            loss = func.name if func is not None else event.scope.text
+            report(event.frame.module, name, name=loss, so=": what it changes is lost")
+            return
+
+
+def _is_learned(change: Change, scope: TraceScope) -> bool:
+    """Whether a change is more than what a forward pass leaves behind: statistics and random streams, which whoever
+    evaluates or draws samples does not keep.
+    """
+    kept = change.event.effect == "write" or any(map(change.target.cls.derives_from, IN_PLACE["update"]))
+    return kept and matters(change, scope)
+
+
+def _is_new(item: Value, owned: list[Obj], event: Ran) -> bool:
+    """Whether a result is not what the function was given, but what it made of it."""
+    frame = event.scope.frame
+    given = [part for value in frame.given.values() for part in _parts(value)] if frame is not None else []
+    if isinstance(item, StateVal) and any(related(of, obj) for of in objects_in(item.of) for obj in owned):
+        return True
+    made = any(
+        value.of is item.of if isinstance(value, StateVal) and isinstance(item, StateVal) else type(value) is type(item)
+        for value in given
+    )
+    before: Value | None = item
+    while isinstance(before, StateVal) and before.before is not None and all(value is not before for value in given):
+        before = before.before
+    return made and all(value is not before for value in given)
+
+
+def _thrown_away(frame: Frame, node: ast.Call, result: Value, new: set[int], loop: ast.stmt) -> bool:
+    """Whether a call stands where none of these parts of its result are bound to a name that the loop uses."""
+    outer = next(ancestors(frame.module, node))
+    if isinstance(outer, ast.Expr):
+        return not _is_used_elsewhere(frame, node)
+    if isinstance(outer, ast.Subscript) and isinstance(outer.slice, ast.Constant) and isinstance(result, Seq):
+        index = outer.slice.value
+        count = len(result.items)
+        return isinstance(index, int) and count > 0 and not _has_any(result.items[index % count], new)
+    taken = bound_to(frame.module, node)
+    return taken is not None and _is_dropped(frame, taken.target, result, new, loop)
+
+
+def _has_any(value: Value, parts: set[int]) -> bool:
+    return any(id(part) in parts for part in _parts(value))
+
+
+def _is_dropped(frame: Frame, target: ast.expr, value: Value, new: set[int], loop: ast.stmt | None = None) -> bool:
+    """Whether what takes a value leaves these parts of it to names that nothing uses."""
+    if not _has_any(value, new):
+        return True
+    if not isinstance(target, (ast.Tuple, ast.List)) or not isinstance(value, Seq):
+        return _is_unused(frame, target, loop)
+    names = _names_for(target, len(value.items))
+    taken = zip(names, value.items, strict=True) if names is not None else ()
+    return names is not None and all(_is_dropped(frame, name, item, new, loop) for name, item in taken)
+
+
+def _is_used_elsewhere(frame: Frame, node: ast.Call) -> bool:
+    """Whether a function calls the same thing in another place and takes what it returns: here it is compiled only."""
+    scope = frame.func.node if frame.func is not None else frame.module.tree
+    same = [call for call in calls_in(scope) if call is not node and ast.unparse(call.func) == ast.unparse(node.func)]
+    return any(not isinstance(next(ancestors(frame.module, call)), ast.Expr) for call in same)
+
+
+def _names_for(target: ast.Tuple | ast.List, count: int) -> list[ast.expr] | None:
+    """What takes each element of a tuple that is unpacked: the name with a star each of those in the middle."""
+    starred = [place for place, item in enumerate(target.elts) if isinstance(item, ast.Starred)]
+    if not starred:
+        return target.elts if len(target.elts) == count else None
+    first, rest = starred[0], len(target.elts) - 1 - starred[0]
+    middle = target.elts[first]
+    many = count - first - rest
+    if not isinstance(middle, ast.Starred) or many < 0:
+        return None
+    return [*target.elts[:first], *([middle.value] * many), *target.elts[first + 1 :]]
+
+
+def _is_unused(frame: Frame, name: ast.expr, loop: ast.stmt | None) -> bool:
+    """Whether nothing reads what a target takes, or only what follows the loop, which sees the last round of it."""
+    if not isinstance(name, ast.Name):
+        return False
+    scope = frame.func.node if frame.func is not None else frame.module.tree
+    reads = reads_of(scope, name.id) if name.id != "_" else ()
+    if loop is not None:
+        inside = {id(part) for part in walk(loop)}
+        reads = [read for read in reads if id(read) in inside or read.lineno < loop.lineno]
+    return not reads and not is_measured(frame.env, scope)
