@@ -205,7 +205,7 @@ DIFFERENCES = (
         lambda case: leaves_alike(case.own, case.variant(result="none")),
     ),
     Difference(
-        "A carry keeps its objects",
+        "A carry keeps its Modules",
         Program("fori_loop", edits=("static",), result="none"),
         lambda case: case.program.transform in CARRYING and bool({*STRUCTURAL, "note"} & {*case.program.edits}),
         lambda case: case.is_refused,
