@@ -50,7 +50,8 @@ def arguments(
 ) -> tuple[tuple[Any, ...], dict[str, Any], tuple[Any, ...]]:
     """The arguments of a call, and the entry of each positional one.
 
-    Keyword arguments go to their positions, unless the entries cover those that are there already.
+    Keyword arguments go to their positions, unless the entries cover those that are there already. Entries may go on
+    for parameters that the call leaves out: these are given their defaults.
 
     Args:
         transformed: the function.
@@ -64,7 +65,7 @@ def arguments(
     """
     if isinstance(entries, tuple | list):
         if len(entries) != len(args):
-            args, kwargs = transformed.positional(args, kwargs)
+            args, kwargs = transformed.positional(args, kwargs, len(entries))
         return args, kwargs, tuple(entries)
     if not jax.tree_util.treedef_is_leaf(jax.tree.structure(entries, is_leaf=is_prefix_leaf)):
         raise rules.AXES_TYPE.error(option=option, transform=transformed.modes.transform, given=describe(entries))

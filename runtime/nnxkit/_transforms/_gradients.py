@@ -35,7 +35,7 @@ from nnxkit._transforms._lift import Groups, Lift, call_function
 from nnxkit._transforms._outcome import Outcome
 from nnxkit._transforms._prefixes import DiffState, FilterPrefix, Prefixes, label_inputs
 from nnxkit._transforms._signatures import P, R
-from nnxkit._transforms._wrapper import MISSING, Transformed, wrap
+from nnxkit._transforms._wrapper import MISSING, Transformed, reach_of, wrap
 from nnxkit._variable import Variable
 from nnxkit._variable_types import Param
 
@@ -70,15 +70,16 @@ def differentiated(argnums: Sequence[int | DiffState], args: tuple[Any, ...], mo
             raise rules.ARGNUM_RANGE.error(transform=modes.transform, argnum=place, count=len(args))
         if prefixes[place] is not False:
             raise rules.ARGNUM_REPEATED.error(transform=modes.transform, argnum=place)
-        if isinstance(item, DiffState):
-            prefixes[place] = Wanted(item.filter)
-        else:
-            prefixes[place] = jax.tree.map(
-                lambda leaf: Wanted(Param) if modes.updates and mark_of(leaf) == PYTREE else True,
-                args[place],
-                is_leaf=is_object,
-            )
+        label = functools.partial(_label, item if isinstance(item, DiffState) else None, modes)
+        prefixes[place] = jax.tree.map(label, args[place], is_leaf=is_object)
     return tuple(prefixes)
+
+
+def _label(wanted: DiffState | None, modes: Modes, leaf: Any) -> Any:
+    """What of an argument's leaf is differentiated: a filter is for objects, an array is all or nothing."""
+    if wanted is not None:
+        return Wanted(wanted.filter) if is_object(leaf) else True
+    return Wanted(Param) if modes.updates and mark_of(leaf) == PYTREE else True
 
 
 class Cotangents:
@@ -186,10 +187,11 @@ class Gradient(Transformed):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         options = self.options
-        args, kwargs = self.positional(args, kwargs)
-        lift = Lift(self.modes, (args, kwargs), self.function)
-        single = isinstance(options.argnums, int | DiffState)
         argnums = _positions(options.argnums, self.modes.transform)
+        single = isinstance(options.argnums, int | DiffState)
+        reach = reach_of([item.argnum if isinstance(item, DiffState) else item for item in argnums])
+        args, kwargs = self.positional(args, kwargs, reach)
+        lift = Lift(self.modes, (args, kwargs), self.function)
         wanted = differentiated(argnums, args, self.modes)
         prefixes = Prefixes("argnums", (wanted, False), lift.inputs.tree, self.modes)
         labels = label_inputs(lift.inputs, prefixes, False)

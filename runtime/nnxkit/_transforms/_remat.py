@@ -23,7 +23,7 @@ from nnxkit._transforms._lift import Groups, Lift
 from nnxkit._transforms._outcome import Outcome
 from nnxkit._transforms._signatures import F
 from nnxkit._transforms._statics import Dynamic
-from nnxkit._transforms._wrapper import MISSING, Transformed, wrap
+from nnxkit._transforms._wrapper import MISSING, Transformed, reach_of, wrap
 
 
 class RematOptions(Record):
@@ -47,8 +47,9 @@ class Rematerialized(Transformed):
         self.known: Structures[_Pure] = Structures()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        lift = Lift(self.modes, self.positional(args, kwargs), self.function)
-        dynamic = Dynamic(lift, self.options.static_argnums)
+        static = self.options.static_argnums
+        lift = Lift(self.modes, self.positional(args, kwargs, reach_of(static)), self.function)
+        dynamic = Dynamic(lift, static)
         pure = self.known.find(lift.inputs.key(), _make_pure, dynamic.static_values())
         _running.calls.append(dynamic)
         try:

@@ -15,7 +15,8 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Sequence
 from types import MethodType
 from typing import Any, ClassVar, Self
 
@@ -66,15 +67,34 @@ class Transformed:
         """The same transform of another function."""
         return type(self)(f, self.options, self.modes)
 
-    def positional(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The arguments with those given by keyword in their positions, as far as positions lead."""
-        if not kwargs:
+    def positional(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], reach: int = 0
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments with those given by keyword in their positions, as far as positions lead.
+
+        The first ``reach`` parameters, of which the options of the transform speak, are given their defaults where the
+        call leaves them out.
+        """
+        if not kwargs and reach <= len(args):
             return args, kwargs
         try:
-            bound = inspect.signature(self.function.f).bind(*args, **kwargs)
+            signature = inspect.signature(self.function.f)
+            bound = signature.bind(*args, **kwargs)
         except (TypeError, ValueError):  # a builtin without signature; or the call is wrong, and says so itself
             return args, kwargs
-        return bound.args, bound.kwargs
+        placed, named = list(bound.args), dict(bound.kwargs)
+        for each in list(signature.parameters.values())[len(placed) : reach]:
+            if each.kind not in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD):
+                break
+            placed.append(named.pop(each.name, each.default))
+        return tuple(placed), named
+
+
+def reach_of(positions: int | Sequence[Any]) -> int:
+    """How many arguments there are up to the last one of some positions: all, if one is counted from the last."""
+    entries = positions if isinstance(positions, Sequence) else [positions]
+    numbers = [entry for entry in entries if isinstance(entry, int)]
+    return sys.maxsize if min(numbers, default=0) < 0 else 1 + max(numbers, default=-1)
 
 
 def wrap(

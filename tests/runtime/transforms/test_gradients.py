@@ -218,7 +218,23 @@ class TestArgnums:
         assert numbers(other)["b"] == 2.0
 
 
+@every_mode
+@pytest.mark.parametrize("argnums", [2, -1, (2,)])
+def test_parameters_that_are_left_out(mode: Any, argnums: Any) -> None:
+    gradients = nnx.grad(lambda m, x, scale=2.0: m.w * x * scale, argnums=argnums, **mode)(Net(), THREE)
+
+    assert np.sum(gradients) == 6.0
+
+
 class TestDiffState:
+    @pytest.mark.parametrize("argument", [nnx.Param, nnx.BatchStat, ...])
+    def test_an_array_is_differentiated_whatever_the_filter(self, argument: Any) -> None:
+        arrays = {"x": THREE}
+
+        gradient = nnx.grad(lambda arrays, m: arrays["x"] * m.w, argnums=nnx.DiffState(0, argument))(arrays, Net())
+
+        assert gradient == {"x": nnx.grad(lambda x, m: x * m.w)(THREE, Net())}
+
     @pytest.mark.parametrize(
         ("argument", "expected"),
         [

@@ -40,6 +40,12 @@ class TestCall:
         assert values(layer)["b"] == 3.0
 
     @every_mode
+    @pytest.mark.parametrize("static_argnums", [2, -1, (0, 2)])
+    def test_static_arguments_that_are_left_out(self, mode: Any, static_argnums: Any) -> None:
+        f = nnx.remat(lambda m, x, flag=True: m.w * x if flag is True else x, static_argnums=static_argnums, **mode)
+
+        assert float(f(Net(), 3.0)) == float(f(Net(), x=3.0)) == 6.0
+
     @pytest.mark.parametrize("static_argnums", [2, (2,), [2], -1, (-1,)])
     def test_static_arguments(self, mode: Any, static_argnums: Any) -> None:
         f = nnx.remat(lambda m, x, flag: m.w * x if flag else x, static_argnums=static_argnums, **mode)

@@ -47,6 +47,14 @@ class TestArguments:
         assert one == 1.0
 
     @every_mode
+    def test_axes_of_parameters_that_are_left_out(self, mode: Any) -> None:
+        f = nnx.vmap(lambda x, y=1.0, z=2.0: x + y * z, in_axes=(0, None, None), **mode)
+
+        assert close(f(XS), [2, 3, 4])
+        assert close(f(XS, z=3.0), [3, 4, 5])
+        assert close(f(XS, 2.0), [4, 5, 6])
+
+    @every_mode
     @pytest.mark.parametrize(
         ("args", "kwargs", "in_axes"),
         [((XS,), {"k": XS}, 0), ((XS,), {"k": 2 * XS / 2}, (0,)), ((), {"k": XS, "x": XS}, (0, 0))],
