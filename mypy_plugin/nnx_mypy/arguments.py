@@ -13,6 +13,8 @@ from mypy.nodes import ARG_NAMED, ARG_POS, ARG_STAR, ArgKind, CallExpr, Expressi
 from mypy.plugin import FunctionContext, MethodContext
 from mypy.types import TupleType, Type, UnpackType, get_proper_type
 
+from nnx_mypy.library import anything
+
 Context = FunctionContext | MethodContext
 
 
@@ -58,3 +60,8 @@ def positional(given: list[Argument]) -> list[Type] | None:
 def keyword(given: list[Argument], name: str) -> Argument | None:
     """The argument that is given by a name."""
     return next((each for each in given if each.kind == ARG_NAMED and each.name == name), None)
+
+
+def tuple_of(context: Context, items: list[Type]) -> Type:
+    """A tuple type."""
+    return TupleType(items, context.api.named_generic_type("builtins.tuple", [anything()]))

@@ -13,7 +13,7 @@ from mypy.nodes import CallExpr, Expression, IntExpr, ListExpr, NameExpr, RefExp
 from mypy.plugin import FunctionContext
 from mypy.types import CallableType, Instance, TupleType, Type, get_proper_type
 
-from nnx_mypy.arguments import Argument, arguments, keyword
+from nnx_mypy.arguments import Argument, arguments, keyword, tuple_of
 from nnx_mypy.library import ARRAY, NODES, Library, anything, is_a, package_of
 
 MODES = ("graph", "graph_updates")
@@ -106,8 +106,3 @@ def _of_argument(library: Library, function: CallableType, place: int | None) ->
         return library.instance("State")
     is_array = isinstance(argument, Instance) and argument.type.fullname == ARRAY
     return argument if is_array or is_a(argument, {"State"}) else anything()
-
-
-def tuple_of(context: FunctionContext, items: list[Type]) -> Type:
-    """A tuple type."""
-    return TupleType(items, context.api.named_generic_type("builtins.tuple", [anything()]))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from mypy.plugin import FunctionContext, MethodContext
 from mypy.types import Instance, TupleType, Type, get_proper_type
 
-from nnx_mypy.arguments import Context, arguments, positional
+from nnx_mypy.arguments import Context, arguments, positional, tuple_of
 from nnx_mypy.library import Library, anything
 
 
@@ -23,7 +23,7 @@ def split(context: FunctionContext, library: Library) -> Type:
         graphdef, state = default.items[:2]
     else:
         graphdef, state = library.instance("GraphDef", [given[0]]), library.instance("State")
-    return _tuple(context, [graphdef, *[state] * max(len(given) - 1, 1)])
+    return tuple_of(context, [graphdef, *[state] * max(len(given) - 1, 1)])
 
 
 def states(context: FunctionContext, library: Library) -> Type:
@@ -42,7 +42,7 @@ def _states(context: Context, library: Library, skipped: int) -> Type:
         return anything()
     count = max(len(given) - skipped, 1)
     state = _state(context.default_return_type) or library.instance("State")
-    return state if count == 1 else _tuple(context, [state] * count)
+    return state if count == 1 else tuple_of(context, [state] * count)
 
 
 def unpacked(context: FunctionContext, library: Library) -> Type:
@@ -51,7 +51,7 @@ def unpacked(context: FunctionContext, library: Library) -> Type:
     if not given:
         return anything()
     state = library.instance("GraphState", [given[0]])
-    return state if len(given) <= 2 else _tuple(context, [state] * (len(given) - 1))
+    return state if len(given) <= 2 else tuple_of(context, [state] * (len(given) - 1))
 
 
 def _positional(context: Context) -> list[Type] | None:
@@ -67,10 +67,6 @@ def _state(default: Type) -> Type | None:
     if isinstance(proper, Instance):
         return _state(proper.args[0]) if proper.type.fullname == "builtins.tuple" else proper
     return None
-
-
-def _tuple(context: Context, items: list[Type]) -> Type:
-    return TupleType(items, context.api.named_generic_type("builtins.tuple", [anything()]))
 
 
 def _unknown_length(context: Context) -> Type:
