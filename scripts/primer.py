@@ -30,8 +30,8 @@ from nnx_lint.diagnostics import Diagnostic
 from nnx_lint.files import discover, import_roots
 from nnx_lint.selection import FileOptions, Options
 from nnx_lint.source import SourceError, SourceFile
-from nnx_lint.target import requirements
-from nnx_rules.registry import Rule, Version
+from nnx_lint.target import NOTHING, Target, beside, requirements
+from nnx_rules.registry import Rule
 from nnx_rules.rules import REGISTRY
 
 MOST = 50
@@ -182,11 +182,14 @@ def scan(folders: Mapping[str, Path], record: Record) -> Scan:
                 )
     roots = import_roots(sources, map(str, folders.values()))
 
-    versions = {package: flax_of(folder) for package, folder in folders.items()}
+    targets = {package: target_of(folder) for package, folder in folders.items()}
 
     def lint(selected: Callable[[Rule], bool]) -> list[Finding]:
         severities = {rule.code: rule.severity for rule in REGISTRY if selected(rule)}
-        options = {package: FileOptions(severities, version=version) for package, version in versions.items()}
+        options = {
+            package: FileOptions(severities, version=target.version, jax=target.jax)
+            for package, target in targets.items()
+        }
         by_path = {path: options[package] for path, package in owners.items()}
         checker = Checker(Options(FileOptions(severities), by_path), roots, jobs=os.cpu_count() or 1)
         findings = [
@@ -204,12 +207,18 @@ def scan(folders: Mapping[str, Path], record: Record) -> Scan:
     return result
 
 
-def flax_of(folder: Path) -> Version | None:
-    """The newest flax that a package allows; `None` where it says nothing, or has no upper bound."""
+def target_of(folder: Path) -> Target:
+    """The newest flax and jax that a package allows, whatever this machine has."""
+    flax, jax = (_newest(folder, distribution) for distribution in ("flax", "jax"))
+    return beside(flax, jax)
+
+
+def _newest(folder: Path, distribution: str) -> Target:
     for path in folder.glob("*.dist-info/METADATA"):
-        allowed = requirements.metadata(path.read_text(encoding="utf-8"))
-        return allowed.newest if allowed is not None else None
-    return None
+        allowed = requirements.metadata(path.read_text(encoding="utf-8"), distribution)
+        if allowed is not None:
+            return Target(None, allowed.newest, path.name)
+    return Target(None, None, NOTHING)
 
 
 def _finding(folders: Mapping[str, Path], package: str, source: SourceFile, found: Diagnostic) -> Finding:

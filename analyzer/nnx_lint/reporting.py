@@ -169,6 +169,10 @@ class Judging:
         options = self.options.for_path(module.source.path)
         return options.library or module.provider or "flax", options.version
 
+    def jax_of(self, module: Module) -> Version | None:
+        """The version of jax that a module runs on (``None``: the newest)."""
+        return self.options.for_path(module.source.path).jax
+
 
 class Findings:
     """Listens to one evaluation, and collects what the rules report of it."""
@@ -225,6 +229,10 @@ class Reporter:
     def runs_on(self, module: Module) -> tuple[str, Version | None]:
         """The library that a module uses, and the version of it (``None``: the newest)."""
         return self.judging.runs_on(module)
+
+    def jax_of(self, module: Module) -> Version | None:
+        """The version of jax that a module runs on (``None``: the newest)."""
+        return self.judging.jax_of(module)
 
     def __call__(
         self,

@@ -29,17 +29,22 @@ class FileOptions:
 
     ``severities`` has the code of every rule that is reported; a rule that is not need not be computed. ``library``
     (``"flax"`` or ``"nnxkit"``) and ``version`` fix what the code runs on; ``None`` leaves it to the code's own
-    imports, and to the newest version.
+    imports, and to the newest version. ``jax`` is the version of jax, ``None`` the newest.
     """
 
-    __slots__ = ("_digest", "library", "severities", "version")
+    __slots__ = ("_digest", "jax", "library", "severities", "version")
 
     def __init__(
-        self, severities: Mapping[str, Severity], library: str | None = None, version: Version | None = None
+        self,
+        severities: Mapping[str, Severity],
+        library: str | None = None,
+        version: Version | None = None,
+        jax: Version | None = None,
     ) -> None:
         self.severities = severities
         self.library = library
         self.version = version
+        self.jax = jax
         self._digest: str | None = None
 
     def selected(self, rule: Rule) -> bool:
@@ -54,7 +59,7 @@ class FileOptions:
         """A text that is equal for equal options, in every process."""
         if self._digest is None:
             levels = sorted((code, severity.value) for code, severity in self.severities.items())
-            self._digest = _hash(repr((levels, self.library, self.version)))
+            self._digest = _hash(repr((levels, self.library, self.version, self.jax)))
         return self._digest
 
 

@@ -189,7 +189,8 @@ class Declared(Record):
 def declare(inherited: Iterable[Mapping[str, Status]], own: Iterable[Declaration]) -> Declared:
     """Combine the statuses that base classes declare (nearest base first) with those of a class body.
 
-    A class may repeat what a base says; it may not say the opposite, nor say both in one body.
+    A class may repeat what a base says. An annotation takes the place of what a base says; a field may not say the
+    opposite of that, nor of an annotation in the same body.
     """
     statuses: dict[str, Status] = {}
     for base in inherited:
@@ -197,7 +198,7 @@ def declare(inherited: Iterable[Mapping[str, Status]], own: Iterable[Declaration
             statuses.setdefault(name, status)
     conflicts: list[tuple[str, Status, Declaration]] = []
     for declaration in own:
-        known = statuses.get(declaration.name)
+        known = statuses.get(declaration.name) if declaration.source != "annotation" else None
         if known is not None and known is not declaration.status and Status.UNKNOWN not in (known, declaration.status):
             conflicts.append((declaration.name, known, declaration))
         else:

@@ -247,6 +247,24 @@ def no_size(name: str, arguments: Mapping[str, object]) -> Problem | None:
     return None
 
 
+INTEGERS = frozenset({"bool", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (4, 8, 16, 32, 64))})
+"""Dtypes of whole numbers."""
+
+DRAWN = frozenset(
+    {
+        *("nnx.Conv", "nnx.ConvTranspose", "nnx.Einsum", "nnx.Embed", "nnx.Linear", "nnx.LinearGeneral"),
+        *("nnx.MultiHeadAttention", "nnx.GRUCell", "nnx.LSTMCell", "nnx.OptimizedLSTMCell", "nnx.SimpleCell"),
+    }
+)
+"""Layers that draw a parameter, if they get no initializer."""
+
+
+def integer_parameters(dtype: str) -> Problem:
+    """What is wrong with a layer whose parameters are to be integers, and are drawn as floats."""
+    problem = f"`param_dtype` is {dtype}, and its initializer does not make integers"
+    return Problem(problem, "pass a dtype of floats, such as jnp.float32")
+
+
 _CONSTRUCTORS: dict[str, Callable[[Mapping[str, object]], Problem | None]] = {
     "nnx.MultiHeadAttention": _attention,
     "nnx.Conv": _convolution,

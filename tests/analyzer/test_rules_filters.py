@@ -77,7 +77,7 @@ UNREACHABLE = {
     "a constant tuple": "FILTERS = (nnx.Param, Very, ...)\ngraphdef, a, b, c = nnx.split(net, *FILTERS)",
     "two levels up": "nnx.state(net, nnx.Param, Very)",
     "a tuple before one of its members": "nnx.state(net, (nnx.Param, nnx.BatchStat), nnx.BatchStat)",
-    "a combination after its part": "nnx.state(net, Special, nnx.All(Special, nnx.PathContains('x')))",
+    "a combination after its part": "nnx.state(net, Special, nnx.All(Special, nnx.PathContains('norm')))",
     "two filters that cover a third": "nnx.state(net, nnx.Param, nnx.Not(nnx.Param), nnx.BatchStat)",
     "nnx.Variable first": "nnx.state(net, nnx.Variable, nnx.Param, ...)",
     "nnx.Not(None)": "nnx.state(net, nnx.Not(None), nnx.Param)",
@@ -113,7 +113,7 @@ REACHABLE = {
     "a rest that is empty": "nnx.state(net, nnx.Param, nnx.Not(nnx.Param), ...)",
     "nothing first": "nnx.state(net, None, ...)",
     "a tag and its type": "nnx.state(net, 'params', nnx.RngState)",
-    "paths": "nnx.state(net, nnx.PathContains('a'), nnx.PathContains('b'), nnx.Param)",
+    "paths": "nnx.state(net, nnx.PathContains('linear'), nnx.PathContains('norm'), nnx.Param)",
     "inexact after exact": "nnx.state(net, nnx.PathContains('a'), nnx.PathContains('a', exact=False))",
     "an unknown key": "def f(key):\n    return nnx.state(net, nnx.PathContains(key), nnx.PathContains('x'))",
     "a base that is not known": (

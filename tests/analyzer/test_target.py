@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nnx_lint.cli import main
-from nnx_lint.target import Detector, parse
+from nnx_lint.target import Detector, beside, parse
 from nnx_lint.target.requirements import (
     environment,
     installed_in,
@@ -391,3 +391,78 @@ def test_a_dropout_layer_asked_for_its_stream_when_it_was_called(target, found, 
     path.write_text(f"{library}\n\nnnx.Dropout(0.5, rngs=nnx.Rngs(params=0))\n")
 
     assert main(["check", "--isolated", "--no-cache", "--target", target, str(path)]) == found
+
+
+class TestJax:
+    """The version of jax beside the target: found as that of flax is, else the oldest one that this flax takes."""
+
+    PROGRAM = "import jax\nfrom flax import nnx\n\njax.tree_map(print, nnx.Rngs(0))\n"  # gone since 0.6
+
+    @pytest.fixture
+    def found(self, write, target, monkeypatch, tmp_path):
+        monkeypatch.chdir(tmp_path)
+        write("program.py", self.PROGRAM)
+
+        def found(*words):
+            return main(["check", "--no-cache", "-q", "--select", "NNX915", *words, "program.py"]) == 1
+
+        return found
+
+    @pytest.mark.parametrize(
+        ("requirements", "gone"),
+        [
+            ("", True),
+            ("jax", True),
+            ("jax[cuda12]>=0.4", True),
+            ("jax<0.6", False),
+            ("jax<0.5\nflax>=0.12", False),
+            ("jax==0.6.0", True),
+            ("jaxtyping<0.5\nflax", True),
+            ("flax==0.10.6", False),
+            ("flax<=0.10.7", True),
+            ("flax==0.10.4\njax", True),
+        ],
+    )
+    def test_a_requirement_decides(self, found, write, requirements, gone):
+        write("requirements.txt", requirements)
+        assert found() is gone
+
+    def test_a_lock_decides(self, found, write):
+        write("pyproject.toml", '[project]\ndependencies = ["flax", "jax"]')
+        write(
+            "uv.lock", '[[package]]\nname = "flax"\nversion = "0.12.8"\n[[package]]\nname = "jax"\nversion = "0.5.3"\n'
+        )
+        assert not found()
+        write("uv.lock", '[[package]]\nname = "jax"\nversion = "0.7.1"\n')
+        assert found()
+
+    def test_an_option_names_flax_only(self, found, write):
+        write("requirements.txt", "jax==0.5.3\nflax==0.10.6")
+        assert not found("--target", "flax")
+        write("requirements.txt", "flax==0.12.8")
+        assert found()
+        assert not found("--target", "flax-0.10.5")
+
+    def test_files_that_speak_of_jax_only_are_asked(self, target, write, tmp_path):
+        write("uv.lock", 'name = "jax"\nversion = "0.7.1"\n')
+        detector = Detector("jax")
+        assert beside(target(), detector.target(str(tmp_path))).jax == (0, 7, 1)
+        assert list(detector.files) == [str(tmp_path / "uv.lock")]
+
+    @pytest.mark.parametrize(
+        ("program", "gone"),
+        [
+            ("def draw(key: jax.random.KeyArray):\n    return key\n", True),
+            ("from __future__ import annotations\n\ndef draw(key: jax.random.KeyArray):\n    return key\n", False),
+            ("def draw(key):\n    other: jax.random.KeyArray = key\n    return other\n", False),
+            ("jax.random.KeyArray = jax.Array\nKey = jax.random.KeyArray\n", False),
+            ("# needs jax==0.4.13\nKey = jax.random.KeyArray\n", False),
+        ],
+    )
+    def test_a_name_counts_where_python_looks_for_it(self, found, write, program, gone):
+        head, _, rest = program.rpartition("from __future__ import annotations\n")
+        write(
+            "program.py",
+            f"{head}{_}import jax\nfrom flax import nnx\n\nmodel = nnx.Linear(1, 1, rngs=nnx.Rngs(0))\n{rest}",
+        )
+        assert found() is gone

@@ -134,11 +134,16 @@ def test_a_container_filled_later_is_found_by_the_second_look():
 
 
 def test_declarations_repeat_but_do_not_contradict():
-    data, static = Declaration("x", Status.DATA, "field"), Declaration("x", Status.STATIC, "annotation")
-    assert declare([{"x": Status.DATA}], [data]).conflicts == ()
+    data, static = Declaration("x", Status.DATA, "annotation"), Declaration("x", Status.STATIC, "field")
+    assert declare([{"x": Status.STATIC}], [static]).conflicts == ()
     conflicts = declare([{"x": Status.DATA}], [static]).conflicts
     assert conflicts == (("x", Status.DATA, static),)
     assert declare([], [data, static]).conflicts == (("x", Status.DATA, static),)
+
+
+def test_an_annotation_takes_the_place_of_what_a_base_says():
+    declared = declare([{"x": Status.DATA}], [Declaration("x", Status.STATIC, "annotation")])
+    assert (declared.statuses, declared.conflicts) == ({"x": Status.STATIC}, ())
 
 
 def test_the_nearest_base_declares():

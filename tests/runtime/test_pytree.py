@@ -193,12 +193,24 @@ class TestClasses:
         with pytest.raises(ClassDefinitionError, match=r"`Child.x` is declared static, but it is already data"):
 
             class Child(Base):
-                x: nnx.Static[int]
+                x: int = nnx.static()
 
         with pytest.raises(ClassDefinitionError, match="is declared data, but it is already static"):
 
             class Both(nnx.Pytree):
                 x: nnx.Static[int] = nnx.data(default=1)
+
+    def test_an_annotation_takes_the_place_of_an_inherited_declaration(self) -> None:
+        class Base(nnx.Pytree):
+            x: nnx.Data[int]
+
+        class Child(Base):
+            x: nnx.Static[int]
+
+            def __init__(self) -> None:
+                self.x = 1
+
+        assert jax.tree.leaves(Child()) == []
 
     def test_declarations_are_inherited(self) -> None:
         class Child(Fielded):

@@ -130,10 +130,10 @@ class Settings:
     def options_for(self, path: str, target: Target) -> FileOptions:
         """What the engine is asked for in a file (an absolute path) whose code runs on ``target``."""
         ignored = tuple(number for number, waiver in enumerate(self._ignoring()) if waiver.holds(path))
-        key = (ignored, target.library, target.version)
+        key = (ignored, target.library, target.version, target.jax)
         if key not in self._options:
             selectors = [selector for number in ignored for selector in self._ignoring()[number].selectors]
-            self._options[key] = FileOptions(self._levels(selectors), target.library, target.version)
+            self._options[key] = FileOptions(self._levels(selectors), target.library, target.version, target.jax)
         return self._options[key]
 
     def _levels(self, ignored: Sequence[str]) -> dict[str, Severity]:
@@ -198,7 +198,7 @@ class Configuration:
         self._by_folder: dict[str, tuple[Document, ...]] = {}
         self._settings: dict[str | None, Settings] = {}
         self._places: dict[str, Place] = {}
-        self._detector = Detector()
+        self._detectors = Detector(), Detector("jax")
 
     @classmethod
     def isolated(cls) -> Configuration:
@@ -231,13 +231,14 @@ class Configuration:
     def place(self, folder: str) -> Place:
         """What holds for the files in a folder, which is named as their paths name it."""
         if folder not in self._places:
-            from nnx_lint.target import parse
+            from nnx_lint.target import beside, parse
 
             absolute = os.path.abspath(folder)
             settings = self.at(absolute)
             given = settings.get("target")
-            target = self._detector.target(absolute) if given is None else parse(str(given))
-            self._places[folder] = Place(absolute, settings, target)
+            of_flax, of_jax = self._detectors
+            target = of_flax.target(absolute) if given is None else parse(str(given))
+            self._places[folder] = Place(absolute, settings, beside(target, of_jax.target(absolute)))
         return self._places[folder]
 
     def options_for(self, path: str) -> FileOptions:
@@ -253,7 +254,7 @@ class Configuration:
 
     def about_targets(self) -> list[str]:
         """The files that were asked what code runs on: requirements, locks, what is installed."""
-        return list(self._detector.files)
+        return list(dict.fromkeys(file for detector in self._detectors for file in detector.files))
 
     def sources(self) -> list[str]:
         """The folders that imports start from, by what the configurations that were read say."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from nnx_lint.diagnostics import Span
 from nnx_lint.ide import trees
+from nnx_lint.syntax.binding import is_name
 from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.attributes import Status
 
@@ -85,4 +86,4 @@ def _own_attributes(function: ast.AST) -> list[ast.Attribute]:
     name = trees.receiver(function)
     if name is None:
         return []
-    return [node for node in walk(function) if isinstance(node, ast.Attribute) and trees.is_name(node.value, name)]
+    return [node for node in walk(function) if isinstance(node, ast.Attribute) and is_name(node.value, name)]

@@ -99,11 +99,6 @@ def receiver(function: ast.AST) -> str | None:
     return parameters[0].arg if parameters and marks.isdisjoint({"staticmethod", "classmethod"}) else None
 
 
-def is_name(node: ast.AST, name: str | None) -> bool:
-    """Whether a node is this name."""
-    return isinstance(node, ast.Name) and node.id == name
-
-
 def attribute_name(source: SourceFile, node: ast.Attribute) -> Span:
     """The span of the last name of ``owner.name``; of ``getattr(owner, "name")``, which is the same, all of it."""
     span = source.span(node)

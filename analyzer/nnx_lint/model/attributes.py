@@ -79,12 +79,9 @@ def get_attribute(
     if isinstance(value, UnionVal):
         return join(*(get_attribute(interp, frame, option, name, node, sure=False) for option in value.options))
     if isinstance(value, Ext):
-        from nnx_lint.model.imports import library_value
+        from nnx_lint.model.imports import library_member
 
-        found = library_value(f"{value.name}.{name}", frame.module)
-        if value.name == "nnx":
-            interp.publish(events.LibraryName(frame, node, f"nnx.{name}", name))
-        return found
+        return library_member(interp, frame, node, value.name, name)
     if isinstance(value, ModuleVal):
         from nnx_lint.model.imports import module_attribute
 
@@ -169,6 +166,8 @@ def class_attribute(value: ClassVal, name: str) -> Value:
     attribute = cls.class_attribute(name)
     if attribute is not None:
         return attribute
+    if name == "__new__" and cls.is_pytree and not cls.is_open:
+        return Ext("builtins.object.__new__")
     if cls.foreign and name == "create":
         return Ext(f"{cls.foreign}.{name}")
     return BoundMethod(value, name) if cls.library is not None else UNKNOWN

@@ -339,6 +339,8 @@ def container_method(
                 container.items.append((args.get(0) or UNKNOWN, value))
             action, last = f"`.{method}(...)`", method == "append"
             items.fill(interp, frame, container, value, action, node, text, at_end=last)
+        if method == "setdefault" and isinstance(value, Seq) and value.node is not None:
+            return Seq(value.type, value.items, container.level, exact=False)  # it may be there already
         return value if method == "setdefault" and value is not None else UNKNOWN
     if method in {"extend", "update"}:
         other = args.get(0)

@@ -15,7 +15,7 @@ from nnx_rules import api
 from nnx_rules.attributes import Declaration, Status, is_checked
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
+    from collections.abc import Callable, Hashable, Mapping
 
     from nnx_lint.model.callables import FuncVal
     from nnx_lint.model.fields import Field
@@ -43,6 +43,10 @@ class ClassBase:
         """The class and all its bases in the order in which Python looks through them."""
         lines = [list(base.ancestors) for base in self.bases]
         return (self, *_linearized([*lines, list(self.bases)]))
+
+    def parts_of(self, args: Mapping[str, Value]) -> list[Value] | None:
+        """What JAX takes an instance apart into that was made with these arguments, if the class tells."""
+        return list(args.values()) if self.named_tuple else None
 
     @functools.cached_property
     def lineage(self) -> tuple[UserClass, ...]:
@@ -168,7 +172,8 @@ class UserClass(ClassBase):
 
     ``methods`` are the functions of its body, ``attributes`` its other class-level values, ``fields`` its annotated
     names, ``declared`` the statuses that the body and the bases give to attributes, ``decorators`` the canonical
-    names of its decorators where they resolve. ``made_dataclass`` says that a call has made it a dataclass, or a base
+    names of its decorators where they resolve, ``preset`` the options of those that got them elsewhere, as a partial
+    that has a name. ``made_dataclass`` says that a call has made it a dataclass, or a base
     that does so with all classes below it (``made_by_base``); ``replaced_init`` that something unknown was put in the
     place of its constructor; ``structural`` that it is a protocol, which others satisfy without being below it;
     ``foreign`` is the class of another library that it is below, if that is one of which methods are known.
@@ -190,6 +195,7 @@ class UserClass(ClassBase):
         self.declared: dict[str, Status] = {}
         self.conflicts: tuple[tuple[str, Status, Declaration], ...] = ()
         self.decorators: dict[str, ast.expr] = {}
+        self.preset: dict[str, Value] = {}
         self.unknown_decorators = False
         self.made_dataclass = False
         self.made_by_base = False
@@ -320,7 +326,8 @@ class UserClass(ClassBase):
             for keyword in decorator.keywords if isinstance(decorator, ast.Call) else ():
                 if keyword.arg == name and isinstance(keyword.value, ast.Constant):
                     return bool(keyword.value.value)
-        return None
+        given = getattr(self.preset.get(name), "value", None)
+        return given if isinstance(given, bool) else None
 
     @property
     def has_fields(self) -> bool:
@@ -343,6 +350,25 @@ class UserClass(ClassBase):
         if not self.generated_init or self.remade or self.find("__post_init__") is not None:
             return False
         return self.named_tuple or all(item.own_dataclass and item.option("frozen") is True for item in self.lineage)
+
+    @functools.cached_property
+    def leaf_names(self) -> frozenset[str]:
+        """The fields of a dataclass that JAX certainly takes for its parts."""
+        by_itself = ["jax.tree_util.register_dataclass"] if not self.preset else []
+        makers = [self.decorators.get(name) for name in ("flax.struct.dataclass", "chex.dataclass", *by_itself)]
+        plain = self.made_by_base or any(maker is not None and not isinstance(maker, ast.Call) for maker in makers)
+        if not plain or not self.generated_init or self.remade or self.find("__post_init__") is not None:
+            return frozenset()
+        return frozenset(field.name for field in self.all_fields() if field.is_bare)
+
+    def parts_of(self, args: Mapping[str, Value]) -> list[Value] | None:
+        from nnx_lint.model.values import UNKNOWN
+
+        if self.registered_data:
+            return None  # data by its type, whatever it holds
+        if not self.leaf_names:
+            return super().parts_of(args)
+        return [UNKNOWN, *(value for name, value in args.items() if name in self.leaf_names)]
 
     def all_fields(self) -> list[Field]:
         """The fields of a dataclass or a named tuple, bases first."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from nnx_lint.model import annotations as annotated
 from nnx_lint.model import events
-from nnx_lint.model.callables import BoundMethod, FuncVal, Transformed
+from nnx_lint.model.callables import BoundMethod, FuncVal, PartialVal, Transformed
 from nnx_lint.model.classes import ClassBase, UserClass, method_of
 from nnx_lint.model.fields import Field, specified_status
 from nnx_lint.model.foreign import RETURNING
@@ -43,7 +43,9 @@ def is_declaration(func: FuncVal) -> bool:
     node = func.node
     if isinstance(node, ast.Lambda):
         return False
-    body = node.body[1:] if ast.get_docstring(node, clean=False) is not None else node.body
+    first = node.body[0].value if isinstance(node.body[0], ast.Expr) else None
+    described = isinstance(first, ast.Constant) and isinstance(first.value, str)
+    body = node.body[1:] if described else node.body
     if not body or isinstance(body[0], ast.Pass):
         return not ABSTRACT.isdisjoint(func.decorators)
     return len(body) == 1 and isinstance(body[0], ast.Expr) and annotated.is_ellipsis(body[0].value)
@@ -231,6 +233,9 @@ def decorators(interp: Interpreter, frame: Frame, cls: UserClass, node: ast.Clas
         value = evaluate(interp, frame, decorator.func if isinstance(decorator, ast.Call) else decorator)
         if isinstance(decorator, ast.Call) and not isinstance(value, Ext):
             value = evaluate(interp, frame, decorator)
+        if isinstance(value, PartialVal) and isinstance(value.func, Ext) and not value.args:
+            cls.preset.update(value.keywords)
+            value = value.func
         if isinstance(value, Ext):
             name = value.name
             if name == "functools.partial" and isinstance(decorator, ast.Call) and decorator.args:

@@ -202,7 +202,8 @@ class Imported(Event):
 class LibraryName(Event):
     """A name of NNX is read from its namespace, or imported: ``nnx.Linear``, ``from flax.nnx import Linear``.
 
-    ``name`` is the canonical one, ``written`` the last part as it stands in the program.
+    So is one of JAX, if some release lacks what earlier ones have. ``name`` is the canonical one, ``written`` the last
+    part as it stands in the program.
     """
 
     name: str

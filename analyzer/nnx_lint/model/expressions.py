@@ -64,7 +64,9 @@ def text_of(node: ast.AST) -> str:
     """The expression as a short name for messages: ``self.bn``, ``model.layers[...]``."""
     if isinstance(node, ast.Name):
         return node.id
-    if isinstance(node, ast.Attribute):
+    if isinstance(node, ast.Attribute) and not isinstance(
+        node.value, (ast.BinOp, ast.BoolOp, ast.Compare, ast.UnaryOp)
+    ):
         return f"{text_of(node.value)}.{node.attr}"
     if isinstance(node, ast.Subscript):
         return f"{text_of(node.value)}[...]"
@@ -73,8 +75,7 @@ def text_of(node: ast.AST) -> str:
     return ast.unparse(node) if isinstance(node, ast.expr) else "it"
 
 
-# -- names and literals
-# --------------------------------------------------------------------------------------------------------
+# -- names and literals ------------------------------------------------------------------------------------------------
 
 
 def note_capture(frame: Frame, node: ast.expr, value: Value) -> None:
@@ -211,8 +212,7 @@ def _part(interp: Interpreter, frame: Frame, node: ast.expr) -> str | None:
     return strings.text_in(value) if node.conversion == -1 and node.format_spec is None else None
 
 
-# -- operators
-# -----------------------------------------------------------------------------------------------------------------
+# -- operators ---------------------------------------------------------------------------------------------------------
 
 
 def is_array_like(value: Value) -> bool:
@@ -304,8 +304,8 @@ def _is_union_of_types(left: Value, right: Value) -> bool:
 
 
 def used_as(interp: Interpreter, frame: Frame, node: ast.expr, value: Value, what: str) -> Value:
-    """Tell the rules of a use of a Variable as something that it may not be."""
-    if isinstance(value, VariableVal) or (isinstance(value, Obj) and value.cls.is_variable):
+    """Tell the rules of a use of a Variable, or of any object as a key, as something that it may not be."""
+    if isinstance(value, VariableVal) or (isinstance(value, Obj) and (value.cls.is_variable or what == "a key")):
         interp.publish(events.Used(frame, node, value, what))
     return value
 
@@ -330,7 +330,7 @@ def _container(
 def condition(interp: Interpreter, frame: Frame, node: ast.expr) -> Value:
     """The value of an expression whose truth is asked for."""
     value = used_as(interp, frame, node, evaluate(interp, frame, node), "a condition")
-    if frame.scope and isinstance(value, Array):
+    if isinstance(value, Array):
         interp.publish(events.Used(frame, node, value, "a condition"))
     return value
 
@@ -496,8 +496,7 @@ def _yield(interp: Interpreter, frame: Frame, node: ast.Yield | ast.YieldFrom | 
     return UNKNOWN
 
 
-# -- access
-# --------------------------------------------------------------------------------------------------------------------
+# -- access ------------------------------------------------------------------------------------------------------------
 
 
 def _attribute(interp: Interpreter, frame: Frame, node: ast.Attribute) -> Value:

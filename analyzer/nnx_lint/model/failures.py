@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from nnx_lint.model.callables import FuncVal
 from nnx_lint.model.expressions import evaluate
 from nnx_lint.model.values import Ext
+from nnx_lint.syntax.binding import is_name
 from nnx_lint.syntax.walk import walk
 
 if TYPE_CHECKING:
@@ -116,9 +117,7 @@ def alters_library(interp: Interpreter, frame: Frame, node: ast.expr) -> bool:
     if isinstance(callee, FuncVal):
         functions = (part.func for part in walk(callee.node) if isinstance(part, ast.Call))
         return any(
-            function.attr == "enter_context"
-            if isinstance(function, ast.Attribute)
-            else isinstance(function, ast.Name) and function.id == "setattr"
+            function.attr == "enter_context" if isinstance(function, ast.Attribute) else is_name(function, "setattr")
             for function in functions
         )
     return isinstance(callee, Ext) and callee.name in _ALTERING

@@ -13,6 +13,7 @@ from nnx_lint.model.classes import UserClass
 from nnx_lint.model.containers import DictVal
 from nnx_lint.model.values import (
     UNKNOWN,
+    Array,
     Const,
     FieldVal,
     TagVal,
@@ -55,6 +56,11 @@ class Field:
             self.init = literal(keywords["init"])
 
     @property
+    def is_bare(self) -> bool:
+        """Whether nothing but its annotation, and perhaps a default, tells what the field is."""
+        return self.value is None or isinstance(self.value, (Const, Array))
+
+    @property
     def stays_in_class(self) -> bool:
         """Whether no instance gets the default from ``__init__``, as it is read from the class (``init=False``)."""
         if self.init is not False or not isinstance(self.value, (FieldVal, TagVal)):
@@ -62,7 +68,7 @@ class Field:
         return "default" in self.value.keywords
 
 
-def literal(value: Value) -> bool | None:
+def literal(value: Value | None) -> bool | None:
     """The bool that a value is; ``None`` if it is not known to be one."""
     return value.value if isinstance(value, Const) and isinstance(value.value, bool) else None
 

@@ -170,6 +170,17 @@ class Frame:
     def name(self) -> str:
         return self.func.name if self.func is not None else f"module {self.module.name}"
 
+    def outwards(self) -> Iterator[Frame]:
+        """What runs: this, what called it, and so on."""
+        frame: Frame | None = self
+        while frame is not None:
+            yield frame
+            frame = frame.caller
+
+    def rounds(self) -> frozenset[int]:
+        """The loops in a round of which this runs, by the identities of their nodes."""
+        return frozenset(node for node, arm in self.branches if arm == ROUND)
+
     def callers(self) -> Iterator[tuple[Frame, ast.AST]]:
         """The frames that led here by calls, innermost first, each with the call that it made."""
         frame = self

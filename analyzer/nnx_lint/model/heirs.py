@@ -96,7 +96,9 @@ class Heirs:
         """The classes of a file that have a base of this name."""
         source = self._read(path)
         if source is not None:
-            yield from (node for node in _classes(source.tree) if any(_last_name(each) == base for each in node.bases))
+            yield from (
+                node for node in classes_in(source.tree) if any(_last_name(each) == base for each in node.bases)
+            )
 
     def _possibly(self, name: str) -> tuple[frozenset[str], dict[str, bool]]:
         """The names of a class and of those that are below it by their headers, and the files of these: for each,
@@ -123,7 +125,8 @@ class Heirs:
 
 
 @remembered
-def _classes(tree: ast.Module) -> list[ast.ClassDef]:
+def classes_in(tree: ast.AST) -> list[ast.ClassDef]:
+    """The classes that a text defines, inner ones too."""
     return [node for node in walk(tree) if isinstance(node, ast.ClassDef)]
 
 

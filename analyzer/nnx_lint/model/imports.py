@@ -16,6 +16,7 @@ from nnx_lint.model.classes import library_class
 from nnx_lint.model.containers import Seq
 from nnx_lint.model.deferred import Deferred, settled
 from nnx_lint.model.heap import touch
+from nnx_lint.model.tables.jax_gone import GONE
 from nnx_lint.model.values import (
     UNKNOWN,
     VERSION,
@@ -111,6 +112,14 @@ def library_value(name: str, module: Module | None = None) -> Value:
     return VERSION if name in VERSIONS else Ext(name)
 
 
+def library_member(interp: Interpreter, frame: Frame, node: ast.AST, package: str, name: str) -> Value:
+    """The value of a name of a library's module, which a program reads there or imports."""
+    full = f"{package}.{name}"
+    if package == "nnx" or full in GONE:
+        interp.publish(events.LibraryName(frame, node, full, name))
+    return library_value(full, frame.module)
+
+
 VERSIONS = frozenset({"flax.__version__", "jax.__version__", "jax.__version_info__"})
 
 
@@ -118,11 +127,22 @@ def execute(interp: Interpreter, frame: Frame, node: ast.Import | ast.ImportFrom
     """Bind the names of an import statement."""
     if any(name.partition(".")[0] in PROVIDING for name in _imported(node)):
         interp.publish(events.Imported(frame, node))
+    for gone in filter(None, map(_gone, _imported(node))):
+        interp.publish(events.LibraryName(frame, node, gone, gone.rstrip(".").rpartition(".")[2]))
     if isinstance(node, ast.ImportFrom):
         _import_from(interp, frame, node)
     else:
         for alias in node.names:
             _import(interp, frame, alias)
+
+
+def _gone(name: str) -> str | None:
+    """The first module on the way to one of a library that some release lacks, as the table has it."""
+    if not name.startswith("jax."):
+        return None
+    parts = name.split(".")
+    above = (".".join(parts[:length]) for length in range(2, len(parts) + 1))
+    return next((found for each in above for found in (each, f"{each}.") if found in GONE), None)
 
 
 def _imported(node: ast.Import | ast.ImportFrom) -> list[str]:
@@ -227,9 +247,10 @@ def _member(
 ) -> Value:
     """What ``from origin import attribute as name`` binds."""
     if origin is None:
-        if not node.level and canonical(node.module or "", frame.module) == "nnx":
-            interp.publish(events.LibraryName(frame, node, f"nnx.{attribute}", attribute))
-        return UNKNOWN if node.level else library_value(f"{node.module}.{attribute}", frame.module)
+        if node.level:
+            return UNKNOWN
+        package = canonical(node.module or "", frame.module)
+        return library_member(interp, frame, node, package if package == "nnx" else str(node.module), attribute)
     value = _value_in(interp, frame.module, node, origin, attribute)
     if value is UNKNOWN and not origin.complete:
         interp.project.knotted = True

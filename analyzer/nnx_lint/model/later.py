@@ -11,6 +11,7 @@ bases are asked.
 from __future__ import annotations
 
 import ast
+from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING
 
 from nnx_lint.model.containers import DictVal, Seq
@@ -67,6 +68,7 @@ def _set_later(statement: ast.AST) -> frozenset[str]:
     places = (node for node in nodes if isinstance(node, (ast.Attribute, ast.Subscript)))
     targets = [node for node in places if not isinstance(node.ctx, ast.Load)]
     found = {f".{name}" for target in targets for owner, name in _stored(target) if owner != "self"}
+    targets.sort(key=_line)
     for cls in (node for node in nodes if isinstance(node, ast.ClassDef)) if targets else ():
         methods = [item for item in cls.body if isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef))]
         setting = [(item, inside) for item in methods if (inside := _in_lines_of(item, targets))]
@@ -80,7 +82,12 @@ def _set_later(statement: ast.AST) -> frozenset[str]:
 
 
 def _in_lines_of(method: ast.stmt, targets: list[ast.Attribute | ast.Subscript]) -> list[ast.Attribute | ast.Subscript]:
-    return [each for each in targets if method.lineno <= each.lineno <= (method.end_lineno or method.lineno)]
+    first = bisect_left(targets, method.lineno, key=_line)
+    return targets[first : bisect_right(targets, method.end_lineno or method.lineno, key=_line)]
+
+
+def _line(target: ast.Attribute | ast.Subscript) -> int:
+    return target.lineno
 
 
 def constructing(methods: list[ast.FunctionDef | ast.AsyncFunctionDef]) -> set[str]:
@@ -88,9 +95,12 @@ def constructing(methods: list[ast.FunctionDef | ast.AsyncFunctionDef]) -> set[s
     mentioned = {
         method.name: {node.attr for node in walk(method) if isinstance(node, ast.Attribute)} for method in methods
     }
+    users: dict[str, set[str]] = {name: set() for name in mentioned}
+    for user, names in mentioned.items():
+        for name in names & users.keys():
+            users[name].add(user)
     found = set(CONSTRUCTORS)
     while True:
-        users = {name: {user for user, names in mentioned.items() if name in names} for name in mentioned}
         more = {name for name, by in users.items() if by and by <= found} - found
         if not more:
             return found

@@ -299,20 +299,38 @@ class Identities:
     """What tells the objects in one value apart: copies of one object at other trace levels are the same object.
 
     An object that belongs to the model of a class is told apart by its owner, because all instances share the model;
-    and its owner by the owner of that one, because the model may be in the model of another class.
+    and its owner by the owner of that one, because the model may be in the model of another class. Where all owners are
+    copies of the parts of one model, it is the object of that model, which two owners may hold, that tells.
     """
 
     def __init__(self) -> None:
         self._known: dict[int, Identity] = {}
+        self._steps: dict[int, int] = {}
 
     def of(self, obj: Obj, owner: Value) -> Identity:
         """The identity of an object that is read from its owner, which has been asked for before if it is an object."""
         root = _root(obj)
         key: Identity = (id(root),)
-        if root is not obj:
+        steps, original = self._above(obj, owner)
+        if steps:
+            key = (id(original), steps)
+        elif root is not obj:
             key += self._known.get(id(owner)) or (id(_root(owner) if isinstance(owner, Obj) else owner),)
         self._known[id(obj)] = key
         return key
+
+    def _above(self, obj: Obj, owner: Value) -> tuple[int, Obj]:
+        """How many templates above an object its original is, which is no further than that of its owner; and it. The
+        first owner itself goes up to the model of its class.
+        """
+        limit = MAX_DEPTH if owner is obj else self._steps.get(id(owner), 0)
+        original, steps = obj, 0
+        while steps < limit and original.template is not None and (owner is obj or not is_model(original.template)):
+            original, steps = original.template, steps + 1
+            if is_model(original):
+                break
+        self._steps[id(obj)] = steps
+        return (steps, original) if steps == limit else (0, obj)
 
 
 def same_object(one: Value, other: Value) -> bool:

@@ -301,10 +301,14 @@ def _with_attributes(interp: Interpreter, frame: Frame, args: Arguments, node: a
 
 
 def _noting(mark: str) -> Handler:
-    """What notes something of the class that it is called with, and returns the class."""
+    """What notes something of the class that it is called with, and returns the class; with options alone, it gives
+    what is called with the class.
+    """
 
     def note(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
         cls = args.get(0)
+        if cls is None and args.keywords and not args.starred:
+            return PartialVal(Ext(name), [], args.keywords)
         if isinstance(cls, ClassVal) and isinstance(cls.cls, UserClass):
             touch(cls.cls)
             setattr(cls.cls, mark, True)

@@ -15,6 +15,7 @@ import functools
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
+from nnx_lint.model.fields import literal
 from nnx_lint.model.meshes import MeshVal
 from nnx_lint.model.values import Const, Value
 
@@ -70,7 +71,7 @@ def _sets_modes(text: str) -> bool:
 
 def changed(configured: Modes, setter: str, value: Value | None) -> Modes:
     """The configuration after a call of one of the setters."""
-    flag = _flag(value)
+    flag = literal(value)
     return configured._replace(graph=flag) if SETTERS[setter] == "graph" else configured._replace(updates=flag)
 
 
@@ -100,8 +101,4 @@ def with_mesh(configured: Modes, given: Value | None) -> Modes:
 
 
 def _chosen(given: Value | None, configured: bool | None) -> bool | None:
-    return configured if given is None or (isinstance(given, Const) and given.value is None) else _flag(given)
-
-
-def _flag(value: Value | None) -> bool | None:
-    return value.value if isinstance(value, Const) and isinstance(value.value, bool) else None
+    return configured if given is None or (isinstance(given, Const) and given.value is None) else literal(given)

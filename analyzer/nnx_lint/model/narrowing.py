@@ -86,8 +86,9 @@ def _fits_class(value: Value, wanted: ClassVal) -> bool | None:
         return None
     if wanted.cls in value.cls.ancestors:
         return True
-    # What an annotation says may be an instance of a subclass.
-    return None if value.cls.is_open or value.assumed else False
+    # What an annotation says may be an instance of a subclass, also of one that brings in what adds to modules only.
+    below = value.assumed and (value.cls in wanted.cls.ancestors or not wanted.cls.is_pytree)
+    return None if value.cls.is_open or wanted.cls.is_open or below else False
 
 
 def _fits_library(value: Value, name: str) -> bool | None:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from nnx_lint.model import arithmetic, attributes, imports, rounds, surgery
 from nnx_lint.model.annotations import value_of
 from nnx_lint.model.callables import FuncVal
-from nnx_lint.model.classes import LibClass
-from nnx_lint.model.construct import instance_of
+from nnx_lint.model.classes import LibClass, UserClass
+from nnx_lint.model.construct import instance_of, instantiate
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.definitions import named_tuple
 from nnx_lint.model.elements import element_of
@@ -21,6 +21,7 @@ from nnx_lint.model.values import (
     NONE,
     NUMBER,
     UNKNOWN,
+    Array,
     Attr,
     ClassVal,
     Const,
@@ -172,7 +173,14 @@ def _plain(what: str) -> Handler:
 
 
 def _hasattr(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
-    return Const(True) if provided(args.get(0) or UNKNOWN, args.get(1)) is not None else Other("a bool")
+    target, wanted = args.get(0) or UNKNOWN, args.get(1)
+    if isinstance(target, Array) and isinstance(wanted, Const) and wanted.value in ARRAY_ATTRIBUTES:
+        return Const(True)
+    return Const(True) if provided(target, wanted) is not None else Other("a bool")
+
+
+ARRAY_ATTRIBUTES = frozenset({"T", "astype", "dtype", "mean", "ndim", "reshape", "shape", "size", "sum"})
+"""What a program asks for to tell arrays from numbers and tuples."""
 
 
 def _getattr(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
@@ -307,7 +315,22 @@ def _joined_path(interp: Interpreter, frame: Frame, args: Arguments, node: ast.A
     return combined(["/".join([parts[0], *rest])]) if known and parts[0] else UNKNOWN
 
 
+def _replaced(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
+    """A configuration that is made anew, with other values for some of its fields."""
+    from nnx_lint.model.calls import Arguments
+
+    held = args.get(0)
+    if not isinstance(held, Obj) or held.assumed or held.cls.is_pytree or args.starred:
+        return UNKNOWN
+    if not isinstance(held.cls, UserClass) or not held.cls.generated_init:
+        return UNKNOWN
+    fields = [field.name for field in held.cls.all_fields() if field.init is not False and not field.init_only]
+    kept = {item: attr.value for item in fields if (attr := attributes.attribute_of(held, item)) is not None}
+    return instantiate(interp, frame, held.cls, Arguments(node, [], kept | args.keywords, []), node)
+
+
 HANDLERS: dict[str, Handler] = {
+    **dict.fromkeys(("copy.replace", "dataclasses.replace"), _replaced),
     "os.path.join": _joined_path,
     "types.SimpleNamespace": _namespace,
     "builtins.list": _sequence("list"),
@@ -329,6 +352,7 @@ HANDLERS: dict[str, Handler] = {
     "numpy.prod": _numeric(arithmetic.FUNCTIONS["math.prod"], UNKNOWN),
     "builtins.int": _numeric(int, Other("an int")),
     "builtins.float": _numeric(float, Other("a float")),
+    **dict.fromkeys(("time.time", "time.monotonic", "time.perf_counter", "random.random"), _plain("a float")),
     "builtins.bool": _plain("a bool"),
     "builtins.str": _plain("a string"),
     "builtins.len": _len,

@@ -17,6 +17,7 @@ from nnx_lint.model.callables import FuncVal
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.elements import element_of, library_elements
 from nnx_lint.model.values import ClassVal, Const, Obj, Value, present
+from nnx_lint.syntax.binding import is_name
 from nnx_lint.syntax.walk import children, remembered, walk
 
 if TYPE_CHECKING:
@@ -135,7 +136,7 @@ def _chooses(loop: ast.For | ast.AsyncFor) -> bool:
     """Whether the number of a round chooses an element of something."""
     name = loop.target.id if isinstance(loop.target, ast.Name) else None
     indices = (part.slice for statement in loop.body for part in walk(statement) if isinstance(part, ast.Subscript))
-    return any(isinstance(part, ast.Name) and part.id == name for index in indices for part in walk(index))
+    return any(is_name(part, name) for index in indices for part in walk(index))
 
 
 @remembered

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from nnx_lint.model.imports import NNX_NAMES, canonical, library_value
 from nnx_lint.model.values import Const, Ext, Unknown, Value
+from nnx_lint.syntax.binding import is_name
 from nnx_lint.syntax.walk import walk
 from nnx_rules import api
 
@@ -78,7 +79,7 @@ def for_checkers(test: Value, node: ast.expr) -> bool | None:
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         inner = for_checkers(test, node.operand)
         return None if inner is None else not inner
-    spelled = isinstance(node, ast.Name) and node.id == "TYPE_CHECKING"  # as in `TYPE_CHECKING = False`
+    spelled = is_name(node, "TYPE_CHECKING")  # as in `TYPE_CHECKING = False`
     return True if spelled or (isinstance(test, Ext) and test.name == "typing.TYPE_CHECKING") else None
 
 

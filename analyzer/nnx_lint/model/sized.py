@@ -91,7 +91,9 @@ def _takes_sizes(cls: UserClass, args: Mapping[str, Value]) -> bool:
         return False
     if cls.generated_init:
         kept = [field.value for field in cls.all_fields() if field.name not in args]
-        return any(map(_decides, args.values())) or _is_told_by(kept, {})
+        return (
+            any(map(_decides, args.values())) or _is_told_by(kept, {}) or any(map(_is_name_of, [*args.values(), *kept]))
+        )
     found = cls.find("__init__")
     func = found[1] if found is not None else None
     if not isinstance(func, FuncVal) or func.wraps is not None:
@@ -103,7 +105,9 @@ def _takes_sizes(cls: UserClass, args: Mapping[str, Value]) -> bool:
         return True
     if any(map(_is_part, args.values())) and _gathers(func.node):
         return True
-    if any(isinstance(value, Obj) and value.cls is RNGS for value in args.values()) and _maps(func):
+    if any(isinstance(value, Obj) and value.cls is RNGS for value in args.values()) and (
+        _maps(func) or _keeps_streams(func.node)
+    ):
         return True
     return any(map(_decides, args.values())) or _is_told_by(func.defaults.values(), args)
 
@@ -132,6 +136,14 @@ def _maps(func: FuncVal) -> bool:
     return False
 
 
+@remembered
+def _keeps_streams(func: ast.AST) -> bool:
+    """Whether a constructor keeps streams that it takes of others, which nothing but what it is given says."""
+    assigned = (node.value for node in walk(func) if isinstance(node, ast.Assign) and not _is_name(node.targets[0]))
+    called = (value.func for value in assigned if isinstance(value, ast.Call))
+    return any(isinstance(node, ast.Attribute) and node.attr == "fork" for node in called)
+
+
 MAPPING = frozenset({"pmap", "vmap"})
 
 
@@ -152,6 +164,11 @@ def _is_name(node: ast.expr) -> bool:
 
 def _is_flag(value: Value | None) -> bool:
     return isinstance(value, Const) and (value.value is None or isinstance(value.value, (bool, str)))
+
+
+def _is_name_of(value: Value | None) -> bool:
+    """Whether a field says by a name what is meant: an axis of a mesh, a kind of layer."""
+    return isinstance(value, Const) and isinstance(value.value, str)
 
 
 def _sets_attributes(node: ast.If) -> bool:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from nnx_lint.model import attributes
 from nnx_lint.model.effects import REWIRED
 from nnx_lint.model.values import UNKNOWN, Ext, Obj, ParameterVal, Value, options
+from nnx_lint.syntax.binding import is_name
 from nnx_lint.syntax.walk import remembered, walk
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def _stores(node: ast.AST, receiver: str) -> bool:
         return False
     if isinstance(target, ast.Call) and len(target.args) == 1:
         target = target.args[0]  # `vars(self)` is as much its own as `self` is
-    own = isinstance(target, ast.Name) and target.id == receiver
+    own = is_name(target, receiver)
     return not own and not isinstance(value, (ast.Constant, ast.UnaryOp, ast.BinOp, ast.Compare, ast.BoolOp))
 
 

@@ -463,9 +463,8 @@ class Obj(Value):
         return Kind.UNKNOWN if unknown else Kind.OTHER
 
     def facts(self, depth: int = MAX_NESTING) -> ValueFacts:
-        if self.cls.named_tuple and self.args and depth:
-            return container_facts(list(self.args.values()), False, depth)
-        return ValueFacts(self.kind)
+        parts = self.cls.parts_of(self.args) if self.args and depth else None
+        return ValueFacts(self.kind) if parts is None else container_facts(parts, False, depth)
 
     def describe(self) -> str:
         return with_article(self.cls.name)

@@ -88,7 +88,8 @@ def _changes(source: SourceFile, fix: Fix) -> Iterator[_Change]:
     for edits in _by_lines(source, fix):
         first, last = source.location(edits[0].span.start)[0], source.location(edits[-1].span.end)[0]
         start = source.line_start(first)
-        before = SourceFile(source.path, "".join(source.lines()[first - 1 : last]), source.encoding)
+        end = source.line_start(last + 1) if last < source.line_count else len(source.text)
+        before = SourceFile(source.path, source.text[start:end], source.encoding)
         moved = [Edit(Span(edit.span.start - start, edit.span.end - start), edit.text) for edit in edits]
         old, new = before.lines(), before.with_text(edited(before, moved)).lines()
         same = 0

@@ -13,9 +13,20 @@ import ast
 import functools
 from typing import TYPE_CHECKING, NamedTuple
 
-from nnx_lint.rules.program import FUNCTIONS, ancestors, around, assigned_in, enclosing, is_own, own_nodes, reads_of
+from nnx_lint.rules.program import (
+    FUNCTIONS,
+    around,
+    assigned_in,
+    enclosing,
+    is_own,
+    own_nodes,
+    parameters_in,
+    reads_of,
+)
+from nnx_lint.syntax.binding import is_name
 from nnx_lint.syntax.parameters import positional_names
-from nnx_lint.syntax.walk import walk
+from nnx_lint.syntax.places import standing_in
+from nnx_lint.syntax.walk import remembered, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,7 +65,7 @@ def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.ex
 
 def bound_to(module: Module, node: ast.AST) -> Bound | None:
     """What takes the value of an expression; a name that only passes it on to another target is left out."""
-    statement = next((outer for outer in ancestors(module, node) if not isinstance(outer, (ast.Tuple, ast.List))), None)
+    statement = next(standing_in(module.source.tree, getattr(node, "lineno", 0), getattr(node, "col_offset", 0)), None)
     if not isinstance(statement, (ast.Assign, ast.AnnAssign)):
         return None
     target = next((target for target, value in pairs_of(statement) if value is node), None)
@@ -83,6 +94,13 @@ def value_of(module: Module, node: ast.expr) -> ast.expr | None:
     return _values(scope).get(node.id)
 
 
+def constant_of(module: Module, node: ast.expr) -> ast.expr | None:
+    """What a name is bound to, where a module binds it once and no function has it for something of its own."""
+    if not isinstance(node, ast.Name) or assigned_in(module.tree)[node.id] != 1:
+        return None
+    return None if parameters_in(module.tree)[node.id] else _values(module.tree).get(node.id)
+
+
 @functools.lru_cache(maxsize=50)  # questions are about a few functions at a time
 def _values(scope: ast.AST) -> dict[str, ast.expr]:
     """What names of a function or module are bound to first, where that is an expression of its own."""
@@ -100,7 +118,7 @@ def given_to(module: Module, call: ast.Call) -> list[ast.expr]:
     found: list[ast.expr] = []
     for item in (*call.args, *(keyword.value for keyword in call.keywords)):
         value = (value_of(module, item) if _is_read_once(module, item) else None) or item
-        if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "dict":
+        if isinstance(value, ast.Call) and is_name(value.func, "dict"):
             found += [keyword.value for keyword in value.keywords]
         else:
             found.append(value)
@@ -114,14 +132,15 @@ def _is_read_once(module: Module, node: ast.expr) -> bool:
     return len(reads_of(enclosing(module, node, *FUNCTIONS) or module.tree, node.id)) == 1
 
 
-def names_of_first(func: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> set[str]:
+@remembered
+def names_of_first(func: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> frozenset[str]:
     """The first parameter of a function, ``self`` of a method, and the names that the function binds to it."""
     first = next(iter(positional_names(func.args)), None)
     if first is None:
-        return set()
-    pairs = (pair for item in walk(func) for pair in pairs_of(item))
-    others = [target for target, value in pairs if isinstance(value, ast.Name) and value.id == first]
-    return {first, *(target.id for target in others if isinstance(target, ast.Name))}
+        return frozenset()
+    pairs = (pair for item in walk(func) if isinstance(item, Assignment) for pair in pairs_of(item))
+    others = [target for target, value in pairs if is_name(value, first)]
+    return frozenset({first, *(target.id for target in others if isinstance(target, ast.Name))})
 
 
 def handed_on(frame: Frame, node: ast.AST) -> tuple[Frame, ast.AST]:

@@ -20,6 +20,7 @@ from nnx_lint.model.expressions import BUILTINS, text_of
 from nnx_lint.model.imports import library_value
 from nnx_lint.model.values import ClassVal, Ext, Obj
 from nnx_lint.syntax import parameters as syntax_parameters
+from nnx_lint.syntax.compact import for_both
 from nnx_lint.syntax.dotted import root_of
 from nnx_lint.syntax.places import CLAUSES, standing_in
 from nnx_lint.syntax.walk import STATEMENTS, children, dumped, first_line, remembered, walk
@@ -313,6 +314,12 @@ def own_nodes(scope: ast.AST) -> Sequence[ast.AST]:
     return nodes
 
 
+@functools.lru_cache(maxsize=50)  # as above
+def own_set(scope: ast.AST) -> frozenset[ast.AST]:
+    """The same, to ask whether a node is one of them."""
+    return frozenset(own_nodes(scope))
+
+
 def is_own(module: Module, scope: ast.AST, node: ast.AST) -> bool:
     """Whether a node belongs to a function or module, and to no function or class inside of it."""
     return (enclosing(module, node, *FUNCTIONS, ast.ClassDef) or module.tree) is scope
@@ -393,13 +400,19 @@ def _reads(scope: ast.AST) -> dict[str, list[ast.Name]]:
 
 
 @remembered
+def outer_names(scope: ast.AST) -> frozenset[str]:
+    """The names that a function takes from the scopes around it to bind them."""
+    outer = (node for node in own_nodes(scope) if isinstance(node, (ast.Global, ast.Nonlocal)))
+    return frozenset(name for node in outer for name in node.names)
+
+
+@remembered
 def _own_names(func: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> frozenset[str]:
     """The names that are a function's own: its parameters, and what it assigns."""
     names = names_of_parameters(func)
     nodes = own_nodes(func)
-    outer = {name for node in nodes if isinstance(node, (ast.Global, ast.Nonlocal)) for name in node.names}
     stored = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
-    return frozenset(names | (stored - outer))
+    return frozenset(names | (stored - outer_names(func)))
 
 
 class _Said(NamedTuple):
@@ -421,6 +434,8 @@ def _said_in(scope: ast.AST) -> _Said:
     defined: list[str] = []
     stored: list[str] = []
     for node in walk(scope):
+        if type(node) not in _SAYING:
+            continue
         if isinstance(node, ast.Name):
             if not isinstance(node.ctx, ast.Load):
                 assigned.append(node.id)
@@ -432,9 +447,19 @@ def _said_in(scope: ast.AST) -> _Said:
                 calls.append(node)
         elif isinstance(node, ast.arg):
             parameters.append(node.arg)
-        elif isinstance(node, _DEFINING):
+        else:
             defined += {name for name in (getattr(node, "name", None), getattr(node, "asname", None)) if name}
-    return _Said(calls, Counter(assigned), Counter(parameters), Counter(defined), stored)
+    return _Said(calls or _NO_CALLS, _counted(assigned), _counted(parameters), _counted(defined), stored or _UNSAID)
+
+
+_NO_CALLS: list[ast.Call] = []
+_UNSAID: list[str] = []
+_NEVER: Counter[str] = Counter()
+"""What of most functions is said, once for all: there are many, and nobody changes it."""
+
+
+def _counted(names: list[str]) -> Counter[str]:
+    return Counter(names) if names else _NEVER
 
 
 _DEFINING = (
@@ -447,6 +472,11 @@ _DEFINING = (
     ast.MatchStar,
 )
 """What binds a name that stands in it as a text."""
+
+_SAYING: frozenset[type[ast.AST]] = frozenset(
+    for_both(dict.fromkeys([ast.Name, ast.Attribute, ast.Call, ast.arg, *_DEFINING], True))
+)
+"""The types of nodes that say anything of these, of which most trees are not made."""
 
 
 def assigned_in(scope: ast.AST) -> Counter[str]:

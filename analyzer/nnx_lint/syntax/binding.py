@@ -13,6 +13,7 @@ from nnx_lint.syntax.walk import STATEMENTS, children, remembered, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from typing import TypeGuard
 
 Loop = ast.For | ast.AsyncFor | ast.While
 
@@ -52,6 +53,16 @@ def assigned_names(body: Iterable[ast.stmt]) -> set[str]:
             continue
         todo.extend(children(node))
     return found
+
+
+def is_name(node: ast.AST | None, name: str | None) -> TypeGuard[ast.Name]:
+    """Whether a node is this name."""
+    return isinstance(node, ast.Name) and node.id == name
+
+
+def occurrences(node: ast.AST, name: str) -> list[ast.Name]:
+    """Where a name stands in a node, read or bound."""
+    return [part for part in walk(node) if isinstance(part, ast.Name) and part.id == name]
 
 
 def names_in(node: ast.AST) -> frozenset[str]:

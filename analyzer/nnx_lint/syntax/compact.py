@@ -51,22 +51,22 @@ def compact(tree: ast.Module) -> ast.Module:
     One that is too deep may keep the nodes that it had.
     """
     last = tree.body[-1].end_lineno if tree.body else None
-    lines = list(range((last or 0) + 1))
-
-    def converted(node: ast.AST) -> ast.AST:
-        kind, held = type(node), node.__dict__
-        for name in FIELDS[kind]:
-            value: list[object] | ast.AST | str | None = held.get(name)
-            if isinstance(value, list):
-                made = [converted(each) if isinstance(each, ast.AST) else each for each in value]
-                held[name] = made or _NOTHING
-            elif isinstance(value, ast.AST):
-                held[name] = converted(value)
-        if "lineno" in held:
-            held["lineno"], held["end_lineno"] = lines[held["lineno"]], lines[held["end_lineno"]]
-        return COMPACT[kind](**held)
-
     try:
-        return cast("ast.Module", converted(tree))
+        return cast("ast.Module", _converted(tree, list(range((last or 0) + 1))))
     except RecursionError:
         return tree
+
+
+def _converted(node: ast.AST, lines: list[int]) -> ast.AST:
+    # No function inside of the other: it would hold itself and the lines, and nobody collects what does.
+    kind, held = type(node), node.__dict__
+    for name in FIELDS[kind]:
+        value: list[object] | ast.AST | str | None = held.get(name)
+        if isinstance(value, list):
+            made = [_converted(each, lines) if isinstance(each, ast.AST) else each for each in value]
+            held[name] = made or _NOTHING
+        elif isinstance(value, ast.AST):
+            held[name] = _converted(value, lines)
+    if "lineno" in held:
+        held["lineno"], held["end_lineno"] = lines[held["lineno"]], lines[held["end_lineno"]]
+    return COMPACT[kind](**held)

@@ -222,9 +222,12 @@ STATUS_BYPASS = Rule(
 CACHED_PROPERTY = Rule(
     code="NNX121",
     name="cached-property",
-    summary="A cached property on a module keeps a traced or stale value.",
-    message="`{cls}.{path}` caches its value on the module: a value computed under a transform leaks out of it",
-    help="use `@property`",
+    summary="A cached property or method of a module keeps a traced or stale value.",
+    message=(
+        "`{cls}.{path}` caches its value: computed under a transform it leaks out, and when parameters change it is"
+        " not computed again"
+    ),
+    help="{mend}",
     fix=Fixable.UNSAFE,
 )
 VARIABLE_OVERWRITTEN = Rule(
@@ -248,7 +251,7 @@ NESTED_PLAIN_CONTAINER = Rule(
 MIXED_KEYS = Rule(
     code="NNX124",
     name="mixed-dict-keys",
-    summary="A dict that is data has keys of different types, which JAX cannot sort.",
+    summary="A dict in an attribute has keys of different types, or classes as keys, which JAX cannot sort.",
     message="`{cls}.{path}` is a dict with keys of types {types}, which JAX cannot sort",
     help="use keys of one type",
 )

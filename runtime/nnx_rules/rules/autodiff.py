@@ -43,7 +43,7 @@ GRADIENT_AS_MODULE = Rule(
     code="NNX464",
     name="gradient-called",
     summary="A State, such as the result of `nnx.grad`, is called like the module.",
-    message="`{name}` is a State, and cannot be called",
+    message="`{name}` is a State, and {problem}",
     help="call the module, or `nnx.merge(graphdef, {name})`; give gradients to `optimizer.update(model, {name})`",
 )
 TRACED_FLAG = Rule(

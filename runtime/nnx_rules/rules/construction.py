@@ -135,6 +135,14 @@ EVALUATION_KEPT = Rule(
     help="call `{name}.train()` before the steps of each round",
     fix=Fixable.UNSAFE,
 )
+EVALUATED_IN_TRAINING = Rule(
+    code="NNX849",
+    name="evaluated-in-training-mode",
+    summary="A model that was trained is evaluated, and the program never calls `eval()`.",
+    message="`{name}` is in training mode here: {layer}",
+    help="call `{name}.eval()` before, and `{name}.train()` before the next training step",
+    severity=Severity.WARNING,
+)
 
 # -- containers
 

@@ -85,7 +85,7 @@ FIELDS_WITHOUT_DATACLASS = Rule(
     code="NNX149",
     name="fields-without-dataclass",
     summary="A module has annotated fields but no dataclass decorator, so it has no `__init__` that takes them.",
-    message="`{cls}` has annotated fields but no `__init__`, and is called with arguments",
+    message="`{cls}` has annotated fields but {lack}",
     help="decorate it with `@nnx.dataclass`",
     fix=Fixable.SAFE,
 )

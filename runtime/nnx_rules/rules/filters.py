@@ -81,8 +81,8 @@ MODULE_TYPE_FILTER = Rule(
 PATH_NEVER_MATCHES = Rule(
     code="NNX309",
     name="path-never-matches",
-    summary="`PathContains` compares one whole component of the path; dotted paths and digit strings never match.",
-    message="`PathContains({value})` matches a whole component of the path, and no component is {value}",
+    summary="A filter asks for a component that no path has: a dotted path, a string of digits, another name.",
+    message="`{filter}` matches a whole component of the path, and no component is {value}",
     help="write {mend}",
     fix=Fixable.UNSAFE,
 )
@@ -167,7 +167,7 @@ DIFFSTATE_ARGUMENTS = Rule(
     name="diffstate-arguments",
     summary="`nnx.DiffState` takes an argument number and a filter.",
     message="`nnx.DiffState` takes an argument number and a filter, and got {given}",
-    help="write `nnx.DiffState(0, {filter})`",
+    help="write `nnx.DiffState({number}, {filter})`",
     fix=Fixable.SAFE,
 )
 UNHASHABLE_FILTER_KEY = Rule(
@@ -177,6 +177,14 @@ UNHASHABLE_FILTER_KEY = Rule(
     message="a list cannot be the key of a filter mapping",
     help="write a tuple",
     fix=Fixable.SAFE,
+)
+PYTHON_OPERATOR_ON_FILTERS = Rule(
+    code="NNX321",
+    name="python-operator-on-filters",
+    summary="Filters are joined by `or`, `and` or `not` of Python, which make no filter of them.",
+    message="`{filter}` is {result}: `{operator}` of Python does not join filters",
+    help="write {mend}",
+    fix=Fixable.UNSAFE,
 )
 
 RULES = tuple(value for value in list(globals().values()) if isinstance(value, Rule))

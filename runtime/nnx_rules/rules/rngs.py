@@ -182,16 +182,16 @@ RNGS_DEFAULT = Rule(
 FORK_ARGUMENTS = Rule(
     code="NNX525",
     name="fork-arguments",
-    summary="`fork` of random streams gets the argument `splits`, which it does not have.",
-    message="`fork` takes no `splits`",
+    summary="`fork` or `split` of random streams gets an argument that it does not have, such as `splits`.",
+    message="`{method}` takes no {taken}",
     help="use `{mend}`",
     fix=Fixable.SAFE,
 )
 STREAM_NEXT = Rule(
     code="NNX526",
     name="stream-next",
-    summary="`next` is called on a random stream, which has no such method.",
-    message="a random stream has no method `next`",
+    summary="A random stream is asked for its next key by a method that it does not have, such as `next`.",
+    message="a random stream has no method `{method}`",
     help="call the stream itself: `{mend}`",
     fix=Fixable.SAFE,
 )

@@ -53,7 +53,7 @@ GRADIENT_OF_CAPTURE = Rule(
     code="NNX222",
     name="gradient-of-capture",
     summary="A function that is differentiated uses a captured object instead of its parameter.",
-    message="`{name}` is captured, and the parameter `{parameter}`, with respect to which `{transform}` "
+    message="`{name}` {how}, and the parameter `{parameter}`, with respect to which `{transform}` "
     "differentiates, is not used: all gradients are zero",
     help="{mend}",
     fix=Fixable.SAFE,

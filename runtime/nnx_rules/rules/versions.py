@@ -1,4 +1,4 @@
-"""NNX9: what another version of NNX has under another name, or no longer.
+"""NNX9: what another version of NNX, or of JAX, has under another name, or no longer.
 
 What fails is reported wherever it fails. What is deprecated still works: these rules are for those who move to a
 version (``--target``), and are on where somebody names one.
@@ -97,7 +97,7 @@ DEPRECATED_SHARDING_METADATA = Rule(
     code="NNX909",
     name="deprecated-sharding-metadata",
     summary="The sharding of a Variable is given under an earlier name.",
-    message="`{name}=` of a Variable is called `out_sharding=` now, and `variable.sharding` is that of its array",
+    message="`{name}` of a Variable is called `out_sharding=` now, and `variable.sharding` is that of its array",
     help="write `out_sharding=`",
     severity=Severity.WARNING,
     fix=Fixable.SAFE,
@@ -109,7 +109,7 @@ DEPRECATED_VARIABLE_HOOK = Rule(
     code="NNX910",
     name="deprecated-variable-hook",
     summary="A Variable is made with a hook.",
-    message="`{name}=` is a hook of a Variable, and hooks are deprecated",
+    message="`{name}` is a hook of a Variable, and hooks are deprecated",
     help="make a Variable type of your own with the methods `get_value` and `set_value`",
     severity=Severity.WARNING,
     default=False,
@@ -158,6 +158,14 @@ IMPORT_OF_FLAX = Rule(
     default=False,
     migration=True,
     versions=Versions(flax=False),
+)
+REMOVED_JAX_NAME = Rule(
+    code="NNX915",
+    name="removed-jax-name",
+    summary="A name or an argument of JAX is used that the version in use no longer has.",
+    message="`{name}` is gone: JAX {version} does not have it",
+    help="{instead}",
+    fix=Fixable.SAFE,
 )
 
 RULES = tuple(value for value in list(globals().values()) if isinstance(value, Rule))

@@ -9,17 +9,20 @@ Invariants
 - The given objects are copied, and share their Variables with the originals. Values are seen and come back both ways,
   later edits of the originals are not seen.
 - A function that edits the structure of a given object raises inside the trace, so nothing of the call comes back.
+- A function of Python is for functions that put what they get under transforms of nnxkit themselves.
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from types import FunctionType, MethodType
 from typing import Any
 
 from nnx_rules.rules import transforms as rules
 from nnxkit._facts import describe
 from nnxkit._graph._functional import clone
+from nnxkit._graph._modes import is_graph_mode
 from nnxkit._graph._plan import Plan, make_plan
 from nnxkit._transforms._jit import jit
 from nnxkit._transforms._places import differences, places_of
@@ -49,16 +52,16 @@ def cached_partial(
     graph: bool | None = None,
     graph_updates: bool | None = None,
 ) -> functools.partial[R]:
-    """A transformed function with its first arguments given once.
+    """A function with its first arguments given once.
 
     Args:
-        f: a function under a transform of nnxkit.
+        f: a function under a transform of nnxkit, or one of Python that puts what it gets under such transforms itself.
         cached_args: its first arguments.
-        graph: accepted as for other transforms; those of ``f`` hold.
-        graph_updates: the same.
+        graph: graph or tree mode for a function of Python; that of a transform holds.
+        graph_updates: accepted as for other transforms.
 
     Raises:
-        TransformArgumentError: ``f`` is no such function.
+        TransformArgumentError: ``f`` is compiled by JAX, which brings no change of ``cached_args`` back.
         GraphError: in tree mode, an object is reached twice; at a call, if the function edits the structure of one of
             ``cached_args``.
 
@@ -69,9 +72,9 @@ def cached_partial(
     >>> float(times(3.0))
     15.0
     """
-    if not isinstance(f, Transformed):
+    if not isinstance(f, Transformed | FunctionType | MethodType | functools.partial):
         raise rules.NOT_A_TRANSFORM.error(transform="nnx.cached_partial", given=describe(f))
-    partial: functools.partial[R] = _partial(functools.partial, "nnx.cached_partial", f, cached_args)
+    partial: functools.partial[R] = _partial(functools.partial, "nnx.cached_partial", f, cached_args, graph)
     return partial
 
 
@@ -135,12 +138,15 @@ def jit_partial(
         graph=graph,
         graph_updates=graph_updates,
     )
-    partial: Lowerable[..., R] = _partial(Partial, "nnx.jit_partial", jitted, partial_args)
+    partial: Lowerable[..., R] = _partial(Partial, "nnx.jit_partial", jitted, partial_args, graph)
     return partial
 
 
-def _partial(cls: type[functools.partial[Any]], name: str, f: Transformed, given: tuple[Any, ...]) -> Any:
-    function, count = f.__nnx_wrapped__(), len(given)
+def _partial(
+    cls: type[functools.partial[Any]], name: str, f: Callable[..., Any], given: tuple[Any, ...], graph: bool | None
+) -> Any:
+    transformed = f if isinstance(f, Transformed) else None
+    function, count = transformed.__nnx_wrapped__() if transformed else f, len(given)
 
     @functools.wraps(function)
     def checked(*args: Any, **kwargs: Any) -> Any:
@@ -149,7 +155,9 @@ def _partial(cls: type[functools.partial[Any]], name: str, f: Transformed, given
         _require_same(name, before, make_plan(args[:count]))
         return result
 
-    return cls(f.__nnx_rewrap__(checked), *clone(given, variables=False, graph=f.modes.graph))
+    in_graph = transformed.modes.graph if transformed else is_graph_mode(graph)
+    called = transformed.__nnx_rewrap__(checked) if transformed else checked
+    return cls(called, *clone(given, variables=False, graph=in_graph))
 
 
 def _require_same(name: str, before: Plan, after: Plan) -> None:

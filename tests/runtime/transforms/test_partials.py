@@ -135,7 +135,24 @@ def test_other_transforms() -> None:
     assert (float(value), float(grads.w.get_value()), values(net)["b"]) == (6.0, 3.0, 2.0)
 
 
-def test_plain_functions_are_refused() -> None:
-    message = r"`nnx\.cached_partial` needs a function under a transform of nnx, and got a function"
+def test_functions_of_python_that_transform_themselves() -> None:
+    net = Net()
+    f = nnx.cached_partial(lambda m, x: nnx.value_and_grad(count)(m, x), net)
+
+    value, grads = f(3.0)
+
+    assert (float(value), float(grads.w.get_value()), values(net)["b"]) == (6.0, 3.0, 2.0)
+
+
+def test_functions_of_python_may_not_edit_the_structure() -> None:
+    def grow(net: Net) -> None:
+        net.more = nnx.Param(1.0)
+
+    with pytest.raises(GraphError, match=r"edits the structure of `args\[0\]\.more`"):
+        nnx.cached_partial(grow, Net())()
+
+
+def test_functions_that_jax_compiles_are_refused() -> None:
+    message = r"`nnx\.cached_partial` needs a function under a transform of nnx, and got a PjitFunction"
     with pytest.raises(TransformArgumentError, match=message):
-        nnx.cached_partial(count, Net())
+        nnx.cached_partial(jax.jit(count), Net())

@@ -19,6 +19,7 @@ from nnx_lint.diagnostics import Edit, Fix
 from nnx_lint.model.callables import LibraryFunction
 from nnx_lint.model.classes import UserClass, library_class
 from nnx_lint.model.events import AttributeSet
+from nnx_lint.model.heirs import classes_in
 from nnx_lint.model.values import Array, Obj
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.bindings import value_of
@@ -35,6 +36,7 @@ from nnx_lint.rules.program import (
     enclosing,
 )
 from nnx_lint.rules.spelling import spelled
+from nnx_lint.syntax.binding import is_name
 from nnx_lint.syntax.parameters import positional_names
 from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.rules import attributes as rules
@@ -183,7 +185,7 @@ def _trains_all(module: Module) -> bool:
 def _set_by_name(tree: ast.AST) -> list[str]:
     """The attributes that ``setattr`` sets."""
     calls = (node for node in walk(tree) if isinstance(node, ast.Call) and len(node.args) == 3)
-    named = (call.args[1] for call in calls if isinstance(call.func, ast.Name) and call.func.id == "setattr")
+    named = (call.args[1] for call in calls if is_name(call.func, "setattr"))
     return [name.value for name in named if isinstance(name, ast.Constant) and isinstance(name.value, str)]
 
 
@@ -194,19 +196,14 @@ def _of_class(cls: UserClass, name: str) -> list[ast.Attribute]:
     """Where a file names an attribute that may be the one of a class: not of ``self`` in a class that has nothing to do
     with it.
     """
-    others = [each for each in _classes(cls.module.tree) if each.name not in _kin(cls.module.tree, cls.name)]
+    others = [each for each in classes_in(cls.module.tree) if each.name not in _kin(cls.module.tree, cls.name)]
     apart = {id(node) for each in others for node in _of_self(each)}
     return [node for node in attributes_named(cls.module.tree).get(name, ()) if id(node) not in apart]
 
 
-@remembered
-def _classes(tree: ast.AST) -> list[ast.ClassDef]:
-    return [node for node in walk(tree) if isinstance(node, ast.ClassDef)]
-
-
 def _kin(tree: ast.AST, name: str) -> set[str]:
     """The classes of a file whose methods may get an instance of a class as their object."""
-    bases = {each.name: {ast.unparse(base).rpartition(".")[2] for base in each.bases} for each in _classes(tree)}
+    bases = {each.name: {ast.unparse(base).rpartition(".")[2] for base in each.bases} for each in classes_in(tree)}
     found = {name}
     for each in bases:
         above, todo = set[str](), [each]
@@ -226,7 +223,7 @@ def _of_self(cls: ast.ClassDef) -> list[ast.Attribute]:
         if isinstance(method, (ast.FunctionDef, ast.AsyncFunctionDef)):
             own = next(iter(positional_names(method.args)), "")
             nodes = (node for node in walk(method) if isinstance(node, ast.Attribute))
-            found += [node for node in nodes if isinstance(node.value, ast.Name) and node.value.id == own]
+            found += [node for node in nodes if is_name(node.value, own)]
     return found
 
 

@@ -19,6 +19,7 @@ from nnx_lint.model.strings import HOLE
 from nnx_lint.reporting import Reporter, judges
 from nnx_lint.rules.edits import replace
 from nnx_lint.rules.program import ancestors
+from nnx_lint.syntax.binding import is_name
 from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.attributes import Status
 from nnx_rules.rules import attributes as rules
@@ -87,7 +88,7 @@ def taken_back(tree: ast.AST) -> frozenset[str]:
 
 def _is_namespace(node: ast.expr) -> bool:
     return (isinstance(node, ast.Attribute) and node.attr == "__dict__") or (
-        isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "vars"
+        isinstance(node, ast.Call) and is_name(node.func, "vars")
     )
 
 

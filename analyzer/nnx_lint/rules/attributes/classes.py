@@ -14,10 +14,14 @@ from nnx_lint.model.events import ClassDefined, Constructed, Returned
 from nnx_lint.model.modules import Env
 from nnx_lint.model.values import Const, Obj, Value, options
 from nnx_lint.reporting import Reporter, judges
+from nnx_lint.rules.attributes.containers import elements_of
 from nnx_lint.rules.edits import remove_statement, replace
+from nnx_lint.rules.program import canonical_of
 from nnx_lint.rules.spelling import spelled
 from nnx_lint.rules.traces.methods import uses_instance
+from nnx_lint.syntax.binding import is_name
 from nnx_lint.syntax.walk import walk
+from nnx_rules.attributes import Status
 from nnx_rules.rules import attributes as rules
 
 if TYPE_CHECKING:
@@ -60,14 +64,19 @@ def _without(source: SourceFile, body: ast.ClassDef, statement: ast.AST) -> Fix 
 @judges(rules.CACHED_PROPERTY, Returned)
 def cached_property(event: Returned, report: Reporter) -> None:
     func = event.frame.func
-    if func is None or "functools.cached_property" not in func.decorators or not event.value.facts().is_data:
-        return
-    cls, node = func.cls, func.node
+    cls, node = (func.cls, func.node) if func is not None else (None, None)
     if (
-        not isinstance(cls, UserClass)
-        or not cls.is_pytree
-        or not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+        func is None
+        or not isinstance(node, ast.FunctionDef)
+        or not node.decorator_list
+        or not isinstance(func.env, Env)
     ):
+        return
+    if not isinstance(cls, UserClass) or not cls.is_pytree or not event.value.facts().is_data:
+        return
+    heads = {canonical_of(func.env, getattr(item, "func", item)): item for item in node.decorator_list}
+    name = next((each for each in CACHING if each in heads), None)
+    if name is None:
         return
     # A constant that depends on sizes only stays right, whenever it is computed first.
     receiver = event.frame.receiver
@@ -76,9 +85,15 @@ def cached_property(event: Returned, report: Reporter) -> None:
         for name in _read_from(node, node.args.args[0].arg if node.args.args else "")
     ):
         return
-    decorator = node.decorator_list[-1]
-    fix = Fix("Use `@property`", replace(func.module.source, decorator, "property"), Applicability.UNSAFE)
-    report(func.module, decorator, cls=cls.name, path=func.name, fix=fix)
+    decorator, mend, fix = heads[name], "remove the cache", None
+    if name == "functools.cached_property":
+        mend, edits = "use `@property`", replace(func.module.source, decorator, "property")
+        fix = Fix("Use `@property`", edits, Applicability.UNSAFE)
+    report(func.module, decorator, cls=cls.name, path=func.name, mend=mend, fix=fix)
+
+
+CACHING = ("functools.cached_property", "functools.cache", "functools.lru_cache")
+"""What keeps the value of a method as it was computed first."""
 
 
 @judges(rules.BOUND_METHOD_ATTRIBUTE, Constructed)
@@ -90,7 +105,10 @@ def bound_method_attribute(event: Constructed, report: Reporter) -> None:
         if not attr.assignments:
             continue
         last = attr.assignments[-1]
-        if any(_keeps(option, obj) for option in options(last.value)) or _holds_module(last.value, obj):
+        if last.status is Status.DATA:
+            continue  # what a partial of JAX holds is then a part of the object, and copied with it
+        kept = [part for option in options(last.value) for part in elements_of(option)]
+        if any(_keeps(part, obj) for part in kept) or _holds_module(last.value, obj):
             node = last.value_node or last.node
             report(last.module, node, cls=event.cls.name, path=name, value=last.value.describe())
 
@@ -100,16 +118,23 @@ def _keeps(value: Value, obj: Obj) -> bool:
     partial or derivative of one. What compiles and keeps it is a mistake of its own, as is a method that NNX refuses.
     """
     if isinstance(value, PartialVal):
-        return _keeps(value.func, obj)
+        given = (*value.args, *value.keywords.values()) if isinstance(value.func, FuncVal) else ()
+        return _keeps(value.func, obj) or any(_is_part(item, obj) for item in given)
     if isinstance(value, Transformed):
         row, inner = value.applied.row, value.func
         compiled = row.cached and row.name.startswith("jax.")
         refused = row.rejects_bound_methods and isinstance(inner, BoundMethod)
         return not compiled and not refused and _keeps(inner, obj)
     if isinstance(value, BoundMethod) and isinstance(value.receiver, Obj) and value.receiver is not obj:
-        part = value.receiver  # a module that the object holds, of which a copy has a copy
-        return any(attr.value is part for attr in obj.attrs.values()) and uses_instance(part, value)
+        return _is_part(value.receiver, obj) and uses_instance(value.receiver, value)
     return uses_instance(obj, value)
+
+
+def _is_part(value: Value, obj: Obj) -> bool:
+    """Whether a value is a Variable or module that the object holds, of which a copy has a copy; or the object."""
+    if not isinstance(value, Obj) or not (value.cls.is_variable or value.cls.derives_from("nnx.Module")):
+        return False
+    return value is obj or any(attr.value is value for attr in obj.attrs.values())
 
 
 def _holds_module(value: Value, obj: Obj) -> bool:
@@ -128,8 +153,7 @@ def _holds_module(value: Value, obj: Obj) -> bool:
 
 
 def _read_from(node: ast.AST, name: str) -> set[str]:
-    return {
-        part.attr
-        for part in walk(node)
-        if isinstance(part, ast.Attribute) and isinstance(part.value, ast.Name) and part.value.id == name
-    }
+    """The attributes of a name that are read for more than their form."""
+    reads = [part for part in walk(node) if isinstance(part, ast.Attribute)]
+    forms = {id(part.value) for part in reads if part.attr in {"shape", "ndim", "dtype", "size"}}
+    return {part.attr for part in reads if is_name(part.value, name) and id(part) not in forms}

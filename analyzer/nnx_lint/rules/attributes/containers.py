@@ -162,7 +162,7 @@ def data_in_opaque_container(event: AttributeSet, report: Reporter) -> None:
         return
     # A generator of arrays makes them when it is asked: a stream of batches, no parameters.
     made_later = value.type == "generator" and all(item.kind is Kind.ARRAY for item in value.items)
-    if not _checked(event.obj) or made_later or not any(item.facts().is_data for item in value.items):
+    if not is_checked(event.obj) or made_later or not any(item.facts().is_data for item in value.items):
         return
     node = event.value_node
     report(
@@ -223,7 +223,8 @@ def _is_module(value: Value) -> bool:
 USE_A_LIST = "use `nnx.List(...)`"
 
 
-def _checked(obj: Obj) -> bool:
+def is_checked(obj: Obj) -> bool:
+    """Whether the class of an object, a user's, holds data to what it says of its attributes."""
     return isinstance(obj.cls, UserClass) and obj.cls.checked
 
 
@@ -245,21 +246,32 @@ def _list_of(event: AttributeSet, node: ast.expr, value: Seq) -> Fix | None:
 # -- ordinary objects --------------------------------------------------------------------------------------------------
 
 
-@judges(rules.DATA_IN_PLAIN_OBJECT, AttributeSet, of=(Obj,))
+@judges(rules.DATA_IN_PLAIN_OBJECT, AttributeSet, of=(Obj, Seq, DictVal))
 def data_in_plain_object(event: AttributeSet, report: Reporter) -> None:
-    value = event.value
-    if event.verdict is None or not _checked(event.obj) or not isinstance(value, Obj) or value.assumed:
+    """An ordinary object, or a plain container of such, that hides data."""
+    if event.verdict is None or event.verdict.broken is not None or not is_checked(event.obj):
         return
-    held = _hidden(value)
-    if held is not None and not any(attr.value is held for attr in event.obj.attrs.values()):
-        report(
-            event.frame.module,
-            event.value_node or event.node,
-            cls=event.obj.cls.name,
-            path=event.name,
-            value=held.describe(),
-            holder=value.cls.name,
-        )
+    for value in elements_of(event.value):
+        if not isinstance(value, Obj) or value.assumed:
+            continue
+        held = _hidden(value)
+        if held is not None and not any(attr.value is held for attr in event.obj.attrs.values()):
+            report(
+                event.frame.module,
+                event.value_node or event.node,
+                cls=event.obj.cls.name,
+                path=event.name,
+                value=held.describe(),
+                holder=value.cls.name,
+            )
+            return
+
+
+def elements_of(value: Value) -> list[Value]:
+    """The elements of a plain container, or the value itself."""
+    if isinstance(value, Seq):
+        return list(value.items)
+    return [item for _, item in value.items] if isinstance(value, DictVal) else [value]
 
 
 @judges(rules.DATA_IN_PLAIN_OBJECT, AttributeSet, of=(Array,))
@@ -267,7 +279,7 @@ def array_kept_by_plain_object(event: AttributeSet, report: Reporter) -> None:
     """A forward pass that keeps an array in an ordinary object which the module holds: NNX does not see it change."""
     frame, owner, obj = event.frame, event.frame.receiver, event.obj
     forward = frame.func is not None and frame.func.name == "__call__" and frame.initializing is None
-    if not forward or not isinstance(owner, Obj) or not _checked(owner) or obj.cls.tracked or obj.assumed:
+    if not forward or not isinstance(owner, Obj) or not is_checked(owner) or obj.cls.tracked or obj.assumed:
         return
     target = event.node.targets[0] if isinstance(event.node, ast.Assign) else None
     path = target.value if isinstance(target, ast.Attribute) else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -16,12 +17,15 @@ from nnx_lint.model.values import (
     ClassVal,
     Const,
     Ext,
+    Obj,
     TagVal,
     UnionVal,
     Value,
 )
 from nnx_lint.reporting import Reporter, judges, related
+from nnx_lint.rules.attributes.containers import is_checked
 from nnx_lint.rules.edits import replace, unwrap, wrap
+from nnx_lint.rules.program import canonical_of, resolved
 from nnx_lint.rules.spelling import spelled
 from nnx_rules.attributes import Kind, Status, Tag
 from nnx_rules.rules import attributes as rules
@@ -29,28 +33,45 @@ from nnx_rules.rules import attributes as rules
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from nnx_lint.model.values import Obj
+    from nnx_lint.model.classes import ClassBase
+    from nnx_lint.model.frames import Frame
 
 
 def is_foreign(value: Value) -> bool:
-    """Whether JAX certainly refuses the value as a leaf: a string, a function, a class, a set."""
+    """Whether JAX certainly refuses the value as a leaf: a string, a function, a class, a set, a plain dataclass."""
     if isinstance(value, Const):
         return isinstance(value.value, (str, bytes))
     if isinstance(value, Seq):
         return value.opaque
     if isinstance(value, Ext):
         return value.name.startswith(("nnx.", "jax.nn.")) and is_array_function(value.name)
+    if isinstance(value, Obj):
+        return _is_plain(value)
     return isinstance(value, (FuncVal, ClassVal)) or (isinstance(value, BoundMethod) and value.func is not None)
 
 
-def _checked(obj: Obj) -> bool:
-    return isinstance(obj.cls, UserClass) and obj.cls.checked
+def _is_plain(obj: Obj) -> bool:
+    """Whether an object is of a dataclass of the project that JAX certainly does not know. A class of another kind
+    may be meant for ``nnx.register_data_type``.
+    """
+    cls = obj.cls
+    if not isinstance(cls, UserClass) or obj.kind is not Kind.OTHER or cls.is_open or cls.opaque or cls.remade:
+        return False
+    if not cls.is_dataclass:
+        return False
+    if any(item.registered_container or REGISTERS & item.methods.keys() for item in cls.lineage):
+        return False
+    return not obj.assumed or not cls.module.project.heirs.exist(cls.name)
+
+
+REGISTERS = frozenset({"__init_subclass__", "__jax_array__", "tree_flatten"})
+"""Methods by which a class may be known to JAX after all."""
 
 
 @judges(rules.NON_ARRAY_DATA, AttributeSet, of=(TagVal,))
 def non_array_data(event: AttributeSet, report: Reporter) -> None:
     value = event.value
-    if not isinstance(value, TagVal) or value.tag is not Tag.DATA or value.value is None or not _checked(event.obj):
+    if not isinstance(value, TagVal) or value.tag is not Tag.DATA or value.value is None or not is_checked(event.obj):
         return
     if not is_foreign(value.value):
         return
@@ -86,7 +107,7 @@ def data_attribute_loses_array(event: AttributeSet, report: Reporter) -> None:
     verdict, before, node = event.verdict, event.before, event.value_node
     if verdict is None or before is None or isinstance(event.value, TagVal) or not is_foreign(event.value):
         return
-    if verdict.status is not Status.DATA or not _checked(event.obj) or not before.value.facts().is_data:
+    if verdict.status is not Status.DATA or not is_checked(event.obj) or not before.value.facts().is_data:
         return
     module = event.frame.module
     name = spelled("nnx.static", module, event.frame.env)
@@ -105,16 +126,46 @@ def data_attribute_loses_array(event: AttributeSet, report: Reporter) -> None:
 
 @judges(rules.MIXED_KEYS, AttributeSet, of=(DictVal, TagVal))
 def mixed_keys(event: AttributeSet, report: Reporter) -> None:
-    value, verdict = event.value, event.verdict
+    value, verdict, module = event.value, event.verdict, event.frame.module
     held = value.value if isinstance(value, TagVal) else value
-    if not isinstance(held, DictVal) or verdict is None or verdict.status is not Status.DATA or not _checked(event.obj):
+    if not isinstance(held, DictVal) or verdict is None or verdict.broken is not None or not is_checked(event.obj):
         return
-    if not held.exact or not all(isinstance(key, Const) for key, _ in held.items):
+    library, version = report.runs_on(module)
+    # flax looks for data in every value that is assigned; elsewhere only what is data gets to JAX.
+    if verdict.status is not Status.DATA and (library != "flax" or (version is not None and version < CHECKED_SINCE)):
         return
-    kinds = {type(key.value) for key, _ in held.items if isinstance(key, Const)}
-    if len(kinds) > 1 and not kinds <= {int, float, bool}:
-        types = " and ".join(sorted(f"`{kind.__name__}`" for kind in kinds))
-        report(event.frame.module, event.value_node or event.node, cls=event.obj.cls.name, path=event.name, types=types)
+    written = held.node.keys if isinstance(held.node, ast.Dict) else []
+    nodes = written if len(written) == len(held.items) else [None] * len(held.items)
+    kinds = [_kind_of_key(key, node, event.frame) for (key, _), node in zip(held.items, nodes, strict=True)]
+    if held.exact and len(kinds) > 1 and None not in kinds and (len(set(kinds)) > 1 or not SORTED.issuperset(kinds)):
+        types = " and ".join(sorted({f"`{kind}`" for kind in kinds}))
+        report(module, event.value_node or event.node, cls=event.obj.cls.name, path=event.name, types=types)
+
+
+CHECKED_SINCE = (0, 12)
+"""The version of flax that looks for data in every value that becomes an attribute."""
+
+
+SORTED = frozenset({"bytes", "int", "str"})
+"""Types whose values can be sorted; numbers of all types can be sorted together."""
+
+
+def _kind_of_key(key: Value, node: ast.expr | None, frame: Frame) -> str | None:
+    """The type of a key, ``int`` for all numbers; ``None`` if it is not known."""
+    owner = resolved(frame.env, node.value) if isinstance(node, ast.Attribute) else None
+    if isinstance(owner, ClassVal):
+        return owner.cls.name if _is_enum(owner.cls) else None
+    if isinstance(key, ClassVal):
+        return "type"
+    kind = type(key.value) if isinstance(key, Const) else None
+    return "int" if kind in {bool, float} else kind.__name__ if kind is not None else None
+
+
+def _is_enum(cls: ClassBase) -> bool:
+    """Whether a class is an enumeration whose members cannot be sorted."""
+    if not isinstance(cls, UserClass) or len(cls.node.bases) != 1 or cls.node.decorator_list or "__lt__" in cls.methods:
+        return False
+    return canonical_of(cls.module.env, cls.node.bases[0]) == "enum.Enum"
 
 
 # -- data on one branch only -------------------------------------------------------------------------------------------
@@ -130,7 +181,7 @@ def optional_data_unmarked(event: AttributeSet, report: Reporter) -> None:
         or event.verdict is None
     ):
         return
-    if not _checked(event.obj) or not _is_optional(value.options):
+    if not is_checked(event.obj) or not _is_optional(value.options):
         return
     module = event.frame.module
     name = spelled("nnx.data", module, event.frame.env)

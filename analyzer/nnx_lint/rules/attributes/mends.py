@@ -15,6 +15,7 @@ from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.values import Const, UnionVal, Value
 from nnx_lint.rules.edits import replace, wrap
 from nnx_lint.rules.spelling import spelled
+from nnx_lint.syntax.binding import is_name
 from nnx_lint.syntax.walk import walk
 from nnx_rules.names import MAPPING_METHODS
 
@@ -40,7 +41,7 @@ def as_data(module: Module, env: Env, node: ast.expr, value: Value, *, plain: bo
 
 
 def _is_builtin_list(env: Env, node: ast.expr) -> bool:
-    return isinstance(node, ast.Name) and node.id == "list" and env.lookup("list") is None
+    return is_name(node, "list") and env.lookup("list") is None
 
 
 def wrapper_of(node: ast.expr, value: Value) -> str:
@@ -87,10 +88,7 @@ def is_shared(frame: Frame, node: ast.expr) -> bool:
     if not isinstance(node, ast.Name) or frame.func is None:
         return False
     place = (node.lineno, node.col_offset)
-    return any(
-        isinstance(other, ast.Name) and other.id == node.id and (other.lineno, other.col_offset) > place
-        for other in walk(frame.func.node)
-    )
+    return any(is_name(other, node.id) and (other.lineno, other.col_offset) > place for other in walk(frame.func.node))
 
 
 def is_given(frame: Frame, node: ast.expr) -> bool:

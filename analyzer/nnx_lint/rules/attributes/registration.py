@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 def subclass_assigned(event: AttributeSet, report: Reporter) -> None:
     if event.verdict is None or event.before is not None or event.attr.declared is not None or event.obj.assumed:
         return
-    if isinstance(event.obj.cls, UserClass) and event.obj.cls.checked and event.verdict.status is Status.STATIC:
+    if isinstance(event.obj.cls, UserClass) and event.obj.cls.checked and event.verdict.broken is None:
         _judge(event, event.value, report)
 
 
@@ -44,7 +44,7 @@ def subclass_asked(event: Called, report: Reporter) -> None:
 
 def _judge(event: AttributeSet | Called, value: Value, report: Reporter) -> None:
     """Report an instance that is static although the type above its own is data."""
-    if not isinstance(value, Obj) or value.assumed or value.origin is None or value.kind is not Kind.OTHER:
+    if not isinstance(value, Obj) or value.assumed or value.origin is None or not _is_no_data(value):
         return
     cls = value.cls
     base = next((item for item in cls.ancestors if item.registered_data), None)
@@ -54,6 +54,19 @@ def _judge(event: AttributeSet | Called, value: Value, report: Reporter) -> None
     where = (related(cls.module, cls.node.bases[0], f"`{cls.name}` is defined here"),) if cls.node.bases else ()
     fix = partial(registered, cls, event.frame.module)
     report(event.frame.module, node, fix=fix, related=where, cls=cls.name, base=base.name)
+
+
+def _is_no_data(value: Obj) -> bool:
+    """Whether a value is no data by its type: of a class that JAX does not know, or that is a container for it."""
+    cls = value.cls
+    known = isinstance(cls, UserClass) and not KNOWN_TO_JAX.isdisjoint(cls.decorators) and not cls.registered_data
+    return value.kind is Kind.OTHER or known
+
+
+KNOWN_TO_JAX = frozenset(
+    {"flax.struct.dataclass", "jax.tree_util.register_dataclass", "jax.tree_util.register_pytree_node_class"}
+)
+"""Decorators by which JAX takes instances apart, which makes no data of them."""
 
 
 def registered(cls: UserClass, module: Module) -> Fix | None:
@@ -92,12 +105,11 @@ def registered_late(event: Called, report: Reporter) -> None:
             attr = attribute_of(obj, name)
             last = attr.assignments[-1] if attr is not None and attr.assignments else None
             held = last.value if last is not None else None
-            if (
-                last is None
-                or last.status is not Status.STATIC
-                or not isinstance(held, Obj)
-                or held.cls is not given.cls
-            ):
+            if last is None or not isinstance(held, Obj) or held.cls is not given.cls:
+                continue
+            # Of a type that JAX takes apart it is not known whether it holds data; none of it is data by itself.
+            taken_apart = last.status is Status.UNKNOWN and held.cls.registered_container
+            if last.status is not Status.STATIC and not taken_apart:
                 continue
             where = (related(last.module, last.node, "the attribute became static here"),)
             report(frame.module, event.node, related=where, cls=given.cls.name, owner=obj.cls.name, path=name)

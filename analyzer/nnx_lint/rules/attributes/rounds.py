@@ -12,6 +12,7 @@ from nnx_lint.model.events import AttributeSet
 from nnx_lint.model.values import Obj
 from nnx_lint.reporting import Reporter, judges
 from nnx_lint.rules.program import ancestors
+from nnx_lint.syntax.binding import is_name
 from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import attributes as rules
 
@@ -38,13 +39,13 @@ def _reads(node: ast.AST, name: str) -> bool:
     if isinstance(node, ast.Attribute):
         return node.attr == name and isinstance(node.ctx, ast.Load)
     given = [*node.args, *(item.value for item in node.keywords)] if isinstance(node, ast.Call) else []
-    return any(isinstance(item, ast.Name) and item.id == "self" for item in given)
+    return any(is_name(item, "self") for item in given)
 
 
 def is_long(iterable: ast.expr) -> bool:
     """Whether a loop may have more than one round."""
     if isinstance(iterable, (ast.List, ast.Tuple)):
         return len(iterable.elts) > 1
-    counted = isinstance(iterable, ast.Call) and isinstance(iterable.func, ast.Name) and iterable.func.id == "range"
+    counted = isinstance(iterable, ast.Call) and is_name(iterable.func, "range")
     last = iterable.args[0] if isinstance(iterable, ast.Call) and counted and len(iterable.args) == 1 else None
     return not (isinstance(last, ast.Constant) and isinstance(last.value, int) and last.value < 2)

@@ -69,8 +69,11 @@ HOLDERS = (Seq, DictVal, StateVal, GradientVal)
 
 
 @judges_calls(rules.DATA_IN_STATIC_ATTRIBUTE, "class")
+@judges_calls(rules.DATA_MARKED_STATIC, "class")
 def data_through_parameter(event: Called, report: Reporter) -> None:
-    """A container or a State that a caller gives for a parameter, which the constructor assigns as it is."""
+    """A container or a State that a caller gives for a parameter, which the constructor assigns as it is; or any data,
+    where the class says that the attribute is static.
+    """
     obj = event.result
     if not isinstance(obj, Obj) or not isinstance(obj.cls, UserClass) or not obj.args or not obj.cls.checked:
         return
@@ -83,9 +86,12 @@ def data_through_parameter(event: Called, report: Reporter) -> None:
             continue
         parameter = last.value.name
         given = obj.args.get(parameter)
-        if given is not attr.value or not isinstance(given, HOLDERS) or assigned_in(found[1].node)[parameter]:
+        if given is None or given is not attr.value or assigned_in(found[1].node)[parameter]:
             continue
-        if decide(attr.declared, given.facts(), checked=True).broken is report.rule:
+        declared = attr.declared is not None
+        if not declared and not isinstance(given, HOLDERS):
+            continue
+        if decide(attr.declared, given.facts(), checked=True, declared=declared).broken is report.rule:
             by_position = next(
                 (node for value, node in zip(event.args, event.nodes, strict=False) if value is given), None
             )

@@ -13,11 +13,20 @@ from typing import TYPE_CHECKING
 from nnx_lint.diagnostics import Edit, Fix, Span
 from nnx_lint.model.classes import UserClass
 from nnx_lint.model.containers import DictVal, Seq
-from nnx_lint.model.events import AttributeSet, Called, ClassDefined, Constructed, Tagged, Used
+from nnx_lint.model.events import (
+    AttributeSet,
+    Called,
+    ClassDefined,
+    Constructed,
+    Iterated,
+    Tagged,
+    Unpacked,
+    Used,
+)
 from nnx_lint.model.values import TagVal, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
 from nnx_lint.rules.edits import insert, unsafe, unwrap, wrap
-from nnx_lint.rules.program import FUNCTIONS, ancestors, assigned_in, enclosing, parameters_in
+from nnx_lint.rules.program import FUNCTIONS, ancestors, assigned_in, enclosing, parameters_in, statement_of
 from nnx_lint.rules.spelling import spelled
 from nnx_lint.rules.traces.methods import as_pytree
 from nnx_lint.syntax.walk import walk
@@ -26,6 +35,7 @@ from nnx_rules.rules import attributes as rules
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import TypeGuard
 
     from nnx_lint.model.frames import Frame
     from nnx_lint.model.modules import Env, Module
@@ -136,14 +146,69 @@ def status_annotation_in_set(event: AttributeSet, report: Reporter) -> None:
 
 # -- used as a value ---------------------------------------------------------------------------------------------------
 
+GOING_OVER = (
+    "all",
+    "any",
+    "enumerate",
+    "frozenset",
+    "iter",
+    "list",
+    "reversed",
+    "set",
+    "sorted",
+    "sum",
+    "tuple",
+    "zip",
+)
+"""Functions of Python that take the elements of each of their arguments by position."""
+
+
+def _is_misused(value: Value | None, module: Module) -> TypeGuard[TagVal]:
+    """Whether a value is a mark, and not one of those in the container of an attribute, which are found there."""
+    if not isinstance(value, TagVal) or value.value is None:
+        return False
+    match statement_of(module, value.node):
+        case ast.Assign(targets=[ast.Attribute()], value=held) | ast.AnnAssign(target=ast.Attribute(), value=held):
+            return held is value.node
+        case _:
+            return True
+
 
 @judges(rules.STATUS_ANNOTATION_NOT_ASSIGNED, Used)
 def status_annotation_not_assigned(event: Used, report: Reporter) -> None:
-    if isinstance(event.value, TagVal) and event.value.value is not None:
+    _report(event, report)
+
+
+@judges(rules.STATUS_ANNOTATION_NOT_ASSIGNED, Iterated)
+def status_annotation_iterated(event: Iterated, report: Reporter) -> None:
+    _report(event, report)
+
+
+@judges(rules.STATUS_ANNOTATION_NOT_ASSIGNED, Unpacked)
+def status_annotation_unpacked(event: Unpacked, report: Reporter) -> None:
+    _report(event, report)
+
+
+def _report(event: Used | Iterated | Unpacked, report: Reporter) -> None:
+    if _is_misused(event.value, event.frame.module):
         report(event.frame.module, event.node, fix=partial(mark_moved, event), tag=event.value.tag.value)
 
 
-def mark_moved(event: Used) -> Fix | None:
+@judges_calls(rules.STATUS_ANNOTATION_NOT_ASSIGNED, TagVal)
+def status_annotation_called(event: Called, report: Reporter) -> None:
+    if _is_misused(event.callee, event.frame.module):
+        report(event.frame.module, event.node, tag=event.callee.tag.value)
+
+
+@judges_calls(rules.STATUS_ANNOTATION_NOT_ASSIGNED, *(f"builtins.{name}" for name in ("len", *GOING_OVER)))
+def status_annotation_counted(event: Called, report: Reporter) -> None:
+    """Functions of Python that go over what they are given, or count it."""
+    for value in event.args:
+        if _is_misused(value, event.frame.module):
+            report(event.frame.module, event.node, tag=value.tag.value)
+
+
+def mark_moved(event: Used | Iterated | Unpacked) -> Fix | None:
     """Mark the value where it becomes an attribute, not where a local name is bound to it."""
     module, call = event.frame.module, event.value.node if isinstance(event.value, TagVal) else None
     statement = next(ancestors(module, call), None) if call is not None else None

@@ -85,13 +85,16 @@ def _write_into(frame: Frame, node: ast.AST, variable: Obj) -> Fix | None:
 
 @judges(rules.CLASS_LEVEL_DATA, Constructed)
 def class_level_data(event: Constructed, report: Reporter) -> None:
-    cls = event.cls
-    for name, (value, node) in cls.attributes.items():
-        if not isinstance(value, Obj) or not value.cls.tracked or name in event.obj.attrs:
-            continue
-        if name in cls.fields and (cls.is_dataclass or cls.unknown_decorators):
-            continue
-        report(cls.module, node, fix=lambda: into_constructor(cls), cls=cls.name, path=name, value=value.describe())
+    """A Variable or module that a class body holds: that of the object's class, of a base, or of a mixin."""
+    for cls in event.cls.lineage:
+        for name, (value, node) in cls.attributes.items():
+            if not isinstance(value, Obj) or not value.cls.tracked or name in event.obj.attrs:
+                continue
+            if name in cls.fields and (cls.is_dataclass or cls.unknown_decorators):
+                continue
+            if event.cls.class_attribute(name) is value:
+                fix = (lambda: into_constructor(event.cls)) if cls is event.cls else None
+                report(cls.module, node, fix=fix, cls=cls.name, path=name, value=value.describe())
 
 
 @judges(rules.CLASS_LEVEL_DATA, ContainerFilled)

@@ -19,6 +19,8 @@ from nnx_lint.model.loops import CARRYING, STEPPING
 from nnx_lint.model.values import Array, Ext, Obj, Value
 from nnx_lint.reporting import Reporter, judges
 from nnx_lint.rules.autodiff.gradients import unpacks_call
+from nnx_lint.rules.filters.results import parts_of
+from nnx_lint.rules.intermediates.reading import CAPTURE
 from nnx_lint.rules.program import assigned_in, in_test, is_tried, resolved
 from nnx_lint.rules.randomness.keys import keys_made
 from nnx_rules.rules import autodiff as rules
@@ -41,11 +43,13 @@ def results_unpacked(event: Unpacked, report: Reporter) -> None:
         known = 2, "`carry, ys`", "carry, ys"
     elif isinstance(func, Ext) and func.name == "jax.random.split":
         known = _number_of_keys(call)
-    elif (isinstance(func, Ext) and func.name in CARRYING) or (
-        isinstance(func, (FuncVal, Transformed, Obj)) and not _is_bound_again(frame, call.func)
-    ):
+    elif isinstance(func, (FuncVal, Transformed, Obj)) or (isinstance(func, Ext) and func.name in CARRYING):
         known = _number_of_results(value)
-    if known is not None and known[0] != event.count and not is_tried(frame.module, call):
+    captured = isinstance(func, Transformed) and func.applied.row.name == CAPTURE  # NNX644 counts its types
+    if known is None or known[0] == event.count or captured or parts_of(value) is not None:
+        return  # NNX313 counts what a split gives
+    bound_again = not isinstance(func, Ext) and _is_bound_again(frame, call.func)
+    if not bound_again and not is_tried(frame.module, call):
         _, results, mend = known
         problem = f"{event.count} names take {'it' if mend == 'value' else 'them'}"
         report(

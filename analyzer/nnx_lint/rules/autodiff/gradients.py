@@ -6,41 +6,48 @@ an argument that went (NNX468).
 from __future__ import annotations
 
 import ast
+from collections.abc import MutableMapping
 from functools import partial
 from typing import TYPE_CHECKING
 
 from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
-from nnx_lint.model.callables import FuncVal, Transformed
-from nnx_lint.model.classes import ClassBase, LibClass, library_class
+from nnx_lint.model.callables import BoundMethod, FuncVal, Transformed
+from nnx_lint.model.classes import ClassBase, LibClass, UserClass, library_class, method_of
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.crossing import literal_positions
 from nnx_lint.model.events import Called, Ran, RanInside, Returned, Unpacked
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.leaves import AtLeast, contents
 from nnx_lint.model.operations import EXAMPLES
-from nnx_lint.model.states import StateVal
+from nnx_lint.model.states import PartVal, StateVal
 from nnx_lint.model.values import UNKNOWN, Array, ArrayAttr, ClassVal, Const, Obj, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.autodiff.protocol import CUSTOM
+from nnx_lint.rules.callees import compiled_by
 from nnx_lint.rules.program import (
     FUNCTIONS,
     ancestors,
     assigned_in,
     canonical_of,
     enclosing,
+    is_asked_for,
+    is_tried,
     parameters_in,
     reads_of,
     resolved,
     statement_of,
 )
 from nnx_lint.rules.spelling import spelled
+from nnx_lint.rules.variables.integers import leaf_of_integers
 from nnx_lint.rules.variables.promoting import as_params
+from nnx_lint.syntax.binding import is_name
 from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules import layers
 from nnx_rules._filter_logic import Leaf
 from nnx_rules.rules import autodiff as rules
 from nnx_rules.rules.transforms import AUX_PAIR, MISSING_VJP_RULES
 from nnx_rules.transforms import DIFFERENTIATING
+from nnx_rules.versions import STATE_METHODS
 
 if TYPE_CHECKING:
     from nnx_lint.model.callables import TransformVal
@@ -57,14 +64,14 @@ SUBJECTS = ("nnx.grad", "nnx.value_and_grad", "nnx.vjp", "jax.grad", "jax.value_
 def differentiates(event: Called) -> bool:
     """Whether a function that computes a gradient is called."""
     callee = event.callee
-    return isinstance(callee, Transformed) and callee.applied.row.name in DIFFERENTIATING | JACOBIANS
+    return isinstance(callee, Transformed) and compiled_by(callee).applied.row.name in DIFFERENTIATING | JACOBIANS
 
 
 def differentiated(event: Called) -> list[tuple[Value, ast.expr]]:
     """The arguments that are certainly differentiated as a whole, or by the default filter."""
-    callee = event.callee
-    if not isinstance(callee, Transformed) or None in event.args:
+    if not isinstance(event.callee, Transformed) or None in event.args:
         return []
+    callee = compiled_by(event.callee)
     positions = literal_positions(callee.applied.keywords.get("argnums"), default=(0,))
     if positions is None or "**" in callee.applied.keywords:
         return []
@@ -77,9 +84,9 @@ def differentiated(event: Called) -> list[tuple[Value, ast.expr]]:
 
 @judges_calls(rules.NOTHING_TO_TRAIN, Transformed, when=differentiates)
 def gradient_of_no_params(event: Called, report: Reporter) -> None:
-    callee = event.callee
-    if not isinstance(callee, Transformed):
+    if not isinstance(event.callee, Transformed):
         return
+    callee = compiled_by(event.callee)
     transform, module = callee.applied.text, event.frame.module
     for value, node in differentiated(event):
         if isinstance(value, StateVal) and (kind := _untrained(value)) is not None:
@@ -120,8 +127,8 @@ def _may_be_param(leaf: Leaf) -> bool:
 
 @judges_calls(rules.JAX_GRAD_OF_STREAMS, Transformed, when=differentiates)
 def jax_grad_of_integers(event: Called, report: Reporter) -> None:
-    callee = event.callee
-    if not isinstance(callee, Transformed) or callee.applied.row.name in NNX_GRAD:
+    callee = compiled_by(event.callee) if isinstance(event.callee, Transformed) else None
+    if callee is None or callee.applied.row.name in NNX_GRAD:
         return
     if "allow_int" in callee.applied.keywords:
         return
@@ -132,9 +139,10 @@ def jax_grad_of_integers(event: Called, report: Reporter) -> None:
         streams = [
             leaf for leaf in found.leaves if isinstance(leaf.type, ClassBase) and RNG_STATE in leaf.type.ancestors
         ]
-        if not streams:
+        leaf = streams[0] if streams else leaf_of_integers(value, event.frame)
+        if leaf is None:
             continue
-        path = ".".join([text_of(node), *map(str, _known(streams[0]))])
+        path = ".".join([text_of(node), *map(str, _known(leaf))])
         mend, fix = _nnx_counterpart(event.frame, callee.applied)
         report(
             event.frame.module, node, fix=fix, transform=callee.applied.text, name=text_of(node), path=path, mend=mend
@@ -389,7 +397,33 @@ def calls_state(event: Called) -> bool:
 
 @judges_calls(rules.GRADIENT_AS_MODULE, StateVal)
 def gradient_called(event: Called, report: Reporter) -> None:
-    report(event.frame.module, event.node, name=event.name)
+    report(event.frame.module, event.node, name=event.name, problem="cannot be called")
+
+
+def calls_of_state(event: Called) -> bool:
+    """Whether something of a State is called."""
+    return isinstance(event.owner, StateVal) and isinstance(event.callee, (PartVal, BoundMethod))
+
+
+@judges_calls(rules.GRADIENT_AS_MODULE, PartVal, BoundMethod, when=calls_of_state)
+def part_of_gradient_called(event: Called, report: Reporter) -> None:
+    """What a State holds of a layer is called, or a method that the class of the module has."""
+    module, node, model = event.frame.module, event.node, getattr(event.owner, "of", None)
+    func = node.func if isinstance(node, ast.Call) else None
+    if not isinstance(func, ast.Attribute) or is_asked_for(module, node) or is_tried(module, node):
+        return
+    part = event.callee.of if isinstance(event.callee, PartVal) else None
+    if isinstance(part, Obj) and part.cls.derives_from("nnx.Module"):
+        report(module, node, name=event.name, problem="cannot be called")
+    elif part is None and isinstance(model, Obj) and isinstance(model.cls, UserClass):
+        if method_of(model.cls, func.attr) is None or not _is_no_method(func.attr):
+            return
+        report(module, node, name=text_of(func.value), problem=f"has no method `{func.attr}`")
+
+
+def _is_no_method(name: str) -> bool:
+    """Whether a State has no method of this name: it is a mapping, and has had more of its own."""
+    return not hasattr(MutableMapping, name) and name not in STATE_METHODS and name != "raw_mapping"
 
 
 # -- derivatives that nobody defined -----------------------------------------------------------------------------------
@@ -407,8 +441,8 @@ def missing_vjp_rules(event: Called, report: Reporter) -> None:
     if here is None or not isinstance(callee, Transformed) or not isinstance(callee.func, FuncVal):
         return
     maker = callee.applied.module
-    chain = [event.frame, *(outer for outer, _ in event.frame.callers())]
-    defined = [line for each in {maker, *(frame.module for frame in chain)} for line in _defining(each.tree)]
+    chain = [*event.frame.outwards()]
+    defined = [line for each in {maker, *(frame.module for frame in chain)} for line in _defining(each, callee.func)]
     if enclosing(module, event.node, *FUNCTIONS) is None:
         before = [line for line in defined if line <= here.lineno or maker is not module]
     elif enclosing(maker, callee.func.node, *FUNCTIONS) is not None or chain[-1].func is None:
@@ -419,12 +453,25 @@ def missing_vjp_rules(event: Called, report: Reporter) -> None:
         report(module, event.node, name=event.name, transform=callee.applied.text)
 
 
+def _defining(module: Module, func: FuncVal) -> list[int]:
+    """The lines of a file that may define the derivatives of a function: not those about other functions."""
+    return [node.lineno for node in _speaking(module.tree) if not _is_of_another(module, node, func)]
+
+
+def _is_of_another(module: Module, node: ast.Attribute | ast.Constant, func: FuncVal) -> bool:
+    """Whether ``g.defvjp`` is certainly about another function than this one."""
+    if not isinstance(node, ast.Attribute) or is_name(node.value, func.name):
+        return False
+    owner = resolved(module.env, node.value)
+    other = owner.func if isinstance(owner, Transformed) else None
+    return isinstance(other, FuncVal) and other.node is not func.node
+
+
 @remembered
-def _defining(tree: ast.AST) -> list[int]:
-    """The lines of a text that speak of the method which defines derivatives."""
+def _speaking(tree: ast.AST) -> list[ast.Attribute | ast.Constant]:
+    """Where a text speaks of the method that defines derivatives."""
     nodes = [node for node in walk(tree) if isinstance(node, (ast.Attribute, ast.Constant))]
-    said = [(node, node.attr if isinstance(node, ast.Attribute) else node.value) for node in nodes]
-    return [node.lineno for node, word in said if word == "defvjp"]
+    return [node for node in nodes if (node.attr if isinstance(node, ast.Attribute) else node.value) == "defvjp"]
 
 
 # -- arguments that went -----------------------------------------------------------------------------------------------

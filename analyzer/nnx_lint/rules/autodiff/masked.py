@@ -19,6 +19,7 @@ from nnx_lint.model.values import Obj
 from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.rules.graphs.merging import is_module
 from nnx_lint.rules.program import FUNCTIONS, assigned_in, canonical_of, enclosing, own_nodes, resolved
+from nnx_lint.syntax.binding import is_name
 from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import autodiff as rules
 from nnx_rules.transforms import DIFFERENTIATING
@@ -192,7 +193,7 @@ def _assigned(scope: ast.AST, name: str) -> list[ast.expr]:
             pairs = [(node.target, node.value)]
         elif isinstance(node, ast.Assign) and len(node.targets) == 1:
             pairs = list(_paired(node.targets[0], node.value))
-        found += [value for target, value in pairs if isinstance(target, ast.Name) and target.id == name]
+        found += [value for target, value in pairs if is_name(target, name)]
     return found
 
 

@@ -1,5 +1,5 @@
-"""Positions of arguments that an option of a transform names: those to differentiate (NNX409, NNX410, NNX411), and
-those that are static for a rematerialized function (NNX440).
+"""Positions of arguments that an option of a transform names: those to differentiate (NNX319, NNX409, NNX410, NNX411),
+and those that are static for a rematerialized function (NNX440).
 
 Invariants: positions are compared with the arguments of a call whose number is known, where the option is a literal.
 """
@@ -13,13 +13,14 @@ from nnx_lint.model.callables import BoundMethod, FuncVal, Transformed
 from nnx_lint.model.containers import Seq
 from nnx_lint.model.events import Called, TransformApplied
 from nnx_lint.model.library import FilterVal
-from nnx_lint.model.values import Const, Value
+from nnx_lint.model.values import Array, Const, Obj, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.callees import TRANSFORMED
 from nnx_lint.rules.traces.boundaries import transform_of
 from nnx_lint.rules.transforms.mapping import applied_by, calls_transformed
 from nnx_lint.rules.transforms.options import option_node
 from nnx_lint.syntax import parameters as syntax_parameters
+from nnx_rules.rules import filters
 from nnx_rules.rules import transforms as rules
 from nnx_rules.transforms import DIFFERENTIATING
 
@@ -55,11 +56,15 @@ def _entries(argnums: Value) -> Sequence[Value | None]:
     return [item for item in chosen if item is not None]
 
 
-def _positional(event: Called, operands: int, *, nnx: bool) -> int | None:
-    """How many arguments a call gives by position; ``nnx`` transforms know keywords that have one, too."""
+def _positional(event: Called, operands: int, *, nnx: bool, defaults: bool) -> int | None:
+    """How many arguments a call gives by position; ``nnx`` transforms know keywords that have one, too. In the default
+    mode of flax, and on nnxkit, a parameter that is left out has its default.
+    """
     callee: Value | None = event.callee
     while isinstance(callee, (Transformed, BoundMethod)):
         callee = callee.func
+    if defaults and isinstance(callee, FuncVal) and callee.node.args.defaults:
+        return len(syntax_parameters.positional_names(callee.node.args)) if callee.wraps is None else None
     if not event.keywords or not nnx:
         return operands - len(event.keywords)
     if not isinstance(callee, FuncVal) or callee.wraps is not None:
@@ -79,7 +84,9 @@ def positions_of_call(event: Called, report: Reporter) -> None:
     asked = applied.keywords.get(option, Const(0) if option == "argnums" else None)
     if not concerned or asked is None or "**" in applied.keywords or "**" in event.keywords:
         return
-    count = _positional(event, len(running.operands), nnx=applied.row.name.startswith("nnx."))
+    nnx = applied.row.name.startswith("nnx.")
+    defaults = nnx and (applied.modes.writes_back or report.runs_on(event.frame.module)[0] == "nnxkit")
+    count = _positional(event, len(running.operands), nnx=nnx, defaults=defaults)
     if count is None:
         return
     for place in _entries(asked):
@@ -91,3 +98,31 @@ def positions_of_call(event: Called, report: Reporter) -> None:
         else:
             report(event.frame.module, node, option=option, transform=applied.text, given=number, count=count)
         return
+
+
+def chooses_variables(event: Called) -> bool:
+    """Whether a function is called that is differentiated with respect to some of the Variables of an argument."""
+    applied = applied_by(event)
+    asked = applied.keywords.get("argnums") if applied is not None else None
+    items = asked.items if isinstance(asked, Seq) else [asked]
+    return any(isinstance(item, FilterVal) and item.name == "nnx.DiffState" for item in items)
+
+
+@judges_calls(filters.DIFFSTATE_ARGUMENTS, *TRANSFORMED, when=chooses_variables)
+def filter_for_array(event: Called, report: Reporter) -> None:
+    """A filter for an argument that is an array, which is differentiated whole, where another one is an object."""
+    running, applied = transform_of(event), applied_by(event)
+    if running is None or applied is None or None in event.args or event.keywords:
+        return
+    asked, values = applied.keywords["argnums"], [value for value, _ in running.operands]
+    for item in asked.items if isinstance(asked, Seq) else [asked]:
+        number = item.args.get(0, "argnum") if isinstance(item, FilterVal) else None
+        place = number.value if isinstance(number, Const) else None
+        if not isinstance(item, FilterVal) or type(place) is not int or not 0 <= place < len(values):
+            continue
+        other = next((at for at, value in enumerate(values) if isinstance(value, Obj) and value.cls.tracked), None)
+        if isinstance(values[place], Array) and other is not None:
+            written = item.args.node_of(1, "filter")
+            text = ast.unparse(written) if written is not None else "nnx.Param"
+            given = f"argument {place}, an array, in which a filter finds no Variables"
+            report(item.module, item.node, given=given, number=other, filter=text)

@@ -1,4 +1,4 @@
-"""What the rules of a function with a derivative of its own return: `f.defvjp(fwd, bwd)` (NNX444).
+"""What the rules of a function with a derivative of its own take and return: `f.defvjp(fwd, bwd)` (NNX444, NNX445).
 
 Invariants: a rule is judged by what its ``return`` statements spell out, and only where the program shows for which
 function it was made; an expression is one value only if no tuple can come of it.
@@ -15,7 +15,8 @@ from nnx_lint.model.events import Called
 from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.rules.program import assigned_in, canonical_of, given, own_nodes
 from nnx_lint.syntax import parameters as syntax_parameters
-from nnx_rules.rules.transforms import VJP_RULE_RESULT
+from nnx_lint.syntax.binding import is_name
+from nnx_rules.rules.transforms import VJP_COTANGENT, VJP_RULE_RESULT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,12 +35,58 @@ def vjp_rule_result(event: Called, report: Reporter) -> None:
     for which, rule, count in rules:
         if count is None or not isinstance(rule, FuncVal) or rule.wraps is not None or rule.decorators:
             continue
+        taken = _pair_taken(owner, rule) if which == "backward" else None
+        if taken is not None:
+            problem = f"the backward rule takes `{taken.id}` for one value, and gets a pair: `updates, {taken.id}`"
+            report(rule.module, taken, transform=owner.applied.text, problem=problem)
+            continue
         wanted = "`(result, residuals)`" if which == "forward" else f"a tuple of {count}"
         for node in _returned(rule):
             found = _described(rule, node, count)
             if found is not None:
                 problem = f"the {which} rule returns {found}, and must return {wanted}"
                 report(rule.module, node, transform=owner.applied.text, problem=problem)
+
+
+@judges_calls(VJP_COTANGENT, ".defvjp")
+def pair_returned(event: Called, report: Reporter) -> None:
+    """The last argument of a backward rule of NNX is handed on, as if it were the gradient alone."""
+    owner, rule = event.owner, given(event).get(1, "bwd")
+    name = _pair_of(owner, rule) if isinstance(owner, Transformed) and isinstance(rule, FuncVal) else None
+    if name is None or not isinstance(owner, Transformed) or not isinstance(rule, FuncVal) or rule.decorators:
+        return
+    for node in _returned(rule):
+        for place, item in enumerate(node.elts if isinstance(node, ast.Tuple) else ()):
+            if is_name(item, name):
+                problem = f"`{name}` is a pair, `updates, {name}`"
+                report(rule.module, item, transform=owner.applied.text, path=f"args[{place}]", problem=problem)
+
+
+def _pair_of(custom: Transformed, rule: FuncVal) -> str | None:
+    """The last parameter of a backward rule of NNX, in which the updates of the objects come beside the gradient of the
+    result; ``None`` where the rule takes it apart.
+    """
+    names = syntax_parameters.positional_names(rule.node.args)
+    if custom.applied.row.name != "nnx.custom_vjp" or not custom.applied.modes.writes_back or not names:
+        return None
+    return names[-1] if not assigned_in(rule.node)[names[-1]] and rule.wraps is None else None
+
+
+def _pair_taken(custom: Transformed, rule: FuncVal) -> ast.Name | None:
+    """Where a backward rule of NNX computes with its last argument, as if that were the gradient alone."""
+    name = _pair_of(custom, rule)
+    if name is None:
+        return None
+    for node in own_nodes(rule.node):
+        parts: list[ast.expr] = []
+        if isinstance(node, ast.BinOp) and not isinstance(node.op, ast.Add):
+            parts = [node.left, node.right]
+        elif isinstance(node, ast.Call) and canonical_of(rule.module.env, node.func) in ARRAYS:
+            parts = node.args
+        taken = next((part for part in parts if is_name(part, name)), None)
+        if isinstance(taken, ast.Name):
+            return taken
+    return None
 
 
 def _cotangents(custom: Transformed) -> int | None:
@@ -102,4 +149,4 @@ def _is_one_value(func: FuncVal, node: ast.expr) -> bool:
 
 def _is_target(statement: ast.Assign, name: str) -> bool:
     target = statement.targets[0]
-    return len(statement.targets) == 1 and isinstance(target, ast.Name) and target.id == name
+    return len(statement.targets) == 1 and is_name(target, name)

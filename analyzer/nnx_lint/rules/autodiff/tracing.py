@@ -42,7 +42,7 @@ from nnx_lint.rules.traces.captures import value_at
 from nnx_lint.rules.traces.mends import COMPILING
 from nnx_lint.rules.variables.promoting import assigned_value
 from nnx_lint.syntax import parameters as syntax_parameters
-from nnx_lint.syntax.binding import assigned_names
+from nnx_lint.syntax.binding import assigned_names, is_name, occurrences
 from nnx_lint.syntax.walk import walk
 from nnx_rules.attributes import Kind
 from nnx_rules.rules import autodiff as rules
@@ -155,13 +155,13 @@ def _decided_by_layer(func: FuncVal, receiver: Value | None, name: str) -> ast.e
     this = func.node.args.args[0].arg if func.node.args.args else None
     for call in calls_in(func.node) if isinstance(receiver, Obj) and not assigned_in(func.node)[name] else ():
         target = call.func
-        if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == this:
+        if isinstance(target, ast.Attribute) and is_name(target.value, this):
             attr = attribute_of(receiver, target.attr) if isinstance(receiver, Obj) else None
             layer = attr.value if attr is not None else None
             library = layer.cls.called_as if isinstance(layer, Obj) else None
             option = DECIDING.get(library.name) if library is not None else None
             given = keyword_node(call, option) if option is not None else None
-            if isinstance(given, ast.Name) and given.id == name:
+            if is_name(given, name):
                 return given
     return None
 
@@ -169,7 +169,7 @@ def _decided_by_layer(func: FuncVal, receiver: Value | None, name: str) -> ast.e
 def _decides(func: FuncVal, name: str) -> ast.expr | None:
     """The condition of a function that asks for the truth of a parameter, which nothing binds anew."""
     for node in walk(func.node):
-        if isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Load):
+        if is_name(node, name) and not isinstance(node.ctx, ast.Load):
             return None
     for node in own_nodes(func.node):
         test = node.test if isinstance(node, (ast.If, ast.IfExp, ast.While, ast.Assert)) else None
@@ -181,13 +181,13 @@ def _decides(func: FuncVal, name: str) -> ast.expr | None:
 
 
 def _asked(test: ast.expr, name: str) -> ast.expr | None:
-    if isinstance(test, ast.Name) and test.id == name:
+    if is_name(test, name):
         return test
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         return _asked(test.operand, name)
     if isinstance(test, ast.BoolOp):
         return _asked(test.values[0], name)
-    if isinstance(test, ast.Compare) and isinstance(test.left, ast.Name) and test.left.id == name:
+    if isinstance(test, ast.Compare) and is_name(test.left, name):
         plain = isinstance(test.ops[0], (ast.Eq, ast.NotEq)) and isinstance(test.comparators[0], ast.Constant)
         return test.left if plain else None
     return None
@@ -404,11 +404,10 @@ def donated_then_used(event: Called, report: Reporter) -> None:
     found = called(event)
     if found is None or found[0].row.name not in COMPILING:
         return
-    applied, _, shift = found
-    positions = literal_positions(applied.keywords.get("donate_argnums"), default=())
+    applied, func, shift = found
     module = event.frame.module
     here = statement_of(module, event.node)
-    for place in positions or ():
+    for place in _donated(applied, func):
         index = place - shift
         node = event.nodes[index] if 0 <= index < len(event.nodes) else None
         value = event.args[index] if node is not None else None
@@ -421,6 +420,14 @@ def donated_then_used(event: Called, report: Reporter) -> None:
             fix = partial(on_nnx, applied, module) if isinstance(value, Obj) else None
             report(module, use, fix=fix, name=use.id, function=event.name, related=also)
             return
+
+
+def _donated(applied: TransformVal, func: FuncVal) -> list[int]:
+    """The positions of the parameters that are donated by number or by name."""
+    numbered = literal_positions(applied.keywords.get("donate_argnums"), default=()) or ()
+    given, parameters = applied.keywords.get("donate_argnames"), syntax_parameters.positional_names(func.node.args)
+    named = (_names(given) if given is not None else None) or ()
+    return [*numbered, *(parameters.index(name) for name in named if name in parameters)]
 
 
 def _is_lost(applied: TransformVal, value: Value | None) -> bool:
@@ -440,15 +447,13 @@ def _is_given_again(frame: Frame, node: ast.Name) -> bool:
 
 def _use_after(module: Module, statement: ast.stmt, name: str) -> ast.Name | None:
     """The first use of a name after a statement, in the same block, before anything binds it anew."""
-    if any(
-        isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store) for node in walk(statement)
-    ):
+    if any(is_name(node, name) and isinstance(node.ctx, ast.Store) for node in walk(statement)):
         return None
     block = block_of(module, statement)
     if isinstance(statement, COMPOUND):
         return None
     for later in block[block.index(statement) + 1 :]:
-        names = [node for node in walk(later) if isinstance(node, ast.Name) and node.id == name]
+        names = occurrences(later, name)
         stored = any(isinstance(node.ctx, (ast.Store, ast.Del)) for node in names)
         loads = [node for node in names if isinstance(node.ctx, ast.Load)]
         if stored or isinstance(later, (ast.FunctionDef, ast.ClassDef)):
@@ -473,15 +478,16 @@ def _use_of_alias(module: Module, statement: ast.stmt, name: str) -> ast.Name | 
             continue
         between = range(made.lineno + 1, statement.lineno)
         anew = any(
-            node.id in {name, target.id} and node.lineno in between and not isinstance(node.ctx, ast.Load)
+            node.id in {value.id, target.id} and node.lineno in between and not isinstance(node.ctx, ast.Load)
             for node in names
         )
         before = made.lineno < statement.lineno and any(id(each) in around for each in block_of(module, made))
-        if value.id == name != target.id and before and not anew:
-            use = _first_use(module, statement, target.id)
+        alias = target.id if value.id == name else value.id
+        if name in {value.id, target.id} and alias != name and before and not anew:
+            use = _first_use(module, statement, alias)
             loop = next(ancestors(module, statement), None)
-            if use is None and isinstance(loop, STATEMENT_LOOPS) and target.id not in assigned_names([loop]):
-                use = _first_use(module, loop, target.id)
+            if use is None and isinstance(loop, STATEMENT_LOOPS) and alias not in assigned_names([loop]):
+                use = _first_use(module, loop, alias)
             if use is not None:
                 return use
     return None
@@ -491,7 +497,7 @@ def _first_use(module: Module, statement: ast.stmt, name: str) -> ast.Name | Non
     """What uses a name after a statement, before a statement binds it anew, or in that one."""
     block = block_of(module, statement)
     for later in block[block.index(statement) + 1 :]:
-        names = [node for node in walk(later) if isinstance(node, ast.Name) and node.id == name]
+        names = occurrences(later, name)
         if names and isinstance(later, (ast.FunctionDef, ast.ClassDef)):
             return None
         plain = isinstance(later, (ast.Assign, ast.AnnAssign)) or all(isinstance(node.ctx, ast.Load) for node in names)

@@ -73,11 +73,16 @@ def condition_on_traced_value(event: Used, report: Reporter) -> None:
     if isinstance(node, ast.BoolOp) and _names(node.values[-1]) <= _names(*node.values[:-1]):
         return  # of what it asks last, an operand before it has been asked
     runs_traced = any(frame is each.frame for each in frame.scope)
-    if isinstance(node, ast.Name) and runs_traced and node.id in _parameters(frame.func):
+    if isinstance(node, ast.Name) and runs_traced and node.id in _parameters(frame.func) and not _has_shape(event):
         return  # a flag that a call passes: that is said with how to make it static
     mend = "choose by the value: `jnp.where(condition, a, b)`, `nnx.cond`, `nnx.while_loop`"
     what = f"computed in a function under `{scope.text}`"
     report(frame.module, node, name=text_of(node), what=what, mend=mend)
+
+
+def _has_shape(event: Used) -> bool:
+    """Whether it is an array whose truth is asked for, and no number or flag."""
+    return isinstance(event.value, Array) and event.value.form is not None and bool(event.value.form.shape)
 
 
 def _names(*nodes: ast.expr) -> set[str]:

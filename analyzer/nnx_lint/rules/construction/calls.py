@@ -46,6 +46,7 @@ from nnx_lint.rules.randomness.reading import drawn_by, drawn_from_parameter
 from nnx_lint.rules.spelling import spelled
 from nnx_lint.rules.training.optimizers import FACTORIES as OPTIMIZERS
 from nnx_lint.syntax import parameters as syntax_parameters
+from nnx_lint.syntax.binding import is_name, occurrences
 from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.rules import construction as rules
 
@@ -82,7 +83,7 @@ def param_created_in_call(event: Called, report: Reporter) -> None:
     used = [event.node]
     if isinstance(parent, ast.Assign) and len(parent.targets) == 1 and isinstance(parent.targets[0], ast.Name):
         name = parent.targets[0].id
-        names = [node for node in walk(frame.func.node) if isinstance(node, ast.Name) and node.id == name]
+        names = occurrences(frame.func.node, name)
         used = [node for node in names if isinstance(node.ctx, ast.Load)]
         if len(names) != len(used) + 1:
             return
@@ -133,7 +134,7 @@ def _asked_of_instance(method: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lamb
     parameters = syntax_parameters.positional(method.args)
     instance = parameters[0].arg if parameters else None
     attributes = (part for part in walk(method) if isinstance(part, ast.Attribute))
-    return frozenset(part.attr for part in attributes if isinstance(part.value, ast.Name) and part.value.id == instance)
+    return frozenset(part.attr for part in attributes if is_name(part.value, instance))
 
 
 def _is_operand(frame: Frame, node: ast.AST) -> bool:
@@ -165,13 +166,25 @@ def _is_dropped(frame: Frame, node: ast.AST) -> bool:
     if is_called(frame.module, node):
         return True
     parent = next(ancestors(frame.module, node), None)
+    listed = isinstance(parent, (ast.List, ast.Tuple)) and isinstance(parent.ctx, ast.Load)
+    if listed and parent is not None:
+        parent = next(ancestors(frame.module, parent), None)
     targets = parent.targets if isinstance(parent, ast.Assign) else [getattr(parent, "target", None)]
     if not isinstance(parent, (ast.Assign, ast.AnnAssign)) or len(targets) != 1 or not isinstance(targets[0], ast.Name):
         return False
-    name, func = targets[0].id, frame.func
-    uses = [item for item in walk(func.node) if isinstance(item, ast.Name) and item.id == name] if func else []
-    called = [use for use in uses if isinstance(use.ctx, ast.Load)]
-    return bool(called) and all(_is_called(frame.module, use) for use in called)
+    used = _loads(frame, targets[0].id)
+    if not listed:
+        return bool(used) and all(_is_called(frame.module, use) for use in used)
+    loops = [loop for use in used if isinstance(loop := next(ancestors(frame.module, use), None), ast.For)]
+    elements = [_loads(frame, loop.target.id) for loop in loops if isinstance(loop.target, ast.Name)]
+    each_called = all(uses and all(_is_called(frame.module, use) for use in uses) for uses in elements)
+    return bool(used) and len(elements) == len(used) and each_called
+
+
+def _loads(frame: Frame, name: str) -> list[ast.Name]:
+    """Where the running function reads a name."""
+    uses = occurrences(frame.func.node, name) if frame.func else []
+    return [use for use in uses if isinstance(use.ctx, ast.Load)]
 
 
 def _is_called(module: Module, use: ast.Name) -> bool:
@@ -456,20 +469,31 @@ def module_not_callable(event: Called, report: Reporter) -> None:
     if isinstance(obj, Obj) and obj.cls in CONTAINERS and not obj.assumed and not is_tried(frame.module, event.node):
         report(frame.module, event.node, cls=obj.cls.name, name=event.name, mend="call what is in it, one by one")
         return
-    if not isinstance(obj, Obj) or not isinstance(obj.cls, UserClass) or obj.origin is None or obj.assumed:
-        return  # of what was not seen to be made, the class may be one below
+    if not isinstance(obj, Obj) or not isinstance(obj.cls, UserClass) or not lacks_call(obj):
+        return
     cls = obj.cls
-    library = cls.library
-    if not cls.is_pytree or cls.is_open or cls.opaque or cls.remade or cls.find("__call__") is not None:
-        return
-    if library is None or library.canonical not in {"nnx.Module", "nnx.Pytree", "nnx.Object"}:
-        return
-    if cls.class_attribute("__call__") is not None or "__call__" in attribute_names(obj):
-        return
-    forward = next((name for name in FORWARD if method_of(cls, name) is not None), None)
+    forward = forward_of(cls)
     mend = f"call it so, `{event.name}.{forward}(...)`, or rename the method" if forward else "define `__call__`"
     fix = _renamed(frame, cls, forward) if forward is not None else None
     report(frame.module, event.node, fix=fix, cls=cls.name, name=event.name, mend=mend)
+
+
+def lacks_call(obj: Obj) -> bool:
+    """Whether an object of the project's certainly cannot be called."""
+    cls = obj.cls
+    if not isinstance(cls, UserClass) or obj.origin is None or obj.assumed:
+        return False  # of what was not seen to be made, the class may be one below
+    library = cls.library
+    if not cls.is_pytree or cls.is_open or cls.opaque or cls.remade or cls.find("__call__") is not None:
+        return False
+    if library is None or library.canonical not in {"nnx.Module", "nnx.Pytree", "nnx.Object"}:
+        return False
+    return cls.class_attribute("__call__") is None and "__call__" not in attribute_names(obj)
+
+
+def forward_of(cls: UserClass) -> str | None:
+    """The method of a class that people mean by calling it."""
+    return next((name for name in FORWARD if method_of(cls, name) is not None), None)
 
 
 def _renamed(frame: Frame, cls: UserClass, name: str) -> Fix | None:

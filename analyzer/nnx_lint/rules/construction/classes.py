@@ -20,6 +20,7 @@ from nnx_lint.rules.blocks import append_to_block
 from nnx_lint.rules.construction.mends import with_base_constructor
 from nnx_lint.rules.edits import unsafe
 from nnx_lint.rules.program import calls_in, certain_block, enclosing, own_nodes
+from nnx_lint.syntax.binding import is_name
 from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import construction as rules
 from nnx_rules.signatures import SIGNATURES
@@ -78,8 +79,8 @@ def _hands_itself_on(node: ast.AST) -> bool:
 def gets_instance(call: ast.Call, receiver: str | None) -> bool:
     """Whether a call gets an instance by the name that a method has for it: as an argument, or by ``super()``."""
     given = [*call.args, *(item.value for item in call.keywords)]
-    is_super = isinstance(call.func, ast.Name) and call.func.id == "super"
-    return is_super or any(isinstance(item, ast.Name) and item.id == receiver for item in given)
+    is_super = is_name(call.func, "super")
+    return is_super or any(is_name(item, receiver) for item in given)
 
 
 def _left_out(cls: UserClass, obj: Obj, constructor: str) -> tuple[ClassBase, str, str] | None:
@@ -108,6 +109,7 @@ def _left_out(cls: UserClass, obj: Obj, constructor: str) -> tuple[ClassBase, st
 
 
 LAYERS = dict.fromkeys(("nnx.Linear", "nnx.LinearGeneral", "nnx.Conv", "nnx.ConvTranspose", "nnx.Einsum"), "kernel") | {
+    "nnx.List": "_length",
     "nnx.Sequential": "layers",
     "nnx.Embed": "embedding",
     "nnx.Dropout": "rate",
@@ -120,24 +122,26 @@ LAYERS = dict.fromkeys(("nnx.Linear", "nnx.LinearGeneral", "nnx.Conv", "nnx.Conv
 """An attribute that the forward pass of a layer reads and its constructor sets."""
 
 
+READERS = {"nnx.List": "__len__"}
+"""What reads it instead, where that is no forward pass."""
+
+
 def _of_library(cls: UserClass, base: LibClass, obj: Obj) -> tuple[ClassBase, str, str] | None:
     name = LAYERS.get(base.canonical)
-    called = method_of(cls, "__call__")
+    reader = READERS.get(base.canonical, "__call__")
+    called = method_of(cls, reader)
     if name is None or base.canonical not in SIGNATURES or (called is not None and not _calls_base(called[1])):
         return None
     if name in attribute_names(obj) or cls.class_attribute(name) is not None or cls.find(name) is not None:
         return None
-    return base, f"self.{name}", f"{base.name}.__call__"
+    return base, f"self.{name}", f"{base.name}.{reader}"
 
 
 def _calls_base(func: FuncVal) -> bool:
     """Whether a method calls the one of the same name in a base, whatever else it does first."""
     calls = (node.func for node in walk(func.node) if isinstance(node, ast.Call))
     methods = (item for item in calls if isinstance(item, ast.Attribute) and item.attr == func.name)
-    return any(
-        isinstance(item.value, ast.Call) and isinstance(item.value.func, ast.Name) and item.value.func.id == "super"
-        for item in methods
-    )
+    return any(isinstance(item.value, ast.Call) and is_name(item.value.func, "super") for item in methods)
 
 
 def self_names(func: FuncVal, *, store: bool) -> Iterator[tuple[str, ast.expr]]:
@@ -154,7 +158,7 @@ def self_names(func: FuncVal, *, store: bool) -> Iterator[tuple[str, ast.expr]]:
 def _sets(call: ast.Call, names: Set[str | None]) -> bool:
     """Whether a call is ``setattr(self, ...)``."""
     first = call.args[0] if len(call.args) == 3 else None
-    builtin = isinstance(call.func, ast.Name) and call.func.id == "setattr"
+    builtin = is_name(call.func, "setattr")
     return builtin and isinstance(first, ast.Name) and first.id in names
 
 

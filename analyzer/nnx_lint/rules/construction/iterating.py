@@ -21,6 +21,7 @@ from nnx_lint.rules.blocks import fresh
 from nnx_lint.rules.edits import insert, replace, unsafe
 from nnx_lint.rules.intermediates.sowing import is_module
 from nnx_lint.rules.program import LOOPS, ancestors, canonical_of, is_asked_for, is_called, is_tried, resolved
+from nnx_lint.syntax.binding import is_name, occurrences
 from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import construction as rules
 
@@ -86,7 +87,7 @@ def keys_as_modules(event: Iterated, report: Reporter) -> None:
     if not isinstance(target, ast.Name) or _keyed(value) != "an `nnx.Dict`" or is_tried(module, event.node):
         return
     loop = next((item for item in ancestors(module, event.node) if isinstance(item, LOOPS)), None)
-    names = [node for node in walk(loop) if isinstance(node, ast.Name) and node.id == target.id] if loop else []
+    names = occurrences(loop, target.id) if loop else []
     stored = [node for node in names if not isinstance(node.ctx, ast.Load)]
     if len(stored) == 1 and any(is_called(module, node) for node in names):
         text = text_of(event.node)
@@ -140,7 +141,7 @@ def _as_leaves(
     """Report where a loop uses an element as if it were a Variable."""
     module, iterable = event.frame.module, event.node
     for node in _body(event.frame, iterable) if isinstance(iterable, ast.expr) else ():
-        if isinstance(node, ast.Name) and node.id == target.id:
+        if is_name(node, target.id):
             parent = next(ancestors(module, node), None)
             if not isinstance(node.ctx, ast.Load) or is_asked_for(module, node) or is_tried(module, node):
                 return
@@ -176,7 +177,7 @@ def pairs_as_modules(event: Iterated, report: Reporter) -> None:
 
 def _first_use(frame: Frame, call: ast.Call, target: ast.Name) -> ast.Name | None:
     """Where what a loop calls by this name is first used in a way in which no tuple can be used."""
-    named = [node for node in _body(frame, call) if isinstance(node, ast.Name) and node.id == target.id]
+    named = [node for node in _body(frame, call) if is_name(node, target.id)]
     if not all(isinstance(node.ctx, ast.Load) for node in named):
         return None
     return next((node for node in named if _is_no_tuple(frame, node)), None)
@@ -213,5 +214,5 @@ def _is_no_tuple(frame: Frame, use: ast.Name) -> bool:
         return False
     if is_called(frame.module, use):
         return True
-    tested = isinstance(parent.func, ast.Name) and parent.func.id == "isinstance" and parent.args[0] is use
+    tested = is_name(parent.func, "isinstance") and parent.args[0] is use
     return tested and len(parent.args) > 1 and (canonical_of(frame.env, parent.args[1]) or "").startswith("nnx.")

@@ -37,6 +37,7 @@ from nnx_lint.rules.program import (
     is_for_others,
     is_tried,
 )
+from nnx_lint.syntax.binding import is_name
 from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.names import ARGUMENTS, ATTRIBUTES, HELD, attributes_of
 from nnx_rules.rules import construction as rules
@@ -242,7 +243,7 @@ def _is_later(event: AttributeMissed, cls: UserClass) -> bool:
 
 
 def _is_super(call: ast.Call) -> bool:
-    return isinstance(call.func, ast.Name) and call.func.id == "super"
+    return is_name(call.func, "super")
 
 
 def _is_below_another(cls: UserClass, func: FuncVal) -> bool:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def is_unknown(event: LibraryName) -> bool:
     """Whether a name is none that any version of NNX has or had."""
-    return event.written not in KNOWN and not event.written.startswith("_")
+    return event.name.startswith("nnx.") and event.written not in KNOWN and not event.written.startswith("_")
 
 
 @judges(rules.UNKNOWN_NAME, LibraryName, when=is_unknown)

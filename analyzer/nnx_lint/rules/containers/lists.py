@@ -18,6 +18,7 @@ from nnx_lint.model.values import (
     UNKNOWN,
     Array,
     Const,
+    HostArray,
     Obj,
     Value,
     options,
@@ -201,6 +202,9 @@ def list_unsupported(event: ContainerUsed, report: Reporter) -> None:
         ):
             problem = f"`{index}` is traced, and which element it means is not known while the function is compiled"
             report(module, node, name=name, problem=problem, mend="index with a Python int, or use `nnx.switch`")
+        elif isinstance(other, Array) and not isinstance(other, HostArray) and report.runs_on(module)[0] == "flax":
+            problem = f"its index is an int or a slice, and `{index}` is an array"
+            report(module, node, name=name, problem=problem, mend=f"make it one: `int({index})`")
     elif isinstance(node, ast.BinOp) and (isinstance(other, Seq) or is_list(other)):
         held = (
             node.left if is_list(event.container) and not isinstance(node.left, (ast.List, ast.Tuple)) else node.right

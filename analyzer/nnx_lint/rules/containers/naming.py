@@ -6,14 +6,14 @@ import ast
 
 from nnx_lint.model.callables import Transformed
 from nnx_lint.model.containers import DictVal, Seq
-from nnx_lint.model.events import Called
+from nnx_lint.model.events import Called, ClassDefined
 from nnx_lint.model.values import (
     Const,
     Ext,
     Obj,
     Value,
 )
-from nnx_lint.reporting import Reporter, judges_calls
+from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_rules.rules.modules import VARIABLE_NAME_TAKEN
 from nnx_rules.rules.transforms import AXIS_NAME
 
@@ -40,6 +40,19 @@ def name_taken(event: Called, report: Reporter) -> None:
         problem = f"the name {name.value!r} is registered for a type of NNX"
         mend = "use another name, or pass `overwrite=True`"
         report(event.frame.module, event.nodes[0], problem=problem, mend=mend)
+
+
+@judges(VARIABLE_NAME_TAKEN, ClassDefined)
+def name_taken_by_decorator(event: ClassDefined, report: Reporter) -> None:
+    """The same in front of a class."""
+    node = event.cls.decorators.get("nnx.register_variable_name")
+    if not isinstance(node, ast.Call) or node.keywords or len(node.args) != 1:
+        return
+    name = node.args[0]
+    if isinstance(name, ast.Constant) and name.value in REGISTERED:
+        problem = f"the name {name.value!r} is registered for a type of NNX"
+        mend = "use another name, or pass `overwrite=True`"
+        report(event.cls.module, name, problem=problem, mend=mend)
 
 
 def maps(event: Called) -> bool:

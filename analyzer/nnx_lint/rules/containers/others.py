@@ -5,6 +5,7 @@ through what is no object (NNX860) or cannot be changed (NNX861).
 from __future__ import annotations
 
 import ast
+import itertools
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -12,7 +13,7 @@ from nnx_lint.diagnostics import Edit, Fix
 from nnx_lint.model.callables import FuncVal
 from nnx_lint.model.classes import ClassBase, UserClass
 from nnx_lint.model.containers import DictVal, Seq
-from nnx_lint.model.elements import library_elements
+from nnx_lint.model.elements import element_of, library_elements
 from nnx_lint.model.events import Called, ItemSet
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.values import (
@@ -22,12 +23,14 @@ from nnx_lint.model.values import (
     Ext,
     Obj,
     Value,
+    options,
 )
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
 from nnx_lint.rules.attributes.given import noted_by_call
 from nnx_lint.rules.attributes.mends import DICT_NAMES
+from nnx_lint.rules.construction.calls import forward_of, lacks_call
 from nnx_lint.rules.edits import is_parenthesized, wrap
-from nnx_lint.rules.program import ancestors
+from nnx_lint.rules.program import ancestors, own_statements
 from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_rules.rules import construction as rules
 from nnx_rules.signatures import CALL_KEYWORDS
@@ -127,7 +130,12 @@ def _key_set(event: ItemSet) -> Key | None:
     number = key is NUMBER or (isinstance(key, Const) and isinstance(key.value, int))
     if not event.obj.cls.derives_from("nnx.Dict") or event.obj.assumed or not isinstance(target, ast.Subscript):
         return None
-    if not number or not _is_of_library(event.obj.cls, "__setitem__"):
+    if not _is_of_library(event.obj.cls, "__setitem__"):
+        return None
+    for option in options(key):
+        if isinstance(option, Const) and isinstance(option.value, str) and option.value in DICT_NAMES:
+            return Key(target.slice, f'`"{option.value}"`', HIDING, f'use another one: `"{option.value}_"`')
+    if not number:
         return None
     text, literal = module.source.segment(target.slice), isinstance(target.slice, ast.Constant)
     mend = f'write `"{text}"`' if literal else f"make one: `str({text})`"
@@ -215,15 +223,64 @@ def _cannot_be_called(value: Value) -> bool:
     return isinstance(value, Array) or (isinstance(value, Seq) and value.facts().holds_data is False)
 
 
+@judges_calls(rules.SEQUENTIAL, "()")
+def element_without_call(event: Called, report: Reporter) -> None:
+    """A sequence is called, and with it each of its modules, one of which has no ``__call__``."""
+    held = _layers_called(event)
+    known = (*held.items, *held.certain, element_of(held, 0)) if held is not None else ()
+    for item in known:
+        if isinstance(item, Obj) and isinstance(item.cls, UserClass) and lacks_call(item):
+            forward = forward_of(item.cls)
+            mend = f"rename its method `{forward}`" if forward else "define `__call__`"
+            report(event.frame.module, event.node, value=item.describe(), problem="has no `__call__`", mend=mend)
+            return
+
+
+@judges_calls(rules.SEQUENTIAL, "()")
+def element_of_one_array(event: Called, report: Reporter) -> None:
+    """An element after one that returns a tuple, whose parts are its arguments, and it takes one array."""
+    held = _layers_called(event)
+    for before, value in itertools.pairwise(held.items if held is not None and held.exact else ()):
+        library = value.cls.called_as if isinstance(value, Obj) else None
+        if not isinstance(before, Obj) or library is None or library.name not in TAKING_ONE_ARRAY:
+            continue
+        if (count := _results_of(before)) is not None:
+            problem = f"takes one array, and the element before it returns {count} values, which become its arguments"
+            mend = "return one of them, or put a module between that takes them all"
+            report(event.frame.module, event.node, value=value.describe(), problem=problem, mend=mend)
+
+
+TAKING_ONE_ARRAY = frozenset({"Conv", "ConvTranspose", "Embed", "GroupNorm", "LayerNorm", "Linear", "RMSNorm"})
+"""Layers whose call takes one array by position."""
+
+
+def _results_of(obj: Obj) -> int | None:
+    """How many values the call of a module of the project returns, in a tuple that is written each time."""
+    found = obj.cls.find("__call__") if isinstance(obj.cls, UserClass) and not obj.assumed else None
+    func = found[1] if found is not None else None
+    if not isinstance(func, FuncVal) or func.wrapped is not func or not isinstance(func.node, ast.FunctionDef):
+        return None
+    if func.decorators:
+        return None
+    returned = [node.value for node in own_statements(func.node) if isinstance(node, ast.Return)]
+    counts = {len(value.elts) if isinstance(value, ast.Tuple) else 0 for value in returned}
+    starred = any(isinstance(each, ast.Starred) for value in returned for each in getattr(value, "elts", ()))
+    count = counts.pop() if len(counts) == 1 and not starred else 0
+    return count if count > 1 else None
+
+
+def _layers_called(event: Called) -> Seq | None:
+    """The layers of a ``Sequential`` that is called as the library defines it."""
+    obj = event.callee
+    if not isinstance(obj, Obj) or not obj.cls.derives_from("nnx.Sequential") or obj.cls.called_as is None:
+        return None
+    layers = obj.attrs.get("layers")
+    return library_elements(layers.value) if layers is not None and isinstance(layers.value, Obj) else None
+
+
 @judges_calls(rules.SEQUENTIAL_KEYWORD, "()")
 def sequential_keyword(event: Called, report: Reporter) -> None:
-    obj = event.callee
-    if not isinstance(obj, Obj) or not obj.cls.derives_from("nnx.Sequential") or not event.keywords:
-        return
-    if obj.cls.called_as is None:
-        return
-    layers = obj.attrs.get("layers")
-    held = library_elements(layers.value) if layers is not None and isinstance(layers.value, Obj) else None
+    held = _layers_called(event) if event.keywords else None
     first = held.items[0] if held is not None and held.exact and held.items else None
     known = _keywords(first)
     for name in event.keywords if known is not None else ():
@@ -255,8 +312,15 @@ def iteration_over_non_node(event: Called, report: Reporter) -> None:
 def recursive_map_of_tuple(event: Called, report: Reporter) -> None:
     value = event.args[1] if len(event.args) > 1 else None
     graph = event.keywords.get("graph")
-    if isinstance(value, Seq) and value.type == "tuple" and not (isinstance(graph, Const) and graph.value is False):
+    if not isinstance(value, Seq) or value.type != "tuple" or (isinstance(graph, Const) and graph.value is False):
+        return
+    if any(_is_leaf(item) for item in value.items):  # a function that is about modules leaves those in the tuple
         report(event.frame.module, event.nodes[1], fix=partial(_as_list, event.frame.module, event.nodes[1]))
+
+
+def _is_leaf(value: Value) -> bool:
+    """Whether a map meets a value as it is, and has nothing inside of it to change instead."""
+    return isinstance(value, (Array, Const)) or (isinstance(value, Obj) and value.cls.derives_from("nnx.Variable"))
 
 
 def _as_list(module: Module, node: ast.expr) -> Fix | None:

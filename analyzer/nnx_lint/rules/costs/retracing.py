@@ -18,7 +18,7 @@ from nnx_lint.model.attributes import attribute_names, attribute_of
 from nnx_lint.model.callables import FuncVal, PartialVal, Transformed
 from nnx_lint.model.classes import UserClass
 from nnx_lint.model.effects import SETTING
-from nnx_lint.model.events import Called, Ran
+from nnx_lint.model.events import AttributeSet, Called, Ran
 from nnx_lint.model.modules import Env
 from nnx_lint.model.values import ClassVal, Const, Ext, Obj, Other, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
@@ -37,15 +37,21 @@ from nnx_lint.rules.program import (
     names_of_parameters,
     parameters_in,
 )
+from nnx_lint.rules.repeating import COMPREHENSIONS, loop_around
+from nnx_lint.rules.traces.captures import holds
 from nnx_lint.rules.updates.ownership import changes_of
 from nnx_lint.rules.variables.promoting import as_variable
 from nnx_lint.syntax import parameters as syntax_parameters
-from nnx_lint.syntax.binding import assigned_names
+from nnx_lint.syntax.binding import assigned_names, names_in
 from nnx_lint.syntax.dotted import root_of
 from nnx_lint.syntax.walk import walk
+from nnx_rules.attributes import Status
+from nnx_rules.records import Entity
 from nnx_rules.rules import costs as rules
 
 if TYPE_CHECKING:
+    from collections.abc import Set
+
     from nnx_lint.model.frames import Frame
     from nnx_lint.model.modules import Module
     from nnx_lint.model.values import Assignment
@@ -70,7 +76,7 @@ def transform_in_loop(event: Called, report: Reporter) -> None:
     if in_test(frame) or not (applied.row.name.startswith("nnx.") or _is_new_to_jax(frame, callee, loop)):
         return
     if loop is None or innermost_loop(frame, event.node) is None:
-        if loop is None and _made_for_each_call(event, callee):
+        if loop is None and (_made_for_each_element(frame, callee) or _made_for_each_call(event, callee)):
             report(frame.module, node, transform=applied.text)
         return
     bound = assigned_names(loop.body) | _targets(loop)
@@ -101,6 +107,14 @@ def _is_new_to_jax(frame: Frame, compiled: Transformed, loop: ast.stmt | None) -
     return all(isinstance(each[1], (Ext, ClassVal, FuncVal, Const)) for each in found if each is not None)
 
 
+def _made_for_each_element(frame: Frame, compiled: Transformed) -> bool:
+    """Whether a comprehension compiles a function that is there before it for each of its elements."""
+    node = compiled.applied.node
+    bound = _bound_in_rounds(frame, node) if isinstance(node, ast.Call) and node.args else None
+    names = {part.id for part in walk(node) if isinstance(part, ast.Name)}
+    return bound is not None and isinstance(compiled.func, FuncVal) and names.isdisjoint(bound)
+
+
 def _made_for_each_call(event: Called, compiled: Transformed) -> bool:
     """Whether the function that a loop of the caller calls compiles one function each time, for one object.
 
@@ -112,11 +126,10 @@ def _made_for_each_call(event: Called, compiled: Transformed) -> bool:
         return False
     if getattr(func.node, "decorator_list", ()) or in_test(outer) or not _stands_in(func.node, compiled.applied.node):
         return False
-    loop = innermost_loop(outer, call)
+    bound = _bound_in_rounds(outer, call)
     own = assigned_in(func.node).keys() | parameters_in(func.node).keys()
-    if loop is None or (_stands_in(func.node, inner.node) and not own.isdisjoint(_free_names(inner.node))):
+    if bound is None or (_stands_in(func.node, inner.node) and not own.isdisjoint(_free_names(inner.node))):
         return False
-    bound = assigned_names(loop.body) | _targets(loop)
     names = {part.id for part in walk(call) if isinstance(part, ast.Name)} - bound
     lasting = [found[1] for name in names if (found := outer.env.lookup(name)) is not None]
     held = [attr.value for obj in lasting if isinstance(obj, Obj) for attr in obj.attrs.values()]
@@ -149,7 +162,7 @@ def compiled_once(module: Module, node: ast.Call, loop: ast.stmt) -> Fix | None:
             return None
         return Fix("Compile it before the loop", (*added, *removed))
     name = f"compiled_{given.id}" if isinstance(given, ast.Name) else "compiled"
-    if any(isinstance(item, ast.Name) and item.id == name for item in walk(module.tree)):
+    if name in names_in(module.tree):
         return None
     added = insert_before(source, loop, f"{name} = {source.segment(node)}")
     if added is None or node.end_lineno != node.lineno:
@@ -175,6 +188,17 @@ def innermost_loop(frame: Frame, node: ast.AST) -> ast.For | ast.AsyncFor | ast.
             return None
         return outer
     return None
+
+
+def _bound_in_rounds(frame: Frame, node: ast.AST) -> Set[str] | None:
+    """The names that a loop or a comprehension around a node binds in each round; ``None`` where there is none."""
+    loop = innermost_loop(frame, node)
+    if loop is not None:
+        return assigned_names(loop.body) | _targets(loop)
+    made = loop_around(frame.module, node, "")
+    if not isinstance(made, COMPREHENSIONS):
+        return None
+    return {part.id for each in made.generators for part in walk(each.target) if isinstance(part, ast.Name)}
 
 
 def _targets(loop: ast.For | ast.AsyncFor | ast.While) -> set[str]:
@@ -224,6 +248,70 @@ def _counts(node: ast.AST, name: str) -> bool:
         return True
     value = node.value if isinstance(node, ast.Assign) and isinstance(node.value, ast.BinOp) else None
     return value is not None and any(isinstance(part, ast.Attribute) and part.attr == name for part in walk(value))
+
+
+class SetInRounds(Entity):
+    """A static number that each round of a loop sets anew, and the loop."""
+
+    event: AttributeSet
+    first: Assignment
+    loop: ast.stmt
+
+
+class Rounds:
+    """What loops have set so far."""
+
+    def __init__(self) -> None:
+        self.found: list[SetInRounds] = []
+
+
+def sets_number(event: AttributeSet) -> bool:
+    """Whether a static attribute of an object, which was a number, is set to another one outside of all transforms."""
+    before, verdict = event.before, event.verdict
+    known = before is not None and verdict is not None and verdict.status is Status.STATIC and event.obj.cls.is_pytree
+    return known and not event.frame.scope and before is not None and _is_number(before.value)
+
+
+@judges(rules.STATIC_COUNTER, AttributeSet, when=sets_number)
+def note_round(event: AttributeSet, report: Reporter) -> None:
+    loop = innermost_loop(event.frame, event.node)
+    targets = _targets(loop) if loop is not None else set[str]()
+    value = event.value_node if isinstance(event.node, ast.Assign) else None
+    anew = isinstance(event.node, ast.AugAssign) or (value is not None and _follows(value, targets))
+    if loop is None or not anew or event.node not in loop.body or event.before is None or in_test(event.frame):
+        return
+    if loop_around(event.frame.module, event.node, "") is loop:
+        report.memory(Rounds).found.append(SetInRounds(event, event.before, loop))
+
+
+def _follows(value: ast.expr, targets: set[str]) -> bool:
+    """Whether a value is another one for each value of a name: the name itself, or what is computed from it without
+    leaving a remainder.
+    """
+    if isinstance(value, ast.BinOp):
+        parts = _follows(value.left, targets) or _follows(value.right, targets)
+        return parts and isinstance(value.op, (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow))
+    return isinstance(value, ast.Name) and value.id in targets
+
+
+@judges_calls(rules.STATIC_COUNTER, Transformed, when=calls_compiled)
+def static_in_rounds(event: Called, report: Reporter) -> None:
+    """A compiled function is called in each round with an object whose static number the round has set."""
+    callee = event.callee
+    noted = report.memory(Rounds).found
+    if not noted or not isinstance(callee, Transformed) or not callee.applied.row.name.startswith("nnx."):
+        return
+    loop = innermost_loop(event.frame, event.node)
+    for each in [each for each in noted if each.loop is loop]:
+        obj, name = each.event.obj, each.event.name
+        if not any(value is obj or holds(value, obj) for value in event.args if isinstance(value, Obj)):
+            continue
+        noted.remove(each)
+        frame = each.event.frame
+        where = (related(event.frame.module, event.node, "the object goes to the compiled function here"),)
+        fix = partial(as_variable, each.first, frame.module, name)
+        transform = callee.applied.text
+        report(frame.module, each.event.node, fix=fix, related=where, cls=obj.cls.name, path=name, transform=transform)
 
 
 # -- functions that are made anew --------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""What decorates a Pytree class, or should (NNX144, NNX147 to NNX149, NNX153)."""
+"""What decorates a Pytree class, or should (NNX118, NNX144, NNX147 to NNX149, NNX153)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from nnx_lint.reporting import Reporter, judges, judges_calls, related
 from nnx_lint.rules.edits import insert, replace
 from nnx_lint.rules.program import is_tried
 from nnx_lint.rules.spelling import spelled
-from nnx_rules.rules import dataclasses
+from nnx_rules.rules import attributes, dataclasses
 
 if TYPE_CHECKING:
     from nnx_lint.source import SourceFile
@@ -26,18 +26,33 @@ REFUSED = frozenset({"frozen", "repr"})
 
 @judges(dataclasses.UNSUPPORTED_OPTION, ClassDefined)
 def unsupported_option(event: ClassDefined, report: Reporter) -> None:
-    decorator = event.cls.decorators.get("nnx.dataclass")
+    cls = event.cls
+    decorator = cls.decorators.get("nnx.dataclass")
+    if decorator is None:
+        return
+    for name in sorted(REFUSED & cls.preset.keys()):
+        report(cls.module, decorator, option=name)
     if not isinstance(decorator, ast.Call):
         return
-    source = event.cls.module.source
     for option in decorator.keywords:
         if option.arg in REFUSED:
-            report(
-                event.cls.module,
-                option,
-                option=option.arg,
-                fix=lambda option=option: _without(source, decorator, option),  # type: ignore[misc]
-            )
+            fix = partial(_without, cls.module.source, decorator, option)
+            report(cls.module, option, option=option.arg, fix=fix)
+
+
+@judges(attributes.PYTREE_SLOTS, ClassDefined)
+def slots_option(event: ClassDefined, report: Reporter) -> None:
+    """A dataclass that is made anew, with a slot for each field of its own."""
+    cls = event.cls
+    if not cls.is_pytree or not any(not field.init_only for field in cls.fields.values()):
+        return
+    for name in ("nnx.dataclass", "dataclasses.dataclass"):
+        decorator = cls.decorators.get(name)
+        if isinstance(decorator, ast.Call) and cls.option("slots") is True:
+            for option in decorator.keywords:
+                if option.arg == "slots":
+                    fix = partial(_without, cls.module.source, decorator, option)
+                    report(cls.module, option, fix=fix, cls=cls.name)
 
 
 def _without(source: SourceFile, call: ast.Call, option: ast.keyword) -> Fix:
@@ -62,10 +77,21 @@ def instances_compared(event: Used, report: Reporter) -> None:
     _judge_equality(event.value, event, "instances are compared here", report)
 
 
+@judges(dataclasses.EQ_ON_ARRAYS, Used, when=lambda event: event.what == "a key")
+def instance_as_key(event: Used, report: Reporter) -> None:
+    _judge_hash(event.value, event, report)
+
+
 @judges_calls(dataclasses.EQ_ON_ARRAYS, "builtins.hash")
 def instance_hashed(event: Called, report: Reporter) -> None:
     if event.args and event.args[0] is not None:
-        _judge_equality(event.args[0], event, "an instance is hashed here", report)
+        _judge_hash(event.args[0], event, report)
+
+
+def _judge_hash(value: Value, event: Event, report: Reporter) -> None:
+    """A class that compares by value has no hash, unless it defines one itself."""
+    if isinstance(value, Obj) and isinstance(value.cls, UserClass) and "__hash__" not in value.cls.methods:
+        _judge_equality(value, event, "an instance is hashed here", report)
 
 
 def _judge_equality(value: Value, event: Event, what: str, report: Reporter) -> None:
@@ -79,6 +105,8 @@ def _judge_equality(value: Value, event: Event, what: str, report: Reporter) -> 
     if isinstance(decorator, ast.Call) and (
         decorator.args or any(option.arg in {"eq", None} for option in decorator.keywords)
     ):
+        return
+    if "eq" in cls.preset:
         return
     for name in cls.fields:
         attr = attribute_of(value, name)
@@ -164,8 +192,34 @@ def fields_without_dataclass(event: Called, report: Reporter) -> None:
         event.frame.module,
         event.node,
         cls=cls.name,
+        lack="no `__init__`, and is called with arguments",
         related=(related(cls.module, cls.node, "the class is defined here"),),
         fix=lambda: _decorate(cls) if cls.module is event.frame.module else None,
+    )
+
+
+@judges_calls(dataclasses.FIELDS_WITHOUT_DATACLASS, "class")
+def fields_below_dataclass(event: Called, report: Reporter) -> None:
+    """A class below a dataclass, whose own fields nothing takes, because it is not decorated itself."""
+    cls = event.callee.cls if isinstance(event.callee, ClassVal) else None
+    if not isinstance(cls, UserClass) or not cls.is_pytree or cls.is_open or cls.opaque or cls.remade:
+        return
+    if not cls.generated_init or cls.replaced_init or cls.find("__new__") is not None:
+        return
+    taken = {field.name for field in cls.all_fields()}
+    fields = {name: item for item in cls.lineage if not item.has_fields for name in item.fields.keys() - taken}
+    given = next((name for name in event.keywords if name in fields), None)
+    if given is None:
+        return
+    below = fields[given]
+    base = next(item for item in cls.lineage if item.has_fields)
+    report(
+        event.frame.module,
+        event.node,
+        cls=below.name,
+        lack=f"the `__init__` of the dataclass `{base.name}`, which does not take `{given}`",
+        related=(related(below.module, below.node, "the class is defined here"),),
+        fix=lambda: _decorate(below) if below.module is event.frame.module else None,
     )
 
 

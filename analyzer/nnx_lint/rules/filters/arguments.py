@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
 from nnx_lint.model.callables import FuncVal
 from nnx_lint.model.containers import Seq
 from nnx_lint.model.library import FilterVal
+from nnx_lint.model.strings import HOLE, PatternVal, text_in
 from nnx_lint.model.values import (
     AliasVal,
     ClassVal,
@@ -60,21 +62,21 @@ def _one_tuple(event: Called) -> Fix | None:
 def path_never_matches(event: Called, report: Reporter) -> None:
     if library_name(event.callee) != "nnx.PathContains" or not event.args or not event.nodes:
         return
-    key = event.args[0]
-    if not (isinstance(key, Const) and isinstance(key.value, str)) or not _is_exact(event):
-        return
-    parts = components(key.value)
-    if parts is None or _is_key(event.frame.module, key.value):
+    key, node = event.args[0], event.nodes[0]
+    text = text_in(key) if isinstance(key, (Const, PatternVal)) else None
+    parts = components(text) if text is not None and _is_exact(event) else None
+    if text is None or parts is None or _is_key(event.frame.module, text):
         return
     name = ast.unparse(event.node.func) if isinstance(event.node, ast.Call) else event.name
-    written = [f"{name}({part!r})" for part in parts]
+    written = [f"{name}({'...' if part == HOLE else repr(part)})" for part in parts]
     mend = f"{name.removesuffix('PathContains')}All({', '.join(written)})"
-    node = event.nodes[0]
+    shown = repr(text) if isinstance(key, Const) else ast.unparse(node)
     report(
         event.frame.module,
         node,
         fix=lambda: _by_components(event, name, mend),
-        value=repr(key.value),
+        filter=f"PathContains({shown})",
+        value=shown,
         mend=f"`{mend}`",
     )
 
@@ -85,17 +87,22 @@ def _is_exact(event: Called) -> bool:
 
 
 def components(key: str) -> list[str | int] | None:
-    """The components of a dotted or slashed path; ``None`` if the key can be one component."""
+    """The components of a dotted or slashed path; ``None`` if the key can be one component. Some may not be known."""
     for separator in (".", "/"):
         parts = key.split(separator)
         named = any(part.isidentifier() for part in parts)
-        if len(parts) > 1 and named and all(part.isidentifier() or part.isdecimal() for part in parts):
+        if len(parts) > 1 and named and all(part.isidentifier() or part.isdecimal() or part == HOLE for part in parts):
             return [int(part) if part.isdecimal() else part for part in parts]
     return None
 
 
 def _is_key(module: Module, text: str) -> bool:
-    """Whether the module has a dict with such a key, which may become the name of an attribute."""
+    """Whether the module has a dict with such a key, which may become the name of an attribute; of one that is known in
+    part, whether the module writes it in another place.
+    """
+    if HOLE in text:
+        longest = max(text.split(HOLE), key=len)
+        return module.mentions(re.compile(f"{re.escape(longest)}.*{re.escape(longest)}", re.DOTALL))
     dicts = (node for node in walk(module.tree) if isinstance(node, ast.Dict))
     return any(isinstance(key, ast.Constant) and key.value == text for node in dicts for key in node.keys)
 
@@ -147,11 +154,11 @@ def diffstate_arguments(event: Called, report: Reporter) -> None:
         filter_text = module.source.segment(node)
         start = module.source.span(node).start
         fix = Fix("Name the first argument", (Edit(Span(start, start), "0, "),))
-        report(module, event.node, fix=fix, given="a filter only", filter=filter_text)
+        report(module, event.node, fix=fix, given="a filter only", number=0, filter=filter_text)
     elif len(given) == 1 and not event.keywords and _is_number(given[0]):
-        report(module, event.node, given="an argument number only", filter=filter_text)
+        report(module, event.node, given="an argument number only", number=0, filter=filter_text)
     elif not given and not event.keywords:
-        report(module, event.node, given="nothing", filter=filter_text)
+        report(module, event.node, given="nothing", number=0, filter=filter_text)
     elif len(given) == 2 and first is not None and is_filter(first) and _is_number(given[1]):
         number, text = (module.source.segment(event.nodes[place]) for place in (1, 0))
         edits = (
@@ -159,7 +166,7 @@ def diffstate_arguments(event: Called, report: Reporter) -> None:
             Edit(module.source.span(event.nodes[1]), text),
         )
         fix = Fix("Put the argument number first", edits)
-        report(module, event.node, fix=fix, given="them in the other order", filter=text)
+        report(module, event.node, fix=fix, given="them in the other order", number=number, filter=text)
 
 
 def is_filter(value: Value) -> bool:

@@ -235,6 +235,7 @@ def index_as_text(event: Called, report: Reporter) -> None:
                     made.module,
                     key,
                     fix=Fix(f"Write `{int(expr.key)}`", _digits(made.module, key, expr.key), Applicability.UNSAFE),
+                    filter=f"PathContains({expr.key!r})",
                     value=repr(expr.key),
                     mend=f"`PathContains({int(expr.key)})`: the index of a list is an int",
                 )
@@ -246,48 +247,6 @@ def _is_index(key: str, target: Value, frame: Frame) -> bool:
         item for leaf in leaves_of(target, frame).leaves if isinstance(leaf.path, tuple) for item in leaf.path
     }
     return key not in components and any(item is logic.UNKNOWN or isinstance(item, int) for item in components)
-
-
-@judges_calls(rules.PATH_NEVER_MATCHES, *FILTERING, when=gives_filters)
-def part_of_component(event: Called, report: Reporter) -> None:
-    """A name that no leaf of a model has in its path, where one is called almost so.
-
-    A function that was called may well be meant for models of several kinds: only what it does by itself counts.
-    """
-    for single in single_filters(event) if event.frame.caller is None else ():
-        for part in single.given.parts() if single.target is not None else ():
-            made, expr = part.value, part.expr
-            named = isinstance(expr, PathContains) and expr.exact and isinstance(expr.key, str)
-            if not isinstance(made, FilterVal) or not isinstance(expr, PathContains) or not named:
-                continue
-            near = _nearest(str(expr.key), single.target or made, event.frame)
-            if near is not None:
-                key = made.args.node_of(0, "key") or made.node
-                mend = f"`PathContains({near!r})`, or `PathContains({expr.key!r}, exact=False)` for a part of a name"
-                report(made.module, key, value=repr(expr.key), mend=mend)
-
-
-SHORTEST = 3
-"""How long a name is at least that can be taken for a part of another one."""
-
-
-def _nearest(key: str, target: Value, frame: Frame) -> str | None:
-    """The component of a path that a name must mean which certainly is none itself."""
-    found = leaves_of(target, frame)
-    paths = [leaf.path for leaf in found.leaves]
-    if len(key) < SHORTEST or not key.isidentifier() or not found.complete:
-        return None
-    if not all(isinstance(path, tuple) for path in paths):
-        return None
-    components = list(dict.fromkeys(item for path in paths if isinstance(path, tuple) for item in path))
-    names = [item for item in components if isinstance(item, str)]
-    if key in names or logic.UNKNOWN in components:
-        return None
-    import difflib
-
-    parts = [name for name in names if key in name or name in key]
-    near = difflib.get_close_matches(key, parts or names, n=1, cutoff=0.0 if parts else 0.8)
-    return near[0] if near else None
 
 
 def _digits(module: Module, node: ast.AST, key: str) -> tuple[Edit, ...]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from nnx_lint.diagnostics import Edit, Fix, Span
 from nnx_lint.rules.program import ancestors
-from nnx_lint.syntax.binding import names_in
+from nnx_lint.syntax.binding import is_name, names_in
 from nnx_lint.syntax.walk import walk
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ def _merges(scope: ast.AST, names: Sequence[ast.Name]) -> list[ast.expr] | None:
             first, *others = node.args
             given = [item.id for item in others if isinstance(item, ast.Name)]
             whole = len(given) == len(others) and states == set(given)
-            if function == "merge" and isinstance(first, ast.Name) and first.id == graphdef and whole:
+            if function == "merge" and is_name(first, graphdef) and whole:
                 merged.add(id(first))
                 places.append(node.args[-1])
     reads = (node for node in walk(scope) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load))

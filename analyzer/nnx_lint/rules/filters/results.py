@@ -18,7 +18,7 @@ from nnx_lint.rules.blocks import fresh
 from nnx_lint.rules.edits import append_argument, insert, unsafe
 from nnx_lint.rules.filters.reading import library_name
 from nnx_lint.rules.program import FUNCTIONS, ancestors, assigned_in, canonical_of, enclosing
-from nnx_lint.syntax.walk import walk
+from nnx_lint.syntax.binding import occurrences
 from nnx_rules.rules import filters as rules
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ def _unpacked(module: Module, node: ast.expr) -> Fix | None:
     scope = enclosing(module, node, *FUNCTIONS, ast.Module)
     if not isinstance(node, ast.Name) or scope is None or assigned_in(scope)[node.id] != 1:
         return None
-    uses = [each for each in walk(scope) if isinstance(each, ast.Name) and each.id == node.id]
+    uses = occurrences(scope, node.id)
     bound = next(each for each in uses if isinstance(each.ctx, ast.Store))
     statement = next(ancestors(module, bound), None)
     split = statement.value if isinstance(statement, ast.Assign) and statement.targets == [bound] else None

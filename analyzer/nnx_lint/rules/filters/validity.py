@@ -19,6 +19,7 @@ from nnx_lint.rules.filters.expressions import External, is_literal, type_name
 from nnx_lint.rules.filters.reading import FILTERING, Given, gives_filters, single_filters
 from nnx_lint.rules.program import assigned_in, calls_in, canonical_of
 from nnx_lint.syntax import parameters as syntax_parameters
+from nnx_lint.syntax.binding import is_name
 from nnx_lint.syntax.compact import for_both
 from nnx_lint.syntax.walk import walk
 from nnx_rules import api
@@ -152,8 +153,8 @@ def _types_asked(func: FuncVal, bound: int) -> Iterator[tuple[ast.Call, ClassBas
     positional = syntax_parameters.positional(func.node.args)[bound:]
     name = positional[1].arg if len(positional) > 1 else None
     for call in calls_in(func.node) if name is not None and not assigned_in(func.node)[name] else ():
-        own = isinstance(call.func, ast.Name) and call.func.id == "isinstance" and len(call.args) == 2
-        if own and isinstance(call.args[0], ast.Name) and call.args[0].id == name:
+        own = is_name(call.func, "isinstance") and len(call.args) == 2
+        if own and is_name(call.args[0], name):
             cls = _class_of(func.env, call.args[1]) if isinstance(func.env, Env) else None
             if cls is not None:
                 yield call, cls
@@ -240,7 +241,7 @@ def _takes_path_for_text(func: FuncVal, bound: int) -> bool:
     positional = syntax_parameters.positional(func.node.args)[bound:]
     name = positional[0].arg if positional else None
     nodes = list(walk(func.node))
-    named = [node for node in nodes if isinstance(node, ast.Name) and node.id == name]
+    named = [node for node in nodes if is_name(node, name)]
     if not named or any(not isinstance(node.ctx, ast.Load) for node in named):
         return False
     if any(isinstance(node, ast.Attribute) and node.attr in TEXT_METHODS and node.value in named for node in nodes):

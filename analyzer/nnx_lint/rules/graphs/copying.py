@@ -23,10 +23,12 @@ from nnx_lint.rules.program import (
     canonical_of,
     enclosing,
     in_test,
+    names_of_parameters,
     own_nodes,
     resolved,
 )
-from nnx_lint.syntax.walk import walk
+from nnx_lint.rules.repeating import handed_for
+from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.rules import graphs as rules
 
 if TYPE_CHECKING:
@@ -80,10 +82,12 @@ def updated_from_itself(event: Called, report: Reporter) -> None:
     if not isinstance(target, Obj) or not isinstance(state, StateVal):
         return
     source = _source_of(event.frame, event.nodes[1])
-    if source is None or not _are_one(event.frame, target, event.nodes[0], present(state.of), source):
+    if source is None:
         return
-    name, other = text_of(event.nodes[0]), text_of(source)
-    report(event.frame.module, event.node, name=name, other=other, so=", so this changes nothing")
+    place, node, (named, source) = _given_as(event, event.nodes[0], source)
+    if not _are_one(place, target, named, present(state.of), source):
+        return
+    report(place.module, node, name=text_of(named), other=text_of(source), so=", so this changes nothing")
 
 
 @judges_calls(rules.SELF_UPDATE, "jax.tree.map", "jax.tree_util.tree_map", "optax.incremental_update")
@@ -95,10 +99,25 @@ def averaged_with_itself(event: Called, report: Reporter) -> None:
         if isinstance(value, StateVal) and (source := _source_of(event.frame, node)) is not None
     ]
     for (one, one_node), (other, other_node) in itertools.pairwise(taken):
-        if one is not UNKNOWN and _are_one(event.frame, one, one_node, other, other_node):
+        frame, node, (one_node, other_node) = _given_as(event, one_node, other_node)
+        if one is not UNKNOWN and _are_one(frame, one, one_node, other, other_node):
             name, shown = text_of(one_node), text_of(other_node)
-            report(event.frame.module, event.node, name=name, other=shown, so=", so this is the State that it has")
+            report(frame.module, node, name=name, other=shown, so=", so this is the State that it has")
             return
+
+
+def _given_as(event: Called, one: ast.expr, other: ast.expr) -> tuple[Frame, ast.AST, tuple[ast.expr, ast.expr]]:
+    """The call that gives two objects to the functions that lead to another one, and how it names them."""
+    frame, node = event.frame, event.node
+    while frame.func is not None and frame.caller is not None and (call := frame.call) is not None:
+        func = frame.func.node
+        own = [each for each in (one, other) if isinstance(each, ast.Name) and each.id in names_of_parameters(func)]
+        given = [handed_for(frame, each.id) for each in own if not assigned_in(func)[each.id]]
+        if len(given) != 2 or given[0] is None or given[1] is None:
+            break
+        one, other = given[0], given[1]
+        frame, node = frame.caller, call
+    return frame, node, (one, other)
 
 
 def _source_of(frame: Frame, node: ast.expr) -> ast.expr | None:
@@ -106,10 +125,6 @@ def _source_of(frame: Frame, node: ast.expr) -> ast.expr | None:
     node = value_of(frame.module, node) or node
     call = node if isinstance(node, ast.Call) and canonical_of(frame.env, node.func) == "nnx.state" else None
     return call.args[0] if call is not None and call.args else None
-
-
-def _binds(statement: ast.Assign, name: str) -> bool:
-    return len(statement.targets) == 1 and text_of(statement.targets[0]) == name
 
 
 # -- copies that give way to the original ------------------------------------------------------------------------------
@@ -154,8 +169,8 @@ def original_in_place_of_copy(event: Called, report: Reporter) -> None:
     name, others = text_of(target), _names_of(module, call, source)
     if isinstance(target, ast.Name) and assigned_in(scope)[text_of(source)]:
         return
-    for item in walk(scope):
-        if not isinstance(item, ast.Assign) or item.lineno <= statement.lineno or not _binds(item, name):
+    for item in _assigned_anew(scope).get(name, ()):
+        if item.lineno <= statement.lineno:
             continue
         again = isinstance(target, ast.Attribute) or isinstance(enclosing(module, item, *LOOPS, *FUNCTIONS), LOOPS)
         if again and text_of(item.value) in others:
@@ -166,8 +181,27 @@ def _names_of(module: Module, call: ast.AST, source: ast.expr) -> set[str]:
     """How a class calls what a constructor copies: what it is bound to beside the copy."""
     scope = enclosing(module, call, *FUNCTIONS)
     shown = text_of(source)
-    kept = [item for item in own_nodes(scope) if isinstance(item, ast.Assign)] if scope is not None else []
-    return {shown, *(text_of(item.targets[0]) for item in kept if text_of(item.value) == shown)}
+    return {shown, *(_names_by_value(scope).get(shown, ()) if scope is not None else ())}
+
+
+@remembered
+def _assigned_anew(scope: ast.AST) -> dict[str, list[ast.Assign]]:
+    """The assignments to one target in a class or function, by how that is written."""
+    found: dict[str, list[ast.Assign]] = {}
+    for item in walk(scope):
+        if isinstance(item, ast.Assign) and len(item.targets) == 1:
+            found.setdefault(text_of(item.targets[0]), []).append(item)
+    return found
+
+
+@remembered
+def _names_by_value(scope: ast.AST) -> dict[str, list[str]]:
+    """What a function binds to a value, by how that is written."""
+    found: dict[str, list[str]] = {}
+    for item in own_nodes(scope):
+        if isinstance(item, ast.Assign):
+            found.setdefault(text_of(item.value), []).append(text_of(item.targets[0]))
+    return found
 
 
 def _are_one(frame: Frame, one: Value, one_node: ast.expr, other: Value, other_node: ast.expr) -> bool:

@@ -28,6 +28,7 @@ from nnx_lint.rules.edits import replace
 from nnx_lint.rules.program import ancestors, enclosing, given, is_asked_for, is_tried, resolved
 from nnx_lint.rules.spelling import spelled
 from nnx_lint.syntax import parameters as syntax_parameters
+from nnx_lint.syntax.binding import is_name, occurrences
 from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.rules import graphs as rules
 from nnx_rules.versions import VARIABLES_ARE_NODES
@@ -325,20 +326,20 @@ def _read_of(scope: ast.AST, name: str) -> Iterator[ast.Attribute]:
     """Where an attribute of a Variable is read of a name, in a scope that does not bind the name anew."""
     for node in walk(scope) if _has_one_meaning(scope, name) else ():
         owner = node.value if isinstance(node, ast.Attribute) and node.attr in VARIABLE_ONLY else None
-        if isinstance(node, ast.Attribute) and isinstance(owner, ast.Name) and owner.id == name:
+        if isinstance(node, ast.Attribute) and is_name(owner, name):
             yield node
 
 
 def _asked_of(scope: ast.AST, name: str) -> Iterator[ast.Call]:
     """Where it is asked of a name whether it is of some class, in a scope that does not bind the name anew."""
     for node in walk(scope) if _has_one_meaning(scope, name) else ():
-        asks = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "isinstance"
+        asks = isinstance(node, ast.Call) and is_name(node.func, "isinstance")
         if isinstance(node, ast.Call) and asks and len(node.args) == 2:
             asked = node.args[0]
-            if isinstance(asked, ast.Name) and asked.id == name:
+            if is_name(asked, name):
                 yield node
 
 
 def _has_one_meaning(scope: ast.AST, name: str) -> bool:
-    named = (node for node in walk(scope) if isinstance(node, ast.Name) and node.id == name)
+    named = occurrences(scope, name)
     return sum(isinstance(node.ctx, ast.Store) for node in named) <= 1

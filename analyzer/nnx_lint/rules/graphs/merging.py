@@ -16,23 +16,28 @@ from nnx_lint.diagnostics import Fix
 from nnx_lint.model.attributes import attribute_of
 from nnx_lint.model.callables import Transformed
 from nnx_lint.model.classes import LibClass, UserClass
-from nnx_lint.model.containers import DictVal, Seq
+from nnx_lint.model.containers import DictVal, Fill, Seq
 from nnx_lint.model.events import Called
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.states import GraphDefVal, PartVal, StateVal
 from nnx_lint.model.values import Array, ClassVal, Const, Obj, Value, present
 from nnx_lint.reporting import Reporter, judges_calls
+from nnx_lint.rules.bindings import value_of
 from nnx_lint.rules.edits import append_argument, exchange, insert, wrap
 from nnx_lint.rules.filters.coverage import leaves_of, name_leaves, path_text
 from nnx_lint.rules.filters.expressions import expression, is_subtype
-from nnx_lint.rules.program import is_tried
+from nnx_lint.rules.program import canonical_of, is_tried, resolved
 from nnx_lint.rules.spelling import spelled
+from nnx_lint.syntax.walk import walk
 from nnx_rules import _filter_logic as logic
 from nnx_rules.filters import Everything
 from nnx_rules.rules import graphs as rules
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from nnx_lint.model.frames import Frame
+    from nnx_lint.model.modules import Module
 
 # -- merge -------------------------------------------------------------------------------------------------------------
 
@@ -173,6 +178,22 @@ def call_pair(event: Called, report: Reporter) -> None:
             name=event.name,
             count=len(event.args),
         )
+
+
+@judges_calls(rules.MERGE_ARGUMENTS, "nnx.call")
+def pair_in_order(event: Called, report: Reporter) -> None:
+    """The pair that is to be merged for a call, with the State first."""
+    pair = event.args[0] if len(event.args) == 1 else None
+    if not isinstance(pair, Seq) or pair.type != "tuple" or not pair.exact or len(pair.items) != 2:
+        return
+    state, graphdef = map(present, pair.items)
+    if isinstance(state, StateVal) and isinstance(graphdef, GraphDefVal):
+        node, module = event.nodes[0], event.frame.module
+        plain = isinstance(node, ast.Tuple) and len(node.elts) == 2
+        fix = (
+            Fix("Exchange them", exchange(module.source, *node.elts)) if plain and isinstance(node, ast.Tuple) else None
+        )
+        report(module, node, fix=fix, given="a pair with the State first, from `nnx.call`")
 
 
 def paired(frame: Frame, node: ast.Call) -> Fix | None:
@@ -353,22 +374,73 @@ def update_by_dict(event: Called, report: Reporter) -> None:
 
 
 def _compare(event: Called, report: Reporter, node: Obj, state: DictVal, cls: str, path: str) -> None:
-    """Compare a dict that is written in the program with the attributes of an object."""
-    written = state.node.keys if isinstance(state.node, ast.Dict) else []
-    if len(written) != len(state.items):
-        return
-    for (key, value), where in zip(state.items, written, strict=True):
-        if not isinstance(key, Const) or not isinstance(key.value, str) or where is None:
+    """Compare a dict that is written in the program, or filled there, with the attributes of an object."""
+    for key, value, place in _entries(state):
+        if not isinstance(key, Const) or not isinstance(key.value, str):
             continue
         attr = attribute_of(node, key.value)
         here = f"{path}.{key.value}" if path else key.value
         held = present(attr.value) if attr is not None else None
         if attr is None and report.rule is rules.UPDATE_UNKNOWN_PATH and is_complete(node, event.frame):
-            report(event.frame.module, where, path=here, cls=cls)
+            report(*_place(event, place), path=here, cls=cls)
         elif is_module(held) and isinstance(held, Obj) and isinstance(value, DictVal):
             _compare(event, report, held, value, cls, here)
         elif is_module(held) and held is not None and isinstance(value, Array) and report.rule is rules.UPDATE_KIND:
-            report(event.frame.module, where, path=here, expected=held.describe(), given="a leaf")
+            report(*_place(event, place), path=here, expected=held.describe(), given="a leaf")
+
+
+UNFLATTENED = frozenset({"nnx.from_flat_state", "flax.traverse_util.unflatten_dict"})
+"""Functions that make nested values of a dict of paths."""
+
+
+@judges_calls(rules.UPDATE_UNKNOWN_PATH, "nnx.update")
+def update_by_flat_dict(event: Called, report: Reporter) -> None:
+    """A dict of paths that is made into a State for the call, as from weights of another library."""
+    node, frame = present(event.args[0]) if event.args and event.args[0] is not None else None, event.frame
+    for given in event.nodes[1:]:
+        call = value_of(frame.module, given) or given
+        if not isinstance(node, Obj) or not isinstance(call, ast.Call) or len(call.args) != 1 or call.keywords:
+            continue
+        flat = resolved(frame.env, call.args[0]) if canonical_of(frame.env, call.func) in UNFLATTENED else None
+        for key, _, place in _entries(flat) if isinstance(flat, DictVal) else ():
+            parts = [part.value for part in key.items if isinstance(part, Const)] if isinstance(key, Seq) else []
+            if isinstance(key, Seq) and len(parts) == len(key.items) and _is_missing(node, parts, frame):
+                path = ".".join(map(str, parts))
+                report(*_place(event, place), path=path, cls=node.cls.name)
+
+
+def _is_missing(node: Obj, path: list[object], frame: Frame) -> bool:
+    """Whether a path certainly leads to no attribute of a module, or of a part of it."""
+    held: Value = node
+    for part in path:
+        if not isinstance(held, Obj) or not is_module(held) or not isinstance(part, str):
+            return False
+        attr = attribute_of(held, part)
+        if attr is None:
+            return is_complete(held, frame)
+        held = present(attr.value)
+    return False
+
+
+def _entries(state: DictVal) -> Iterator[tuple[Value, Value, ast.AST | Fill]]:
+    """The entries of a dict that certainly are all, each with the key that is written, or what put it in later."""
+    written = state.node.keys if isinstance(state.node, ast.Dict) else []
+    if len(written) > len(state.items) or (len(written) < len(state.items) and (state.shrunk or None in written)):
+        return
+    keys = [key.value for key, _ in state.items if isinstance(key, Const)]
+    for place, (key, value) in enumerate(state.items):
+        fill = next((fill for fill in state.fills if fill.value is value), None)
+        found = written[place] if place < len(written) else fill
+        if found is not None and not (isinstance(key, Const) and keys.count(key.value) > 1):
+            yield key, value, found
+
+
+def _place(event: Called, place: ast.AST | Fill) -> tuple[Module, ast.AST]:
+    """Where an entry of a dict is said; the call, where another module made the dict."""
+    if isinstance(place, tuple):
+        return place.module, place.node
+    module = event.frame.module
+    return module, place if any(place is node for node in walk(module.tree)) else event.node
 
 
 def is_complete(obj: Obj, frame: Frame) -> bool:

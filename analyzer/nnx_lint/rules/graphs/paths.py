@@ -27,6 +27,7 @@ from nnx_lint.rules.program import (
     scopes_around,
 )
 from nnx_lint.syntax import parameters as syntax_parameters
+from nnx_lint.syntax.binding import is_name, occurrences
 from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import graphs as rules
 
@@ -83,14 +84,14 @@ def _loops(module: Module, call: ast.AST, *, flattened: bool) -> Iterator[tuple[
         named, scope = parent.targets[0].elts[0], scopes_around(module, call)[0]
         if isinstance(named, ast.Name) and assigned_in(scope)[named.id] == 1:
             for node in own_nodes(scope):
-                if isinstance(node, ast.Name) and node.id == named.id and isinstance(node.ctx, ast.Load):
+                if is_name(node, named.id) and isinstance(node.ctx, ast.Load):
                     yield from _loop_over(module, node)
 
 
 def _loop_over(module: Module, node: ast.AST) -> Iterator[tuple[ast.AST, ast.expr]]:
     around = ancestors(module, node)
     parent = next(around, None)
-    counted = isinstance(parent, ast.Call) and isinstance(parent.func, ast.Name) and parent.func.id == "enumerate"
+    counted = isinstance(parent, ast.Call) and is_name(parent.func, "enumerate")
     if counted and isinstance(parent, ast.Call) and parent.args[0] is node:
         for loop, target in _loop_over(module, parent):
             if isinstance(target, ast.Tuple) and len(target.elts) == 2:
@@ -126,7 +127,7 @@ def _misused(module: Module, node: ast.Name) -> tuple[ast.expr, str] | None:
         joins = parent.func.attr == "join" and _is_text(parent.func.value)
         return (parent, "fails") if joins else None
     for loop, target in _loop_over(module, node):
-        named = [item for item in walk(loop) if isinstance(item, ast.Name) and item.id == getattr(target, "id", None)]
+        named = occurrences(loop, target.id) if isinstance(target, ast.Name) else []
         reads = [item for item in named if isinstance(item.ctx, ast.Load) and not is_asked_for(module, item)]
         if sum(not isinstance(item.ctx, ast.Load) for item in named) == 1:
             return next((found for item in reads if (found := _element_misused(module, item)) is not None), None)

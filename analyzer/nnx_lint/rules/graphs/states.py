@@ -20,7 +20,7 @@ from nnx_lint.rules.edits import replace, unsafe, wrap
 from nnx_lint.rules.program import FUNCTIONS, ancestors, around, assigned_in, enclosing, is_called
 from nnx_lint.rules.spelling import spelled
 from nnx_lint.rules.traces.captures import value_at
-from nnx_lint.syntax.walk import walk
+from nnx_lint.syntax.binding import is_name, occurrences
 from nnx_rules.rules import graphs as rules
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def _strings(state: DictVal, written: ast.AST | None) -> bool:
     """Whether the keys of a dict certainly are digits in strings."""
     if isinstance(written, ast.DictComp):
         func = written.key.func if isinstance(written.key, ast.Call) else None
-        return isinstance(func, ast.Name) and func.id == "str"
+        return is_name(func, "str")
     keys = [key.value for key, _ in state.items if isinstance(key, Const)]
     return bool(keys) and all(isinstance(key, str) and key.isdigit() for key in keys)
 
@@ -112,7 +112,7 @@ def is_used_as_dict(module: Module, call: ast.Call) -> bool:
     scope = enclosing(module, call, *FUNCTIONS, ast.Module)
     if not isinstance(target, ast.Name) or scope is None or assigned_in(scope)[target.id] != 1:
         return False
-    named = [each for each in walk(scope) if isinstance(each, ast.Name) and each.id == target.id]
+    named = occurrences(scope, target.id)
     parents = [(next(ancestors(module, each), None), each) for each in named]
     return any(_asks_dict(*each) for each in parents) and not any(_asks_pairs(*each) for each in parents)
 
@@ -180,6 +180,17 @@ def context_of_another_tag(event: Called, report: Reporter) -> None:
         report(event.frame.module, event.node, fix=fix, problem=problem)
 
 
+@judges_calls(rules.CONTEXT_MISSING, "nnx.merge_context")
+def merge_of_unknown_side(event: Called, report: Reporter) -> None:
+    """A merge that does not say on which side of the function it is."""
+    if len(event.args) != 1 or not event.keywords.keys().isdisjoint({"inner", "**"}):
+        return
+    tag = event.args[0]
+    if isinstance(tag, Const) and isinstance(tag.value, str):
+        problem = "`merge_context(tag)` needs `inner=True` or `inner=False`"
+        report(event.frame.module, event.node, problem=problem)
+
+
 def _with_tag(event: Called, tag: str) -> Fix | None:
     node = event.nodes[0] if event.nodes else None
     if not isinstance(node, ast.Constant):
@@ -196,9 +207,11 @@ def _open_tags(frame: Frame, node: ast.AST) -> list[str]:
             if not isinstance(call, ast.Call) or call is node or not _opens(frame, call.func):
                 continue
             given = call.args[0] if call.args else None
-            if not isinstance(given, ast.Constant) or not isinstance(given.value, str):
+            known = value_at(frame, given) if given is not None else None
+            tag = given.value if isinstance(given, ast.Constant) else known.value if isinstance(known, Const) else None
+            if not isinstance(tag, str):
                 return []
-            tags.append(given.value)
+            tags.append(tag)
     return tags
 
 

@@ -21,7 +21,7 @@ from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.rules.filters.coverage import leaves_of, path_text
 from nnx_lint.rules.filters.expressions import expression, is_subtype
 from nnx_lint.rules.program import FUNCTIONS, enclosing, given, is_tried
-from nnx_lint.syntax.walk import walk
+from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules import _filter_logic as logic
 from nnx_rules.filters import Everything
 from nnx_rules.rules import graphs as rules
@@ -96,14 +96,19 @@ def _text(frame: Frame, node: ast.expr) -> str:
 
 def _is_edited(module: Module, node: ast.expr) -> bool:
     """Whether a tree has a name, and the function takes entries out of what has it, or puts some in."""
-    scope = enclosing(module, node, *FUNCTIONS, ast.Module)
-    if not isinstance(node, ast.Name) or scope is None:
-        return False
+    scope = enclosing(module, node, *FUNCTIONS, ast.Module) if isinstance(node, ast.Name) else None
+    return isinstance(node, ast.Name) and scope is not None and node.id in _edited(scope)
+
+
+@remembered
+def _edited(scope: ast.AST) -> frozenset[str]:
+    """The names of what a function or module takes entries out of, or puts some in."""
+    found: set[str] = set()
     for each in walk(scope):
         changed = isinstance(each, ast.Subscript) and not isinstance(each.ctx, ast.Load)
         changed = changed or (isinstance(each, ast.Attribute) and each.attr in {"pop", "update", "clear", "popitem"})
         while changed and isinstance(each, (ast.Attribute, ast.Subscript)):
             each = each.value
-        if changed and isinstance(each, ast.Name) and each.id == node.id:
-            return True
-    return False
+        if changed and isinstance(each, ast.Name):
+            found.add(each.id)
+    return frozenset(found)

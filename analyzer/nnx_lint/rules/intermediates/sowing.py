@@ -15,6 +15,7 @@ from nnx_lint.model.callables import BoundMethod, FuncVal
 from nnx_lint.model.classes import UserClass, library_class
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.expressions import text_of
+from nnx_lint.model.library import FilterVal
 from nnx_lint.model.values import (
     Array,
     ClassVal,
@@ -25,19 +26,28 @@ from nnx_lint.model.values import (
     Value,
 )
 from nnx_lint.reporting import Reporter, judges_calls, related
+from nnx_lint.rules.bindings import bound_to
 from nnx_lint.rules.edits import append_argument, unsafe
+from nnx_lint.rules.filters.coverage import mapping_of
+from nnx_lint.rules.filters.expressions import expression, is_subtype
 from nnx_lint.rules.intermediates.reading import capture_around
-from nnx_lint.rules.program import FUNCTIONS, LOOPS, ancestors, enclosing, keyword_node
+from nnx_lint.rules.program import FUNCTIONS, LOOPS, ancestors, enclosing, keyword_node, reads_of
 from nnx_lint.rules.randomness.maps import axis_of, parameter_of
+from nnx_lint.rules.repeating import handed_for, loop_around, outwards
 from nnx_lint.rules.spelling import spelled
+from nnx_lint.rules.transforms.options import axes_of, read
+from nnx_lint.syntax import parameters as syntax_parameters
+from nnx_lint.syntax.binding import assigned_names, names_in
 from nnx_lint.syntax.walk import walk
+from nnx_rules import _filter_logic as logic
+from nnx_rules._filter_logic import Leaf
 from nnx_rules.rules import intermediates as rules
 from nnx_rules.rules.modules import SOW_ON_ATTRIBUTE
 from nnx_rules.transforms import Arguments
 
 if TYPE_CHECKING:
     from nnx_lint.model.events import Called
-    from nnx_lint.model.frames import Frame
+    from nnx_lint.model.frames import Frame, TraceScope
     from nnx_lint.model.modules import Module
 
 MODULE = library_class("nnx.Module")
@@ -79,18 +89,17 @@ def sown_not_collected(event: Called, report: Reporter) -> None:
     if sows(event) is None or name is None or not isinstance(kind, ClassVal) or len(event.args) > 3 or event.keywords:
         return
     frame = event.frame
-    outermost = _outermost(frame)
-    if outermost is frame or any(_collects(outer.module) for outer, _ in frame.callers()):
+    if _outermost(frame) is frame or _collects(frame):
         return
     if capture_around(frame) is not False:
         return
     if frame.doubtful:
         return
-    call, caller = _first_call(frame)
-    lifted = next((scope for scope in frame.scope if scope.row.cached and scope.row.arguments is Arguments.KEPT), None)
-    repeated = enclosing(caller.module, call, *LOOPS, *FUNCTIONS)
-    if not isinstance(repeated, LOOPS) or _is_made_in(frame, repeated):
+    found = _repeated(frame)
+    if found is None:
         return
+    call, caller = found
+    lifted = next((scope for scope in frame.scope if scope.row.cached and scope.row.arguments is Arguments.KEPT), None)
     traced = f", so that `{lifted.text}` compiles the function again for each call" if lifted is not None else ""
     sown = (related(frame.module, event.node, "sown here"),)
     path, variable = f"{type_name(frame)}.{name}", kind.cls.name
@@ -112,6 +121,25 @@ def _first_call(frame: Frame) -> tuple[ast.AST, Frame]:
     return call, outer
 
 
+def _repeated(frame: Frame) -> tuple[ast.AST, Frame] | None:
+    """A call that leads here and that a loop repeats with the same object, and where it is."""
+    call, caller = _first_call(frame)
+    repeated = enclosing(caller.module, call, *LOOPS, *FUNCTIONS)
+    if isinstance(repeated, LOOPS):
+        once = is_module(caller.receiver) or _is_made_in(frame, repeated)  # rounds of one forward pass, new objects
+        return None if once else (call, caller)
+    inner, name = frame, next(iter(syntax_parameters.positional_names(frame.func.node.args)), "") if frame.func else ""
+    for handed in outwards(frame, name):
+        given = handed_for(inner, name) if name else None
+        loop = loop_around(handed.frame.module, handed.call, handed.name)
+        bound = assigned_names([loop]) if isinstance(loop, ast.stmt) else None
+        same = bound is not None and (given is None or names_in(given).isdisjoint(bound))
+        if same and not is_module(handed.frame.receiver):
+            return handed.call, handed.frame
+        inner, name = handed.frame, handed.name
+    return None
+
+
 def _is_made_in(frame: Frame, loop: ast.AST) -> bool:
     """Whether the object whose method was called first is another one in each round of a loop."""
     while frame.caller is not None and frame.caller.caller is not None and frame.call is not None:
@@ -120,9 +148,13 @@ def _is_made_in(frame: Frame, loop: ast.AST) -> bool:
     return node is not None and any(part is node for part in walk(loop))
 
 
-def _collects(module: Module) -> bool:
-    """Whether a module takes sown values out of objects, in whatever way."""
-    return module.mentions("pop(", "capture(", "delattr(")
+def _collects(frame: Frame) -> bool:
+    """Whether what calls a method may take sown values out of objects, in whatever way; or whoever calls that, where it
+    is a function.
+    """
+    outermost = _outermost(frame)
+    words = ("pop(", "delattr(") if outermost.func is None else ("pop(", "capture(", "delattr(")
+    return any(outer.module.mentions(*words) for outer, _ in frame.callers())
 
 
 # -- names that are taken ----------------------------------------------------------------------------------------------
@@ -303,22 +335,33 @@ def _as_module(module: Module, cls: UserClass) -> Fix | None:
 @judges_calls(rules.PERTURBATION_UNUSED, ".perturb")
 def perturbation_unused(event: Called, report: Reporter) -> None:
     module = event.frame.module
-    parent = next(ancestors(module, event.node), None)
-    if sows(event) is None or not isinstance(parent, ast.Expr) or len(event.nodes) < 2:
+    unread = _unread_name(module, event.node)
+    if sows(event) is None or len(event.nodes) < 2:
+        return
+    if unread is None and not isinstance(next(ancestors(module, event.node), None), ast.Expr):
         return
     name, node = event.args[0], event.nodes[1]
     if not isinstance(name, Const) or not isinstance(name.value, str):
         return
     target = node.id if isinstance(node, ast.Name) else None
     call = module.source.segment(event.node)
+    place = module.source.span(node)
     start = module.source.span(event.node).start
-    fix = (
-        Fix("Assign the result", (Edit(type(module.source.span(node))(start, start), f"{target} = "),))
-        if target
-        else None
-    )
+    edit = Edit(type(place)(start, start), f"{target} = ")
+    if unread is not None:
+        edit = Edit(module.source.span(unread), target or unread.id)
     mend = f"{target or 'x'} = {call if len(call) < 60 else 'self.perturb(...)'}"
+    fix = Fix("Assign the result", (edit,)) if target else None
     report(module, event.node, fix=fix, name=name.value, mend=mend)
+
+
+def _unread_name(module: Module, node: ast.AST) -> ast.Name | None:
+    """The name that takes the value of an expression, in a function that reads it nowhere."""
+    bound, func = bound_to(module, node), enclosing(module, node, *FUNCTIONS)
+    target = bound.target if bound is not None else None
+    if not isinstance(target, ast.Name) or func is None or reads_of(func, target.id):
+        return None
+    return target
 
 
 # -- maps --------------------------------------------------------------------------------------------------------------
@@ -333,7 +376,9 @@ def sown_under_map(event: Called, report: Reporter) -> None:
     if not isinstance(value, Array) or value.level != scope.level or not event.frame.certain_within(scope):
         return
     found = parameter_of(scope, obj)
-    if found is None or axis_of(scope.applied, found[1]) is not None or capture_around(event.frame) is not False:
+    if found is None or capture_around(event.frame) is not False:
+        return
+    if axis_of(scope.applied, found[1]) is not None and not _has_no_axis(event, scope, found[1]):
         return
     others = [axis_of(scope.applied, place) for place in range(found[1] + 3) if place != found[1]]
     if not any(isinstance(axis, int) for axis in others):
@@ -342,3 +387,18 @@ def sown_under_map(event: Called, report: Reporter) -> None:
     path = ".".join((found[0], *found[2], name))
     also = (related(event.frame.module, event.node, "sown here"),) if node is not event.node else ()
     report(module, node, transform=scope.text, path=path, related=also)
+
+
+def _has_no_axis(event: Called, scope: TraceScope, position: int) -> bool:
+    """Whether the ``StateAxes`` of an argument give no axis to the Variables of the type that is sown."""
+    kind, axes = argument(event, 0, "variable_type"), axes_of(scope.applied, "in_axes")
+    given = axes[position] if isinstance(axes, tuple) and position < len(axes) else None
+    mapping = mapping_of(given) if isinstance(given, FilterVal) else None
+    if mapping is None or not mapping.exact or not isinstance(kind, ClassVal):
+        return False
+    leaf = Leaf(logic.UNKNOWN, kind.cls, logic.UNKNOWN)
+    for key, axis in mapping.items:
+        taken = logic.matches(expression(key), leaf, is_subtype)
+        if taken is not False:
+            return taken is True and read(axis) is None
+    return False

@@ -17,6 +17,7 @@ from nnx_lint.model.values import Obj
 from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.rules.layers.operands import is_prepared
 from nnx_lint.rules.program import FUNCTIONS, canonical_of, enclosing, given, is_tried, own_nodes
+from nnx_lint.syntax.binding import is_name
 from nnx_rules import layers
 from nnx_rules.rules import modules as rules
 from nnx_rules.shape_algebra import broadcast, is_whole
@@ -58,19 +59,13 @@ def _definitions(scope: ast.AST, name: str) -> Iterator[ast.expr]:
     statements = (node for node in own_nodes(scope) if isinstance(node, ast.Assign) and len(node.targets) == 1)
     for statement in sorted(statements, key=lambda item: item.lineno):
         target, value = statement.targets[0], statement.value
-        if isinstance(target, ast.Name) and target.id == name:
+        if is_name(target, name):
             yield value
-        elif isinstance(target, ast.Tuple) and any(
-            isinstance(item, ast.Name) and item.id == name for item in target.elts
-        ):
+        elif isinstance(target, ast.Tuple) and any(is_name(item, name) for item in target.elts):
             if isinstance(value, (ast.GeneratorExp, ast.ListComp)):
                 yield value.elt
             elif isinstance(value, ast.Tuple) and len(value.elts) == len(target.elts):
-                yield from (
-                    each
-                    for item, each in zip(target.elts, value.elts, strict=True)
-                    if isinstance(item, ast.Name) and item.id == name
-                )
+                yield from (each for item, each in zip(target.elts, value.elts, strict=True) if is_name(item, name))
             else:
                 yield value
 

@@ -1,4 +1,5 @@
-"""Arrays that are added or joined and do not fit together, or are given a shape of another size (NNX826).
+"""Arrays that are added or joined and do not fit together, are given a shape of another size, or asked for their truth
+(NNX826).
 
 A program that adds what a layer gives to what it got finds out at run time that the sizes differ. Invariants: only
 sizes that are known as numbers are compared, and not in a function that asks for shapes: it is not always known which
@@ -14,7 +15,8 @@ from typing import TYPE_CHECKING
 from nnx_lint.model import forms
 from nnx_lint.model.arithmetic import is_fraction
 from nnx_lint.model.containers import Seq
-from nnx_lint.model.events import Combined
+from nnx_lint.model.events import Combined, Used
+from nnx_lint.model.expressions import text_of
 from nnx_lint.model.operations import PAIRED
 from nnx_lint.model.values import Array, ArrayAttr, Const
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
@@ -94,6 +96,23 @@ def factors(event: Combined, report: Reporter) -> None:
         mend = f"the last axis of the first has {inner}, and there have to be as many rows in the second"
         places = _makers((event.left, event.right))
         report(event.frame.module, node, related=places, problem=problem, mend=mend)
+
+
+def _asks_truth(event: Used) -> bool:
+    return event.what == "a condition" and not event.frame.scope
+
+
+@judges(rules.ARRAY_SHAPES, Used, of=(Array,), when=_asks_truth)
+def truth(event: Used, report: Reporter) -> None:
+    """The truth of an array of several elements; under a transform no array has one (NNX465)."""
+    node, array = event.node, event.value
+    shape = _shape(array) if isinstance(array, Array) else None
+    if shape is None or not is_whole(shape) or (size(shape) or 0) <= 1 or not isinstance(array, Array):
+        return
+    if isinstance(node, ast.expr) and not is_prepared(event.frame, node):
+        problem = f"`{text_of(node)}` has the shape {layers.shown(shape)}, and a condition takes one element"
+        mend = "ask for `.all()` or `.any()`, or whether it `is None`"
+        report(event.frame.module, node, related=_makers((array,)), problem=problem, mend=mend)
 
 
 @judges_calls(rules.ARRAY_SHAPES, "jax.image.resize")

@@ -36,15 +36,15 @@ class Preparation(NamedTuple):
 
 
 SWITCHED = re.compile(
-    r"decode\s*=\s*False|\b(?:set_attributes|with_attributes|view)\([^)]*(?:\*\*|decode\s*=(?!\s*True\b))"
+    r"(?m)^(?!\s*def\b).*decode\s*=\s*False|\b(?:set_attributes|with_attributes|view)\([^)]*(?:\*\*|decode\s*=(?!\s*True\b))"
 )
-"""How a program says that attention is not to decode any longer."""
+"""How a program says that attention is not to decode any longer; the default of a parameter says nothing."""
 
 PREPARATIONS = {
     "nnx.MultiHeadAttention": Preparation(
         "it decodes, and has no cache",
         "call `init_cache(input_shape)` first",
-        re.compile(rf"init_cache|cached_key|{SWITCHED.pattern}"),
+        re.compile(rf"{SWITCHED.pattern}|init_cache|cached_key"),
     ),
     "nnx.bridge.ToNNX": Preparation(
         "the Linen module in it has no parameters yet",

@@ -77,7 +77,13 @@ def sharding_of(variable: Obj) -> Value | None:
         return None
     found = next((args[name] for name in METADATA if name in args), None)
     found = Seq("tuple", found.entries) if isinstance(found, SpecVal) else found
-    return found if isinstance(found, Seq) else None
+    return _given(variable, found) if isinstance(found, Seq) else None
+
+
+def _given(owner: Obj, names: Seq) -> Seq:
+    """The names of axes, those too that the constructor around a Variable or a layer is given."""
+    items = [forms.resolved(owner, item) for item in names.items]
+    return Seq(names.type, items, names.level, exact=names.exact) if items != names.items else names
 
 
 @judges_calls(rules.LAYER_ARGUMENTS, *shapes.DIMENSIONS)
@@ -143,7 +149,7 @@ def _shardings(made: Obj, event: Called) -> list[tuple[str, Value, Obj]]:
     for layer in layers:
         for value in (layer.args or {}).values():
             if isinstance(value, ShardedInit) and isinstance(value.sharding, Seq):
-                shardings.append(("Param", value.sharding, layer))
+                shardings.append(("Param", _given(layer, value.sharding), layer))
     return shardings
 
 

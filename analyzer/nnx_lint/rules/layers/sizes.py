@@ -54,8 +54,8 @@ def layer_arguments_of_instance(event: Called, report: Reporter) -> None:
     if not isinstance(owner, Obj) or not isinstance(owner.cls, UserClass) or not _has_sizes(owner):
         return
     model = owner.cls.model
-    found = [(layer.origin, layer, problem) for layer in _layers(owner) if (problem := _problem(layer)) is not None]
-    usual = {layer.origin: _problem(layer) for layer in _layers(model)} if found and model is not None else {}
+    found = [(layer.origin, layer, problem) for layer in layers_of(owner) if (problem := _problem(layer)) is not None]
+    usual = {layer.origin: _problem(layer) for layer in layers_of(model)} if found and model is not None else {}
     for origin, layer, problem in found:
         if origin is not None and problem != usual.get(origin):
             made = (related(event.frame.module, event.node, f"this `{owner.cls.name}` gives the sizes"),)
@@ -75,7 +75,7 @@ def _may_be_size(value: Value) -> bool:
     return not isinstance(value, Unknown) and not (isinstance(value, Obj) and value.cls.derives_from("nnx.Rngs"))
 
 
-def _layers(owner: Obj, depth: int = MAX_DEPTH) -> Iterator[Obj]:
+def layers_of(owner: Obj, depth: int = MAX_DEPTH) -> Iterator[Obj]:
     """The layers of the library that a module holds for certain, those of its parts too."""
     for name in attribute_names(owner):
         known = original_of(owner, name)
@@ -89,7 +89,7 @@ def _layers(owner: Obj, depth: int = MAX_DEPTH) -> Iterator[Obj]:
             if held.cls.works_as is not None:
                 yield held
             elif depth:
-                yield from _layers(held, depth - 1)
+                yield from layers_of(held, depth - 1)
 
 
 def _held(value: Value) -> Iterator[Obj]:
@@ -115,7 +115,17 @@ def _problem(layer: Obj) -> layers.Problem | None:
     for item, value in (layer.args or {}).items() if arguments is not None else ():
         if is_fraction(value) and not isinstance(value, Const):
             arguments = {**(arguments or {}), item: layers.FRACTION}
+    dtype = _integers(layer) if name in layers.DRAWN else None
+    if dtype is not None:
+        return layers.integer_parameters(dtype)
     return layers.no_size(name, arguments) or layers.problem(name, arguments) if arguments is not None else None
+
+
+def _integers(layer: Obj) -> str | None:
+    """The dtype of a layer's parameters, if they are to be integers; an initializer of its own may make these."""
+    given = layer.args or {}
+    dtype = forms.dtype_of(forms.resolved(layer, given["param_dtype"])) if "param_dtype" in given else None
+    return dtype if dtype in layers.INTEGERS and not any(name.endswith("_init") for name in given) else None
 
 
 COMPOSED = ("nnx.Sequential", "nnx.LoRA")
@@ -138,7 +148,7 @@ def layers_of_layer_of_instance(event: Called, report: Reporter) -> None:
     owner = event.result
     if not isinstance(owner, Obj) or not isinstance(owner.cls, UserClass) or not _has_sizes(owner):
         return
-    for layer in _layers(owner):
+    for layer in layers_of(owner):
         composed = layer.cls.works_as is not None and layer.cls.works_as.canonical in COMPOSED
         step = _misfit_within(layer) if composed else None
         if step is not None and layer.origin is not None:

@@ -51,6 +51,10 @@ MAX_OBJECTS = 400
 """How many objects of a model are looked at."""
 
 
+STREAMS = ("nnx.Rngs", "nnx.RngStream")
+"""What keeps random state, and has no attributes that a mode sets."""
+
+
 class Tree:
     """The attributes that the modules of a tree have, by name, and whether these certainly are all.
 
@@ -71,6 +75,8 @@ class Tree:
                 self.complete = self.complete and len(self._seen) <= MAX_OBJECTS
                 continue
             self._seen.add(id(option))
+            if isinstance(option, Obj) and any(map(option.cls.derives_from, STREAMS)):
+                continue  # no module is in them, whatever streams there are
             if isinstance(option, Obj) and option.cls.is_pytree:
                 self._module(option)
             elif isinstance(option, (Seq, DictVal)):

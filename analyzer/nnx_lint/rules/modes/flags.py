@@ -21,7 +21,7 @@ from nnx_lint.rules.modes.inverted import LEARNING, RESTING
 from nnx_lint.rules.modes.layers import SETTING
 from nnx_lint.rules.program import own_nodes
 from nnx_lint.rules.randomness.reading import elements
-from nnx_lint.syntax.binding import names_in
+from nnx_lint.syntax.binding import is_name, names_in
 from nnx_lint.syntax.dotted import called_by
 from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import construction as rules
@@ -36,10 +36,11 @@ def flag_not_forwarded(event: Constructed, report: Reporter) -> None:
     func = event.cls.own_method("__call__")
     if not isinstance(func, FuncVal) or isinstance(func.node, ast.Lambda) or not event.cls.derives_from("nnx.Module"):
         return
-    if "locals" in names_in(func.node):
+    flags = _flags(func)
+    if not flags or "locals" in names_in(func.node):
         return
     calls = list(_calls(func, event.obj))
-    for name in _flags(func):
+    for name in flags:
         informed = _informed(func, calls, name)
         if informed is None:
             continue
@@ -65,11 +66,11 @@ def _informed(func: FuncVal, calls: list[tuple[ast.Call, Obj]], name: str) -> li
 
     A layer of such a class that does not get the flag was forgotten. Where no layer gets it, all of them were.
     """
-    reads = sum(isinstance(node, ast.Name) and node.id == name for node in walk(func.node))
+    reads = sum(is_name(node, name) for node in walk(func.node))
     values = [
         (value, layer) for call, layer in calls for value in [*call.args, *(item.value for item in call.keywords)]
     ]
-    given = [layer for value, layer in values if isinstance(value, ast.Name) and value.id == name]
+    given = [layer for value, layer in values if is_name(value, name)]
     return given if len(given) == reads else None
 
 
@@ -79,7 +80,7 @@ def _flags(func: FuncVal) -> list[str]:
     found: list[str] = []
     for item in [*arguments.args[1:], *arguments.kwonlyargs]:
         default = func.defaults.get(item.arg)
-        annotated = isinstance(item.annotation, ast.Name) and item.annotation.id == "bool"
+        annotated = is_name(item.annotation, "bool")
         if annotated or (isinstance(default, Const) and isinstance(default.value, bool)):
             found.append(item.arg)
     return found

@@ -23,6 +23,7 @@ from nnx_lint.rules.program import FUNCTIONS, ancestors, block_of, canonical_of,
 from nnx_lint.rules.randomness.reading import carry_made, elements
 from nnx_lint.rules.spelling import spelled
 from nnx_lint.syntax import parameters as syntax_parameters
+from nnx_lint.syntax.binding import is_name
 from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import construction as rules
 from nnx_rules.rules.modules import LAYER_MODE_UNDECIDED, LAYER_WITHOUT_RNGS
@@ -195,7 +196,7 @@ def set_view_contract(event: ClassDefined, report: Reporter) -> None:
 def _is_compared(func: ast.AST, name: str) -> bool:
     """Whether a function asks whether a parameter is ``None``."""
     compared = (node.left for node in walk(func) if isinstance(node, ast.Compare) and isinstance(node.ops[0], NONE))
-    return any(isinstance(node, ast.Name) and node.id == name for node in compared)
+    return any(is_name(node, name) for node in compared)
 
 
 NONE = (ast.Is, ast.IsNot)

@@ -17,7 +17,6 @@ from nnx_lint.diagnostics import Fix
 from nnx_lint.model.callables import BoundMethod
 from nnx_lint.model.classes import UserClass
 from nnx_lint.model.events import Called, Mutated
-from nnx_lint.model.frames import ROUND
 from nnx_lint.model.instances import MODES
 from nnx_lint.model.values import Obj, present
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
@@ -60,10 +59,6 @@ class Steps:
         self.taken: list[Step] = []
 
 
-def _loops(frame: Frame) -> frozenset[int]:
-    return frozenset(node for node, arm in frame.branches if arm == ROUND)
-
-
 @judges_calls(rules.EVALUATION_KEPT, ".update")
 def note_step(event: Called, report: Reporter) -> None:
     callee = event.callee
@@ -73,7 +68,7 @@ def note_step(event: Called, report: Reporter) -> None:
     keeps = receiver.cls.derives_from("nnx.ModelAndOptimizer")
     given = (receiver.args or {}).get("model") if keeps else event.args[0] if event.args else None
     model = present(given) if given is not None else None
-    loops = _loops(event.frame)
+    loops = event.frame.rounds()
     if isinstance(model, Obj) and loops:
         report.memory(Steps).taken.append(Step(at_level(model, 0), event.frame.module, event.node, loops))
 
@@ -83,7 +78,7 @@ def evaluation_kept(event: Mutated, report: Reporter) -> None:
     frame, model = event.frame, event.target
     if event.action != "`.eval(...)`" or frame.scope or not isinstance(model, Obj) or in_test(frame):
         return
-    loops = _loops(frame)
+    loops = frame.rounds()
     for step in report.memory(Steps).taken:
         shared = loops & step.loops
         if step.model is model and shared and not _is_switched_back(frame, step.module, shared):

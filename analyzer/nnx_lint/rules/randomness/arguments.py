@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
-from nnx_lint.model.callables import LibraryFunction
+from nnx_lint.model.callables import BoundMethod, LibraryFunction
 from nnx_lint.model.classes import ClassBase, LibClass, UserClass, method_of
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.events import Called
@@ -20,12 +20,13 @@ from nnx_lint.model.values import (
     ClassVal,
     Const,
     Obj,
+    Other,
     ParameterNumber,
     Value,
     options,
 )
 from nnx_lint.reporting import Reporter, judges_calls
-from nnx_lint.rules.edits import append_argument, insert, remove_argument, unsafe, wrap
+from nnx_lint.rules.edits import append_argument, insert, remove_argument, replace, unsafe, wrap
 from nnx_lint.rules.program import canonical_of, given, keyword_node
 from nnx_lint.rules.randomness.reading import (
     STREAM,
@@ -243,16 +244,20 @@ def bad_seed(event: Called, report: Reporter) -> None:
 def _as_integer(event: Called, value: Value, node: ast.expr) -> Fix | None:
     """Make a number an integer: a numpy integer is one, and of another number something is cut off."""
     made = isinstance(node, ast.Call)
-    number = made or (isinstance(value, Const) and isinstance(value.value, float))
+    fraction = isinstance(value, Other) and value.what == "a float"
+    number = made or fraction or (isinstance(value, Const) and isinstance(value.value, float))
     if not number or is_rngs(value) or event.frame.env.lookup("int") is not None:
         return None
-    applicability = Applicability.SAFE if made and not isinstance(value, Const) else Applicability.UNSAFE
+    safe = made and not isinstance(value, (Const, Other))
+    applicability = Applicability.SAFE if safe else Applicability.UNSAFE
     return Fix("Make it an integer", wrap(event.frame.module.source, node, "int"), applicability)
 
 
 def _no_seed(value: Value) -> str | None:
     if isinstance(value, Const) and isinstance(value.value, (float, str)):
         return value.describe()
+    if isinstance(value, Other) and value.what in {"a float", "a string"}:
+        return value.what
     if is_rngs(value):
         return "an nnx.Rngs"
     return value.describe() if isinstance(value, Seq) and value.type in {"list", "tuple"} else None
@@ -295,24 +300,39 @@ def rngs_as_key(event: Called, report: Reporter) -> None:
 # -- methods and functions of streams ----------------------------------------------------------------------------------
 
 
-@judges_calls(rules.FORK_ARGUMENTS, ".fork")
+TAKEN = {"fork": "split", "split": "k"}
+"""The one argument of a method that makes streams of others."""
+
+
+@judges_calls(rules.FORK_ARGUMENTS, ".fork", ".split")
 def fork_arguments(event: Called, report: Reporter) -> None:
     call = event.node
-    if not is_rngs(event.owner) or "splits" not in event.keywords or not isinstance(call, ast.Call):
+    if not is_rngs(event.owner) or not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
         return
-    count = keyword_node(call, "splits")
-    if count is None or not isinstance(call.func, ast.Attribute):
+    if isinstance(event.callee, BoundMethod) and event.callee.func is not None:
+        return  # a class of one's own that takes other arguments
+    method = call.func.attr
+    named = [item for item in call.keywords if item.arg not in {TAKEN[method], None}]
+    placed = method == "fork" and len(call.args) == 1 and not call.keywords
+    if placed and not isinstance(call.args[0], ast.Starred):
+        count, taken = call.args[0], "argument by position"
+    elif named:
+        count, taken = named[0].value, f"`{named[0].arg}`"
+    else:
         return
     source = event.frame.module.source
-    alone = len(call.keywords) == 1 and not call.args
-    mend = f"{text_of(call.func.value)}.split({source.segment(count)})"
-    end = source.span(call).end
-    head = source.span(call.func.value).end
-    fix = Fix("Use `split`", (Edit(Span(head, end), f".split({source.segment(count)})"),)) if alone else None
-    report(event.frame.module, call, fix=fix, mend=mend)
+    written = f".split({source.segment(count)})"
+    span = Span(source.span(call.func.value).end, source.span(call).end)
+    fix = Fix("Use `split`", (Edit(span, written),)) if len(call.args) + len(call.keywords) == 1 else None
+    mend = f"{text_of(call.func.value)}{written}"
+    report(event.frame.module, call, fix=fix, method=method, taken=taken, mend=mend)
 
 
-@judges_calls(rules.STREAM_NEXT, ".next")
+NO_METHODS = (".next", ".next_key", ".next_rng", ".new_key", ".get_key", ".make_key", ".make_rng")
+"""What people ask of a stream to get its next key."""
+
+
+@judges_calls(rules.STREAM_NEXT, *NO_METHODS)
 def stream_next(event: Called, report: Reporter) -> None:
     owner, call = event.owner, event.node
     is_stream = isinstance(owner, Obj) and STREAM is not None and STREAM in owner.cls.ancestors
@@ -323,7 +343,19 @@ def stream_next(event: Called, report: Reporter) -> None:
     source = event.frame.module.source
     start, end = source.span(call.func.value).end, source.span(call.func).end
     fix = Fix("Call the stream", (Edit(Span(start, end), ""),))
-    report(event.frame.module, call, fix=fix, mend=f"{source.segment(call.func.value)}()")
+    report(event.frame.module, call, fix=fix, method=call.func.attr, mend=f"{source.segment(call.func.value)}()")
+
+
+@judges_calls(rules.STREAM_NEXT, "builtins.next")
+def stream_as_iterator(event: Called, report: Reporter) -> None:
+    value, node = (event.args[0], event.nodes[0]) if event.args and event.nodes else (None, None)
+    is_stream = isinstance(value, Obj) and STREAM is not None and STREAM in value.cls.ancestors
+    if node is None or len(event.args) > 1 or not (is_stream or stream_name(value) is not None):
+        return
+    mend = f"{event.frame.module.source.segment(node)}()"
+    plain = isinstance(node, (ast.Name, ast.Attribute))
+    fix = Fix("Call the stream", replace(event.frame.module.source, event.node, mend)) if plain else None
+    report(event.frame.module, event.node, fix=fix, method="__next__", mend=mend)
 
 
 @judges_calls(rules.SPLIT_ARGUMENTS, "nnx.split_rngs")

@@ -51,6 +51,7 @@ from nnx_lint.rules.randomness.keys import (
     keys_made,
     repeated,
     takes_the_first,
+    times_bound,
     trains,
 )
 from nnx_lint.rules.randomness.reuse import consumes
@@ -88,10 +89,12 @@ class Use(NamedTuple):
 
 
 class Keys:
-    """What draws from the keys of a function, by its scope and the name, and from what functions draw."""
+    """What draws from the keys of a function, by its scope, the name and what binds that last, and from what functions
+    draw.
+    """
 
     def __init__(self) -> None:
-        self.uses: dict[tuple[int, str], list[Use]] = {}
+        self.uses: dict[tuple[int, str, int], list[Use]] = {}
         self.drawn: dict[int, Drawn] = {}
 
     def drawn_from(self, func: FuncVal, depth: int = MAX_CALLS) -> Drawn:
@@ -180,25 +183,45 @@ PICKING_KEYS = frozenset({"jax.numpy.take", "jax.lax.dynamic_index_in_dim", "jax
 def _handing_on(func: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> list[tuple[ast.Call, frozenset[str]]]:
     """The calls in a function that are given something that it knows when it begins, and the names of that."""
     nodes = walk(func)
+    calls: list[tuple[ast.Call, set[str]]] = []
+    for call in (node for node in nodes if isinstance(node, ast.Call)):
+        names = {value.id for value in call.args if isinstance(value, ast.Name)}
+        names.update(item.value.id for item in call.keywords if isinstance(item.value, ast.Name))
+        if names:
+            calls.append((call, names))
+    if not calls:
+        return []
+    firsts = _first_bound(nodes, set[str]().union(*(names for _, names in calls)))
     parameters = Counter(node.arg for node in nodes if isinstance(node, ast.arg))
     own = set(syntax_parameters.names(func.args))
-    firsts: dict[str, ast.AST] = {}
-    """The statements that bind names first; what is bound in another way is left out."""
-    assigned = [(node, target) for node in nodes if isinstance(node, ast.Assign) for target in node.targets]
-    stored = [(node, part) for node, target in assigned for part in walk(target) if isinstance(part, ast.Name)]
-    for node, name in (*stored, *((node, node) for node in nodes if isinstance(node, ast.Name))):
-        if not isinstance(name.ctx, ast.Load):
-            firsts[name.id] = min(firsts.get(name.id, node), node, key=_place)
+    inner = {name for name, count in parameters.items() if count != (name in own)}
+    """What functions in it have parameters of these names for, too."""
     found: list[tuple[ast.Call, frozenset[str]]] = []
-    outside = set(own_nodes(func))  # of the functions in it, which may have parameters of these names
-    for call in (node for node in nodes if isinstance(node, ast.Call)):
-        values = [*call.args, *(item.value for item in call.keywords)]
-        names = {value.id for value in values if isinstance(value, ast.Name)}
-        names = {name for name in names if call in outside or parameters[name] == (name in own)}
+    for call, names in calls:
+        if not inner.isdisjoint(names) and call not in own_nodes(func):
+            names -= inner
         known = frozenset(name for name in names if name not in firsts or _is_before(call, name, own, firsts[name]))
         if known:
             found.append((call, known))
     return found
+
+
+def _first_bound(nodes: list[ast.AST], names: set[str]) -> dict[str, ast.AST]:
+    """The statements that bind names first, or the names themselves where none of those does that are followed."""
+    firsts: dict[str, ast.AST] = {}
+    for node in nodes:
+        if isinstance(node, ast.Name):
+            parts: list[ast.AST] = [node]
+        elif isinstance(node, ast.Assign):
+            parts = [part for target in node.targets for part in walk(target)]
+        else:
+            continue
+        for part in parts:
+            if isinstance(part, ast.Name) and part.id in names and not isinstance(part.ctx, ast.Load):
+                first = firsts.get(part.id)
+                if first is None or _place(node) < _place(first):
+                    firsts[part.id] = node
+    return firsts
 
 
 def _place(node: ast.AST) -> tuple[int, int]:
@@ -320,7 +343,10 @@ def _used(frame: Frame, use: Use, report: Reporter) -> None:
     binder = binder_of(frame.module, scope, name)
     if binder is None or not _stands_in(frame, use.call):
         return
-    others = report.memory(Keys).uses.setdefault((id(scope), name), [])
+    here = statement_of(frame.module, use.call)
+    if here is None:
+        return
+    others = report.memory(Keys).uses.setdefault((id(scope), name, times_bound(scope, name, here)), [])
     if any(each.call is use.call for each in others):
         return
     for other in others:

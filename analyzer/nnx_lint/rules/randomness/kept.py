@@ -12,6 +12,7 @@ same, as for a comparison or a test, are drawn by functions that train nothing.
 from __future__ import annotations
 
 import ast
+import itertools
 from typing import TYPE_CHECKING, NamedTuple
 
 from nnx_lint.model.attributes import attribute_of
@@ -20,18 +21,22 @@ from nnx_lint.model.expressions import text_of
 from nnx_lint.model.later import constructing
 from nnx_lint.model.values import UNKNOWN, Obj, present
 from nnx_lint.reporting import Reporter, judges_calls, related
-from nnx_lint.rules.bindings import value_of
+from nnx_lint.rules.bindings import bound_to, value_of
 from nnx_lint.rules.program import (
+    FUNCTIONS,
+    ancestors,
     assigned_in,
     attributes_stored,
     binds,
     calls_in,
     canonical_of,
+    enclosing,
     given,
     in_test,
     names_of_parameters,
     own_nodes,
     parameters_in,
+    reads_of,
     resolved,
 )
 from nnx_lint.rules.randomness.arguments import needs_key
@@ -44,13 +49,13 @@ from nnx_lint.rules.randomness.keys import (
     trains,
 )
 from nnx_lint.rules.randomness.reading import streams_parameter
-from nnx_lint.rules.randomness.reuse import KEY_MAKERS, consumes, in_forward_pass
+from nnx_lint.rules.randomness.reuse import KEY_MAKERS, consumes, in_forward_pass, seed_of
 from nnx_lint.rules.repeating import Handed, argument, loop_around, outwards
 from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_lint.syntax.dotted import root_of
-from nnx_lint.syntax.walk import walk
+from nnx_lint.syntax.walk import dumped, remembered, walk
 from nnx_rules.rules import rngs as rules
-from nnx_rules.streams import METHODS
+from nnx_rules.streams import METHODS, SAMPLERS
 from nnx_rules.transforms import DIFFERENTIATING
 
 if TYPE_CHECKING:
@@ -128,6 +133,45 @@ def fixed_key_in_rounds(event: Called, report: Reporter) -> None:
         return
     path = f"{func.cls.name}.{func.name}" if func.cls is not None else func.name
     report(source.frame.module, source.node, path=path, seed=source.frame.module.source.segment(source.node))
+
+
+@judges_calls(rules.FIXED_SEED, "nnx.Rngs")
+def fixed_streams_in_rounds(event: Called, report: Reporter) -> None:
+    """Streams that each step of a loop makes of one number, and draws from."""
+    frame, call = event.frame, event.node
+    if frame.func is None or not isinstance(call, ast.Call) or seed_of(event.result) is None:
+        return
+    if in_test(frame) or in_forward_pass(frame) or not _is_anew(Source(frame, call, [frame]), call):
+        return
+    bound = bound_to(frame.module, call)
+    held = bound.target.id if bound is not None and isinstance(bound.target, ast.Name) else None
+    scope = enclosing(frame.module, call, *FUNCTIONS)
+    places = [call] if held is None or scope is None else reads_of(scope, held)
+    if any(_draws_from(frame, place) for place in places):
+        path = f"{frame.func.cls.name}.{frame.func.name}" if frame.func.cls is not None else frame.func.name
+        report(frame.module, call, path=path, seed=frame.module.source.segment(call))
+
+
+def _draws_from(frame: Frame, streams: ast.expr) -> bool:
+    """Whether a place draws from streams: by a method that makes numbers, or by a call of an object that gets them."""
+    outer, around = (*itertools.islice(ancestors(frame.module, streams), 2), None, None)[:2]
+    if isinstance(outer, ast.Attribute):
+        key = isinstance(streams, ast.Name) and outer.attr not in METHODS and outer.attr != "params"
+        return isinstance(around, ast.Call) and around.func is outer and (key or outer.attr in SAMPLERS)
+    if not isinstance(outer, ast.keyword) or outer.arg != "rngs" or not isinstance(around, ast.Call):
+        return False
+    if canonical_of(frame.env, around.func) == "nnx.Dropout":
+        return _is_called(frame, around)
+    return isinstance(present(resolved(frame.env, around.func) or UNKNOWN), Obj)
+
+
+def _is_called(frame: Frame, made: ast.Call) -> bool:
+    """Whether a function calls the layer that it makes."""
+    outer, bound = next(iter(ancestors(frame.module, made)), None), bound_to(frame.module, made)
+    scope = enclosing(frame.module, made, *FUNCTIONS)
+    if bound is None or not isinstance(bound.target, ast.Name) or scope is None:
+        return isinstance(outer, ast.Call) and outer.func is made
+    return any(isinstance(call.func, ast.Name) and call.func.id == bound.target.id for call in calls_in(scope))
 
 
 def _is_fixed(source: Source) -> bool:
@@ -218,11 +262,18 @@ def _only_value(scope: ast.AST, name: str) -> ast.expr | None:
     """What a function binds a name to, where it does so once and the name is no parameter."""
     if assigned_in(scope)[name] != 1 or parameters_in(scope)[name]:
         return None
+    return _values(scope).get(name)
+
+
+@remembered
+def _values(scope: ast.AST) -> dict[str, ast.expr]:
+    """What a function first binds names to, each by itself."""
+    found: dict[str, ast.expr] = {}
     for node in own_nodes(scope):
         target = node.targets[0] if isinstance(node, ast.Assign) and len(node.targets) == 1 else None
-        if isinstance(node, ast.Assign) and isinstance(target, ast.Name) and target.id == name:
-            return node.value
-    return None
+        if isinstance(node, ast.Assign) and isinstance(target, ast.Name):
+            found.setdefault(target.id, node.value)
+    return found
 
 
 def _set_once(kept: Kept) -> Assignment | None:
@@ -278,14 +329,19 @@ def _goes_round(event: Called, kept: Kept) -> bool:
 def _trains(frame: Frame, *, handed: bool = False) -> bool:
     """Whether a function hands an optimizer to something, or takes its step; that was ``handed`` to it, if so asked."""
     own = names_of_parameters(frame.func.node) if handed and frame.func is not None else None
-    for call in calls_in(frame.func.node) if frame.func is not None else ():
-        named = [*call.args, *(item.value for item in call.keywords)]
-        if isinstance(call.func, ast.Attribute) and call.func.attr == "update":
-            named.append(call.func.value)
-        for node in named:
-            value = resolved(frame.env, node) if isinstance(node, (ast.Name, ast.Attribute)) else None
-            if not isinstance(value, Obj) or not value.cls.derives_from("nnx.Optimizer"):
-                continue
-            if own is None or root_of(node) in own:
-                return True
+    for node in _handed_over(frame.func.node) if frame.func is not None else ():
+        value = resolved(frame.env, node)
+        if isinstance(value, Obj) and value.cls.derives_from("nnx.Optimizer") and (own is None or root_of(node) in own):
+            return True
     return False
+
+
+@remembered
+def _handed_over(func: ast.AST) -> list[ast.expr]:
+    """What a function names to hand it over or to update it; of what is written alike, one."""
+    found: list[ast.expr] = []
+    for call in calls_in(func):
+        found += [*call.args, *(item.value for item in call.keywords)]
+        if isinstance(call.func, ast.Attribute) and call.func.attr == "update":
+            found.append(call.func.value)
+    return list({dumped(node): node for node in found if isinstance(node, (ast.Name, ast.Attribute))}.values())

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ast
 from bisect import bisect_left
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from nnx_lint.model.attributes import attribute_names, attribute_of
@@ -83,13 +84,9 @@ def key_reused(event: Called, report: Reporter) -> None:
     here = statement_of(module, call)
     if here is None or is_written_out(event.frame, binder, node.id):
         return
-    for other in calls_in(scope):
-        earlier = other is not call and (other.lineno, other.col_offset) < (node.lineno, node.col_offset)
-        key = other.args[0] if other.args else keyword_node(other, "key")
-        if not earlier or not isinstance(key, ast.Name) or key.id != node.id:
-            continue
+    for other in _earlier(scope, node, here):
         place = statement_of(module, other)
-        if place is None or bound_between(scope, node.id, place, here):
+        if other is call or place is None or bound_between(scope, node.id, place, here):
             continue
         used = canonical_of(env, other.func)
         forgotten = _forgotten(module, scope, other) if used == SPLIT != uses else None
@@ -134,10 +131,36 @@ def _in_unison(one: ast.Call, other: ast.Call) -> bool:
 
 def bound_between(scope: ast.AST, name: str, first: ast.stmt, last: ast.stmt) -> bool:
     """Whether a name may be bound anew from one statement on, that one included, and before another one."""
-    after, before = (first.lineno, first.col_offset), (last.lineno, last.col_offset)
-    stores = _stores(scope).get(name, [])
-    number = bisect_left(stores, after)
-    return number < len(stores) and stores[number] < before
+    return times_bound(scope, name, first) < times_bound(scope, name, last)
+
+
+def times_bound(scope: ast.AST, name: str, before: ast.stmt) -> int:
+    """How often a function or module binds a name in the text before a statement: where that is another number, the
+    name may be another key.
+    """
+    return bisect_left(_stores(scope).get(name, []), (before.lineno, before.col_offset))
+
+
+def _earlier(scope: ast.AST, key: ast.Name, here: ast.stmt) -> list[ast.Call]:
+    """The calls that may take a key before a place, by its name, and after what bound that last."""
+    uses, times = _by_key(scope).get(key.id, []), times_bound(scope, key.id, here)
+    line, column = _stores(scope)[key.id][times - 1] if times else (0, 0)
+    first = bisect_left(uses, (line, column + 1), key=itemgetter(0))
+    last = bisect_left(uses, (key.lineno, key.col_offset), key=itemgetter(0))
+    return [call for _, _, call in sorted(uses[first:last], key=itemgetter(1))]
+
+
+@remembered
+def _by_key(scope: ast.AST) -> dict[str, list[tuple[tuple[int, int], int, ast.Call]]]:
+    """The calls in a function or module by the name of the key that they may take, in the order of the text: where each
+    stands, and its number among all calls.
+    """
+    found: dict[str, list[tuple[tuple[int, int], int, ast.Call]]] = {}
+    for number, call in enumerate(calls_in(scope)):
+        key = call.args[0] if call.args else keyword_node(call, "key")
+        if isinstance(key, ast.Name):
+            found.setdefault(key.id, []).append(((call.lineno, call.col_offset), number, call))
+    return {name: sorted(uses) for name, uses in found.items()}
 
 
 @remembered
@@ -162,8 +185,24 @@ def is_written_out(frame: Frame, scope: ast.AST, name: str) -> bool:
 
 
 def repeated(module: Module, call: ast.AST, name: str) -> bool:
-    """Whether a loop around a place runs it in each round with the key that it has before the loop."""
-    return loop_around(module, call, name) is not None
+    """Whether a loop around a place runs it in each round with the key that it has before the loop, or with one that
+    each round makes of the same key and the same number.
+    """
+    return loop_around(module, call, name) is not None or _folds_in_the_same(module, call, name)
+
+
+def _folds_in_the_same(module: Module, call: ast.AST, name: str) -> bool:
+    """Whether each round of a loop folds a number into a key, and binds neither: ``fold_in(key, epoch)`` per batch."""
+    scope = enclosing(module, call, *FUNCTIONS, ast.Module)
+    made = called_for(scope).get(name) if scope is not None and assigned_in(scope)[name] == 1 else None
+    if made is None or canonical_of(module.env, made.func) != "jax.random.fold_in" or made.keywords:
+        return False
+    loop = _loop_of(module, call)
+    if loop is None or loop is not _loop_of(module, made):
+        return False
+    named = [item.id for item in made.args if isinstance(item, ast.Name)]
+    plain = all(isinstance(item, (ast.Name, ast.Constant)) for item in made.args)
+    return plain and bool(named) and all(loop_around(module, made, item) is loop for item in named)
 
 
 def keys_made(split: ast.Call) -> int | None:

@@ -10,15 +10,16 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from nnx_lint.diagnostics import Fix
+from nnx_lint.model.attributes import attribute_names, attribute_of
 from nnx_lint.model.callables import FuncVal, Transformed
-from nnx_lint.model.classes import library_class
+from nnx_lint.model.classes import LibClass, library_class
 from nnx_lint.model.containers import Seq
 from nnx_lint.model.effects import place_of
 from nnx_lint.model.events import Called, Mutated, TransformApplied
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.instances import certainly_stateful
 from nnx_lint.model.uses import RNGS
-from nnx_lint.model.values import Array, Const, HostArray, Obj, Value
+from nnx_lint.model.values import Array, Const, Ext, HostArray, Obj, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
 from nnx_lint.rules.attributes.given import noted_by_call
 from nnx_lint.rules.blocks import fresh, in_block
@@ -35,13 +36,15 @@ from nnx_lint.rules.program import (
     reads_of,
     statement_of,
 )
-from nnx_lint.rules.randomness.reading import is_rngs
+from nnx_lint.rules.randomness.reading import elements, is_rngs
 from nnx_lint.rules.spelling import spelled
 from nnx_lint.rules.traces.captures import REFERENCES
 from nnx_lint.syntax import parameters as syntax_parameters
+from nnx_lint.syntax.binding import names_in
 from nnx_lint.syntax.dotted import root_of
 from nnx_lint.syntax.walk import children, walk
 from nnx_rules.rules import rngs as rules
+from nnx_rules.streams import NORMS
 from nnx_rules.transforms import Arguments
 
 if TYPE_CHECKING:
@@ -109,7 +112,8 @@ def unsplit_by_constructor(event: Called, report: Reporter) -> None:
         for position, value in enumerate(noted.args):
             axis = axis_of(callee.applied, position)
             names = {name for name, held in frame.env.names.items() if held is value}
-            whole = isinstance(value, Obj) and value.cls is RNGS and value.origin is None
+            taken = not names.isdisjoint(syntax_parameters.names(scope.args))
+            whole = taken and isinstance(value, Obj) and value.cls is RNGS and value.origin is None
             told = any(_hands_on(frame, node, names) for node in own_nodes(scope))  # where the constructor is
             if whole and isinstance(axis, int) and names and not told and not _is_split(frame, scope, names):
                 where = (related(frame.module, noted.node, "the constructor maps over it here"),)
@@ -257,7 +261,7 @@ def _split_statement(frame: Frame, of: ast.expr, before: ast.stmt) -> ast.Call |
         call = statement.value if isinstance(statement, ast.Expr) else None
         if isinstance(call, ast.Call) and _splits(frame, call, of):
             found = call
-        elif any(isinstance(item, ast.Name) and item.id == name for item in walk(statement)):
+        elif name in names_in(statement):
             found = None  # who knows what has become of it
     return found
 
@@ -278,12 +282,27 @@ def identical_members(event: Called, report: Reporter) -> None:
     if not isinstance(callee, Transformed) or not _takes_all_whole(callee.applied):
         return
     made = event.result
-    if not isinstance(made, Obj) or MODULE not in made.cls.ancestors or not any(map(is_rngs, event.args)):
+    if not isinstance(made, Obj) or MODULE not in made.cls.ancestors or "axis_name" in callee.applied.keywords:
         return
-    if made.args is None or not any(is_rngs(value) for value in made.args.values()):
-        return
+    if any(isinstance(value, Obj) and not is_rngs(value) for value in event.args) or not _draws_parameters(made):
+        return  # what it is given, or a part of that
     fix = partial(_stream_for_each, event, callee.applied)
     report(event.frame.module, event.node, fix=fix, transform=callee.applied.text, cls=f"`{made.cls.name}`")
+
+
+def _draws_parameters(made: Obj, depth: int = 3) -> bool:
+    """Whether a module, or a part of it, is made with random streams, and has numbers of them."""
+    values = [] if made.args is None else list(made.args.values())
+    if any(isinstance(item, LibClass) and item.name in NORMS for item in made.cls.ancestors):
+        return False
+    if any(isinstance(value, Ext) and value.name.rpartition(".")[2] in {"ones", "zeros"} for value in values):
+        return False
+    if any(map(is_rngs, values)):
+        return True
+    held = (attribute_of(made, name) for name in attribute_names(made))
+    values += [attr.value for attr in held if attr is not None]
+    parts = [part for value in values for part in elements(value)]
+    return depth > 0 and any(_draws_parameters(part, depth - 1) for part in parts if part is not made)
 
 
 def _stream_for_each(event: Called, applied: TransformVal) -> Fix | None:
@@ -293,7 +312,9 @@ def _stream_for_each(event: Called, applied: TransformVal) -> Fix | None:
     func = call.func if isinstance(call, ast.Call) else None
     if applied.module is not module or axes is None or not isinstance(count, (ast.Constant, ast.Name)):
         return None
-    if not isinstance(func, ast.Name) or len(event.args) != 1 or len(reads_of(module.tree, func.id)) != 1:
+    if not isinstance(func, ast.Name) or len(reads_of(module.tree, func.id)) != 1:
+        return None
+    if len(event.args) != 1 or not is_rngs(event.args[0]):
         return None
     edits = (*replace(source, axes, "0"), *insert(source.span(event.nodes[0]).end, f".split({source.segment(count)})"))
     return unsafe("Give each a stream of its own", edits) if isinstance(event.nodes[0], PRIMARY) else None

@@ -20,6 +20,7 @@ from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.program import ancestors, assigned_in, block_of, canonical_of, statement_of
 from nnx_lint.rules.randomness.reading import is_rngs
 from nnx_lint.rules.traces.captures import value_at
+from nnx_lint.syntax.binding import is_name
 from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import rngs as rules
 
@@ -181,7 +182,7 @@ def _drawn_from(node: ast.AST) -> ast.expr | None:
     """What a stream is taken from: ``rngs.noise``, ``rngs["noise"]``, ``getattr(rngs, name)``."""
     if isinstance(node, (ast.Attribute, ast.Subscript)):
         return node.value
-    named = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "getattr"
+    named = isinstance(node, ast.Call) and is_name(node.func, "getattr")
     return node.args[0] if isinstance(node, ast.Call) and named and len(node.args) == 2 else None
 
 

@@ -28,6 +28,7 @@ from nnx_lint.model.values import (
 from nnx_lint.rules.bindings import names_of_first, pairs_of
 from nnx_lint.rules.program import assigned_in, calls_in, canonical_of, resolved, straight
 from nnx_lint.syntax import parameters as syntax_parameters
+from nnx_lint.syntax.binding import is_name
 from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.layers import CELLS
 from nnx_rules.signatures import SIGNATURES
@@ -147,18 +148,43 @@ def drawn_from_parameter(cls: UserClass) -> list[Drawn]:
 
 
 def _drawn(cls: UserClass, model: Obj | None, depth: int) -> Iterator[Drawn]:
-    for name in attribute_names(model) if model is not None and depth < MAX_DEPTH else ():
+    for layer in _given_the_streams(model) if depth < MAX_DEPTH else ():
+        if layer.cls.made_as is not None:
+            yield from (Drawn(stream, layer.cls.name) for stream in drawn_by(layer))
+        elif isinstance(layer.cls, UserClass) and layer.cls is not cls and layer.cls.model is not None:
+            yield from _drawn(layer.cls, layer.cls.model, depth + 1)
+
+
+def _given_the_streams(model: Obj | None) -> Iterator[Obj]:
+    """The layers that a constructor certainly makes with the streams that it is given itself."""
+    for name in attribute_names(model) if model is not None else ():
         attr = attribute_of(model, name) if model is not None else None
         if attr is None or not attr.assignments or any(item.branches or item.doubtful for item in attr.assignments):
             continue
         for layer in elements(attr.value):
             rngs = (layer.args or {}).get("rngs")
-            if not (isinstance(rngs, Obj) and rngs.cls is RNGS and rngs.assumed):
-                continue
-            if layer.cls.made_as is not None:
-                yield from (Drawn(stream, layer.cls.name) for stream in drawn_by(layer))
-            elif isinstance(layer.cls, UserClass) and layer.cls is not cls and layer.cls.model is not None:
-                yield from _drawn(layer.cls, layer.cls.model, depth + 1)
+            if isinstance(rngs, Obj) and rngs.cls is RNGS and rngs.assumed:
+                yield layer
+
+
+def asked_for(cls: UserClass, depth: int = 0) -> Iterator[tuple[str, Module, ast.Call]]:
+    """The streams of the ``nnx.Rngs`` given to a constructor that it, or a method or a part of what it makes, asks for
+    by name, and where.
+    """
+    parameter, made = streams_parameter(cls), method_of(cls, "__init__")
+    if parameter is None or made is None or depth >= MAX_DEPTH:
+        return
+    for call in _certain_calls(made[1].wrapped.node):
+        func = call.func
+        if isinstance(func, ast.Attribute) and is_name(func.value, parameter.arg) and func.attr not in METHODS:
+            yield func.attr, made[1].module, call
+    yield from drawn_when_called(cls)
+    for layer in _given_the_streams(cls.model):
+        collection = (layer.args or {}).get("rng_collection")
+        if isinstance(layer.cls, UserClass) and layer.cls.made_as is None and layer.cls is not cls:
+            yield from asked_for(layer.cls, depth + 1)
+        elif isinstance(collection, Const) and isinstance(layer.node, ast.Call) and layer.origin is not None:
+            yield from ((name, layer.origin[0], layer.node) for name in drawn_by(layer) if name == collection.value)
 
 
 def drawn_when_called(cls: UserClass) -> Iterator[tuple[str, Module, ast.Call]]:
@@ -210,7 +236,7 @@ def _kept(cls: UserClass, func: FuncVal, parameter: str, depth: int = 0) -> set[
         names = syntax_parameters.positional_names(method[1].node.args)[1:]
         given = [*zip(names, call.args, strict=False), *((item.arg, item.value) for item in call.keywords)]
         for name, value in given:
-            if name is not None and isinstance(value, ast.Name) and value.id == parameter:
+            if name is not None and is_name(value, parameter):
                 found |= _kept(cls, method[1], name, depth + 1)
     return found
 
@@ -219,7 +245,7 @@ def _is_given(value: ast.expr, parameter: str) -> bool:
     """Whether an expression is a parameter, or has the streams of one."""
     if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and not (value.args or value.keywords):
         return value.func.attr == "fork" and _is_given(value.func.value, parameter)
-    return isinstance(value, ast.Name) and value.id == parameter
+    return is_name(value, parameter)
 
 
 def _is_settled(model: Obj, name: str) -> bool:
@@ -282,7 +308,7 @@ def _takes_streams(func: FuncVal, parameter: ast.arg, depth: int = 0) -> bool:
 def _hands_on(func: FuncVal, name: str, depth: int) -> bool:
     """Whether a function hands a parameter, by position, to the constructor of a class of the project as streams."""
     for call in calls_in(func.node):
-        place = next((i for i, item in enumerate(call.args) if isinstance(item, ast.Name) and item.id == name), None)
+        place = next((i for i, item in enumerate(call.args) if is_name(item, name)), None)
         made = resolved(func.module.env, call.func) if place is not None else None
         found = method_of(made.cls, "__init__") if isinstance(made, ClassVal) else None
         if place is None or found is None or isinstance(found[1].node, ast.Lambda):

@@ -20,6 +20,7 @@ from nnx_lint.rules.randomness.carried import carry_of
 from nnx_lint.rules.randomness.drawing import used_by
 from nnx_lint.rules.randomness.keys import EACH_ROUND, runs_in_rounds
 from nnx_lint.rules.repeating import loop_around
+from nnx_lint.syntax.binding import is_name
 from nnx_rules.rules import rngs as rules
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def _is_set(scope: ast.AST, key: Key) -> bool:
 
 def _stored(node: ast.AST, name: str) -> list[ast.expr]:
     """What a statement binds to a name."""
-    return [value for target, value in pairs_of(node) if isinstance(target, ast.Name) and target.id == name]
+    return [value for target, value in pairs_of(node) if is_name(target, name)]
 
 
 def _keeps(env: Env, node: ast.expr, key: Key, record: str) -> bool:

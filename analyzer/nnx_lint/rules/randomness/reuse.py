@@ -21,7 +21,7 @@ from nnx_lint.model.expressions import text_of
 from nnx_lint.model.uses import RNGS
 from nnx_lint.model.values import Const, Obj, ParameterNumber, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
-from nnx_lint.rules.bindings import given_to
+from nnx_lint.rules.bindings import bound_to, given_to, pairs_of
 from nnx_lint.rules.edits import insert_before, replace, unsafe
 from nnx_lint.rules.program import (
     FUNCTIONS,
@@ -37,21 +37,26 @@ from nnx_lint.rules.program import (
     in_test,
     own_nodes,
     parameters_in,
+    reads_of,
     resolved,
     scopes_around,
     statement_of,
     straight,
 )
 from nnx_lint.rules.randomness.arguments import MAKING, constructed, needs_key
+from nnx_lint.rules.randomness.fixed import draws_alone, is_projection, is_under_flag
 from nnx_lint.rules.randomness.reading import STREAM, elements, is_rngs
 from nnx_lint.rules.traces.mends import COMPILING
+from nnx_lint.rules.updates.ownership import ABSTRACT
 from nnx_lint.syntax import parameters as syntax_parameters
-from nnx_lint.syntax.binding import names_in
+from nnx_lint.syntax.binding import names_in, occurrences
 from nnx_lint.syntax.walk import dumped, remembered, walk
 from nnx_rules.rules import rngs as rules
 from nnx_rules.streams import METHODS, NORMS, SAMPLERS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from nnx_lint.model.classes import ClassBase
     from nnx_lint.model.frames import Frame
     from nnx_lint.model.modules import Env, Module
@@ -108,6 +113,7 @@ def has_equal_numbers(cls: ClassBase) -> bool:
 
 @judges(rules.SAME_SEED, Constructed)
 def same_seed(event: Constructed, report: Reporter) -> None:
+    shared = report.memory(Shared)
     first: dict[tuple[object, object, object], tuple[str, ast.AST]] = {}
     for name in attribute_names(event.obj):
         attr = attribute_of(event.obj, name)
@@ -124,7 +130,14 @@ def same_seed(event: Constructed, report: Reporter) -> None:
             seed = ast.unparse(call)
             if _repeated(module, call):
                 other = "again in each round of a loop"
-                report(module, call, fix=partial(one_stream, module, call), path=f"self.{name}", seed=seed, other=other)
+                report(
+                    module,
+                    call,
+                    fix=partial(_one_stream, module, call, shared),
+                    path=f"self.{name}",
+                    seed=seed,
+                    other=other,
+                )
                 continue
             number = next((found for each in (layer.args or {}).values() if (found := seed_of(each)) is not None), seed)
             known = first.setdefault((layer.cls, number, scope), (name, call))
@@ -133,7 +146,7 @@ def same_seed(event: Constructed, report: Reporter) -> None:
                 report(
                     module,
                     call,
-                    fix=partial(one_stream, module, call),
+                    fix=partial(_one_stream, module, call, shared),
                     path=f"self.{name}",
                     seed=seed,
                     other=f"as is `self.{known[0]}`",
@@ -179,14 +192,29 @@ def _is_argument(module: Module, node: ast.AST) -> bool:
     return isinstance(next(ancestors(module, node), None), (ast.Call, ast.keyword))
 
 
-def one_stream(module: Module, call: ast.Call) -> Fix | None:
+class Shared:
+    """The fixes that the findings of one evaluation share: by the scope, and by how the streams are written there."""
+
+    def __init__(self) -> None:
+        self.fixes: dict[tuple[ast.AST, str, str], Fix | None] = {}
+
+
+def _one_stream(module: Module, call: ast.Call, shared: Shared) -> Fix | None:
     """Make the streams once, before all that is made from them in a function, and give them a name."""
-    if not _is_argument(module, call):
+    scope = enclosing(module, call, *FUNCTIONS, ast.Module) if _is_argument(module, call) else None
+    if not isinstance(scope, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Module)):
         return None
-    scope = enclosing(module, call, *FUNCTIONS, ast.Module)
-    if not isinstance(scope, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Module)) or not _is_free(module, scope):
+    written, text = dumped(call), module.source.segment(call)
+    if (scope, written, text) not in shared.fixes:
+        shared.fixes[scope, written, text] = _made_once(module, scope, written, text)
+    return shared.fixes[scope, written, text]
+
+
+def _made_once(
+    module: Module, scope: ast.FunctionDef | ast.AsyncFunctionDef | ast.Module, written: str, text: str
+) -> Fix | None:
+    if not _is_free(module, scope):
         return None
-    written = dumped(call)
     same: list[ast.AST] = [
         node
         for node in own_nodes(scope)
@@ -198,7 +226,7 @@ def one_stream(module: Module, call: ast.Call) -> Fix | None:
         return None  # the decorators and defaults of a function come before it
     first = min(statements, key=lambda statement: statement.lineno, default=None)
     source = module.source
-    added = insert_before(source, first, f"{NAME} = {source.segment(call)}") if first is not None else None
+    added = insert_before(source, first, f"{NAME} = {text}") if first is not None else None
     if added is None:
         return None
     edits = (*added, *(Edit(source.span(node), NAME) for node in same))
@@ -211,7 +239,7 @@ NAME = "rngs"
 
 def _is_free(module: Module, scope: ast.AST) -> bool:
     """Whether nothing in a scope means anything by the name of streams, but for functions with a parameter of it."""
-    uses = [node for node in walk(scope) if isinstance(node, ast.Name) and node.id == NAME]
+    uses = occurrences(scope, NAME)
     inner = (itertools.takewhile(lambda each: each is not scope, scopes_around(module, node)) for node in uses)
     return not binds(scope, NAME) and all(any(binds(each, NAME) for each in scopes) for scopes in inner)
 
@@ -236,6 +264,25 @@ def _calls_by_text(scope: ast.AST) -> dict[str, list[ast.Call]]:
     return found
 
 
+class Given:
+    """The calls of the scopes of one evaluation, by how what they call is written, and what they are given."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[ast.AST, str], dict[str, list[tuple[ast.Call, ast.expr]]]] = {}
+
+    def those(
+        self, module: Module, scope: ast.AST, func: ast.expr, given: ast.expr
+    ) -> Sequence[tuple[ast.Call, ast.expr]]:
+        """The calls of something that are given something, both written like these, with what they are given."""
+        key = scope, dumped(func)
+        if key not in self._known:
+            found = self._known[key] = {}
+            for call in _calls_by_text(scope).get(key[1], ()):
+                for item in given_to(module, call):
+                    found.setdefault(dumped(item), []).append((call, item))
+        return self._known[key].get(dumped(given), ())
+
+
 @judges_calls(rules.SAME_SEED_OBJECTS, *MAKING)
 def same_seed_objects(event: Called, report: Reporter) -> None:
     obj, module = event.result, event.frame.module
@@ -248,18 +295,27 @@ def same_seed_objects(event: Called, report: Reporter) -> None:
     scope = enclosing(module, event.node, *FUNCTIONS, ast.Module)
     if scope is None or not resolved(event.frame.env, event.node.func):
         return
-    for other in _calls_by_text(scope).get(dumped(event.node.func), ()):
-        if (other.lineno, other.col_offset) < (event.node.lineno, event.node.col_offset):
-            inner = [item for item in given_to(module, other) if item is not call]  # it may be one for both
-            place = statement_of(module, other) if any(dumped(item) == dumped(call) for item in inner) else None
+    if any(each.row.name in ABSTRACT for each in event.frame.scope):
+        return
+    for other, item in report.memory(Given).those(module, scope, event.node.func, call):
+        before = (other.lineno, other.col_offset) < (event.node.lineno, event.node.col_offset)
+        if before and item is not call:  # it may be one for both
+            place = statement_of(module, other)
             if place is not None:
-                if not follows(module, place, here):
+                if not follows(module, place, here) or _begins_again(place, here):
                     continue
                 also = (related(module, other, "the other object with this seed"),)
                 path, seed = text_of(event.node.func), ast.unparse(call)
-                fix = partial(one_stream, module, call)
+                fix = partial(_one_stream, module, call, report.memory(Shared))
                 report(module, call, fix=fix, path=path, seed=seed, other=other.lineno, related=also)
                 return
+
+
+def _begins_again(before: ast.AST, after: ast.AST) -> bool:
+    """Whether the second statement puts a new object in the place of what the first one made."""
+    pairs = [list(pairs_of(statement)) for statement in (before, after)]
+    names = [[dumped(target) for target, _ in each] for each in pairs]
+    return before is not after and bool(names[0]) and names[0] == names[1]
 
 
 @judges_calls(rules.COPIED_LAYERS, "copy.deepcopy", "copy.copy", "nnx.clone")
@@ -360,7 +416,10 @@ def fixed_key_in_call(event: Called, report: Reporter) -> None:
         return
     literal = len(made.args) == 1 and isinstance(made.args[0], ast.Constant) and not made.keywords
     own = _called_as(frame)
-    if literal and scope is frame.func.node and _is_certain(frame, event.node) and own is not None:
+    if not literal or scope is not frame.func.node or own is None or is_projection(frame, event.node):
+        return
+    flagged = is_under_flag(frame, event.node) and draws_alone(frame, event.node)
+    if flagged or _is_certain(frame, event.node):
         path = f"{own.name}.{frame.func.name}"
         report(module, made, path=path, seed=module.source.segment(made))
 
@@ -430,16 +489,28 @@ SAMPLING = frozenset(_SAMPLING.split())
 
 @judges_calls(rules.RNGS_DEFAULT, "nnx.Rngs")
 def rngs_default_argument(event: Called, report: Reporter) -> None:
-    parent = next(ancestors(event.frame.module, event.node), None)
-    if not isinstance(parent, ast.arguments):
-        return
-    positional = syntax_parameters.positional(parent)
-    defaults = [*zip(reversed(positional), reversed(parent.defaults), strict=False)]
-    defaults += [(name, value) for name, value in zip(parent.kwonlyargs, parent.kw_defaults, strict=True) if value]
-    for parameter, default in defaults:
-        if default is event.node:
-            fix = partial(_without_default, event.frame.module, parent, parameter, default)
-            report(event.frame.module, event.node, fix=fix, parameter=parameter.arg)
+    module = event.frame.module
+    for node in (event.node, *_read_by_name(module, event.node)):
+        parent, func = (*itertools.islice(ancestors(module, node), 2), None, None)[:2]
+        if not isinstance(parent, ast.arguments) or func is None:
+            continue
+        positional = syntax_parameters.positional(parent)
+        defaults = [*zip(reversed(positional), reversed(parent.defaults), strict=False)]
+        defaults += [(name, value) for name, value in zip(parent.kwonlyargs, parent.kw_defaults, strict=True) if value]
+        for parameter, default in defaults:
+            if default is node and reads_of(func, parameter.arg):  # streams that nobody asks give nothing
+                fix = partial(_without_default, module, parent, parameter, default)
+                report(module, node, fix=fix, parameter=parameter.arg)
+
+
+def _read_by_name(module: Module, node: ast.AST) -> list[ast.Name]:
+    """Where a module reads what it binds to a name once, and reads for defaults only: else all mean to share it."""
+    bound = bound_to(module, node)
+    name = bound.target.id if bound is not None and isinstance(bound.target, ast.Name) else None
+    if name is None or enclosing(module, node, *FUNCTIONS) is not None or assigned_in(module.tree)[name] != 1:
+        return []
+    reads = reads_of(module.tree, name)
+    return reads if all(isinstance(next(ancestors(module, each), None), ast.arguments) for each in reads) else []
 
 
 def _without_default(module: Module, given: ast.arguments, parameter: ast.arg, default: ast.expr) -> Fix | None:

@@ -1,5 +1,6 @@
 """Values of which one is taken and the other left: the arms of a conditional expression, and of the functions that take
-each element from one array or from another. The same random numbers in both are no mistake: only one of them is seen.
+each element from one array or from another; and those under conditions that contradict each other. The same random
+numbers in both are no mistake: only one of them is seen.
 
 Invariants: a value is followed to what it is part of, and through names that are bound once and read once.
 """
@@ -7,7 +8,8 @@ Invariants: a value is followed to what it is part of, and through names that ar
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+import itertools
+from typing import TYPE_CHECKING, NamedTuple
 
 from nnx_lint.rules.bindings import bound_to
 from nnx_lint.rules.program import FUNCTIONS, ancestors, assigned_in, canonical_of, enclosing, keyword_node, reads_of
@@ -28,11 +30,64 @@ DECIDING = frozenset({"condition", "condlist", "pred", "which"})
 
 def apart(module: Module, env: Env, one: ast.AST, other: ast.AST) -> bool:
     """Whether two values go into different arms, only one of which is taken."""
+    if _never_both(list(_conditions(module, one)), list(_conditions(module, other))):
+        return True
     parts = dict(_outwards(module, one))
     shared = next((pair for pair in _outwards(module, other) if pair[0] in parts), None)
     if shared is None or shared[1] is parts[shared[0]]:
         return False
     return all(_is_arm(module, env, shared[0], part) for part in (shared[1], parts[shared[0]]))
+
+
+class Condition(NamedTuple):
+    """A test, and how it turns out where a value is computed; ``option`` is what ``test == option`` compares with: a
+    constant, or what is written.
+    """
+
+    test: str
+    holds: bool
+    option: str | ast.Constant | None = None
+
+
+def _conditions(module: Module, node: ast.AST) -> Iterator[Condition]:
+    """The conditions around an expression, in its function."""
+    inner = node
+    for outer in ancestors(module, node):
+        if isinstance(outer, FUNCTIONS):
+            return
+        if isinstance(outer, (ast.If, ast.IfExp)) and inner is not outer.test:
+            body = outer.body if isinstance(outer, ast.If) else [outer.body]
+            yield _condition(outer.test, holds=any(inner is part for part in body))
+        inner = outer
+
+
+def _condition(test: ast.expr, *, holds: bool) -> Condition:
+    while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        test, holds = test.operand, not holds
+    if isinstance(test, ast.Compare) and len(test.ops) == 1:
+        (right,), denies = test.comparators, isinstance(test.ops[0], (ast.NotEq, ast.IsNot))
+        if denies or isinstance(test.ops[0], (ast.Eq, ast.Is)):
+            return Condition(
+                ast.dump(test.left),
+                holds is not denies,
+                right if isinstance(right, ast.Constant) else ast.dump(right),
+            )
+    return Condition(ast.dump(test), holds)
+
+
+def _never_both(some: list[Condition], others: list[Condition]) -> bool:
+    """Whether conditions contradict each other: one test with two outcomes, or one value with two constants."""
+    for one, other in itertools.product(some, others):
+        if one.test == other.test:
+            constants = isinstance(one.option, ast.Constant) and isinstance(other.option, ast.Constant)
+            same = _value(one.option) == _value(other.option)
+            if (same and one.holds is not other.holds) or (constants and not same and one.holds and other.holds):
+                return True
+    return False
+
+
+def _value(option: str | ast.Constant | None) -> object:
+    return (option.value,) if isinstance(option, ast.Constant) else option
 
 
 def _outwards(module: Module, node: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:

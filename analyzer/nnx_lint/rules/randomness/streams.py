@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import ast
+from functools import partial
 from typing import TYPE_CHECKING
 
 from nnx_lint.diagnostics import Applicability, Edit, Fix, Related, Span
@@ -17,6 +18,7 @@ from nnx_lint.reporting import Reporter, judges_calls, related
 from nnx_lint.rules.program import canonical_of
 from nnx_lint.rules.randomness.reading import (
     Streams,
+    asked_for,
     carry_made,
     drawn_by,
     drawn_from_parameter,
@@ -140,23 +142,45 @@ def stream_typo(event: Called, report: Reporter) -> None:
     name = stream_name(event.callee)
     streams = streams_of(event.owner) or streams_of(_kept(event))
     module = event.frame.module
-    if name is None or streams is None or name in streams.names or not streams.has_default:
+    near = _near(name, streams) if name is not None and streams is not None else None
+    if name is not None and near is not None:
+        report(module, event.node, fix=lambda: _renamed(module, event.node, name, near), name=name, near=near)
+
+
+@judges_calls(rules.STREAM_TYPO, "class")
+def stream_typo_in_class(event: Called, report: Reporter) -> None:
+    """An object is given streams, and it or a part of it asks for one by another name."""
+    obj = event.result
+    cls = obj.cls if isinstance(obj, Obj) else None
+    if not isinstance(obj, Obj) or obj.args is None or not isinstance(cls, UserClass) or cls.made_as is not None:
         return
+    parameter = streams_parameter(cls) if any(map(is_rngs, obj.args.values())) else None
+    streams = streams_of(obj.args.get(parameter.arg)) if parameter is not None else None
+    if streams is None or len(streams.names) < 2:
+        return
+    for name, module, call in asked_for(cls):
+        near = _near(name, streams)
+        if near is not None:
+            report(module, call, fix=partial(_renamed, module, call, name, near), name=name, near=near)
+
+
+def _near(name: str, streams: Streams) -> str | None:
+    """The stream that looks like what is meant by a name that the default stream answers for."""
+    if name in streams.names or not streams.has_default:
+        return None
     import difflib
 
-    near = difflib.get_close_matches(name, [each for each in streams.names if each != "default"], n=1, cutoff=SIMILAR)
-    if not near:
-        return
-    report(module, event.node, fix=lambda: _renamed(module, event.node, near[0]), name=name, near=near[0])
+    others = [each for each in streams.names if each != "default"]
+    return next(iter(difflib.get_close_matches(name, others, n=1, cutoff=SIMILAR)), None)
 
 
-def _renamed(module: Module, node: ast.AST, name: str) -> Fix | None:
+def _renamed(module: Module, node: ast.AST, name: str, near: str) -> Fix | None:
     func = node.func if isinstance(node, ast.Call) else None
-    if not isinstance(func, ast.Attribute):
+    if not isinstance(func, ast.Attribute) or func.attr != name:
         return None
     end = module.source.span(func).end
     span = Span(end - len(func.attr), end)
-    return Fix(f"Write `{name}`", (Edit(span, name),), Applicability.UNSAFE)
+    return Fix(f"Write `{near}`", (Edit(span, near),), Applicability.UNSAFE)
 
 
 # -- reseed ------------------------------------------------------------------------------------------------------------

@@ -24,9 +24,11 @@ from nnx_lint.model.values import (
     options,
 )
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
+from nnx_lint.rules.bindings import value_of
 from nnx_lint.rules.callees import TRANSFORMED, TRANSFORMING
-from nnx_lint.rules.traces.captures import owner_at
+from nnx_lint.rules.traces.captures import owner_at, value_at
 from nnx_lint.rules.traces.mends import as_parameter, unbound
+from nnx_lint.syntax.walk import walk
 from nnx_rules import transforms
 from nnx_rules.rules import traces as rules
 from nnx_rules.transforms import Arguments, Form
@@ -34,7 +36,7 @@ from nnx_rules.transforms import Arguments, Form
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from nnx_lint.model.frames import TraceScope
+    from nnx_lint.model.frames import Frame, TraceScope
     from nnx_lint.model.modes import Modes
 
 
@@ -79,6 +81,45 @@ def captured_argument(event: Called, report: Reporter) -> None:
                 transform=text,
                 mend=_as_argument(scope.row, scope.text, name),
             )
+
+
+def over_jax(event: TransformApplied) -> bool:
+    """Whether a transform of jax, which opens a trace, is given something else than a plain function."""
+    row = event.applied.row
+    return row.name.startswith("jax.") and row.level and not isinstance(event.func, (FuncVal, Transformed))
+
+
+@judges(rules.JAX_OVER_NNX, TransformApplied, when=over_jax)
+def transformed_method(event: TransformApplied, report: Reporter) -> None:
+    """A transform of jax is given a method that is transformed already, with its module."""
+    func, node = event.func, event.func_node
+    held: list[Value] = []
+    while isinstance(func, PartialVal):
+        held += [*func.args, *func.keywords.values()]
+        func = func.func
+    if isinstance(func, BoundMethod) and func.func is not None:
+        held, func = [func.receiver, *held], func.func
+    elif isinstance(func, Obj) and isinstance(func.cls, UserClass):
+        found = func.cls.find("__call__")
+        held, func = [func, *held], found[1] if found is not None else func
+    inner = func.applied if isinstance(func, Transformed) else None
+    if inner is None or not inner.row.name.startswith("nnx.") or inner.row.arguments is not Arguments.KEPT:
+        return
+    captured = next((obj for value in held for obj in objects_in(value) if holds_variables(obj)), None)
+    if captured is None or not inner.row.flax_default or not inner.modes.writes_back:
+        return
+    named: ast.AST | None = node.value if isinstance(node, ast.Attribute) else node
+    if isinstance(node, ast.Call):  # a partial
+        named = next((item for item in node.args if value_at(event.frame, item) is captured), None)
+    name = text_of(named) if isinstance(named, (ast.Name, ast.Attribute)) else f"a {captured.cls.name}"
+    report(
+        event.frame.module,
+        node,
+        name=name,
+        outer=event.applied.text,
+        transform=inner.text,
+        mend=_as_argument(event.applied.row, event.applied.text, name),
+    )
 
 
 def _as_argument(row: transforms.Transform, outer: str, name: str) -> str:
@@ -199,12 +240,37 @@ def captured_returned(event: Returned, report: Reporter) -> None:
     if scope is None or scope.row.name not in RETURNING:
         return
     value = event.node.value if isinstance(event.node, ast.Return) else event.node
+    frame, module = event.frame, event.frame.module
     for obj in objects_in(event.value):
-        if event.frame.crossed(obj.level) is not None and holds_variables(obj):
-            name = text_of(value) if isinstance(value, (ast.Name, ast.Attribute)) else f"a {obj.cls.name}"
-            module = event.frame.module
-            fix = partial(as_parameter, scope.applied, event.frame.func, name, module)
+        if not holds_variables(obj):
+            continue
+        if frame.crossed(obj.level) is not None:
+            name: str | None = text_of(value) if isinstance(value, (ast.Name, ast.Attribute)) else f"a {obj.cls.name}"
+        else:
+            name = _captured_part(frame, obj, value)
+        if name is not None:
+            fix = partial(as_parameter, scope.applied, frame.func, name, module)
             report(module, event.node, fix=fix, name=name, transform=scope.text)
+
+
+def _captured_part(frame: Frame, obj: Obj, node: ast.AST | None, depth: int = 3) -> str | None:
+    """What an object that a function makes holds of captured ones, by the argument that gave it, or by its path."""
+    made = value_of(frame.module, node) if isinstance(node, ast.Name) else node
+    calls = [part for part in walk(made) if isinstance(part, ast.Call)] if made is not None else []
+    given = [part for call in calls for part in (*call.args, *(word.value for word in call.keywords))]
+    todo = [(obj, text_of(node) if isinstance(node, ast.Name) else obj.cls.name)]
+    for held, path in todo:
+        known = ((name, attribute_of(held, name)) for name in attribute_names(held))
+        parts = ((name, part) for name, attr in known if attr is not None for part in objects_in(attr.value))
+        for name, part in parts:
+            if not holds_variables(part):
+                continue
+            if frame.crossed(part.level) is not None:
+                written = (text_of(each) for each in given if value_at(frame, each) is part)
+                return next(written, f"{path}.{name}")
+            if path.count(".") < depth:
+                todo.append((part, f"{path}.{name}"))
+    return None
 
 
 def running(event: Returned) -> TraceScope | None:

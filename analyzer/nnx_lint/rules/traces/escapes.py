@@ -10,13 +10,12 @@ import ast
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.crossing import kept_positions
 from nnx_lint.model.events import AttributeSet, ContainerFilled, Mutated, OuterNameSet
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.values import Array, ClassVal, Ext, HostArray, Obj, Value
 from nnx_lint.reporting import Reporter, judges
-from nnx_lint.rules.program import attributes_named, keyword_node
+from nnx_lint.rules.program import attributes_named
 from nnx_lint.rules.traces.captures import capture_of, level_of, value_at
 from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_lint.syntax.walk import remembered, walk
@@ -73,11 +72,11 @@ def _is_kept_by_module(frame: Frame, target: ast.expr, container: Value) -> bool
     """Whether a container belongs to the module, which takes nothing out of it, so that any function may see it."""
     if not isinstance(target, ast.Name) or frame.module.env.names.get(target.id) is not container or not frame.scope:
         return False
-    return target.id not in frame.env.names and target.id not in _taken_from(frame.module.tree)
+    return target.id not in frame.env.names and target.id not in taken_from(frame.module.tree)
 
 
 @remembered
-def _taken_from(tree: ast.Module) -> frozenset[str]:
+def taken_from(tree: ast.Module) -> frozenset[str]:
     """The names out of whose values a module takes something."""
     owners = (node.value for name in TAKING for node in attributes_named(tree).get(name, ()))
     return frozenset(owner.id for owner in owners if isinstance(owner, ast.Name))
@@ -108,80 +107,6 @@ def outer_name(event: OuterNameSet, report: Reporter) -> None:
         report(frame.module, event.node, name=event.name, transform=scope.text)
 
 
-@judges(rules.TRACER_ESCAPE, AttributeSet)
-def set_by_method(event: AttributeSet, report: Reporter) -> None:
-    """A method of a plain object, which the traced function calls, sets an attribute to what it is given."""
-    target = event.node.targets[0] if isinstance(event.node, ast.Assign) else None
-    found = _kept_by_method(event.frame, target, event.obj.level, event.value, event.value_node)
-    if found is not None and isinstance(target, ast.Attribute) and not _is_read(event.frame, target):
-        _report_kept(*found, target, report)
-
-
-@judges(rules.TRACER_ESCAPE, ContainerFilled)
-def filled_by_method(event: ContainerFilled, report: Reporter) -> None:
-    """The same with a container of the object."""
-    target = container_node(event.node)
-    level, stored = level_of(event.container, "write"), stored_node(event.node)
-    found = _kept_by_method(event.frame, target, level, event.value, stored)
-    if found is not None and isinstance(target, ast.Attribute) and not used_inside(event.frame, target):
-        _report_kept(*found, target, report)
-
-
-def _kept_by_method(
-    frame: Frame, target: ast.AST | None, level: int, value: Value, stored: ast.expr | None
-) -> tuple[Frame, TraceScope, ast.Call, ast.Attribute] | None:
-    """The traced function that calls a method, which stores a tracer in an object of its own."""
-    owner, caller, call = frame.receiver, frame.caller, frame.call
-    if not isinstance(target, ast.Attribute) or not isinstance(owner, Obj) or owner.cls.tracked:
-        return None
-    scope = frame.crossed(max(level, owner.level), tracked=False)
-    func = call.func if isinstance(call, ast.Call) else None
-    if scope is None or caller is None or caller is not scope.frame or value_at(frame, target.value) is not owner:
-        return None
-    if not isinstance(call, ast.Call) or not isinstance(func, ast.Attribute) or emptied(frame, target):
-        return None
-    given = _argument(frame, call, stored)
-    traced = _holds_stand_in(scope, value) or (given is not None and is_traced(caller, scope, given))
-    kept = traced and _only_calls(caller, text_of(func.value), func.attr)
-    return (caller, scope, call, func) if kept else None
-
-
-def _argument(frame: Frame, call: ast.Call, stored: ast.expr | None) -> ast.expr | None:
-    """What a call gives for the parameter of a method that an expression is."""
-    names = parameters(frame)[1:]
-    if not isinstance(stored, ast.Name) or stored.id not in names:
-        return None
-    place = names.index(stored.id)
-    return call.args[place] if place < len(call.args) else keyword_node(call, stored.id)
-
-
-def _report_kept(
-    caller: Frame, scope: TraceScope, call: ast.Call, func: ast.Attribute, target: ast.Attribute, report: Reporter
-) -> None:
-    report(caller.module, call, name=f"{text_of(func.value)}.{target.attr}", transform=scope.text)
-
-
-def _is_read(frame: Frame, target: ast.Attribute) -> bool:
-    """Whether a method reads what it sets."""
-    same = (node for node in walk(frame.func.node) if isinstance(node, ast.Attribute)) if frame.func is not None else ()
-    return any(isinstance(node.ctx, ast.Load) and text_of(node) == text_of(target) for node in same)
-
-
-def _holds_stand_in(scope: TraceScope, value: Value, depth: int = 3) -> bool:
-    if isinstance(value, (Seq, DictVal)) and depth:
-        members = [item[1] if isinstance(item, tuple) else item for item in value.items]
-        return any(_holds_stand_in(scope, member, depth - 1) for member in members)
-    return is_stand_in(scope, value)
-
-
-def _only_calls(frame: Frame, name: str, method: str) -> bool:
-    """Whether all that a function does with an object is to call this method: what it keeps is not for the function."""
-    uses = [node for node in walk(frame.func.node) if isinstance(node, ast.expr)] if frame.func is not None else []
-    owners = [node.attr for node in uses if isinstance(node, ast.Attribute) and text_of(node.value) == name]
-    whole = [node for node in uses if isinstance(node, (ast.Name, ast.Attribute)) and text_of(node) == name]
-    return len(owners) == len(whole) and set(owners) == {method}
-
-
 def crossed_here(frame: Frame, level: int, *, tracked: bool) -> TraceScope | None:
     """The outermost running transform that captures objects of a level, where a transformed function does the change.
 
@@ -194,9 +119,11 @@ def crossed_here(frame: Frame, level: int, *, tracked: bool) -> TraceScope | Non
 
 
 def container_node(node: ast.AST) -> ast.expr | None:
-    """The container that a statement or call fills."""
+    """The container that a statement or call fills; for `kept.setdefault(key, []).append(value)`, the outer one."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        return node.func.value
+        owner = node.func.value
+        inner = owner.func if isinstance(owner, ast.Call) else None
+        return inner.value if isinstance(inner, ast.Attribute) and inner.attr == "setdefault" else owner
     if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
         return node.targets[0].value
     return None
@@ -278,9 +205,16 @@ def is_stand_in(scope: TraceScope, value: Value) -> bool:
 
 def is_traced(frame: Frame, scope: TraceScope, node: ast.expr) -> bool:
     """Whether an expression in the traced function is certainly computed from a traced argument."""
-    if frame.func is None or scope.frame is not frame:
+    return scope.frame is frame and computed_from(frame, node, traced_parameters(frame, scope))
+
+
+def computed_from(frame: Frame, node: ast.expr, names: set[str], unless: frozenset[str] = frozenset()) -> bool:
+    """Whether an expression of a function is certainly computed from what some of its parameters hold.
+
+    ``unless`` names functions whose results do not count, besides those that ask for a shape or a type.
+    """
+    if frame.func is None or not names:
         return False
-    known = traced_parameters(frame, scope)
     bound: dict[str, list[ast.expr]] = {}
     for item in walk(frame.func.node):
         if isinstance(item, ast.Assign) and len(item.targets) == 1 and isinstance(item.targets[0], ast.Name):
@@ -288,35 +222,35 @@ def is_traced(frame: Frame, scope: TraceScope, node: ast.expr) -> bool:
     stored = Counter(
         item.id for item in walk(frame.func.node) if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Store)
     )
-    known -= stored.keys()
+    known = names - stored.keys()
     for name, values in bound.items():
         # A name that is bound once is what it was bound to; of others it is not known which binding is seen.
-        if stored[name] == 1 and _computed(frame, values[0], known):
+        if stored[name] == 1 and _computed(frame, values[0], known, unless):
             known.add(name)
-    return _computed(frame, node, known)
+    return _computed(frame, node, known, unless)
 
 
 NUMERIC = ("jax.numpy.", "jax.nn.", "jax.lax.")
 
 
-def _computed(frame: Frame, node: ast.expr, known: set[str]) -> bool:
+def _computed(frame: Frame, node: ast.expr, known: set[str], unless: frozenset[str]) -> bool:
     if isinstance(node, ast.Name):
         return node.id in known
     if isinstance(node, ast.BinOp):
-        return _computed(frame, node.left, known) or _computed(frame, node.right, known)
+        return _computed(frame, node.left, known, unless) or _computed(frame, node.right, known, unless)
     if isinstance(node, ast.UnaryOp):
-        return not isinstance(node.op, ast.Not) and _computed(frame, node.operand, known)
+        return not isinstance(node.op, ast.Not) and _computed(frame, node.operand, known, unless)
     if isinstance(node, ast.Subscript):
-        return _computed(frame, node.value, known)
+        return _computed(frame, node.value, known, unless)
     if isinstance(node, (ast.Tuple, ast.List)):
-        return any(_computed(frame, item, known) for item in node.elts)
+        return any(_computed(frame, item, known, unless) for item in node.elts)
     if isinstance(node, ast.Call):
-        if isinstance(node.func, ast.Attribute) and _computed(frame, node.func.value, known):
+        if isinstance(node.func, ast.Attribute) and _computed(frame, node.func.value, known, unless):
             return isinstance(node.func.value, ast.BinOp) or node.func.attr in REDUCTIONS
         callee = _callee(frame, node.func)
-        numeric = isinstance(callee, Ext) and callee.name.startswith(NUMERIC) and callee.name not in PLAIN
+        numeric = isinstance(callee, Ext) and callee.name.startswith(NUMERIC) and callee.name not in PLAIN | unless
         variable = isinstance(callee, ClassVal) and callee.cls.is_variable
-        return (numeric or variable) and any(_computed(frame, item, known) for item in node.args)
+        return (numeric or variable) and any(_computed(frame, item, known, unless) for item in node.args)
     return False
 
 

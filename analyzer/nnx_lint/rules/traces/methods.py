@@ -28,6 +28,7 @@ from nnx_lint.rules.edits import add_base
 from nnx_lint.rules.spelling import spelled
 from nnx_lint.rules.traces.mends import method_of_class
 from nnx_lint.syntax import parameters as syntax_parameters
+from nnx_lint.syntax.binding import is_name
 from nnx_lint.syntax.walk import walk
 from nnx_rules.attributes import Kind
 from nnx_rules.rules import traces as rules
@@ -65,7 +66,7 @@ def reads_data(obj: Obj, func: FuncVal, seen: frozenset[str] = frozenset(), *, r
     if not isinstance(obj.cls, UserClass):
         return False
     for node in walk(func.node):
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == receiver:
+        if isinstance(node, ast.Attribute) and is_name(node.value, receiver):
             attr = attribute_of(obj, node.attr)
             if attr is not None:
                 if any(is_data(option) for option in options(attr.value)):
@@ -206,7 +207,7 @@ def in_other_hands(cls: UserClass) -> bool:
             given = node.bases
         elif isinstance(node, ast.Call):
             given = [*node.args, *(keyword.value for keyword in node.keywords)]
-        if any(isinstance(item, ast.Name) and item.id == cls.name for item in given):
+        if any(is_name(item, cls.name) for item in given):
             return True
     return False
 

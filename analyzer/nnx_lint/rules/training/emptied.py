@@ -17,8 +17,8 @@ from nnx_lint.model.values import Obj, present
 from nnx_lint.reporting import Reporter, judges_calls, related
 from nnx_lint.rules.edits import unsafe
 from nnx_lint.rules.program import block_of, calls_in, canonical_of, in_test, statement_of
+from nnx_lint.syntax.binding import names_in
 from nnx_lint.syntax.dotted import root_of
-from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import training as rules
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def _resets(statement: ast.stmt, name: str) -> bool:
 
 def _may_fill(frame: Frame, statement: ast.stmt, root: str | None) -> bool:
     """Whether a statement may put something into a metric: it mentions the metric, or calls what no library has."""
-    if any(isinstance(node, ast.Name) and node.id == root for node in walk(statement)):
+    if root in names_in(statement):
         return True
     return any(canonical_of(frame.env, call.func) is None for call in calls_in(statement))
 

@@ -10,6 +10,7 @@ the function, and go nowhere from there.
 from __future__ import annotations
 
 import ast
+from bisect import bisect_right
 from typing import TYPE_CHECKING
 
 from nnx_lint.model.arrays import OPTAX_NUMBERS
@@ -21,8 +22,9 @@ from nnx_lint.model.values import UNKNOWN, Obj, present
 from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.rules.bindings import bound_to
 from nnx_lint.rules.program import FUNCTIONS, ancestors, attribute_reads, canonical_of, in_test, reads_of, statement_of
+from nnx_lint.syntax.binding import names_in, occurrences
 from nnx_lint.syntax.parameters import names as names_of
-from nnx_lint.syntax.walk import walk
+from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.rules import training as rules
 
 if TYPE_CHECKING:
@@ -75,15 +77,34 @@ def _gradients(frame: Frame, call: ast.AST, *, pair: bool, aux: bool) -> str | N
 
 def _reads(func: Function, name: str, statement: ast.stmt | None) -> list[ast.Name]:
     """The reads of a name that may be of what a statement binds it to: those before the next one that binds it."""
-    inside = (part for part in walk(func) if isinstance(part, (*FUNCTIONS, ast.Lambda)) and part is not func)
-    if statement not in func.body or any(reads_of(part, name) for part in inside):
+    if statement not in func.body or name in _read_inside(func):
         return reads_of(func, name)
     found: list[ast.Name] = []
-    for each in func.body[func.body.index(statement) + 1 :]:
-        named = [part for part in walk(each) if isinstance(part, ast.Name) and part.id == name]
+    numbers = _naming(func).get(name, [])
+    for number in numbers[bisect_right(numbers, func.body.index(statement)) :]:
+        each = func.body[number]
+        named = occurrences(each, name)
         found += [part for part in named if isinstance(part.ctx, ast.Load)]
         if isinstance(each, ast.Assign) and any(isinstance(part.ctx, ast.Store) for part in named):
             break
+    return found
+
+
+@remembered
+def _read_inside(func: Function) -> frozenset[str]:
+    """The names that are read in functions inside of one."""
+    inside = [part for part in walk(func) if isinstance(part, FUNCTIONS) and part is not func]
+    names = (node for part in inside for node in walk(part) if isinstance(node, ast.Name))
+    return frozenset(node.id for node in names if isinstance(node.ctx, ast.Load))
+
+
+@remembered
+def _naming(func: Function) -> dict[str, list[int]]:
+    """The numbers of the statements of a function that say each name."""
+    found: dict[str, list[int]] = {}
+    for number, statement in enumerate(func.body):
+        for name in names_in(statement):
+            found.setdefault(name, []).append(number)
     return found
 
 

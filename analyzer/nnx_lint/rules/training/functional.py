@@ -18,7 +18,7 @@ from nnx_lint.model.values import UNKNOWN, present
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.bindings import bound_to
 from nnx_lint.rules.edits import unsafe
-from nnx_lint.rules.program import FUNCTIONS, assigned_in, calls_in, canonical_of, enclosing, is_tried
+from nnx_lint.rules.program import FUNCTIONS, ancestors, assigned_in, canonical_of, enclosing, is_tried, uses_in
 from nnx_lint.rules.updates.gradients import differentiates
 from nnx_rules.rules import training as rules
 
@@ -62,15 +62,16 @@ def gradients_applied(event: Ran, report: Reporter) -> None:
     if taken is None or not isinstance(target, ast.Name):
         return
     scope = enclosing(module, taken.statement, *FUNCTIONS) or module.tree
-    for call in calls_in(scope) if assigned_in(scope)[target.id] == 1 else ():
-        given = call.args[1] if len(call.args) == 2 else None
-        added = isinstance(given, ast.Name) and given.id == target.id
-        if added and canonical_of(event.frame.env, call.func) == "optax.apply_updates" and not is_tried(module, call):
+    for given in uses_in(scope).get(target.id, ()) if assigned_in(scope)[target.id] == 1 else ():
+        call = next(ancestors(module, given), None)
+        if not isinstance(call, ast.Call) or len(call.args) != 2 or call.args[1] is not given:
+            continue
+        if canonical_of(event.frame.env, call.func) == "optax.apply_updates" and not is_tried(module, call):
             problem = "adds the gradients as they are to the parameters, so that the loss grows"
             mend = (
                 f"add what the transformation makes of them: `updates, state = tx.update({target.id}, state, params)`"
             )
-            report(module, given or call, cls=text_of(call.func), problem=problem, mend=mend)
+            report(module, given, cls=text_of(call.func), problem=problem, mend=mend)
 
 
 def _is_state(value: Value | None) -> bool:

@@ -70,6 +70,19 @@ def metric_missing_argument(event: Called, report: Reporter) -> None:
 
 
 @judges_calls(rules.METRIC_ARGUMENT, ".update")
+def argument_by_position(event: Called, report: Reporter) -> None:
+    """A value without a name, of a metric that a caller named: `metric-missing-argument` tells the others."""
+    callee = event.callee
+    receiver = present(callee.receiver) if isinstance(callee, BoundMethod) and callee.func is None else None
+    if not isinstance(receiver, Obj) or not event.args or event.keywords or is_tried(event.frame.module, event.node):
+        return
+    if getattr(receiver.cls, "canonical", None) in MEASURED and receiver.args is not None and not _needs(receiver):
+        problem = "`update` takes no value by position, as a metric knows its values by a name"
+        mend = "pass it by the name that the metric was made with: `update(**{name: value})`"
+        report(event.frame.module, event.node, cls=receiver.cls.name, problem=problem, mend=mend)
+
+
+@judges_calls(rules.METRIC_ARGUMENT, ".update")
 def argument_of_another(event: Called, report: Reporter) -> None:
     """Several metrics at once get all arguments, so that each has to take those of the others too."""
     callee = event.callee
@@ -328,6 +341,26 @@ def metric_contract(event: Called, report: Reporter) -> None:
     elif callee.name not in receiver.attrs:
         problem = f"has no `{callee.name}` of its own, and that of `nnx.Metric` only says that there has to be one"
         report(module, event.node, cls=cls, problem=problem, mend=f"define `{callee.name}` in the class")
+
+
+@judges_calls(rules.METRIC_CONTRACT, *(f".{name}" for name in sorted(DECLARED)))
+def contract_of_several(event: Called, report: Reporter) -> None:
+    """A method of several metrics at once, which calls that of each."""
+    callee = event.callee
+    receiver = present(callee.receiver) if isinstance(callee, BoundMethod) and callee.func is None else None
+    if not isinstance(callee, BoundMethod) or not isinstance(receiver, Obj):
+        return
+    if getattr(receiver.cls, "canonical", None) != "nnx.metrics.MultiMetric" or "**" in (receiver.args or {}):
+        return
+    for name, metric in (receiver.args or {}).items():
+        if not isinstance(metric, Obj) or not isinstance(metric.cls, UserClass) or not _is_own(metric.cls):
+            continue
+        if method_of(metric.cls, callee.name) is None and metric.cls.find(callee.name) is None:
+            calls = f"of the metrics calls that of `{name}`"
+            problem = f"has no `{callee.name}` of its own, and `{callee.name}` {calls}"
+            if callee.name not in metric.attrs and not is_tried(event.frame.module, event.node):
+                mend = f"define `{callee.name}` in the class"
+                report(event.frame.module, event.node, cls=metric.cls.name, problem=problem, mend=mend)
 
 
 def _left_out(event: Called) -> Fix | None:

@@ -15,13 +15,13 @@ from nnx_lint.model.attributes import attribute_names, attribute_of
 from nnx_lint.model.callables import BoundMethod, FuncVal, Transformed
 from nnx_lint.model.classes import LibClass, UserClass, library_class
 from nnx_lint.model.containers import DictVal, ReturnedDict, Seq
-from nnx_lint.model.events import AttributeSet, Called
+from nnx_lint.model.events import Called
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.forms import is_int, sizes
 from nnx_lint.model.leaves import same_object
 from nnx_lint.model.states import GradientVal, OptStateVal, StateVal, TransformationVal
-from nnx_lint.model.values import NONE, UNKNOWN, Array, ClassVal, Const, Ext, Obj, UnionVal, Value, present
-from nnx_lint.reporting import Reporter, judges, judges_calls, related
+from nnx_lint.model.values import NONE, UNKNOWN, Array, ClassVal, Const, Ext, Obj, Value, present
+from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.rules.alternatives import has_other_form
 from nnx_lint.rules.edits import exchange, insert, replace, unsafe
 from nnx_lint.rules.filters.coverage import leaves_of, path_text
@@ -49,7 +49,6 @@ if TYPE_CHECKING:
     from nnx_lint.model.frames import Frame
     from nnx_lint.model.modules import Env, Module
     from nnx_rules._filter_logic import Leaf
-    from nnx_rules.filters import Expr
 
 OPTIMIZERS = ("nnx.Optimizer", "nnx.ModelAndOptimizer")
 
@@ -359,9 +358,7 @@ def gradients_mismatch(event: Called, report: Reporter) -> None:
         report(module, node, problem=made)
     elif isinstance(grads, (StateVal, GradientVal)) and (path := _of_other_size(grads.of, model)) is not None:
         report(module, node, problem=f"are those of another model: its `{path}` has another size")
-    elif (
-        isinstance(grads, (StateVal, GradientVal)) and isinstance(model, Obj) and _is_resized(present(grads.of), model)
-    ):
+    elif isinstance(grads, (StateVal, GradientVal)) and isinstance(model, Obj) and is_resized(present(grads.of), model):
         report(module, node, problem=f"are those of another {model.cls.name}, which has another size")
     elif isinstance(grads, Array) and grads.form is not None and grads.form.shape == ():
         report(module, node, problem="are a number, and the optimizer takes those of the whole model")
@@ -503,7 +500,7 @@ def _resized_layer(known: Obj, model: Obj, depth: int = 4) -> str | None:
         if not isinstance(one, Obj) or not isinstance(other, Obj) or one is other:
             continue
         inner = _resized_layer(one, other, depth - 1) if isinstance(one.cls, UserClass) else None
-        if inner is not None or _is_resized(one, other):
+        if inner is not None or is_resized(one, other):
             return f"{name}.{inner}" if inner is not None else name
     return None
 
@@ -528,66 +525,7 @@ def _unpack(module: Module, node: ast.expr) -> Fix | None:
     return Fix("Take the gradients", insert(end, "[1]"))
 
 
-class History:
-    """What happened to models and optimizers so far, in order."""
-
-    def __init__(self) -> None:
-        self.made: list[tuple[int, Obj, Called]] = []
-        self.set: list[tuple[int, AttributeSet, Value]] = []
-        self.time = 0
-
-    def tick(self) -> int:
-        self.time += 1
-        return self.time
-
-
-@judges_calls(rules.OPTIMIZER_OLDER_THAN_MODEL, *OPTIMIZERS)
-def note_optimizer(event: Called, report: Reporter) -> None:
-    if isinstance(event.result, Obj) and not event.frame.doubtful:
-        history = report.memory(History)
-        history.made.append((history.tick(), event.result, event))
-
-
-@judges(rules.OPTIMIZER_OLDER_THAN_MODEL, AttributeSet, of=(Obj, UnionVal))
-def note_change(event: AttributeSet, report: Reporter) -> None:
-    history = report.memory(History)
-    value = present(event.value)
-    if history.made and not event.frame.doubtful and isinstance(value, Obj) and value.cls.is_pytree:
-        history.set.append((history.tick(), event, event.attr.value))
-
-
-@judges_calls(rules.OPTIMIZER_OLDER_THAN_MODEL, ".update")
-def optimizer_older_than_model(event: Called, report: Reporter) -> None:
-    found = _updates(event)
-    history = report.memory(History)
-    if found is None or not history.set:
-        return
-    for made_at, optimizer, made in history.made:
-        model = present((optimizer.args or {}).get("model", UNKNOWN))
-        wrt = (optimizer.args or {}).get("wrt")
-        if wrt is None or not isinstance(model, Obj) or not same_object(optimizer, found[0]):
-            continue
-        asked = expression(wrt)
-        for set_at, change, old in history.set:
-            if set_at > made_at and same_object(change.obj, model) and _adds(change, old, asked):
-                where = related(made.frame.module, made.node, "the optimizer is made here")
-                target = change.node.targets[0] if isinstance(change.node, ast.Assign) else None
-                path = text_of(target) if target is not None else change.name
-                report(change.frame.module, change.node, path=path, related=(where,))
-
-
-def _adds(change: AttributeSet, old: Value, asked: Expr) -> bool:
-    """Whether an assignment gives a model Variables that a filter takes, where it had none of these paths, or had them
-    in other sizes.
-    """
-    value = present(change.value)
-    if not isinstance(value, Obj) or (change.attr.assignments[:-1] and not _is_resized(present(old), value)):
-        return False
-    leaves = leaves_of(value, change.frame).leaves
-    return any(logic.matches(asked, leaf, is_subtype) is True for leaf in leaves)
-
-
-def _is_resized(old: Value, new: Obj) -> bool:
+def is_resized(old: Value, new: Obj) -> bool:
     """Whether a layer takes the place of one of another size."""
     if not isinstance(old, Obj) or old.cls is not new.cls:
         return False

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from nnx_lint.model.callables import BoundMethod
 from nnx_lint.model.events import Called
+from nnx_lint.model.expressions import text_of
 from nnx_lint.model.leaves import same_object
 from nnx_lint.model.states import OptStateVal, TransformationVal
 from nnx_lint.model.values import UNKNOWN, Obj, present
@@ -26,6 +27,7 @@ from nnx_lint.rules.program import (
     LOOPS,
     STATEMENT_LOOPS,
     assigned_in,
+    attribute_reads,
     attributes_stored,
     canonical_of,
     enclosing,
@@ -34,6 +36,7 @@ from nnx_lint.rules.program import (
     is_tried,
     keyword_node,
     names_of_parameters,
+    own_nodes,
     reads_of,
     resolved,
     statement_of,
@@ -54,10 +57,15 @@ STATELESS = frozenset({"optax.sgd", "optax.sign_sgd"})
 
 
 class Optimizers:
-    """The calls that made the optimizers of a program, and states of those of optax, by what they made."""
+    """The calls that made the optimizers of a program, and states of those of optax, by what they made, and whether
+    they may not be run.
+    """
 
     def __init__(self) -> None:
-        self.made: dict[int, tuple[Value, Called]] = {}
+        self.made: dict[int, tuple[Value, Called, bool]] = {}
+
+    def note(self, event: Called) -> None:
+        self.made[id(event.result)] = event.result, event, event.frame.doubtful
 
 
 class Place(NamedTuple):
@@ -81,13 +89,13 @@ class Place(NamedTuple):
 @judges_calls(rules.OPTIMIZER_IN_STEP, *OPTIMIZERS)
 def note_optimizer(event: Called, report: Reporter) -> None:
     if isinstance(event.result, Obj) and not _remembers_nothing(event):
-        report.memory(Optimizers).made[id(event.result)] = event.result, event
+        report.memory(Optimizers).note(event)
 
 
 @judges_calls(rules.OPTIMIZER_IN_STEP, ".init")
 def note_state(event: Called, report: Reporter) -> None:
     if isinstance(event.result, OptStateVal) and event.result.keeps:
-        report.memory(Optimizers).made[id(event.result)] = event.result, event
+        report.memory(Optimizers).note(event)
 
 
 @judges_calls(rules.OPTIMIZER_IN_STEP, ".update")
@@ -96,19 +104,27 @@ def optimizer_in_step(event: Called, report: Reporter) -> None:
     optimizer = given(event).get(1, "state") if isinstance(owner, TransformationVal) else owner
     while isinstance(optimizer, Obj) and optimizer.level and optimizer.template is not None:
         optimizer = optimizer.template  # as it was handed to the compiled function that updates it
-    _, made = report.memory(Optimizers).made.get(id(optimizer), (None, None))
+    _, made, doubtful = report.memory(Optimizers).made.get(id(optimizer), (None, None, True))
     if made is None or in_test(event.frame):
         return
     makes, updates = _brought_together(made, event)
     if makes is None or updates is None or is_tried(makes.frame.module, makes.node):
         return
-    name = _bound_by(makes)
-    if name is None or makes.loop is not updates.loop or not _is_read_once(makes, updates, name.id):
+    handed = makes.frame is updates.frame and _is_handed(makes.node, updates.node)
+    target = makes.node if handed and isinstance(makes.node, ast.Call) else _bound_by(makes)
+    if target is None or makes.loop is not updates.loop:
+        return
+    if not isinstance(target, ast.Call) and not _is_read_once(makes, updates, target):
         return
     model = _model(makes, made)
+    if isinstance(target, ast.Attribute) and (doubtful or model is None or _is_set(makes.frame.module, model)):
+        return  # it may be made in the first step only, or for each model
+    placed = isinstance(made.result, Obj) and isinstance(model, ast.Attribute)
+    if placed and isinstance(model, ast.Attribute) and model.attr in attributes_stored(makes.scope):
+        return  # each step has a model of its own
     when = _repeated(makes, model) if model is not None else None
     if when is not None:
-        report(makes.frame.module, makes.node, name=name.id, when=when)
+        report(makes.frame.module, makes.node, name=text_of(target), when=when)
 
 
 def _chain(event: Called) -> list[Place]:
@@ -188,8 +204,11 @@ def _model(makes: Place, made: Called) -> ast.expr | None:
     if makes.node is made.node:
         return given(made).node_of(0, keyword)
     node, frame = given(made).node_of(0, keyword), made.frame
-    while frame is not makes.frame and frame.caller is not None and isinstance(node, ast.Name):
-        node, frame = _argument(frame, node.id), frame.caller
+    while frame is not makes.frame and frame.caller is not None and node is not None:
+        root = _root(node)
+        handed = _argument(frame, root.id) if root is not None else None
+        own = root is not None and isinstance(handed, ast.Name) and handed.id == root.id  # `self.model` of both
+        node, frame = handed if node is root else node if own else None, frame.caller
     model = given(made).get(0, keyword)
     return node if frame is makes.frame and node is not None else _given(makes, model) if model is not None else None
 
@@ -218,19 +237,39 @@ def _is_set(module: Module, model: ast.expr) -> bool:
     return attributes_stored(module.tree).count(model.attr) > 1
 
 
-def _bound_by(makes: Place) -> ast.Name | None:
-    """The only name that a statement binds to the optimizer, or the last one, where names are bound to names."""
-    bound = bound_to(makes.frame.module, makes.node)
-    return bound.target if bound is not None and isinstance(bound.target, ast.Name) else None
-
-
-def _is_read_once(makes: Place, updates: Place, name: str) -> bool:
-    """Whether all that a function or a round of a loop does with an optimizer is to update it, once; what an update
-    returns may take its name.
+def _bound_by(makes: Place) -> ast.Name | ast.Attribute | None:
+    """The only name that a statement binds to the optimizer, or the last one, where names are bound to names; or the
+    attribute of an object.
     """
-    reads = reads_of(makes.scope, name)
+    bound = bound_to(makes.frame.module, makes.node)
+    target = bound.target if bound is not None else None
+    kept = isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name)
+    return target if isinstance(target, ast.Name) or (isinstance(target, ast.Attribute) and kept) else None
+
+
+def _is_handed(node: ast.AST, call: ast.AST) -> bool:
+    """Whether an expression is an argument of a call."""
+    return isinstance(call, ast.Call) and any(
+        item is node for item in (*call.args, *(each.value for each in call.keywords))
+    )
+
+
+def _is_read_once(makes: Place, updates: Place, target: ast.Name | ast.Attribute) -> bool:
+    """Whether all that a function or a round of a loop does with an optimizer is to update it, once; what an update
+    returns may take its name. What had the name before the loop is another one.
+    """
+    module = makes.frame.module
+    if isinstance(target, ast.Attribute):
+        named = [
+            node for node in own_nodes(makes.scope) if isinstance(node, ast.Attribute) and node.attr == target.attr
+        ]
+        read = attribute_reads(module.tree, target.attr)
+        return len(named) == 2 and len(read) == 1 and any(node is read[0] for node in walk(updates.node))
+    name, region = target.id, makes.loop or makes.scope
+    nested = isinstance(enclosing(module, region, *LOOPS, *FUNCTIONS), LOOPS)
+    reads = [node for node in reads_of(makes.scope, name) if nested or node.lineno >= getattr(region, "lineno", 0)]
     statement = statement_of(updates.frame.module, updates.node)
-    bound = assigned_in(makes.scope)[name] - (assigned_in(statement)[name] if statement is not None else 0)
+    bound = assigned_in(region)[name] - (assigned_in(statement)[name] if statement is not None else 0)
     return bound == 1 and len(reads) == 1 and any(node is reads[0] for node in walk(updates.node))
 
 

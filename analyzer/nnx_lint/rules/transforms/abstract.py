@@ -17,6 +17,7 @@ from nnx_lint.model.states import StateVal
 from nnx_lint.model.values import Obj
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
 from nnx_lint.rules.program import FUNCTIONS, ancestors, canonical_of, enclosing, is_tried, reads_of
+from nnx_lint.syntax.binding import is_name
 from nnx_lint.syntax.dotted import called_by, root_of
 from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import transforms as rules
@@ -65,11 +66,7 @@ def _may_be_filled(module: Module, state: ast.expr) -> bool:
     """Whether a statement may put arrays into the State of this name."""
     if not isinstance(state, ast.Name):
         return True
-    return any(
-        isinstance(part, ast.Name) and part.id == state.id
-        for node in walk(module.tree)
-        for part in walk(_changing(node) or ast.Pass())
-    )
+    return any(is_name(part, state.id) for node in walk(module.tree) for part in walk(_changing(node) or ast.Pass()))
 
 
 def _changing(node: ast.AST) -> ast.AST | None:

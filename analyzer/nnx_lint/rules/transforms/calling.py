@@ -22,9 +22,11 @@ from nnx_lint.model.modes import of_transform
 from nnx_lint.model.states import StateVal
 from nnx_lint.model.values import Array, Const, Obj, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls
+from nnx_lint.rules.callees import TRANSFORMED
 from nnx_lint.rules.edits import insert, prepend_argument, replace, unsafe
 from nnx_lint.rules.program import ancestors
 from nnx_lint.rules.traces.mutation import add_keyword
+from nnx_lint.rules.transforms.mapping import calls_transformed, transformed_by
 from nnx_lint.rules.transforms.scanning import new_attribute
 from nnx_lint.rules.updates.ownership import Change, changes_of
 from nnx_rules import layers
@@ -130,6 +132,28 @@ def keyword_only(event: TransformApplied, report: Reporter) -> None:
         report(event.frame.module, event.node, fix=fix, name=name, parameters=listed, transform=applied.text)
 
 
+def passes_names(event: Called) -> bool:
+    """Whether a function under a transform is called with keywords."""
+    return bool(event.keywords) and calls_transformed(event)
+
+
+@judges_calls(rules.KEYWORD_ONLY, *TRANSFORMED, when=passes_names)
+def keyword_of_any_name(event: Called, report: Reporter) -> None:
+    """The same for ``**options``, which have no position: it fails where a call gives one."""
+    called = transformed_by(event)
+    if called is None or called.applied.row.name not in RESOLVING or not called.applied.modes.writes_back:
+        return
+    func = called.func
+    if not isinstance(func, FuncVal) or func.wraps is not None or func.node.args.kwarg is None:
+        return
+    named = {item.arg for item in (*func.node.args.args, *func.node.args.kwonlyargs)}
+    given = next((name for name in event.keywords if name not in named and name != "**"), None)
+    if given is not None:
+        listed = f"parameters `**{func.node.args.kwarg.arg}`"
+        transform = called.applied.text
+        report(event.frame.module, event.node, name=func.name, parameters=listed, transform=transform)
+
+
 ARGUMENTS = ("x", "y", "z")
 """What the parameters of a lambda are called."""
 
@@ -210,11 +234,21 @@ def branch_ran(event: Ran, report: Reporter) -> None:
     func = event.scope.frame.func if event.scope.frame is not None else None
     added: list[tuple[tuple[int, str], Change]] = []
     for item in changes_of(event):
-        name = new_attribute(item.event.action, item.target)
+        sown = _sown(item)
+        action = f"setting `.{sown}`" if sown is not None else item.event.action
+        name = new_attribute(action, item.target)
         if name is not None and not item.merged and item.target.template is not None:
             added.append(((id(item.target.template), name), item))
     calls = report.memory(Edited).by_call
     calls.setdefault(id(event.node), []).append((func.name if func is not None else "a branch", added))
+
+
+def _sown(item: Change) -> str | None:
+    """The attribute in which a change keeps what it sows."""
+    node = item.event.node
+    name = node.args[1] if isinstance(node, ast.Call) and len(node.args) > 1 else None
+    sows = item.event.action == "`.sow(...)`" and isinstance(name, ast.Constant) and isinstance(name.value, str)
+    return str(name.value) if sows and isinstance(name, ast.Constant) else None
 
 
 @judges_calls(rules.BRANCH_STRUCTURE, "nnx.cond", "nnx.switch")

@@ -22,11 +22,10 @@ from nnx_lint.model.handed import is_model
 from nnx_lint.model.library import FilterVal
 from nnx_lint.model.values import Array, Const, Obj, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls
-from nnx_lint.rules.callees import TRANSFORMED
+from nnx_lint.rules.callees import TRANSFORMED, compiled_by
 from nnx_lint.rules.edits import insert, is_parenthesized, unsafe, wrap
 from nnx_lint.rules.spelling import spelled
 from nnx_lint.rules.traces.boundaries import Running, transform_of
-from nnx_lint.rules.traces.mends import COMPILING
 from nnx_lint.rules.transforms.options import (
     CARRY,
     DEFAULTS,
@@ -67,6 +66,8 @@ def number_of_axes(event: TransformApplied, report: Reporter) -> None:
     if accepted is None or not isinstance(axes, (tuple, list)):
         return
     least, most = accepted
+    if _binds_defaults(event, report):
+        least = most
     count, said = len(axes), "in_axes" in applied.keywords
     if (count > most and said) or (count < least and applied.row.name.startswith("nnx.")):
         takes = f"{most}" if least == most else f"{least} to {most}"
@@ -82,6 +83,19 @@ def number_of_axes(event: TransformApplied, report: Reporter) -> None:
             transform=applied.text,
             problem=problem,
         )
+
+
+BINDING_DEFAULTS = (0, 9)
+"""The version of flax since which its maps give a parameter its default before they look at the axes."""
+
+
+def _binds_defaults(event: TransformApplied, report: Reporter) -> bool:
+    """Whether a parameter that has a default needs an axis as well."""
+    applied, func = event.applied, event.func
+    library, version = report.runs_on(applied.module)
+    known = isinstance(func, FuncVal) and func.wraps is None
+    named = applied.row.name.startswith("nnx.") and applied.modes.writes_back
+    return known and named and library == "flax" and (version is None or version >= BINDING_DEFAULTS)
 
 
 def _accepted(func: Value) -> tuple[int, int] | None:
@@ -109,11 +123,11 @@ def axes_in_list(event: TransformApplied, report: Reporter) -> None:
     node = option_node(applied, "in_axes")
     if not applied.row.name.startswith("nnx.") or not isinstance(given, Seq) or given.type != "list":
         return
-    if applied.modes.writes_back and isinstance(node, ast.List):
+    if applied.modes.writes_back:
         report(
             applied.module,
             node,
-            fix=lambda: as_tuple(applied, node),
+            fix=(lambda: as_tuple(applied, node)) if isinstance(node, ast.List) else None,
             option="in_axes",
             transform=applied.text,
         )
@@ -164,25 +178,17 @@ def labelled(event: Called) -> tuple[Running, TransformVal, list[Axes]] | None:
 
 def _mapping_by(event: Called) -> TransformVal | None:
     """The transform under which the called function is, or the one within it where that only compiles."""
-    outer = _transformed(event)
-    while outer is not None and outer.applied.row.name in COMPILING and isinstance(outer.func, Transformed):
-        if outer.applied.keywords.keys() - HARMLESS:
-            break
-        outer = outer.func
-    return outer.applied if outer is not None else None
-
-
-HARMLESS = frozenset({"donate_argnames", "donate_argnums"})
-"""Options of a compilation that leave each argument what it is."""
+    outer = transformed_by(event)
+    return compiled_by(outer).applied if outer is not None else None
 
 
 def applied_by(event: Called) -> TransformVal | None:
     """The transform of wrapper form under which the called function is."""
-    outer = _transformed(event)
+    outer = transformed_by(event)
     return outer.applied if outer is not None else None
 
 
-def _transformed(event: Called) -> Transformed | None:
+def transformed_by(event: Called) -> Transformed | None:
     """The called function, where it is under a transform of wrapper form."""
     callee = event.callee
     if isinstance(callee, BoundMethod):

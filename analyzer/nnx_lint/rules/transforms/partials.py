@@ -9,32 +9,32 @@ from __future__ import annotations
 
 import ast
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from nnx_lint.diagnostics import Applicability, Fix
 from nnx_lint.model.attributes import attribute_of
-from nnx_lint.model.callables import FuncVal, PartialVal, Transformed
+from nnx_lint.model.callables import FuncVal, PartialVal, Transformed, TransformVal
 from nnx_lint.model.containers import Seq
 from nnx_lint.model.effects import place_of
 from nnx_lint.model.events import Called, Mutated, Ran, Returned, TransformApplied
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.leaves import contents
 from nnx_lint.model.library import FilterVal
-from nnx_lint.model.values import Obj, Value
+from nnx_lint.model.modules import Env
+from nnx_lint.model.values import Ext, Obj, Unknown, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
 from nnx_lint.rules.edits import wrap
 from nnx_lint.rules.filters.expressions import ARRAY
 from nnx_lint.rules.lifting import on_nnx
+from nnx_lint.rules.program import calls_in, resolved
 from nnx_lint.rules.spelling import spelled
 from nnx_lint.rules.traces.boundaries import holds_variables, objects_in, running
 from nnx_lint.rules.traces.captures import holds
 from nnx_lint.rules.transforms.options import option_node
 from nnx_lint.rules.transforms.scanning import in_trace, new_attribute
 from nnx_lint.rules.updates.ownership import Change, at_level, changes_of
+from nnx_rules import transforms
 from nnx_rules.rules import transforms as rules
-
-if TYPE_CHECKING:
-    from nnx_lint.model.callables import TransformVal
 
 # -- what is kept ------------------------------------------------------------------------------------------------------
 
@@ -43,7 +43,8 @@ if TYPE_CHECKING:
 def not_a_transform(event: Called, report: Reporter) -> None:
     func = event.args[0] if event.args else None
     foreign = isinstance(func, Transformed) and func.applied.row.name.startswith("jax.")
-    if func is not None and (foreign or isinstance(func, FuncVal)):
+    plain = isinstance(func, FuncVal) and report.runs_on(event.frame.module)[0] == "flax" and not _may_transform(func)
+    if func is not None and (foreign or plain):
         report(
             event.frame.module,
             event.nodes[0],
@@ -51,6 +52,19 @@ def not_a_transform(event: Called, report: Reporter) -> None:
             transform=event.name,
             given=func.describe(),
         )
+
+
+def _may_transform(func: FuncVal) -> bool:
+    """Whether a function may put something under a transform of nnx itself, which then takes what was kept."""
+    if not isinstance(func.env, Env):
+        return True
+    for call in calls_in(func.node):
+        value = resolved(func.env, call.func)
+        if isinstance(value, (FuncVal, Transformed, TransformVal, Unknown)):
+            return True
+        if isinstance(value, Ext) and value.name.startswith("nnx.") and transforms.find(value.name) is not None:
+            return True
+    return False
 
 
 @judges_calls(rules.PARTIAL_ARRAY, "nnx.cached_partial")

@@ -15,10 +15,12 @@ from nnx_lint.model.attributes import attribute_of
 from nnx_lint.model.callables import BoundMethod, FuncVal
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.events import Called, Ran, RanInside, Returned, TransformApplied
-from nnx_lint.model.expressions import text_of
+from nnx_lint.model.imports import library_value
+from nnx_lint.model.leaves import tag_of
 from nnx_lint.model.library import FilterVal
 from nnx_lint.model.values import (
     Array,
+    ClassVal,
     Const,
     Obj,
     Value,
@@ -26,13 +28,19 @@ from nnx_lint.model.values import (
 )
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.edits import replace, unsafe
+from nnx_lint.rules.filters.coverage import mapping_of
+from nnx_lint.rules.filters.expressions import expression, is_subtype
+from nnx_lint.rules.intermediates.reading import capture_around
 from nnx_lint.rules.program import keyword_node
+from nnx_lint.rules.repeating import argument
 from nnx_lint.rules.spelling import spelled
 from nnx_lint.rules.traces.boundaries import running
+from nnx_lint.rules.traces.escapes import computed_from, parameters
 from nnx_lint.rules.transforms.options import CARRY, UNREAD, Axes, axes_of, leaves, option_node, read, shown
-from nnx_lint.rules.updates.ownership import changes_of
-from nnx_lint.syntax.walk import walk
+from nnx_lint.rules.updates.ownership import Change, changes_of
+from nnx_rules import _filter_logic as logic
 from nnx_rules import carries
+from nnx_rules._filter_logic import Leaf
 from nnx_rules.rules import transforms as rules
 
 if TYPE_CHECKING:
@@ -40,7 +48,7 @@ if TYPE_CHECKING:
 
     from nnx_lint.model.callables import TransformVal
     from nnx_lint.model.events import Mutated
-    from nnx_lint.model.frames import TraceScope
+    from nnx_lint.model.frames import Frame, TraceScope
 
 # -- axes --------------------------------------------------------------------------------------------------------------
 
@@ -214,20 +222,21 @@ def carry_returned(scope: TraceScope, value: Value) -> Value | None:
     return value if axes is CARRY else None
 
 
-def is_loop(event: Ran) -> bool:
-    """Whether a step of a loop has run."""
-    return event.scope.row.name in LOOPS
-
-
 # -- edits -------------------------------------------------------------------------------------------------------------
 
 
-@judges(rules.LOOP_STRUCTURE, Ran, RanInside, when=is_loop)
+def steps(event: Ran) -> bool:
+    """Whether a step of a loop or a scan has run, and has changed something."""
+    return event.scope.row.name in {*LOOPS, "nnx.scan"} and bool(event.scope.changes)
+
+
+@judges(rules.LOOP_STRUCTURE, Ran, RanInside, when=steps)
 def edited_in_loop(event: Ran, report: Reporter) -> None:
     if not event.scope.applied.modes.writes_back:
         return
     for item in changes_of(event):
-        name = new_attribute(item.event.action, item.target)
+        added = new_attribute(item.event.action, item.target) if event.scope.row.name in LOOPS else None
+        name = added or _first_sown(item, event.scope)
         if name is not None and not item.merged:
             path = f"{item.name}.{name}"
             report(item.module, item.node, transform=event.scope.text, path=path, one="not there", other="there")
@@ -248,6 +257,20 @@ def new_attribute(action: str, target: Obj) -> str | None:
     return name if attribute_of(before, name) is None else None
 
 
+def _first_sown(item: Change, scope: TraceScope) -> str | None:
+    """The attribute that is to keep what a step sows, in a module that has none yet and goes through the loop whole."""
+    call, before = item.event.node, item.target.template
+    if not item.event.action.startswith("`.sow") or not isinstance(call, ast.Call) or call.keywords or before is None:
+        return None
+    if scope.row.name == "nnx.scan" and axis_of_change(scope, item) not in {(None,), (CARRY,)}:
+        return None
+    name = call.args[1] if len(call.args) > 1 else None
+    if not isinstance(name, ast.Constant) or not isinstance(name.value, str) or before.assumed or before.args is None:
+        return None
+    captured = capture_around(item.event.frame) is not False
+    return name.value if attribute_of(before, name.value) is None and not captured else None
+
+
 def is_mapped(event: Ran) -> bool:
     """Whether a function that is mapped over elements or steps has run, and has changed something."""
     return event.scope.row.name in {"nnx.scan", "nnx.vmap", "nnx.pmap"} and bool(event.scope.changes)
@@ -260,7 +283,7 @@ def written_under_broadcast(event: Ran, report: Reporter) -> None:
         return
     for item in changes_of(event):
         lost = item.event.effect in {"write", "call"} and not item.event.action.startswith(("setting ", "`.sow"))
-        if not item.merged and lost and axis_of(scope, item.root) == (None,):
+        if not item.merged and lost and axis_of_change(scope, item) == (None,):
             report(item.module, item.node, transform=scope.text, path=item.name)
 
 
@@ -310,18 +333,47 @@ def written_for_each_element(event: Ran, report: Reporter) -> None:
         return
     mapped = {name for name in scope.frame.given if (axis := axis_of(scope, name)) and isinstance(axis[0], int)}
     for item in changes_of(event):
-        if item.merged or axis_of(scope, item.root) != (None,) or _may_sum_up(item.event):
+        if item.merged or axis_of_change(scope, item) != (None,) or _may_sum_up(item.event):
             continue
-        if not _depends(item.event.node, mapped) and not (_averages(item.event) and _depends(item.node, mapped)):
+        inner = _differing(item.event.frame, scope, mapped)
+        averages = _averages(item.event) and item.module is scope.frame.module
+        if not _depends(item.event.frame, item.event.node, inner) and not (
+            averages and _depends(scope.frame, item.node, mapped)
+        ):
             continue
+        whole = axis_of(scope, item.root) == (None,)
         report(
             item.module,
             item.node,
             transform=scope.text,
             path=item.name,
-            why=f"`{item.root}` is passed with the axis None",
+            why=f"`{item.root}` is passed with the axis None" if whole else "its axis in the `StateAxes` is None",
             mend="give it an axis, and a value for each element",
         )
+
+
+def axis_of_change(scope: TraceScope, change: Change) -> tuple[Axes] | None:
+    """The axis of what a function changes: that of the argument, or the one that ``StateAxes`` give it."""
+    found = axis_of(scope, change.root)
+    mapping = mapping_of(found[0]) if found is not None and isinstance(found[0], FilterVal) else None
+    if mapping is None:
+        return found
+    leaf = _changed_leaf(change)
+    for key, axis in mapping.items if mapping.exact and leaf is not None else ():
+        taken = logic.matches(expression(key), leaf, is_subtype) if leaf is not None else None
+        if taken is not False:
+            entry = read(axis) if taken else UNREAD
+            return None if entry is UNREAD else (entry,)
+    return None
+
+
+def _changed_leaf(change: Change) -> Leaf | None:
+    """The Variable that is changed, as filters see it: an object of its own, or one that a layer keeps."""
+    target = change.target
+    if target.cls.is_variable:
+        return Leaf(logic.UNKNOWN, target.cls, tag_of(target))
+    kept = library_value(f"nnx.{change.event.state}") if change.event.effect == "call" else None
+    return Leaf(logic.UNKNOWN, kept.cls, logic.UNKNOWN) if isinstance(kept, ClassVal) else None
 
 
 def _may_sum_up(event: Mutated) -> bool:
@@ -340,21 +392,32 @@ def _averages(event: Mutated) -> bool:
     return layer.args is not None and "axis_name" not in layer.args and "**" not in layer.args
 
 
-def _is_of(node: ast.expr, mapped: set[str]) -> bool:
-    """Whether an expression is a mapped argument itself, whose methods see one element."""
-    return isinstance(node, ast.Name) and node.id in mapped
+def _differing(frame: Frame, scope: TraceScope, mapped: set[str]) -> set[str]:
+    """The parameters of a function, which a mapped one calls, that hold another value for each element."""
+    if frame is scope.frame or frame.caller is None:
+        return mapped if frame is scope.frame else set()
+    outer = _differing(frame.caller, scope, mapped)
+    given = {name: argument(frame, name) for name in parameters(frame)} if outer else {}
+    return {
+        name
+        for name, node in given.items()
+        if node is not None and computed_from(frame.caller, node, outer, COLLECTIVE)
+    }
 
 
-def _depends(node: ast.AST, mapped: set[str]) -> bool:
+ALIKE = ("zeros_like", "ones_like", "empty_like", "full_like")
+COLLECTIVE = frozenset(
+    {*(f"jax.numpy.{name}" for name in ALIKE), *(f"jax.lax.{name}" for name in ("all_gather", "psum_scatter"))}
+    | {f"jax.lax.{name}" for name in ("psum", "pmean", "pmax", "pmin", "full_like", "axis_size", "axis_index")}
+)
+"""Functions of what each element has whose results are one for all, or may be."""
+
+
+def _depends(frame: Frame, node: ast.AST, mapped: set[str]) -> bool:
     """Whether what is written is computed from a mapped argument, and not made one for all."""
-    if isinstance(node, (ast.Assign, ast.AugAssign)):
-        value: ast.AST = node.value
+    values: list[ast.expr] = []
+    if isinstance(node, ast.AugAssign) or (isinstance(node, ast.Assign) and not isinstance(node.targets[0], ast.Tuple)):
+        values = [node.value]
     elif isinstance(node, ast.Call):
-        value = node
-    else:
-        return False
-    calls = [part for part in walk(value) if isinstance(part, ast.Call) and part is not node]
-    if not all(isinstance(call.func, ast.Attribute) and _is_of(call.func.value, mapped) for call in calls):
-        return False  # it may take a mean of all
-    names = {text_of(part) for part in walk(value) if isinstance(part, ast.Name)}
-    return not names.isdisjoint(mapped)
+        values = [*node.args, *(keyword.value for keyword in node.keywords)]
+    return any(computed_from(frame, value, mapped, COLLECTIVE) for value in values)

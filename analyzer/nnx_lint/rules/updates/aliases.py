@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 from nnx_lint.diagnostics import Applicability, Fix
 from nnx_lint.model.events import AttributeSet, ContainerFilled, Mutated
 from nnx_lint.model.expressions import text_of
-from nnx_lint.model.frames import ROUND
 from nnx_lint.model.values import Obj
 from nnx_lint.reporting import Reporter, judges, related
 from nnx_lint.rules.bindings import pairs_of
@@ -26,7 +25,7 @@ from nnx_lint.rules.spelling import spelled
 from nnx_lint.rules.traces.captures import holds, value_at
 from nnx_lint.rules.traces.escapes import container_node
 from nnx_lint.rules.updates.ownership import at_level
-from nnx_lint.rules.updates.snapshots import CHANGES_ON, callers
+from nnx_lint.rules.updates.snapshots import CHANGES_ON
 from nnx_lint.syntax.binding import assigned_names
 from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.rules import updates as rules
@@ -55,14 +54,14 @@ class Seen:
 def kept_by_name(event: Mutated, report: Reporter) -> None:
     seen, target, node = report.memory(Seen), event.target, event.node
     lasting = event.effect in {"write", "call"} and not event.action.startswith(("setting ", "`.train(", "`.eval("))
-    if not lasting or not isinstance(target, Obj) or not any(arm == ROUND for _, arm in event.frame.branches):
+    if not lasting or not isinstance(target, Obj) or not event.frame.rounds():
         return
     changed = at_level(target, 0)
     key = id(node), id(changed), id(event.frame.call)
     if changed.level or key in seen.events:
         return
     seen.events.add(key)
-    for frame in callers(event.frame):
+    for frame in event.frame.outwards():
         for loop in (outer for outer in around(frame, node) if isinstance(outer, STATEMENT_LOOPS)):
             known = seen.changed.setdefault(id(loop), [])
             if frame.level or any(obj is changed for obj, _, _ in known):

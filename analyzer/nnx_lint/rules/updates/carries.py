@@ -33,7 +33,7 @@ from nnx_lint.rules.program import (
 )
 from nnx_lint.rules.repeating import handed_for, loop_around, outwards
 from nnx_lint.rules.updates.dropped import EACH_ROUND
-from nnx_lint.syntax.binding import assigned_names
+from nnx_lint.syntax.binding import assigned_names, is_name
 from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import updates as rules
 
@@ -133,7 +133,7 @@ def _returns(frame: Frame, old: ast.Name) -> bool:
     for value in todo:
         if isinstance(value, ast.Tuple):
             todo += value.elts
-    return any(isinstance(value, ast.Name) and value.id == old.id for value in todo)
+    return any(is_name(value, old.id) for value in todo)
 
 
 def _replaces_others(frame: Frame, old: ast.Attribute) -> bool:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ast
 import itertools
+from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -41,11 +42,15 @@ from nnx_lint.rules.program import (
     canonical_of,
     given,
     in_test,
+    outer_names,
     own_nodes,
+    own_set,
+    own_statements,
     reads_of,
     resolved,
 )
 from nnx_lint.syntax import parameters as syntax_parameters
+from nnx_lint.syntax.binding import is_name
 from nnx_lint.syntax.dotted import root_of
 from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.api import Effect
@@ -193,7 +198,7 @@ def overwritten_variable(event: Used, report: Reporter) -> None:
     known = isinstance(event.value, Obj) and event.value.cls.is_variable and not event.value.cls.is_open
     if not known or frame.func is None or not isinstance(node, ast.BinOp) or not isinstance(target, ast.Name):
         return
-    own = any(isinstance(side, ast.Name) and side.id == target.id for side in (node.left, node.right))
+    own = any(is_name(side, target.id) for side in (node.left, node.right))
     if own and not in_test(frame) and _is_last_word(module, frame.func.node, whole, target):
         text = module.source.segment(whole)
         mend = f"write it into the Variable: `{target.id}[...] = {text}`"
@@ -217,9 +222,7 @@ def _is_lost_element(module: Module, target: ast.Name) -> bool:
     """Whether a loop binds the name of its element anew, and nothing reads that name afterwards."""
     outer = list(ancestors(module, target))
     loop = next((node for node in outer if isinstance(node, (*STATEMENT_LOOPS, *FUNCTIONS))), None)
-    if not isinstance(loop, (ast.For, ast.AsyncFor)) or not any(
-        isinstance(node, ast.Name) and node.id == target.id for node in walk(loop.target)
-    ):
+    if not isinstance(loop, (ast.For, ast.AsyncFor)) or not any(is_name(node, target.id) for node in walk(loop.target)):
         return False
     scope = next(node for node in outer if isinstance(node, (*FUNCTIONS, ast.Module)))
     inside, statement = set(walk(loop)), set(walk(outer[0]))
@@ -230,14 +233,10 @@ def _is_lost_element(module: Module, target: ast.Name) -> bool:
 
 def _is_last_word(module: Module, func: Function, value: ast.AST, target: ast.Name) -> bool:
     """Whether a value takes the place of another one that a name had, and nothing reads the name after that."""
-    name, nodes = target.id, own_nodes(func)
-    outer = (node for node in nodes if isinstance(node, (ast.Global, ast.Nonlocal)))
-    if target not in nodes or any(name in node.names for node in outer):
+    name, nodes = target.id, own_set(func)
+    if target not in nodes or name in outer_names(func):
         return False
-    given = func.args
-    parameters = syntax_parameters.names(given)
-    stored = [node for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
-    if name not in parameters and [node.id for node in stored].count(name) < 2:
+    if name not in syntax_parameters.names(func.args) and _times_stored(func)[name] < 2:
         return False
     around = itertools.takewhile(lambda node: node is not func, ancestors(module, target))
     again = {inner for loop in around if isinstance(loop, STATEMENT_LOOPS) for inner in walk(loop)}
@@ -249,6 +248,13 @@ def _is_last_word(module: Module, func: Function, value: ast.AST, target: ast.Na
     )
 
 
+@remembered
+def _times_stored(func: Function) -> Counter[str]:
+    """How often a function gives each name a value."""
+    names = (node for node in own_nodes(func) if isinstance(node, ast.Name))
+    return Counter(node.id for node in names if isinstance(node.ctx, ast.Store))
+
+
 def is_shown(frame: Frame) -> bool:
     """Whether a statement may be there for its value, in a notebook, or for what it raises, in a test."""
     source = frame.module.source
@@ -258,7 +264,7 @@ def is_shown(frame: Frame) -> bool:
 def new_value(event: Called) -> str | None:
     """What a call returns that is made for what it returns only."""
     callee = event.callee
-    if _is_in_forward_pass(event.frame) and _computes(event):
+    if _computes(event) and _is_in_forward_pass(event.frame):
         return "an array"
     if isinstance(callee, Ext):
         if isinstance(event.result, Transformed):
@@ -304,15 +310,22 @@ CHANGING = frozenset({"builtins.delattr", "builtins.next", "builtins.setattr"})
 """Functions of Python that change what they are given."""
 
 
+@remembered
+def returned_by(func: ast.AST) -> ast.Call | ast.Name | None:
+    """What a function returns that has one statement for that, where a call gives it, or a name has it."""
+    statements = own_statements(func) if isinstance(func, (ast.FunctionDef, ast.AsyncFunctionDef)) else []
+    returned = [node.value for node in statements if isinstance(node, ast.Return)]
+    value = returned[0] if len(returned) == 1 else None
+    return value if isinstance(value, (ast.Call, ast.Name)) else None
+
+
 def made_by(func: FuncVal) -> ast.Call | None:
     """The call whose result a function of the project returns that does nothing else, where that is something new."""
-    nodes, env = own_nodes(func.node), func.env
-    returned = [node.value for node in nodes if isinstance(node, ast.Return)]
-    value = returned[0] if len(returned) == 1 else None
+    env, value = func.env, returned_by(func.node)
     result = (value_of(func.module, value) or value) if value is not None else None
     if not isinstance(result, ast.Call) or func.decorators or not isinstance(env, Env):
         return None
-    for node in nodes:
+    for node in own_nodes(func.node):
         if isinstance(node, (ast.Attribute, ast.Subscript)) and not isinstance(node.ctx, ast.Load):
             return None
         if isinstance(node, (ast.Global, ast.Nonlocal, *EFFECTS)):

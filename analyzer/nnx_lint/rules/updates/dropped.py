@@ -39,7 +39,7 @@ from nnx_lint.rules.traces.boundaries import objects_in
 from nnx_lint.rules.updates.lost import drops, matters
 from nnx_lint.rules.updates.ownership import at_level, changes_of, related
 from nnx_lint.rules.updates.results import IN_PLACE
-from nnx_lint.syntax.binding import assigned_names
+from nnx_lint.syntax.binding import assigned_names, is_name
 from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import updates as rules
 from nnx_rules.transforms import DIFFERENTIATING
@@ -162,11 +162,7 @@ def _is_kept(frame: Frame, node: ast.expr, loop: ast.stmt) -> bool:
     if not isinstance(inner, ast.Name) or inner.id in assigned_names([loop]):
         return False
     through = isinstance(node, ast.Subscript)
-    return not through or all(_is_looked_up(frame, each) for each in walk(loop) if _is_name(each, inner.id))
-
-
-def _is_name(node: ast.AST, name: str) -> bool:
-    return isinstance(node, ast.Name) and node.id == name
+    return not through or all(_is_looked_up(frame, each) for each in walk(loop) if is_name(each, inner.id))
 
 
 def _is_looked_up(frame: Frame, name: ast.AST) -> bool:
@@ -254,7 +250,7 @@ def ignored_outcome(event: Ran, report: Reporter) -> None:
 
 def _bound_again(scope: ast.AST, name: str, after: int) -> int:
     """The line in which a function binds a name anew, below another one."""
-    named = (node for node in own_nodes(scope) if isinstance(node, ast.Name) and node.id == name)
+    named = (node for node in own_nodes(scope) if is_name(node, name))
     bound = (node.lineno for node in named if not isinstance(node.ctx, ast.Load))
     return min((line for line in bound if line > after), default=sys.maxsize)
 
@@ -385,7 +381,7 @@ def _is_dropped(frame: Frame, target: ast.expr, value: Value, new: set[int], loo
     if not _has_any(value, new):
         return True
     if not isinstance(target, (ast.Tuple, ast.List)) or not isinstance(value, Seq):
-        return _is_unused(frame, target, loop)
+        return _is_unused(frame, target, loop, value, new)
     names = _names_for(target, len(value.items))
     taken = zip(names, value.items, strict=True) if names is not None else ()
     return names is not None and all(_is_dropped(frame, name, item, new, loop) for name, item in taken)
@@ -411,8 +407,10 @@ def _names_for(target: ast.Tuple | ast.List, count: int) -> list[ast.expr] | Non
     return [*target.elts[:first], *([middle.value] * many), *target.elts[first + 1 :]]
 
 
-def _is_unused(frame: Frame, name: ast.expr, loop: ast.stmt | None) -> bool:
-    """Whether nothing reads what a target takes, or only what follows the loop, which sees the last round of it."""
+def _is_unused(frame: Frame, name: ast.expr, loop: ast.stmt | None, value: Value, new: set[int]) -> bool:
+    """Whether nothing reads what a target takes, or other parts of it only, or only what follows the loop, which sees
+    the last round of it.
+    """
     if not isinstance(name, ast.Name):
         return False
     scope = frame.func.node if frame.func is not None else frame.module.tree
@@ -420,4 +418,29 @@ def _is_unused(frame: Frame, name: ast.expr, loop: ast.stmt | None) -> bool:
     if loop is not None:
         inside = {id(part) for part in walk(loop)}
         reads = [read for read in reads if id(read) in inside or read.lineno < loop.lineno]
-    return not reads and not is_measured(frame.env, scope)
+    used = [read for read in reads if not _reads_other(frame, read, value, new)]
+    return not used and not is_measured(frame.env, scope)
+
+
+def _reads_other(frame: Frame, read: ast.Name, value: Value, new: set[int]) -> bool:
+    """Whether a place reads one part of a record, a dict or a tuple that certainly is none of these."""
+    outer = next(ancestors(frame.module, read))
+    part: Value | None = None
+    if isinstance(outer, ast.Attribute) and isinstance(outer.ctx, ast.Load):
+        if isinstance(value, ForeignVal):
+            part = value.held.get(outer.attr)
+        elif isinstance(value, Obj) and not value.cls.tracked:
+            attr = value.attrs.get(outer.attr)
+            part = attr.value if attr is not None else (value.args or {}).get(outer.attr)
+    elif isinstance(outer, ast.Subscript) and outer.value is read and isinstance(outer.slice, ast.Constant):
+        key = outer.slice.value
+        if isinstance(value, DictVal) and value.exact:
+            part = next((item for name, item in value.items if isinstance(name, Const) and name.value == key), None)
+        elif (
+            isinstance(value, Seq)
+            and value.exact
+            and isinstance(key, int)
+            and -len(value.items) <= key < len(value.items)
+        ):
+            part = value.items[key]
+    return part is not None and not _has_any(part, new)

@@ -18,6 +18,8 @@ from nnx_lint.model.expressions import text_of
 from nnx_lint.reporting import Reporter, judges_calls, related
 from nnx_lint.rules.bindings import bound_to, names_of_first, pairs_of, value_of
 from nnx_lint.rules.program import assigned_in, calls_in, canonical_of, own_nodes
+from nnx_lint.syntax.binding import is_name
+from nnx_lint.syntax.walk import remembered
 from nnx_rules.rules import updates as rules
 
 if TYPE_CHECKING:
@@ -39,8 +41,10 @@ def edited_state(event: Called, report: Reporter) -> None:
         return
     if not isinstance(call, ast.Call) or len(call.args) < 2:
         return
-    given = [item.id if isinstance(item, ast.Name) else None for item in call.args]
-    found = next((split for split in _splits(frame, func.node) if split.names[: len(given)] == given), None)
+    given = [item.id for item in call.args if isinstance(item, ast.Name)]
+    if len(given) < len(call.args) or any(assigned_in(func.node)[name] != 1 for name in given):
+        return
+    found = _split_into(frame, func.node, given)
     if found is None or any(assigned_in(func.node)[name] != 1 for name in found.names):
         return
     written = [
@@ -63,19 +67,26 @@ def edited_state(event: Called, report: Reporter) -> None:
     )
 
 
-def _splits(frame: Frame, scope: ast.FunctionDef) -> list[Split]:
-    """Where a method splits what the object holds that it belongs to."""
-    receivers = names_of_first(scope)
-    found: list[Split] = []
+def _split_into(frame: Frame, scope: ast.FunctionDef, given: list[str]) -> Split | None:
+    """Where a method splits what the object holds that it belongs to into parts of which the first have these names."""
+    for target, call, names in _unpacked(scope).get(given[0], ()):
+        part = value_of(frame.module, call.args[0]) or call.args[0]
+        if names[: len(given)] != given or not isinstance(part, ast.Attribute):
+            continue
+        if _root(part) in names_of_first(scope) and canonical_of(frame.env, call.func) == "nnx.split":
+            return Split(target, part, names)
+    return None
+
+
+@remembered
+def _unpacked(scope: ast.FunctionDef) -> dict[str, list[tuple[ast.expr, ast.Call, list[str]]]]:
+    """The calls of a method whose results get names one by one, with these, by the first of them."""
+    found: dict[str, list[tuple[ast.expr, ast.Call, list[str]]]] = {}
     for target, call in (pair for node in own_nodes(scope) for pair in pairs_of(node)):
         elements = target.elts if isinstance(target, ast.Tuple) else []
-        given = call.args[0] if isinstance(call, ast.Call) and call.args else None
-        part = value_of(frame.module, given) or given if given is not None else None
-        if not isinstance(call, ast.Call) or not isinstance(part, ast.Attribute) or _root(part) not in receivers:
-            continue
         names = [item.id for item in elements if isinstance(item, ast.Name)]
-        if names and len(names) == len(elements) and canonical_of(frame.env, call.func) == "nnx.split":
-            found.append(Split(target, part, names))
+        if isinstance(call, ast.Call) and call.args and names and len(names) == len(elements):
+            found.setdefault(names[0], []).append((target, call, names))
     return found
 
 
@@ -102,7 +113,7 @@ def _gets_back(frame: Frame, scope: ast.FunctionDef, part: str) -> bool:
     if any(f"{part}.".startswith(f"{text_of(node)}.") for node in assigned):
         return True
     calls = calls_in(scope)
-    if any(isinstance(call.func, ast.Name) and call.func.id == "setattr" for call in calls):
+    if any(is_name(call.func, "setattr") for call in calls):
         return True
     updates = [call for call in calls if canonical_of(frame.env, call.func) == "nnx.update" and call.args]
     return any(f"{part}.".startswith(f"{text_of(call.args[0])}.") for call in updates)

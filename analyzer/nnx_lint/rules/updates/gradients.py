@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from nnx_lint.diagnostics import Edit, Fix
 from nnx_lint.model.crossing import literal_positions
@@ -56,15 +56,18 @@ def gradient_of_capture(event: Ran, report: Reporter) -> None:
             continue
         if isinstance(given, ast.Attribute):
             places = _read_instead(event.frame, func, given, (receiver, bound[0]) if receiver and bound else None)
+            how = "is captured" if places else "comes by another parameter"
+            places = places or _read_of_other(func, given, call, parameters)
             if places:
                 report(
                     func.module,
                     places[0],
                     fix=partial(renamed, func, places, parameter),
-                    name=ast.unparse(given),
+                    name=ast.unparse(places[0]),
+                    how=how,
                     parameter=parameter,
                     transform=scope.text,
-                    mend=f"use `{parameter}` instead of `{ast.unparse(given)}`",
+                    mend=f"use `{parameter}` instead of `{ast.unparse(places[0])}`",
                 )
             continue
         name = None if bound else captured_instead(event.frame, func, given, event.args[position])
@@ -74,6 +77,7 @@ def gradient_of_capture(event: Ran, report: Reporter) -> None:
                 names[name][0],
                 fix=partial(renamed, func, names[name], parameter),
                 name=name,
+                how="is captured",
                 parameter=parameter,
                 transform=scope.text,
                 mend=f"use `{parameter}` instead of `{name}`",
@@ -81,7 +85,23 @@ def gradient_of_capture(event: Ran, report: Reporter) -> None:
         elif (name := _computed_before(event, func, names, position)) is not None:
             mend = f"compute `{name}` of `{parameter}`, inside of the function"
             place = names[name][0]
-            report(func.module, place, name=name, parameter=parameter, transform=scope.text, mend=mend)
+            slots: dict[str, Any] = {"parameter": parameter, "transform": scope.text, "mend": mend}
+            report(func.module, place, name=name, how="is captured", **slots)
+
+
+def _read_of_other(
+    func: FuncVal, given: ast.Attribute, call: ast.Call, parameters: Sequence[str]
+) -> list[ast.Attribute]:
+    """Where a function reads what its caller gives for a parameter as an attribute of another argument."""
+    if not isinstance(given.value, ast.Name):
+        return []
+    owners = {
+        parameter
+        for parameter, value in zip(parameters, call.args, strict=False)
+        if isinstance(value, ast.Name) and value.id == given.value.id and not assigned_in(func.node)[parameter]
+    }
+    named = (node for node in walk(func.node) if isinstance(node, ast.Attribute) and node.attr == given.attr)
+    return [node for node in named if isinstance(node.value, ast.Name) and node.value.id in owners]
 
 
 def positions(argnums: Value | None) -> tuple[int, ...]:

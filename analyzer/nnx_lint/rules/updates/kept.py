@@ -14,6 +14,7 @@ from nnx_lint.model.expressions import text_of
 from nnx_lint.reporting import Reporter, judges, related
 from nnx_lint.rules.program import ancestors, calls_in, canonical_of, names_of_parameters
 from nnx_lint.rules.updates.snapshots import CHANGED_SINCE, words
+from nnx_lint.syntax.binding import is_name
 from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.rules import updates as rules
 
@@ -48,7 +49,7 @@ def _giving_back(cls: ast.ClassDef) -> list[tuple[ast.FunctionDef, ast.Call, ast
 
 
 def _is_self(node: ast.expr) -> bool:
-    return isinstance(node, ast.Name) and node.id == "self"
+    return is_name(node, "self")
 
 
 def _is_of_caller(method: ast.FunctionDef, model: ast.expr) -> bool:

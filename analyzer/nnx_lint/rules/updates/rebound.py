@@ -31,6 +31,7 @@ from nnx_lint.rules.program import (
     reads_of,
 )
 from nnx_lint.rules.traces.methods import transformed_methods
+from nnx_lint.syntax.binding import is_name
 from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import updates as rules
 
@@ -55,7 +56,7 @@ def name_bound_anew(event: TransformApplied, report: Reporter) -> None:
     loops = [node for node in own_nodes(scope) if isinstance(node, STATEMENT_LOOPS) and func.node not in walk(node)]
     for loop in loops:
         body = [node for statement in loop.body for node in walk(statement)]
-        if not any(isinstance(node, ast.Call) and _is_name(node.func, called) for node in body):
+        if not any(isinstance(node, ast.Call) and is_name(node.func, called) for node in body):
             continue
         if event.node in body:
             continue  # it is compiled anew in each round
@@ -77,10 +78,6 @@ def _name_of(module: Module, applied: ast.AST, func: ast.AST) -> str | None:
         return func.name
     bound = bound_to(module, applied)
     return bound.target.id if bound is not None and isinstance(bound.target, ast.Name) else None
-
-
-def _is_name(node: ast.AST, name: str) -> bool:
-    return isinstance(node, ast.Name) and node.id == name
 
 
 def _is_one_of(node: ast.AST, names: Set[str]) -> bool:
@@ -146,7 +143,7 @@ def _keeping_self(cls: UserClass) -> Iterator[tuple[str, FuncVal, str, ast.AST]]
     for maker in cls.node.body:
         for call in calls_in(maker) if isinstance(maker, ast.FunctionDef) and maker.name in CONSTRUCTORS else ():
             given = call.args[0] if call.args else None
-            if not isinstance(given, ast.Attribute) or not _is_name(given.value, "self"):
+            if not isinstance(given, ast.Attribute) or not is_name(given.value, "self"):
                 continue
             method, compiles = cls.methods.get(given.attr), canonical_of(cls.module.env, call.func) == "jax.jit"
             if compiles and isinstance(method, FuncVal) and method.node.args.args and not method.decorators:

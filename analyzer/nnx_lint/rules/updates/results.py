@@ -22,6 +22,7 @@ from nnx_lint.rules.program import (
     own_statements,
     reads_of,
 )
+from nnx_lint.syntax.binding import is_name
 from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.rules import updates as rules
 
@@ -163,7 +164,7 @@ def in_a_statement(frame: Frame, node: ast.Call, outer: ast.AST) -> Fix | None:
     given = node.func.value if method and isinstance(node.func, ast.Attribute) else node.args[0] if node.args else None
     if given is None or line.strip() or "\n" in source.segment(outer):
         return None
-    if isinstance(given, ast.Name) and given.id == name:
+    if is_name(given, name):
         return Fix("Call it in a statement of its own", replace(source, outer, source.segment(node)))
     if not method or not isinstance(given, ast.Call):
         return None

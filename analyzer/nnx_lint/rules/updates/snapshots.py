@@ -40,14 +40,12 @@ from nnx_lint.rules.spelling import spelled
 from nnx_lint.rules.traces.captures import REFERENCES, holds
 from nnx_lint.rules.traces.escapes import container_node
 from nnx_lint.rules.updates.ownership import at_level
-from nnx_lint.syntax.binding import assigned_names
+from nnx_lint.syntax.binding import assigned_names, is_name, occurrences
 from nnx_lint.syntax.dotted import root_of
-from nnx_lint.syntax.walk import walk
+from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.rules import updates as rules
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from nnx_lint.model.frames import Frame
 
 
@@ -127,7 +125,7 @@ def placed(event: AttributeSet, report: Reporter) -> None:
 
 def _in_loop(frame: Frame) -> bool:
     """Whether what happens here comes after what follows it, one round later."""
-    return any(arm == ROUND for _, arm in frame.branches)
+    return bool(frame.rounds())
 
 
 @judges_calls(rules.ALIASED_SNAPSHOT, "nnx.update")
@@ -177,9 +175,10 @@ def merged_back(event: Called, report: Reporter) -> None:
     if not isinstance(placed, ast.Assign) or placed.value is not call or len(placed.targets) > 1:
         return
     target = placed.targets[0]
+    if _stores(frame.func.node, target):
+        return
     if isinstance(structure, ast.Name):
-        assigned = [node for node in own_nodes(frame.func.node) if isinstance(node, ast.Assign)]
-        made = [node.value for node in assigned if structure.id in assigned_names([node])]
+        made = [node.value for node in _assigning(frame.func.node).get(structure.id, ())]
     else:
         made = [structure]
     if made and all(isinstance(item, ast.Call) and _takes_apart(frame, item, text_of(target)) for item in made):
@@ -241,10 +240,12 @@ def _restored_unknown(frame: Frame, restoring: ast.Call, target: ast.expr, repor
     if frame.func is None or path is None or not isinstance(kept, ast.Name):
         return
     scope = frame.func.node
-    assigned = [_assigned(node, kept.id) for node in own_nodes(scope) if isinstance(node, ast.Assign)]
+    if _stores(scope, target):
+        return
+    assigned = [_assigned(node, kept.id) for node in _assigning(scope).get(kept.id, ())]
     bound = [value for value in assigned if value is not None]
     taken = [value for value in bound if not isinstance(value, ast.Constant)]
-    if not taken or _stores(scope, target) or assigned_in(scope)[kept.id] > len(bound):
+    if not taken or assigned_in(scope)[kept.id] > len(bound):
         return
     if not all(isinstance(call, ast.Call) and _is_taken(frame, call, path) for call in taken):
         return
@@ -270,6 +271,16 @@ TAKING = frozenset({"nnx.state", "nnx.split", "nnx.graphdef"})
 """Functions that take an object apart."""
 
 
+@remembered
+def _assigning(func: ast.AST) -> dict[str, list[ast.Assign]]:
+    """The assignments of a function by the names that they bind."""
+    found: dict[str, list[ast.Assign]] = {}
+    for node in (node for node in own_nodes(func) if isinstance(node, ast.Assign)):
+        for name in assigned_names([node]):
+            found.setdefault(name, []).append(node)
+    return found
+
+
 def _assigned(node: ast.Assign, name: str) -> ast.expr | None:
     """What a statement binds a name to; for the last name of a tuple, all that is unpacked if it is not written out."""
     target, value = node.targets[-1], node.value
@@ -277,8 +288,8 @@ def _assigned(node: ast.Assign, name: str) -> ast.expr | None:
         written = isinstance(value, ast.Tuple) and len(value.elts) == len(target.elts)
         items = value.elts if isinstance(value, ast.Tuple) and written else [value]
         pairs = zip(target.elts, items, strict=True) if written else [(target.elts[-1], value)]
-        return next((item for part, item in pairs if isinstance(part, ast.Name) and part.id == name), None)
-    return value if isinstance(target, ast.Name) and target.id == name else None
+        return next((item for part, item in pairs if is_name(part, name)), None)
+    return value if is_name(target, name) else None
 
 
 def _is_taken(frame: Frame, call: ast.Call, path: str) -> bool:
@@ -312,7 +323,7 @@ def _goes_elsewhere(frame: Frame, node: ast.expr) -> bool:
     name = node.id if isinstance(node, ast.Name) else None
     for call in walk(top):
         given = call.args if isinstance(call, ast.Call) else []
-        handed = any(isinstance(item, ast.Name) and item.id == name for item in given)
+        handed = any(is_name(item, name) for item in given)
         if isinstance(call, ast.Call) and handed and canonical_of(frame.env, call.func) not in READING:
             return True
     return False
@@ -370,10 +381,12 @@ def merged_changed(event: Mutated, report: Reporter) -> None:
     noted = report.memory(Changes)
     if not noted.merged or not isinstance(event.target, Obj) or event.effect not in {"write", "call"}:
         return
-    if event.action.startswith(("setting ", "`.train(", "`.eval(", "`.set_attributes(")):
-        return  # attributes are not shared
     target = at_level(event.target, 0)
-    running = {id(frame.env) for frame in callers(event.frame)}
+    if event.action.startswith(("setting ", "`.train(", "`.eval(", "`.set_attributes(")):
+        # Attributes are not shared, and who gives the two different ones wants two views of the same Variables.
+        noted.merged = [item for item in noted.merged if target is not item.obj and target is not item.of]
+        return
+    running = {id(frame.env) for frame in event.frame.outwards()}
     for item in noted.merged:
         if id(item.frame.env) not in running:
             continue
@@ -400,13 +413,6 @@ def _name_of(frame: Frame, obj: Obj) -> str | None:
     return next((name for name, value in frame.env.names.items() if obj in options(value)), None)
 
 
-def callers(frame: Frame | None) -> Iterator[Frame]:
-    """A frame, the one that called it, and so on."""
-    while frame is not None:
-        yield frame
-        frame = frame.caller
-
-
 def used_later(frame: Frame, event: Mutated, obj: Obj) -> str | None:
     """The name by which the function of a frame reads an object after a change that it makes or calls for."""
     inner: Frame | None = event.frame
@@ -419,7 +425,7 @@ def used_later(frame: Frame, event: Mutated, obj: Obj) -> str | None:
         return None
     top: ast.AST = frame.func.node if frame.func is not None else frame.module.tree
     end = (getattr(place, "end_lineno", 0), getattr(place, "end_col_offset", 0))
-    reads = (part for part in walk(top) if isinstance(part, ast.Name) and part.id == name)
+    reads = occurrences(top, name)
     later = any(isinstance(part.ctx, ast.Load) and (part.lineno, part.col_offset) > end for part in reads)
     return name if later else None
 

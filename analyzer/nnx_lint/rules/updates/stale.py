@@ -18,9 +18,10 @@ from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.events import Mutated, Ran
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.frames import ROUND
+from nnx_lint.model.leaves import contents
 from nnx_lint.model.values import Array, Obj, options
 from nnx_lint.reporting import Reporter, judges, related
-from nnx_lint.rules.program import ancestors
+from nnx_lint.rules.program import ancestors, resolved
 from nnx_lint.rules.traces.captures import holds
 from nnx_lint.rules.traces.mends import as_parameter
 from nnx_lint.rules.updates.ownership import at_level
@@ -30,7 +31,7 @@ from nnx_rules.transforms import Arguments
 
 if TYPE_CHECKING:
     from nnx_lint.model.callables import FuncVal, TransformVal
-    from nnx_lint.model.frames import TraceScope
+    from nnx_lint.model.frames import Frame, TraceScope
     from nnx_lint.model.modules import Module
 
 Branches = tuple[tuple[int, int], ...]
@@ -89,6 +90,9 @@ def compiled(event: Ran, report: Reporter) -> None:
 @judges(costs.COMPILED_CONSTANT, Ran, when=compiles)
 def constant(event: Ran, report: Reporter) -> None:
     for item in captured(event, data=True):
+        found = contents(item.obj, event.frame, None)
+        if found.complete and not found.held:
+            continue  # it has no values
         report(
             item.module,
             item.node,
@@ -131,13 +135,22 @@ def captured(event: Ran, *, data: bool = False) -> list[Baked]:
     for frame, node, obj in scope.reads:
         module, place = frame.place_within(scope, node)
         if frame.certain_within(scope) and not (data and _reads_setting(frame.module, node, obj)):
-            named.append((obj, module, place, text_of(node) if frame is traced else text_of(place)))
+            place = node if frame is traced else _of_what(traced, place)
+            named.append((obj, module, place, text_of(place)))
     found: dict[int, Baked] = {}
     for obj, module, place, name in named:
-        if not is_stream(obj):
+        whole = any(each.node is place and holds(each.obj, obj) for each in found.values())
+        if not is_stream(obj) and not whole:
             item = Baked(scope.applied, traced.func, obj, module, place, name, event.frame.branches)
             found.setdefault(id(obj), item)
     return list(found.values())
+
+
+def _of_what(traced: Frame, place: ast.AST) -> ast.AST:
+    """What a call goes to that reads an object further in: that object, or what holds it, where it is one itself."""
+    func = place.func if isinstance(place, ast.Call) else None
+    receiver = func.value if isinstance(func, ast.Attribute) else func
+    return receiver if receiver is not None and isinstance(resolved(traced.env, receiver), Obj) else place
 
 
 def _reads_setting(module: Module, node: ast.expr, obj: Obj) -> bool:

@@ -27,7 +27,7 @@ from nnx_lint.rules.program import (
     own_nodes,
     statement_of,
 )
-from nnx_lint.syntax.binding import assigned_names
+from nnx_lint.syntax.binding import assigned_names, is_name, names_in
 from nnx_lint.syntax.parameters import positional_names
 from nnx_lint.syntax.walk import children, remembered, walk
 from nnx_rules.rules import updates as rules
@@ -117,9 +117,7 @@ def _uses_by_name(scope: ast.AST) -> dict[str, list[ast.Name]]:
 
 def _trained(module: Module, scope: ast.AST, name: str, model: str) -> ast.stmt | None:
     """The step of a loop that makes a State from itself, where the State is not read after it and the model is."""
-    for loop in own_nodes(scope):
-        if not isinstance(loop, STATEMENT_LOOPS):
-            continue
+    for loop in _loops(scope):
         inside = set(walk(loop))
         steps = [
             item
@@ -135,6 +133,12 @@ def _trained(module: Module, scope: ast.AST, name: str, model: str) -> ast.stmt 
         if steps and read <= taken | before and any(isinstance(use.ctx, ast.Load) for use in [*later, *lossy]):
             return steps[0]
     return None
+
+
+@remembered
+def _loops(scope: ast.AST) -> list[ast.For | ast.AsyncFor | ast.While]:
+    """The loops of a function or module."""
+    return [node for node in own_nodes(scope) if isinstance(node, STATEMENT_LOOPS)]
 
 
 def _leading_to(loop: ast.AST, steps: list[Assignment]) -> list[Assignment]:
@@ -179,10 +183,13 @@ def _mapped(frame: Frame, scope: ast.AST, name: str, model: str) -> ast.stmt | N
     read = {use for use in _uses(scope, name) if isinstance(use.ctx, ast.Load)}
     if not read:
         return None
-    pairs = [pair for item in own_nodes(scope) for pair in pairs_of(item)]
-    values = [value for _, value in pairs if read.intersection(walk(value))]
-    calls = [value for value in values if isinstance(value, ast.Call) and _makes_leaves(env, value)]
-    made = [found for value in calls if (found := bound_to(module, value)) is not None]
+    values: list[ast.Call] = []
+    for value in _values_with(scope).get(name, ()):
+        if read.intersection(walk(value)):
+            if not isinstance(value, ast.Call) or not _makes_leaves(env, value):
+                return None
+            values.append(value)
+    made = [found for value in values if (found := bound_to(module, value)) is not None]
     steps = [each.statement for each in made]
     if not steps or len(steps) < len(values):
         return None
@@ -198,6 +205,16 @@ def _mapped(frame: Frame, scope: ast.AST, name: str, model: str) -> ast.stmt | N
     return last if read <= taken and unread and (later or silent) and straight and len(named) == len(steps) else None
 
 
+@remembered
+def _values_with(scope: ast.AST) -> dict[str, list[ast.expr]]:
+    """What the assignments of a function or module bind, by the names that stand in it."""
+    found: dict[str, list[ast.expr]] = {}
+    for _, value in (pair for item in own_nodes(scope) for pair in pairs_of(item)):
+        for name in names_in(value):
+            found.setdefault(name, []).append(value)
+    return found
+
+
 DIFFERENTIATING = frozenset({"nnx.grad", "nnx.value_and_grad"})
 
 
@@ -211,11 +228,11 @@ def _is_step(module: Module, node: Assignment, name: str) -> bool:
     """
     for _, value in pairs_of(node):
         given = [*value.args, *(item.value for item in value.keywords)] if isinstance(value, ast.Call) else []
-        if any(isinstance(item, ast.Name) and item.id == name for item in given):
+        if any(is_name(item, name) for item in given):
             found = bound_to(module, value)
             target = found.target if found is not None else None
             bound = target.elts if isinstance(target, ast.Tuple) else [target]
-            return any(isinstance(item, ast.Name) and item.id == name for item in bound)
+            return any(is_name(item, name) for item in bound)
     return False
 
 
@@ -253,4 +270,4 @@ def _is_entry(place: ast.Subscript, name: str) -> bool:
         if not isinstance(node.slice, ast.Constant) or not isinstance(node.slice.value, (str, int)):
             return False
         node = node.value
-    return isinstance(node, ast.Name) and node.id == name
+    return is_name(node, name)

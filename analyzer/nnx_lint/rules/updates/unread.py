@@ -13,12 +13,23 @@ import ast
 from typing import TYPE_CHECKING
 
 from nnx_lint.model.callables import BoundMethod, FuncVal
+from nnx_lint.model.expressions import text_of
 from nnx_lint.model.modules import Env
 from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.rules.bindings import bound_to
-from nnx_lint.rules.program import canonical_of, in_test, is_measured, is_own, own_nodes, own_statements, reads_of
-from nnx_lint.rules.updates.discarded import MAPS, made_by, new_value
-from nnx_lint.syntax.walk import remembered, walk
+from nnx_lint.rules.program import (
+    FUNCTIONS,
+    ancestors,
+    canonical_of,
+    enclosing,
+    in_test,
+    is_measured,
+    is_own,
+    outer_names,
+    reads_of,
+)
+from nnx_lint.rules.updates.discarded import MAPS, made_by, new_value, returned_by
+from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import updates as rules
 
 if TYPE_CHECKING:
@@ -49,15 +60,7 @@ def may_be_unread(event: Called) -> bool:
         if callee.func is None:
             return event.subject in RECORDS  # other methods give parts of a State that are looked at
         callee = callee.func
-    return not isinstance(callee, FuncVal) or _returns_once(callee.node)
-
-
-@remembered
-def _returns_once(func: ast.AST) -> bool:
-    """Whether a function has one statement that returns what a call gives, or a name."""
-    statements = own_statements(func) if isinstance(func, (ast.FunctionDef, ast.AsyncFunctionDef)) else []
-    returned = [node.value for node in statements if isinstance(node, ast.Return)]
-    return len(returned) == 1 and isinstance(returned[0], (ast.Call, ast.Name))
+    return not isinstance(callee, FuncVal) or returned_by(callee.node) is not None
 
 
 @judges_calls(rules.UNUSED_RESULT, *COMPUTED, *RECORDS, *MAPS, FuncVal, BoundMethod, when=may_be_unread)
@@ -69,8 +72,7 @@ def result_never_read(event: Called, report: Reporter) -> None:
     target = bound.target if bound is not None else None
     if func is None or not isinstance(target, ast.Name) or target.id.startswith("_") or in_test(frame):
         return
-    outer = any(isinstance(node, (ast.Global, ast.Nonlocal)) and target.id in node.names for node in own_nodes(func))
-    if outer or not is_own(module, func, target) or reads_of(func, target.id):
+    if reads_of(func, target.id) or target.id in outer_names(func) or not is_own(module, func, target):
         return
     callee = event.callee.func if isinstance(event.callee, BoundMethod) else event.callee
     if is_measured(frame.env, func):
@@ -112,3 +114,28 @@ KEEPING = frozenset(
     )
 )
 """Functions that copy values, or ask for shapes alone."""
+
+
+# -- names of what a walk meets ----------------------------------------------------------------------------------------
+
+
+@judges_calls(rules.UNUSED_RESULT, "nnx.iter_children", "nnx.iter_graph", "nnx.iter_modules")
+def name_bound_in_walk(event: Called, report: Reporter) -> None:
+    """``module = nnx.identity`` in a walk through a model: the model keeps the module that had the name."""
+    module = event.frame.module
+    loop = next((outer for outer in ancestors(module, event.node) if not isinstance(outer, ast.Call)), None)
+    if not isinstance(loop, ast.For) or event.node not in walk(loop.iter) or in_test(event.frame):
+        return
+    scope = enclosing(module, loop, *FUNCTIONS) or module.tree
+    met = {node.id for node in walk(loop.target) if isinstance(node, ast.Name)}
+    for each in (part for statement in loop.body for part in walk(statement) if isinstance(part, ast.Assign)):
+        target = each.targets[0]
+        if not isinstance(target, ast.Name) or target.id not in met or not isinstance(each.value, MODULES):
+            continue
+        if all(read.lineno <= each.lineno for read in reads_of(scope, target.id)):
+            mend = "set the attribute of the module that holds it, or make another model by `nnx.recursive_map`"
+            report(module, each, name=f"{target.id} = {text_of(each.value)}", result="binds a name", mend=mend)
+
+
+MODULES = (ast.Attribute, ast.Lambda, ast.Name)
+"""What gives a module or a function that is there already; what is made for nothing is found where it is made."""

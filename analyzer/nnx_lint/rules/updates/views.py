@@ -17,6 +17,7 @@ from nnx_lint.rules.bindings import bound_to, names_of_first, pairs_of, value_of
 from nnx_lint.rules.edits import append_argument, unsafe
 from nnx_lint.rules.program import assigned_in, calls_in, canonical_of, is_own, own_nodes, parameters_in
 from nnx_lint.syntax import parameters as syntax_parameters
+from nnx_lint.syntax.binding import is_name
 from nnx_rules.rules import updates as rules
 
 if TYPE_CHECKING:
@@ -89,14 +90,10 @@ def _source(module: Module, method: Method, merge: ast.Call) -> str | None:
             for node in bindings
             for target in node.targets
             if (text := _own(method, target)) is not None
-            and (_is_name(node.value, split.id) or any(_is_name(other, split.id) for other in node.targets))
+            and (is_name(node.value, split.id) or any(is_name(other, split.id) for other in node.targets))
         ]
         return kept[0] if len(kept) == 1 else None
     return _own(method, split)
-
-
-def _is_name(node: ast.AST, name: str) -> bool:
-    return isinstance(node, ast.Name) and node.id == name
 
 
 def _written(module: Module, cls: ast.ClassDef, name: str, of: str) -> ast.Call | None:
@@ -115,7 +112,7 @@ def _written(module: Module, cls: ast.ClassDef, name: str, of: str) -> ast.Call 
             for func in functions:
                 parameters = syntax_parameters.positional_names(func.args)
                 given = parameters[texts.index(name) :]
-                if _is_name(call.func, func.name) and given and _updates(module, func, given[0]):
+                if is_name(call.func, func.name) and given and _updates(module, func, given[0]):
                     return call
     return None
 
@@ -123,7 +120,7 @@ def _written(module: Module, cls: ast.ClassDef, name: str, of: str) -> ast.Call 
 def _updates(module: Module, func: ast.AST, name: str) -> bool:
     """Whether a function puts values into a parameter."""
     updates = (call for call in calls_in(func) if canonical_of(module.env, call.func) == "nnx.update" and call.args)
-    return not assigned_in(func)[name] and any(_is_name(call.args[0], name) for call in updates)
+    return not assigned_in(func)[name] and any(is_name(call.args[0], name) for call in updates)
 
 
 def _copying(module: Module, call: ast.Call) -> Fix | None:

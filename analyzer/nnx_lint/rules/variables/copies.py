@@ -12,14 +12,27 @@ from __future__ import annotations
 
 import ast
 import itertools
-from typing import TYPE_CHECKING
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
 
-from nnx_lint.model.events import Used
+from nnx_lint.model.events import Called, Used
 from nnx_lint.model.expressions import text_of
-from nnx_lint.model.values import HostArray, Obj
+from nnx_lint.model.values import ArrayAttr, HostArray, Obj, present
 from nnx_lint.reporting import Reporter, judges
-from nnx_lint.rules.program import STATEMENT_LOOPS, ancestors, in_test, own_nodes, reads_of, statement_of
-from nnx_lint.syntax.walk import walk
+from nnx_lint.rules.program import (
+    STATEMENT_LOOPS,
+    ancestors,
+    in_test,
+    outer_names,
+    own_nodes,
+    own_set,
+    reads_of,
+    resolved,
+    statement_of,
+)
+from nnx_lint.rules.variables.operators import is_variable
+from nnx_lint.syntax.binding import is_name, names_in
+from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.rules import updates as rules
 
 if TYPE_CHECKING:
@@ -55,7 +68,7 @@ def changed_copy(event: Used, report: Reporter) -> None:
         return
     if statement.value is node:
         change = _last_change(func, name, statement)
-    elif isinstance(owner, ast.Name) and owner.id == name:
+    elif is_name(owner, name):
         change = statement
     if change is None or not _is_lost(module, func, name, change, statement if statement is not change else None):
         return
@@ -65,6 +78,32 @@ def changed_copy(event: Used, report: Reporter) -> None:
         report(module, change, name=module.source.segment(shown), result="makes a new array", mend=mend)
 
 
+def updates_variable(event: Called) -> bool:
+    """Whether an update of an array, ``variable.at[...].set(x)``, is computed of a Variable."""
+    callee = event.callee
+    return isinstance(callee, ArrayAttr) and callee.owner == "at" and callee.name != "get"
+
+
+@judges(rules.UNUSED_RESULT, Called, when=updates_variable)
+def changed_variable(event: Called, report: Reporter) -> None:
+    """The same for a name of the Variable itself, which knows how to compute such an update."""
+    frame, node, module = event.frame, event.node, event.frame.module
+    func = frame.func.node if frame.func is not None else None
+    statement = statement_of(module, node)
+    at = node.func.value if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else None
+    owner = at.value.value if isinstance(at, ast.Subscript) and isinstance(at.value, ast.Attribute) else None
+    if not isinstance(func, (ast.FunctionDef, ast.AsyncFunctionDef)) or owner is None or in_test(frame):
+        return
+    if not isinstance(statement, (ast.Assign, ast.AnnAssign)) or statement.value is not node:
+        return
+    name, held = _name_bound(statement), resolved(frame.env, owner)
+    if name is None or name.startswith("_") or not is_variable(present(held) if held is not None else None):
+        return
+    if _is_lost(module, func, name, statement, None):
+        mend = f"write into the Variable: `{text_of(owner)}[...] = ...`"
+        report(module, node, name=module.source.segment(node), result="makes a new array", mend=mend)
+
+
 def _is_whole(node: ast.AST) -> bool:
     """Whether an expression is ``variable[...]`` or ``variable.value``."""
     if isinstance(node, ast.Subscript):
@@ -72,7 +111,7 @@ def _is_whole(node: ast.AST) -> bool:
     return isinstance(node, ast.Attribute) and node.attr == "value"
 
 
-def _name_bound(statement: ast.Assign | ast.AnnAssign) -> str | None:
+def _name_bound(statement: Change) -> str | None:
     """The name that an assignment binds, and nothing else."""
     targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
     return targets[0].id if len(targets) == 1 and isinstance(targets[0], ast.Name) else None
@@ -80,20 +119,37 @@ def _name_bound(statement: ast.Assign | ast.AnnAssign) -> str | None:
 
 def _last_change(func: Function, name: str, taken: ast.stmt) -> Change | None:
     """The statement that binds a name last, if it computes from it; ``None`` if another one binds it than these."""
-    statements = [node for node in own_nodes(func) if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign))]
-    changes = [node for node in statements if node is not taken and _changes(node, name)]
-    stored = [node for node in own_nodes(func) if isinstance(node, ast.Name) and node.id == name]
-    if not changes or sum(not isinstance(node.ctx, ast.Load) for node in stored) != len(changes) + 1:
+    binding = _binding(func)
+    changes = [node for node in binding.statements.get(name, ()) if node is not taken and _changes(node, name)]
+    if not changes or binding.times[name] != len(changes) + 1:
         return None
     last = max(changes, key=_place)
     return last if _place(last) > _place(taken) else None
 
 
+class _Binding(NamedTuple):
+    """The assignments of a function that bind one name and nothing else, by it, and how often it binds each name."""
+
+    statements: dict[str, list[Change]]
+    times: Counter[str]
+
+
+@remembered
+def _binding(func: Function) -> _Binding:
+    found = _Binding({}, Counter())
+    for node in own_nodes(func):
+        if isinstance(node, ast.Name):
+            found.times[node.id] += not isinstance(node.ctx, ast.Load)
+        elif isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
+            name = _name_bound(node)
+            if name is not None:
+                found.statements.setdefault(name, []).append(node)
+    return found
+
+
 def _changes(statement: Change, name: str) -> bool:
-    if isinstance(statement, ast.AugAssign):
-        return isinstance(statement.target, ast.Name) and statement.target.id == name
-    read = (node.id for node in walk(statement.value) if isinstance(node, ast.Name)) if statement.value else ()
-    return _name_bound(statement) == name and name in read
+    """Whether an assignment to a name computes from what it was."""
+    return isinstance(statement, ast.AugAssign) or (statement.value is not None and name in names_in(statement.value))
 
 
 def _place(node: ast.stmt | ast.expr) -> tuple[int, int]:
@@ -102,8 +158,8 @@ def _place(node: ast.stmt | ast.expr) -> tuple[int, int]:
 
 def _is_lost(module: Module, func: Function, name: str, change: Change, taken: ast.stmt | None) -> bool:
     """Whether nothing reads a name after a change, and no other scope has to do with it."""
-    nodes = own_nodes(func)
-    if any(name in node.names for node in nodes if isinstance(node, (ast.Global, ast.Nonlocal))):
+    nodes = own_set(func)
+    if name in outer_names(func):
         return False
     own, loops = set(walk(change)), _loops_around(module, func, change)
     if taken is not None and _loops_around(module, func, taken) != loops:
@@ -125,4 +181,4 @@ def _loops_around(module: Module, func: Function, node: ast.AST) -> list[ast.AST
 def _binds(loop: ast.AST, name: str) -> bool:
     """Whether a loop has a name for its element."""
     target = loop.target if isinstance(loop, (ast.For, ast.AsyncFor)) else None
-    return target is not None and any(isinstance(node, ast.Name) and node.id == name for node in walk(target))
+    return target is not None and name in names_in(target)

@@ -10,10 +10,13 @@ import ast
 from typing import TYPE_CHECKING
 
 from nnx_lint.diagnostics import Fix
-from nnx_lint.model.values import Array, ArrayAttr, Const, Value
-from nnx_lint.reporting import Reporter, judges_calls
+from nnx_lint.model.classes import UserClass
+from nnx_lint.model.forms import resolved
+from nnx_lint.model.values import UNKNOWN, Array, ArrayAttr, Const, Obj, Value
+from nnx_lint.reporting import Reporter, judges_calls, related
 from nnx_lint.rules.edits import replace
-from nnx_lint.rules.program import given, is_tried
+from nnx_lint.rules.layers.sizes import layers_of
+from nnx_lint.rules.program import given, is_tried, keyword_node
 from nnx_rules.rules import variables as rules
 from nnx_rules.signatures import SIGNATURES
 
@@ -63,6 +66,25 @@ def unknown_dtype(event: Called, report: Reporter) -> None:
         problem = f'`"{value.value}"` is no dtype that JAX knows'
         mend = f'write `"{meant}"`, or `jnp.{meant}`'
         report(module, node or event.node, fix=fix, problem=problem, mend=mend)
+
+
+@judges_calls(rules.TENSOR_IDIOM, "class")
+def unknown_dtype_of_instance(event: Called, report: Reporter) -> None:
+    """Layers whose dtype is an argument of the constructor that makes them, or a field of a configuration."""
+    owner = event.result
+    if not isinstance(owner, Obj) or not isinstance(owner.cls, UserClass) or not owner.args:
+        return
+    for layer in layers_of(owner):
+        if layer.origin is None or layer.args is None:
+            continue
+        module, node = layer.origin
+        for name in OPTIONS:
+            value = resolved(layer, layer.args.get(name, UNKNOWN))
+            meant, place = _meant(value), keyword_node(node, name)
+            if meant is not None and place is not None and isinstance(value, Const):
+                made = (related(event.frame.module, event.node, f"this `{owner.cls.name}` gives it"),)
+                problem = f'`"{value.value}"` is no dtype that JAX knows'
+                report(module, place, related=made, problem=problem, mend=f'write `"{meant}"`, or `jnp.{meant}`')
 
 
 def _meant(value: Value | None) -> str | None:

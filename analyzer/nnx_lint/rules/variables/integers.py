@@ -12,6 +12,7 @@ from nnx_lint.model.forms import literal
 from nnx_lint.model.library import FilterVal
 from nnx_lint.model.values import UNKNOWN, Array, Const, Obj, Value, present
 from nnx_lint.reporting import Reporter, judges_calls
+from nnx_lint.rules.callees import compiled_by
 from nnx_lint.rules.filters.coverage import leaves_of, path_text
 from nnx_lint.rules.filters.expressions import expression, is_subtype
 from nnx_lint.rules.variables.promoting import as_plain_variable
@@ -23,15 +24,17 @@ from nnx_rules.rules import transforms as rules
 
 if TYPE_CHECKING:
     from nnx_lint.model.events import Called
+    from nnx_lint.model.frames import Frame
     from nnx_lint.model.leaves import Held
+    from nnx_rules._filter_logic import Leaf
 
 GRADIENTS = frozenset({"nnx.grad", "nnx.value_and_grad"})
 
 
 @judges_calls(rules.NOT_DIFFERENTIABLE, "transformed")
 def not_differentiable(event: Called, report: Reporter) -> None:
-    callee = event.callee
-    if not isinstance(callee, Transformed) or callee.applied.row.name not in GRADIENTS:
+    callee = compiled_by(event.callee) if isinstance(event.callee, Transformed) else None
+    if callee is None or callee.applied.row.name not in GRADIENTS:
         return
     if not callee.applied.modes.writes_back:
         return
@@ -63,6 +66,16 @@ def not_differentiable(event: Called, report: Reporter) -> None:
             fix = partial(as_plain_variable, variable, event.frame.module)
             report(event.frame.module, event.node, fix=fix, related=made_at(variable), **slots)
             return
+
+
+def leaf_of_integers(model: Obj, frame: Frame) -> Leaf | None:
+    """A Variable of a model that holds integers, a counter for instance."""
+    for held in leaves_of(model, frame).held:
+        variable = _variable(held)
+        dtype = literal((variable.args or {}).get("value", UNKNOWN)).dtype if variable is not None else None
+        if is_integral(dtype) or dtype == "bool":
+            return held.leaf
+    return None
 
 
 def _params() -> OfType:

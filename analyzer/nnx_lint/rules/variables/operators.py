@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from nnx_lint.diagnostics import Applicability, Fix
+from nnx_lint.model.callables import FuncVal
 from nnx_lint.model.containers import Seq
 from nnx_lint.model.events import Called, Mutated, Used
 from nnx_lint.model.expressions import text_of
@@ -70,7 +71,7 @@ def take_value(module: Module, node: ast.expr) -> Fix:
 
 
 def _augments(event: Mutated) -> bool:
-    return isinstance(event.node, ast.AugAssign) and isinstance(event.node.target, (ast.Name, ast.Attribute))
+    return isinstance(event.node, ast.AugAssign)
 
 
 @judges(rules.VARIABLE_INPLACE_OPERATOR, Mutated, when=_augments)
@@ -83,7 +84,8 @@ def variable_inplace_operator(event: Mutated, report: Reporter) -> None:
     module = event.frame.module
     operator = OPERATORS.get(type(node.op), "+=")
     fix = partial(take_value, module, node.target)
-    report(module, node, fix=fix, name=event.name, operator=operator, cls=target.cls.name)
+    name = module.source.segment(node.target)
+    report(module, node, fix=fix, name=name, operator=operator, cls=target.cls.name)
 
 
 INPLACE = ("__iadd__", "__isub__", "__imul__", "__itruediv__")
@@ -157,6 +159,21 @@ def variable_as_key(event: Used, report: Reporter) -> None:
         report(module, event.node, name=text_of(event.node), cls=value.cls.name)
     elif isinstance(value, VariableVal) and not module.mentions("__hash__"):
         report(module, event.node, name=text_of(event.node), cls="Variable")
+
+
+CACHED = frozenset({"functools.cache", "functools.lru_cache"})
+
+
+def _keeps_results(event: Called) -> bool:
+    """Whether what is called keeps its results by its arguments."""
+    return isinstance(event.callee, FuncVal) and not CACHED.isdisjoint(event.callee.decorators)
+
+
+@judges_calls(rules.VARIABLE_AS_KEY, FuncVal, when=_keeps_results)
+def variable_as_cached_argument(event: Called, report: Reporter) -> None:
+    for value, node in zip(event.args, event.nodes, strict=False):
+        if isinstance(value, Obj) and is_variable(value) and not _defines(value, "__hash__"):
+            report(event.frame.module, node, name=text_of(node), cls=value.cls.name)
 
 
 # -- formats -----------------------------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ from nnx_lint.model.values import Array, ArrayAttr, Const, HostArray, Other, Par
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.edits import remove_argument, replace
 from nnx_lint.rules.program import FUNCTIONS, enclosing, follows, is_tried, own_nodes
+from nnx_lint.syntax.binding import is_name
 from nnx_rules.rules import variables as rules
 
 if TYPE_CHECKING:
@@ -74,11 +75,11 @@ def _is_computed(module: Module, array: ast.expr, here: ast.stmt) -> bool:
         return isinstance(array, ast.Attribute) and array.attr == "value"
     for statement in own_nodes(enclosing(module, here, *FUNCTIONS) or module.tree):
         targets = statement.targets if isinstance(statement, ast.Assign) else []
-        named = any(isinstance(target, ast.Name) and target.id == array.id for target in targets)
+        named = any(is_name(target, array.id) for target in targets)
         if not named or not isinstance(statement, ast.Assign):
             continue
         func = statement.value.func if isinstance(statement.value, ast.Call) else None
-        again = isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and func.value.id == array.id
+        again = isinstance(func, ast.Attribute) and is_name(func.value, array.id)
         made = (func is not None and not again) or _is_value_of_variable(statement.value)
         if made and statement is not here and follows(module, statement, here):
             return True

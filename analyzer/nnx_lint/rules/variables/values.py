@@ -16,7 +16,7 @@ from nnx_lint.model.values import UNKNOWN, ArrayAttr, Const, HostArray, Obj, Unk
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
 from nnx_lint.rules.edits import append_argument, remove_statement, wrap
 from nnx_lint.rules.modes.layers import is_seen_made
-from nnx_lint.rules.program import FUNCTIONS, assigned_in, block_of, enclosing
+from nnx_lint.rules.program import FUNCTIONS, ancestors, assigned_in, block_of, enclosing
 from nnx_lint.rules.updates.discarded import discarded, is_shown
 from nnx_lint.rules.variables.operators import is_variable
 from nnx_lint.syntax.walk import walk
@@ -37,7 +37,13 @@ def _indexes(event: Used) -> bool:
 
 @judges(rules.VARIABLE_WITHOUT_ITEMS, Used, when=_indexes)
 def variable_read_without_items(event: Used, report: Reporter) -> None:
-    if isinstance(event.node, ast.Subscript) and isinstance(event.value, Obj):
+    if not isinstance(event.node, ast.Subscript) or not isinstance(event.value, Obj):
+        return
+    if _asks_for_none(event, event.value):
+        name, value = text_of(event.node.value), event.value
+        slots: dict[str, Any] = {"name": name, "value": "None", "cls": value.cls.name}
+        report(event.frame.module, event.node, related=made_at(value), **slots)
+    else:
         _without_items(event, report, event.value, text_of(event.node.value))
 
 
@@ -45,6 +51,21 @@ def variable_read_without_items(event: Used, report: Reporter) -> None:
 def variable_written_without_items(event: VariableWritten, report: Reporter) -> None:
     if isinstance(event.key, Const) and event.key.value is ... and not isinstance(event.node, ast.AugAssign):
         _without_items(event, report, event.target, event.name)
+
+
+def _asks_for_none(event: Used, variable: Obj) -> bool:
+    """Whether ``v[...] is None`` asks a Variable that was made with ``None`` whether it still holds that."""
+    node, made = event.node, variable.origin
+    around = next(ancestors(event.frame.module, node), None)
+    if not isinstance(around, ast.Compare) or around.left is not node or made is None or not is_variable(variable):
+        return False
+    asked = isinstance(around.ops[0], (ast.Is, ast.IsNot)) and is_none(around.comparators[0])
+    return asked and not any(item.methods for item in variable.cls.lineage) and is_none(_value_node(variable, made[0]))
+
+
+def is_none(node: ast.expr | None) -> bool:
+    """Whether ``None`` is written."""
+    return isinstance(node, ast.Constant) and node.value is None
 
 
 def _without_items(event: Used | VariableWritten, report: Reporter, variable: Obj, name: str) -> None:

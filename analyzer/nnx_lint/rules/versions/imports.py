@@ -13,6 +13,7 @@ from nnx_lint.diagnostics import Edit, Fix, Span
 from nnx_lint.model.events import Imported
 from nnx_lint.reporting import Reporter, judges
 from nnx_lint.rules.program import is_tried, parameters_in
+from nnx_lint.syntax.binding import is_name, names_in, occurrences
 from nnx_lint.syntax.walk import walk
 from nnx_rules import versions
 from nnx_rules.rules import versions as rules
@@ -88,7 +89,7 @@ def _whole(module: Module, node: ast.Import) -> list[ast.Attribute]:
     """The uses of ``flax.nnx`` by its full name, where an import statement binds the package and nothing else does."""
     if len(node.names) != 1 or node.names[0].asname or node.names[0].name not in {"flax", FLAX}:
         return []
-    names = [each for each in walk(module.tree) if isinstance(each, ast.Name) and each.id == "flax"]
+    names = occurrences(module.tree, "flax")
     bound = any(not isinstance(each.ctx, ast.Load) for each in names) or "flax" in parameters_in(module.tree)
     found = [
         each
@@ -104,9 +105,9 @@ def _by_full_name(module: Module, node: ast.Import, used: list[ast.Attribute]) -
     span = source.span(node)
     start = source.text.rfind("\n", 0, span.start) + 1
     indent = source.text[start : span.start]
-    if indent.strip() or any(isinstance(each, ast.Name) and each.id == "nnxkit" for each in walk(module.tree)):
+    if indent.strip() or "nnxkit" in names_in(module.tree):
         return None
-    names = sum(isinstance(each, ast.Name) and each.id == "flax" for each in walk(module.tree))
+    names = sum(is_name(each, "flax") for each in walk(module.tree))
     lines = ["import nnxkit"] if names == len(used) else ["import flax", "import nnxkit"]
     edits = [Edit(span, f"\n{indent}".join(lines)), *(Edit(source.span(each), "nnxkit") for each in used)]
     return Fix("Import nnxkit", tuple(edits))

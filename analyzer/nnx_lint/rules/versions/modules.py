@@ -26,6 +26,7 @@ from nnx_lint.rules.filters.coverage import leaves_of
 from nnx_lint.rules.program import canonical_of, enclosing, given
 from nnx_lint.rules.spelling import spelled
 from nnx_lint.syntax import parameters as syntax_parameters
+from nnx_lint.syntax.binding import is_name
 from nnx_lint.syntax.walk import walk
 from nnx_rules import api, versions
 from nnx_rules.rules import versions as rules
@@ -112,6 +113,9 @@ def deprecated_cell_argument(event: Called, report: Reporter) -> None:
             instead = "rngs=" if keyword.arg == "keep_rngs" else "carry_init="
             fix = partial(_leave_out, module, keyword)
             report(module, keyword, fix=fix, cls=event.callee.cls.name, name=keyword.arg, instead=instead)
+        elif keyword.arg is None and (given := sorted(versions.CELL_ARGUMENTS & event.keywords.keys())):
+            instead = "rngs=" if given[0] == "keep_rngs" else "carry_init="
+            report(module, keyword, cls=event.callee.cls.name, name=given[0], instead=instead)
 
 
 def _leave_out(module: Module, keyword: ast.keyword) -> Fix | None:
@@ -232,15 +236,21 @@ def _uses_as_module(func: FuncVal, name: str) -> bool:
     for part in (node for statement in body for node in walk(statement)):
         if isinstance(part, ast.Call):
             callee = part.func
-            if isinstance(callee, ast.Name) and callee.id == name:
+            if is_name(callee, name):
                 return True
-            if isinstance(callee, ast.Name) and callee.id == "type" and _names(part.args[:1], name):
+            if is_name(callee, "type") and _names(part.args[:1], name):
+                return True
+            if isinstance(callee, ast.Attribute) and callee.attr in OF_MODULES and is_name(callee.value, name):
                 return True
     return False
 
 
+OF_MODULES = frozenset({"eval", "perturb", "set_attributes", "sow", "train"})
+"""Methods of modules that no array has."""
+
+
 def _names(nodes: list[ast.expr], name: str) -> bool:
-    return any(isinstance(node, ast.Name) and node.id == name for node in nodes)
+    return any(is_name(node, name) for node in nodes)
 
 
 def _stop_at_modules(module: Module, event: Called) -> Fix | None:

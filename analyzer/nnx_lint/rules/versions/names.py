@@ -1,12 +1,14 @@
 """Names of NNX that are gone, not there yet, or deprecated (NNX901, NNX902, NNX908).
 
-Code for several versions asks before it uses a name. A use in the body of a ``try``, under a condition that asks for a
-version or for the name, or in a file that asks for the name by ``hasattr`` or ``getattr``, is for another version.
+Code for several versions asks before it uses a name. A use in a ``try`` or in what handles its failure, under a
+condition that asks for a version or for the name, or in a file that asks for the name by ``hasattr`` or ``getattr``, is
+for another version.
 """
 
 from __future__ import annotations
 
 import ast
+import re
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +16,19 @@ from nnx_lint.diagnostics import Edit, Fix, Span
 from nnx_lint.model.events import LibraryName
 from nnx_lint.reporting import Reporter, judges
 from nnx_lint.rules.edits import replace
-from nnx_lint.rules.program import ancestors, calls_in, canonical_of, enclosing, is_tried, keyword_node
+from nnx_lint.rules.program import (
+    ancestors,
+    attribute_reads,
+    calls_in,
+    canonical_of,
+    enclosing,
+    is_tried,
+    keyword_node,
+    reads_of,
+)
 from nnx_lint.rules.spelling import spelled
 from nnx_lint.rules.versions.values import make_type
+from nnx_lint.syntax.walk import walk
 from nnx_rules import versions
 from nnx_rules.rules import versions as rules
 
@@ -29,24 +41,40 @@ ASKING = ("hasattr", "getattr")
 
 def is_meant_for_another(event: LibraryName) -> bool:
     """Whether a name is used only where some version, or another library, is known to have it."""
-    module, node = event.frame.module, event.node
-    if module.mentions(f'"{event.written}"', f"'{event.written}'") or is_tried(module, node):
+    name = re.escape(event.written)
+    asked = re.compile(rf"[\"'](?:[\w.]+\.)?{name}[\"']")
+    return event.frame.module.mentions(asked) or _is_guarded(event.frame.module, event.node)
+
+
+def _is_guarded(module: Module, node: ast.AST, depth: int = 2) -> bool:
+    """Whether the program comes by a place for some version only; what it does in a function, by all uses of that."""
+    if is_tried(module, node):
         return True
     for item in ancestors(module, node):
+        if isinstance(item, ast.ExceptHandler):
+            return True
         if isinstance(item, (ast.If, ast.IfExp, ast.While)) and _asks_for_version(module, item.test):
             return True
+        if isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef)) and depth:
+            uses = [*reads_of(module.tree, item.name), *attribute_reads(module.tree, item.name)]
+            if uses and all(_is_guarded(module, use, depth - 1) for use in uses):
+                return True
     return False
 
 
 def _asks_for_version(module: Module, test: ast.expr) -> bool:
-    """Whether a condition chooses code by the version, or by what the library has."""
+    """Whether a condition chooses code by the version, by a name for that, or by what the library has."""
     if "version" in module.source.segment(test):
         return True
     asked = (call.args[0] for call in calls_in(test) if getattr(call.func, "id", "") in ASKING and call.args)
-    return any((canonical_of(module.env, node) or "").partition(".")[0] in {"flax", "nnx"} for node in asked)
+    if any((canonical_of(module.env, node) or "").partition(".")[0] in {"flax", "jax", "nnx"} for node in asked):
+        return True
+    names = [node.id for node in walk(test) if isinstance(node, ast.Name)]
+    names += [node.attr for node in walk(test) if isinstance(node, ast.Attribute)]
+    return any(module.mentions(re.compile(rf"\b{name}\b[^=\n]*=[^=\n][^\n]*version")) for name in names)
 
 
-def _place(event: LibraryName) -> ast.AST:
+def place_of(event: LibraryName) -> ast.AST:
     """The name itself, among those that a statement imports."""
     if isinstance(event.node, ast.ImportFrom):
         return next((alias for alias in event.node.names if alias.name == event.written), event.node)
@@ -67,12 +95,12 @@ def removed_name(event: LibraryName, report: Reporter) -> None:
         return
     slots: dict[str, Any] = {"name": event.name, "version": versions.spelled(removed.since), "instead": removed.instead}
     fix = partial(_succeed, event, removed.successor) if removed.successor else None
-    report(module, _place(event), fix=fix, **slots)
+    report(module, place_of(event), fix=fix, **slots)
 
 
 def _succeed(event: LibraryName, successor: str) -> Fix | None:
     """Put a name that is used in the same way in the place of one that is gone."""
-    module, place = event.frame.module, _place(event)
+    module, place = event.frame.module, place_of(event)
     if isinstance(place, ast.alias):
         own = successor.startswith("nnx.")
         return _rename(module, place, event.written, successor.removeprefix("nnx.")) if own else None
@@ -97,7 +125,7 @@ def name_newer_than_target(event: LibraryName, report: Reporter) -> None:
     from nnx_lint.target import Target
 
     target = str(Target("flax", version, "")).replace("-", " ")
-    report(module, _place(event), name=event.name, version=versions.spelled(since), target=target)
+    report(module, place_of(event), name=event.name, version=versions.spelled(since), target=target)
 
 
 def _is_deprecated(event: LibraryName) -> bool:
@@ -111,7 +139,7 @@ def deprecated_name(event: LibraryName, report: Reporter) -> None:
     _, version = report.runs_on(module)
     if (version is not None and version < deprecated.since) or is_meant_for_another(event):
         return
-    place, successor = _place(event), deprecated.successor
+    place, successor = place_of(event), deprecated.successor
     fix = partial(_rename, module, place, event.written, successor)
     call = enclosing(module, place, ast.Call)
     kind = keyword_node(call, "type") if call is not None and call.func is place else None

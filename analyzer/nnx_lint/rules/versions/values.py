@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
 from nnx_lint.model.attributes import variable_value
-from nnx_lint.model.callables import BoundMethod
+from nnx_lint.model.callables import BoundMethod, FuncVal
 from nnx_lint.model.classes import LibClass, UserClass
-from nnx_lint.model.events import Called, Mutated, Used
+from nnx_lint.model.events import Called, ClassDefined, Mutated, Used
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.states import SownVal, StateVal
 from nnx_lint.model.values import Array, ClassVal, Ext, Obj, Value, VariableVal, present
@@ -268,4 +268,17 @@ def deprecated_metadata(event: Called, report: Reporter) -> None:
             start = module.source.span(keyword).start
             edit = Edit(Span(start, start + len(keyword.arg)), "out_sharding")
             fix = Fix("Call it `out_sharding`", (edit,)) if sharding else None
-            report(module, keyword, fix=fix, name=keyword.arg)
+            report(module, keyword, fix=fix, name=f"{keyword.arg}=")
+        elif keyword.arg is None and (given := names & event.keywords.keys()):
+            report(module, keyword, name=f"{min(given)}=")
+
+
+@judges(rules.DEPRECATED_VARIABLE_HOOK, ClassDefined)
+def deprecated_hook_of_type(event: ClassDefined, report: Reporter) -> None:
+    """A Variable type that has a hook as its method."""
+    cls = event.cls
+    hooks = sorted(versions.VARIABLE_HOOKS & cls.methods.keys()) if cls.is_variable else []
+    for name in hooks:
+        method = cls.methods[name]
+        if isinstance(method, FuncVal):
+            report(cls.module, method.node, name=name)

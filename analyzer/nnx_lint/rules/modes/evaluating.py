@@ -1,0 +1,214 @@
+"""Trained models that are evaluated in the mode for training (NNX849).
+
+A model is in training mode from the moment it is made. A program that never says ``eval`` and uses its trained model
+still drops values at random, and normalizes by whatever batch it is given.
+
+Not every forward pass without gradients is an evaluation: a generator makes samples for a discriminator, a policy acts.
+So it counts where no training step shares a loop with it, because the training is over; or where what it returns is
+compared with labels, in a part of the loop that takes no step.
+
+Invariants: model, step and forward pass are those of one run; nothing in the files that take part switches a mode; one
+that is repeated for the same input is there for the noise.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from nnx_lint.model.events import Mutated
+from nnx_lint.model.expressions import text_of
+from nnx_lint.model.leaves import same_object
+from nnx_lint.model.values import Obj, present
+from nnx_lint.reporting import Reporter, judges
+from nnx_lint.rules.program import FUNCTIONS, STATEMENT_LOOPS, ancestors, enclosing, in_test, reads_of, resolved
+from nnx_lint.rules.repeating import COMPREHENSIONS
+from nnx_lint.syntax.binding import assigned_names
+from nnx_lint.syntax.walk import remembered, walk
+from nnx_rules.rules import construction as rules
+from nnx_rules.transforms import COMPILING_ONLY
+
+if TYPE_CHECKING:
+    from nnx_lint.model.frames import Frame
+
+SWITCHING = re.compile(
+    r"\b(?:eval|set_attributes|with_attributes|view)\b"
+    r"|\.(?:deterministic|use_running_average)\b|[\"'](?:deterministic|use_running_average)[\"']"
+)
+"""What switches a mode, called or handed on, or sets what the mode is of a layer."""
+
+EFFECTS = {
+    "RngCount": "drops values at random",
+    "BatchStat": "normalizes by this batch, and takes it into its statistics",
+}
+"""What a layer does in training mode, by what it changes."""
+
+
+class Pass(NamedTuple):
+    """A forward pass of a model: where it is called, and by which name."""
+
+    frame: Frame
+    call: ast.Call
+    name: str
+
+
+MODES = frozenset({"deterministic", "use_running_average"})
+"""What a call of a layer says of its mode."""
+
+
+class Step(NamedTuple):
+    """A step of an optimizer: the model, the functions that run, outermost last, and the loops around."""
+
+    model: Obj
+    frames: list[Frame]
+    loops: frozenset[int]
+
+
+class Steps:
+    """The training steps so far."""
+
+    def __init__(self) -> None:
+        self.taken: list[Step] = []
+
+
+@judges(rules.EVALUATED_IN_TRAINING, Mutated)
+def evaluated_in_training(event: Mutated, report: Reporter) -> None:
+    target = event.target
+    if event.effect != "call" or not isinstance(target, Obj):
+        return
+    if event.action == "`.update(...)`":
+        model = present((target.args or {}).get("model", target))
+        if target.cls.derives_from("nnx.Optimizer") and isinstance(model, Obj) and not model.assumed:
+            report.memory(Steps).taken.append(Step(model, [*event.frame.outwards()], event.frame.rounds()))
+        return
+    steps = report.memory(Steps).taken
+    if not steps or event.action != "calling it" or event.state not in EFFECTS:
+        return
+    if isinstance(event.node, ast.Call) and any(item.arg in MODES for item in event.node.keywords):
+        return  # `eval` would change nothing
+    for step in steps:
+        passed = _forward_pass(event, step.model)
+        if passed is not None and _is_evaluation(passed, step) and not _is_switched(passed.frame, step):
+            layer = target.cls.name if event.node is passed.call else event.name.removeprefix("self.")
+            report(passed.frame.module, passed.call, name=passed.name, layer=f"its `{layer}` {EFFECTS[event.state]}")
+            return
+
+
+def _forward_pass(event: Mutated, model: Obj) -> Pass | None:
+    """The call of a model that leads to a layer of it which certainly runs then, if nobody differentiates it."""
+    frame, call = event.frame, event.node
+    if any(each.row.name not in COMPILING_ONLY for scope in frame.scope for each in (scope.applied, *scope.within)):
+        return None
+    found: Pass | None = None
+    if isinstance(call, ast.Call) and same_object(resolved(frame.env, call.func) or event.target, model):
+        found = Pass(frame, call, text_of(call.func))  # a Sequential
+    for each in frame.outwards():
+        if each.doubts:
+            break
+        if isinstance(each.receiver, Obj) and same_object(each.receiver, model):
+            func = each.call.func if isinstance(each.call, ast.Call) else None
+            if func is not None and each.caller is not None and isinstance(each.call, ast.Call):
+                called = not isinstance(func, ast.Attribute) or each.func is None or each.func.name == "__call__"
+                found = Pass(each.caller, each.call, text_of(func if called else getattr(func, "value", func)))
+    return found
+
+
+def _is_evaluation(passed: Pass, step: Step) -> bool:
+    """Whether a forward pass certainly is there to see how well a model does, or to use it."""
+    frame, call, _ = passed
+    frames, loops = [*frame.outwards()], frame.rounds()
+    if frames[-1] is not step.frames[-1] or any(map(in_test, frames)) or _is_for_noise(frame, call, loops - step.loops):
+        return False
+    shared = (loops & step.loops) - _made_in(step.model)
+    if not shared:
+        return True
+    trains = {id(each) for each in step.frames}
+    apart = [each for each in frames if id(each) not in trains]
+    if apart:
+        compared = any(each.func is not None and _compares(each.func.node) for each in apart)
+        last, outcome = apart[-1].caller, apart[-1].call
+        return compared or (last is not None and outcome is not None and _is_shown(last, outcome))
+    own = [node for node in ancestors(frame.module, call) if id(node) in loops - shared]
+    return (bool(own) and _compares(own[-1])) or _is_shown(frame, call)
+
+
+def _made_in(model: Obj) -> set[int]:
+    """The loops that make a model anew in each round."""
+    outer = ancestors(*model.origin) if model.origin is not None else ()
+    return {id(node) for node in outer if isinstance(node, STATEMENT_LOOPS)}
+
+
+def _is_shown(frame: Frame, node: ast.AST, depth: int = 3) -> bool:
+    """Whether all that is done with what an expression computes is to show it, to keep it in a list, to compare it with
+    another value, or to return it to who does nothing else.
+    """
+    module = frame.module
+    for outer in ancestors(module, node):
+        if isinstance(outer, SHOWING) or (isinstance(outer, ast.Call) and _shows(outer)):
+            return True
+        if isinstance(outer, (*FUNCTIONS, *STATEMENT_LOOPS)):
+            return False
+        if isinstance(outer, ast.Return) and frame.caller is not None and frame.call is not None and depth:
+            dropped = isinstance(next(ancestors(frame.caller.module, frame.call), None), ast.Expr)
+            return dropped or _is_shown(frame.caller, frame.call, depth - 1)
+        if isinstance(outer, (ast.Assign, ast.AugAssign)):
+            targets = outer.targets if isinstance(outer, ast.Assign) else [outer.target]
+            parts = [part for each in targets for part in walk(each)]
+            whole = all(isinstance(part, (ast.Name, ast.Tuple, ast.expr_context)) for part in parts)
+            scope = enclosing(module, outer, *FUNCTIONS) or module.tree
+            reads = [read for name in assigned_names([outer]) for read in reads_of(scope, name)]
+            return bool(whole and reads and depth) and all(_is_shown(frame, read, depth - 1) for read in reads)
+    return False
+
+
+SHOWING = (ast.JoinedStr, ast.Compare)
+
+
+def _shows(call: ast.Call) -> bool:
+    func = call.func
+    return (isinstance(func, ast.Name) and func.id == "print") or (
+        isinstance(func, ast.Attribute) and func.attr == "append"
+    )
+
+
+def _is_for_noise(frame: Frame, call: ast.Call, loops: frozenset[int]) -> bool:
+    """Whether a loop repeats a forward pass for what it is given in each round alike."""
+    for outer in ancestors(frame.module, call):
+        if isinstance(outer, FUNCTIONS):
+            return False
+        if isinstance(outer, STATEMENT_LOOPS):
+            if id(outer) in loops and isinstance(outer, ast.For) and not _reads(outer.body, assigned_names([outer])):
+                return True
+        elif isinstance(outer, COMPREHENSIONS):
+            names = {part.id for each in outer.generators for part in walk(each.target) if isinstance(part, ast.Name)}
+            if not _reads([call], names):
+                return True
+    return False
+
+
+def _reads(nodes: list[ast.stmt] | list[ast.Call], names: set[str]) -> bool:
+    parts = (part for node in nodes for part in walk(node))
+    return any(isinstance(part, ast.Name) and part.id in names and isinstance(part.ctx, ast.Load) for part in parts)
+
+
+@remembered
+def _compares(code: ast.AST) -> bool:
+    """Whether the class of the highest score is compared with another one, or labels are given to a metric."""
+    nodes = walk(code)
+    highest = any(isinstance(node, ast.Attribute) and node.attr == "argmax" for node in nodes)
+    equal = any(isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Eq) for node in nodes)
+    given = any(isinstance(node, ast.Call) and _is_given_labels(node) for node in nodes)
+    return (highest and equal) or given
+
+
+def _is_given_labels(call: ast.Call) -> bool:
+    named = isinstance(call.func, ast.Attribute) and call.func.attr == "update"
+    return named and any(item.arg == "labels" for item in call.keywords)
+
+
+def _is_switched(frame: Frame, step: Step) -> bool:
+    """Whether anything that takes part may switch a mode."""
+    frames = [*frame.outwards(), *step.frames]
+    modules = dict.fromkeys([each.module for each in frames])
+    return any(module.mentions(SWITCHING) for module in modules)
