@@ -12,7 +12,7 @@ from rule_pages import NNXKIT
 from variant_checks import Judge, Judged, pairs, share_of, tally
 from variants import WAYS, variant
 
-SHARE, RUN = 0.05, 0.05
+SHARE, RUN = 0.03, 0.05
 PARTS = 2
 
 PLAIN = """

@@ -171,7 +171,7 @@ class Frame:
         return self.func.name if self.func is not None else f"module {self.module.name}"
 
     def outwards(self) -> Iterator[Frame]:
-        """What runs: this, what called it, and so on."""
+        """What runs: this, what called it, and so on, by a written call or not."""
         frame: Frame | None = self
         while frame is not None:
             yield frame

@@ -441,7 +441,7 @@ def missing_vjp_rules(event: Called, report: Reporter) -> None:
     if here is None or not isinstance(callee, Transformed) or not isinstance(callee.func, FuncVal):
         return
     maker = callee.applied.module
-    chain = [*event.frame.outwards()]
+    chain = [event.frame, *(outer for outer, _ in event.frame.callers())]
     defined = [line for each in {maker, *(frame.module for frame in chain)} for line in _defining(each, callee.func)]
     if enclosing(module, event.node, *FUNCTIONS) is None:
         before = [line for line in defined if line <= here.lineno or maker is not module]

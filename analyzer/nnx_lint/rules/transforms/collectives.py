@@ -71,7 +71,7 @@ def _bound(frame: Frame) -> set[str] | None:
         if own is None:
             return None
         names |= own
-    frame = [*frame.outwards()][-1]
+    frame = [frame, *(outer for outer, _ in frame.callers())][-1]
     return names if frame.func is None and frame.cls is None else None
 
 
