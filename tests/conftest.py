@@ -12,11 +12,14 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+import compiling
+
 # A GPU changes printed results and is shared by the workers; whoever wants one says so. Before jax is imported.
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
-# Transforms over devices need some; everything else runs on the first of them as if it were alone.
-os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=8".strip()
+# Each worker inherits this, and so does what tests start.
+if "PYTEST_XDIST_WORKER" not in os.environ:
+    os.environ["XLA_FLAGS"] = compiling.flags()
 
 # Most of what these tests would spend their time on is compiling: thousands of small programs that run once, many of
 # them alike. So what is compiled for one test is there for the next, and for programs in processes of their own, which

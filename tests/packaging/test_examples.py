@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from compiling import ordinary
 from repository import ROOT
 
 EXAMPLES = ROOT / "examples"
@@ -53,7 +54,7 @@ def test_every_example_is_listed() -> None:
 @pytest.mark.parametrize("name", sorted(PROGRAMS))
 def test_the_program_does_what_it_says(name: str) -> None:
     command = [sys.executable, "-W", "error", EXAMPLES / name]
-    output = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
+    output = subprocess.run(command, cwd=ROOT, env=ordinary(), check=True, stdout=subprocess.PIPE, text=True).stdout
 
     for pattern, least, most in PROGRAMS[name]:
         figures = re.findall(pattern, output)

@@ -1,4 +1,4 @@
-"""Run the snippets of a Markdown page as a user would type them, and compare what they print.
+"""Run the snippets of a Markdown page as a user would type them, and compare what they print: `seeds.py PAGE`.
 
 A page holds fenced ``python`` blocks in doctest form. They run in order, in one namespace, and an exception that is not
 expected fails the page. Old names still warn, which is tested elsewhere, so deprecation warnings are silent here.
@@ -6,6 +6,7 @@ expected fails the page. Old names still warn, which is tested elsewhere, so dep
 
 import doctest
 import re
+import sys
 import warnings
 from pathlib import Path
 
@@ -36,3 +37,7 @@ class Page:
             warnings.simplefilter("ignore", DeprecationWarning)
             runner.run(test, out=report.append)
         return "".join(report)
+
+
+if __name__ == "__main__":
+    sys.stdout.write(Page(Path(sys.argv[1])).run())
