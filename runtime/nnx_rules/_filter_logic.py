@@ -77,12 +77,18 @@ class Leaf(Record):
     Attributes:
         path: its path; single components may be ``UNKNOWN`` too (an index of a list of unknown length).
         type: its type, or a description of it that ``is_subtype`` understands.
-        tag: its tag, None if it has none.
+        tag: its tag, None if it has none; a set of names if it is one of these.
     """
 
     path: PathParts | t.Literal[_Unknown.UNKNOWN]
     type: t.Any
-    tag: str | t.Literal[_Unknown.UNKNOWN] | None = None
+    tag: str | frozenset[str] | t.Literal[_Unknown.UNKNOWN] | None = None
+
+    def tagged(self, wanted: str) -> Truth:
+        """Whether this is its tag."""
+        if isinstance(self.tag, frozenset):
+            return None if wanted in self.tag else False
+        return None if self.tag is UNKNOWN else self.tag == wanted
 
 
 class World(Record):
@@ -171,7 +177,7 @@ def matches(expr: Expr, leaf: Leaf, is_subtype: Subtype = subclass) -> Truth:
                 # Everything is an object, so that much is known even of an unknown type.
                 return True if wanted is object else None if leaf.type is UNKNOWN else is_subtype(leaf.type, wanted)
             case WithTag(tag=wanted):
-                return None if leaf.tag is UNKNOWN else leaf.tag == wanted
+                return leaf.tagged(wanted)
             case PathContains():
                 return None if leaf.path is UNKNOWN else _contains(leaf.path, atom)
             case PathIn(paths=paths):

@@ -51,7 +51,24 @@ def _divides(arguments: Mapping[str, object], names: tuple[str, ...], by_names: 
 
 def _attention(arguments: Mapping[str, object]) -> Problem | None:
     heads = ("num_heads",)
-    return _divides(arguments, ("qkv_features", "in_features"), heads) or _divides(arguments, heads, ("num_kv_heads",))
+    return (
+        _divides(arguments, ("qkv_features", "in_features"), heads)
+        or _divides(arguments, heads, ("num_kv_heads",))
+        or _probability(arguments, "dropout_rate")
+    )
+
+
+def _dropout(arguments: Mapping[str, object]) -> Problem | None:
+    return _probability(arguments, "rate")
+
+
+def _probability(arguments: Mapping[str, object], name: str) -> Problem | None:
+    """A number that says how likely something is; what is not known yet may be one."""
+    value = arguments.get(name)
+    if not isinstance(value, (int, float)) or 0 <= value <= 1:
+        return None
+    tenths = f", such as {value / 100:g} for {value:g} %" if 1 < value <= 100 else ""
+    return Problem(f"{name}={value:g} is no probability", f"pass a number between 0 and 1{tenths}")
 
 
 def _convolution(arguments: Mapping[str, object]) -> Problem | None:
@@ -267,6 +284,7 @@ def integer_parameters(dtype: str) -> Problem:
 
 _CONSTRUCTORS: dict[str, Callable[[Mapping[str, object]], Problem | None]] = {
     "nnx.MultiHeadAttention": _attention,
+    "nnx.Dropout": _dropout,
     "nnx.Conv": _convolution,
     "nnx.ConvTranspose": _transposed_convolution,
     "nnx.GroupNorm": _groups,

@@ -234,6 +234,10 @@ def squeezed(shape: Shape | None, axes: object) -> Shape | None:
 def joined(shapes: Sequence[Shape | None], axis: object) -> Shape | None:
     """The shape of arrays one after the other along an axis that they have."""
     known = [shape for shape in shapes if shape is not None and is_whole(shape)]
+    if axis == -1 and len(known) < len(shapes):
+        ends = [shape[-1] for shape in shapes if shape and is_whole(shape[-1:])]
+        total = sum(item for item in ends if isinstance(item, int))
+        return (ANY, total) if len(ends) == len(shapes) and all(isinstance(item, int) for item in ends) else None
     if not known or len(known) < len(shapes) or len({len(shape) for shape in known}) > 1:
         return None
     place = places(axis, len(known[0]))

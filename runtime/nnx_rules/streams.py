@@ -20,6 +20,9 @@ _SAMPLERS = """
 SAMPLERS: frozenset[str] = frozenset(_SAMPLERS.split())
 """Methods of ``nnx.Rngs`` and of a stream that draw a key and sample with it."""
 
+KEPT = {"Bidirectional": "carry", "Dropout": "dropout", "MultiHeadAttention": "dropout", "RNN": "carry"}
+"""Layers that keep a stream of the ``nnx.Rngs`` that they get, with its name; the default stream stands in for it."""
+
 LATE = frozenset({"dropout"})
 """Streams that layers only asked for when they were called, before a version of flax took them in the constructor."""
 

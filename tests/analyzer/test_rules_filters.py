@@ -112,7 +112,7 @@ REACHABLE = {
     "complements": "nnx.state(net, nnx.Param, nnx.Not(nnx.Param))",
     "a rest that is empty": "nnx.state(net, nnx.Param, nnx.Not(nnx.Param), ...)",
     "nothing first": "nnx.state(net, None, ...)",
-    "a tag and its type": "nnx.state(net, 'params', nnx.RngState)",
+    "a tag and its type": "nnx.state(net, 'default', nnx.RngState)",
     "paths": "nnx.state(net, nnx.PathContains('linear'), nnx.PathContains('norm'), nnx.Param)",
     "inexact after exact": "nnx.state(net, nnx.PathContains('a'), nnx.PathContains('a', exact=False))",
     "an unknown key": "def f(key):\n    return nnx.state(net, nnx.PathContains(key), nnx.PathContains('x'))",

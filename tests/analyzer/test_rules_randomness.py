@@ -54,6 +54,23 @@ FORMS = {
             return x + streams.noize()  # NNX513
         draw(1)
         """,
+    "a slip where a part draws only sometimes": """
+        class Noise(nnx.Module):
+            def __init__(self, *, rngs: nnx.Rngs):
+                self.on = True
+                self.rngs = rngs.fork()
+
+            def __call__(self, x):
+                if not self.on:
+                    return x
+                return x + self.rngs.noize()  # NNX513
+
+        class Net(nnx.Module):
+            def __init__(self, *, rngs: nnx.Rngs):
+                self.noise = Noise(rngs=rngs)
+
+        Net(rngs=nnx.Rngs(0, noise=1))
+        """,
     "streams given to an initializer by keyword": """
         def make(rngs: nnx.Rngs):
             return nnx.initializers.lecun_normal()(key=rngs, shape=(2, 3))  # NNX514

@@ -6,6 +6,7 @@ from functools import reduce
 import pytest
 
 from marked import expect, program
+from nnx_lint.rules.training.losses import OF_LOGITS
 from nnx_lint.rules.training.signatures import PARAMETERS
 
 HEAD = """
@@ -173,6 +174,14 @@ def test_what_is_right_is_silent(text, tmp_path):
     files["program.py"] = files["program.py"].replace("from flax import nnx\n", f"from flax import nnx\n{HEAD}")
 
     expect(tmp_path, files, rules=("NNX61", "NNX620"))
+
+
+@pytest.mark.parametrize("name", [name for name in OF_LOGITS if name.startswith("optax.losses.")])
+def test_functions_that_take_logits_are_those_of_the_library(name):
+    optax = pytest.importorskip("optax")
+    position, parameter, _, _ = OF_LOGITS[name]
+    found = inspect.signature(reduce(getattr, name.split(".")[1:], optax)).parameters
+    assert [*found][position] == parameter
 
 
 def test_the_old_form_is_right_before_flax_0_11(tmp_path):

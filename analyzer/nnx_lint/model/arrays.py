@@ -17,7 +17,7 @@ from nnx_lint.model.callables import LibraryFunction
 from nnx_lint.model.containers import Seq
 from nnx_lint.model.crossing import refresh
 from nnx_lint.model.forms import shape_value
-from nnx_lint.model.operations import of_method, of_property
+from nnx_lint.model.operations import FUNCTIONS, of_method, of_property
 from nnx_lint.model.states import TransformationVal
 from nnx_lint.model.tables.jax_results import METHODS, OVERLOADS, PROPERTIES, RESULTS
 from nnx_lint.model.values import NONE, NUMBER, SHAPE, UNKNOWN, Array, ArrayAttr, Const, HostArray, Obj, Other, Value
@@ -176,7 +176,7 @@ def array_call(name: str, args: Arguments, level: int) -> Value:
     if head == "numpy":
         several = rest in NUMPY_DRAWS and args.get(NUMPY_DRAWS[rest], "size") not in (None, NONE)
         each = rest in NUMPY_OF_EACH and any(map(_has_axes, args.positional))
-        return HostArray(level) if several or each or rest in NUMPY_ARRAYS else UNKNOWN
+        return HostArray(level) if several or each or rest in NUMPY_ARRAYS or _leaves_axes(name, args) else UNKNOWN
     if head == "optax" and (rest.removeprefix("losses.") in OPTAX_LOSSES or rest in OPTAX_NUMBERS):
         return Array(level)
     if head == "optax":
@@ -185,7 +185,8 @@ def array_call(name: str, args: Arguments, level: int) -> Value:
             return TransformationVal(schedule=True)
         if rest in OPTAX_ASKING or ("." not in rest and rest not in OPTAX_FUNCTIONS):
             trees, rough = _trees_of(rest, args), _is_rough(rest, args)
-            return TransformationVal(maker=rest, asks=_asked_by(rest, args), rough=rough, trees=trees)
+            asks, keeps = _asked_by(rest, args), _keeps(rest, args)
+            return TransformationVal(maker=rest, asks=asks, rough=rough, trees=trees, keeps=keeps)
         return UNKNOWN
     if head == "nnx":
         if rest.removeprefix("initializers.") in NNX_INITIALIZERS:
@@ -194,6 +195,13 @@ def array_call(name: str, args: Arguments, level: int) -> Value:
         made = value_of_kind(kind, args, level)
         return LibraryFunction(made.result, f"jax.nn.{rest}") if isinstance(made, LibraryFunction) else made
     return UNKNOWN
+
+
+def _leaves_axes(name: str, args: Arguments) -> bool:
+    """Whether a function of numpy certainly gives an array with axes for these arguments, and no single number."""
+    function = FUNCTIONS.get(name) if not args.starred else None
+    shape = function(args).shape if function is not None else None
+    return bool(shape) and is_whole(shape)
 
 
 def _has_axes(value: Value | None) -> bool:
@@ -243,11 +251,29 @@ def _trees_of(maker: str, args: Arguments) -> tuple[tuple[str, str, Value], ...]
 _ROUGH = """
     adaptive_grad_clip add_decayed_weights add_noise centralize clip clip_by_block_rms clip_by_global_norm
     scale_by_adam scale_by_adamax scale_by_amsgrad scale_by_belief scale_by_factored_rms scale_by_lion scale_by_novograd
-    scale_by_radam scale_by_rms scale_by_rss scale_by_stddev scale_by_trust_ratio scale_by_yogi zero_nans
+    scale_by_radam scale_by_rms scale_by_rss scale_by_stddev scale_by_trust_ratio scale_by_yogi trace zero_nans
 """
 
 OPTAX_ROUGH = frozenset(_ROUGH.split())
 """Transformations that leave the sign of the gradients, and know no learning rate."""
+
+
+_KEEPING = """
+    adabelief adadelta adagrad adam adamax adamaxw adamw adan amsgrad fromage lamb lion nadam nadamw novograd radam
+    rmsprop scale_by_adam scale_by_lion scale_by_rms sm3 trace yogi
+"""
+
+OPTAX_KEEPING = frozenset(_KEEPING.split())
+"""Transformations of optax that keep arrays for the parameters, whatever their options."""
+
+
+def _keeps(maker: str, args: Arguments) -> bool:
+    """Whether a transformation keeps arrays for the parameters, or one of those that it chains does."""
+    if maker == "sgd":
+        momentum = args.get(1, "momentum")
+        return isinstance(momentum, Const) and momentum.value is not None
+    chained = args.positional if maker == "chain" else ()
+    return maker in OPTAX_KEEPING or any(isinstance(part, TransformationVal) and part.keeps for part in chained)
 
 
 def _is_rough(maker: str, args: Arguments) -> bool:
@@ -350,9 +376,12 @@ def call_array_method(method: ArrayAttr, args: Arguments, level: int) -> Value:
     if method.name == "item":
         return NUMBER
     if method.host and method.name not in HOST_METHODS:
-        return UNKNOWN
+        known = of_method(method.array, method.name, args) if method.array is not None else None
+        axes = known is not None and bool(known.shape) and is_whole(known.shape)
+        return HostArray(level, known) if axes else UNKNOWN
     result = HostArray(level) if method.host else value_of_kind(METHODS.get(method.name), args, level)
     if method.array is not None and isinstance(result, Array):
         result.form = of_method(method.array, method.name, args)
-        result.bound = method.array.bound if method.name in bounds.METHODS else None
+        if method.name in bounds.METHODS:
+            result.bound, result.squashed = method.array.bound, method.array.squashed
     return result

@@ -24,10 +24,11 @@ from nnx_lint.model.containers import DictVal, ReturnedDict, Seq
 from nnx_lint.model.crossing import Axes, refresh
 from nnx_lint.model.fields import is_metadata
 from nnx_lint.model.forms import bind
-from nnx_lint.model.handed import to_instance
+from nnx_lint.model.handed import handed_in, to_instance
 from nnx_lint.model.heap import touch
 from nnx_lint.model.states import ForeignVal, GraphDefVal, PartVal, SownVal, StateVal, TransformationVal
 from nnx_lint.model.strings import HOLE, fits, text_in
+from nnx_lint.model.switching import switched
 from nnx_lint.model.values import (
     MAX_NESTING,
     SOME_VARIABLE,
@@ -258,7 +259,7 @@ def attribute_of(obj: Obj, name: str) -> Attr | None:
     if original is None:
         return None
     touch(obj)
-    if (taken := _taken(obj, original.value)) is not None:
+    if (taken := handed_in(obj, original.value)) is not None:
         attr = obj.attrs[name] = Attr(taken, original.declared)
         attr.assignments = original.assignments
         return attr
@@ -271,7 +272,7 @@ def attribute_of(obj: Obj, name: str) -> Attr | None:
     if obj.assumed and isinstance(attr.value, Obj):
         attr.value.assumed = True
     if obj.training is not True:
-        set_training(attr.value, obj.training)
+        attr.value = switched(name, attr.value, obj.training)
     if obj.leaf_level is not None:
         _set_leaf_level(attr.value, obj.leaf_level, params=obj.leaf_params)
     attr.assignments = original.assignments
@@ -279,12 +280,6 @@ def attribute_of(obj: Obj, name: str) -> Attr | None:
     if isinstance(attr.value, (Seq, DictVal)):
         attr.value.owner = (obj, name)
     return attr
-
-
-def _taken(obj: Obj, value: Value) -> Obj | None:
-    """The object that another attribute of an instance has for the same one of the template."""
-    held = (attr.value for attr in obj.attrs.values()) if isinstance(value, Obj) else ()
-    return next((each for each in held if isinstance(each, Obj) and each.template is value), None)
 
 
 def original_of(obj: Obj, name: str) -> Attr | None:
@@ -350,19 +345,6 @@ def forget_all(value: Value) -> None:
         for name in attribute_names(value):
             forget(value, name)
         forget_names(value)
-
-
-def set_training(value: Value, mode: bool | None) -> None:
-    """Switch the layers in a value to training, to evaluation, or to a mode that is not known."""
-    for option in options(value):
-        if isinstance(option, Obj) and option.training is not mode:
-            touch(option)
-            option.training = mode
-            for attr in option.attrs.values():
-                set_training(attr.value, mode)
-        elif isinstance(option, (Seq, DictVal)):
-            for member in option.items:
-                set_training(member[1] if isinstance(member, tuple) else member, mode)
 
 
 def _set_leaf_level(value: Value, level: int, *, params: bool) -> None:
@@ -488,7 +470,7 @@ def set_attribute(
     assignment = Assignment(plain, status, frame.module, node, value_node, frame.branches, broken)
     assignment.doubtful = frame.doubtful
     attr.assignments = (*attr.assignments, assignment)
-    attr.value = held(attr, plain, before, frame)
+    attr.value = held(attr, plain, obj, frame)
     if isinstance(plain, (Seq, DictVal)) and plain.owner is None:
         touch(plain)
         plain.owner = (obj, name)
@@ -541,9 +523,13 @@ def untagged(value: Value) -> Value:
     return value.value if isinstance(value, TagVal) and value.value is not None else value
 
 
-def held(attr: Attr, value: Value, before: Assignment | None, frame: Frame) -> Value:
-    """What the attribute may hold afterwards: the new value alone only if nothing else can be current later."""
-    if not frame.branches or not attr.assignments[:-1]:
+def held(attr: Attr, value: Value, obj: Obj, frame: Frame) -> Value:
+    """What the attribute may hold afterwards: the new value alone only if nothing else can be current later. The arms
+    that lead to a constructor lead to its object, too.
+    """
+    constructor = obj is frame.receiver and frame.func is not None and frame.func.name == "__init__"
+    shared = len(frame.caller.branches) if constructor and frame.caller is not None else 0
+    if not frame.branches[shared:] or not attr.assignments[:-1]:
         return value
     return join(value, *(item.value for item in attr.assignments[:-1]))
 

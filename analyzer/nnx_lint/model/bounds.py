@@ -71,8 +71,10 @@ MAKING: dict[str, Callable[[Arguments], Bound | None]] = {
 }
 """Functions that make arrays of JAX, which nothing changes in place."""
 
-_KEEPING = ("broadcast_to", "expand_dims", "flip", "ravel", "reshape", "roll", "sort", "swapaxes", "tile", "transpose")
-KEEPING = frozenset((*(f"jax.numpy.{name}" for name in _KEEPING), "jax.lax.stop_gradient"))
+_KEEPING = "broadcast_to expand_dims flip ravel reshape roll sort squeeze swapaxes tile transpose"
+KEEPING = frozenset((*(f"jax.numpy.{name}" for name in _KEEPING.split()), "jax.lax.stop_gradient"))
+"""Functions and methods that keep the numbers of an array, and change where they stand."""
+
 METHODS = frozenset({"astype", "copy", "flatten", "ravel", "reshape", "squeeze", "swapaxes", "transpose"})
 
 

@@ -25,8 +25,9 @@ from nnx_lint.model.expressions import evaluate, note_capture, text_of, used_as
 from nnx_lint.model.frames import Frame
 from nnx_lint.model.heap import touch
 from nnx_lint.model.operations import INITIALIZED, with_form
-from nnx_lint.model.python import bare
+from nnx_lint.model.python import bare, replaced_by_method
 from nnx_lint.model.returned import returned
+from nnx_lint.model.switching import set_training
 from nnx_lint.model.values import (
     UNKNOWN,
     VERSION,
@@ -118,6 +119,8 @@ def call(interp: Interpreter, frame: Frame, node: ast.Call) -> Value:
         action = f"`.{name.rpartition('.')[2]}(...)`"  # if it is a module, this is its mode
         interp.effects.changed(frame, owner, action, "write", "attributes")
     result = invoke(interp, frame, callee, args, node, name)
+    if callee is UNKNOWN and isinstance(owner, Obj) and isinstance(node.func, ast.Attribute):
+        result = replaced_by_method(interp, frame, owner, node.func.attr, args)
     given = (args.positional, args.keywords, result, args.nodes)
     interp.publish(events.Called(frame, node, callee, name, *given, interp.modes, owner))
     if isinstance(callee, Ext):
@@ -212,7 +215,7 @@ def invoke(interp: Interpreter, frame: Frame, callee: Value, args: Arguments, no
             touch(value)
             value.bare = False
             if value.training:
-                attributes.set_training(value, None)
+                set_training(value, None)
         elif isinstance(value, ClassVal) and isinstance(value.cls, UserClass):
             touch(value.cls)
             value.cls.registered_container = True

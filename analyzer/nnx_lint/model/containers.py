@@ -14,7 +14,7 @@ from nnx_rules.attributes import Kind, ValueFacts
 
 if TYPE_CHECKING:
     import ast
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from nnx_lint.model.modules import Module
 
@@ -148,14 +148,12 @@ class DictVal(Value):
 
 
 class ReturnedDict(DictVal):
-    """A dict that certainly is one, since a function of the library returns it. Of what it holds nothing is known, or
-    only its keys.
-    """
+    """A dict that certainly is one, since a function of the library returns it, with what is known of what it holds."""
 
     __slots__ = ()
 
-    def __init__(self, level: int, keys: Sequence[str] = ()) -> None:
-        items: list[tuple[Value, Value]] = [(Const(key), UNKNOWN) for key in keys]
+    def __init__(self, level: int, held: Mapping[str, Value] | None = None) -> None:
+        items: list[tuple[Value, Value]] = [(Const(key), value) for key, value in (held or {}).items()]
         super().__init__(items or [(UNKNOWN, UNKNOWN)], level, exact=bool(items))
 
 

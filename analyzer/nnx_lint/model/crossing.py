@@ -130,8 +130,8 @@ def _refresh(value: Value, level: int, seen: dict[int, Value], axes: Axes) -> Va
     if isinstance(value, Array):
         array = type(value)(level, _crossed(value.form, axes))
         array.bound = value.bound if axes.gained == 0 or (value.bound and value.bound.anywhere) else None
-        if axes.gained == 0:
-            array.maker, array.squashed = value.maker, value.squashed
+        array.maker = value.maker
+        array.squashed = value.squashed if axes.gained == 0 else None
         return array
     if isinstance(value, Obj):
         seen[id(value)] = copy = value.another(level, value)

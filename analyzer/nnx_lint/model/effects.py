@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.results import Place, Renewal, Results
+from nnx_lint.model.switching import set_training
 from nnx_lint.model.values import UNKNOWN, Obj, Value
 
 if TYPE_CHECKING:
@@ -181,7 +182,7 @@ class Effects:
             if change.action in MODES:
                 if not isinstance(target, Obj) or not switches_mode(target):
                     continue
-                attributes.set_training(target, MODES[change.action])
+                set_training(target, MODES[change.action])
             if isinstance(target, Obj) and not (change.effect == "call" and in_evaluation(given, change.place)):
                 text = ".".join((change.place.parameter, *change.place.path))
                 attributes.mutate(interp, frame, target, text, change.action, change.effect, func.node, change.state)

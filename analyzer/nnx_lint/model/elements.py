@@ -53,7 +53,9 @@ def item(value: Value, key: Value | None, level: int) -> Value:
     if isinstance(value, HostArray):
         return HostArray(level) if key is None or _cuts(key) else UNKNOWN
     if isinstance(value, Array):
-        return Array(level)
+        taken = Array(level)
+        taken.squashed = value.squashed
+        return taken
     if value is SHAPE:
         return SHAPE if key is None else NUMBER
     if isinstance(value, (ArrayAttr, VersionVal)):
@@ -71,6 +73,8 @@ def item(value: Value, key: Value | None, level: int) -> Value:
             known = [held for name, held in value.items if isinstance(name, Const) and name.value == key.value]
             if known and value.exact:
                 return known[-1]
+            if known:  # a branch may have set it
+                return join(*known, *(held for name, held in value.items if not isinstance(name, Const)))
         return join(*(held for _, held in value.items)) if value.items else UNKNOWN
     if isinstance(value, Obj):
         return object_item(value, key, level)

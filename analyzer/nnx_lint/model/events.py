@@ -317,8 +317,8 @@ class ContainerUsed(Event):
 class Used(Event):
     """A value is used as an operand, or an attribute of it is read: ``what`` is the name of the attribute, or one of
     ``an operator``, ``an index``, ``a comparison``, ``an equality`` (of two objects), ``a condition``, ``a key``,
-    ``a format`` (with a specification, in an f-string), ``a mask`` (an array of flags that is the index of an array),
-    ``a bound`` (of a slice).
+    ``a format`` (with a specification, in an f-string), ``a text`` (without one), ``a mask`` (an array of flags that
+    is the index of an array), ``a bound`` (of a slice).
     """
 
     value: Value

@@ -7,7 +7,7 @@ import operator
 from types import NoneType
 from typing import TYPE_CHECKING, Any
 
-from nnx_lint.model import arithmetic, attributes, bounds, events, strings
+from nnx_lint.model import arithmetic, attributes, bounds, events, pairing, strings
 from nnx_lint.model.annotations import is_form, is_type
 from nnx_lint.model.callables import FuncVal
 from nnx_lint.model.classes import UserClass
@@ -207,8 +207,8 @@ def _part(interp: Interpreter, frame: Frame, node: ast.expr) -> str | None:
     if not isinstance(node, ast.FormattedValue):
         return strings.text_in(evaluate(interp, frame, node))
     value = evaluate(interp, frame, node.value)
-    if node.conversion == -1 and node.format_spec is not None:
-        interp.publish(events.Used(frame, node.value, value, "a format"))
+    what = "a format" if node.conversion == -1 and node.format_spec is not None else "a text"
+    interp.publish(events.Used(frame, node.value, value, what))
     return strings.text_in(value) if node.conversion == -1 and node.format_spec is None else None
 
 
@@ -247,7 +247,7 @@ def _binop(interp: Interpreter, frame: Frame, node: ast.BinOp) -> Value:
     for value, side in ((left, node.left), (right, node.right)):
         if isinstance(value, (TagVal, StateVal)) or (isinstance(value, Obj) and value.cls.is_variable):
             interp.publish(events.Used(frame, node, value, "an operator"))
-        elif isinstance(value, SownVal):
+        elif isinstance(value, (SownVal, Seq)):
             interp.publish(events.Used(frame, side, value, "an operator"))
     _combined(interp, frame, node, left, right)
     _container(interp, frame, node, left, right, type(node.op))
@@ -282,7 +282,7 @@ def operation(frame: Frame, node: ast.BinOp, left: Value, right: Value) -> Value
             return Seq(sequence.type, sequence.items, frame.level, exact=False, node=node)
     if isinstance(left, DictVal) and isinstance(right, DictVal) and isinstance(node.op, ast.BitOr):
         return DictVal([*left.items, *right.items], frame.level, exact=left.exact and right.exact, node=node)
-    return computed(left, node.op, right, frame.level)
+    return pairing.traced(frame, node, left, right, computed(left, node.op, right, frame.level))
 
 
 def computed(left: Value, op: ast.operator, right: Value, level: int) -> Value:
@@ -529,7 +529,7 @@ def _subscript(interp: Interpreter, frame: Frame, node: ast.Subscript) -> Value:
     stacked = isinstance(value, Obj) and bool(value.gained) and value.cls.derives_from("nnx.Module")
     told = told or stacked or (isinstance(value, Obj) and value.cls.derives_from("nnx.Sequential"))
     told = told or (isinstance(value, StateVal) and isinstance(key, Const)) or (isinstance(value, DictVal) and named)
-    if told or (isinstance(value, Seq) and (named or value.type == "FlatState")):
+    if told or (isinstance(value, Seq) and (named or isinstance(key, Seq) or value.type == "FlatState")):
         interp.publish(events.Used(frame, node, value, "an index"))
     if isinstance(key, Const) and key.value is ...:
         used_as(interp, frame, node, value, "an index")

@@ -106,38 +106,12 @@ def methods_of(owner: Value) -> dict[str, str]:
     return OF_TRANSFORMATIONS if isinstance(owner, TransformationVal) and not owner.schedule else {}
 
 
-KEEPING = frozenset(
-    [
-        "adabelief",
-        "adadelta",
-        "adagrad",
-        "adam",
-        "adamax",
-        "adamaxw",
-        "adamw",
-        "adan",
-        "amsgrad",
-        "fromage",
-        "lamb",
-        "lion",
-        "nadam",
-        "nadamw",
-        "novograd",
-        "radam",
-        "rmsprop",
-        "sm3",
-        "yogi",
-    ]
-)
-"""Optimizers of optax that keep arrays for the parameters, whatever their options."""
-
-
 def result_of(method: BoundMethod, args: Arguments, level: int) -> Value | None:
     """What a method returns, where that is such an object again."""
     if isinstance(method.receiver, TransformationVal):
         before = args.get(1, "state")
         of = args.get(0, "params") if method.name == "init" else getattr(before, "of", None)
-        state = OptStateVal(of or UNKNOWN, keeps=method.receiver.maker in KEEPING)
+        state = OptStateVal(of or UNKNOWN, keeps=method.receiver.keeps)
         return state if method.name == "init" else Seq("tuple", [UNKNOWN, state], level)
     if isinstance(method.receiver, ForeignVal) and method.receiver.name in GENERATORS:
         canonical = f"numpy.random.{_plain(method.name)}"

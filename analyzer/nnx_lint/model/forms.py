@@ -8,6 +8,7 @@ layer that its class takes from a parameter of the constructor are known for an 
 
 from __future__ import annotations
 
+import ast
 from typing import TYPE_CHECKING, NamedTuple
 
 from nnx_lint.model.classes import LibClass
@@ -19,6 +20,7 @@ from nnx_lint.model.values import (
     Const,
     Ext,
     Obj,
+    Other,
     ParameterNumber,
     ParameterVal,
     Value,
@@ -39,7 +41,7 @@ NOTHING = Form()
 
 def shape_of(value: Value | None) -> Shape | None:
     """A shape that is given as a number or as a sequence."""
-    if isinstance(value, Const) and is_int(value.value):
+    if isinstance(value, (Const, Other)) and is_number(value):
         return (dimension(value),)
     if isinstance(value, Seq) and value.exact and value.type in {"tuple", "list"}:
         return tuple(dimension(item) for item in value.items)
@@ -49,6 +51,15 @@ def shape_of(value: Value | None) -> Shape | None:
 def dimension(value: Value) -> Dimension:
     """One size."""
     return value.value if isinstance(value, Const) and isinstance(value.value, int) and is_int(value.value) else UNKNOWN
+
+
+def is_number(value: Const | Other) -> bool:
+    """Whether a value is one whole number, known or not, where it says how many there are."""
+    return value.what in COUNTS if isinstance(value, Other) else is_int(value.value)
+
+
+COUNTS = frozenset({"a number", "an int"})
+"""What values are called of which no more is known than that they are a number."""
 
 
 def is_int(value: object) -> bool:
@@ -140,6 +151,8 @@ def resolved(obj: Obj, value: Value) -> Value:
     for option in options(value):
         if isinstance(option, (ParameterVal, ParameterNumber)):
             return (obj.binds or {}).get(option.name, value)
+        if isinstance(option, Obj) and isinstance(option.node, ast.arg):
+            return (obj.binds or {}).get(option.node.arg, value)
     return value
 
 
@@ -277,6 +290,14 @@ def result(obj: Obj, argument: Value | None) -> Form | None:
     if not isinstance(argument, Array):
         return called(obj, NOTHING)[0] if argument is not None else None
     return called(obj, argument.form or NOTHING)[0]
+
+
+def of_method(obj: Obj, name: str, argument: Value | None) -> Form | None:
+    """What another method of a layer returns that is called with an array, such as ``attend``."""
+    cls, known = obj.cls.works_as, sizes(obj) if is_original(obj) else None
+    if cls is None or known is None:
+        return None
+    return layers.call(cls.canonical, known, literal(argument), layers.METHODS[name])[0]
 
 
 def bind(value: Value, owner: Obj) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from typing import TYPE_CHECKING
 
 from nnx_rules.transforms import COMPILING_ONLY
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 
 ROUND = -1
 """The arm of a loop that is its body: what stands in it may follow what comes after it."""
+
+MAX_LED = 3
+"""Of how many calls one within the other it is known that a program runs there."""
 
 
 class TraceScope:
@@ -180,6 +184,16 @@ class Frame:
     def rounds(self) -> frozenset[int]:
         """The loops in a round of which this runs, by the identities of their nodes."""
         return frozenset(node for node, arm in self.branches if arm == ROUND)
+
+    @property
+    def is_led(self) -> bool:
+        """Whether a program runs: the body of a module, its main(), or what that calls, such as a trainer that trains
+        an epoch.
+        """
+        if (self.caller or self).func is None:
+            return True
+        callers = [each for each, _ in itertools.islice(self.callers(), MAX_LED + 1)]
+        return 0 < len(callers) <= MAX_LED and callers[-1].func is None
 
     def callers(self) -> Iterator[tuple[Frame, ast.AST]]:
         """The frames that led here by calls, innermost first, each with the call that it made."""

@@ -2,8 +2,8 @@
 
 The model of a class holds what the constructor makes of parameters of which nothing is known. A function that it
 defines closes over ``self`` and over those parameters, a method that it keeps is one of ``self``, a partial may hold
-either; a State or a GraphDef that it takes is one of a parameter. Of an instance both are known: they are the instance,
-and what it was made with.
+either; a State or a GraphDef that it takes is one of a parameter; a part may keep what it was handed on. Of an instance
+both are known: they are the instance, and what it was made with.
 
 Invariants: only what belongs to the model of the class is exchanged, so copies of an instance, at another trace level
 for example, go on with what the constructor captured; nothing is changed in place.
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from nnx_lint.model.callables import BoundMethod, FuncVal, PartialVal, Transformed
 from nnx_lint.model.classes import UserClass
+from nnx_lint.model.forms import resolved
 from nnx_lint.model.modules import Env
 from nnx_lint.model.states import GraphDefVal, StateVal
 from nnx_lint.model.values import Obj, ParameterVal, Value
@@ -30,6 +31,18 @@ def to_instance(value: Value, obj: Obj) -> Value:
         return value
     model = obj.template
     return _exchanged(value, obj, model) if model is not None and is_model(model) else value
+
+
+def handed_in(obj: Obj, value: Value) -> Value | None:
+    """What an instance has for an attribute of its template that came from outside: what the constructor of its owner
+    was given, and handed on to it, or the object that another attribute has for the same one.
+    """
+    if any(value is each for each in (obj.args or {}).values()):
+        given = resolved(obj, value)
+        if given is not value:
+            return given
+    held = (attr.value for attr in obj.attrs.values()) if isinstance(value, Obj) else ()
+    return next((each for each in held if isinstance(each, Obj) and each.template is value), None)
 
 
 def is_model(obj: Obj) -> bool:

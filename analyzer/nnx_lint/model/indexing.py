@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nnx_lint.model.forms import is_int
+from nnx_lint.model.forms import NOTHING, is_int, literal
 from nnx_lint.model.values import WHOLE, Array, Const, Cut, Value
 from nnx_rules import shape_algebra as algebra
 from nnx_rules.shapes import UNKNOWN, Form
@@ -16,6 +16,7 @@ from nnx_rules.shapes import UNKNOWN, Form
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from nnx_lint.model.calls import Arguments
     from nnx_rules.shapes import Dimension, Shape
 
 
@@ -51,6 +52,18 @@ def of_index(array: Array, indices: Sequence[Value]) -> Form | None:
         elif not _is_number(item):
             return None
     return Form(tuple(shape), known.dtype)
+
+
+def along_axis(args: Arguments) -> Form:
+    """``take_along_axis(array, indices, axis)``: along the axis as many as there are indices."""
+    known, places, axis = literal(args.get(0, "arr")), literal(args.get(1, "indices")).shape, args.get(2, "axis")
+    along = axis.value if isinstance(axis, Const) else None
+    if known.shape is None or places is None or not algebra.is_whole(known.shape) or not algebra.is_whole(places):
+        return NOTHING
+    if len(known.shape) != len(places) or not isinstance(along, int) or not -len(places) <= along < len(places):
+        return NOTHING
+    others = (*known.shape[: along % len(places)], 1, *known.shape[along % len(places) + 1 :])
+    return Form(algebra.broadcast(others, places), known.dtype)
 
 
 def _of_ends(ends: Shape, indices: Sequence[Value]) -> Shape | None:

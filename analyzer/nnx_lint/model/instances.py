@@ -16,6 +16,7 @@ from nnx_lint.model.library import shared_out
 from nnx_lint.model.members import inherit
 from nnx_lint.model.states import SownVal, StateVal
 from nnx_lint.model.strings import formatted
+from nnx_lint.model.switching import MODES, set_training
 from nnx_lint.model.values import (
     NONE,
     SOME_VARIABLE,
@@ -31,8 +32,9 @@ from nnx_lint.model.values import (
     VariableVal,
     join,
 )
-from nnx_rules import api
+from nnx_rules import api, layers
 from nnx_rules.names import MAPPING_METHODS
+from nnx_rules.shapes import Form
 from nnx_rules.versions import MODULE_METHODS
 
 if TYPE_CHECKING:
@@ -119,10 +121,6 @@ def certainly_stateful(obj: Obj, args: Arguments) -> bool:
     )
 
 
-MODES = frozenset({"deterministic", "use_running_average"})
-"""Options of layers that ``train()`` and ``eval()`` set."""
-
-
 STATE_NAMES = {api.Effect.DRAWS: "RngCount", api.Effect.WRITES_STATE: "state", api.Effect.SETS_ATTRIBUTES: "attributes"}
 
 
@@ -138,7 +136,8 @@ def call_library_object(
         attributes.mutate(interp, frame, obj, name, "drawing from it", "draw", node, "RngCount")
         return Array(frame.level)
     given = args.keywords.get("rngs")
-    if given is not None and effect is api.Effect.DRAWS:
+    own = given is None or (isinstance(given, Const) and given.value is None)
+    if not own and effect is api.Effect.DRAWS:
         if isinstance(given, Obj) and certainly_stateful(obj, args):  # it draws from these instead of from its own
             attributes.mutate(interp, frame, given, _keyword_text(node, "rngs"), "calling it", "draw", node, "RngCount")
     elif effect is not None and certainly_stateful(obj, args):
@@ -274,24 +273,37 @@ def call_library_method(
         attributes.mutate(interp, frame, source, text_of(where or node), f"`{name}(...)`", "draw", node, "RngCount")
     effect = effect_of(receiver, method.name)
     if effect is api.Effect.SETS_ATTRIBUTES:
-        attributes.set_training(receiver, _mode_after(method.name, args))
+        set_training(receiver, _mode_after(method.name, args))
         if not _has_modes(receiver):
             return UNKNOWN
     if method.name == "update" and receiver.cls.derives_from("nnx.Optimizer"):
         model, where = args.get(0, "model"), args.node_of(0, "model")
         if isinstance(model, Obj) and where is not None and not receiver.cls.derives_from("nnx.ModelAndOptimizer"):
             attributes.mutate(interp, frame, model, text_of(where), f"`{name}(...)`", "write", node)
-    if method.name == "compute" and receiver.cls.derives_from("nnx.metrics.MultiMetric"):
-        held = receiver.args if isinstance(receiver.cls, LibClass) else None
-        return ReturnedDict(frame.level, [] if held is None or "**" in held else list(held))
+    if method.name == "compute":
+        return _computed(receiver, frame.level)
     if method.name == "initialize_carry":
         return recurrent.carry_of(receiver, args.get(0, "input_shape"), frame.level)
+    if method.name in layers.METHODS and (form := forms.of_method(receiver, method.name, args.get(0))) is not None:
+        result = Array(frame.level, form)
+        result.maker = (name, frame.module, node)
+        return result
     if effect is not None and method.name == "perturb":
         return Array(frame.level)  # only the first call changes the module
     if effect is not None:
         kind = "write" if effect is api.Effect.SETS_ATTRIBUTES or method.name == "sow" else "call"
         attributes.mutate(interp, frame, receiver, text, f"`.{method.name}(...)`", kind, node, STATE_NAMES[effect])
     return UNKNOWN
+
+
+def _computed(metric: Value, level: int) -> Value:
+    """What a metric of the library computes: a number, or a dict of what several compute."""
+    if not isinstance(metric, Obj) or not metric.cls.derives_from("nnx.metrics.MultiMetric"):
+        own = metric.cls if isinstance(metric, Obj) and isinstance(metric.cls, LibClass) else None
+        return Array(level, Form(())) if own is not None and own.derives_from("nnx.metrics.Average") else UNKNOWN
+    held = metric.args if isinstance(metric.cls, LibClass) else None
+    known = held if held is not None and "**" not in held else {}
+    return ReturnedDict(level, {key: _computed(value, level) for key, value in known.items()})
 
 
 def _mode_after(method: str, args: Arguments) -> bool | None:

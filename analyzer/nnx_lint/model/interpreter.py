@@ -79,7 +79,7 @@ STEPS_PER_MODULE = 120_000
 
 MAX_DEPTH_ON_HOST = 1
 """How deep calls are followed outside of traces and constructors, within the module; summaries say the rest. What the
-body of a module calls, and what that calls, is followed into other modules, too."""
+body of a module calls, and what that calls, a few times over, is followed into other modules, too."""
 
 MAX_DEPTH_WITH_SHAPES = 4
 """The same for calls that hand over arrays of which something is known, or of methods of objects of known sizes: they
@@ -454,8 +454,7 @@ class Interpreter:
             shaped = any(
                 sized.is_sized(value) or (isinstance(value, Array) and value.form is not None) for value in handed
             )
-            led = (frame.caller or frame).func is None  # a program runs: the body of the module, or its main()
-            far = not led and (abroad or frame.depth >= MAX_DEPTH_ON_HOST)
+            far = not frame.is_led and (abroad or frame.depth >= MAX_DEPTH_ON_HOST)
             far = frame.depth >= MAX_DEPTH_WITH_SHAPES if shaped else far
         limited = (limited and scope is None and not constructing) or far
         if frame.depth >= MAX_DEPTH or limited or self.active(frame, func):

@@ -21,6 +21,7 @@ from nnx_lint.model.values import (
     Value,
     present,
 )
+from nnx_lint.syntax.walk import walk
 
 if TYPE_CHECKING:
     import ast
@@ -119,8 +120,21 @@ def added(interp: Interpreter, frame: Frame, container: Seq, value: Value, *, at
     container.items.append(value)
     if at_end and not frame.doubtful and all(node in interp.loops for node, _ in frame.branches):
         container.sure.append(value)
-    always = not frame.doubtful and all(node in interp.rolled for node, _ in frame.branches)
-    container.exact = container.exact and at_end and always
+    if container.exact:
+        always = not frame.doubtful and all(node in interp.rolled for node, _ in _branches_since(frame, container))
+        container.exact = at_end and always
+
+
+def _branches_since(frame: Frame, container: Seq) -> tuple[tuple[int, int], ...]:
+    """The branches that lead to the present statement; where the running function has made a container for itself, only
+    those of its own: the loop that calls it makes another one in each round.
+    """
+    before, func = frame.caller.branches if frame.caller is not None else (), frame.func
+    if not before or func is None or container.owner is not None or container.node is None:
+        return frame.branches
+    made = any(held is container for held in frame.env.names.values())
+    made = made and any(part is container.node for part in walk(func.node))
+    return frame.branches[len(before) :] if made else frame.branches
 
 
 def delete_item(interp: Interpreter, frame: Frame, container: Value, text: str, node: ast.AST) -> None:

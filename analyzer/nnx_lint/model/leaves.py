@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from nnx_lint.model.attributes import attribute_names, attribute_of
+from nnx_lint.model.attributes import attribute_names, attribute_of, variable_value
 from nnx_lint.model.callables import FuncVal
 from nnx_lint.model.classes import ClassBase, LibClass, UserClass
 from nnx_lint.model.containers import DictVal, Seq
@@ -36,6 +36,7 @@ from nnx_rules._filter_logic import UNKNOWN as UNKNOWN_PART
 from nnx_rules._filter_logic import Leaf
 from nnx_rules.attributes import Status
 from nnx_rules.records import Entity, Record, made
+from nnx_rules.streams import KEPT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -97,6 +98,7 @@ class _Collector:
         self.found = Contents()
         self.identities = Identities()
         self.paths: dict[Identity, Path] = {}
+        self.names: dict[int, frozenset[str]] = {}
         self.values = 0
 
     def visit(self, value: Value, path: Path, owner: Value) -> None:
@@ -134,10 +136,14 @@ class _Collector:
             return
         self.paths[key] = path
         if cls.is_variable:
-            self.add(path, cls if obj.args is not None else AtLeast(cls), tag_of(obj), owner)
+            tag = tag_of(obj)
+            tag = self.names.get(id(owner), tag) if tag is UNKNOWN_PART else tag
+            self.add(path, cls if obj.args is not None else AtLeast(cls), tag, owner)
         elif cls.derives_from("nnx.Rngs"):
             self.streams(obj, path)
         else:
+            if cls.derives_from("nnx.RngStream") and (names := _kept_names(owner)):
+                self.names[id(obj)] = names
             self.attributes(obj, path)
 
     def attributes(self, obj: Obj, path: Path) -> None:
@@ -259,6 +265,22 @@ def _is_static(attr: Attr) -> bool:
     return status is Status.STATIC
 
 
+def shape_at(value: Value, path: Path) -> tuple[int, ...] | None:
+    """The shape of a Variable in an object, if all of it is known."""
+    for part in path:
+        value, index = present(value), part if isinstance(part, int) else None
+        name = part if isinstance(part, str) else "[]"
+        attr = attribute_of(value, name) if isinstance(value, Obj) else None
+        value = attr.value if attr is not None else UNKNOWN
+        if index is not None:
+            known = isinstance(value, Seq) and value.exact and index < len(value.items)
+            value = value.items[index] if known and isinstance(value, Seq) else UNKNOWN
+    held = variable_value(value) if isinstance(value, Obj) and value.cls.is_variable else None
+    shape = held.form.shape if isinstance(held, Array) and held.form is not None else None
+    sizes = tuple(size for size in shape or () if isinstance(size, int))
+    return sizes if shape is not None and len(sizes) == len(shape) else None
+
+
 def forget_variables(value: Value, kinds: Sequence[ClassBase] | None, seen: set[int] | None = None) -> None:
     """Note that Variables of these types (of any type for ``None``) may have been removed from an object."""
     seen = set() if seen is None else seen
@@ -279,6 +301,16 @@ def forget_variables(value: Value, kinds: Sequence[ClassBase] | None, seen: set[
         elif related:
             touch(value)
             attr.value = UNKNOWN
+
+
+def _kept_names(layer: Value) -> frozenset[str]:
+    """What the stream that a layer of the library keeps may be called; nothing if that is not known."""
+    made = layer.cls.made_as if isinstance(layer, Obj) else None
+    if not isinstance(layer, Obj) or made is None or made.name not in KEPT or layer.args is None:
+        return frozenset()
+    name, rngs = layer.args.get("rng_collection", Const(KEPT[made.name])), layer.args.get("rngs")
+    known = isinstance(rngs, Obj) and rngs.cls.derives_from("nnx.Rngs") and isinstance(name, Const)
+    return frozenset({str(name.value), "default"}) if known and isinstance(name, Const) else frozenset()
 
 
 def tag_of(variable: Obj) -> Any:

@@ -17,6 +17,7 @@ from nnx_lint.model.heap import touch
 from nnx_lint.model.imports import LIBRARIES
 from nnx_lint.model.leaves import forget_variables
 from nnx_lint.model.states import GraphDefVal, StateVal
+from nnx_lint.model.switching import set_training
 from nnx_lint.model.values import UNKNOWN, ClassVal, Const, Ext, FieldVal, Obj, TagVal, Value, present
 from nnx_rules import api, transforms
 from nnx_rules.attributes import Tag
@@ -296,7 +297,7 @@ def _with_attributes(interp: Interpreter, frame: Frame, args: Arguments, node: a
     shown = _same(interp, frame, args, node, name)
     if isinstance(value, Obj) and isinstance(shown, Obj):
         shown.leaf_level = value.level if value.leaf_level is None else value.leaf_level
-        attributes.set_training(shown, None)
+        set_training(shown, None)
     return shown
 
 
@@ -352,7 +353,7 @@ HANDLERS: dict[str, Handler] = {
     "nnx.filter_state": _states,
     "nnx.merge_state": _merged_states,
     "nnx.merge": _merge,
-    "nnx.clone": _same,
+    **dict.fromkeys(("nnx.clone", "copy.deepcopy"), _same),
     "nnx.view": _with_attributes,
     "nnx.with_attributes": _with_attributes,
     "jax.tree_util.register_pytree_node": _register,

@@ -28,6 +28,8 @@ def _causal(args: Arguments) -> Form:
 def _pooled(args: Arguments) -> Form:
     known, size = literal(args.get(0, "inputs")), shape_of(args.get(1, "window_shape"))
     padding = args.get(3, "padding")
+    if known.shape and not algebra.is_whole(known.shape) and algebra.is_whole(known.shape[-1:]):
+        return Form((algebra.ANY, known.shape[-1]), known.dtype)  # the last axis is that of the features
     if known.shape is None or size is None or len(known.shape) != len(size) + 2:
         return NOTHING
     given = args.get(2, "strides")

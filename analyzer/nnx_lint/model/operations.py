@@ -11,7 +11,7 @@ import ast
 import itertools
 from typing import TYPE_CHECKING
 
-from nnx_lint.model import bounds, networks
+from nnx_lint.model import bounds, indexing, networks, pairing
 from nnx_lint.model.callables import PartialVal
 from nnx_lint.model.containers import Seq
 from nnx_lint.model.forms import NOTHING, dimension, dtype_of, is_int, literal, plain, shape_of
@@ -376,6 +376,7 @@ _NUMPY: dict[str, Operation] = {
     "einsum": _equation,
     "broadcast_to": _spread_to,
     "take": _taken,
+    "take_along_axis": indexing.along_axis,
     "pad": _padded,
     "tile": _on_axes(algebra.tiled, "reps"),
     "repeat": _on_axes(algebra.repeated, "repeats", "axis"),
@@ -464,10 +465,14 @@ def with_form(name: str, args: Arguments, result: Value, level: int) -> Value:
         form = function(args)
         if form != NOTHING:
             result.form = form
-        if function is _same and isinstance(given := args.get(0), Array):
+        if function in (_same, _kept, indexing.along_axis) and isinstance(given := args.get(0), Array):
             result.maker = given.maker
+        elif function is _paired:
+            result.maker = pairing.kept([args.get(0), args.get(1)], result)
         if name in SQUASHING:
             result.squashed = name.replace("jax.nn.", "nnx.")
+        elif name in bounds.KEEPING and isinstance(given := args.get(0), Array):
+            result.squashed = given.squashed
     return result
 
 

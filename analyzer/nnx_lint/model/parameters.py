@@ -131,11 +131,15 @@ def _parameter(interp: Interpreter, frame: Frame, func: FuncVal, parameter: ast.
         annotated = value_of(interp, frame, parameter.annotation)
         if type(annotated) is Other:
             annotated = ParameterNumber(parameter.arg)
+        elif isinstance(annotated, Obj) and annotated.node is None:
+            annotated.node = parameter
         return annotated if default is None else join(annotated, default)
     optional = isinstance(default, Const) and default.value is None
     used_as = uses.uses_of(interp, frame, func).get(parameter.arg) if default is None or optional else None
     if used_as is not None:
         used = interp.instance(used_as, frame.level)
+        if isinstance(used, Obj):
+            used.node = parameter  # which parameter it is: what is made with it may keep it
         return join(used, NONE) if optional else used
     return ParameterVal(parameter.arg, default is None)
 

@@ -317,9 +317,18 @@ def _joined_path(interp: Interpreter, frame: Frame, args: Arguments, node: ast.A
 
 def _replaced(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
     """A configuration that is made anew, with other values for some of its fields."""
+    return _with_fields(interp, frame, args.get(0), args, node)
+
+
+def replaced_by_method(interp: Interpreter, frame: Frame, held: Obj, name: str, args: Arguments) -> Value:
+    """What a method of a named tuple gives that makes it anew; UNKNOWN of any other method."""
+    named = isinstance(held.cls, UserClass) and held.cls.named_tuple and name == "_replace"
+    return _with_fields(interp, frame, held, args, args.node) if named and not args.positional else UNKNOWN
+
+
+def _with_fields(interp: Interpreter, frame: Frame, held: Value | None, args: Arguments, node: ast.AST) -> Value:
     from nnx_lint.model.calls import Arguments
 
-    held = args.get(0)
     if not isinstance(held, Obj) or held.assumed or held.cls.is_pytree or args.starred:
         return UNKNOWN
     if not isinstance(held.cls, UserClass) or not held.cls.generated_init:

@@ -122,10 +122,12 @@ def _gradient_of(frame: Frame, applied: TransformVal, args: Arguments, argnum: V
     if model is None or param is None:
         return UNKNOWN
     known = applied.row.name in {"nnx.grad", "nnx.value_and_grad"} and applied.modes.writes_back
+    others = tuple(value for place, value in enumerate(args.positional) if place != position and value is not None)
     if not known or not isinstance(model, Obj) or not model.cls.is_pytree:
-        others = (value for place, value in enumerate(args.positional) if place != position and value is not None)
-        return GradientVal(model, beside=tuple(others))
-    return StateVal(model, frame.level, wanted or ClassVal(param))
+        return GradientVal(model, beside=others)
+    state = StateVal(model, frame.level, wanted or ClassVal(param))
+    state.beside = others
+    return state
 
 
 RESULTS = {

@@ -27,7 +27,8 @@ from nnx_lint.model.deferred import settled
 from nnx_lint.model.expressions import evaluate
 from nnx_lint.model.frames import ROUND
 from nnx_lint.model.heap import touch
-from nnx_lint.model.states import ForeignVal, StateVal
+from nnx_lint.model.states import ForeignVal, OptStateVal, StateVal
+from nnx_lint.model.switching import set_training
 from nnx_lint.model.values import (
     NONE,
     NUMBER,
@@ -335,7 +336,7 @@ def _reshaped(before: Value, after: Value | None) -> bool:
     )  # fmt: skip
 
 
-STEADY = (Array, Obj, StateVal, Seq, DictVal, FuncVal)
+STEADY = (Array, Obj, StateVal, OptStateVal, Seq, DictVal, FuncVal)
 """Values that a loop starts with."""
 
 
@@ -350,6 +351,8 @@ def _alike(before: Value, after: Value) -> bool:
             isinstance(option, StateVal) and before.of is option.of and before.level == option.level
             for option in options(after)
         )
+    if isinstance(before, OptStateVal):
+        return isinstance(after, OptStateVal) and before.of is after.of
     return before is after or (type(before) is type(after) and isinstance(before, (Seq, DictVal)))
 
 
@@ -424,7 +427,7 @@ def _entered(interp: Interpreter, frame: Frame, value: Value, node: ast.expr) ->
         given = [*node.args, *(keyword.value for keyword in node.keywords)] if isinstance(node, ast.Call) else []
         for argument in given:
             if isinstance(argument, (ast.Name, ast.Attribute)):
-                attributes.set_training(evaluate(interp, frame, argument), None)
+                set_training(evaluate(interp, frame, argument), None)
         return value.entered
     if isinstance(value, ForeignVal):
         return value

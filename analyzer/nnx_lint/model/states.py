@@ -56,10 +56,10 @@ class TransformationVal(Other):
     ``maker`` is the name of the function, where the value is its very result, and ``asks`` are the names of what each
     update of it needs besides the gradients. ``rough`` says that it only puts gradients into another form, and nothing
     makes steps of them that go down. ``trees`` are what it, and those that it is made of, were given for the tree of
-    the parameters: the function, the parameter, the value.
+    the parameters: the function, the parameter, the value. ``keeps`` says that it keeps arrays for the parameters.
     """
 
-    __slots__ = ("asks", "maker", "rough", "schedule", "trees")
+    __slots__ = ("asks", "keeps", "maker", "rough", "schedule", "trees")
 
     def __init__(
         self,
@@ -69,6 +69,7 @@ class TransformationVal(Other):
         asks: tuple[str, ...] = (),
         rough: bool = False,
         trees: tuple[tuple[str, str, Value], ...] = (),
+        keeps: bool = False,
     ) -> None:
         super().__init__("an optax schedule" if schedule else "an optax transformation")
         self.schedule = schedule
@@ -76,6 +77,7 @@ class TransformationVal(Other):
         self.asks = asks
         self.rough = rough
         self.trees = trees
+        self.keeps = keeps
 
 
 class OptStateVal(Unknown):
@@ -110,10 +112,11 @@ class GraphDefVal(Value):
 
 class StateVal(Value):
     """A State of an object; ``level`` is the level of the Variables in it, ``wanted`` the filter that took them,
-    ``before`` the State that it was on the other side of a transform.
+    ``before`` the State that it was on the other side of a transform. Of gradients, ``beside`` are the arguments
+    that the function was not differentiated by.
     """
 
-    __slots__ = ("before", "level", "of", "wanted")
+    __slots__ = ("before", "beside", "level", "of", "wanted")
     kind = Kind.CONTAINER
 
     def __init__(self, of: Value, level: int, wanted: Value | None = None, before: StateVal | None = None) -> None:
@@ -121,6 +124,7 @@ class StateVal(Value):
         self.level = level
         self.wanted = wanted
         self.before = before
+        self.beside: tuple[Value, ...] = ()
 
     def facts(self, depth: int = MAX_NESTING) -> ValueFacts:
         from nnx_lint.model.leaves import holds_parameters

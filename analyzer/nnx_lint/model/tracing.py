@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from nnx_lint.model.callables import BoundMethod, FuncVal, PartialVal, Transformed
 from nnx_lint.model.classes import UserClass
+from nnx_lint.model.containers import Seq
 from nnx_lint.model.crossing import SAME, Axes, kept_keywords, kept_positions, lost, refresh, statics_known
 from nnx_lint.model.events import Ran, RanInside
 from nnx_lint.model.frames import Frame, TraceScope
@@ -126,6 +127,10 @@ def _traced(value: Value, level: int, axes: Axes, number: Value | None, seen: di
     literal = isinstance(value, Const) and isinstance(value.value, (bool, int, float, complex))
     if number is not None and (literal or value is NUMBER):
         return number
+    if number is not None and isinstance(value, Seq) and value.type == "tuple" and value.exact:
+        seen = {} if seen is None else seen
+        parts = [_traced(item, level, axes, number, seen) for item in value.items]
+        return Seq("tuple", parts, level, node=value.node)
     return refresh(value, level, axes=axes, seen=seen)
 
 

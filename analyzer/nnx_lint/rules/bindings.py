@@ -117,7 +117,7 @@ def given_to(module: Module, call: ast.Call) -> list[ast.expr]:
     """
     found: list[ast.expr] = []
     for item in (*call.args, *(keyword.value for keyword in call.keywords)):
-        value = (value_of(module, item) if _is_read_once(module, item) else None) or item
+        value = (value_of(module, item) if is_read_once(module, item) else None) or item
         if isinstance(value, ast.Call) and is_name(value.func, "dict"):
             found += [keyword.value for keyword in value.keywords]
         else:
@@ -125,7 +125,7 @@ def given_to(module: Module, call: ast.Call) -> list[ast.expr]:
     return found
 
 
-def _is_read_once(module: Module, node: ast.expr) -> bool:
+def is_read_once(module: Module, node: ast.expr) -> bool:
     """Whether an expression is a name that its function reads nowhere else."""
     if not isinstance(node, ast.Name):
         return False

@@ -325,6 +325,13 @@ def is_own(module: Module, scope: ast.AST, node: ast.AST) -> bool:
     return (enclosing(module, node, *FUNCTIONS, ast.ClassDef) or module.tree) is scope
 
 
+def results_of(func: ast.AST) -> list[ast.expr]:
+    """The expressions that a function returns."""
+    if isinstance(func, ast.Lambda):
+        return [func.body]
+    return [node.value for node in own_nodes(func) if isinstance(node, ast.Return) and node.value is not None]
+
+
 def own_statements(scope: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.AST]:
     """The statements of a function, with the clauses that blocks of them stand in; of none inside of it."""
     found: list[ast.AST] = [*scope.body]

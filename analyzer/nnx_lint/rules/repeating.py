@@ -7,6 +7,7 @@ object that one of these functions makes is another one in each round.
 from __future__ import annotations
 
 import ast
+import itertools
 from typing import TYPE_CHECKING, NamedTuple
 
 from nnx_lint.model.callables import BoundMethod, FuncVal, PartialVal, Transformed
@@ -95,10 +96,11 @@ def argument(frame: Frame, name: str) -> ast.expr | None:
         skipped += 1
     elif node is not func.node and not (isinstance(callee, FuncVal) and callee.node is func.node):
         return None
-    if name not in names or name in named or any(isinstance(item, ast.Starred) for item in call.args):
+    if name not in names or name in named:
         return None
     place = names.index(name) - skipped
-    return call.args[place] if 0 <= place < len(call.args) else keyword_node(call, name)
+    certain = [*itertools.takewhile(lambda item: not isinstance(item, ast.Starred), call.args)]
+    return certain[place] if 0 <= place < len(certain) else keyword_node(call, name)
 
 
 # -- loops -------------------------------------------------------------------------------------------------------------
@@ -149,9 +151,16 @@ DISPLAYS = (ast.List, ast.Tuple, ast.Dict, ast.Set, ast.Constant)
 
 
 def _is_once(test: ast.expr) -> bool:
-    """Whether a condition may be meant to hold in one round only: it compares for equality, or asks for ``None``."""
+    """Whether a condition may be meant to hold in one round only: it compares for equality, or asks for ``None``. What
+    holds in every tenth round, it asks of a remainder.
+    """
     found = walk(test)
     return any(
-        isinstance(node, ast.Not) or (isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.Eq, ast.Is)))
+        isinstance(node, ast.Not)
+        or (isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.Eq, ast.Is)) and not _is_remainder(node))
         for node in found
     )
+
+
+def _is_remainder(test: ast.Compare) -> bool:
+    return isinstance(test.left, ast.BinOp) and isinstance(test.left.op, ast.Mod)

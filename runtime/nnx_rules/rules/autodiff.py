@@ -18,11 +18,13 @@ NAMES_OF_STATES = "what is trained is the State of `nnx.Param`: look at the orde
 JAX_GRAD_OF_STREAMS = Rule(
     code="NNX461",
     name="jax-grad-of-integers",
-    summary="A transform of JAX differentiates a whole module, random streams and counters included.",
+    summary="A transform of JAX differentiates a whole module or State, random streams and counters included.",
     message="`{transform}` differentiates all of `{name}`, and `{path}` is of integers",
-    help="use `{mend}`, which differentiates the `nnx.Param`s only",
+    help="{mend}",
     fix=Fixable.UNSAFE,
 )
+PARAMS_ONLY = "use `{name}`, which differentiates the `nnx.Param`s only"
+SPLIT_OFF = "differentiate by the parameters: `graphdef, params, rest = nnx.split(model, nnx.Param, ...)`"
 GRADIENT_RESULTS = Rule(
     code="NNX462",
     name="gradient-results",
@@ -85,7 +87,7 @@ TRACED_VALUE = Rule(
     summary="A number is taken out of an array whose value is not known while JAX traces.",
     message="`{name}` is traced under `{transform}`, and `{function}` needs its value",
     help="compute with `jax.numpy`, and take numbers out of what the compiled function returns; "
-    "`jax.debug.print` prints them from inside",
+    '`jax.debug.print("{{x}}", x=x)` prints them from inside',
 )
 VALUE_DEPENDENT_SIZE = Rule(
     code="NNX475",

@@ -14,12 +14,14 @@ TRANSFORM_IN_LOOP = Rule(
 STATIC_COUNTER = Rule(
     code="NNX702",
     name="static-counter",
-    summary="A static attribute changes in each call of a compiled function, which is compiled again each time.",
-    message="`{cls}.{path}` is static and changes in each call under `{transform}`, so each call compiles again",
-    help="hold it in a Variable: `nnx.Variable(jnp.array(0))`",
+    summary="A static attribute or argument changes in each call of a compiled function: each call compiles again.",
+    message="`{name}` is static and changes in each call under `{transform}`, so each call compiles again",
+    help="{mend}",
     severity=Severity.WARNING,
     fix=Fixable.UNSAFE,
 )
+IN_VARIABLE = "hold it in a Variable: `nnx.Variable(jnp.array(0))`"
+TRACED = "hand it over as an argument that is not static: then it is an array, and `jnp.where` chooses by it"
 IDENTITY_STATIC = Rule(
     code="NNX703",
     name="function-made-by-constructor",

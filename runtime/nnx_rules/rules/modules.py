@@ -135,6 +135,15 @@ IDS_OUT_OF_RANGE = Rule(
     message="`{name}` gets numbers up to {most}, and {problem}",
     help="they are numbered from 0 to {last}: JAX gives NaN for any after it, and raises no error",
 )
+TWIN_LAYER_UNUSED = Rule(
+    code="NNX871",
+    name="twin-layer-unused",
+    summary="One of two layers that are made alike is called twice, and the other one never.",
+    message="`{name}` is called a second time here, and nothing uses `{twin}`, which is made in the same way",
+    help="call `{twin}` here\nor remove it: its parameters are never trained",
+    severity=Severity.WARNING,
+    fix=Fixable.UNSAFE,
+)
 BATCH_NORM_MOMENTUM = Rule(
     code="NNX827",
     name="batch-norm-momentum",
@@ -151,6 +160,13 @@ ARRAY_SHAPES = Rule(
     message="{problem}",
     help="{mend}",
 )
+ATTENTION_MASK = Rule(
+    code="NNX872",
+    name="attention-mask-values",
+    summary="A mask is applied to attention in a way that leaves nothing masked, or makes all of it NaN.",
+    message="{problem}",
+    help="{mend}",
+)
 FOREIGN_WEIGHT = Rule(
     code="NNX828",
     name="foreign-weight",
@@ -161,9 +177,9 @@ FOREIGN_WEIGHT = Rule(
 CELL_RESULTS = Rule(
     code="NNX829",
     name="cell-results",
-    summary="The results of a recurrent cell are unpacked the other way round.",
-    message="`{name}` gives what it carries first: `{carry}`, which it gets again, is its output",
-    help="write `{carry}, {output} = {name}(...)`",
+    summary="The results of a recurrent cell are unpacked the other way round, or taken for one array.",
+    message="a recurrent cell gives two things, what it carries and then its output: {problem}",
+    help="write `{mend}`",
     fix=Fixable.UNSAFE,
 )
 

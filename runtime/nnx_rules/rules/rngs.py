@@ -150,7 +150,7 @@ IDENTICAL_MEMBERS = Rule(
     code="NNX521",
     name="identical-members",
     summary="Modules are made under a map that gives the same random streams to each of them.",
-    message="`{transform}` with `in_axes=None` gives the same streams to every member: all {cls} have equal parameters",
+    message="`{transform}` gives the same streams to every member: all {cls} have equal parameters",
     help="give each a stream of its own: `nnx.vmap(create)(rngs.split(n))`",
     fix=Fixable.UNSAFE,
 )

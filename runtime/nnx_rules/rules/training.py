@@ -113,7 +113,7 @@ OPTIMIZER_IN_STEP = Rule(
 LOSS_ARGUMENTS = Rule(
     code="NNX622",
     name="loss-arguments",
-    summary="A loss gets logits, labels or targets in another form than it takes.",
+    summary="A loss, or what draws from logits, gets logits, labels or targets in another form than it takes.",
     message="`{name}` {problem}",
     help="{mend}",
 )
@@ -122,7 +122,7 @@ METRIC_NOT_RESET = Rule(
     code="NNX623",
     name="metric-not-reset",
     summary="A metric is computed for each epoch and never reset: each value averages over all epochs so far.",
-    message="`{name}` is never reset: what it computes here is of all rounds of the outer loop so far",
+    message="`{name}` is {lacking}: what it computes here is of {what}",
     help="call `{name}.reset()` after `compute()`, or at the start of each round",
     severity=Severity.WARNING,
     fix=Fixable.UNSAFE,
@@ -144,6 +144,14 @@ EMPTY_METRIC = Rule(
     message="`{name}` was reset before this, and nothing has been put into it since",
     help="compute first, and reset then",
     fix=Fixable.UNSAFE,
+)
+
+USED_UP_BATCHES = Rule(
+    code="NNX626",
+    name="used-up-batches",
+    summary="Each round of a training loop goes through one generator, which the first round uses up.",
+    message="`{name}` is an iterator, which the first round uses up: in all rounds after it there are no steps",
+    help="make it anew in each round, `for batch in {maker}:`, or a list of it",
 )
 
 RULES = tuple(value for value in list(globals().values()) if isinstance(value, Rule))

@@ -385,8 +385,8 @@ CACHED_STRUCTURE = Rule(
 TRANSFORM_OPERANDS = Rule(
     code="NNX403",
     name="transform-operands",
-    summary="A transform that wraps a function gets its arguments too, or what a call of the function returns.",
-    message="`{transform}` takes a function and options, and returns a function: it gets {given}",
+    summary="A transform gets what a function returns, or, where it wraps the function, its arguments too.",
+    message="`{transform}` takes {takes}: it gets {given}",
     help="{mend}",
     fix=Fixable.SAFE,
 )

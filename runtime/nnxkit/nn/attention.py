@@ -275,7 +275,8 @@ class MultiHeadAttention(Module):
         self.in_kv_features: int = in_features if in_kv_features is None else in_kv_features
         self.num_kv_heads: int = num_heads if num_kv_heads is None else num_kv_heads
         sizes = ("num_heads", "num_kv_heads", "in_features", "in_kv_features", "qkv_features", "out_features")
-        require_arguments(self, "nnx.MultiHeadAttention", **{name: getattr(self, name) for name in sizes})
+        given = {name: getattr(self, name) for name in sizes}
+        require_arguments(self, "nnx.MultiHeadAttention", **given, dropout_rate=dropout_rate)
         self.dtype = dtype
         self.param_dtype = param_dtype
         self.broadcast_dropout = broadcast_dropout

@@ -11,7 +11,7 @@ from nnx_rules.rules import modules as rules
 from nnxkit._annotations import data
 from nnxkit._module import Module
 from nnxkit._rngs import Rngs, RngStream
-from nnxkit.nn._parameters import like_sharding, require_number, require_shape
+from nnxkit.nn._parameters import like_sharding, require_arguments, require_number, require_shape
 from nnxkit.nn._streams import next_key, stream_of
 
 if TYPE_CHECKING:
@@ -28,6 +28,9 @@ class Dropout(Module):
         rng_collection: name of the stream that is taken from an ``Rngs``.
         rngs: streams or stream; the layer forks one of its own.
 
+    Raises:
+        LayerArgumentError: the rate is a number that is no probability.
+
     >>> import jax.numpy as jnp, nnxkit as nnx
     >>> nnx.Dropout(0.5, rngs=nnx.Rngs(0))(jnp.ones(5))
     Array([2., 0., 2., 0., 2.], dtype=float32)
@@ -42,6 +45,7 @@ class Dropout(Module):
         rng_collection: str = "dropout",
         rngs: Rngs | RngStream | None = None,
     ) -> None:
+        require_arguments(self, "nnx.Dropout", rate=rate)
         self.rate = rate
         self.broadcast_dims = broadcast_dims
         self.deterministic = deterministic

@@ -16,7 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeGuard
 
 from nnx_lint.diagnostics import Edit, Fix
-from nnx_lint.model.callables import LibraryFunction
+from nnx_lint.model.callables import FuncVal, LibraryFunction
 from nnx_lint.model.classes import UserClass, library_class
 from nnx_lint.model.events import AttributeSet
 from nnx_lint.model.heirs import classes_in
@@ -69,8 +69,9 @@ def weight_drawn(event: Called, report: Reporter) -> None:
         report.memory(Noise).add(event.node)
 
 
-@judges_calls(rules.BARE_WEIGHT, "jax.random.normal", "jax.random.truncated_normal", "jax.random.uniform")
+@judges_calls(rules.BARE_WEIGHT, "jax.random.normal", "jax.random.truncated_normal", "jax.random.uniform", FuncVal)
 def numbers_drawn(event: Called, report: Reporter) -> None:
+    """Numbers of JAX, or those of an initializer of the project."""
     if _draws_for_parameters(event.node):
         report.memory(Noise).add(event.node)
 

@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeGuard
 
 from nnx_lint.diagnostics import Edit, Fix, Span
+from nnx_lint.model.attributes import attribute_of
 from nnx_lint.model.callables import BoundMethod, PartialVal
 from nnx_lint.model.classes import UserClass
 from nnx_lint.model.containers import DictVal, Fill, Seq
@@ -149,7 +150,18 @@ def _is_lost(event: ContainerFilled) -> bool:
     frame = event.frame
     while frame.caller is not None and frame.name != "__call__":
         frame = frame.caller
-    return frame.name == "__call__" or event.frame.level > event.container.level
+    return frame.name == "__call__" or event.frame.level > event.container.level or _came_in(event)
+
+
+def _came_in(event: ContainerFilled) -> bool:
+    """Whether a traced function fills the container of an object that it was given, and made none in its place."""
+    obj, name = event.container.owner or (None, "")
+    outer = obj.template if obj is not None and event.frame.scope else None
+    if obj is None or outer is None or outer.level >= obj.level:
+        return False
+    attr = attribute_of(outer, name)
+    held = attr.value if attr is not None else None
+    return isinstance(held, (Seq, DictVal)) and held.node is not None and held.node is event.container.node
 
 
 # -- opaque containers -------------------------------------------------------------------------------------------------

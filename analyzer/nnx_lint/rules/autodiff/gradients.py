@@ -20,7 +20,7 @@ from nnx_lint.model.expressions import text_of
 from nnx_lint.model.leaves import AtLeast, contents
 from nnx_lint.model.operations import EXAMPLES
 from nnx_lint.model.states import PartVal, StateVal
-from nnx_lint.model.values import UNKNOWN, Array, ArrayAttr, ClassVal, Const, Obj, Value
+from nnx_lint.model.values import UNKNOWN, Array, ArrayAttr, ClassVal, Const, Obj, Value, present
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.autodiff.protocol import CUSTOM
 from nnx_lint.rules.callees import compiled_by
@@ -133,6 +133,8 @@ def jax_grad_of_integers(event: Called, report: Reporter) -> None:
     if "allow_int" in callee.applied.keywords:
         return
     for value, node in differentiated(event):
+        state = value if isinstance(value, StateVal) and value.wanted is None else None
+        value = present(state.of) if state is not None else value
         if not isinstance(value, Obj) or not value.cls.is_pytree:
             continue
         found = contents(value, event.frame, "array")
@@ -143,10 +145,10 @@ def jax_grad_of_integers(event: Called, report: Reporter) -> None:
         if leaf is None:
             continue
         path = ".".join([text_of(node), *map(str, _known(leaf))])
-        mend, fix = _nnx_counterpart(event.frame, callee.applied)
-        report(
-            event.frame.module, node, fix=fix, transform=callee.applied.text, name=text_of(node), path=path, mend=mend
-        )
+        name, fix = _nnx_counterpart(event.frame, callee.applied)
+        mend, fix = (rules.SPLIT_OFF, None) if state is not None else (rules.PARAMS_ONLY.format(name=name), fix)
+        transform = callee.applied.text
+        report(event.frame.module, node, fix=fix, transform=transform, name=text_of(node), path=path, mend=mend)
 
 
 def _known(leaf: Leaf) -> tuple[object, ...]:

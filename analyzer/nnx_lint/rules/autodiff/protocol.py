@@ -13,14 +13,12 @@ from nnx_lint.model.callables import FuncVal, Transformed
 from nnx_lint.model.crossing import literal_positions
 from nnx_lint.model.events import Called
 from nnx_lint.reporting import Reporter, judges_calls
-from nnx_lint.rules.program import assigned_in, canonical_of, given, own_nodes
+from nnx_lint.rules.program import assigned_in, canonical_of, given, own_nodes, results_of
 from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_lint.syntax.binding import is_name
 from nnx_rules.rules.transforms import VJP_COTANGENT, VJP_RULE_RESULT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from nnx_lint.model.values import Value
 
 CUSTOM = frozenset({"jax.custom_vjp", "nnx.custom_vjp"})
@@ -41,8 +39,10 @@ def vjp_rule_result(event: Called, report: Reporter) -> None:
             report(rule.module, taken, transform=owner.applied.text, problem=problem)
             continue
         wanted = "`(result, residuals)`" if which == "forward" else f"a tuple of {count}"
-        for node in _returned(rule):
-            found = _described(rule, node, count)
+        single = _single_of(owner, rule) if which == "backward" else None
+        for node in results_of(rule.node):
+            bare = single is not None and is_name(node, single)
+            found = "one value" if bare else _described(rule, node, count)
             if found is not None:
                 problem = f"the {which} rule returns {found}, and must return {wanted}"
                 report(rule.module, node, transform=owner.applied.text, problem=problem)
@@ -55,7 +55,7 @@ def pair_returned(event: Called, report: Reporter) -> None:
     name = _pair_of(owner, rule) if isinstance(owner, Transformed) and isinstance(rule, FuncVal) else None
     if name is None or not isinstance(owner, Transformed) or not isinstance(rule, FuncVal) or rule.decorators:
         return
-    for node in _returned(rule):
+    for node in results_of(rule.node):
         for place, item in enumerate(node.elts if isinstance(node, ast.Tuple) else ()):
             if is_name(item, name):
                 problem = f"`{name}` is a pair, `updates, {name}`"
@@ -70,6 +70,16 @@ def _pair_of(custom: Transformed, rule: FuncVal) -> str | None:
     if custom.applied.row.name != "nnx.custom_vjp" or not custom.applied.modes.writes_back or not names:
         return None
     return names[-1] if not assigned_in(rule.node)[names[-1]] and rule.wraps is None else None
+
+
+def _single_of(custom: Transformed, rule: FuncVal) -> str | None:
+    """The last parameter of a backward rule of JAX, where it is one array, because the function returns one."""
+    func, names = custom.func, syntax_parameters.positional_names(rule.node.args)
+    if custom.applied.row.name != "jax.custom_vjp" or not isinstance(func, FuncVal) or not names:
+        return None
+    results = results_of(func.node)
+    single = bool(results) and all(_is_one_value(func, each) for each in results)
+    return names[-1] if single and not assigned_in(rule.node)[names[-1]] else None
 
 
 def _pair_taken(custom: Transformed, rule: FuncVal) -> ast.Name | None:
@@ -100,16 +110,6 @@ def _cotangents(custom: Transformed) -> int | None:
     if places is None or arguments.vararg or arguments.kwarg or arguments.kwonlyargs or "nondiff_argnames" in options:
         return None
     return len(syntax_parameters.positional(arguments)) - len(set(places))
-
-
-def _returned(func: FuncVal) -> Iterator[ast.expr]:
-    """The expressions that a function returns."""
-    if isinstance(func.node, ast.Lambda):
-        yield func.node.body
-        return
-    for node in own_nodes(func.node):
-        if isinstance(node, ast.Return) and node.value is not None:
-            yield node.value
 
 
 def _described(func: FuncVal, node: ast.expr, count: int) -> str | None:

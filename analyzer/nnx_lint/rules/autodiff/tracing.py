@@ -415,9 +415,9 @@ def donated_then_used(event: Called, report: Reporter) -> None:
             continue
         use = _use_after(module, here, node.id) or (node if _is_given_again(event.frame, node) else None)
         use = use or _use_of_alias(module, here, node.id)
-        if use is not None:
+        if use is not None and _is_lost(applied, _part_read(module, use, value)):
             also = (related(module, event.node, "donated here"),)
-            fix = partial(on_nnx, applied, module) if isinstance(value, Obj) else None
+            fix = partial(on_nnx, applied, module) if isinstance(value, Obj) and value.cls.tracked else None
             report(module, use, fix=fix, name=use.id, function=event.name, related=also)
             return
 
@@ -432,11 +432,40 @@ def _donated(applied: TransformVal, func: FuncVal) -> list[int]:
 
 def _is_lost(applied: TransformVal, value: Value | None) -> bool:
     """Whether donating a value leaves the caller with deleted arrays: `nnx.jit` writes new ones back into objects."""
+    if isinstance(value, Obj) and isinstance(value.cls, UserClass) and value.cls.named_tuple:
+        return any(_is_lost(applied, item) for item in _fields(value).values())
     if isinstance(value, Obj):
         return applied.row.name == "jax.jit" and (value.cls.is_pytree or value.cls.is_variable)
     if isinstance(value, (StateVal, OptStateVal)):
         return applied.row.name == "jax.jit"
+    if isinstance(value, (Seq, DictVal)):
+        items = [item for _, item in value.items] if isinstance(value, DictVal) else value.items
+        return value.exact and any(_is_lost(applied, item) for item in items)
     return isinstance(value, Array)
+
+
+def _fields(record: Obj) -> dict[str, Value]:
+    """What is in the fields of a named tuple."""
+    return {**(record.args or {}), **{name: attr.value for name, attr in record.attrs.items()}}
+
+
+def _part_read(module: Module, use: ast.Name, value: Value | None) -> Value | None:
+    """What a place reads of a value that it names: an item or a field, or all of it; of what is asked for something
+    that is still there, such as a shape or the keys of a dict, nothing.
+    """
+    record = isinstance(value, Obj) and isinstance(value.cls, UserClass) and value.cls.named_tuple
+    if not record and not isinstance(value, (Seq, DictVal)):
+        return value
+    part: ast.AST = use
+    for outer in ancestors(module, use):
+        if isinstance(outer, ast.Attribute) and isinstance(value, Obj) and part is use:
+            value = _fields(value).get(outer.attr)
+        elif isinstance(outer, ast.Attribute):
+            return None
+        elif not isinstance(outer, ast.Subscript) or outer.value is not part:
+            return value
+        part = outer
+    return value
 
 
 def _is_given_again(frame: Frame, node: ast.Name) -> bool:

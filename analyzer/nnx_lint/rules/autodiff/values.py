@@ -16,9 +16,10 @@ from nnx_lint.model.callables import FuncVal
 from nnx_lint.model.containers import Seq
 from nnx_lint.model.events import Called, Used
 from nnx_lint.model.expressions import text_of
+from nnx_lint.model.loops import LOOPS
 from nnx_lint.model.values import Array, ArrayAttr, HostArray, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls
-from nnx_lint.rules.program import ancestors, given
+from nnx_lint.rules.program import ancestors, canonical_of, given
 from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import autodiff as rules
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from nnx_lint.model.events import Event
     from nnx_lint.model.frames import Frame
 
-TRACING = frozenset({"jax.jit", "nnx.jit", "jax.checkpoint", "nnx.remat"})
+TRACING = frozenset({"jax.jit", "nnx.jit", "jax.checkpoint", "nnx.remat", "jax.lax.map", "nnx.scan"} | set(LOOPS))
 """Transforms under which no array has a value. Under ``jax.grad`` alone, one may have one."""
 
 
@@ -110,14 +111,15 @@ tanh trunc"""
 """Functions of numbers."""
 
 _ELEMENTS = """abs absolute add allclose append arccos arccosh arcsin arcsinh arctan arctan2 arctanh array
-asanyarray asarray ascontiguousarray atleast_1d atleast_2d atleast_3d average cbrt ceil convolve copy cos cosh
-count_nonzero cross deg2rad degrees diag diff digitize divide dot einsum equal exp exp2 expand_dims expm1 fabs
-fliplr flipud floor floor_divide fmax fmin fmod greater greater_equal histogram hypot inner interp isclose isfinite
-isin isinf isnan kron less less_equal linspace log log10 log1p log2 logaddexp logical_and logical_not logical_or
-logical_xor matmul maximum median minimum mod multiply nan_to_num nanmax nanmean nanmedian nanmin nanstd nansum
-negative nonzero not_equal outer pad percentile power quantile rad2deg radians reciprocal remainder rint roll rot90
-sign sin sinh sort sqrt square subtract take tan tanh tensordot tile trace trapezoid tril triu true_divide trunc
-unique unwrap vdot where"""
+asanyarray asarray ascontiguousarray atleast_1d atleast_2d atleast_3d average broadcast_to cbrt ceil clip convolve
+copy corrcoef cos cosh count_nonzero cov cross deg2rad degrees diag diagonal diff digitize divide dot einsum equal
+exp exp2 expand_dims expm1 fabs fliplr flipud floor floor_divide fmax fmin fmod full_like greater greater_equal
+histogram hypot inner interp isclose isfinite isin isinf isnan kron less less_equal linspace log log10 log1p log2
+logaddexp logical_and logical_not logical_or logical_xor matmul maximum median minimum mod multiply nan_to_num
+nanmax nanmean nanmedian nanmin nanstd nansum negative nonzero not_equal ones_like outer pad percentile polyval
+power ptp quantile rad2deg radians ravel reciprocal remainder rint roll rot90 sign sin sinh sort sqrt square
+subtract take tan tanh tensordot tile trace trapezoid tril triu true_divide trunc unique unwrap vdot where
+zeros_like"""
 """Functions of NumPy that ask an array for its numbers. Many others hand over to a method of the array."""
 
 CONVERTING = (
@@ -172,6 +174,20 @@ def text_of_traced_value(event: Used, report: Reporter) -> None:
     scope, node = scope_of(event, event.value), event.node
     if scope is not None and isinstance(node, ast.expr):
         report(event.frame.module, node, name=text_of(node), transform=scope.text, function="format")
+
+
+@judges(rules.TRACED_VALUE, Used, of=(Array,), when=lambda event: event.what == "a text")
+def printed_traced_value(event: Used, report: Reporter) -> None:
+    """A string that is made before ``jax.debug.print`` could put the value in, which is there for that alone."""
+    frame, node = event.frame, event.node
+    call = next((each for each in ancestors(frame.module, node) if isinstance(each, ast.Call)), None)
+    text = call.args[0] if call is not None and call.args else None
+    scope = scope_of(event, event.value) if isinstance(text, ast.JoinedStr) else None
+    if scope is None or call is None or not isinstance(text, ast.JoinedStr) or not isinstance(node, ast.expr):
+        return
+    parts = (part for part in text.values if isinstance(part, ast.FormattedValue))
+    if any(part.value is node for part in parts) and canonical_of(frame.env, call.func) == "jax.debug.print":
+        report(frame.module, node, name=text_of(node), transform=scope.text, function='f"..."')
 
 
 @judges_calls(rules.TRACED_VALUE, ".item", ".tolist")

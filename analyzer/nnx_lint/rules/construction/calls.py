@@ -26,12 +26,13 @@ from nnx_lint.model.values import (
     ParameterVal,
     Value,
 )
-from nnx_lint.reporting import Reporter, judges, judges_calls
+from nnx_lint.reporting import Reporter, judges, judges_calls, related
 from nnx_lint.rules.construction.mends import in_constructor, in_function
 from nnx_lint.rules.edits import insert
 from nnx_lint.rules.intermediates.sowing import is_module
 from nnx_lint.rules.program import (
     ancestors,
+    assigned_in,
     attributes_stored,
     canonical_of,
     enclosing,
@@ -40,6 +41,7 @@ from nnx_lint.rules.program import (
     is_called,
     is_tried,
     keyword_node,
+    names_of_parameters,
 )
 from nnx_lint.rules.randomness.arguments import MAKING, constructed
 from nnx_lint.rules.randomness.reading import drawn_by, drawn_from_parameter
@@ -458,6 +460,21 @@ def value_called(event: Called, report: Reporter) -> None:
         report(module, event.node, cls=f"optax.{held.maker}", name=event.name, mend=mend)
     elif isinstance(held, Array) and event.name.endswith(".value"):
         report(module, event.node, cls="array", name=event.name, mend=f"leave the parentheses out: `{event.name}`")
+    elif isinstance(held, Array) and (other := _in_its_place(event)) is not None:
+        caller, call = event.frame.caller, event.frame.call
+        where = (related(caller.module, call, "the arguments come from here"),) if caller and call else ()
+        mend = f"`{other}` got a module, and `{event.name}` an array: exchange the two arguments"
+        report(module, event.node, related=where, cls="array", name=event.name, mend=mend)
+
+
+def _in_its_place(event: Called) -> str | None:
+    """The parameter that got a module, where another one that got an array is called."""
+    frame, called = event.frame, event.node.func if isinstance(event.node, ast.Call) else None
+    if not isinstance(called, ast.Name) or frame.func is None or frame.call is None:
+        return None
+    parameters = [name for name in names_of_parameters(frame.func.node) if not assigned_in(frame.func.node)[name]]
+    modules = [name for name in parameters if is_module(frame.env.names.get(name))]
+    return modules[0] if called.id in parameters and modules else None
 
 
 CONTAINERS = (library_class("nnx.List"), library_class("nnx.Dict"))

@@ -360,7 +360,8 @@ def axes_free(event: Called, report: Reporter) -> None:
 def result_unpacked(event: Unpacked, report: Reporter) -> None:
     value = event.value
     maker = value.maker if isinstance(value, Array) else None
-    if maker is not None and maker[2] is event.value_node and event.count is not None:
+    called = maker is not None and isinstance(maker[2], ast.Call) and maker[2] is event.value_node
+    if maker is not None and called and event.count is not None:
         shape = literal(value).shape
         if (shape is not None and shape[:1] == (event.count,)) or event.value_node in report.memory(Free):
             return  # an axis of that many elements, such as two inputs that were stacked

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from nnx_lint.diagnostics import Fix
 from nnx_lint.model.attributes import attribute_names, attribute_of
-from nnx_lint.model.callables import FuncVal, PartialVal, Transformed
+from nnx_lint.model.callables import BoundMethod, FuncVal, PartialVal, Transformed
 from nnx_lint.model.classes import UserClass
 from nnx_lint.model.effects import SETTING
 from nnx_lint.model.events import AttributeSet, Called, Ran
@@ -32,9 +32,12 @@ from nnx_lint.rules.program import (
     assigned_in,
     binds,
     block_of,
+    calls_in,
+    defined_in,
     enclosing,
     in_test,
     names_of_parameters,
+    own_nodes,
     parameters_in,
 )
 from nnx_lint.rules.repeating import COMPREHENSIONS, loop_around
@@ -42,7 +45,7 @@ from nnx_lint.rules.traces.captures import holds
 from nnx_lint.rules.updates.ownership import changes_of
 from nnx_lint.rules.variables.promoting import as_variable
 from nnx_lint.syntax import parameters as syntax_parameters
-from nnx_lint.syntax.binding import assigned_names, names_in
+from nnx_lint.syntax.binding import assigned_names, is_name, names_in
 from nnx_lint.syntax.dotted import root_of
 from nnx_lint.syntax.walk import walk
 from nnx_rules.attributes import Status
@@ -135,6 +138,87 @@ def _made_for_each_call(event: Called, compiled: Transformed) -> bool:
     held = [attr.value for obj in lasting if isinstance(obj, Obj) for attr in obj.attrs.values()]
     compiled_for = [value for value in event.args if isinstance(value, Obj) and value.cls.is_pytree]
     return any(value is item for value in compiled_for for item in (*lasting, *held))
+
+
+def returns_compiled(event: Called) -> bool:
+    """Whether a function of the project returns a compiled one."""
+    result = event.result
+    return isinstance(result, Transformed) and result.applied.row.cached and not event.frame.scope
+
+
+@judges_calls(rules.TRANSFORM_IN_LOOP, FuncVal, BoundMethod, when=returns_compiled)
+def maker_in_loop(event: Called, report: Reporter) -> None:
+    """Each round of a loop calls a function that makes a compiled one, of what is the same in each round."""
+    frame, call, compiled = event.frame, event.node, event.result
+    maker = event.callee.func if isinstance(event.callee, BoundMethod) else event.callee
+    loop = innermost_loop(frame, call)
+    if loop is None or not isinstance(call, ast.Call) or not isinstance(compiled, Transformed) or in_test(frame):
+        return
+    if loop_around(frame.module, call, "") is not loop:  # it may be made in one round only
+        return
+    if not isinstance(maker, FuncVal) or not isinstance(maker.node, ast.FunctionDef) or maker.node.decorator_list:
+        return
+    applied, inner = compiled.applied, compiled.func
+    if not _returns_made(maker.node, applied.node) or not _is_called_in(loop, frame.module, call):
+        return
+    if not applied.row.name.startswith("nnx.") and not (
+        isinstance(inner, FuncVal) and _stands_in(maker.node, inner.node)
+    ):
+        return  # JAX knows the function again
+    given = {part.id for part in walk(call) if isinstance(part, ast.Name)}
+    if frame.func is None or enclosing(maker.module, maker.node, *FUNCTIONS) is frame.func.node:
+        given |= _free_names(maker.node) - defined_in(maker.node).keys()
+    changed = {root_of(part.value) for part in walk(loop) if isinstance(part, PARTS) and not _is_read(part)}
+    arguments = {name for item in (*call.args, *call.keywords) for name in names_in(item)}
+    changed |= arguments & {root_of(each.func) for each in calls_in(loop) if isinstance(each.func, ast.Attribute)}
+    own = set[str]()
+    if isinstance(event.callee, BoundMethod):
+        own = {part.attr for part in walk(maker.node) if isinstance(part, ast.Attribute) and _is_read(part)}
+    if given.isdisjoint(assigned_names(loop.body) | _targets(loop) | changed) and not _is_set_later(maker, own):
+        report(frame.module, call, transform=applied.text)
+
+
+PARTS = (ast.Attribute, ast.Subscript)
+
+
+def _is_read(node: ast.Attribute | ast.Subscript) -> bool:
+    return isinstance(node.ctx, ast.Load)
+
+
+def _returns_made(maker: ast.FunctionDef, made: ast.AST) -> bool:
+    """Whether all that a function returns, at its end, is what a transform makes in each call."""
+    last = maker.body[-1]
+    if not isinstance(last, ast.Return) or sum(isinstance(node, ast.Return) for node in own_nodes(maker)) != 1:
+        return False
+    value = last.value
+    name = value.id if isinstance(value, ast.Name) and assigned_in(maker)[value.id] <= 1 else None
+    bound = (each for each in maker.body if isinstance(each, (ast.Assign, ast.FunctionDef)))
+    return value is made or any(
+        is_name(each.targets[0], name) and each.value is made
+        if isinstance(each, ast.Assign)
+        else each.name == name and made in each.decorator_list
+        for each in bound
+    )
+
+
+def _is_called_in(loop: ast.stmt, module: Module, made: ast.Call) -> bool:
+    """Whether a loop calls what an expression of it returns, at once or by a name."""
+    outer = next(ancestors(module, made), None)
+    if isinstance(outer, ast.Call):
+        return outer.func is made
+    name = outer.targets[0] if isinstance(outer, ast.Assign) and len(outer.targets) == 1 else None
+    return isinstance(name, ast.Name) and any(is_name(each.func, name.id) for each in calls_in(loop))
+
+
+def _is_set_later(method: FuncVal, names: set[str]) -> bool:
+    """Whether a class sets an attribute of one of these names anywhere but in its constructor."""
+    cls = enclosing(method.module, method.node, ast.ClassDef)
+    for func in cls.body if cls is not None and names else ():
+        if isinstance(func, ast.FunctionDef) and func.name != "__init__":
+            parts = (part for part in own_nodes(func) if isinstance(part, ast.Attribute) and not _is_read(part))
+            if any(part.attr in names for part in parts):
+                return True
+    return False
 
 
 def _function_of(frame: Frame, compiled: Transformed) -> Value:
@@ -235,7 +319,8 @@ def static_counter(event: Ran, report: Reporter) -> None:
         where = (related(scope.applied.module, scope.applied.node, f"`{scope.text}` is applied here"),)
         cls = item.target.cls.name
         fix = partial(as_variable, first, frame.module, name)
-        report(frame.module, node, fix=fix, related=where, cls=cls, path=name, transform=scope.text)
+        slots = {"name": f"{cls}.{name}", "transform": scope.text, "mend": rules.IN_VARIABLE}
+        report(frame.module, node, fix=fix, related=where, **slots)
 
 
 def _is_number(value: Value) -> bool:
@@ -310,8 +395,8 @@ def static_in_rounds(event: Called, report: Reporter) -> None:
         frame = each.event.frame
         where = (related(event.frame.module, event.node, "the object goes to the compiled function here"),)
         fix = partial(as_variable, each.first, frame.module, name)
-        transform = callee.applied.text
-        report(frame.module, each.event.node, fix=fix, related=where, cls=obj.cls.name, path=name, transform=transform)
+        slots = {"name": f"{obj.cls.name}.{name}", "transform": callee.applied.text, "mend": rules.IN_VARIABLE}
+        report(frame.module, each.event.node, fix=fix, related=where, **slots)
 
 
 # -- functions that are made anew --------------------------------------------------------------------------------------

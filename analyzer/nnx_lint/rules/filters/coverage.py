@@ -190,13 +190,13 @@ def _no_tag(single: Single, part: Given, tag: str, frame: Frame) -> str | None:
     """What a string must mean that certainly is the tag of nothing here; ``None`` if it may be one."""
     target = present(single.target) if single.target is not None else None
     found = leaves_of(target, frame) if target is not None else Contents(complete=False)
-    if any(leaf.tag == tag for leaf in found.leaves) or (
+    if any(leaf.tagged(tag) for leaf in found.leaves) or (
         isinstance(target, Obj) and target.cls.derives_from("nnx.Rngs")
     ):
         return None
     instead = f"PathContains({tag!r})"
     at_path = any(isinstance(leaf.path, tuple) and tag in leaf.path for leaf in found.leaves)
-    untagged = found.complete and not any(leaf.tag is logic.UNKNOWN for leaf in found.leaves)
+    untagged = found.complete and not any(leaf.tagged(tag) is None for leaf in found.leaves)
     # A tag that one model lacks may be meant for others, unless it is the name of something else; and metadata may have
     # any tag.
     tags_used = part.module.mentions("tag=") and not untagged

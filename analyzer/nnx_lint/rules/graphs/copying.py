@@ -8,9 +8,13 @@ import ast
 import itertools
 from typing import TYPE_CHECKING
 
-from nnx_lint.model.attributes import attribute_of
+from nnx_lint.model.attributes import attribute_of, original_of
+from nnx_lint.model.callables import FuncVal
+from nnx_lint.model.classes import UserClass, method_of
 from nnx_lint.model.events import AttributeSet, Called, Mutated
 from nnx_lint.model.expressions import text_of
+from nnx_lint.model.later import is_set_later
+from nnx_lint.model.leaves import same_object
 from nnx_lint.model.states import StateVal
 from nnx_lint.model.values import UNKNOWN, Obj, UnionVal, present
 from nnx_lint.reporting import Reporter, judges, judges_calls
@@ -28,6 +32,7 @@ from nnx_lint.rules.program import (
     resolved,
 )
 from nnx_lint.rules.repeating import handed_for
+from nnx_lint.syntax.parameters import positional_names
 from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.rules import graphs as rules
 
@@ -99,8 +104,11 @@ def averaged_with_itself(event: Called, report: Reporter) -> None:
         if isinstance(value, StateVal) and (source := _source_of(event.frame, node)) is not None
     ]
     for (one, one_node), (other, other_node) in itertools.pairwise(taken):
-        frame, node, (one_node, other_node) = _given_as(event, one_node, other_node)
-        if one is not UNKNOWN and _are_one(frame, one, one_node, other, other_node):
+        kept = _is_kept_as_given(event.frame, one_node, other_node)
+        frame, node = event.frame, event.node
+        if not kept:
+            frame, node, (one_node, other_node) = _given_as(event, one_node, other_node)
+        if kept or (one is not UNKNOWN and _are_one(frame, one, one_node, other, other_node)):
             name, shown = text_of(one_node), text_of(other_node)
             report(frame.module, node, name=name, other=shown, so=", so this is the State that it has")
             return
@@ -118,6 +126,71 @@ def _given_as(event: Called, one: ast.expr, other: ast.expr) -> tuple[Frame, ast
         one, other = given[0], given[1]
         frame, node = frame.caller, call
     return frame, node, (one, other)
+
+
+def _is_kept_as_given(frame: Frame, one: ast.expr, other: ast.expr) -> bool:
+    """Whether one of two expressions is an attribute that holds what its object was made with, as it was given, and the
+    other one a parameter that the method is given the same for.
+    """
+    owner = frame.receiver
+    for kept, given in ((one, other), (other, one)):
+        if not isinstance(kept, ast.Attribute) or not isinstance(given, ast.Name) or not isinstance(owner, Obj):
+            continue
+        made, value = _given_for(owner, kept.attr), resolved(frame.env, given)
+        if resolved(frame.env, kept.value) is not owner or made is None or not isinstance(value, Obj):
+            continue
+        named = _given_first(frame, given)
+        if named is not None and not _is_copied(*named) and same_object(made, value):
+            return True
+    return False
+
+
+def _given_first(frame: Frame, node: ast.expr) -> tuple[Module, ast.expr] | None:
+    """How a parameter is called where it is first handed over, by name; ``None`` for anything but a parameter."""
+    found: tuple[Module, ast.expr] | None = None
+    while isinstance(node, ast.Name) and frame.func is not None and frame.caller is not None:
+        func = frame.func.node
+        if node.id not in names_of_parameters(func) or assigned_in(func)[node.id]:
+            break
+        handed = handed_for(frame, node.id)
+        if handed is None:
+            return None
+        node, frame = handed, frame.caller
+        found = frame.module, node
+    return found
+
+
+def _given_for(owner: Obj, name: str) -> Obj | None:
+    """What the constructor was given that an attribute holds since then, where the call names one object for it."""
+    attr = original_of(owner, name)
+    first = attr.first if attr is not None and len(attr.assignments) == 1 else None
+    source = first.value_node if first is not None and not first.branches else None
+    found = method_of(owner.cls, "__init__") if isinstance(owner.cls, UserClass) else None
+    init = found[1] if found is not None else None
+    if not isinstance(source, ast.Name) or owner.origin is None or not isinstance(init, FuncVal):
+        return None
+    module, call = owner.origin
+    plain = source.id in names_of_parameters(init.node) and not assigned_in(init.node)[source.id]
+    if not isinstance(call, ast.Call) or not plain or is_set_later(owner.cls, name):
+        return None
+    given = dict(zip(positional_names(init.node.args)[1:], call.args, strict=False))
+    given |= {item.arg: item.value for item in call.keywords if item.arg is not None}
+    node, made = given.get(source.id), (owner.args or {}).get(source.id)
+    repeated = isinstance(enclosing(module, call, *LOOPS, *FUNCTIONS), LOOPS)
+    if node is None or repeated or _is_copied(module, node):
+        return None
+    return made if isinstance(made, Obj) else None
+
+
+def _is_copied(module: Module, node: ast.expr) -> bool:
+    """Whether an expression is anything but a name of an object, or what has the name may be a copy."""
+    if not isinstance(node, (ast.Attribute, ast.Name)):
+        return True
+    cls = enclosing(module, node, ast.ClassDef) if isinstance(node, ast.Attribute) else None
+    scope: ast.AST = cls or enclosing(module, node, *FUNCTIONS) or module.tree
+    made = [item.value for item in _assigned_anew(scope).get(text_of(node), ())]
+    calls = (each for value in made for each in walk(value) if isinstance(each, ast.Call))
+    return any(canonical_of(module.env, each.func) in (*COPYING, "nnx.merge") for each in calls)
 
 
 def _source_of(frame: Frame, node: ast.expr) -> ast.expr | None:

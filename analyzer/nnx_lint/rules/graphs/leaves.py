@@ -16,6 +16,7 @@ from nnx_lint.model.attributes import ANY_NAME, attribute_names
 from nnx_lint.model.callables import FuncVal
 from nnx_lint.model.classes import LibClass, UserClass
 from nnx_lint.model.containers import Seq
+from nnx_lint.model.elements import STATE_METHODS
 from nnx_lint.model.events import Called, Used
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.forms import is_int
@@ -25,7 +26,7 @@ from nnx_lint.model.values import ClassVal, Obj, present
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.construction.missing import is_known, names_of
 from nnx_lint.rules.edits import replace
-from nnx_lint.rules.program import ancestors, enclosing, given, is_asked_for, is_tried, resolved
+from nnx_lint.rules.program import ancestors, enclosing, given, is_asked_for, is_called, is_tried, resolved
 from nnx_lint.rules.spelling import spelled
 from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_lint.syntax.binding import is_name, occurrences
@@ -166,6 +167,21 @@ def state_unknown_key(event: Used, report: Reporter) -> None:
     if problem is not None:
         fix = partial(_number, module, node, str(int(key))) if key.isdecimal() else None
         report(module, node, fix=fix, problem=problem, mend=mend)
+
+
+@judges(rules.STATE_UNKNOWN_KEY, Used, when=lambda event: isinstance(event.node, ast.Attribute))
+def state_unknown_attribute(event: Used, report: Reporter) -> None:
+    """``state.params``: what a State holds may be read as an attribute, too."""
+    node, module, value, name = event.node, event.frame.module, event.value, event.what
+    of = present(value.of) if isinstance(value, StateVal) else None
+    if not isinstance(of, Obj) or not isinstance(node, ast.Attribute) or is_called(module, node):
+        return
+    if name.startswith("_") or name in STATE_METHODS or not _has_names(of):
+        return
+    if not _lacks(of, name) or is_tried(module, node) or is_asked_for(module, node) or _looked_for(module, node, name):
+        return
+    mend = "it has the names of attributes, from the object down"
+    report(module, node, problem=f"the State of {of.describe()} has no entry `{name}`", mend=mend)
 
 
 def _number(module: Module, node: ast.Subscript, number: str) -> Fix | None:

@@ -1,10 +1,13 @@
 """Attention: masks made of something else than tokens, queries whose heads come first, and queries, keys, values and
-masks that do not fit each other (NNX826).
+masks that do not fit each other (NNX826); masks whose numbers do something else than to mask (NNX872).
 
 ``nnx.dot_product_attention`` takes arrays of (batch, length, heads, features), where other libraries have the heads
 before the length; given such arrays it attends over the heads, and every shape fits. A mask is made of tokens, which
-have one axis less than what attention gets. Invariants: heads come first only where a function reshapes an array to
-four axes and swaps the middle ones; a mask is a wrong one only if it certainly has an axis too many.
+have one axis less than what attention gets. What is to be added to scores, 0 and a large negative number, is no mask
+for it: that keeps what is not 0. Nor can weights that a softmax has made be masked by such a number.
+
+Invariants: heads come first only where a function reshapes an array to four axes and swaps the middle ones; a mask is a
+wrong one only if it certainly has an axis too many, or is made of such numbers.
 """
 
 from __future__ import annotations
@@ -13,10 +16,21 @@ import ast
 from typing import TYPE_CHECKING
 
 from nnx_lint.model import forms
-from nnx_lint.model.values import Obj
+from nnx_lint.model.expressions import text_of
+from nnx_lint.model.values import Array, Obj, Value
 from nnx_lint.reporting import Reporter, judges_calls
+from nnx_lint.rules.bindings import bound_to, constant_of, value_of
 from nnx_lint.rules.layers.operands import is_prepared
-from nnx_lint.rules.program import FUNCTIONS, canonical_of, enclosing, given, is_tried, own_nodes
+from nnx_lint.rules.program import (
+    FUNCTIONS,
+    ancestors,
+    canonical_of,
+    enclosing,
+    given,
+    is_tried,
+    own_nodes,
+    reads_of,
+)
 from nnx_lint.syntax.binding import is_name
 from nnx_rules import layers
 from nnx_rules.rules import modules as rules
@@ -27,7 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from nnx_lint.model.events import Called
-    from nnx_lint.model.values import Value
+    from nnx_lint.model.frames import Frame
     from nnx_rules.shapes import Shape
 
 # -- heads -------------------------------------------------------------------------------------------------------------
@@ -190,3 +204,120 @@ def mask_of_attention(event: Called, report: Reporter) -> None:
                 "make it of (batch, length) by `nnx.make_attention_mask(tokens, tokens)`, or give it an axis for heads"
             )
             report(event.frame.module, event.node, problem=problem, mend=mend)
+
+
+# -- what a mask holds -------------------------------------------------------------------------------------------------
+
+
+class Added(dict[Value, str]):
+    """The masks that are to be added to scores, with how each is written."""
+
+
+@judges_calls(rules.ATTENTION_MASK, "jax.numpy.where")
+def mask_of_numbers(event: Called, report: Reporter) -> None:
+    """Weights that are masked after the softmax, and masks to be added, which are noted."""
+    args, module = given(event), event.frame.module
+    sides = [(args.get(place, name), args.node_of(place, name)) for place, name in ((1, "x"), (2, "y"))]
+    for (value, node), (_, other) in (sides, sides[::-1]):
+        if node is None or other is None or not _is_lowest(event.frame, other):
+            continue
+        if isinstance(node, ast.Constant) and node.value == 0:
+            report.memory(Added)[event.result] = text_of(event.node) if isinstance(event.node, ast.Call) else ""
+        elif isinstance(value, Array) and value.squashed == "nnx.softmax" and _weighs(event):
+            problem = (
+                f"`{text_of(node)}` are weights that a softmax has made, and some of them become `{text_of(other)}`"
+            )
+            mend = "mask the scores, before the softmax: then what is masked gets the weight 0"
+            report(module, event.node, problem=problem, mend=mend)
+
+
+WEIGHING = frozenset({"jax.numpy.dot", "jax.numpy.einsum", "jax.numpy.matmul"})
+
+
+def _weighs(event: Called) -> bool:
+    """Whether a sum is weighed with what a result is bound to: who looks for the largest may take any number."""
+    module, env = event.frame.module, event.frame.env
+    bound = bound_to(module, event.node)
+    target = bound.target if bound is not None else None
+    scope = enclosing(module, event.node, *FUNCTIONS)
+    if not isinstance(target, ast.Name) or scope is None or is_tried(module, event.node):
+        return False
+    outer = (next(ancestors(module, read)) for read in reads_of(scope, target.id))
+    return any(
+        isinstance(each.op, ast.MatMult)
+        if isinstance(each, ast.BinOp)
+        else isinstance(each, ast.Call) and canonical_of(env, each.func) in WEIGHING
+        for each in outer
+    )
+
+
+@judges_calls(rules.ATTENTION_MASK, "()", "nnx.dot_product_attention")
+def mask_to_be_added(event: Called, report: Reporter) -> None:
+    layer, mask = event.callee, event.keywords.get("mask")
+    library = layer.cls.called_as if isinstance(layer, Obj) else None
+    if mask is None or (isinstance(layer, Obj) and (library is None or library.canonical != "nnx.MultiHeadAttention")):
+        return
+    written = report.memory(Added).get(mask)
+    if written is not None and not is_tried(event.frame.module, event.node):
+        problem = (
+            f"`{event.name}` gets the mask `{written}`, and keeps what is not 0: it attends to what is to be masked"
+        )
+        mend = "give it the condition itself: it is true where attention is to look"
+        report(event.frame.module, event.node, problem=problem, mend=mend)
+
+
+@judges_calls(rules.ATTENTION_MASK, "jax.nn.softmax", "nnx.softmax")
+def scores_of_no_number(event: Called, report: Reporter) -> None:
+    """Scores to which zeros and ones are added, times infinity: of 0 that makes NaN."""
+    node, module = given(event).node_of(0, "x"), event.frame.module
+    scope = enclosing(module, event.node, *FUNCTIONS) or module.tree
+    for part in _added(scope, node, event.node) if node is not None else ():
+        for side, other in ((part.left, part.right), (part.right, part.left)):
+            if _is_lowest(event.frame, side, only_infinite=True) and _counts(event.frame, other):
+                problem = f"`{text_of(part)}` is NaN wherever `{text_of(other)}` is 0, as that times infinity is"
+                mend = "choose: `jnp.where(mask, scores, -jnp.inf)`"
+                report(module, part, problem=problem, mend=mend)
+                return
+
+
+def _added(scope: ast.AST, node: ast.expr, before: ast.AST, depth: int = 3) -> Iterator[ast.BinOp]:
+    """The products in a sum, those in what its names were bound to last included."""
+    if isinstance(node, ast.Name) and depth:
+        line: int = getattr(before, "lineno", 0)
+        made = [each for each in _definitions(scope, node.id) if (each.end_lineno or line) < line]
+        yield from _added(scope, made[-1], made[-1], depth - 1) if made else ()
+    elif isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
+        yield from _added(scope, node.left, before, depth)
+        yield from _added(scope, node.right, before, depth)
+    elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        yield node
+
+
+INFINITE = frozenset({"jax.numpy.inf", "math.inf", "numpy.inf"})
+ZEROS_AND_ONES = frozenset({"jax.numpy.tril", "jax.numpy.triu"})
+LOW = 1e4
+"""How far below zero a score has to be to count for nothing."""
+
+
+def _is_lowest(frame: Frame, node: ast.expr, *, only_infinite: bool = False) -> bool:
+    """Whether an expression is a number that no score reaches."""
+    node = value_of(frame.module, node) or constant_of(frame.module, node) or node
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        number = node.operand.value if isinstance(node.operand, ast.Constant) else None
+        low = isinstance(number, (int, float)) and number >= LOW and not only_infinite
+        return low or canonical_of(frame.env, node.operand) in INFINITE
+    if isinstance(node, ast.Call) and canonical_of(frame.env, node.func) == "builtins.float" and node.args:
+        return isinstance(node.args[0], ast.Constant) and node.args[0].value == "-inf"
+    least = isinstance(node, ast.Attribute) and node.attr == "min" and not only_infinite
+    made = node.value if isinstance(node, ast.Attribute) else None
+    return least and isinstance(made, ast.Call) and canonical_of(frame.env, made.func) == "jax.numpy.finfo"
+
+
+def _counts(frame: Frame, node: ast.expr) -> bool:
+    """Whether an expression certainly gives zeros and ones: ``1 - mask``, a comparison, a triangle."""
+    node = value_of(frame.module, node) or node
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):
+        return isinstance(node.left, ast.Constant) and node.left.value == 1
+    if isinstance(node, ast.Call):
+        return canonical_of(frame.env, node.func) in ZEROS_AND_ONES
+    return isinstance(node, ast.Compare) or (isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert))

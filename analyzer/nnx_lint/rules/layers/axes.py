@@ -9,6 +9,7 @@ an axis is judged where it is written as a number, and all axes that a call name
 
 from __future__ import annotations
 
+import ast
 from typing import TYPE_CHECKING, cast
 
 from nnx_lint.model.events import Indexed
@@ -16,8 +17,11 @@ from nnx_lint.model.forms import is_int, literal, plain
 from nnx_lint.model.operations import REDUCTIONS
 from nnx_lint.model.values import Array, ArrayAttr, Const, Cut
 from nnx_lint.reporting import Reporter, judges, judges_calls
+from nnx_lint.rules.bindings import bound_to
 from nnx_lint.rules.layers.operands import is_prepared
-from nnx_lint.rules.program import given
+from nnx_lint.rules.program import FUNCTIONS as FUNCTION_NODES
+from nnx_lint.rules.program import ancestors, assigned_in, enclosing, given, reads_of
+from nnx_lint.rules.traces.captures import value_at
 from nnx_rules import layers
 from nnx_rules.rules import modules as rules
 from nnx_rules.shape_algebra import is_whole
@@ -48,6 +52,9 @@ FUNCTIONS: dict[str, Places] = {
 }
 """The same functions by canonical name, and some of networks."""
 
+PLACING = ("jax.numpy.argmax", "jax.numpy.argmin")
+"""Functions that find a place along an axis, or among all elements if they are told none."""
+
 ORDERS: dict[str, Places] = {"transpose": ((1, "axes"),)}
 ORDERING: dict[str, Places] = dict.fromkeys(("jax.numpy.permute_dims", "jax.numpy.transpose"), ORDERS["transpose"])
 """Methods and functions that are told an order of all axes."""
@@ -77,6 +84,31 @@ def axes_named(event: Called, report: Reporter) -> None:
             else:
                 continue
             _report(event, report, problem, mend)
+            return
+
+
+@judges_calls(rules.ARRAY_SHAPES, ArrayAttr, *PLACING)
+def place_among_all(event: Called, report: Reporter) -> None:
+    """The place of the largest of all elements is compared with one label for each example."""
+    found = _function(event, METHODS, FUNCTIONS)
+    if found is None or found[0] not in {"argmax", "argmin"} or all(size == 1 for size in found[1][:-1]):
+        return
+    name, shape, args, _ = found
+    if len(args.positional) > 1 or args.keywords or not isinstance(event.node, ast.expr):
+        return
+    frame = event.frame
+    bound = bound_to(frame.module, event.node)
+    named = bound.target.id if bound is not None and isinstance(bound.target, ast.Name) else ""
+    scope = enclosing(frame.module, event.node, *FUNCTION_NODES) or frame.module.tree
+    for use in [event.node, *(reads_of(scope, named) if assigned_in(scope)[named] == 1 else ())]:
+        outer = next(ancestors(frame.module, use), None)
+        if not isinstance(outer, ast.Compare) or not isinstance(outer.ops[0], ast.Eq) or len(outer.ops) > 1:
+            continue
+        other = value_at(frame, outer.comparators[0] if outer.left is use else outer.left)
+        if other is not None and literal(other).shape == shape[:-1]:
+            beside = layers.shown(shape[:-1])
+            problem = f"`{name}` finds one place among all elements, and is compared with an array of shape {beside}"
+            _report(event, report, problem, f"say along which axis: `{event.name}(..., axis=-1)`")
             return
 
 

@@ -18,7 +18,7 @@ from nnx_lint.model.containers import Seq
 from nnx_lint.model.events import Combined, Used
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.operations import PAIRED
-from nnx_lint.model.values import Array, ArrayAttr, Const
+from nnx_lint.model.values import Array, ArrayAttr, Const, Obj
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
 from nnx_lint.rules.program import given, is_tried
 from nnx_lint.syntax.walk import remembered, walk
@@ -82,6 +82,21 @@ def side_by_side(event: Called, report: Reporter) -> None:
             problem = f"`{event.name}` gets arrays of shapes {layers.shown(one)} and {layers.shown(other)}"
             report(event.frame.module, event.node, related=_makers(arrays), problem=problem, mend=AGREE)
             return
+
+
+@judges_calls(rules.ARRAY_SHAPES, "()")
+def carry_beside_input(event: Called, report: Reporter) -> None:
+    """A recurrent cell adds what it makes of its carry and of its input: both are for as many examples."""
+    cell, args = event.callee, given(event)
+    if not isinstance(cell, Obj) or getattr(cell.cls, "canonical", "") not in layers.CELLS or args.starred:
+        return
+    carry, inputs = args.get(0, "carry"), forms.literal(args.get(1, "inputs")).shape
+    held = forms.literal(carry.items[-1] if isinstance(carry, Seq) and carry.items else carry).shape
+    if held and inputs and _are_unlike(held[:-1], inputs[:-1]) and not is_prepared(event.frame, event.node):
+        shapes = f"a carry of shape {layers.shown(held)} and an input of shape {layers.shown(inputs)}"
+        problem = f"`{event.name}` gets {shapes}, and all axes but the last are to be the same"
+        mend = "give it one step of all examples: a scan goes over the first axis, and the carry is as for one step"
+        report(event.frame.module, event.node, problem=problem, mend=mend)
 
 
 @judges(rules.ARRAY_SHAPES, Combined)

@@ -12,18 +12,22 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from nnx_lint.model import forms
 from nnx_lint.model.attributes import attribute_of
+from nnx_lint.model.callables import BoundMethod
 from nnx_lint.model.classes import LibClass, UserClass
 from nnx_lint.model.events import Called
-from nnx_lint.model.values import Const, Obj
+from nnx_lint.model.leaves import same_object
+from nnx_lint.model.values import Const, Obj, present
 from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.rules.modes.layers import is_seen_made
 from nnx_lint.rules.program import is_tried
+from nnx_lint.rules.traces.captures import holds
 from nnx_rules.rules import modules as rules
 from nnx_rules.shape_algebra import is_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from nnx_lint.model.frames import Frame
     from nnx_lint.model.modules import Module
 
 
@@ -35,16 +39,19 @@ class Preparation(NamedTuple):
     named: re.Pattern[str]
 
 
-SWITCHED = re.compile(
-    r"(?m)^(?!\s*def\b).*decode\s*=\s*False|\b(?:set_attributes|with_attributes|view)\([^)]*(?:\*\*|decode\s*=(?!\s*True\b))"
-)
+SET_ANEW = r"\b(?:set_attributes|with_attributes|view)\([^)]*(?:\*\*|decode\s*=(?!\s*True\b))"
+SWITCHED = re.compile(rf"(?m)^(?!\s*def\b).*decode\s*=\s*False|{SET_ANEW}")
 """How a program says that attention is not to decode any longer; the default of a parameter says nothing."""
+
+CACHED = r"init_cache|cached_key"
+UNCACHED = re.compile(rf"{SET_ANEW}|{CACHED}")
+"""The same for attention that a call has switched to decoding, whatever it was made for."""
 
 PREPARATIONS = {
     "nnx.MultiHeadAttention": Preparation(
         "it decodes, and has no cache",
         "call `init_cache(input_shape)` first",
-        re.compile(rf"{SWITCHED.pattern}|init_cache|cached_key"),
+        re.compile(rf"{SWITCHED.pattern}|{CACHED}"),
     ),
     "nnx.bridge.ToNNX": Preparation(
         "the Linen module in it has no parameters yet",
@@ -54,6 +61,18 @@ PREPARATIONS = {
 }
 
 
+class Decoding(list[Obj]):
+    """The objects whose attention has been switched to decoding."""
+
+
+@judges_calls(rules.LAYER_ARGUMENTS, ".set_attributes")
+def note_decoding(event: Called, report: Reporter) -> None:
+    decode, callee = event.keywords.get("decode"), event.callee
+    receiver = present(callee.receiver) if isinstance(callee, BoundMethod) else None
+    if isinstance(decode, Const) and decode.value is True and isinstance(receiver, Obj) and not event.frame.doubtful:
+        report.memory(Decoding).append(receiver)
+
+
 @judges_calls(rules.LAYER_ARGUMENTS, "()")
 def not_prepared(event: Called, report: Reporter) -> None:
     layer, frame = event.callee, event.frame
@@ -61,8 +80,11 @@ def not_prepared(event: Called, report: Reporter) -> None:
     needed = PREPARATIONS.get(library.canonical) if library is not None else None
     if needed is None or not isinstance(layer, Obj) or layer.assumed or frame.doubtful or "**" in event.keywords:
         return
+    named = needed.named
     if layer.cls.derives_from("nnx.MultiHeadAttention"):
         decode = event.keywords.get("decode", (layer.args or {}).get("decode"))
+        if "decode" not in event.keywords and any(_is_in(obj, layer, frame) for obj in report.memory(Decoding)):
+            decode, named = Const(True), UNCACHED
         cache = attribute_of(layer, "cached_key")
         if not (isinstance(decode, Const) and decode.value is True):
             return
@@ -78,8 +100,15 @@ def not_prepared(event: Called, report: Reporter) -> None:
             return
     if not is_seen_made(frame) or is_tried(frame.module, event.node):
         return
-    if not any(module.mentions(needed.named) for module in _modules(event, layer)):
+    if not any(module.mentions(named) for module in _modules(event, layer)):
         report(frame.module, event.node, cls=layer.cls.name, problem=needed.problem, mend=needed.mend)
+
+
+def _is_in(obj: Obj, layer: Obj, frame: Frame) -> bool:
+    """Whether a layer is an object or a part of it, or a method of the object calls it."""
+    if same_object(obj, layer) or holds(obj, layer):
+        return True
+    return any(each.receiver is not None and same_object(obj, each.receiver) for each in frame.outwards())
 
 
 def _modules(event: Called, layer: Obj) -> Iterator[Module]:

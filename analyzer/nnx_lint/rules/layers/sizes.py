@@ -19,6 +19,7 @@ from nnx_lint.model.values import UNKNOWN, Array, Const, Obj, Unknown, Value, op
 from nnx_lint.reporting import Reporter, judges_calls, related
 from nnx_lint.rules.construction.signatures import misplaced_mask
 from nnx_lint.rules.edits import replace, unsafe
+from nnx_lint.rules.layers.pairs import swapped
 from nnx_lint.rules.program import ancestors, keyword_node
 from nnx_lint.rules.program import given as given_to
 from nnx_rules import layers
@@ -278,7 +279,7 @@ def pair_given(event: Called, report: Reporter) -> None:
     elif (name in IN_TWO and len(event.args) > 1 and _is_tuple(event.args[1])) or _carry_is_second(event, name):
         problem = f"`{_place(event)}` gets the input first, and takes what it carries first"
         mend = "write `carry, y = cell(carry, x)`"
-    elif _carries_two(layer, name) and _gets_one(event, name) and _swapped(event) is None:
+    elif _carries_two(layer, name) and _gets_one(event, name) and swapped(event) is None:
         problem = f"`{_place(event)}` gets one array for what it carries, and carries a pair of arrays"
         mend = "make the first carry with `initialize_carry`, or give the two as `(c, h)`"
     else:
@@ -367,33 +368,6 @@ def _comes_from(value: Value | None, calls: AlongOneAxis) -> bool:
 def _report_window(event: Called, cls: str, problem: str, report: Reporter) -> None:
     mend = "a `kernel_size` that is one number is a window along one axis: write `(3, 3)` for 3 by 3"
     report(event.frame.module, event.node, cls=cls, problem=problem, mend=mend)
-
-
-CARRYING = frozenset({"nnx.ConvLSTMCell", "nnx.LSTMCell", "nnx.OptimizedLSTMCell"})
-"""Cells that carry something else than they give."""
-
-
-@judges_calls(rules.CELL_RESULTS, "()")
-def cell_results(event: Called, report: Reporter) -> None:
-    """``y, carry = cell(carry, x)``."""
-    cell, module = event.callee, event.frame.module
-    if not isinstance(cell, Obj) or getattr(cell.cls, "canonical", "") not in CARRYING:
-        return
-    target = _swapped(event)
-    if target is not None:
-        output, carry = map(text_of, target.elts)
-        fix = unsafe("Swap the names", replace(module.source, target, f"{carry}, {output}"))
-        report(module, target, fix=fix, name=event.name, carry=carry, output=output)
-
-
-def _swapped(event: Called) -> ast.Tuple | None:
-    """The two targets of a call of a cell, if what it carries is the second of them."""
-    outer = next(ancestors(event.frame.module, event.node), None)
-    target = outer.targets[0] if isinstance(outer, ast.Assign) else None
-    if not isinstance(target, ast.Tuple) or len(target.elts) != 2 or not event.nodes:
-        return None
-    first, second = map(text_of, target.elts)
-    return target if second == text_of(event.nodes[0]) != first else None
 
 
 @judges_calls(rules.LAYER_INPUT_SHAPE, *(f".{name}" for name in layers.METHODS))

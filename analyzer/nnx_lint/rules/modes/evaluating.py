@@ -7,7 +7,7 @@ Not every forward pass without gradients is an evaluation: a generator makes sam
 So it counts where no training step shares a loop with it, because the training is over; or where what it returns is
 compared with labels, in a part of the loop that takes no step.
 
-Invariants: model, step and forward pass are those of one run; nothing in the files that take part switches a mode; one
+Invariants: model, step and forward pass are those of one run; nothing that may run before the pass switches a mode; one
 that is repeated for the same input is there for the noise.
 """
 
@@ -22,7 +22,17 @@ from nnx_lint.model.expressions import text_of
 from nnx_lint.model.leaves import same_object
 from nnx_lint.model.values import Obj, present
 from nnx_lint.reporting import Reporter, judges
-from nnx_lint.rules.program import FUNCTIONS, STATEMENT_LOOPS, ancestors, enclosing, in_test, reads_of, resolved
+from nnx_lint.rules.program import (
+    FUNCTIONS,
+    STATEMENT_LOOPS,
+    ancestors,
+    enclosing,
+    in_test,
+    own_nodes,
+    reads_of,
+    resolved,
+)
+from nnx_lint.rules.reaching import running
 from nnx_lint.rules.repeating import COMPREHENSIONS
 from nnx_lint.syntax.binding import assigned_names
 from nnx_lint.syntax.walk import remembered, walk
@@ -30,13 +40,18 @@ from nnx_rules.rules import construction as rules
 from nnx_rules.transforms import COMPILING_ONLY
 
 if TYPE_CHECKING:
-    from nnx_lint.model.frames import Frame
+    from collections.abc import Iterator
 
-SWITCHING = re.compile(
-    r"\b(?:eval|set_attributes|with_attributes|view)\b"
-    r"|\.(?:deterministic|use_running_average)\b|[\"'](?:deterministic|use_running_average)[\"']"
-)
-"""What switches a mode, called or handed on, or sets what the mode is of a layer."""
+    from nnx_lint.model.frames import Frame
+    from nnx_lint.model.modules import Module
+
+MODES = frozenset({"deterministic", "use_running_average"})
+"""What a call of a layer says of its mode."""
+
+SWITCHES = frozenset({"eval", "set_attributes", "view", "with_attributes"})
+"""Methods and functions that switch a mode, called or handed on."""
+
+MENTIONED = re.compile(rf"\b(?:{'|'.join(sorted(SWITCHES | MODES))})\b")
 
 EFFECTS = {
     "RngCount": "drops values at random",
@@ -51,10 +66,6 @@ class Pass(NamedTuple):
     frame: Frame
     call: ast.Call
     name: str
-
-
-MODES = frozenset({"deterministic", "use_running_average"})
-"""What a call of a layer says of its mode."""
 
 
 class Step(NamedTuple):
@@ -89,7 +100,9 @@ def evaluated_in_training(event: Mutated, report: Reporter) -> None:
         return  # `eval` would change nothing
     for step in steps:
         passed = _forward_pass(event, step.model)
-        if passed is not None and _is_evaluation(passed, step) and not _is_switched(passed.frame, step):
+        if passed is None or _is_in_step(passed, step):
+            continue
+        if _is_evaluation(passed, step) and not _is_switched(passed, step):
             layer = target.cls.name if event.node is passed.call else event.name.removeprefix("self.")
             report(passed.frame.module, passed.call, name=passed.name, layer=f"its `{layer}` {EFFECTS[event.state]}")
             return
@@ -114,10 +127,20 @@ def _forward_pass(event: Mutated, model: Obj) -> Pass | None:
     return found
 
 
+def _is_in_step(passed: Pass, step: Step) -> bool:
+    """Whether a forward pass is part of a compiled step, as that of a teacher is."""
+    first = step.frames[0]
+    funcs = (each.func for each in passed.frame.outwards())
+    nodes = [func.node for func in funcs if func is not None]
+    return bool(first.scope) and first.func is not None and any(node is first.func.node for node in nodes)
+
+
 def _is_evaluation(passed: Pass, step: Step) -> bool:
     """Whether a forward pass certainly is there to see how well a model does, or to use it."""
     frame, call, _ = passed
-    frames, loops = [*frame.outwards()], frame.rounds()
+    frames, loops, parent = [*frame.outwards()], frame.rounds(), next(ancestors(frame.module, call), None)
+    if _is_dropped(frame.module, parent) or (isinstance(parent, ast.Attribute) and parent.attr in FORM):
+        return False  # it is there for the statistics, or for what is the same in both modes
     if frames[-1] is not step.frames[-1] or any(map(in_test, frames)) or _is_for_noise(frame, call, loops - step.loops):
         return False
     shared = (loops & step.loops) - _made_in(step.model)
@@ -131,6 +154,19 @@ def _is_evaluation(passed: Pass, step: Step) -> bool:
         return compared or (last is not None and outcome is not None and _is_shown(last, outcome))
     own = [node for node in ancestors(frame.module, call) if id(node) in loops - shared]
     return (bool(own) and _compares(own[-1])) or _is_shown(frame, call)
+
+
+FORM = frozenset({"dtype", "ndim", "shape", "size"})
+"""What an array is asked for that is the same in both modes."""
+
+
+def _is_dropped(module: Module, parent: ast.AST | None) -> bool:
+    """Whether the statement around a call leaves what it returns."""
+    if not isinstance(parent, ast.Assign):
+        return isinstance(parent, ast.Expr)
+    scope = enclosing(module, parent, *FUNCTIONS) or module.tree
+    names = [target.id for target in parent.targets if isinstance(target, ast.Name)]
+    return len(names) == len(parent.targets) and not any(reads_of(scope, name) for name in names)
 
 
 def _made_in(model: Obj) -> set[int]:
@@ -207,8 +243,33 @@ def _is_given_labels(call: ast.Call) -> bool:
     return named and any(item.arg == "labels" for item in call.keywords)
 
 
-def _is_switched(frame: Frame, step: Step) -> bool:
-    """Whether anything that takes part may switch a mode."""
-    frames = [*frame.outwards(), *step.frames]
-    modules = dict.fromkeys([each.module for each in frames])
-    return any(module.mentions(SWITCHING) for module in modules)
+def _is_switched(passed: Pass, step: Step) -> bool:
+    """Whether anything that may run before a forward pass may switch a mode."""
+    frames = [*passed.frame.outwards()]
+    modules = dict.fromkeys([each.module for each in (*frames, *step.frames)])
+    if not any(module.mentions(MENTIONED) for module in modules):
+        return False
+    outermost = frames[-1]
+    last = frames[-2].call if len(frames) > 1 else passed.call
+    return any(_switches(node) for _, node in running(modules, _before(outermost, last or passed.call)))
+
+
+def _before(frame: Frame, last: ast.AST) -> Iterator[tuple[Module, ast.AST]]:
+    """What a function, or a script, itself runs up to the end of a node, and in the loops around it."""
+    scope: ast.AST = frame.func.node if frame.func is not None else frame.module.tree
+    loops = [node for node in ancestors(frame.module, last) if isinstance(node, STATEMENT_LOOPS)]
+    end = max((getattr(node, "end_lineno", 0) for node in (last, *loops)), default=0)
+    for node in own_nodes(scope):
+        if isinstance(node, NAMING) and node.lineno <= end:
+            yield frame.module, node
+
+
+NAMING = (ast.Name, ast.Attribute, ast.Constant)
+
+
+def _switches(node: ast.AST) -> bool:
+    """Whether a node may switch a mode, or set what the mode is of a layer."""
+    if isinstance(node, ast.Name):
+        return node.id in SWITCHES
+    named = node.attr if isinstance(node, ast.Attribute) else node.value if isinstance(node, ast.Constant) else None
+    return named in SWITCHES or named in MODES

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from nnx_lint.model.modules import Module
 
 DROPOUT = library_class("nnx.Dropout")
+ATTENTION = library_class("nnx.MultiHeadAttention")
 
 # -- calls -------------------------------------------------------------------------------------------------------------
 
@@ -82,7 +83,9 @@ def layer_without_rngs(event: Called, report: Reporter) -> None:
 
 def _lacks_streams(event: Called, obj: Obj) -> bool:
     made = obj.args or {}
-    rngs = event.keywords.get("rngs", resolved(obj, made.get("rngs", Const(None))))
+    rngs = event.keywords.get("rngs", Const(None))
+    if isinstance(rngs, Const) and rngs.value is None:  # then it draws from its own
+        rngs = resolved(obj, made.get("rngs", Const(None)))
     told = event.keywords.get("deterministic")
     if told is not None and not (isinstance(told, Const) and told.value is False):
         return False
@@ -136,8 +139,12 @@ def _with_rngs(event: Called, obj: Obj) -> Fix | None:
     return Fix(f"Pass `rngs={name}`", edits, Applicability.UNSAFE) if "None" not in name else None
 
 
-UNDECIDED = {"Dropout": "deterministic", "BatchNorm": "use_running_average", "MultiHeadAttention": "decode"}
-"""The option of a layer that may be ``None``, to be decided later."""
+UNDECIDED = {
+    "Dropout": ("deterministic",),
+    "BatchNorm": ("use_running_average",),
+    "MultiHeadAttention": ("decode", "deterministic"),
+}
+"""The options of a layer that may be ``None``, to be decided later; those of attention are, if they are not given."""
 
 
 SETTING = re.compile(r"[.'\"](?:train|eval)\b|\b(?:set_attributes|with_attributes|view)\b")
@@ -148,16 +155,23 @@ SETTING = re.compile(r"[.'\"](?:train|eval)\b|\b(?:set_attributes|with_attribute
 def layer_mode_undecided(event: Called, report: Reporter) -> None:
     for obj in as_it_was_made(event):
         library = obj.cls.made_as
-        name = UNDECIDED.get(library.name) if library is not None else None
-        if obj.args is None or name is None or name in event.keywords or event.frame.doubtful:
-            continue
-        option = obj.args.get(name, Const(None) if name == "decode" else None)
-        if not isinstance(option, Const) or option.value is not None or name in obj.attrs:
-            continue
-        if name == "use_running_average" and len(event.args) > 1:
-            continue
-        if not event.frame.module.mentions(SETTING):
+        names = UNDECIDED.get(library.name, ()) if library is not None and not event.frame.doubtful else ()
+        name = next((name for name in names if _is_undecided(event, obj, name)), None)
+        if name is not None and not any(each.module.mentions(SETTING) for each in event.frame.outwards()):
             report(event.frame.module, event.node, cls=obj.cls.name, name=name)
+
+
+def _is_undecided(event: Called, obj: Obj, name: str) -> bool:
+    """Whether a layer was made without an option that the call does not give either."""
+    made = obj.args or {}
+    attends = obj.cls.made_as is ATTENTION
+    option = made.get(name, Const(None) if attends else None)
+    if name in event.keywords or not isinstance(option, Const) or option.value is not None or name in obj.attrs:
+        return False
+    if attends and name == "deterministic":  # without dropout nothing asks for it
+        rate = resolved(obj, made.get("dropout_rate", UNKNOWN))
+        return isinstance(rate, Const) and isinstance(rate.value, float) and rate.value > 0
+    return name != "use_running_average" or len(event.args) <= 1
 
 
 # -- set_view ----------------------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@
 switch it back before those of the next one.
 
 Invariants: model, step and switch are those of one evaluation, and of one loop; nothing says ``train`` in that loop,
-nor anywhere in these files outside of the function that has the loop.
+nor in a function of these files that may run in it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from nnx_lint.diagnostics import Fix
 from nnx_lint.model.callables import BoundMethod
 from nnx_lint.model.classes import UserClass
 from nnx_lint.model.events import Called, Mutated
-from nnx_lint.model.instances import MODES
+from nnx_lint.model.switching import MODES
 from nnx_lint.model.values import Obj, present
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
 from nnx_lint.rules.blocks import prepend_to_block
@@ -28,11 +28,10 @@ from nnx_lint.rules.program import (
     ancestors,
     assigned_in,
     block_of,
-    enclosing,
     in_test,
-    own_nodes,
     resolved,
 )
+from nnx_lint.rules.reaching import running
 from nnx_lint.rules.repeating import goes_on
 from nnx_lint.rules.updates.ownership import at_level
 from nnx_lint.syntax.walk import walk
@@ -119,22 +118,14 @@ def _is_eval(node: ast.AST) -> bool:
 
 def _is_switched_back(frame: Frame, other: Module, loops: frozenset[int]) -> bool:
     """Whether anything that may run in one of these loops switches a model to training."""
-    modules = {id(other): other}
-    current: Frame | None = frame
-    while current is not None:
-        modules[id(current.module)] = current.module
-        current = current.caller
-    return any(_switches(module, loops) for module in modules.values())
-
-
-def _switches(module: Module, loops: frozenset[int]) -> bool:
-    """Whether a module switches modes anywhere but beside one of these loops, in the function that has it."""
-    beside: set[ast.AST] = set()
-    for loop in walk(module.tree):
-        if isinstance(loop, STATEMENT_LOOPS) and id(loop) in loops:
-            beside.update(own_nodes(enclosing(module, loop, *FUNCTIONS) or module.tree))
-            beside.difference_update(walk(loop))
-    return any(_switch(module, node) and node not in beside for node in walk(module.tree))
+    modules = dict.fromkeys([other, *(each.module for each in frame.outwards())])
+    around = [
+        (module, node)
+        for module in modules
+        for node in walk(module.tree)
+        if isinstance(node, STATEMENT_LOOPS) and id(node) in loops
+    ]
+    return any(_switch(module, node) for module, node in running(modules, around))
 
 
 def _switch(module: Module, node: ast.AST) -> bool:

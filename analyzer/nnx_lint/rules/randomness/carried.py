@@ -18,10 +18,19 @@ from nnx_lint.model.loops import SCANS, STEPPING, carried_at
 from nnx_lint.model.values import Obj
 from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.rules.bindings import pairs_of
-from nnx_lint.rules.program import assigned_in, canonical_of, in_test, own_nodes, parameters_in, statement_of
+from nnx_lint.rules.program import (
+    assigned_in,
+    canonical_of,
+    in_test,
+    own_nodes,
+    parameters_in,
+    reads_of,
+    statement_of,
+)
 from nnx_lint.rules.randomness.arguments import needs_key
 from nnx_lint.rules.randomness.drawing import Keys, function_of, handed, used_by
-from nnx_lint.rules.randomness.keys import EACH_ROUND, runs_in_rounds
+from nnx_lint.rules.randomness.keys import EACH_ROUND, runs_in_rounds, trains
+from nnx_lint.rules.randomness.reuse import KEY_MAKERS, called_for
 from nnx_lint.rules.repeating import loop_around
 from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_lint.syntax.walk import remembered
@@ -54,8 +63,11 @@ def carried_key_handed(event: Called, report: Reporter) -> None:
     call, frame, callee = event.node, event.frame, function_of(event.callee)
     if callee is None or not isinstance(call, ast.Call) or in_test(frame):
         return
-    drawn = report.memory(Keys).drawn_from(callee.func)
-    for parameter, node in handed(call, callee) if drawn else ():
+    drawn, renewed = report.memory(Keys).drawn_from(callee.func), _renewed(callee.func.node)
+    for parameter, node in handed(call, callee) if drawn or renewed else ():
+        if parameter in renewed and _is_left(frame, call, node, renewed[parameter]):
+            report(frame.module, node, name=node.id, again=EACH_ROUND)
+            continue
         if parameter not in drawn:
             continue
         if runs_in_rounds(frame):
@@ -90,6 +102,20 @@ def _comes_back(frame: Frame, call: ast.Call, func: FuncVal, parameter: str, nam
         return False
     targets = _places(target)
     return any(targets.get(place) == name for place in places)
+
+
+def _is_left(frame: Frame, call: ast.Call, key: ast.Name, places: set[Place]) -> bool:
+    """Whether each round of a loop trains with one key, and leaves the new one that it gets back."""
+    scope = frame.func.node if frame.func is not None else frame.module.tree
+    made = called_for(scope).get(key.id)
+    if made is None or canonical_of(frame.env, made.func) not in KEY_MAKERS or not trains(frame, call):
+        return False
+    here = statement_of(frame.module, call)
+    target = next((target for target, value in pairs_of(here) if value is call), None) if here is not None else None
+    taken = _places(target) if target is not None else {}
+    names = [taken[place] for place in places if place in taken]
+    left = bool(names) and all(name == "_" or not reads_of(scope, name) for name in names)
+    return left and loop_around(frame.module, call, key.id) is not None
 
 
 # -- what the text says ------------------------------------------------------------------------------------------------
@@ -143,10 +169,20 @@ def _ends(func: Function) -> list[dict[Place, str]]:
 @remembered
 def _returned(func: Function) -> dict[str, set[Place]]:
     """The parameters that a function returns as they are, and where."""
+    return _given_back(func, anew=False)
+
+
+@remembered
+def _renewed(func: Function) -> dict[str, set[Place]]:
+    """The parameters that a function binds to something new and returns, and where."""
+    return _given_back(func, anew=True)
+
+
+def _given_back(func: Function, *, anew: bool) -> dict[str, set[Place]]:
     ends, found = _ends(func), dict[str, set[Place]]()
     own = syntax_parameters.names(func.args)
     for name in own:
-        if assigned_in(func)[name] == 0 and parameters_in(func)[name] == 1 and ends:
+        if bool(assigned_in(func)[name]) is anew and parameters_in(func)[name] == 1 and ends:
             first, *others = ({place for place, held in end.items() if held == name} for end in ends)
             found[name] = first.intersection(*others)
     return found

@@ -56,8 +56,9 @@ from nnx_lint.rules.randomness.keys import (
 )
 from nnx_lint.rules.randomness.reuse import consumes
 from nnx_lint.rules.randomness.selected import apart
+from nnx_lint.rules.repeating import COMPREHENSIONS
 from nnx_lint.syntax import parameters as syntax_parameters
-from nnx_lint.syntax.binding import assigned_names, names_in
+from nnx_lint.syntax.binding import assigned_names, is_name, names_in
 from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.rules import rngs as rules
 from nnx_rules.transforms import DIFFERENTIATING
@@ -163,8 +164,25 @@ def _uses_all(module: Module, split: ast.Call) -> bool:
     scope = enclosing(module, split, *FUNCTIONS)
     if not isinstance(target, ast.Name) or scope is None or assigned_in(scope)[target.id] != 1:
         return False
-    reads = reads_of(scope, target.id)
-    return bool(reads) and not any(_picks(module, next(ancestors(module, read), None)) for read in reads)
+    outers = [next(ancestors(module, read), None) for read in reads_of(scope, target.id)]
+    if any(_goes_over(module, outer) for outer in outers):
+        return True
+    return bool(outers) and not any(_picks(module, outer) for outer in outers)
+
+
+def _goes_over(module: Module, outer: ast.AST | None) -> bool:
+    """Whether an expression takes the first keys, one in each round of a loop over numbers from zero on."""
+    index = outer.slice if isinstance(outer, ast.Subscript) else None
+    if not isinstance(index, ast.Name) or outer is None:
+        return False
+    for node in ancestors(module, outer):
+        if isinstance(node, (*FUNCTIONS, ast.If, ast.IfExp)):
+            return False  # which of the keys is taken may depend on an argument
+        for each in node.generators if isinstance(node, COMPREHENSIONS) else [node]:
+            if isinstance(each, (ast.For, ast.comprehension)) and is_name(each.target, index.id):
+                counts = isinstance(each.iter, ast.Call) and is_name(each.iter.func, "range")
+                return counts and isinstance(each.iter, ast.Call) and len(each.iter.args) == 1
+    return False
 
 
 def _picks(module: Module, outer: ast.AST | None) -> bool:
@@ -270,6 +288,11 @@ def function_of(value: Value | None) -> Callee | None:
 
 def handed(call: ast.Call, callee: Callee) -> list[tuple[str, ast.Name]]:
     """The names that a call hands to a function, with the parameters that they are given for."""
+    return [(parameter, node) for parameter, node in given_for(call, callee) if isinstance(node, ast.Name)]
+
+
+def given_for(call: ast.Call, callee: Callee) -> list[tuple[str, ast.expr]]:
+    """What a call hands to a function, with the parameters that it is given for."""
     partial = call.func if isinstance(call.func, ast.Call) and len(call.func.args) - 1 == callee.given else None
     before = partial.args[1:] if partial is not None else []  # partial(f, x)(y)
     values, keywords = [*before, *call.args], [*(partial.keywords if partial is not None else ()), *call.keywords]
@@ -278,7 +301,7 @@ def handed(call: ast.Call, callee: Callee) -> list[tuple[str, ast.Name]]:
     parameters = syntax_parameters.positional_names(callee.func.node.args)[callee.given - len(before) :]
     pairs = [*zip(parameters, values, strict=False)]
     pairs += [(item.arg, item.value) for item in keywords if item.arg is not None]
-    return [(parameter, node) for parameter, node in pairs if isinstance(node, ast.Name)]
+    return pairs
 
 
 @judges_calls(rules.KEY_REUSED, FuncVal, Transformed, BoundMethod, PartialVal, Obj)

@@ -16,10 +16,12 @@ import itertools
 from typing import TYPE_CHECKING, NamedTuple
 
 from nnx_lint.model.attributes import attribute_of
+from nnx_lint.model.callables import BoundMethod, FuncVal, PartialVal, Transformed
 from nnx_lint.model.classes import UserClass
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.later import constructing
-from nnx_lint.model.values import UNKNOWN, Obj, present
+from nnx_lint.model.uses import RNGS
+from nnx_lint.model.values import UNKNOWN, Const, Obj, present
 from nnx_lint.reporting import Reporter, judges_calls, related
 from nnx_lint.rules.bindings import bound_to, value_of
 from nnx_lint.rules.program import (
@@ -40,16 +42,18 @@ from nnx_lint.rules.program import (
     resolved,
 )
 from nnx_lint.rules.randomness.arguments import needs_key
+from nnx_lint.rules.randomness.drawing import Keys, function_of, given_for
 from nnx_lint.rules.randomness.keys import (
     EACH_ROUND,
     SPLIT,
     around,
+    feeds_training,
     runs_in_rounds,
     takes_the_first,
     trains,
 )
 from nnx_lint.rules.randomness.reading import streams_parameter
-from nnx_lint.rules.randomness.reuse import KEY_MAKERS, consumes, in_forward_pass, seed_of
+from nnx_lint.rules.randomness.reuse import KEY_MAKERS, consumes, in_forward_pass
 from nnx_lint.rules.repeating import Handed, argument, loop_around, outwards
 from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_lint.syntax.dotted import root_of
@@ -63,7 +67,7 @@ if TYPE_CHECKING:
 
     from nnx_lint.model.events import Called
     from nnx_lint.model.frames import Frame
-    from nnx_lint.model.values import Assignment
+    from nnx_lint.model.values import Assignment, Value
 
 CONSTRUCTORS = frozenset({"__init__", "__post_init__", "__new__"})
 
@@ -128,28 +132,68 @@ def fixed_key_in_rounds(event: Called, report: Reporter) -> None:
     source = _source(event)
     if source is None or in_test(source.frame) or in_forward_pass(source.frame) or not _is_fixed(source):
         return
-    func, use = source.frame.func, source.use(event.node)
-    if func is None or not isinstance(use, ast.Call) or not _is_anew(source, use):
+    use = source.use(event.node)
+    if isinstance(use, ast.Call) and _is_anew(source, use):
+        _report_fixed(source.frame, source.node, report)
+
+
+@judges_calls(rules.FIXED_SEED, FuncVal, Transformed, BoundMethod, PartialVal, Obj)
+def fixed_key_handed(event: Called, report: Reporter) -> None:
+    """A key that a loop makes of one number in each round, for a function that draws from it."""
+    call, frame = event.node, event.frame
+    if not isinstance(call, ast.Call) or not any(map(_is_written_key, (*call.args, *call.keywords))):
         return
-    path = f"{func.cls.name}.{func.name}" if func.cls is not None else func.name
-    report(source.frame.module, source.node, path=path, seed=source.frame.module.source.segment(source.node))
+    callee = function_of(event.callee)
+    drawn = report.memory(Keys).drawn_from(callee.func) if callee is not None and not in_test(frame) else {}
+    for parameter, node in given_for(call, callee) if callee is not None and drawn else ():
+        if parameter not in drawn or not _is_fixed(Source(frame, node, [frame])):
+            continue
+        again = loop_around(frame.module, call, "") is not None
+        if again and (trains(frame, call) or feeds_training(frame, call)):
+            _report_fixed(frame, node, report)
+
+
+def _is_written_key(node: ast.AST) -> bool:
+    """Whether a call is given what may be a key that is made right there."""
+    made = node.value if isinstance(node, ast.keyword) else node
+    return isinstance(made, ast.Call) and len(made.args) == 1
+
+
+def _report_fixed(frame: Frame, node: ast.expr, report: Reporter) -> None:
+    func = frame.func
+    if func is None:
+        loop = loop_around(frame.module, node, "")
+        path = ast.unparse(loop).partition(":\n")[0] if loop is not None else ""
+    else:
+        path = f"{func.cls.name}.{func.name}" if func.cls is not None else func.name
+    if path:
+        report(frame.module, node, path=path, seed=frame.module.source.segment(node))
 
 
 @judges_calls(rules.FIXED_SEED, "nnx.Rngs")
 def fixed_streams_in_rounds(event: Called, report: Reporter) -> None:
     """Streams that each step of a loop makes of one number, and draws from."""
     frame, call = event.frame, event.node
-    if frame.func is None or not isinstance(call, ast.Call) or seed_of(event.result) is None:
+    if not isinstance(call, ast.Call) or not _is_seeded(event.result) or in_test(frame) or in_forward_pass(frame):
         return
-    if in_test(frame) or in_forward_pass(frame) or not _is_anew(Source(frame, call, [frame]), call):
+    step = next((outer for outer in ancestors(frame.module, call) if not isinstance(outer, ast.keyword)), None)
+    if isinstance(step, ast.Call) and loop_around(frame.module, step, "") is not None and trains(frame, step):
+        _report_fixed(frame, call, report)  # a step of training
+        return
+    if frame.func is None or not _is_anew(Source(frame, call, [frame]), call):
         return
     bound = bound_to(frame.module, call)
     held = bound.target.id if bound is not None and isinstance(bound.target, ast.Name) else None
     scope = enclosing(frame.module, call, *FUNCTIONS)
     places = [call] if held is None or scope is None else reads_of(scope, held)
     if any(_draws_from(frame, place) for place in places):
-        path = f"{frame.func.cls.name}.{frame.func.name}" if frame.func.cls is not None else frame.func.name
-        report(frame.module, call, path=path, seed=frame.module.source.segment(call))
+        _report_fixed(frame, call, report)
+
+
+def _is_seeded(value: Value | None) -> bool:
+    """Whether streams are made of literal numbers."""
+    args = value.args if isinstance(value, Obj) and value.cls is RNGS and not value.attrs else None
+    return bool(args) and all(isinstance(each, Const) and isinstance(each.value, int) for each in (args or {}).values())
 
 
 def _draws_from(frame: Frame, streams: ast.expr) -> bool:
@@ -209,10 +253,10 @@ def _maker(frame: Frame, node: ast.Call) -> ast.Call | None:
 def _is_anew(source: Source, use: ast.Call) -> bool:
     """Whether a loop makes a key again in each round of what trains with it."""
     frame = source.frame
-    if any(map(runs_in_rounds, source.through)):
+    if runs_in_rounds(frame):
         return True
     if loop_around(frame.module, source.node, "") is not None:
-        return trains(frame, use)
+        return trains(frame, use) or feeds_training(frame, use)
     learns = any(scope.row.name in DIFFERENTIATING for scope in frame.scope) or _trains(frame, handed=True)
     for caller, call, _ in outwards(frame, ""):
         if loop_around(caller.module, call, "") is not None:

@@ -15,10 +15,12 @@ from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from nnx_lint.model.attributes import attribute_names, attribute_of
+from nnx_lint.model.callables import Transformed
 from nnx_lint.model.events import Called
 from nnx_lint.model.loops import STEPPING
 from nnx_lint.model.values import Obj
 from nnx_lint.reporting import Reporter, judges_calls, related
+from nnx_lint.rules.bindings import constant_of
 from nnx_lint.rules.program import (
     FUNCTIONS,
     STATEMENT_LOOPS,
@@ -39,6 +41,7 @@ from nnx_lint.rules.program import (
     statement_of,
 )
 from nnx_lint.rules.randomness.arguments import needs_key
+from nnx_lint.rules.randomness.fixed import is_projection
 from nnx_lint.rules.randomness.reuse import KEY_MAKERS, called_for, consumes
 from nnx_lint.rules.randomness.selected import apart
 from nnx_lint.rules.repeating import argument, loop_around
@@ -53,7 +56,7 @@ if TYPE_CHECKING:
     from nnx_lint.model.modules import Env, Module
     from nnx_lint.model.values import Value
 
-SPLIT = "jax.random.split"
+SPLIT, FOLD = "jax.random.split", "jax.random.fold_in"
 
 TWICE = "a second time here: the numbers are those of the first use"
 EACH_ROUND = "again in each round of the loop: every round gets the same numbers"
@@ -90,13 +93,15 @@ def key_reused(event: Called, report: Reporter) -> None:
             continue
         used = canonical_of(env, other.func)
         forgotten = _forgotten(module, scope, other) if used == SPLIT != uses else None
-        if not consumes(used) or ((used == SPLIT) != (uses == SPLIT) and forgotten is None):
+        left = _left_over(env, scope, node.id) if (used == SPLIT) != (uses == SPLIT) and forgotten is None else None
+        if not consumes(used) or ((used == SPLIT) != (uses == SPLIT) and forgotten is None and left is None):
             continue
         if used == uses in PICKING and _in_unison(other, call):
             continue
         same = enclosing(module, other, *FUNCTIONS, ast.Module) is scope
         if same and follows(module, place, here) and not apart(module, env, other, call):
             again = f"here after it was split, and `{forgotten}` of the split is not" if forgotten else TWICE
+            again = f"a second time here, and `{left}`, which was made with it, is not" if left else again
             report(module, node, name=node.id, again=again, related=(related(module, other, "the first use"),))
             return
 
@@ -116,6 +121,18 @@ def _forgotten(module: Module, scope: ast.AST, split: ast.Call) -> str | None:
     names = [item.id for item in target.elts if isinstance(item, ast.Name)] if isinstance(target, ast.Tuple) else []
     unread = (name for name in names if not name.startswith("_") and not reads_of(scope, name))
     return next(unread, None)
+
+
+def _left_over(env: Env, scope: ast.AST, name: str) -> str | None:
+    """A name for another one of the keys that one key was split into, which nothing reads."""
+    for node in own_nodes(scope) if assigned_in(scope)[name] == 1 else ():
+        target = node.targets[0] if isinstance(node, ast.Assign) else None
+        names = [item.id for item in target.elts if isinstance(item, ast.Name)] if isinstance(target, ast.Tuple) else []
+        if name in names and isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
+            split = canonical_of(env, node.value.func) == SPLIT
+            unread = (each for each in names if not each.startswith("_") and not reads_of(scope, each))
+            return next(unread, None) if split else None
+    return None
 
 
 PICKING = frozenset({"jax.random.choice", "jax.random.permutation"})
@@ -195,14 +212,29 @@ def _folds_in_the_same(module: Module, call: ast.AST, name: str) -> bool:
     """Whether each round of a loop folds a number into a key, and binds neither: ``fold_in(key, epoch)`` per batch."""
     scope = enclosing(module, call, *FUNCTIONS, ast.Module)
     made = called_for(scope).get(name) if scope is not None and assigned_in(scope)[name] == 1 else None
-    if made is None or canonical_of(module.env, made.func) != "jax.random.fold_in" or made.keywords:
+    if made is None or canonical_of(module.env, made.func) != FOLD:
         return False
     loop = _loop_of(module, call)
-    if loop is None or loop is not _loop_of(module, made):
-        return False
+    return loop is not None and loop is _loop_of(module, made) and _fold_of_rounds(module, made) is loop
+
+
+def _fold_of_rounds(module: Module, made: ast.Call) -> ast.AST | None:
+    """The innermost loop around a place that folds a number into a key, where its rounds bind neither."""
     named = [item.id for item in made.args if isinstance(item, ast.Name)]
-    plain = all(isinstance(item, (ast.Name, ast.Constant)) for item in made.args)
-    return plain and bool(named) and all(loop_around(module, made, item) is loop for item in named)
+    loops = {loop_around(module, made, item) for item in named}
+    plain = not made.keywords and all(isinstance(item, (ast.Name, ast.Constant)) for item in made.args)
+    return loops.pop() if plain and len(loops) == 1 else None
+
+
+@judges_calls(rules.KEY_REUSED, "jax.random.*", when=needs_key)
+def folded_for_draw(event: Called, report: Reporter) -> None:
+    """Each round of a loop draws from ``fold_in(key, number)``, and binds neither the key nor the number."""
+    frame, call, made = event.frame, event.node, given(event).node_of(0, "key")
+    if not isinstance(call, ast.Call) or not isinstance(made, ast.Call) or in_test(frame):
+        return
+    folds = canonical_of(frame.env, made.func) == FOLD and _fold_of_rounds(frame.module, made) is not None
+    if folds and _makes_the_same(frame.module, frame.env, call):
+        report(frame.module, made, name=ast.unparse(made), again=EACH_ROUND)
 
 
 def keys_made(split: ast.Call) -> int | None:
@@ -218,7 +250,16 @@ def takes_the_first(module: Module, split: ast.Call) -> bool:
     """Whether each round takes the same ones of the keys that a key is split into, and not one for itself."""
     outer = next(ancestors(module, split), None)
     if isinstance(outer, ast.Assign):
-        return isinstance(outer.targets[0], (ast.Tuple, ast.List))
+        target, scope = outer.targets[0], enclosing(module, split, *FUNCTIONS, ast.Module)
+        named = isinstance(target, ast.Name) and scope is not None and assigned_in(scope)[target.id] == 1
+        reads = reads_of(scope, target.id) if named and isinstance(target, ast.Name) and scope is not None else []
+        each = bool(reads) and all(_is_taken(next(ancestors(module, read), None)) for read in reads)
+        return each or isinstance(target, (ast.Tuple, ast.List))
+    return _is_taken(outer)
+
+
+def _is_taken(outer: ast.AST | None) -> bool:
+    """Whether an expression takes one element, always the same."""
     return isinstance(outer, ast.Subscript) and isinstance(outer.slice, ast.Constant)
 
 
@@ -233,13 +274,17 @@ def runs_in_rounds(frame: Frame) -> bool:
 
 @judges_calls(rules.KEY_REUSED, "jax.random.*", "nnx.Rngs")
 def key_of_step(event: Called, report: Reporter) -> None:
-    """A step of training that a loop calls with one key, of which a function in it makes numbers or streams."""
+    """A step of training that a loop calls with one key, or that reads one of its module, of which a function in it
+    makes numbers or streams.
+    """
     call, frame = event.node, event.frame
     if not isinstance(call, ast.Call) or not _makes_the_same(frame.module, frame.env, call):
         return
     named = [*call.args[:1], *(item.value for item in call.keywords)]
-    for name in (item.id for item in named if isinstance(item, ast.Name)):
-        found = _handed_in_loop(frame, name)
+    for key in (item for item in named if isinstance(item, ast.Name)):
+        found = _handed_in_loop(frame, key.id)
+        if found is None and _is_of_module(frame, key) and _is_in_step(frame) and not is_projection(frame, call):
+            found = frame, key
         if found is not None and not in_test(found[0]):
             report(found[0].module, found[1], name=found[1].id, again=EACH_ROUND)
 
@@ -268,6 +313,27 @@ def _handed_in_loop(frame: Frame, name: str) -> tuple[Frame, ast.Name] | None:
             return (caller, given) if own and (differentiated or trains(caller, call)) else None
         inner, name = caller, given.id
     return None
+
+
+def _is_of_module(frame: Frame, key: ast.Name) -> bool:
+    """Whether a function reads a key that its module makes once, and that nothing replaces."""
+    module, made = frame.module, constant_of(frame.module, key)
+    if not isinstance(made, ast.Call) or enclosing(module, key, *FUNCTIONS) is None:
+        return False
+    is_made_once = enclosing(module, made, *FUNCTIONS, *STATEMENT_LOOPS) is None
+    return is_made_once and canonical_of(module.env, made.func) in KEY_MAKERS
+
+
+def _is_in_step(frame: Frame) -> bool:
+    """Whether a function runs in a step of training that a loop calls."""
+    calls = ((each.caller, each.call) for each in frame.outwards())
+    return any(
+        isinstance(call, ast.Call)
+        and caller is not None
+        and loop_around(caller.module, call, "") is not None
+        and trains(caller, call)
+        for caller, call in calls
+    )
 
 
 def around(frame: Frame) -> Frame | None:
@@ -302,9 +368,11 @@ def feeds_training(caller: Frame, call: ast.Call) -> bool:
     loop = _loop_of(caller.module, call)
     made = _made_in_round(caller.module, call)
     anew = assigned_names([loop]) if loop is not None else set[str]()
-    for step in calls_in(loop) if loop is not None and made else ():
+    outers = {*ancestors(caller.module, call)}
+    for step in calls_in(loop) if loop is not None else ():
         given = [*step.args, *(item.value for item in step.keywords)]
-        if made.isdisjoint(item.id for item in given if isinstance(item, ast.Name)):
+        compiled = step in outers and isinstance(resolved(caller.env, step.func), Transformed)
+        if not compiled and made.isdisjoint(item.id for item in given if isinstance(item, ast.Name)):
             continue
         roots = {root_of(item): resolved(caller.env, item) for item in given}
         if any(_is_optimizer(value) and name not in anew for name, value in roots.items()):
@@ -319,9 +387,17 @@ def _loop_of(module: Module, call: ast.AST) -> ast.stmt | None:
 def _made_in_round(module: Module, call: ast.Call) -> set[str]:
     """The names that a round of a loop binds to what a call returns, and to what is made of that."""
     here, loop = statement_of(module, call), _loop_of(module, call)
-    made = assigned_names([here]) if isinstance(here, (ast.Assign, ast.AnnAssign)) else set[str]()
+    made = _targets_of(here)
     for statement in loop.body if isinstance(loop, STATEMENT_LOOPS) else ():
         read = {item.id for item in walk(statement) if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Load)}
-        if isinstance(statement, (ast.Assign, ast.AnnAssign)) and not made.isdisjoint(read):
-            made |= assigned_names([statement])
+        if not made.isdisjoint(read):
+            made |= _targets_of(statement)
     return made
+
+
+def _targets_of(statement: ast.stmt | None) -> set[str]:
+    """The names that an assignment binds, and not those of comprehensions in what it assigns."""
+    targets: list[ast.expr] = statement.targets if isinstance(statement, ast.Assign) else []
+    targets = [statement.target] if isinstance(statement, ast.AnnAssign) else targets
+    parts = (part for target in targets for part in walk(target))
+    return {part.id for part in parts if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 from nnx_lint.diagnostics import Fix
 from nnx_lint.model.attributes import attribute_names, attribute_of
 from nnx_lint.model.callables import FuncVal, Transformed
-from nnx_lint.model.classes import LibClass, library_class
+from nnx_lint.model.classes import library_class
 from nnx_lint.model.containers import Seq
 from nnx_lint.model.effects import place_of
 from nnx_lint.model.events import Called, Mutated, TransformApplied
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.instances import certainly_stateful
 from nnx_lint.model.uses import RNGS
-from nnx_lint.model.values import Array, Const, Ext, HostArray, Obj, Value
+from nnx_lint.model.values import Array, Const, HostArray, Obj, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
 from nnx_lint.rules.attributes.given import noted_by_call
 from nnx_lint.rules.blocks import fresh, in_block
@@ -34,9 +34,12 @@ from nnx_lint.rules.program import (
     keyword_node,
     own_nodes,
     reads_of,
+    resolved,
     statement_of,
 )
 from nnx_lint.rules.randomness.reading import elements, is_rngs
+from nnx_lint.rules.randomness.reuse import has_equal_numbers
+from nnx_lint.rules.repeating import handed_for
 from nnx_lint.rules.spelling import spelled
 from nnx_lint.rules.traces.captures import REFERENCES
 from nnx_lint.syntax import parameters as syntax_parameters
@@ -44,7 +47,6 @@ from nnx_lint.syntax.binding import names_in
 from nnx_lint.syntax.dotted import root_of
 from nnx_lint.syntax.walk import children, walk
 from nnx_rules.rules import rngs as rules
-from nnx_rules.streams import NORMS
 from nnx_rules.transforms import Arguments
 
 if TYPE_CHECKING:
@@ -115,11 +117,24 @@ def unsplit_by_constructor(event: Called, report: Reporter) -> None:
             taken = not names.isdisjoint(syntax_parameters.names(scope.args))
             whole = taken and isinstance(value, Obj) and value.cls is RNGS and value.origin is None
             told = any(_hands_on(frame, node, names) for node in own_nodes(scope))  # where the constructor is
-            if whole and isinstance(axis, int) and names and not told and not _is_split(frame, scope, names):
+            single = not told and not _is_split(frame, scope, names)
+            if whole and isinstance(axis, int) and single and any(_is_handed_down(frame, name) for name in names):
                 where = (related(frame.module, noted.node, "the constructor maps over it here"),)
                 slots: dict[str, Any] = {"transform": callee.applied.text, "axis": axis, "path": next(iter(names))}
                 report(event.frame.module, event.node, related=where, **slots)
                 return
+
+
+def _is_handed_down(frame: Frame, name: str) -> bool:
+    """Whether a parameter of a function is what the constructor was given that calls it, and nothing made of that."""
+    while frame.func is not None and frame.func.name != "__init__":
+        handed = handed_for(frame, name)
+        if not isinstance(handed, ast.Name) or frame.caller is None:
+            return False
+        frame, name = frame.caller, handed.id
+        if frame.func is None or _is_split(frame, frame.func.node, {name}):
+            return False
+    return True
 
 
 def _split_around(event: Called, applied: TransformVal, position: int) -> Fix | None:
@@ -143,19 +158,33 @@ def _count(event: Called, applied: TransformVal, position: int) -> str | None:
 
 
 def _is_single(frame: Frame, value: Obj) -> bool:
-    """Whether streams, or those of a dropout layer, certainly have single keys: they are made in this function, or it
-    hands them to a layer, too.
+    """Whether streams, or those of a dropout layer, certainly have single keys: they are made in this function or in
+    one that leads to it, or it hands them to a layer, too.
     """
-    scope = frame.func.node if frame.func is not None else frame.module.tree
-    names = {name for name, held in frame.env.names.items() if held is value}
-    if _is_split(frame, scope, names):
-        return False
     call = value.node
-    if isinstance(call, ast.Call) and value.args is not None:
-        drops = value.cls.derives_from("nnx.Dropout") and is_rngs(value.args.get("rngs"))
-        made = canonical_of(frame.env, call.func) == getattr(value.cls, "canonical", None)
-        return (value.cls is RNGS or drops) and made and any(node is call for node in walk(scope))
-    return is_rngs(value) and value.assumed and any(_hands_on(frame, node, names) for node in own_nodes(scope))
+    for each in frame.outwards():
+        scope = each.func.node if each.func is not None else each.module.tree
+        names = {name for name, held in each.env.names.items() if held is value}
+        if _is_split(each, scope, names):
+            return False
+        if not isinstance(call, ast.Call) or value.args is None:
+            return is_rngs(value) and value.assumed and any(_hands_on(each, node, names) for node in own_nodes(scope))
+        if any(node is call for node in walk(scope)):
+            drops = value.cls.derives_from("nnx.Dropout") and is_rngs(value.args.get("rngs"))
+            made = canonical_of(each.env, call.func) == getattr(value.cls, "canonical", None)
+            return (value.cls is RNGS or drops) and made
+        if not _is_called_plainly(each):
+            return False
+    return False
+
+
+def _is_called_plainly(frame: Frame) -> bool:
+    """Whether what calls a function is seen to get no other streams there, as by ``nnx.split_rngs``."""
+    called = frame.call.func if isinstance(frame.call, ast.Call) else None
+    callee = resolved(frame.caller.env, called) if frame.caller is not None else None
+    while isinstance(callee, Transformed) and callee.applied.row.name != "nnx.split_rngs":
+        callee = callee.func
+    return callee is not None and not isinstance(callee, Transformed)
 
 
 def _is_split(frame: Frame, scope: ast.AST, names: set[str]) -> bool:
@@ -276,10 +305,17 @@ def _splits(frame: Frame, call: ast.Call, of: ast.expr) -> bool:
 # -- the same numbers for all ------------------------------------------------------------------------------------------
 
 
-@judges_calls(rules.IDENTICAL_MEMBERS, Transformed, when=calls_map)
+def _map_of(callee: Value) -> Transformed | None:
+    """The map that a call runs, where streams may be split for it before."""
+    while isinstance(callee, Transformed) and callee.applied.row.name == "nnx.split_rngs":
+        callee = callee.func
+    return callee if isinstance(callee, Transformed) and callee.applied.row.name in MAPS else None
+
+
+@judges_calls(rules.IDENTICAL_MEMBERS, Transformed)
 def identical_members(event: Called, report: Reporter) -> None:
-    callee = event.callee
-    if not isinstance(callee, Transformed) or not _takes_all_whole(callee.applied):
+    callee = _map_of(event.callee)
+    if callee is None or not (_takes_all_whole(callee.applied) or _maps_for_nothing(callee)):
         return
     made = event.result
     if not isinstance(made, Obj) or MODULE not in made.cls.ancestors or "axis_name" in callee.applied.keywords:
@@ -290,12 +326,20 @@ def identical_members(event: Called, report: Reporter) -> None:
     report(event.frame.module, event.node, fix=fix, transform=callee.applied.text, cls=f"`{made.cls.name}`")
 
 
+def _maps_for_nothing(callee: Transformed) -> bool:
+    """Whether a function reads none of the parameters that a map takes along an axis: they count the members."""
+    if not isinstance(callee.func, FuncVal) or callee.func.node.args.vararg is not None:
+        return False
+    func = callee.func.node
+    names = syntax_parameters.positional_names(func.args)
+    mapped = [name for position, name in enumerate(names) if axis_of(callee.applied, position) is not None]
+    return bool(mapped) and not any(reads_of(func, name) for name in mapped)
+
+
 def _draws_parameters(made: Obj, depth: int = 3) -> bool:
     """Whether a module, or a part of it, is made with random streams, and has numbers of them."""
     values = [] if made.args is None else list(made.args.values())
-    if any(isinstance(item, LibClass) and item.name in NORMS for item in made.cls.ancestors):
-        return False
-    if any(isinstance(value, Ext) and value.name.rpartition(".")[2] in {"ones", "zeros"} for value in values):
+    if not has_equal_numbers(made):
         return False
     if any(map(is_rngs, values)):
         return True

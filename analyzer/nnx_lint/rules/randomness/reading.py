@@ -35,7 +35,7 @@ from nnx_rules.signatures import SIGNATURES
 from nnx_rules.streams import METHODS, NORMS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from nnx_lint.model.events import Called
     from nnx_lint.model.frames import Frame
@@ -144,7 +144,20 @@ class Drawn(NamedTuple):
 
 def drawn_from_parameter(cls: UserClass) -> list[Drawn]:
     """The streams that the constructor of a class certainly draws from the one ``nnx.Rngs`` that it is given."""
-    return list(_drawn(cls, cls.model, 0)) if cls.model is not None and streams_parameter(cls) is not None else []
+    known = cls.model is not None and streams_parameter(cls) is not None
+    return [*_drawn_by_name(cls), *_drawn(cls, cls.model, 0)] if known else []
+
+
+def _drawn_by_name(cls: UserClass) -> Iterator[Drawn]:
+    """The streams that the constructor of a class certainly asks for itself, of those that it is given."""
+    made, parameter = method_of(cls, "__init__"), streams_parameter(cls)
+    func = made[1].wrapped.node if made is not None else None
+    if parameter is None or func is None or assigned_in(func)[parameter.arg]:
+        return
+    for call in _certain_calls(func):
+        asked = call.func if isinstance(call.func, ast.Attribute) and not call.args else None
+        if asked is not None and is_name(asked.value, parameter.arg) and asked.attr not in METHODS:
+            yield Drawn(asked.attr, cls.name)
 
 
 def _drawn(cls: UserClass, model: Obj | None, depth: int) -> Iterator[Drawn]:
@@ -168,17 +181,20 @@ def _given_the_streams(model: Obj | None) -> Iterator[Obj]:
 
 
 def asked_for(cls: UserClass, depth: int = 0) -> Iterator[tuple[str, Module, ast.Call]]:
-    """The streams of the ``nnx.Rngs`` given to a constructor that it, or a method or a part of what it makes, asks for
-    by name, and where.
+    """The streams of the ``nnx.Rngs`` given to a constructor that it, or a method or a part of what it makes, may ask
+    for by name, and where.
     """
     parameter, made = streams_parameter(cls), method_of(cls, "__init__")
     if parameter is None or made is None or depth >= MAX_DEPTH:
         return
-    for call in _certain_calls(made[1].wrapped.node):
+    for call in calls_in(made[1].wrapped.node):
         func = call.func
         if isinstance(func, ast.Attribute) and is_name(func.value, parameter.arg) and func.attr not in METHODS:
             yield func.attr, made[1].module, call
-    yield from drawn_when_called(cls)
+    for name in cls.methods:
+        method = method_of(cls, name)
+        if method is not None and not isinstance(method[1].wrapped.node, ast.Lambda):
+            yield from _drawn_from_kept(cls, method[1].wrapped, calls_in(method[1].wrapped.node))
     for layer in _given_the_streams(cls.model):
         collection = (layer.args or {}).get("rng_collection")
         if isinstance(layer.cls, UserClass) and layer.cls.made_as is None and layer.cls is not cls:
@@ -191,19 +207,27 @@ def drawn_when_called(cls: UserClass) -> Iterator[tuple[str, Module, ast.Call]]:
     """The streams that each call of an instance draws from the ``nnx.Rngs`` that its constructor was given and keeps,
     and where.
     """
-    parameter, made, called = streams_parameter(cls), method_of(cls, "__init__"), method_of(cls, "__call__")
-    if parameter is None or made is None or called is None or called[1].wrapped is not called[1]:
+    called = method_of(cls, "__call__")
+    if called is not None and called[1].wrapped is called[1]:
+        yield from _drawn_from_kept(cls, called[1], _certain_calls(called[1].node))
+
+
+def _drawn_from_kept(
+    cls: UserClass, func: FuncVal, calls: Iterable[ast.Call]
+) -> Iterator[tuple[str, Module, ast.Call]]:
+    """The draws among calls in a method from the ``nnx.Rngs`` that the constructor was given and keeps."""
+    parameter, made = streams_parameter(cls), method_of(cls, "__init__")
+    if parameter is None or made is None:
         return
-    receivers = names_of_first(called[1].node)
+    receivers = names_of_first(func.node)
     kept = _kept(cls, made[1].wrapped, parameter.arg)
     kept = {name for name in kept if cls.model is not None and _is_settled(cls.model, name)}
-    for call in _certain_calls(called[1].node) if kept else ():
-        func = call.func
-        owner = func.value if isinstance(func, ast.Attribute) else None
-        if not isinstance(func, ast.Attribute) or not isinstance(owner, ast.Attribute) or owner.attr not in kept:
+    for call in calls if kept else ():
+        owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+        if not isinstance(call.func, ast.Attribute) or not isinstance(owner, ast.Attribute) or owner.attr not in kept:
             continue
-        if isinstance(owner.value, ast.Name) and owner.value.id in receivers and func.attr not in METHODS:
-            yield func.attr, called[1].module, call
+        if isinstance(owner.value, ast.Name) and owner.value.id in receivers and call.func.attr not in METHODS:
+            yield call.func.attr, func.module, call
 
 
 def kept_streams(frame: Frame, node: ast.expr) -> Value | None:

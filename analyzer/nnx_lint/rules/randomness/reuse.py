@@ -19,9 +19,9 @@ from nnx_lint.model.classes import LibClass
 from nnx_lint.model.events import Called, Constructed
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.uses import RNGS
-from nnx_lint.model.values import Const, Obj, ParameterNumber, Value
+from nnx_lint.model.values import Const, Ext, Obj, ParameterNumber, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
-from nnx_lint.rules.bindings import bound_to, given_to, pairs_of
+from nnx_lint.rules.bindings import bound_to, given_to, pairs_of, value_of
 from nnx_lint.rules.edits import insert_before, replace, unsafe
 from nnx_lint.rules.program import (
     FUNCTIONS,
@@ -93,22 +93,35 @@ def seeded(obj: Obj, *, named: bool = False) -> ast.Call | None:
     return node if any(item is node for item in (given_to(obj.origin[0], obj.node) if named else held)) else None
 
 
-def _seeded_by_parameter(module: Module, obj: Obj) -> ast.Call | None:
-    """The call that makes the streams of a layer from a parameter of the constructor, the same wherever it is named."""
+def _seeded_by_name(module: Module, obj: Obj) -> ast.Call | None:
+    """The call that makes the streams of a layer from a parameter of the function, or a key that the function makes
+    once: the same wherever it is named.
+    """
     rngs = next((value for value in (obj.args or {}).values() if isinstance(value, Obj) and value.cls is RNGS), None)
     call = rngs.node if rngs is not None and not rngs.attrs else None
-    seed = call.args[0] if isinstance(call, ast.Call) and len(call.args) == 1 and not call.keywords else None
+    given_seeds = [*call.args, *(each.value for each in call.keywords)] if isinstance(call, ast.Call) else []
+    seed = given_seeds[0] if len(given_seeds) == 1 else None
     if not isinstance(call, ast.Call) or not isinstance(seed, ast.Name):
         return None
     held = [*obj.node.args, *(item.value for item in obj.node.keywords)] if isinstance(obj.node, ast.Call) else []
     scope = enclosing(module, call, *FUNCTIONS)
-    own = scope is not None and parameters_in(scope)[seed.id] == 1 and not assigned_in(scope)[seed.id]
-    return call if own and any(item is call for item in held) else None
+    if scope is None or not any(item is call for item in held):
+        return None
+    key = value_of(module, seed)
+    once = key is not None and not isinstance(enclosing(module, key, *LOOPS, *FUNCTIONS), LOOPS)
+    given_once = parameters_in(scope)[seed.id] == 1 and not assigned_in(scope)[seed.id]
+    return call if once or given_once else None
 
 
-def has_equal_numbers(cls: ClassBase) -> bool:
-    """Whether two instances that are made with one seed have equal numbers that should differ."""
-    return not any(isinstance(item, LibClass) and item.name in NORMS for item in cls.ancestors)
+def has_equal_numbers(obj: Obj) -> bool:
+    """Whether another one that is made with the same seed has equal numbers that should differ, and no constants."""
+    given = (value for name, value in (obj.args or {}).items() if name != "bias_init" and isinstance(value, Ext))
+    constant = any(value.name.rpartition(".")[2] in CONSTANT for value in given)
+    return not constant and not any(isinstance(item, LibClass) and item.name in NORMS for item in obj.cls.ancestors)
+
+
+CONSTANT = frozenset({"ones", "zeros"})
+"""Initializers that draw nothing."""
 
 
 @judges(rules.SAME_SEED, Constructed)
@@ -123,9 +136,9 @@ def same_seed(event: Constructed, report: Reporter) -> None:
         for layer in elements(attr.value):
             module = place.module
             call, scope = seeded(layer), None
-            if call is None and (call := _seeded_by_parameter(module, layer)) is not None:
+            if call is None and (call := _seeded_by_name(module, layer)) is not None:
                 scope = enclosing(module, call, *FUNCTIONS)
-            if call is None or not has_equal_numbers(layer.cls):
+            if call is None or not has_equal_numbers(layer):
                 continue
             seed = ast.unparse(call)
             if _repeated(module, call):
@@ -139,6 +152,8 @@ def same_seed(event: Constructed, report: Reporter) -> None:
                     other=other,
                 )
                 continue
+            if scope is not None and not any(parameters_in(scope)[each] for each in names_in(call)):
+                continue  # two of one key may be a network and its target
             number = next((found for each in (layer.args or {}).values() if (found := seed_of(each)) is not None), seed)
             known = first.setdefault((layer.cls, number, scope), (name, call))
             if known[1] is not call:
@@ -158,12 +173,15 @@ def same_seed(event: Constructed, report: Reporter) -> None:
 def same_seed_members(event: Called, report: Reporter) -> None:
     """Objects of one kind that rounds make, each from the same seed, and nothing else tells them apart."""
     obj, module, node = event.result, event.frame.module, event.node
-    if in_test(event.frame) or event.frame.initializing or not isinstance(node, ast.Call):
+    owner = event.frame.initializing
+    if in_test(event.frame) or not isinstance(node, ast.Call):
         return
+    if isinstance(owner, Obj) and owner.cls.is_pytree:
+        return  # what an object holds is judged as a whole
     made = isinstance(obj, Obj) and obj.cls.derives_from("nnx.Module") and isinstance(event.callee, FuncVal)
-    if not isinstance(obj, Obj) or not (made or obj.cls is constructed(event)) or not has_equal_numbers(obj.cls):
+    if not isinstance(obj, Obj) or not (made or obj.cls is constructed(event)) or not has_equal_numbers(obj):
         return
-    call = seeded(obj) or _seeded_by_parameter(module, obj)
+    call = seeded(obj) or _seeded_by_name(module, obj)
     bound = _collected_in_rounds(module, node) if call is not None else None
     if call is None or bound is None:
         return
@@ -287,7 +305,7 @@ class Given:
 def same_seed_objects(event: Called, report: Reporter) -> None:
     obj, module = event.result, event.frame.module
     cls = constructed(event)
-    if not isinstance(obj, Obj) or obj.cls is not cls or not has_equal_numbers(obj.cls) or event.frame.initializing:
+    if not isinstance(obj, Obj) or obj.cls is not cls or not has_equal_numbers(obj) or event.frame.initializing:
         return
     call, here = seeded(obj, named=not in_test(event.frame)), statement_of(module, event.node)
     if call is None or here is None or not isinstance(event.node, ast.Call):
@@ -414,7 +432,7 @@ def fixed_key_in_call(event: Called, report: Reporter) -> None:
         made = called_for(scope).get(node.id)
     if not isinstance(made, ast.Call) or canonical_of(frame.env, made.func) not in KEY_MAKERS:
         return
-    literal = len(made.args) == 1 and isinstance(made.args[0], ast.Constant) and not made.keywords
+    literal = len(made.args) == 1 and not made.keywords and _is_fixed(frame, made.args[0])
     own = _called_as(frame)
     if not literal or scope is not frame.func.node or own is None or is_projection(frame, event.node):
         return
@@ -422,6 +440,19 @@ def fixed_key_in_call(event: Called, report: Reporter) -> None:
     if flagged or _is_certain(frame, event.node):
         path = f"{own.name}.{frame.func.name}"
         report(module, made, path=path, seed=module.source.segment(made))
+
+
+def _is_fixed(frame: Frame, seed: ast.expr) -> bool:
+    """Whether a number is written out, or is one of the object that its methods leave as it is."""
+    if not isinstance(seed, ast.Attribute):
+        return isinstance(seed, ast.Constant)
+    value = resolved(frame.env, seed)
+    cls = enclosing(frame.module, seed, ast.ClassDef)
+    if not isinstance(value, Const) or not isinstance(value.value, int) or cls is None:
+        return False
+    methods = [each for each in cls.body if isinstance(each, FUNCTIONS) and getattr(each, "name", "") != "__init__"]
+    parts = (part for method in methods for part in own_nodes(method) if isinstance(part, ast.Attribute))
+    return not any(part.attr == seed.attr and not isinstance(part.ctx, ast.Load) for part in parts)
 
 
 def _called_as(frame: Frame) -> ClassBase | None:

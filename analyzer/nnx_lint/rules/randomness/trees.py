@@ -19,8 +19,18 @@ from nnx_lint.model.modules import Env
 from nnx_lint.model.states import StateVal
 from nnx_lint.model.values import Ext, Obj, Value, present
 from nnx_lint.reporting import Reporter, judges_calls
+from nnx_lint.rules.bindings import bound_to
 from nnx_lint.rules.filters.coverage import leaves_of, path_text
-from nnx_lint.rules.program import ancestors, assigned_in, canonical_of, given, is_tried, reads_of
+from nnx_lint.rules.program import (
+    FUNCTIONS,
+    ancestors,
+    assigned_in,
+    canonical_of,
+    enclosing,
+    given,
+    is_tried,
+    reads_of,
+)
 from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import rngs as rules
@@ -92,8 +102,8 @@ NORMS = tuple(
 @judges_calls(rules.KEYS_IN_ARITHMETIC, *LEAVES)
 def keys_among_leaves(event: Called, report: Reporter) -> None:
     """A loop or a comprehension that computes with each leaf."""
-    args, module, node = given(event), event.frame.module, event.node
-    tree = args.get(0, "tree")
+    args, module = given(event), event.frame.module
+    tree, node = args.get(0, "tree"), _read_once(module, event.node)
     loop = next(ancestors(module, node), None)
     if isinstance(loop, ast.comprehension):
         whole = next(ancestors(module, loop), None)
@@ -107,17 +117,34 @@ def keys_among_leaves(event: Called, report: Reporter) -> None:
     key = _key_in(tree, event) if tree is not None else None
     done = _computed_in(module, event.frame.env, whole, loop.target.id) if key is not None else None
     if key is not None and done is not None:
-        where = args.node_of(0, "tree") or node
+        where = args.node_of(0, "tree") or event.node
         report(module, where, name=text_of(where), path=path_text(key), done=done)
 
 
-@judges_calls(rules.KEYS_IN_ARITHMETIC, *NORMS)
-def norm_of_keys(event: Called, report: Reporter) -> None:
+def _read_once(module: Module, node: ast.AST) -> ast.AST:
+    """Where the value of an expression is used: in its place, or where the name is read that is bound to it alone."""
+    bound = bound_to(module, node)
+    target = bound.target if bound is not None else None
+    scope = enclosing(module, node, *FUNCTIONS) or module.tree
+    if not isinstance(target, ast.Name) or assigned_in(scope)[target.id] != 1:
+        return node
+    reads = reads_of(scope, target.id)
+    return reads[0] if len(reads) == 1 else node
+
+
+AVERAGES = {"optax.incremental_update": ("new_tensors", "old_tensors")}
+"""Functions that compute with the leaves of several trees, and what they call these."""
+
+
+@judges_calls(rules.KEYS_IN_ARITHMETIC, *NORMS, *AVERAGES)
+def trees_of_keys(event: Called, report: Reporter) -> None:
     args, module = given(event), event.frame.module
-    tree, node = args.get(0, "tree"), args.node_of(0, "tree")
-    key = _key_in(tree, event) if tree is not None else None
-    if key is not None and node is not None and not is_tried(module, event.node):
-        report(module, node, name=text_of(node), path=path_text(key), done=event.name)
+    for position, name in enumerate(AVERAGES.get(event.subject or "", ("tree",))):
+        tree, node = args.get(position, name), args.node_of(position, name)
+        key = _key_in(tree, event) if tree is not None else None
+        if key is not None and node is not None and not is_tried(module, event.node):
+            report(module, node, name=text_of(node), path=path_text(key), done=event.name)
+            return
 
 
 def _computed(func: FuncVal, name: str) -> str | None:

@@ -71,8 +71,10 @@ def _begins_anew(frame: Frame, scope: TraceScope, target: ast.Attribute) -> bool
 @remembered
 def _attributes_set(func: ast.AST) -> frozenset[str]:
     """The attributes that the statements of a function set, other than by adding to them."""
-    targets = [target for node in own_nodes(func) if isinstance(node, ast.Assign) for target in node.targets]
-    return frozenset(target.attr for target in targets if isinstance(target, ast.Attribute))
+    nodes = own_nodes(func)
+    added = {id(node.target) for node in nodes if isinstance(node, ast.AugAssign)}
+    stores = (node for node in nodes if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store))
+    return frozenset(node.attr for node in stores if id(node) not in added)
 
 
 def _is_read(module: Module, name: str) -> bool:
@@ -82,11 +84,13 @@ def _is_read(module: Module, name: str) -> bool:
 
 def _is_from_outside(frame: Frame, scope: TraceScope, target: ast.Attribute, obj: Obj) -> bool:
     """Whether a plain object comes in a static attribute of an argument, or is, or belongs to, the `self` of a method
-    around the compiled function.
+    around the compiled function, or of the method that is compiled, `jit(self.step)`.
     """
     traced = scope.frame
     if traced is None:
         return False
+    if obj is traced.receiver:
+        return True
     if any(isinstance(item, Obj) and holds(item, obj) for value in traced.given.values() for item in options(value)):
         return True
     found = frame.env.lookup(root_of(target) or "")

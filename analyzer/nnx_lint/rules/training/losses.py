@@ -1,7 +1,8 @@
 """Losses: labels and targets in the form that a loss of optax takes (NNX622).
 
 Integers where it takes a distribution over the classes and the reverse, probabilities where it takes logits, and a
-column of predictions beside a row of targets, which are compared each with each.
+column of predictions beside a row of targets, which are compared each with each; or what such a pair became before.
+So with what else takes logits, or logarithms of probabilities: a draw of classes, a softmax, a divergence.
 
 Invariants: the number of dimensions decides, or the dtype where one is asked for, and only where they are known for
 certain; a dimension that has one element stands for each other one.
@@ -13,9 +14,11 @@ import ast
 from typing import TYPE_CHECKING, NamedTuple
 
 from nnx_lint.model.events import Called, Combined
+from nnx_lint.model.expressions import text_of
 from nnx_lint.model.forms import literal
-from nnx_lint.model.values import Array
-from nnx_lint.reporting import Reporter, judges, judges_calls
+from nnx_lint.model.pairing import square_in
+from nnx_lint.model.values import Array, ArrayAttr, Const
+from nnx_lint.reporting import Reporter, judges, judges_calls, related
 from nnx_lint.rules.program import given, is_tried
 from nnx_rules import layers
 from nnx_rules.rules import training as rules
@@ -24,6 +27,8 @@ from nnx_rules.shape_algebra import broadcast, is_whole
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from nnx_lint.model.frames import Frame
+    from nnx_lint.model.modules import Module
     from nnx_lint.model.values import Value
     from nnx_rules.shapes import Form, Shape
 
@@ -124,10 +129,68 @@ def difference(event: Combined, report: Reporter) -> None:
     node, sides = event.node, (event.left, event.right)
     if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Sub) or is_tried(event.frame.module, node):
         return
+    if text_of(_whole(node.left)) == text_of(_whole(node.right)):
+        return  # all pairs of one array
     made = [side for side in sides if side.maker is not None and _count(literal(side).shape) not in {None, 0, 1}]
     problem = _each_with_each(literal(event.left), literal(event.right))
-    if problem is not None and made:
+    rows = [literal(side).shape or () for side in sides]
+    counted = all(isinstance(size, int) for row in rows for size in row)
+    if problem is not None and made and (counted or not _is_of_module(event.frame)):
         report(event.frame.module, node, name=ast.unparse(node), **problem._asdict())
+    _compared(sides, event.frame.module, node, report)
+
+
+def _compared(sides: tuple[Array, Array], module: Module, node: ast.expr, report: Reporter) -> None:
+    """What a layer gives is compared with a row that was set beside a column."""
+    for square, column in (sides, sides[::-1]):
+        shapes = literal(square).shape, literal(column).shape
+        if shapes[0] and shapes[1] == (*shapes[0][:-1], 1) and column.maker is not None:
+            _report_square(square, module, node, f"`{ast.unparse(node)}` compares it", report)
+
+
+def _whole(node: ast.expr) -> ast.expr:
+    """What an expression takes a part of."""
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    return node
+
+
+def _is_of_module(frame: Frame) -> bool:
+    """Whether a method of a module runs, which may compare one number with several centers or positions."""
+    cls = frame.func.cls if frame.func is not None else None
+    return cls is not None and cls.derives_from("nnx.Module")
+
+
+MEANS = frozenset({"mean", "sum"})
+"""What makes one number of a loss for each example."""
+
+
+@judges_calls(rules.LOSS_ARGUMENTS, ArrayAttr, *(f"jax.numpy.{name}" for name in MEANS))
+def average(event: Called, report: Reporter) -> None:
+    """The mean of products of each with each, which is the product of two means."""
+    callee, args = event.callee, given(event)
+    method = callee if isinstance(callee, ArrayAttr) and not callee.owner else None
+    if event.keywords or len(event.args) != (method is None) or (method is not None and method.name not in MEANS):
+        return
+    array = method.array if method is not None else args.get(0, "a")
+    square = square_in(array) if isinstance(array, Array) else None
+    if isinstance(array, Array) and square is not None and isinstance(square.op, (ast.Mult, ast.Div)):
+        _report_square(array, event.frame.module, event.node, "the mean of all of it is taken here", report)
+
+
+def _report_square(square: Array, module: Module, node: ast.AST, use: str, report: Reporter) -> None:
+    """A row that was set beside a column, where what came of it is used as if it were one number for each example."""
+    shape = literal(square).shape
+    if square_in(square) is None or square.maker is None or shape is None or is_tried(module, node):
+        return
+    row, column = layers.shown(shape[:-1]), layers.shown((*shape[:-1], 1))
+    report(
+        *square.maker[1:],
+        related=(related(module, node, use),),
+        name=square.maker[0],
+        problem=f"gets {row} and {column}, which are put together each with each: {layers.shown(shape)}",
+        mend="give both the same shape: `.squeeze(-1)` makes a row of the column, `[..., None]` a column of the row",
+    )
 
 
 def _squashed(logits: Value | None, name: str) -> Problem | None:
@@ -166,3 +229,50 @@ def loss_arguments(event: Called, report: Reporter) -> None:
     node = args.node_of(1, names[1])
     if problem is not None and isinstance(node, ast.expr):
         report(event.frame.module, event.node, name=event.name, **problem._asdict())
+    elif isinstance(values[0], Array) and isinstance(values[1], Array) and isinstance(event.node, ast.expr):
+        _compared((values[0], values[1]), event.frame.module, event.node, report)
+
+
+# -- probabilities in the place of what they were made of --------------------------------------------------------------
+
+SOFTMAX, SIGMOID = frozenset({"nnx.softmax"}), frozenset({"nnx.sigmoid"})
+AGAIN = "takes logits, and gets what `{made}` made of them: probabilities become probabilities once more, almost even"
+EVEN = "takes logits, and gets what `{made}` made of them: it draws almost evenly, whatever the logits say"
+NO_LOGARITHMS = "takes logarithms of probabilities, and gets what `{made}` made: the probabilities themselves"
+
+OF_LOGITS = {
+    **{f"{head}.{name}": (0, "x", SOFTMAX, AGAIN) for head in ("jax.nn", "nnx") for name in ("softmax", "log_softmax")},
+    **{f"{head}.{name}": (0, "x", SIGMOID, AGAIN) for head in ("jax.nn", "nnx") for name in ("sigmoid", "log_sigmoid")},
+    "jax.random.categorical": (1, "logits", SOFTMAX, EVEN),
+    **{
+        f"optax.{head}{name}": (0, "logits", made, AGAIN)
+        for head in ("", "losses.")
+        for name, made in (
+            ("ctc_loss", SOFTMAX),
+            ("ctc_loss_with_forward_probs", SOFTMAX),
+            ("poly_loss_cross_entropy", SOFTMAX),
+            ("sigmoid_focal_loss", SIGMOID),
+        )
+    },
+    **{
+        f"optax.{head}kl_divergence{tail}": (0, "log_predictions", SOFTMAX, NO_LOGARITHMS)
+        for head in ("", "losses.")
+        for tail in ("", "_with_log_targets")
+    },
+}
+"""Functions that take logits or logarithms: where, what gives them neither, and what comes of that."""
+
+
+@judges_calls(rules.LOSS_ARGUMENTS, *OF_LOGITS)
+def probabilities_as_logits(event: Called, report: Reporter) -> None:
+    position, name, makers, problem = OF_LOGITS[event.subject or ""]
+    args = given(event)
+    array, node = args.get(position, name), args.node_of(position, name)
+    made = array.squashed if isinstance(array, Array) and not args.starred else None
+    axis = args.get(1, "axis") if name == "x" else None
+    if axis is not None and not (isinstance(axis, Const) and axis.value == -1):
+        return  # another one, maybe
+    if made in makers and node is not None and not is_tried(event.frame.module, node):
+        logarithms = problem is NO_LOGARITHMS
+        mend = f"give it `nnx.log_{made.removeprefix('nnx.')}(...)`" if logarithms else f"leave out `{made}`"
+        report(event.frame.module, event.node, name=event.name, problem=problem.format(made=made), mend=mend)

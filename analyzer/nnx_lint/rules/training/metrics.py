@@ -14,34 +14,24 @@ from nnx_lint.model.events import Iterated, Used
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.values import UNKNOWN, Array, ClassVal, Const, Obj, present
 from nnx_lint.reporting import Reporter, judges, judges_calls
-from nnx_lint.rules.blocks import prepend_to_block
-from nnx_lint.rules.edits import insert, remove_statement, replace, unsafe
+from nnx_lint.rules.edits import insert, remove_statement, replace
 from nnx_lint.rules.filters.coverage import leaves_of, path_text
 from nnx_lint.rules.filters.expressions import ARRAY
 from nnx_lint.rules.program import (
-    FUNCTIONS,
-    STATEMENT_LOOPS,
     ancestors,
-    binds,
     block_of,
     canonical_of,
     given,
     is_tried,
     keyword_node,
 )
-from nnx_lint.rules.repeating import loop_around, outwards
 from nnx_lint.rules.spelling import spelled
 from nnx_lint.syntax import parameters as syntax_parameters
-from nnx_lint.syntax.dotted import root_of
-from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.rules import training as rules
 from nnx_rules.shape_algebra import is_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from nnx_lint.model.events import Called
-    from nnx_lint.model.frames import Frame
     from nnx_lint.model.modules import Module
 
 MEASURED = ("nnx.metrics.Average", "nnx.metrics.Welford")
@@ -175,90 +165,6 @@ def _rename(module: Module, event: Called, names: list[str], missing: str) -> Fi
     span = module.source.span(found)
     start = type(span)(span.start, span.start + len(found.arg))
     return Fix(f"Pass it as `{missing}`", (Edit(start, missing),))
-
-
-# -- epochs ------------------------------------------------------------------------------------------------------------
-
-
-@judges_calls(rules.METRIC_NOT_RESET, ".compute")
-def metric_not_reset(event: Called, report: Reporter) -> None:
-    """A value for each round of a loop, of a metric that is made before it and updated in a loop inside of it."""
-    callee, module = event.callee, event.frame.module
-    receiver = present(callee.receiver) if isinstance(callee, BoundMethod) and callee.func is None else None
-    func = event.node.func if isinstance(event.node, ast.Call) else None
-    if not isinstance(receiver, Obj) or not isinstance(func, ast.Attribute):
-        return
-    if not receiver.cls.derives_from("nnx.metrics.Metric") or receiver.origin is None or _resets(module.tree):
-        return
-    loop, name = _round_of(event) or _called_in_rounds(event.frame, func.value), text_of(func.value)
-    if loop is None or not all(part.isidentifier() for part in name.split(".")) or not _is_kept(loop, name):
-        return
-    if any(_is_named(inner, name) for inner in _loops_in(loop) if event.node not in walk(inner)):
-        report(module, event.node, fix=partial(_reset, module, loop, name), name=name)
-
-
-def _called_in_rounds(frame: Frame, metric: ast.expr) -> ast.stmt | None:
-    """The present function, if a loop calls it in each round with the same metric, and nothing there resets one."""
-    name, func = root_of(metric), frame.func.node if frame.func is not None else None
-    if name is None or not isinstance(func, ast.FunctionDef) or not binds(func, name):
-        return None
-    for caller, call, holder in outwards(frame, name):
-        if _resets(caller.module.tree):
-            return None
-        if loop_around(caller.module, call, holder) is not None:
-            return func
-    return None
-
-
-@remembered
-def _resets(tree: ast.AST) -> bool:
-    """Whether a text may reset a metric: it says the word, and not for a call with arguments, or one that gives
-    something, as that of an environment.
-    """
-    nodes = walk(tree)
-    results = {id(node.value) for node in nodes if isinstance(node, (ast.Assign, ast.AnnAssign, ast.Return))}
-    calls = [node for node in nodes if isinstance(node, ast.Call)]
-    owned = {id(call.func) for call in calls if call.args or call.keywords or id(call) in results}
-    owned |= {id(item) for call in calls for item in call.args}
-    for node in nodes:
-        said = [getattr(node, field, None) for field in ("id", "attr", "name", "arg", "value")]
-        other = isinstance(node, ast.Attribute) and node.attr == "reset" and id(node) in owned
-        if not other and any(isinstance(word, str) and "reset" in word for word in said):
-            return True
-    return False
-
-
-def _round_of(event: Called) -> ast.stmt | None:
-    """The innermost loop that makes a call anew in each of its rounds."""
-    inner: ast.AST = event.node
-    for outer in ancestors(event.frame.module, event.node):
-        if isinstance(outer, FUNCTIONS):
-            return None
-        if isinstance(outer, STATEMENT_LOOPS) and inner is not getattr(outer, "iter", None):
-            return outer
-        inner = outer
-    return None
-
-
-def _is_kept(loop: ast.stmt, name: str) -> bool:
-    """Whether nothing in a loop is bound to a dotted name, or to what it begins with."""
-    stores = (part for part in walk(loop) if isinstance(part, (ast.Name, ast.Attribute)))
-    bound = {text_of(part) for part in stores if not isinstance(part.ctx, ast.Load)}
-    return not any(f"{name}.".startswith(f"{text}.") for text in bound)
-
-
-def _loops_in(loop: ast.stmt) -> Iterator[ast.AST]:
-    return (inner for inner in walk(loop) if inner is not loop and isinstance(inner, STATEMENT_LOOPS))
-
-
-def _is_named(scope: ast.AST, name: str) -> bool:
-    return any(isinstance(part, (ast.Name, ast.Attribute)) and text_of(part) == name for part in walk(scope))
-
-
-def _reset(module: Module, loop: ast.stmt, name: str) -> Fix | None:
-    """Reset a metric at the start of each round."""
-    body: list[ast.stmt] = getattr(loop, "body", [])
-    return unsafe("Reset it in each round", prepend_to_block(module.source, body, f"{name}.reset()"))
 
 
 # -- construction ------------------------------------------------------------------------------------------------------

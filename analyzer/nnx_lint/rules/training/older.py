@@ -12,12 +12,12 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, NamedTuple
 
-from nnx_lint.model.attributes import attribute_names, attribute_of, variable_value
+from nnx_lint.model.attributes import attribute_names, attribute_of
 from nnx_lint.model.containers import Seq
 from nnx_lint.model.events import AttributeSet, Called, ItemSet, Mutated
 from nnx_lint.model.expressions import text_of
-from nnx_lint.model.leaves import same_object
-from nnx_lint.model.values import UNKNOWN, Array, Const, Obj, UnionVal, Unknown, Value, present
+from nnx_lint.model.leaves import same_object, shape_at
+from nnx_lint.model.values import UNKNOWN, Const, Obj, UnionVal, Unknown, Value, present
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
 from nnx_lint.rules.filters.coverage import leaves_of
 from nnx_lint.rules.filters.expressions import expression, is_subtype
@@ -200,18 +200,8 @@ def _adds(change: Change, new: Obj, path: Path, made: Made) -> bool:
     if before.complete and any(leaf.path not in paths for leaf in leaves):
         return True
     placed = [leaf.path for leaf in leaves if leaf.path in paths and isinstance(leaf.path, tuple)]
-    shapes = ((_shape(old, path), _shape(new, path)) for path in placed)
+    shapes = ((shape_at(old, path), shape_at(new, path)) for path in placed)
     return any(one is not None and other is not None and one != other for one, other in shapes)
-
-
-def _shape(value: Value, path: Path) -> tuple[object, ...] | None:
-    """The shape of a Variable in an object, if all of it is known."""
-    for part in path:
-        attr = attribute_of(value, part) if isinstance(value, Obj) and isinstance(part, str) else None
-        value = attr.value if attr is not None else UNKNOWN
-    held = variable_value(value) if isinstance(value, Obj) and value.cls.is_variable else None
-    shape = held.form.shape if isinstance(held, Array) and held.form is not None else None
-    return tuple(shape) if shape is not None and all(isinstance(size, int) for size in shape) else None
 
 
 def _takes(asked: Expr, leaf: Leaf, path: Path) -> bool:

@@ -41,6 +41,7 @@ from nnx_lint.rules.program import (
 )
 from nnx_lint.rules.spelling import spelled
 from nnx_lint.rules.training.keeping import KEEPER, asks_for_models, keep_model
+from nnx_lint.rules.updates.ownership import related
 from nnx_lint.syntax.binding import assigned_names
 from nnx_rules import _filter_logic as logic
 from nnx_rules.rules import training as rules
@@ -360,6 +361,8 @@ def gradients_mismatch(event: Called, report: Reporter) -> None:
         report(module, node, problem=f"are those of another model: its `{path}` has another size")
     elif isinstance(grads, (StateVal, GradientVal)) and isinstance(model, Obj) and is_resized(present(grads.of), model):
         report(module, node, problem=f"are those of another {model.cls.name}, which has another size")
+    elif isinstance(grads, StateVal) and _is_of_another(grads, model):
+        report(module, node, problem=OF_ANOTHER)
     elif isinstance(grads, Array) and grads.form is not None and grads.form.shape == ():
         report(module, node, problem="are a number, and the optimizer takes those of the whole model")
     elif isinstance(grads, Seq) and grads.type == "tuple" and grads.exact and _pairs(grads):
@@ -417,6 +420,8 @@ def gradients_of_others(event: Called, report: Reporter) -> None:
     if not isinstance(callee, BoundMethod) or not isinstance(callee.receiver, TransformationVal):
         return
     held = present(state.of) if isinstance(state, OptStateVal) and state.keeps else None
+    if isinstance(grads, GradientVal):
+        grads = present(grads.of)  # they have what that has by which a function was differentiated
     if not isinstance(grads, StateVal) or not event.nodes or is_tried(event.frame.module, event.node):
         return
     if isinstance(held, ReturnedDict) or is_module(held):
@@ -453,14 +458,28 @@ def _other_model(grads: Value, model: Value) -> str | None:
     written = isinstance(of, DictVal) and isinstance(grads, StateVal)  # a State of whatever the program put together
     if isinstance(of, (Array, DictVal)) and isinstance(model, Obj) and not written:
         return f"are those of {of.describe()}, and the optimizer takes those of the model"
-    if isinstance(grads, GradientVal) and any(same_object(value, model) for value in grads.beside):
-        other = not same_object(of, model)
-        return "are those of another argument, and the optimizer takes those of the model" if other else None
+    if isinstance(grads, GradientVal) and _is_of_another(grads, model):
+        return OF_ANOTHER
     if not isinstance(of, Obj) or not isinstance(model, Obj) or of.assumed or model.assumed:
         return None
     known = of.cls.derives_from("nnx.Module") and model.cls.derives_from("nnx.Module")
     apart = known and of.cls not in model.cls.ancestors and model.cls not in of.cls.ancestors
     return f"are those of the {of.cls.name}, and the model is a {model.cls.name}" if apart else None
+
+
+OF_ANOTHER = "are those of another argument, and the optimizer takes those of the model"
+
+
+def _is_of_another(grads: StateVal | GradientVal, model: Value) -> bool:
+    """Whether a function that got a model was differentiated by another argument."""
+    return any(_is_of(present(value), model) for value in grads.beside) and not _is_of(present(grads.of), model)
+
+
+def _is_of(value: Value, model: Value) -> bool:
+    """Whether a value is a model, or one of the two holds the other; a copy of a model is another one."""
+    if isinstance(value, Obj) and isinstance(model, Obj):
+        return related(value, model)
+    return same_object(value, model)
 
 
 def _made_for_another(optimizer: Obj, model: Value, frame: Frame) -> str | None:

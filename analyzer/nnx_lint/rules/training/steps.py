@@ -153,7 +153,8 @@ def _repeated(makes: Place, model: ast.expr) -> str | None:
         if (loop := place.loop) is not None:
             changed = assigned_in(loop)[root.id] > _stepped(place.frame.env, loop, root.id)
             changed = changed or not isinstance(loop, STATEMENT_LOOPS) or _is_set(place.frame.module, model)
-            return None if changed else _when(makes)
+            tried = place is makes and _is_tried_out(makes.node, loop)
+            return None if changed or tried else _when(makes)
         frame = place.frame
         if frame.func is None or in_test(frame) or root.id not in names_of_parameters(frame.func.node):
             return None
@@ -170,6 +171,15 @@ def _repeated(makes: Place, model: ast.expr) -> str | None:
             return None
         model = found
     return None
+
+
+def _is_tried_out(call: ast.AST, loop: ast.AST) -> bool:
+    """Whether each round of a loop has an optimizer of its own: the call names what the loop goes through."""
+    targets = walk(loop.target) if isinstance(loop, (ast.For, ast.AsyncFor)) else ()
+    rounds = {text_of(each) for each in targets if isinstance(each, (ast.Name, ast.Attribute))}
+    given = [*call.args, *(each.value for each in call.keywords)] if isinstance(call, ast.Call) else []
+    owner = [call.func.value] if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) else []
+    return any(isinstance(each, (ast.Name, ast.Attribute)) and text_of(each) in rounds for each in (*owner, *given))
 
 
 def _stepped(env: Env, loop: ast.AST, name: str) -> int:

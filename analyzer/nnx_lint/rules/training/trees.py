@@ -18,7 +18,7 @@ from nnx_lint.model.states import StateVal, TransformationVal
 from nnx_lint.model.values import Obj, present
 from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.rules.graphs.merging import is_module
-from nnx_lint.rules.program import given, is_tried, own_nodes
+from nnx_lint.rules.program import given, is_tried, results_of
 from nnx_lint.rules.training.optimizers import OPTIMIZERS
 from nnx_rules.rules import training as rules
 
@@ -59,8 +59,7 @@ def _judge(tx: TransformationVal, node: ast.expr, event: Called, report: Reporte
 
 def _makes_dict(node: ast.AST) -> bool:
     """Whether all that a function returns are dicts that are written there."""
-    own = own_nodes(node) if not isinstance(node, ast.Lambda) else ()
-    results = [node.body] if isinstance(node, ast.Lambda) else [x.value for x in own if isinstance(x, ast.Return)]
+    results = results_of(node)
     return bool(results) and all(isinstance(result, (ast.Dict, ast.DictComp)) for result in results)
 
 

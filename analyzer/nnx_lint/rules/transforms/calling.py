@@ -49,6 +49,9 @@ WRAPPERS = (
 """Transforms that take a function by position, and all else by keyword."""
 
 
+WRAPPED = "a function and options, and returns a function"
+"""What a transform takes that wraps a function."""
+
 RENAMED = (0, 10)
 """The version of flax in which the options of transforms were renamed for good."""
 
@@ -60,13 +63,15 @@ def operands_at_transform(event: Called, report: Reporter) -> None:
     current = version is None or version >= RENAMED
     if "wrt" in event.keywords and event.subject in {"nnx.grad", "nnx.value_and_grad"} and current:
         mend = "say what to differentiate by `argnums=nnx.DiffState(0, filter)`"
-        report(event.frame.module, node, transform=event.name, given="`wrt`, which optimizers take", mend=mend)
+        given = "`wrt`, which optimizers take"
+        report(event.frame.module, node, transform=event.name, takes=WRAPPED, given=given, mend=mend)
     options = OPTIONS.get((event.subject or "").replace("checkpoint", "remat"))
     foreign = next((name for name in event.keywords if options and name not in options | {"**", "wrt"}), None)
     if options is not None and foreign is not None and current:
         close = difflib.get_close_matches(foreign, options, n=1)
         mend = FORMER_OPTIONS.get(foreign) or (f"it is called `{close[0]}`" if close else "leave it out")
-        report(event.frame.module, node, transform=event.name, given=f"an option `{foreign}`, which is none", mend=mend)
+        given = f"an option `{foreign}`, which is none"
+        report(event.frame.module, node, transform=event.name, takes=WRAPPED, given=given, mend=mend)
         return
     if len(event.args) < 2 or None in event.args or not isinstance(node, ast.Call):
         return
@@ -75,6 +80,7 @@ def operands_at_transform(event: Called, report: Reporter) -> None:
         node,
         fix=lambda: called_after(event.frame.module, node),
         transform=event.name,
+        takes=WRAPPED,
         given=f"{len(event.args)} positional arguments",
         mend=f"call what it returns: `{event.name}(f)(...)`",
     )
@@ -91,7 +97,7 @@ def value_transformed(event: TransformApplied, report: Reporter) -> None:
         text = text_of(node.func)
         given = f"what `{text}(...)` returns, {func.describe()}"
         mend = f"pass the function, and call the result: `{event.applied.text}({text})(...)`"
-        report(event.frame.module, node, transform=event.applied.text, given=given, mend=mend)
+        report(event.frame.module, node, transform=event.applied.text, takes=WRAPPED, given=given, mend=mend)
 
 
 def called_after(module: Module, node: ast.Call) -> Fix | None:

@@ -1,5 +1,5 @@
 """What decides which branch is taken, and whether a loop goes on: one value, not an array of several (NNX826); and
-branches that are modules (NNX476).
+branches that are no functions: modules (NNX476), results of calls (part of NNX403).
 
 Invariants: only a shape that is known is judged; one that may have no axes at all is not known.
 """
@@ -15,12 +15,13 @@ from nnx_lint.model.elements import library_elements
 from nnx_lint.model.events import Ran
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.forms import held_array
+from nnx_lint.model.states import StateVal
 from nnx_lint.model.values import Array, Obj, options
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.program import given, is_tried, keyword_node, resolved
 from nnx_rules import layers
 from nnx_rules.rules import modules as rules
-from nnx_rules.rules.transforms import MODULE_AS_BRANCH
+from nnx_rules.rules.transforms import MODULE_AS_BRANCH, TRANSFORM_OPERANDS
 from nnx_rules.shape_algebra import is_whole
 
 if TYPE_CHECKING:
@@ -35,6 +36,17 @@ DECIDING = {
 }
 """Functions that choose a branch, and the parameter, their first, by which they do."""
 
+TAKEN = {
+    "cond": {1: "true_fun", 2: "false_fun"},
+    "fori_loop": {2: "body_fun"},
+    "switch": {1: "branches"},
+    "while_loop": {0: "cond_fun", 1: "body_fun"},
+}
+"""The functions that control flow takes: positions and parameters."""
+
+OPERANDS_BETWEEN = 5
+"""How many arguments ``cond`` once had where an operand stood before each function."""
+
 
 @judges_calls(rules.ARRAY_SHAPES, *DECIDING)
 def branch_condition(event: Called, report: Reporter) -> None:
@@ -48,18 +60,8 @@ def branch_condition(event: Called, report: Reporter) -> None:
 
 @judges_calls(MODULE_AS_BRANCH, "nnx.cond", "nnx.switch")
 def module_as_branch(event: Called, report: Reporter) -> None:
-    args, module = given(event), event.frame.module
-    branches: list[tuple[Value | None, ast.expr | None]]
-    if event.subject == "nnx.cond":
-        branches = [(args.get(place, name), args.node_of(place, name)) for place, name in BRANCHES.items()]
-    else:
-        listed, node = args.get(1, "branches"), args.node_of(1, "branches")
-        listed = library_elements(listed) if isinstance(listed, Obj) else listed
-        held = listed.items if isinstance(listed, Seq) else []
-        several = isinstance(node, (ast.List, ast.Tuple)) and len(node.elts) == len(held)
-        written: list[ast.expr | None] = [*node.elts] if isinstance(node, (ast.List, ast.Tuple)) and several else []
-        branches = list(zip(held, written or [node] * len(held), strict=True))
-    for value, node in branches:
+    module = event.frame.module
+    for value, node in functions_of(event):
         found = options(value) if value is not None else ()
         modules = [item for item in found if isinstance(item, Obj) and item.cls.derives_from("nnx.Module")]
         if modules and len(modules) == len(found) and node is not None and not is_tried(module, event.node):
@@ -69,8 +71,32 @@ def module_as_branch(event: Called, report: Reporter) -> None:
             return
 
 
-BRANCHES = {1: "true_fun", 2: "false_fun"}
-"""The branches of ``cond``."""
+@judges_calls(TRANSFORM_OPERANDS, *(f"{library}.{name}" for library in ("jax.lax", "nnx") for name in TAKEN))
+def result_as_function(event: Called, report: Reporter) -> None:
+    """What a function returns, in the place of the function."""
+    module = event.frame.module
+    if len(event.args) == OPERANDS_BETWEEN or is_tried(module, event.node):
+        return
+    for value, node in functions_of(event):
+        if isinstance(value, (Array, StateVal)) and isinstance(node, ast.Call):
+            text = text_of(node.func)
+            given_as = f"what `{text}(...)` returns, {value.describe()}"
+            mend = f"pass a function, and its arguments after it: `{event.name}` calls it itself"
+            report(module, node, transform=event.name, takes="a function here", given=given_as, mend=mend)
+            return
+
+
+def functions_of(event: Called) -> list[tuple[Value | None, ast.expr | None]]:
+    """What a call gets in the places of the functions that it is to call, each with the expression."""
+    args, name = given(event), (event.subject or "").rpartition(".")[2]
+    if name != "switch":
+        return [(args.get(place, word), args.node_of(place, word)) for place, word in TAKEN[name].items()]
+    listed, node = args.get(1, "branches"), args.node_of(1, "branches")
+    listed = library_elements(listed) if isinstance(listed, Obj) else listed
+    held = listed.items if isinstance(listed, Seq) else []
+    several = isinstance(node, (ast.List, ast.Tuple)) and len(node.elts) == len(held)
+    written: list[ast.expr | None] = [*node.elts] if isinstance(node, (ast.List, ast.Tuple)) and several else []
+    return list(zip(held, written or [node] * len(held), strict=True))
 
 
 def is_while(event: Ran) -> bool:

@@ -18,18 +18,21 @@ from nnx_lint.model.expressions import text_of
 from nnx_lint.model.loops import STEPPING
 from nnx_lint.model.recurrent import Pair
 from nnx_lint.model.states import GradientVal, OptStateVal, StateVal, TransformationVal
-from nnx_lint.model.values import Obj, Value, options
+from nnx_lint.model.values import ClassVal, Obj, Value, options
 from nnx_lint.reporting import Reporter, judges_calls
-from nnx_lint.rules.bindings import bound_to
+from nnx_lint.rules.bindings import bound_to, pairs_of
 from nnx_lint.rules.program import (
     STATEMENT_LOOPS,
     around,
     assigned_in,
+    block_of,
     in_test,
     is_measured,
     names_of_parameters,
     own_nodes,
     reads_of,
+    resolved,
+    statement_of,
 )
 from nnx_lint.rules.repeating import handed_for, loop_around, outwards
 from nnx_lint.rules.updates.dropped import EACH_ROUND
@@ -38,8 +41,11 @@ from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import updates as rules
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from nnx_lint.model.events import Called
     from nnx_lint.model.frames import Frame
+    from nnx_lint.model.modules import Module
 
 
 def makes_state(event: Called) -> bool:
@@ -60,7 +66,7 @@ def unkept_state(event: Called, report: Reporter) -> None:
     if isinstance(old, ast.Name):
         kept = _returns(frame, old) or _is_repeated(frame, old.id)
     else:
-        kept = isinstance(old, ast.Attribute) and _replaces_others(frame, old)
+        kept = isinstance(old, ast.Attribute) and (_replaces_others(frame, old) or _is_put_into_record(frame, old))
     if kept:
         report(frame.module, node, name=text_of(node.func), so=f": `{text_of(old)}` stays what it was{EACH_ROUND}")
 
@@ -136,18 +142,49 @@ def _returns(frame: Frame, old: ast.Name) -> bool:
     return any(is_name(value, old.id) for value in todo)
 
 
-def _replaces_others(frame: Frame, old: ast.Attribute) -> bool:
-    """Whether a function returns a record with other fields replaced than the one that it was given."""
+def _returned_calls(frame: Frame) -> Iterator[ast.Call]:
+    """The calls that give what a function returns, by itself or in a tuple; it may have a name before."""
     func = frame.func.node if frame.func is not None else None
     returned = [node.value for node in own_nodes(func) if isinstance(node, ast.Return)] if func is not None else []
     for value in returned:
-        elements = value.elts if isinstance(value, ast.Tuple) else [value]
-        for each in (item for item in elements if isinstance(item, ast.Call)):
-            method = each.func if isinstance(each.func, ast.Attribute) else None
-            named = {keyword.arg for keyword in each.keywords}
-            replaced = method is not None and method.attr in REPLACING and text_of(method.value) == text_of(old.value)
-            if replaced and not each.args and None not in named and old.attr not in named:
-                return True
+        elements = value.elts if isinstance(value, ast.Tuple) else [value] if value is not None else []
+        for each in elements:
+            call = _latest_value(frame.module, each)
+            if isinstance(call, ast.Call):
+                yield call
+
+
+def _latest_value(module: Module, node: ast.expr) -> ast.expr:
+    """What a name is bound to last before a place, in the block that the place stands in; or the expression."""
+    statement = statement_of(module, node) if isinstance(node, ast.Name) else None
+    before = block_of(module, statement) if statement is not None else []
+    for each in reversed(before[: before.index(statement)] if statement in before else []):
+        for target, value in pairs_of(each):
+            if isinstance(node, ast.Name) and is_name(target, node.id):
+                return value
+        if isinstance(node, ast.Name) and node.id in assigned_names([each]):
+            break
+    return node
+
+
+def _replaces_others(frame: Frame, old: ast.Attribute) -> bool:
+    """Whether a function returns a record with other fields replaced than the one that it was given."""
+    for each in _returned_calls(frame):
+        method = each.func if isinstance(each.func, ast.Attribute) else None
+        named = {keyword.arg for keyword in each.keywords}
+        replaced = method is not None and method.attr in REPLACING and text_of(method.value) == text_of(old.value)
+        if replaced and not each.args and None not in named and old.attr not in named:
+            return True
+    return False
+
+
+def _is_put_into_record(frame: Frame, old: ast.Attribute) -> bool:
+    """Whether a function returns a new record that has what the one had which it was given."""
+    for each in _returned_calls(frame):
+        given = [*each.args, *(keyword.value for keyword in each.keywords)]
+        made = isinstance(resolved(frame.env, each.func), ClassVal)
+        if made and any(text_of(_latest_value(frame.module, item)) == text_of(old) for item in given):
+            return True
     return False
 
 

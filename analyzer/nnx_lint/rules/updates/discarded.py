@@ -5,7 +5,7 @@ functions that compute arrays, of a function over a tree whose function is an ex
 
 Invariants: the last expression of a cell is shown, in a notebook and in a script of cells (`# %%`), and what a test
 expects to fail is not executed; neither throws a result away by mistake. An array is computed for nothing only in a
-forward pass: elsewhere a program may compute one to see how long that takes.
+method of a module: elsewhere a program may compute one to see how long that takes.
 """
 
 from __future__ import annotations
@@ -42,6 +42,8 @@ from nnx_lint.rules.program import (
     canonical_of,
     given,
     in_test,
+    is_measured,
+    is_tried,
     outer_names,
     own_nodes,
     own_set,
@@ -55,6 +57,7 @@ from nnx_lint.syntax.dotted import root_of
 from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.api import Effect
 from nnx_rules.rules import updates as rules
+from nnx_rules.transforms import COMPILING_ONLY
 
 if TYPE_CHECKING:
     from nnx_lint.model.frames import Frame
@@ -264,7 +267,7 @@ def is_shown(frame: Frame) -> bool:
 def new_value(event: Called) -> str | None:
     """What a call returns that is made for what it returns only."""
     callee = event.callee
-    if _computes(event) and _is_in_forward_pass(event.frame):
+    if _computes(event) and (_is_in_forward_pass(event.frame) or _is_in_method(event)):
         return "an array"
     if isinstance(callee, Ext):
         if isinstance(event.result, Transformed):
@@ -272,6 +275,8 @@ def new_value(event: Called) -> str | None:
         if event.subject in MAPS:
             return MAPS[event.subject] if _maps_purely(event) else None
         return FUNCTIONS_OF_VALUES.get(event.subject or "")
+    if isinstance(callee, Transformed) and event.frame.rounds() and callee.applied.row.name in COMPILING_ONLY:
+        callee = callee.func  # outside of a loop it may be called to be compiled
     if isinstance(callee, FuncVal):
         return _of_maker(callee)
     if isinstance(callee, Unknown):
@@ -323,7 +328,7 @@ def made_by(func: FuncVal) -> ast.Call | None:
     """The call whose result a function of the project returns that does nothing else, where that is something new."""
     env, value = func.env, returned_by(func.node)
     result = (value_of(func.module, value) or value) if value is not None else None
-    if not isinstance(result, ast.Call) or func.decorators or not isinstance(env, Env):
+    if not isinstance(result, ast.Call) or {*func.decorators} - {"staticmethod"} or not isinstance(env, Env):
         return None
     for node in own_nodes(func.node):
         if isinstance(node, (ast.Attribute, ast.Subscript)) and not isinstance(node.ctx, ast.Load):
@@ -377,6 +382,18 @@ def _is_in_forward_pass(frame: Frame) -> bool:
         return True
     found = own.find("__call__")
     return found is not None and isinstance(found[1], FuncVal) and frame.func.name in _methods_called(found[1].node)
+
+
+def _is_in_method(event: Called) -> bool:
+    """Whether a function of arrays is called in a method of a module, which has no reason to see how long it takes."""
+    func, frame = event.frame.func, event.frame
+    called = event.node.func if isinstance(event.node, ast.Call) else None
+    if func is None or not isinstance(func.cls, UserClass) or not isinstance(called, ast.Attribute):
+        return False  # what a plain name stands for may be a layer in the next round, which has a state
+    if canonical_of(frame.env, called) is None:
+        return False
+    tried = is_tried(frame.module, event.node) or is_measured(frame.env, func.node)
+    return func.cls.derives_from("nnx.Module") and not tried
 
 
 @remembered

@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.events import Called, Ran
 from nnx_lint.model.expressions import text_of
+from nnx_lint.model.foreign import methods_of
 from nnx_lint.model.later import is_set_later
 from nnx_lint.model.loops import LOOPS
 from nnx_lint.model.recurrent import Pair
 from nnx_lint.model.states import ForeignVal, OptStateVal, StateVal
 from nnx_lint.model.values import UNKNOWN, Const, Obj, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls
-from nnx_lint.rules.bindings import bound_to, handed_on, value_of
+from nnx_lint.rules.bindings import bound_to, handed_on, pairs_of, value_of
 from nnx_lint.rules.program import (
     STATEMENT_LOOPS,
     ancestors,
@@ -39,7 +40,7 @@ from nnx_lint.rules.traces.boundaries import objects_in
 from nnx_lint.rules.updates.lost import drops, matters
 from nnx_lint.rules.updates.ownership import at_level, changes_of, related
 from nnx_lint.rules.updates.results import IN_PLACE
-from nnx_lint.syntax.binding import assigned_names, is_name
+from nnx_lint.syntax.binding import assigned_names, is_name, names_in
 from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import updates as rules
 from nnx_rules.transforms import DIFFERENTIATING
@@ -60,10 +61,17 @@ def _is_optimizer_state(value: Value) -> bool:
     return isinstance(value, OptStateVal)
 
 
+def _is_train_state(value: Value) -> bool:
+    """Whether a value is the record that programs of Linen train."""
+    return isinstance(value, ForeignVal) and "apply_gradients" in methods_of(value)
+
+
 def _parts(value: Value | None, depth: int = 4) -> Iterator[Value]:
     """What a value is put together of: the elements of tuples, lists and dicts, and the fields of records, inner ones
-    too.
+    too; the record of Linen counts as a part itself.
     """
+    if value is not None and _is_train_state(value):
+        yield value
     inner: Iterable[Value] | None = None
     if depth and isinstance(value, Seq) and value.exact:
         inner = value.items
@@ -80,9 +88,13 @@ def _parts(value: Value | None, depth: int = 4) -> Iterator[Value]:
         yield value
 
 
+KINDS = (_is_state, _is_optimizer_state, _is_train_state)
+"""What a step makes anew."""
+
+
 def returns_state(event: Ran) -> bool:
-    """Whether a State, or what an optimizer of optax keeps, is among what a function returns."""
-    return any(_is_state(item) or _is_optimizer_state(item) for item in _parts(event.result))
+    """Whether a State, what an optimizer of optax keeps, or a record of both is among what a function returns."""
+    return any(of_kind(item) for item in _parts(event.result) for of_kind in KINDS)
 
 
 def _result(event: Ran) -> Value:
@@ -109,7 +121,7 @@ def ignored_state(event: Ran, report: Reporter) -> None:
         return
     owned = [item.target for item in changes_of(event) if _is_learned(item, event.scope)] if drops(event) else []
     given = _given(node)
-    for of_kind in (_is_state, _is_optimizer_state):
+    for of_kind in KINDS:
         new = {id(item) for item in _parts(result) if of_kind(item) and _is_new(item, owned, event)}
         passed = [each for each in given if any(map(of_kind, _parts(_named(frame, each))))]
         kept = passed and all(_is_kept(frame, each, loop) for each in passed)
@@ -118,6 +130,18 @@ def ignored_state(event: Ran, report: Reporter) -> None:
             return
         if kept and new:
             return  # what this round makes is looked at for itself, so nothing else of it is to be kept either
+        for each in passed if of_kind is _is_state and new else ():
+            own = {id(item) for item in _parts(result) if id(item) in new and _follows(item, _named(frame, each))}
+            if own and _is_kept(frame, each, loop) and _thrown_away(frame, node, result, own, loop):
+                report(frame.module, node, name=text_of(node.func), so=EACH_ROUND)
+                return
+
+
+def _follows(item: Value, given: Value | None) -> bool:
+    """Whether two States are of the same part of one object."""
+    if not isinstance(item, StateVal) or not isinstance(given, StateVal):
+        return False
+    return item.of is given.of and item.wanted is given.wanted
 
 
 def _loop_around(frame: Frame, node: ast.AST) -> ast.stmt | None:
@@ -211,20 +235,28 @@ def ignored_outcome(event: Ran, report: Reporter) -> None:
     with.
     """
     frame, call, result = event.frame, event.node, event.result
-    taken = bound_to(frame.module, call)
     pairs = LOOPS[event.scope.row.name].pairs
-    if not isinstance(call, ast.Call) or taken is None or not isinstance(result, Seq) or not result.items:
+    pair = isinstance(result, Seq) and bool(result.items)
+    if not isinstance(call, ast.Call) or (pairs and not pair):
         return
-    learning = any(scope.row.name not in COMPILING for scope in frame.scope)
-    if learning or _loop_around(frame, call) is not None or in_test(frame) or not isinstance(taken.target, ast.Tuple):
+    taken, alone = bound_to(frame.module, call), isinstance(next(ancestors(frame.module, call)), ast.Expr)
+    target = taken.target if taken is not None else None
+    learning, loop = any(scope.row.name not in COMPILING for scope in frame.scope), _loop_around(frame, call)
+    step = event.scope.frame.func if event.scope.frame is not None else None
+    bound = isinstance(target, ast.Tuple) or (target is not None and not pairs)
+    if learning or in_test(frame) or not (bound or alone):
+        return
+    if loop is not None and (step is None or not _is_counted(loop, call, step.node)):
         return
     owned = [item.target for item in changes_of(event) if _is_learned(item, event.scope)]
     new = {
         id(item)
-        for item in _parts(result.items[0] if pairs else result)
+        for item in _parts(result.items[0] if pairs and isinstance(result, Seq) else result)
         if (any(related(item, obj) for obj in owned) if isinstance(item, Obj) else _is_new(item, owned, event))
     }
-    unused = new and _is_dropped(frame, taken.target, result, new)
+    scope = frame.func.node if frame.func is not None else frame.module.tree
+    dropped = _is_dropped(frame, target, result, new, loop) if target is not None else not is_measured(frame.env, scope)
+    unused = new and dropped
     given = [inner for each in _given(call)[1:] for inner in _elements(frame.module, each)]
     begun = [each for each in given if any(map(_is_carried, _parts(_named(frame, each))))]
     names = [each.id for each in begun if isinstance(each, ast.Name)]
@@ -232,11 +264,19 @@ def ignored_outcome(event: Ran, report: Reporter) -> None:
         not unused
         or not names
         or len(names) < len(begun)
-        or any(name in assigned_names([taken.statement]) for name in names)
+        or (taken is not None and any(name in assigned_names([taken.statement]) for name in names))
     ):
         return
-    scope = frame.func.node if frame.func is not None else frame.module.tree
+    if loop is not None:
+        if not _is_made_anew(frame, call, begun) and assigned_names([loop]).isdisjoint(names):
+            report(frame.module, call, name=text_of(call.func), so=EACH_ROUND)
+        return
     end = call.end_lineno or call.lineno
+    if all(_bound_again(scope, name, end) == sys.maxsize for name in names):
+        states = [item for item in _parts(result) if id(item) in new and isinstance(item, StateVal)]
+        models = [of for item in states for of in objects_in(item.of)]
+        held = [name for name, value in frame.env.names.items() if any(value is of for of in models)]
+        names += [name for name in held if not any(_is_filled(frame, read) for read in reads_of(scope, name))]
     later = [
         read
         for name in names
@@ -248,11 +288,39 @@ def ignored_outcome(event: Ran, report: Reporter) -> None:
         report(frame.module, call, name=text_of(call.func), so=so)
 
 
+def _is_made_anew(frame: Frame, call: ast.Call, begun: list[ast.expr]) -> bool:
+    """Whether a call makes a part of what a loop begins with, as for a run of its own."""
+    given = (*call.args, *(each.value for each in call.keywords))
+    values = (value_of(frame.module, each) or each for each in given)
+    starts = (value.elts for value in values if isinstance(value, ast.Tuple) and not set(begun).isdisjoint(value.elts))
+    return any(isinstance(part, ast.Call) for start in starts for part in start)
+
+
+def _is_counted(loop: ast.stmt, call: ast.Call, step: ast.AST) -> bool:
+    """Whether a loop counts rounds, and what it calls does not depend on the number: it compares no settings."""
+    counts = isinstance(loop, ast.For) and isinstance(loop.iter, ast.Call) and is_name(loop.iter.func, "range")
+    number = loop.target.id if isinstance(loop, ast.For) and isinstance(loop.target, ast.Name) else None
+    if not counts or number is None:
+        return False
+    of_number = {number}
+    for target, value in (pair for node in walk(loop) for pair in pairs_of(node)):
+        if not of_number.isdisjoint(names_in(value)):
+            of_number |= names_in(target)
+    return of_number.isdisjoint(names_in(call) | names_in(step))
+
+
 def _bound_again(scope: ast.AST, name: str, after: int) -> int:
     """The line in which a function binds a name anew, below another one."""
     named = (node for node in own_nodes(scope) if is_name(node, name))
     bound = (node.lineno for node in named if not isinstance(node.ctx, ast.Load))
     return min((line for line in bound if line > after), default=sys.maxsize)
+
+
+def _is_filled(frame: Frame, read: ast.AST) -> bool:
+    """Whether a State is put into the object of this name."""
+    call = next(ancestors(frame.module, read))
+    first = call.args[0] if isinstance(call, ast.Call) and call.args else None
+    return isinstance(call, ast.Call) and first is read and canonical_of(frame.env, call.func) == "nnx.update"
 
 
 def _begins_again(frame: Frame, read: ast.AST) -> bool:
@@ -325,14 +393,21 @@ def ignored_auxiliary(event: Ran, report: Reporter) -> None:
     pairs = [(auxiliary, bound)]
     if isinstance(auxiliary, Seq) and isinstance(bound, ast.Tuple) and len(auxiliary.items) == len(bound.elts):
         pairs = [*zip(auxiliary.items, bound.elts, strict=True)]
-    scope = event.frame.func.node if event.frame.func is not None else event.frame.module.tree
     for value, name in pairs:
-        unread = isinstance(name, ast.Name) and not name.id.startswith("_") and not reads_of(scope, name.id)
-        if _is_state(value) and unread and event.frame.func is not None:
+        if taken is not None and _is_state(value) and _is_unread(event.frame, name, taken.statement):
             func = event.scope.frame.func if event.scope.frame is not None else None
             loss = func.name if func is not None else event.scope.text
             report(event.frame.module, name, name=loss, so=": what it changes is lost")
             return
+
+
+def _is_unread(frame: Frame, name: ast.expr, statement: ast.stmt) -> bool:
+    """Whether nothing reads what a statement binds to a name: what it had before may be read up to there."""
+    if not isinstance(name, ast.Name) or name.id.startswith("_") or frame.func is None:
+        return False
+    reads, own = reads_of(frame.func.node, name.id), {id(node) for node in own_nodes(frame.func.node)}
+    end, again = statement.end_lineno or statement.lineno, _loop_around(frame, statement) is not None
+    return not reads or (not again and all(id(read) in own and read.lineno <= end for read in reads))
 
 
 def _is_learned(change: Change, scope: TraceScope) -> bool:
@@ -426,6 +501,8 @@ def _reads_other(frame: Frame, read: ast.Name, value: Value, new: set[int]) -> b
     """Whether a place reads one part of a record, a dict or a tuple that certainly is none of these."""
     outer = next(ancestors(frame.module, read))
     part: Value | None = None
+    if id(value) in new:
+        return False
     if isinstance(outer, ast.Attribute) and isinstance(outer.ctx, ast.Load):
         if isinstance(value, ForeignVal):
             part = value.held.get(outer.attr)

@@ -17,7 +17,8 @@ from nnx_lint.model.library import FilterVal
 from nnx_lint.model.states import StateVal
 from nnx_lint.model.values import Const, Obj, Value, present
 from nnx_lint.reporting import Reporter, judges
-from nnx_lint.rules.program import assigned_in, canonical_of, own_nodes, parameters_in
+from nnx_lint.rules.bindings import bound_to
+from nnx_lint.rules.program import ancestors, assigned_in, canonical_of, own_nodes, parameters_in
 from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_lint.syntax.dotted import root_of
 from nnx_lint.syntax.walk import walk
@@ -52,7 +53,8 @@ def gradient_of_capture(event: Ran, report: Reporter) -> None:
         if position >= min(len(parameters), len(call.args), len(event.args)):
             continue
         parameter, given = parameters[position], call.args[position]
-        if parameter in names or parameter.startswith("_"):
+        used = not all(_is_merged_for_nothing(func, place) for place in names.get(parameter, ()))
+        if used or parameter.startswith("_"):
             continue
         if isinstance(given, ast.Attribute):
             places = _read_instead(event.frame, func, given, (receiver, bound[0]) if receiver and bound else None)
@@ -87,6 +89,46 @@ def gradient_of_capture(event: Ran, report: Reporter) -> None:
             place = names[name][0]
             slots: dict[str, Any] = {"parameter": parameter, "transform": scope.text, "mend": mend}
             report(func.module, place, name=name, how="is captured", **slots)
+        elif not bound and (name := _captured_like_it(func, names, event.args[position])) is not None:
+            mend = f"use `{parameter}` where the loss is to depend on it"
+            slots = {"parameter": parameter, "transform": scope.text, "mend": mend}
+            report(func.module, names[name][0], name=name, how="is captured", **slots)
+        elif (name := _merged_before(event, parameters, position)) is not None and name in names:
+            mend = f"merge `{parameter}` inside of the function, and use that instead of `{name}`"
+            slots = {"parameter": parameter, "transform": scope.text, "mend": mend}
+            report(func.module, names[name][0], name=name, how="comes by another parameter", **slots)
+
+
+def _captured_like_it(func: FuncVal, names: Mapping[str, object], given: Value | None) -> str | None:
+    """A name for another object of the class of the one that a function is given: its target, or its copy."""
+    value = present(given) if given is not None else None
+    own = {*assigned_in(func.node), *parameters_in(func.node)}
+    if not isinstance(value, Obj) or not value.cls.tracked:
+        return None
+    held = ((name, _captured(func, name)) for name in names if name not in own)
+    objects = ((name, each[1]) for name, each in held if each is not None)
+    return next((name for name, each in objects if isinstance(each, Obj) and each.cls is value.cls), None)
+
+
+def _merged_before(event: Ran, parameters: Sequence[str], position: int) -> str | None:
+    """The parameter that is given an object which the caller has merged, of a State that is given for another one."""
+    state = event.args[position]
+    of = present(state.of) if isinstance(state, StateVal) else None
+    for parameter, given in zip(parameters, event.args, strict=False):
+        value = present(given) if given is not None else None
+        if isinstance(of, Obj) and isinstance(value, Obj) and value.merged and value.cls is of.cls:
+            return parameter
+    return None
+
+
+def _is_merged_for_nothing(func: FuncVal, place: ast.Name) -> bool:
+    """Whether a name is read for an object that is merged of it, which the function never uses."""
+    call = next(ancestors(func.module, place), None)
+    taken = bound_to(func.module, call) if isinstance(call, ast.Call) else None
+    if taken is None or not isinstance(call, ast.Call) or not isinstance(taken.target, ast.Name):
+        return False
+    merged = canonical_of(func.module.env, call.func) == "nnx.merge"
+    return merged and taken.target.id not in names_read(func)
 
 
 def _read_of_other(

@@ -19,8 +19,8 @@ from nnx_lint.model.events import Ran
 from nnx_lint.model.values import Obj, options
 from nnx_lint.reporting import Reporter, judges, related
 from nnx_lint.rules.lifting import on_nnx
-from nnx_lint.rules.program import ancestors, attributes_named, calls_in, canonical_of, in_test, is_own
-from nnx_lint.rules.traces.captures import REFERENCES, value_at
+from nnx_lint.rules.program import ancestors, attributes_named, calls_in, canonical_of, in_test, is_own, reads_of
+from nnx_lint.rules.traces.captures import REFERENCES, holds, value_at
 from nnx_lint.rules.updates.ownership import ABSTRACT, Change, at_level, carried, changes_of, may_hold
 from nnx_lint.rules.updates.stale import is_stream
 from nnx_lint.rules.variables.promoting import as_variable
@@ -60,7 +60,7 @@ def lost(event: Ran, report: Reporter) -> None:
     applied = losing(scope)
     if applied is None or applied.module.mentions(*REFERENCES):
         return
-    changes = [item for item in changes_of(event) if matters(item, scope)]
+    changes = [item for item in changes_of(event) if matters(item, scope) or _is_collected(event, item)]
     steps = {id(item.event.node) for item in changes if _is_step(item)}
     kept = {id(item.event.node) for item in changes if not _is_step(item) and carried(event, item)}
     seen: set[str] = set()
@@ -68,7 +68,7 @@ def lost(event: Ran, report: Reporter) -> None:
         step = _is_step(item)
         if item.root in seen or (not step and id(item.event.node) in steps):
             continue
-        if carried(event, item) and not _is_missed(event, item):
+        if carried(event, item) and not _is_missed(event, item) and not _is_collected(event, item):
             continue
         seen.add(item.root)
         rule = rules.LOST_OPTIMIZER_STEP if step else rules.LOST_MERGED_UPDATE if item.merged else rules.LOST_UPDATE
@@ -108,6 +108,26 @@ def _is_missed(event: Ran, change: Change) -> bool:
     written = written or any(canonical_of(frame.env, call.func) == "nnx.update" for call in calls_in(scope))
     return not written and any(part.lineno > end for part in places)
 
+
+def _is_collected(event: Ran, change: Change) -> bool:
+    """Whether what a module sows for nobody is popped from the object next, by who called the function."""
+    frame, node = event.frame, event.node
+    if not change.event.action.startswith(SOWING) or may_hold(event.result, change.target) or frame.scope:
+        return False
+    scope = frame.func.node if frame.func is not None else frame.module.tree
+    end, before = (getattr(node, "end_lineno", 0), getattr(node, "end_col_offset", 0)), at_level(change.target, 0)
+    for call in calls_in(scope):
+        first = call.args[0] if call.args and canonical_of(frame.env, call.func) == "nnx.pop" else None
+        if not isinstance(first, ast.Name) or not is_own(frame.module, scope, call):
+            continue
+        popped = value_at(frame, first)
+        reads = [read for read in reads_of(scope, first.id) if (read.lineno, read.col_offset) > end]
+        if reads[:1] == [first] and popped is not None and (popped is before or holds(popped, before)):
+            return True
+    return False
+
+
+SOWING = "`.sow("
 
 WRITING = frozenset({"copy_from", "set_raw_value", "set_value", "update_from_state"})
 """Methods of Variables that write them."""

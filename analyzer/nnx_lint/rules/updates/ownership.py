@@ -14,10 +14,11 @@ import ast
 from typing import TYPE_CHECKING, NamedTuple
 
 from nnx_lint.model.attributes import attribute_of
+from nnx_lint.model.classes import LibClass
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.effects import SETTING, place_of
 from nnx_lint.model.states import GraphDefVal, StateVal
-from nnx_lint.model.values import Array, Const, Ext, Obj, Other, Value, options
+from nnx_lint.model.values import Array, ClassVal, Const, Ext, Obj, Other, Value, options
 from nnx_lint.rules.program import FUNCTIONS, STATEMENT_LOOPS, enclosing, follows, statement_of
 from nnx_lint.rules.traces.captures import holds, owner_at, value_at
 from nnx_lint.syntax.walk import walk
@@ -111,7 +112,7 @@ def _is_given(merged: Obj, frame: Frame) -> bool:
 def carried(ran: Ran, change: Change) -> bool:
     """Whether what the function returns may hold the changed object, its state, or a value of it."""
     frame = ran.scope.frame
-    if frame is None or may_hold(ran.result, change.target):
+    if frame is None or may_hold(ran.result, change.target, beside=_is_beside_parameters(change)):
         return True
     if ran.scope.row.name in ABSTRACT or all(isinstance(option, Const) for option in options(ran.result)):
         return False
@@ -122,21 +123,33 @@ ABSTRACT = frozenset({"jax.eval_shape", "nnx.eval_shape"})
 """Transforms that compute shapes, and no values."""
 
 
-def may_hold(value: Value, target: Obj, depth: int = 6) -> bool:
-    """Whether a value may have an object in it, or its State."""
-    return any(_option_holds(option, target, depth) for option in options(value))
+def _is_beside_parameters(change: Change) -> bool:
+    """Whether what changes is a Variable beside the parameters, or what a layer of the library keeps beside its own."""
+    cls = change.target.cls
+    if cls.is_variable:
+        return not cls.is_open and not cls.derives_from("nnx.Param")
+    by_itself = change.event.effect in {"call", "draw"} and isinstance(cls, LibClass)
+    return by_itself and not cls.derives_from("nnx.Optimizer")
 
 
-def _option_holds(value: Value, target: Obj, depth: int) -> bool:
+def may_hold(value: Value, target: Obj, depth: int = 6, *, beside: bool = False) -> bool:
+    """Whether a value may have an object in it, or its State; ``beside`` asks for what it has beside parameters."""
+    return any(_option_holds(option, target, depth, beside) for option in options(value))
+
+
+def _option_holds(value: Value, target: Obj, depth: int, beside: bool) -> bool:
     if isinstance(value, (Array, Const, Other, Ext)):
         return False
-    if isinstance(value, (StateVal, GraphDefVal)):
-        return isinstance(value, StateVal) and may_hold(value.of, target, depth)
+    if isinstance(value, StateVal):
+        of_parameters = isinstance(value.wanted, ClassVal) and value.wanted.cls.derives_from("nnx.Param")
+        return not (beside and of_parameters) and may_hold(value.of, target, depth, beside=beside)
+    if isinstance(value, GraphDefVal):
+        return False
     if isinstance(value, Obj) and value.cls.tracked:
         return related(value, target)
     if isinstance(value, (Seq, DictVal)) and depth and (value.exact or value.items):
         members = [item[1] if isinstance(item, tuple) else item for item in value.items]
-        return any(may_hold(member, target, depth - 1) for member in members)
+        return any(may_hold(member, target, depth - 1, beside=beside) for member in members)
     return True
 
 

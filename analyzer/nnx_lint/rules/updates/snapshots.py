@@ -30,12 +30,15 @@ from nnx_lint.rules.program import (
     ancestors,
     assigned_in,
     attributes_stored,
+    block_of,
     calls_in,
     canonical_of,
     enclosing,
     own_nodes,
     reads_of,
+    statement_of,
 )
+from nnx_lint.rules.repeating import goes_on
 from nnx_lint.rules.spelling import spelled
 from nnx_lint.rules.traces.captures import REFERENCES, holds
 from nnx_lint.rules.traces.escapes import container_node
@@ -47,6 +50,7 @@ from nnx_rules.rules import updates as rules
 
 if TYPE_CHECKING:
     from nnx_lint.model.frames import Frame
+    from nnx_lint.model.modules import Module
 
 
 class Made(NamedTuple):
@@ -237,10 +241,10 @@ def _restored_unknown(frame: Frame, restoring: ast.Call, target: ast.expr, repor
     call that got the object.
     """
     kept, path = restoring.args[1], text_of(target) if root_of(target) is not None else None
-    if frame.func is None or path is None or not isinstance(kept, ast.Name):
+    if path is None or not isinstance(kept, ast.Name):
         return
-    scope = frame.func.node
-    if _stores(scope, target):
+    scope: ast.AST = frame.func.node if frame.func is not None else frame.module.tree
+    if _stores(scope, target) and not _bound_before(frame.module, scope, target, restoring):
         return
     assigned = [_assigned(node, kept.id) for node in _assigning(scope).get(kept.id, ())]
     bound = [value for value in assigned if value is not None]
@@ -265,6 +269,15 @@ def _stores(scope: ast.AST, target: ast.expr) -> bool:
     stored = attributes_stored(scope).count(target.attr) if isinstance(target, ast.Attribute) else 0
     root = root_of(target)
     return stored + (assigned_in(scope)[root] if root is not None else 0) > at
+
+
+def _bound_before(module: Module, scope: ast.AST, target: ast.expr, restoring: ast.AST) -> bool:
+    """Whether a name is bound once, and by no loop that does not also restore: it is one object all the time."""
+    bound = [part for part in own_nodes(scope) if is_name(part, root_of(target)) and not isinstance(part.ctx, ast.Load)]
+    loops = {node for node in ancestors(module, restoring) if isinstance(node, STATEMENT_LOOPS)}
+    return len(bound) == 1 == assigned_in(scope)[bound[0].id] and isinstance(target, ast.Name) and not any(
+        isinstance(outer, STATEMENT_LOOPS) and outer not in loops for outer in ancestors(module, bound[0])
+    )  # fmt: skip
 
 
 TAKING = frozenset({"nnx.state", "nnx.split", "nnx.graphdef"})
@@ -307,7 +320,10 @@ def _is_at(node: ast.expr, path: str) -> bool:
 
 def _comes_after(frame: Frame, call: ast.Call, taken: ast.expr) -> bool:
     """Whether a call runs after a State was taken, if only in the next round of a loop."""
-    loops = [outer for outer in ancestors(frame.module, taken) if isinstance(outer, STATEMENT_LOOPS)]
+    statement = statement_of(frame.module, taken)
+    repeated = statement is not None and goes_on(block_of(frame.module, statement))
+    outers = ancestors(frame.module, taken) if repeated else ()
+    loops = [outer for outer in outers if isinstance(outer, STATEMENT_LOOPS)]
     return call.lineno > taken.lineno or any(outer in loops for outer in ancestors(frame.module, call))
 
 

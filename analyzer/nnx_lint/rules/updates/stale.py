@@ -135,7 +135,7 @@ def captured(event: Ran, *, data: bool = False) -> list[Baked]:
     for frame, node, obj in scope.reads:
         module, place = frame.place_within(scope, node)
         if frame.certain_within(scope) and not (data and _reads_setting(frame.module, node, obj)):
-            place = node if frame is traced else _of_what(traced, place)
+            place = node if _stands_in(frame, traced) else _of_what(traced, place)
             named.append((obj, module, place, text_of(place)))
     found: dict[int, Baked] = {}
     for obj, module, place, name in named:
@@ -144,6 +144,14 @@ def captured(event: Ran, *, data: bool = False) -> list[Baked]:
             item = Baked(scope.applied, traced.func, obj, module, place, name, event.frame.branches)
             found.setdefault(id(obj), item)
     return list(found.values())
+
+
+def _stands_in(frame: Frame, traced: Frame) -> bool:
+    """Whether a function is written in the traced one, or is that one."""
+    inner, outer = frame.func, traced.func
+    if inner is None or outer is None or inner.module is not outer.module:
+        return frame is traced
+    return outer.node.lineno <= inner.node.lineno <= (outer.node.end_lineno or 0)
 
 
 def _of_what(traced: Frame, place: ast.AST) -> ast.AST:

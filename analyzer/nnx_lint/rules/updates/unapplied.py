@@ -43,19 +43,22 @@ def state_not_applied(event: Called, report: Reporter) -> None:
     frame, node = handed_on(event.frame, event.node)
     module = frame.module
     bound = bound_to(module, node)
-    model = _of_caller(event.frame, source, node) if isinstance(source, ast.Name) else None
-    if bound is None or model is None or in_test(frame):
+    if bound is None or in_test(frame):
         return
     scope = enclosing(module, node, *FUNCTIONS) or module.tree
     names = bound.target.elts if isinstance(bound.target, ast.Tuple) else [bound.target]
-    for name in names[1:] if event.subject == "nnx.split" else names:
-        if not isinstance(name, ast.Name):
+    taken = [name for name in (names[1:] if event.subject == "nnx.split" else names) if isinstance(name, ast.Name)]
+    sources = source.elts if isinstance(source, ast.Tuple) else [source]
+    for name, source in ((name, source) for name in taken for source in sources):
+        named = isinstance(source, ast.Name)
+        model = _of_caller(event.frame, source, node) if isinstance(source, ast.Name) else _of_object(source)
+        if model is None:
             continue
-        place = _trained(module, scope, name.id, model)
+        place = _trained(module, scope, name.id, model) if named else None
         what = "is trained here"
         if place is None:
             place, what = _edited(module, frame.env, scope, name.id), "is edited here"
-        if place is None:
+        if place is None and named:
             place, what = _mapped(frame, scope, name.id, model), "is made from its State here"
         if place is not None:
             report(module, place, name=name.id, what=what, model=model, mend="put it back", state=name.id)
@@ -93,6 +96,12 @@ def _of_caller(frame: Frame, source: ast.Name, node: ast.AST) -> str | None:
     return (
         source.id if enclosing(frame.module, source, *FUNCTIONS) is enclosing(frame.module, node, *FUNCTIONS) else None
     )
+
+
+def _of_object(source: ast.expr | None) -> str | None:
+    """What an object is called that is an attribute of another one: ``self.model``."""
+    name = text_of(source) if isinstance(source, ast.Attribute) else ""
+    return name if name and all(part.isidentifier() for part in name.split(".")) else None
 
 
 def _uses(scope: ast.AST, name: str) -> list[ast.Name]:
@@ -237,8 +246,11 @@ def _is_step(module: Module, node: Assignment, name: str) -> bool:
 
 
 def _edited(module: Module, env: Env, scope: ast.AST, name: str) -> ast.stmt | None:
-    """The statement that writes an entry of a State of which nothing else is read, or all of them."""
+    """The statement that writes an entry of a State, or all of them, after which nothing reads the State."""
+    if name not in _maybe_edited(scope):
+        return None
     found: ast.stmt | None = None
+    read: list[ast.Name] = []
     for use in _uses(scope, name):
         if isinstance(use.ctx, ast.Store):
             continue
@@ -254,9 +266,37 @@ def _edited(module: Module, env: Env, scope: ast.AST, name: str) -> ast.stmt | N
             continue
         targets = [target for target, _ in pairs_of(statement)] if statement is not None else []
         if outer is use or not any(isinstance(each, ast.Subscript) and _is_entry(each, name) for each in targets):
-            return None
+            read.append(use)
+            continue
         found = found or statement
-    return found
+    return found if found is not None and all(_is_asked_before(module, scope, use, found) for use in read) else None
+
+
+@remembered
+def _maybe_edited(scope: ast.AST) -> frozenset[str]:
+    """The names of which a function or module sets items, or that a statement gives to a call as the first argument."""
+    found: set[str] = set()
+    for node in walk(scope):
+        item: ast.AST | None = node if isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load) else None
+        while isinstance(item, ast.Subscript):
+            item = item.value
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+            item = next(iter(node.value.args), None)
+        if isinstance(item, ast.Name):
+            found.add(item.id)
+    return frozenset(found)
+
+
+def _is_asked_before(module: Module, scope: ast.AST, use: ast.Name, edit: ast.stmt) -> bool:
+    """Whether a State is only asked for what is in it, and that before an edit that no loop repeats."""
+    call = next(ancestors(module, use), None)
+    asked = isinstance(call, ast.Call) and use in call.args and canonical_of(module.env, call.func) in ASKING
+    once = enclosing(module, edit, *STATEMENT_LOOPS, *FUNCTIONS) is _own(scope)
+    return asked and once and use.lineno < edit.lineno and enclosing(module, use, *FUNCTIONS) is _own(scope)
+
+
+ASKING = frozenset({"nnx.to_flat_state", "nnx.to_pure_dict", "jax.tree.map", "jax.tree.leaves", "jax.tree.structure"})
+"""Functions that make something of their own of a State."""
 
 
 FILLING = "nnx.replace_by_pure_dict"

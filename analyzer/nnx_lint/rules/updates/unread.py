@@ -1,7 +1,8 @@
 """Results that are bound to a name which nothing reads (NNX225): the name should have been another one.
 
 ``new = jax.lax.pmean(grads, "batch")``, ``ema = self.update_ema()`` and ``state.apply_gradients(...)`` change nothing:
-where no statement reads what they return, the function goes on with what was there before.
+where no statement reads what they return, the function goes on with what was there before. So does ``count = ...`` in
+the place of ``self.count[...] = ...``, and a name of a walk that is bound to something else.
 
 Invariants: the call does nothing but return something new, which is computed from values and not from shapes; a name
 that begins with an underscore says that nobody wants the value.
@@ -13,9 +14,11 @@ import ast
 from typing import TYPE_CHECKING
 
 from nnx_lint.model.callables import BoundMethod, FuncVal
+from nnx_lint.model.events import Used
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.modules import Env
-from nnx_lint.reporting import Reporter, judges_calls
+from nnx_lint.model.values import Obj
+from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.bindings import bound_to
 from nnx_lint.rules.program import (
     FUNCTIONS,
@@ -29,11 +32,13 @@ from nnx_lint.rules.program import (
     reads_of,
 )
 from nnx_lint.rules.updates.discarded import MAPS, made_by, new_value, returned_by
+from nnx_lint.syntax.binding import is_name
 from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import updates as rules
 
 if TYPE_CHECKING:
     from nnx_lint.model.events import Called
+    from nnx_lint.model.frames import Frame
 
 COMPUTED = (
     "jax.lax.pmean",
@@ -47,8 +52,8 @@ COMPUTED = (
 )
 """Functions that nobody calls to look whether they work."""
 
-RECORDS = (".apply_gradients", ".replace")
-"""Methods that give a record or a Variable anew."""
+RECORDS = (".apply_gradients", ".replace", ".restore")
+"""Methods that give a record or a Variable anew, or what a checkpoint holds."""
 
 
 def may_be_unread(event: Called) -> bool:
@@ -70,9 +75,9 @@ def result_never_read(event: Called, report: Reporter) -> None:
     bound = bound_to(module, event.node)
     func = frame.func.node if frame.func is not None else None
     target = bound.target if bound is not None else None
-    if func is None or not isinstance(target, ast.Name) or target.id.startswith("_") or in_test(frame):
+    if func is None or not isinstance(target, ast.Name) or target.id.startswith("_"):
         return
-    if reads_of(func, target.id) or target.id in outer_names(func) or not is_own(module, func, target):
+    if not _is_unread(frame, func, target):
         return
     callee = event.callee.func if isinstance(event.callee, BoundMethod) else event.callee
     if is_measured(frame.env, func):
@@ -116,12 +121,55 @@ KEEPING = frozenset(
 """Functions that copy values, or ask for shapes alone."""
 
 
-# -- names of what a walk meets ----------------------------------------------------------------------------------------
+# -- names in the place of what they stand for -------------------------------------------------------------------------
+
+
+INDEXED = "an index"
+"""How a Variable is used that is read by ``variable[...]``."""
+
+
+@judges(rules.UNUSED_RESULT, Used, of=(Obj,))
+def named_like_variable(event: Used, report: Reporter) -> None:
+    """``count = self.count[...] + 1``, and nothing reads the name: the Variable keeps its value."""
+    frame, node = event.frame, event.node
+    variable = node.value if isinstance(node, ast.Subscript) else None
+    func = frame.func.node if frame.func is not None else None
+    value = event.value
+    if func is None or not isinstance(variable, ast.Attribute) or not isinstance(value, Obj) or event.what != INDEXED:
+        return
+    if not value.cls.is_variable:
+        return
+    statement = next((outer for outer in ancestors(frame.module, node) if not isinstance(outer, ast.expr)), None)
+    target = statement.targets[0] if isinstance(statement, ast.Assign) and len(statement.targets) == 1 else None
+    if not is_name(target, variable.attr) or not isinstance(statement, ast.Assign) or statement.value is node:
+        return
+    if _is_unread(frame, func, target):
+        mend = f"write it into the Variable: `{text_of(variable)}[...] = ...`"
+        report(frame.module, statement, name=f"{target.id} = ...", result="binds a name", mend=mend)
+
+
+def _is_unread(frame: Frame, func: ast.AST, target: ast.Name) -> bool:
+    """Whether a name belongs to a function, which never reads it."""
+    read = reads_of(func, target.id) or target.id in outer_names(func)
+    return not read and is_own(frame.module, func, target) and not in_test(frame)
+
+
+@judges_calls(rules.UNUSED_RESULT, "nnx.to_flat_state")
+def name_bound_in_flat_state(event: Called, report: Reporter) -> None:
+    """``for path, variable in nnx.to_flat_state(state): variable = ...``: the Variable of the State stays as it is."""
+    _bound_in_walk(event, ast.expr, "write into what has the name: `{name}[...] = ...`", report)
 
 
 @judges_calls(rules.UNUSED_RESULT, "nnx.iter_children", "nnx.iter_graph", "nnx.iter_modules")
 def name_bound_in_walk(event: Called, report: Reporter) -> None:
     """``module = nnx.identity`` in a walk through a model: the model keeps the module that had the name."""
+    mend = "set the attribute of the module that holds it, or make another model by `nnx.recursive_map`"
+    _bound_in_walk(event, MODULES, mend, report)
+
+
+def _bound_in_walk(
+    event: Called, kinds: type[ast.expr] | tuple[type[ast.expr], ...], mend: str, report: Reporter
+) -> None:
     module = event.frame.module
     loop = next((outer for outer in ancestors(module, event.node) if not isinstance(outer, ast.Call)), None)
     if not isinstance(loop, ast.For) or event.node not in walk(loop.iter) or in_test(event.frame):
@@ -130,11 +178,12 @@ def name_bound_in_walk(event: Called, report: Reporter) -> None:
     met = {node.id for node in walk(loop.target) if isinstance(node, ast.Name)}
     for each in (part for statement in loop.body for part in walk(statement) if isinstance(part, ast.Assign)):
         target = each.targets[0]
-        if not isinstance(target, ast.Name) or target.id not in met or not isinstance(each.value, MODULES):
+        if not isinstance(target, ast.Name) or target.id not in met or not isinstance(each.value, kinds):
             continue
         if all(read.lineno <= each.lineno for read in reads_of(scope, target.id)):
-            mend = "set the attribute of the module that holds it, or make another model by `nnx.recursive_map`"
-            report(module, each, name=f"{target.id} = {text_of(each.value)}", result="binds a name", mend=mend)
+            shown = text_of(each.value) if isinstance(each.value, MODULES) else "..."
+            name = f"{target.id} = {shown}"
+            report(module, each, name=name, result="binds a name", mend=mend.format(name=target.id))
 
 
 MODULES = (ast.Attribute, ast.Lambda, ast.Name)

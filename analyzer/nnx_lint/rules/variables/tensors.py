@@ -12,18 +12,21 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
+from nnx_lint.model.attributes import attribute_of
 from nnx_lint.model.callables import LibraryFunction
 from nnx_lint.model.containers import Seq
 from nnx_lint.model.events import ArrayWritten, Called, VariableAttributeSet
 from nnx_lint.model.expressions import text_of
-from nnx_lint.model.values import Array, ArrayAttr, Const, HostArray, Other, ParameterNumber
+from nnx_lint.model.values import Array, ArrayAttr, Const, HostArray, Obj, Other, ParameterNumber
 from nnx_lint.reporting import Reporter, judges, judges_calls
+from nnx_lint.rules.autodiff.values import scope_of
 from nnx_lint.rules.edits import remove_argument, replace
-from nnx_lint.rules.program import FUNCTIONS, enclosing, follows, is_tried, own_nodes
+from nnx_lint.rules.program import FUNCTIONS, canonical_of, enclosing, follows, is_tried, own_nodes, resolved
 from nnx_lint.syntax.binding import is_name
 from nnx_rules.rules import variables as rules
 
 if TYPE_CHECKING:
+    from nnx_lint.model.frames import Frame
     from nnx_lint.model.modules import Module
 
 # -- elements that are assigned ----------------------------------------------------------------------------------------
@@ -53,7 +56,8 @@ def array_item_assigned(event: ArrayWritten, report: Reporter) -> None:
     if len(targets) != 1 or not places or not method:
         return
     place = places[0]
-    if not _is_computed(module, place.value, node):
+    made = _is_computed(module, place.value, node) or _is_attribute_of_jax(event.frame, place.value)
+    if not made and scope_of(event, event.target) is None:
         return
     array, index, value = (module.source.segment(item) for item in (place.value, place.slice, node.value))
     new = f"{array} = {array}.at[{index}].{method}({value})"
@@ -84,6 +88,16 @@ def _is_computed(module: Module, array: ast.expr, here: ast.stmt) -> bool:
         if made and statement is not here and follows(module, statement, here):
             return True
     return False
+
+
+def _is_attribute_of_jax(frame: Frame, array: ast.expr) -> bool:
+    """Whether all that a class puts into an attribute is made by functions of JAX."""
+    owner = resolved(frame.env, array.value) if isinstance(array, ast.Attribute) else None
+    attr = attribute_of(owner, array.attr) if isinstance(owner, Obj) and isinstance(array, ast.Attribute) else None
+    made = [item.value_node for item in attr.assignments] if attr is not None else []
+    return bool(made) and all(
+        isinstance(item, ast.Call) and (canonical_of(frame.env, item.func) or "").startswith("jax.") for item in made
+    )
 
 
 def _is_value_of_variable(node: ast.expr) -> bool:

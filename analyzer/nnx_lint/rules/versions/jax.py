@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 from nnx_lint.diagnostics import Edit, Fix, Span
 from nnx_lint.model.events import Called, LibraryName
 from nnx_lint.model.tables.jax_gone import GONE
+from nnx_lint.model.values import ArrayAttr
 from nnx_lint.reporting import Reporter, judges, judges_calls
-from nnx_lint.rules.program import ancestors
+from nnx_lint.rules.program import ancestors, canonical_name
 from nnx_lint.rules.spelling import spelled
 from nnx_lint.rules.versions.names import is_meant_for_another, place_of
 from nnx_lint.syntax.walk import walk
@@ -101,20 +102,32 @@ def _loses(event: Called) -> bool:
     return isinstance(event.node, ast.Call) and bool(event.node.keywords)
 
 
-@judges_calls(rules.REMOVED_JAX_NAME, *sorted(LOSING), when=_loses)
+@judges_calls(rules.REMOVED_JAX_NAME, *sorted(LOSING), "functools.partial", ArrayAttr, when=_loses)
 def removed_jax_argument(event: Called, report: Reporter) -> None:
-    module = event.frame.module
+    module, function = event.frame.module, _function(event)
     for keyword in event.node.keywords if isinstance(event.node, ast.Call) else ():
-        name = f"{event.subject}({keyword.arg})"
+        name = f"{function}({keyword.arg})"
         if name not in GONE or not _is_gone(name, module, report):
             continue
         as_name = LibraryName(event.frame, keyword, name, str(keyword.arg))
         if not is_meant_for_another(as_name):
             since = versions.spelled(GONE[name])
-            written = f"{event.subject}({keyword.arg}=...)"
+            written = f"{function}({keyword.arg}=...)"
             instead = jax_names.instead_of(name, since)
             fix = partial(_rename, module, keyword, jax_names.RENAMED[name]) if name in jax_names.RENAMED else None
             report(module, keyword, fix=fix, name=written, version=since, instead=instead)
+
+
+def _function(event: Called) -> str | None:
+    """The function of JAX that gets the arguments of a call: that of a partial, or of a method of an array."""
+    callee, first = event.callee, event.args[0] if event.args else None
+    if isinstance(callee, ArrayAttr):
+        return f"jax.numpy.{callee.name}" if callee.name in METHODS and not (callee.owner or callee.host) else None
+    return canonical_name(first) if event.subject == "functools.partial" else event.subject
+
+
+METHODS = frozenset({"clip"})
+"""Methods of an array that have lost the arguments that the function of their name has lost."""
 
 
 def _rename(module: Module, keyword: ast.keyword, new: str) -> Fix:

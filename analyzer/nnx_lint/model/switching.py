@@ -1,0 +1,38 @@
+"""Switching layers to training or evaluation: what ``train()`` and ``eval()`` leave in a module.
+
+Both set the attributes :data:`MODES` in every module below one that has them, those of the project's own layers too.
+
+Invariants: how the library's layers were constructed is in their arguments, so that for them the mode of the object is
+enough; of attributes that a program assigned itself the value is what changes. A mode that is not known leaves flags
+that are not known.
+"""
+
+from __future__ import annotations
+
+from nnx_lint.model.containers import DictVal, Seq
+from nnx_lint.model.heap import touch
+from nnx_lint.model.values import UNKNOWN, Const, Obj, Value, options
+
+MODES = frozenset({"deterministic", "use_running_average"})
+"""Options and attributes of layers that ``train()`` and ``eval()`` set."""
+
+
+def set_training(value: Value, mode: bool | None) -> None:
+    """Switch the layers in a value to training, to evaluation, or to a mode that is not known."""
+    for option in options(value):
+        if isinstance(option, Obj) and option.training is not mode:
+            touch(option)
+            option.training = mode
+            for name, attr in option.attrs.items():
+                attr.value = switched(name, attr.value, mode)
+        elif isinstance(option, (Seq, DictVal)):
+            for member in option.items:
+                set_training(member[1] if isinstance(member, tuple) else member, mode)
+
+
+def switched(name: str, value: Value, mode: bool | None) -> Value:
+    """What is in an attribute of a module after the module was switched."""
+    if name in MODES:
+        return UNKNOWN if mode is None else Const(not mode)
+    set_training(value, mode)
+    return value

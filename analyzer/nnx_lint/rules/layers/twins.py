@@ -1,0 +1,173 @@
+"""Layers of a numbered series of which one is called in the place of another (NNX871).
+
+``self.norm1`` and ``self.norm2`` are made in the same way, the forward pass calls ``self.norm1`` twice, and nothing
+reads ``self.norm2``: a line was copied, and its number was not changed. Everything fits, so nothing fails.
+
+Invariants: the two are alike in all but their number and hold parameters; both calls happen in one run of one method,
+and the second one gets what was computed with the first; no text of the file can mean the one that is left over: no
+attribute of that name, no string that it begins with.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import partial
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from nnx_lint.model.callables import FuncVal
+from nnx_lint.model.classes import ClassBase
+from nnx_lint.model.events import Constructed
+from nnx_lint.model.values import Obj
+from nnx_lint.reporting import Reporter, judges, related
+from nnx_lint.rules.bindings import names_of_first
+from nnx_lint.rules.edits import replace, unsafe
+from nnx_lint.rules.filters.coverage import leaves_of
+from nnx_lint.rules.program import ancestors, canonical_of, enclosing, follows, own_nodes, own_statements, statement_of
+from nnx_lint.syntax.binding import assigned_names, is_name, names_in
+from nnx_lint.syntax.dotted import root_of
+from nnx_lint.syntax.walk import remembered, walk
+from nnx_rules import shapes
+from nnx_rules.rules import modules as rules
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from nnx_lint.diagnostics import Fix
+    from nnx_lint.model.classes import UserClass
+    from nnx_lint.model.modules import Module
+
+    Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+NUMBER = re.compile(r"\d+")
+
+WALKING = re.compile(r"\b(?:vars|__dict__|iter_children)\b")
+"""What goes over the attributes of an object, whatever they are called."""
+
+
+@judges(rules.TWIN_LAYER_UNUSED, Constructed)
+def twin_layer_unused(event: Constructed, report: Reporter) -> None:
+    cls, module = event.cls, event.cls.module
+    elsewhere = any(item.module is not module for item in cls.lineage)
+    if cls.is_open or elsewhere or module.mentions(WALKING):
+        return
+    for alike in _series(event):
+        left_over = [name for name in alike if not _may_be_used(cls, name)]
+        if len(left_over) != 1:
+            continue
+        for name in (each for each in alike if each not in left_over):
+            twice = _called_twice(cls, name)
+            if twice is None:
+                continue
+            first, second = twice
+            fix = partial(_renamed, module, second, left_over[0])
+            where = (related(module, first, "it is called here already"),)
+            report(module, second, fix=fix, related=where, name=f"self.{name}", twin=f"self.{left_over[0]}")
+            break
+
+
+def _series(event: Constructed) -> list[list[str]]:
+    """The attributes that hold layers with parameters, made by the same words once, whose names differ in numbers."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for name, attr in event.obj.attrs.items():
+        made = attr.assignments[0] if len(attr.assignments) == 1 else None
+        if made is None or made.value_node is None or made.module is not event.cls.module or made.branches:
+            continue
+        if NUMBER.search(name) and isinstance(made.value_node, ast.Call):
+            found.setdefault((NUMBER.sub("#", name), ast.dump(made.value_node)), []).append(name)
+    return [names for names in found.values() if len(names) > 1 and _learns(event, names[0])]
+
+
+def _learns(event: Constructed, name: str) -> bool:
+    """Whether an attribute holds a module that has parameters."""
+    value = event.obj.attrs[name].value
+    if not isinstance(value, Obj) or not value.cls.derives_from("nnx.Module"):
+        return False
+    made_as = value.cls.made_as
+    if made_as is not None and made_as.canonical in shapes.DIMENSIONS:
+        return True
+    types = (leaf.type for leaf in leaves_of(value, event.frame).leaves)
+    return any(isinstance(each, ClassBase) and each.derives_from("nnx.Param") for each in types)
+
+
+def _may_be_used(cls: UserClass, name: str) -> bool:
+    """Whether a text of the file may mean an attribute of this name, of an instance of this class."""
+    module = cls.module
+    read, said = _attributes_and_words(module.tree)
+    if any(name.startswith(word) for word in said):
+        return True
+    return any(_may_be_of(module, cls, node) for node in read.get(name, ()))
+
+
+def _may_be_of(module: Module, cls: UserClass, node: ast.Attribute) -> bool:
+    """Whether an attribute may be that of an instance of a class: it is not, of ``self`` in an unrelated one."""
+    around = enclosing(module, node, ast.ClassDef)
+    if not isinstance(around, ast.ClassDef) or not is_name(node.value, "self") or around is cls.node:
+        return True
+    return not all((canonical_of(module.env, base) or "").startswith("nnx.") for base in around.bases)
+
+
+@remembered
+def _attributes_and_words(tree: ast.AST) -> tuple[dict[str, list[ast.Attribute]], frozenset[str]]:
+    """The attributes that a text reads, by name, and the strings in it that may be names or begin one."""
+    read: dict[str, list[ast.Attribute]] = {}
+    said: set[str] = set()
+    for node in walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
+            read.setdefault(node.attr, []).append(node)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.isidentifier():
+            said.add(node.value)
+    return read, frozenset(said)
+
+
+def _called_twice(cls: UserClass, name: str) -> tuple[ast.Call, ast.Call] | None:
+    """Two calls of an attribute that both happen when one method runs."""
+    for func in cls.methods.values():
+        if not isinstance(func, FuncVal) or isinstance(func.node, ast.Lambda):
+            continue
+        calls = sorted(_calls(func.node, name), key=lambda call: (call.lineno, call.col_offset))
+        for first, second in pairwise(calls):
+            if _both_run(cls.module, first, second) and _is_made_of(cls.module, func.node, first, second):
+                return first, second
+    return None
+
+
+def _calls(func: Function, name: str) -> Iterator[ast.Call]:
+    own = names_of_first(func)
+    for node in own_nodes(func):
+        called = node.func if isinstance(node, ast.Call) else None
+        named = isinstance(called, ast.Attribute) and called.attr == name and isinstance(called.value, ast.Name)
+        if isinstance(node, ast.Call) and isinstance(called, ast.Attribute) and named and root_of(called) in own:
+            yield node
+
+
+def _both_run(module: Module, first: ast.Call, second: ast.Call) -> bool:
+    """Whether whatever runs the second of two calls has run the first, and neither depends on a condition inside of its
+    statement.
+    """
+    places = statement_of(module, first), statement_of(module, second)
+    if any(isinstance(outer, ast.IfExp) for call in (first, second) for outer in ancestors(module, call)):
+        return False
+    return places[0] is not None and places[1] is not None and follows(module, places[0], places[1])
+
+
+def _is_made_of(
+    module: Module, func: ast.FunctionDef | ast.AsyncFunctionDef, first: ast.Call, second: ast.Call
+) -> bool:
+    """Whether one call gets what was computed with the other one: two inputs of one layer are compared on purpose."""
+    begin, end = statement_of(module, first), statement_of(module, second)
+    made = assigned_names([begin]) if begin is not None else set[str]()
+    for each in own_statements(func):
+        between = begin is not None and end is not None and begin.lineno < getattr(each, "lineno", 0) < end.lineno
+        if between and isinstance(each, ast.stmt) and not made.isdisjoint(names_in(each)):
+            made |= assigned_names([each])
+    return any(not made.isdisjoint(names_in(each)) for each in second.args)
+
+
+def _renamed(module: Module, call: ast.Call, twin: str) -> Fix | None:
+    """Call the one that is left over in the second place."""
+    func = call.func
+    if not isinstance(func, ast.Attribute):
+        return None
+    return unsafe(f"Call `self.{twin}`", replace(module.source, func, f"{module.source.segment(func.value)}.{twin}"))

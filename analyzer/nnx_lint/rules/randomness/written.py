@@ -1,0 +1,126 @@
+"""Seeds that the constructor of a layer writes down (NNX518): all its instances begin with the same numbers.
+
+A layer that makes its key itself, ``jax.random.normal(jax.random.key(0), shape)``, is right as long as a model has one
+of it.
+
+Invariants: a model certainly holds two that are made with the same arguments, and the numbers are those of Params; a
+projection that stays as it is drawn may be the same everywhere.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from nnx_lint.model.attributes import attribute_names, attribute_of
+from nnx_lint.model.callables import FuncVal
+from nnx_lint.model.classes import UserClass
+from nnx_lint.model.events import Constructed
+from nnx_lint.model.leaves import PARAMETRIC
+from nnx_lint.model.values import Obj
+from nnx_lint.reporting import Reporter, judges, related
+from nnx_lint.rules.bindings import value_of
+from nnx_lint.rules.program import FUNCTIONS, LOOPS, ancestors, canonical_of, enclosing, straight
+from nnx_lint.rules.randomness.reading import elements
+from nnx_lint.rules.randomness.reuse import KEY_MAKERS
+from nnx_lint.rules.repeating import COMPREHENSIONS
+from nnx_lint.syntax.binding import names_in
+from nnx_lint.syntax.walk import dumped, walk
+from nnx_rules.rules import rngs as rules
+from nnx_rules.streams import SAMPLERS
+
+if TYPE_CHECKING:
+    from nnx_lint.model.modules import Module
+
+
+@judges(rules.SAME_SEED, Constructed)
+def seed_of_constructor(event: Constructed, report: Reporter) -> None:
+    """Several layers of a model whose class makes its numbers from a seed of its own."""
+    first: dict[tuple[UserClass, str], ast.AST] = {}
+    for name in attribute_names(event.obj):
+        attr = attribute_of(event.obj, name)
+        if attr is None or not attr.assignments or attr.assignments[-1].branches:
+            continue
+        for layer in elements(attr.value):
+            module, node = layer.origin or (event.frame.module, None)
+            if not isinstance(node, ast.Call) or not isinstance(layer.cls, UserClass):
+                continue
+            made = " ".join(map(dumped, (*node.args, *node.keywords)))
+            several = _made_in_rounds(module, node) or first.setdefault((layer.cls, made), node) is not node
+            found = _written_below(layer) if several else None
+            if found is not None:
+                cls, path, seed = found
+                also = (related(module, node, f"this `{layer.cls.name}` is one of them"),)
+                other = f"and `{event.cls.name}` holds several `{layer.cls.name}`"
+                report(cls.module, seed, related=also, path=path, seed=ast.unparse(seed), other=other)
+                return
+
+
+def _written_below(layer: Obj, depth: int = 3) -> tuple[UserClass, str, ast.Call] | None:
+    """The class, the attribute and the seed of a layer, or of a part of it, that is made of a seed of its own."""
+    found = _written(layer.cls) if isinstance(layer.cls, UserClass) else None
+    if found is not None and isinstance(layer.cls, UserClass):
+        return layer.cls, f"{layer.cls.name}.{found[0]}", found[1]
+    for name in attribute_names(layer) if depth and isinstance(layer.cls, UserClass) else ():
+        attr = attribute_of(layer, name)
+        if attr is None or not attr.assignments or attr.assignments[-1].branches:
+            continue
+        below = (_written_below(part, depth - 1) for part in elements(attr.value))
+        first = next((each for each in below if each is not None), None)
+        if first is not None:
+            return first
+    return None
+
+
+def _made_in_rounds(module: Module, node: ast.Call) -> bool:
+    """Whether a loop makes the same thing again and again."""
+    loop = enclosing(module, node, *LOOPS, *FUNCTIONS, ast.ClassDef)
+    if isinstance(loop, COMPREHENSIONS):
+        targets = [each.target for each in loop.generators]
+    else:
+        targets = [loop.target] if isinstance(loop, ast.For) else []
+    return bool(targets) and names_in(node).isdisjoint(name for each in targets for name in names_in(each))
+
+
+def _written(cls: UserClass) -> tuple[str, ast.Call] | None:
+    """The attribute that a constructor makes of a seed that it writes down, and the call that has the seed."""
+    init = cls.own_method("__init__")
+    if not isinstance(init, FuncVal) or not isinstance(init.node.body, list):
+        return None
+    for statement in straight(init.node.body):
+        target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+        if not isinstance(target, ast.Attribute) or not isinstance(statement, ast.Assign):
+            continue
+        for node in walk(statement.value):
+            seed = _seed_of(init.module, node) if isinstance(node, ast.Call) else None
+            if seed is not None and _is_trained(init.module, node):
+                return target.attr, seed
+    return None
+
+
+def _seed_of(module: Module, call: ast.Call) -> ast.Call | None:
+    """The key or the streams, made of a literal, that a call draws from."""
+    name = canonical_of(module.env, call.func) or ""
+    if name.removeprefix("jax.random.") in SAMPLERS:
+        given, makers = call.args[0] if call.args else None, KEY_MAKERS
+    elif name.removeprefix("nnx.") in PARAMETRIC and not any(
+        (item.arg or "_init").endswith("_init") for item in call.keywords
+    ):
+        given = next((item.value for item in call.keywords if item.arg == "rngs"), None)
+        makers = frozenset({"nnx.Rngs"})
+    else:
+        return None
+    made = (value_of(module, given) or given) if given is not None else None
+    if not isinstance(made, ast.Call) or canonical_of(module.env, made.func) not in makers:
+        return None
+    literal = len(made.args) == 1 and isinstance(made.args[0], ast.Constant) and not made.keywords
+    return made if literal else None
+
+
+def _is_trained(module: Module, call: ast.AST) -> bool:
+    """Whether what a call makes is a layer, or the value of a Param."""
+    name = canonical_of(module.env, call.func) if isinstance(call, ast.Call) else None
+    if (name or "").removeprefix("nnx.") in PARAMETRIC:
+        return True
+    outers = (outer for outer in ancestors(module, call) if isinstance(outer, ast.Call))
+    return any(canonical_of(module.env, outer.func) == "nnx.Param" for outer in outers)

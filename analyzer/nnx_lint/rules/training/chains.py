@@ -1,0 +1,55 @@
+"""What a transformation of optax does with what is put into it: the order of a chain, and the rate of a step (NNX618).
+
+A chain hands gradients from one link to the next, and an optimizer among them makes steps of what it gets: after it
+there are no gradients any more. A rate is a number or a schedule, and what a schedule returns for one step is a number.
+
+Invariants: only links that certainly are what they are called count; a rate that the program computes anew, of a step
+that it knows, is not judged.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from nnx_lint.model.expressions import text_of
+from nnx_lint.model.states import TransformationVal
+from nnx_lint.reporting import Reporter, judges_calls
+from nnx_lint.rules.program import given, is_tried, resolved
+from nnx_lint.rules.training.optimizers import FACTORIES
+from nnx_rules.rules import training as rules
+
+if TYPE_CHECKING:
+    from nnx_lint.model.events import Called
+
+OF_GRADIENTS = frozenset({"adaptive_grad_clip", "clip_by_global_norm"})
+"""Links that bound gradients by what gradients are like."""
+
+
+@judges_calls(rules.OPTIMIZER_TRANSFORMATION, "optax.chain")
+def clipped_after_step(event: Called, report: Reporter) -> None:
+    """Gradients are to be clipped where only steps are left."""
+    optimizer = ""
+    for value, node in zip(event.args, event.nodes, strict=False):
+        maker = value.maker if isinstance(value, TransformationVal) else ""
+        if optimizer and maker in OF_GRADIENTS and not is_tried(event.frame.module, event.node):
+            problem = f"comes after `{optimizer}`: it gets steps, and the gradients went in unbounded"
+            mend = f"put it first: `optax.chain(optax.{maker}(...), optax.{optimizer}(...))`"
+            report(event.frame.module, node, cls=f"optax.{maker}", problem=problem, mend=mend)
+            return
+        optimizer = maker if maker in FACTORIES else optimizer
+
+
+@judges_calls(rules.OPTIMIZER_TRANSFORMATION, *(f"optax.{name}" for name in FACTORIES))
+def rate_of_one_step(event: Called, report: Reporter) -> None:
+    """A schedule is called for one step, where the optimizer would call it for each."""
+    args = given(event)
+    node = args.node_of(0, "learning_rate")
+    if not isinstance(node, ast.Call) or len(node.args) != 1 or not isinstance(node.args[0], ast.Constant):
+        return
+    schedule = resolved(event.frame.env, node.func)
+    if isinstance(schedule, TransformationVal) and schedule.schedule and not is_tried(event.frame.module, event.node):
+        name = text_of(node.func)
+        problem = f"gets `{text_of(node)}`, one number: the learning rate never changes"
+        mend = f"hand over the schedule: `{event.name}({name})`"
+        report(event.frame.module, node, cls=event.name, problem=problem, mend=mend)
