@@ -2,6 +2,8 @@
 random tests without a time limit for one example.
 """
 
+import contextlib
+import ctypes
 import gc
 import os
 import sys
@@ -84,9 +86,13 @@ _kept = 0
 
 @pytest.fixture(autouse=True)
 def _forget_compiled() -> Iterator[None]:
-    """What JAX compiled for earlier tests stays in memory, which would take gigabytes over the whole suite."""
+    """What JAX compiled for earlier tests stays in memory, which would take gigabytes over the whole suite; and so does
+    what is free again, unless the C library is asked to give it back.
+    """
     global _kept
     yield
     if _resident() > _kept + 2**30 and "jax" in sys.modules:
         sys.modules["jax"].clear_caches()
+        with contextlib.suppress(AttributeError, OSError, TypeError):  # only that of GNU can be asked
+            ctypes.CDLL(None).malloc_trim(0)
         _kept = _resident()
