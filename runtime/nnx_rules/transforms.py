@@ -245,6 +245,9 @@ ALIASES: dict[str, str] = {
 }
 """Other public names of the same transforms."""
 
+TREE_MAPS = ("jax.tree.map", *(alias for alias, name in ALIASES.items() if name == "jax.tree.map"))
+"""The map over the leaves of trees, by all of its names."""
+
 
 _MODES = "graph graph_updates"
 _JIT = (

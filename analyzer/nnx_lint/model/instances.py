@@ -16,7 +16,7 @@ from nnx_lint.model.library import shared_out
 from nnx_lint.model.members import inherit
 from nnx_lint.model.states import SownVal, StateVal
 from nnx_lint.model.strings import formatted
-from nnx_lint.model.switching import MODES, set_training
+from nnx_lint.model.switching import set_training
 from nnx_lint.model.values import (
     NONE,
     SOME_VARIABLE,
@@ -33,6 +33,7 @@ from nnx_lint.model.values import (
     join,
 )
 from nnx_rules import api, layers
+from nnx_rules.modes import MODE_ATTRIBUTES
 from nnx_rules.names import MAPPING_METHODS
 from nnx_rules.shapes import Form
 from nnx_rules.versions import MODULE_METHODS
@@ -104,7 +105,7 @@ def certainly_stateful(obj: Obj, args: Arguments) -> bool:
             return True
     for name, value in library.spec.pure_when:
         given = args.keywords.get(name)
-        if given is None and name in MODES:
+        if given is None and name in MODE_ATTRIBUTES:
             attr = attributes.attribute_of(obj, name)
             if attr is not None:
                 given = attr.value
@@ -319,14 +320,16 @@ def switches_mode(obj: Obj) -> bool:
 def _has_modes(obj: Obj, depth: int = 6) -> bool:
     """Whether a module certainly has, or holds a layer that has, an attribute that ``train()`` and ``eval()`` set."""
     spec = obj.cls.library.spec if obj.cls.library is not None else None
-    if spec is not None and not MODES.isdisjoint(name for name, _ in spec.pure_when):
+    if spec is not None and not MODE_ATTRIBUTES.isdisjoint(name for name, _ in spec.pure_when):
         return True
     for name in attributes.attribute_names(obj):
         attr = attributes.attribute_of(obj, name)
         members = [attr.value] if attr is not None else []
         if attr is not None and isinstance(attr.value, Seq):
             members = attr.value.items
-        if name in MODES or (depth and any(isinstance(item, Obj) and _has_modes(item, depth - 1) for item in members)):
+        if name in MODE_ATTRIBUTES or (
+            depth and any(isinstance(item, Obj) and _has_modes(item, depth - 1) for item in members)
+        ):
             return True
     return False
 

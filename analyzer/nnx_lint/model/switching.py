@@ -1,6 +1,7 @@
 """Switching layers to training or evaluation: what ``train()`` and ``eval()`` leave in a module.
 
-Both set the attributes :data:`MODES` in every module below one that has them, those of the project's own layers too.
+Both set the :data:`~nnx_rules.modes.MODE_ATTRIBUTES` in every module below one that has them, those of the project's
+own layers too.
 
 Invariants: how the library's layers were constructed is in their arguments, so that for them the mode of the object is
 enough; of attributes that a program assigned itself the value is what changes. A mode that is not known leaves flags
@@ -12,9 +13,7 @@ from __future__ import annotations
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.heap import touch
 from nnx_lint.model.values import UNKNOWN, Const, Obj, Value, options
-
-MODES = frozenset({"deterministic", "use_running_average"})
-"""Options and attributes of layers that ``train()`` and ``eval()`` set."""
+from nnx_rules.modes import MODE_ATTRIBUTES
 
 
 def set_training(value: Value, mode: bool | None) -> None:
@@ -32,7 +31,7 @@ def set_training(value: Value, mode: bool | None) -> None:
 
 def switched(name: str, value: Value, mode: bool | None) -> Value:
     """What is in an attribute of a module after the module was switched."""
-    if name in MODES:
+    if name in MODE_ATTRIBUTES:
         return UNKNOWN if mode is None else Const(not mode)
     set_training(value, mode)
     return value

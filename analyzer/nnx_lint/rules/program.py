@@ -22,7 +22,7 @@ from nnx_lint.model.values import ClassVal, Ext, Obj
 from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_lint.syntax.compact import for_both
 from nnx_lint.syntax.dotted import root_of
-from nnx_lint.syntax.places import CLAUSES, standing_in
+from nnx_lint.syntax.places import CLAUSES, begin, standing_in
 from nnx_lint.syntax.walk import STATEMENTS, children, dumped, first_line, remembered, walk
 
 if TYPE_CHECKING:
@@ -140,12 +140,8 @@ def block_of(module: Module, statement: ast.stmt) -> list[ast.stmt]:
 
 def _number_in(block: Sequence[ast.stmt], statement: ast.stmt) -> int | None:
     """Which of the statements of a block a statement is."""
-    number = bisect.bisect_left(block, _start(statement), key=_start)
+    number = bisect.bisect_left(block, begin(statement), key=begin)
     return number if number < len(block) and block[number] is statement else None
-
-
-def _start(statement: ast.stmt) -> tuple[int, int]:
-    return statement.lineno, statement.col_offset
 
 
 def certain_block(statement: ast.stmt) -> list[ast.stmt] | None:

@@ -31,6 +31,16 @@ class _Places(NamedTuple):
     around: array[int]
 
 
+def begin(node: ast.AST) -> tuple[int, int]:
+    """Where a node begins: its line and column; what has no place comes before everything."""
+    return getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
+
+
+def end(node: ast.AST) -> tuple[int, int]:
+    """Where a node ends."""
+    return getattr(node, "end_lineno", 0), getattr(node, "end_col_offset", 0)
+
+
 def standing_in(tree: ast.Module, line: int, column: int) -> Iterator[ast.AST]:
     """The statements and clauses that a place is in, innermost first."""
     places = _places(tree)

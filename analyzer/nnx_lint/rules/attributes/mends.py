@@ -16,6 +16,7 @@ from nnx_lint.model.values import Const, UnionVal, Value
 from nnx_lint.rules.edits import replace, wrap
 from nnx_lint.rules.spelling import spelled
 from nnx_lint.syntax.binding import is_name
+from nnx_lint.syntax.places import begin
 from nnx_lint.syntax.walk import walk
 from nnx_rules.names import MAPPING_METHODS
 
@@ -87,8 +88,8 @@ def is_shared(frame: Frame, node: ast.expr) -> bool:
     """Whether the function still uses the container through a name of its own after this expression."""
     if not isinstance(node, ast.Name) or frame.func is None:
         return False
-    place = (node.lineno, node.col_offset)
-    return any(is_name(other, node.id) and (other.lineno, other.col_offset) > place for other in walk(frame.func.node))
+    place = begin(node)
+    return any(is_name(other, node.id) and begin(other) > place for other in walk(frame.func.node))
 
 
 def is_given(frame: Frame, node: ast.expr) -> bool:

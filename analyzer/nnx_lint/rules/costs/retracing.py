@@ -20,7 +20,7 @@ from nnx_lint.model.classes import UserClass
 from nnx_lint.model.effects import SETTING
 from nnx_lint.model.events import AttributeSet, Called, Ran
 from nnx_lint.model.modules import Env
-from nnx_lint.model.values import ClassVal, Const, Ext, Obj, Other, Value
+from nnx_lint.model.values import ClassVal, Const, Ext, Obj, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
 from nnx_lint.rules.blocks import fresh
 from nnx_lint.rules.edits import insert, insert_before, remove_statement, replace
@@ -42,6 +42,7 @@ from nnx_lint.rules.program import (
 )
 from nnx_lint.rules.repeating import COMPREHENSIONS, loop_around
 from nnx_lint.rules.traces.captures import holds
+from nnx_lint.rules.traces.counting import is_count
 from nnx_lint.rules.updates.ownership import changes_of
 from nnx_lint.rules.variables.promoting import as_variable
 from nnx_lint.syntax import parameters as syntax_parameters
@@ -312,7 +313,7 @@ def static_counter(event: Ran, report: Reporter) -> None:
         name = item.event.action.removeprefix(SETTING).removesuffix("`")
         attr = attribute_of(item.target, name)
         first = attr.first if attr is not None else None
-        if item.merged or first is None or not _is_number(first.value) or not _counts(node, name):
+        if item.merged or first is None or not is_count(first.value) or not _counts(node, name):
             continue
         if not item.target.cls.is_pytree:
             continue  # JAX compares such an object by what it is, not by what it holds
@@ -321,10 +322,6 @@ def static_counter(event: Ran, report: Reporter) -> None:
         fix = partial(as_variable, first, frame.module, name)
         slots = {"name": f"{cls}.{name}", "transform": scope.text, "mend": rules.IN_VARIABLE}
         report(frame.module, node, fix=fix, related=where, **slots)
-
-
-def _is_number(value: Value) -> bool:
-    return isinstance(value, Other) or (isinstance(value, Const) and type(value.value) in {int, float})
 
 
 def _counts(node: ast.AST, name: str) -> bool:
@@ -354,7 +351,7 @@ def sets_number(event: AttributeSet) -> bool:
     """Whether a static attribute of an object, which was a number, is set to another one outside of all transforms."""
     before, verdict = event.before, event.verdict
     known = before is not None and verdict is not None and verdict.status is Status.STATIC and event.obj.cls.is_pytree
-    return known and not event.frame.scope and before is not None and _is_number(before.value)
+    return known and not event.frame.scope and before is not None and is_count(before.value)
 
 
 @judges(rules.STATIC_COUNTER, AttributeSet, when=sets_number)

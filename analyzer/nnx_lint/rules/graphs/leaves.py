@@ -32,6 +32,7 @@ from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_lint.syntax.binding import is_name, occurrences
 from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.rules import graphs as rules
+from nnx_rules.transforms import TREE_MAPS
 from nnx_rules.versions import VARIABLES_ARE_NODES
 
 if TYPE_CHECKING:
@@ -253,7 +254,6 @@ def _looked_for(module: Module, node: ast.AST, key: str) -> bool:
 
 # -- leaves ------------------------------------------------------------------------------------------------------------
 
-MAPS = ("jax.tree.map", "jax.tree_util.tree_map", "jax.tree_map")
 LEAVES = ("jax.tree.leaves", "jax.tree_util.tree_leaves", "jax.tree_leaves")
 VARIABLE_ONLY = frozenset(
     {"copy_from", "get_metadata", "get_value", "raw_value", "replace", "set_metadata", "set_value", "type", "value"}
@@ -272,7 +272,7 @@ def _is_tree(value: Value | None, event: Called, report: Reporter) -> bool:
     return isinstance(value, StateVal) or (isinstance(value, Obj) and value.cls.derives_from("nnx.Module"))
 
 
-@judges_calls(rules.LEAF_VALUE, *MAPS)
+@judges_calls(rules.LEAF_VALUE, *TREE_MAPS)
 def value_of_mapped_leaf(event: Called, report: Reporter) -> None:
     args = given(event)
     func, trees = args.get(0, "f"), [args.get(1, "tree"), *args.positional[2:]]

@@ -25,6 +25,7 @@ from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules import _filter_logic as logic
 from nnx_rules.filters import Everything
 from nnx_rules.rules import graphs as rules
+from nnx_rules.transforms import TREE_MAPS
 
 if TYPE_CHECKING:
     from nnx_lint.model.events import Called
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from nnx_rules._filter_logic import Leaf
 
 PLACES = {
-    **dict.fromkeys(("jax.tree.map", "jax.tree_util.tree_map", "jax.tree_map"), 1),
+    **dict.fromkeys(TREE_MAPS, 1),
     **dict.fromkeys(("optax.apply_updates", "optax.incremental_update"), 0),
 }
 """Functions that go through several trees, and where the first one stands."""

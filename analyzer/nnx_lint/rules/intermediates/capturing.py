@@ -18,6 +18,7 @@ from nnx_lint.model.values import (
     Obj,
 )
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
+from nnx_lint.rules.autodiff.gradients import unpacks_call
 from nnx_lint.rules.edits import append_argument, replace, unsafe
 from nnx_lint.rules.intermediates.reading import Capture, capture_around, capture_at
 from nnx_lint.rules.intermediates.sowing import argument, sown_name, sows, type_name
@@ -28,11 +29,6 @@ from nnx_rules.rules import intermediates as rules
 if TYPE_CHECKING:
     from nnx_lint.model.classes import ClassBase
     from nnx_lint.model.modules import Module
-
-
-def unpacks_call(event: Unpacked) -> bool:
-    """Whether the result of a call is unpacked."""
-    return event.count is not None and isinstance(event.value_node, ast.Call)
 
 
 @judges(rules.CAPTURE_RESULTS, Unpacked, when=unpacks_call)

@@ -27,6 +27,7 @@ from nnx_lint.rules.filters.coverage import leaves_of
 from nnx_lint.rules.program import ancestors, canonical_of, enclosing, follows, own_nodes, own_statements, statement_of
 from nnx_lint.syntax.binding import assigned_names, is_name, names_in
 from nnx_lint.syntax.dotted import root_of
+from nnx_lint.syntax.places import begin
 from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules import shapes
 from nnx_rules.rules import modules as rules
@@ -126,7 +127,7 @@ def _called_twice(cls: UserClass, name: str) -> tuple[ast.Call, ast.Call] | None
     for func in cls.methods.values():
         if not isinstance(func, FuncVal) or isinstance(func.node, ast.Lambda):
             continue
-        calls = sorted(_calls(func.node, name), key=lambda call: (call.lineno, call.col_offset))
+        calls = sorted(_calls(func.node, name), key=begin)
         for first, second in pairwise(calls):
             if _both_run(cls.module, first, second) and _is_made_of(cls.module, func.node, first, second):
                 return first, second

@@ -36,6 +36,7 @@ from nnx_lint.rules.reaching import running
 from nnx_lint.rules.repeating import COMPREHENSIONS
 from nnx_lint.syntax.binding import assigned_names
 from nnx_lint.syntax.walk import remembered, walk
+from nnx_rules.modes import MODE_ATTRIBUTES
 from nnx_rules.rules import construction as rules
 from nnx_rules.transforms import COMPILING_ONLY
 
@@ -45,13 +46,10 @@ if TYPE_CHECKING:
     from nnx_lint.model.frames import Frame
     from nnx_lint.model.modules import Module
 
-MODES = frozenset({"deterministic", "use_running_average"})
-"""What a call of a layer says of its mode."""
-
 SWITCHES = frozenset({"eval", "set_attributes", "view", "with_attributes"})
 """Methods and functions that switch a mode, called or handed on."""
 
-MENTIONED = re.compile(rf"\b(?:{'|'.join(sorted(SWITCHES | MODES))})\b")
+MENTIONED = re.compile(rf"\b(?:{'|'.join(sorted(SWITCHES | MODE_ATTRIBUTES))})\b")
 
 EFFECTS = {
     "RngCount": "drops values at random",
@@ -96,7 +94,7 @@ def evaluated_in_training(event: Mutated, report: Reporter) -> None:
     steps = report.memory(Steps).taken
     if not steps or event.action != "calling it" or event.state not in EFFECTS:
         return
-    if isinstance(event.node, ast.Call) and any(item.arg in MODES for item in event.node.keywords):
+    if isinstance(event.node, ast.Call) and any(item.arg in MODE_ATTRIBUTES for item in event.node.keywords):
         return  # `eval` would change nothing
     for step in steps:
         passed = _forward_pass(event, step.model)
@@ -272,4 +270,4 @@ def _switches(node: ast.AST) -> bool:
     if isinstance(node, ast.Name):
         return node.id in SWITCHES
     named = node.attr if isinstance(node, ast.Attribute) else node.value if isinstance(node, ast.Constant) else None
-    return named in SWITCHES or named in MODES
+    return named in SWITCHES or named in MODE_ATTRIBUTES

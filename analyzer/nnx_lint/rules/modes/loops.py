@@ -17,7 +17,6 @@ from nnx_lint.diagnostics import Fix
 from nnx_lint.model.callables import BoundMethod
 from nnx_lint.model.classes import UserClass
 from nnx_lint.model.events import Called, Mutated
-from nnx_lint.model.switching import MODES
 from nnx_lint.model.values import Obj, present
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
 from nnx_lint.rules.blocks import prepend_to_block
@@ -35,6 +34,7 @@ from nnx_lint.rules.reaching import running
 from nnx_lint.rules.repeating import goes_on
 from nnx_lint.rules.updates.ownership import at_level
 from nnx_lint.syntax.walk import walk
+from nnx_rules.modes import MODE_ATTRIBUTES
 from nnx_rules.rules import construction as rules
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def _is_switched_back(frame: Frame, other: Module, loops: frozenset[int]) -> boo
 def _switch(module: Module, node: ast.AST) -> bool:
     """Whether a node may decide a mode."""
     if isinstance(node, ast.keyword):
-        return node.arg in MODES
+        return node.arg in MODE_ATTRIBUTES
     if isinstance(node, ast.Constant):
         return node.value in SWITCHES  # `getattr(model, "train")`
     if not isinstance(node, ast.Attribute) or node.attr not in SWITCHES:

@@ -59,6 +59,7 @@ from nnx_lint.rules.randomness.selected import apart
 from nnx_lint.rules.repeating import COMPREHENSIONS
 from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_lint.syntax.binding import assigned_names, is_name, names_in
+from nnx_lint.syntax.places import begin, end
 from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.rules import rngs as rules
 from nnx_rules.transforms import DIFFERENTIATING
@@ -237,20 +238,16 @@ def _first_bound(nodes: list[ast.AST], names: set[str]) -> dict[str, ast.AST]:
         for part in parts:
             if isinstance(part, ast.Name) and part.id in names and not isinstance(part.ctx, ast.Load):
                 first = firsts.get(part.id)
-                if first is None or _place(node) < _place(first):
+                if first is None or begin(node) < begin(first):
                     firsts[part.id] = node
     return firsts
-
-
-def _place(node: ast.AST) -> tuple[int, int]:
-    return getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
 
 
 def _is_before(call: ast.Call, name: str, own: set[str], first: ast.AST) -> bool:
     """Whether a call gets what a parameter was given, and not what a statement binds its name to later on."""
     if name not in own or not isinstance(first, ast.Assign):
         return False
-    return _place(call) < _place(first) or any(call is part for part in walk(first.value))
+    return begin(call) < begin(first) or any(call is part for part in walk(first.value))
 
 
 def _of_object(func: FuncVal, node: ast.expr) -> Value | None:
@@ -373,7 +370,7 @@ def _used(frame: Frame, use: Use, report: Reporter) -> None:
     if any(each.call is use.call for each in others):
         return
     for other in others:
-        first, last = sorted((other, use), key=lambda each: _end(each.call))  # of a call in another one, that is first
+        first, last = sorted((other, use), key=lambda each: end(each.call))  # of a call in another one, that is first
         if _is_second(frame, binder, first, last):
             where = (related(last.module, first.key, "the first use"),)
             report(last.module, last.key, name=name, again=TWICE, related=where)
@@ -406,8 +403,8 @@ def _is_again(module: Module, scope: ast.AST, first: ast.Call, last: ast.Call) -
     here = statement_of(module, first)
     made = assigned_names([here]) if isinstance(here, ASSIGNING) else set[str]()
     between = (node for node in own_nodes(scope) if isinstance(node, ASSIGNING))
-    for statement in sorted(between, key=_place) if made else ():
-        after = _place(first) < _place(statement) < _place(last)
+    for statement in sorted(between, key=begin) if made else ():
+        after = begin(first) < begin(statement) < begin(last)
         if after and statement.value is not None and not made.isdisjoint(names_in(statement.value)):
             made |= assigned_names([statement])
     given = (*last.args, *(item.value for item in last.keywords))
@@ -419,12 +416,8 @@ def _is_changed_between(scope: ast.AST, first: ast.Call, last: ast.Call) -> bool
     return is looked at side by side, before and after.
     """
     given = {name for item in (*first.args, *(item.value for item in first.keywords)) for name in names_in(item)}
-    between = (call for call in calls_in(scope) if _end(first) < _place(call) and _end(call) < _place(last))
+    between = (call for call in calls_in(scope) if end(first) < begin(call) and end(call) < begin(last))
     return any(isinstance(call.func, ast.Attribute) and not given.isdisjoint(names_in(call)) for call in between)
-
-
-def _end(node: ast.expr) -> tuple[int, int]:
-    return node.end_lineno or 0, node.end_col_offset or 0
 
 
 COMPARING = frozenset({"jax.numpy.allclose", "jax.numpy.array_equal", "numpy.allclose", "numpy.array_equal"})

@@ -47,6 +47,7 @@ from nnx_lint.rules.randomness.selected import apart
 from nnx_lint.rules.repeating import argument, loop_around
 from nnx_lint.syntax.binding import assigned_names
 from nnx_lint.syntax.dotted import root_of
+from nnx_lint.syntax.places import begin
 from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.rules import rngs as rules
 from nnx_rules.transforms import DIFFERENTIATING
@@ -155,7 +156,7 @@ def times_bound(scope: ast.AST, name: str, before: ast.stmt) -> int:
     """How often a function or module binds a name in the text before a statement: where that is another number, the
     name may be another key.
     """
-    return bisect_left(_stores(scope).get(name, []), (before.lineno, before.col_offset))
+    return bisect_left(_stores(scope).get(name, []), begin(before))
 
 
 def _earlier(scope: ast.AST, key: ast.Name, here: ast.stmt) -> list[ast.Call]:
@@ -163,7 +164,7 @@ def _earlier(scope: ast.AST, key: ast.Name, here: ast.stmt) -> list[ast.Call]:
     uses, times = _by_key(scope).get(key.id, []), times_bound(scope, key.id, here)
     line, column = _stores(scope)[key.id][times - 1] if times else (0, 0)
     first = bisect_left(uses, (line, column + 1), key=itemgetter(0))
-    last = bisect_left(uses, (key.lineno, key.col_offset), key=itemgetter(0))
+    last = bisect_left(uses, begin(key), key=itemgetter(0))
     return [call for _, _, call in sorted(uses[first:last], key=itemgetter(1))]
 
 
@@ -176,7 +177,7 @@ def _by_key(scope: ast.AST) -> dict[str, list[tuple[tuple[int, int], int, ast.Ca
     for number, call in enumerate(calls_in(scope)):
         key = call.args[0] if call.args else keyword_node(call, "key")
         if isinstance(key, ast.Name):
-            found.setdefault(key.id, []).append(((call.lineno, call.col_offset), number, call))
+            found.setdefault(key.id, []).append((begin(call), number, call))
     return {name: sorted(uses) for name, uses in found.items()}
 
 
@@ -186,7 +187,7 @@ def _stores(scope: ast.AST) -> dict[str, list[tuple[int, int]]]:
     found: dict[str, list[tuple[int, int]]] = {}
     for node in own_nodes(scope):
         if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-            found.setdefault(node.id, []).append((node.lineno, node.col_offset))
+            found.setdefault(node.id, []).append(begin(node))
     return {name: sorted(places) for name, places in found.items()}
 
 

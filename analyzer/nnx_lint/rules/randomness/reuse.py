@@ -50,6 +50,7 @@ from nnx_lint.rules.traces.mends import COMPILING
 from nnx_lint.rules.updates.ownership import ABSTRACT
 from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_lint.syntax.binding import names_in, occurrences
+from nnx_lint.syntax.places import begin
 from nnx_lint.syntax.walk import dumped, remembered, walk
 from nnx_rules.rules import rngs as rules
 from nnx_rules.streams import METHODS, NORMS, SAMPLERS
@@ -141,16 +142,9 @@ def same_seed(event: Constructed, report: Reporter) -> None:
             if call is None or not has_equal_numbers(layer):
                 continue
             seed = ast.unparse(call)
+            say = partial(report, module, call, fix=partial(_one_stream, module, call, shared), path=f"self.{name}")
             if _repeated(module, call):
-                other = "again in each round of a loop"
-                report(
-                    module,
-                    call,
-                    fix=partial(_one_stream, module, call, shared),
-                    path=f"self.{name}",
-                    seed=seed,
-                    other=other,
-                )
+                say(seed=seed, other="again in each round of a loop")
                 continue
             if scope is not None and not any(parameters_in(scope)[each] for each in names_in(call)):
                 continue  # two of one key may be a network and its target
@@ -158,15 +152,7 @@ def same_seed(event: Constructed, report: Reporter) -> None:
             known = first.setdefault((layer.cls, number, scope), (name, call))
             if known[1] is not call:
                 also = (related(module, known[1], "the other layer with this seed"),)
-                report(
-                    module,
-                    call,
-                    fix=partial(_one_stream, module, call, shared),
-                    path=f"self.{name}",
-                    seed=seed,
-                    other=f"as is `self.{known[0]}`",
-                    related=also,
-                )
+                say(seed=seed, other=f"as is `self.{known[0]}`", related=also)
 
 
 @judges_calls(rules.SAME_SEED, *MAKING, FuncVal)
@@ -316,7 +302,7 @@ def same_seed_objects(event: Called, report: Reporter) -> None:
     if any(each.row.name in ABSTRACT for each in event.frame.scope):
         return
     for other, item in report.memory(Given).those(module, scope, event.node.func, call):
-        before = (other.lineno, other.col_offset) < (event.node.lineno, event.node.col_offset)
+        before = begin(other) < begin(event.node)
         if before and item is not call:  # it may be one for both
             place = statement_of(module, other)
             if place is not None:

@@ -34,13 +34,12 @@ from nnx_lint.rules.program import (
 from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import rngs as rules
+from nnx_rules.transforms import TREE_MAPS
 
 if TYPE_CHECKING:
     from nnx_lint.model.events import Called
     from nnx_lint.model.modules import Module
     from nnx_rules._filter_logic import Leaf
-
-MAPS = ("jax.tree.map", "jax.tree_util.tree_map", "jax.tree_map")
 
 COMPUTING = frozenset(
     f"jax.numpy.{name}"
@@ -55,7 +54,7 @@ METHODS = frozenset({"astype", "max", "mean", "min", "std", "sum", "var"})
 """Methods of arrays that fail for keys."""
 
 
-@judges_calls(rules.KEYS_IN_ARITHMETIC, *MAPS)
+@judges_calls(rules.KEYS_IN_ARITHMETIC, *TREE_MAPS)
 def keys_in_arithmetic(event: Called, report: Reporter) -> None:
     args, module = given(event), event.frame.module
     first, trees = args.get(0, "f"), [args.get(1, "tree"), *args.positional[2:]]

@@ -41,7 +41,7 @@ def counted_while_tracing(event: AttributeSet, report: Reporter) -> None:
     if not frame.scope or not isinstance(target, ast.Attribute) or event.obj.cls.tracked:
         return
     scope = next((scope for scope in frame.scope if scope.applied.row.name in COMPILING), None)
-    if scope is None or not frame.certain_within(scope) or not _is_number(event.value):
+    if scope is None or not frame.certain_within(scope) or not is_count(event.value):
         return
     cls = event.obj.cls
     if not isinstance(cls, UserClass) or (cls.is_dataclass and frame.module.provider == "nnxkit"):
@@ -54,7 +54,8 @@ def counted_while_tracing(event: AttributeSet, report: Reporter) -> None:
         report(frame.module, node, related=where, name=text_of(target), transform=scope.text)
 
 
-def _is_number(value: Value) -> bool:
+def is_count(value: Value) -> bool:
+    """Whether a value may be a number that a program counts with."""
     return isinstance(value, Other) or (isinstance(value, Const) and type(value.value) in {int, float})
 
 

@@ -25,6 +25,7 @@ from nnx_lint.rules.reaching import running
 from nnx_lint.rules.repeating import loop_around, outwards
 from nnx_lint.syntax.binding import assigned_names
 from nnx_lint.syntax.dotted import root_of
+from nnx_lint.syntax.places import end
 from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import training as rules
 
@@ -157,13 +158,13 @@ def computed_before(event: Called, report: Reporter) -> None:
     last = report.memory(Computes).last
     key, name = id(present(event.callee.receiver)), text_of(metric)
     earlier, last[key] = last.get(key), Computed(frame.env, node)
-    if earlier is None or earlier.env is not frame.env or not _end(earlier.node) < _end(node):
+    if earlier is None or earlier.env is not frame.env or not end(earlier.node) < end(node):
         return
     scope: ast.AST = frame.func.node if frame.func is not None else frame.module.tree
     calls = [item for item in own_nodes(scope) if isinstance(item, ast.Call)]
     taking = [call for call in calls if any(text_of(arg) == name for arg in call.args)]
-    before = {text_of(call.func) for call in taking if _end(call) < _end(earlier.node)}
-    between = [call for call in taking if _end(earlier.node) < _end(call) < _end(node)]
+    before = {text_of(call.func) for call in taking if end(call) < end(earlier.node)}
+    between = [call for call in taking if end(earlier.node) < end(call) < end(node)]
     rounds = {_loop_of(frame, call) for call in between}
     if not before or not between or None in rounds or not before.isdisjoint(text_of(call.func) for call in between):
         return
@@ -182,12 +183,8 @@ def computed_before(event: Called, report: Reporter) -> None:
     )
 
 
-def _end(node: ast.expr) -> tuple[int, int]:
-    return (node.end_lineno or 0, node.end_col_offset or 0)
-
-
 def _is_between(node: ast.AST, first: ast.expr, last: ast.expr) -> bool:
-    return isinstance(node, ast.expr) and _end(first) < _end(node) < _end(last)
+    return isinstance(node, ast.expr) and end(first) < end(node) < end(last)
 
 
 def _loop_of(frame: Frame, node: ast.AST) -> ast.AST | None:

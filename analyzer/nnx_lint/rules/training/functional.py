@@ -16,10 +16,10 @@ from nnx_lint.model.expressions import text_of
 from nnx_lint.model.states import OptStateVal, TransformationVal
 from nnx_lint.model.values import UNKNOWN, present
 from nnx_lint.reporting import Reporter, judges, judges_calls
+from nnx_lint.rules.autodiff.gradients import of_one_number
 from nnx_lint.rules.bindings import bound_to
 from nnx_lint.rules.edits import unsafe
 from nnx_lint.rules.program import FUNCTIONS, ancestors, assigned_in, canonical_of, enclosing, is_tried, uses_in
-from nnx_lint.rules.updates.gradients import differentiates
 from nnx_rules.rules import training as rules
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def state_applied(event: Called, report: Reporter) -> None:
         report(event.frame.module, event.node, cls=event.name, problem=problem, mend=mend)
 
 
-@judges(rules.OPTIMIZER_TRANSFORMATION, Ran, when=differentiates)
+@judges(rules.OPTIMIZER_TRANSFORMATION, Ran, when=of_one_number)
 def gradients_applied(event: Ran, report: Reporter) -> None:
     """Gradients as they are, in the place of what a transformation makes of them: they are added, so the loss grows."""
     module = event.frame.module

@@ -24,8 +24,9 @@ from nnx_lint.rules.bindings import pairs_of
 from nnx_lint.rules.program import canonical_of, in_test, resolved
 from nnx_lint.rules.transforms.collectives import COLLECTIVES
 from nnx_lint.syntax.binding import assigned_names
+from nnx_lint.syntax.binding import names_in as names_standing_in
 from nnx_lint.syntax.parameters import positional_names
-from nnx_lint.syntax.walk import remembered, walk
+from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import transforms as rules
 from nnx_rules.transforms import DIFFERENTIATING
 
@@ -180,7 +181,7 @@ class _Drift:
         return [each for each in call.args if self._is_different(each)]
 
     def _reads(self, code: ast.AST, names: Iterable[str]) -> bool:
-        return not {*names}.isdisjoint(_names_in(code))
+        return not {*names}.isdisjoint(names_standing_in(code))
 
     def _averages(self, code: ast.AST, depth: int = 3) -> bool:
         """Whether a function, or one of the project that it calls, says a collective."""
@@ -192,8 +193,3 @@ class _Drift:
             if isinstance(inner, FuncVal) and self._averages(inner.node, depth - 1):
                 return True
         return False
-
-
-@remembered
-def _names_in(code: ast.AST) -> frozenset[str]:
-    return frozenset(node.id for node in walk(code) if isinstance(node, ast.Name))

@@ -37,6 +37,7 @@ from nnx_lint.rules.program import (
 from nnx_lint.rules.repeating import handed_for, loop_around, outwards
 from nnx_lint.rules.updates.dropped import EACH_ROUND
 from nnx_lint.syntax.binding import assigned_names, is_name
+from nnx_lint.syntax.places import begin, end
 from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import updates as rules
 
@@ -126,8 +127,7 @@ def _drops(frame: Frame, call: ast.Call, position: int, old: str) -> bool:
         return False
     if new.id != old:
         return new.id == "_" or not reads_of(func, new.id)
-    end = call.end_lineno or call.lineno, call.end_col_offset or call.col_offset
-    return all((read.lineno, read.col_offset) < end for read in reads_of(func, new.id))
+    return all(begin(read) < end(call) for read in reads_of(func, new.id))
 
 
 def _returns(frame: Frame, old: ast.Name) -> bool:

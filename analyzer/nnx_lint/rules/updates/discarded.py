@@ -54,6 +54,7 @@ from nnx_lint.rules.program import (
 from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_lint.syntax.binding import is_name
 from nnx_lint.syntax.dotted import root_of
+from nnx_lint.syntax.places import begin
 from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.api import Effect
 from nnx_rules.rules import updates as rules
@@ -147,9 +148,7 @@ def _bound_again(event: Called) -> Fix | None:
     scope = frame.func.node if frame.func is not None else module.tree
     if not isinstance(given, ast.Name) or (frame.func is not None and not binds(scope, given.id)):
         return None
-    later = (
-        each for each in reads_of(scope, given.id) if (each.lineno, each.col_offset) > (call.lineno, call.col_offset)
-    )
+    later = (each for each in reads_of(scope, given.id) if begin(each) > begin(call))
     if all(each is given for each in later):
         return None
     return unsafe(f"Bind it to `{given.id}`", insert(module.source.span(call).start, f"{given.id} = "))
@@ -229,9 +228,9 @@ def _is_lost_element(module: Module, target: ast.Name) -> bool:
         return False
     scope = next(node for node in outer if isinstance(node, (*FUNCTIONS, ast.Module)))
     inside, statement = set(walk(loop)), set(walk(outer[0]))
-    place = (target.lineno, target.col_offset)
+    place = begin(target)
     reads = reads_of(scope, target.id)
-    return all(read in statement or (read in inside and (read.lineno, read.col_offset) < place) for read in reads)
+    return all(read in statement or (read in inside and begin(read) < place) for read in reads)
 
 
 def _is_last_word(module: Module, func: Function, value: ast.AST, target: ast.Name) -> bool:
@@ -244,10 +243,9 @@ def _is_last_word(module: Module, func: Function, value: ast.AST, target: ast.Na
     around = itertools.takewhile(lambda node: node is not func, ancestors(module, target))
     again = {inner for loop in around if isinstance(loop, STATEMENT_LOOPS) for inner in walk(loop)}
     taken = set(walk(value))
-    place = (target.lineno, target.col_offset)
+    place = begin(target)
     return all(
-        read in nodes and read not in again and (read in taken or (read.lineno, read.col_offset) < place)
-        for read in reads_of(func, name)
+        read in nodes and read not in again and (read in taken or begin(read) < place) for read in reads_of(func, name)
     )
 
 

@@ -17,13 +17,14 @@ from nnx_lint.model.library import FilterVal
 from nnx_lint.model.states import StateVal
 from nnx_lint.model.values import Const, Obj, Value, present
 from nnx_lint.reporting import Reporter, judges
+from nnx_lint.rules.autodiff.gradients import of_one_number
 from nnx_lint.rules.bindings import bound_to
 from nnx_lint.rules.program import ancestors, assigned_in, canonical_of, own_nodes, parameters_in
 from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_lint.syntax.dotted import root_of
+from nnx_lint.syntax.places import begin
 from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import updates as rules
-from nnx_rules.transforms import DIFFERENTIATING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -32,12 +33,7 @@ if TYPE_CHECKING:
     from nnx_lint.model.frames import Frame
 
 
-def differentiates(event: Ran) -> bool:
-    """Whether the transform differentiates what is called."""
-    return event.scope.row.name in DIFFERENTIATING
-
-
-@judges(rules.GRADIENT_OF_CAPTURE, Ran, RanInside, when=differentiates)
+@judges(rules.GRADIENT_OF_CAPTURE, Ran, RanInside, when=of_one_number)
 def gradient_of_capture(event: Ran, report: Reporter) -> None:
     scope, call = event.scope, event.node
     inner = scope.frame
@@ -161,7 +157,7 @@ def names_read(func: FuncVal) -> dict[str, list[ast.Name]]:
         for part in walk(statement):
             if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
                 found.setdefault(part.id, []).append(part)
-    return {name: sorted(places, key=lambda part: (part.lineno, part.col_offset)) for name, places in found.items()}
+    return {name: sorted(places, key=begin) for name, places in found.items()}
 
 
 def captured_instead(frame: Frame, func: FuncVal, given: ast.expr, value: Value | None) -> str | None:
@@ -242,7 +238,7 @@ def _read_instead(
         return []
     text = ast.dump(given)
     found = [node for node in walk(func.node) if isinstance(node, ast.Attribute) and ast.dump(node) == text]
-    return sorted(found, key=lambda node: (node.lineno, node.col_offset))
+    return sorted(found, key=begin)
 
 
 def renamed(func: FuncVal, places: Sequence[ast.expr], parameter: str) -> Fix:

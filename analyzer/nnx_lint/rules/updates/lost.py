@@ -24,6 +24,7 @@ from nnx_lint.rules.traces.captures import REFERENCES, holds, value_at
 from nnx_lint.rules.updates.ownership import ABSTRACT, Change, at_level, carried, changes_of, may_hold
 from nnx_lint.rules.updates.stale import is_stream
 from nnx_lint.rules.variables.promoting import as_variable
+from nnx_lint.syntax.places import begin, end
 from nnx_rules.rules import updates as rules
 from nnx_rules.transforms import Arguments
 
@@ -115,13 +116,13 @@ def _is_collected(event: Ran, change: Change) -> bool:
     if not change.event.action.startswith(SOWING) or may_hold(event.result, change.target) or frame.scope:
         return False
     scope = frame.func.node if frame.func is not None else frame.module.tree
-    end, before = (getattr(node, "end_lineno", 0), getattr(node, "end_col_offset", 0)), at_level(change.target, 0)
+    before = at_level(change.target, 0)
     for call in calls_in(scope):
         first = call.args[0] if call.args and canonical_of(frame.env, call.func) == "nnx.pop" else None
         if not isinstance(first, ast.Name) or not is_own(frame.module, scope, call):
             continue
         popped = value_at(frame, first)
-        reads = [read for read in reads_of(scope, first.id) if (read.lineno, read.col_offset) > end]
+        reads = [read for read in reads_of(scope, first.id) if begin(read) > end(node)]
         if reads[:1] == [first] and popped is not None and (popped is before or holds(popped, before)):
             return True
     return False

@@ -45,6 +45,7 @@ from nnx_lint.rules.traces.escapes import container_node
 from nnx_lint.rules.updates.ownership import at_level
 from nnx_lint.syntax.binding import assigned_names, is_name, occurrences
 from nnx_lint.syntax.dotted import root_of
+from nnx_lint.syntax.places import begin, end
 from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.rules import updates as rules
 
@@ -273,11 +274,13 @@ def _stores(scope: ast.AST, target: ast.expr) -> bool:
 
 def _bound_before(module: Module, scope: ast.AST, target: ast.expr, restoring: ast.AST) -> bool:
     """Whether a name is bound once, and by no loop that does not also restore: it is one object all the time."""
-    bound = [part for part in own_nodes(scope) if is_name(part, root_of(target)) and not isinstance(part.ctx, ast.Load)]
-    loops = {node for node in ancestors(module, restoring) if isinstance(node, STATEMENT_LOOPS)}
-    return len(bound) == 1 == assigned_in(scope)[bound[0].id] and isinstance(target, ast.Name) and not any(
-        isinstance(outer, STATEMENT_LOOPS) and outer not in loops for outer in ancestors(module, bound[0])
-    )  # fmt: skip
+    if not isinstance(target, ast.Name) or assigned_in(scope)[target.id] != 1:
+        return False
+    bound = [part for part in own_nodes(scope) if is_name(part, target.id) and not isinstance(part.ctx, ast.Load)]
+    restored = {*ancestors(module, restoring)}
+    return len(bound) == 1 and all(
+        outer in restored for outer in ancestors(module, bound[0]) if isinstance(outer, STATEMENT_LOOPS)
+    )
 
 
 TAKING = frozenset({"nnx.state", "nnx.split", "nnx.graphdef"})
@@ -440,9 +443,8 @@ def used_later(frame: Frame, event: Mutated, obj: Obj) -> str | None:
     if inner is None or name is None:
         return None
     top: ast.AST = frame.func.node if frame.func is not None else frame.module.tree
-    end = (getattr(place, "end_lineno", 0), getattr(place, "end_col_offset", 0))
     reads = occurrences(top, name)
-    later = any(isinstance(part.ctx, ast.Load) and (part.lineno, part.col_offset) > end for part in reads)
+    later = any(isinstance(part.ctx, ast.Load) and begin(part) > end(place) for part in reads)
     return name if later else None
 
 

@@ -32,6 +32,7 @@ from nnx_lint.rules.program import (
 )
 from nnx_lint.rules.variables.operators import is_variable
 from nnx_lint.syntax.binding import is_name, names_in
+from nnx_lint.syntax.places import begin
 from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.rules import updates as rules
 
@@ -123,8 +124,8 @@ def _last_change(func: Function, name: str, taken: ast.stmt) -> Change | None:
     changes = [node for node in binding.statements.get(name, ()) if node is not taken and _changes(node, name)]
     if not changes or binding.times[name] != len(changes) + 1:
         return None
-    last = max(changes, key=_place)
-    return last if _place(last) > _place(taken) else None
+    last = max(changes, key=begin)
+    return last if begin(last) > begin(taken) else None
 
 
 class _Binding(NamedTuple):
@@ -152,10 +153,6 @@ def _changes(statement: Change, name: str) -> bool:
     return isinstance(statement, ast.AugAssign) or (statement.value is not None and name in names_in(statement.value))
 
 
-def _place(node: ast.stmt | ast.expr) -> tuple[int, int]:
-    return node.lineno, node.col_offset
-
-
 def _is_lost(module: Module, func: Function, name: str, change: Change, taken: ast.stmt | None) -> bool:
     """Whether nothing reads a name after a change, and no other scope has to do with it."""
     nodes = own_set(func)
@@ -166,9 +163,9 @@ def _is_lost(module: Module, func: Function, name: str, change: Change, taken: a
         return False
     bound = taken is not None or (bool(loops) and _binds(loops[0], name))  # anew in each round
     again = {node for loop in loops for node in walk(loop)} if not bound else set[ast.AST]()
-    first = _place(taken) if taken is not None else (0, 0)
+    first = begin(taken) if taken is not None else (0, 0)
     return all(
-        read in nodes and read not in again - own and (read in own or first < _place(read) < _place(change))
+        read in nodes and read not in again - own and (read in own or first < begin(read) < begin(change))
         for read in reads_of(func, name)
     )
 

@@ -30,6 +30,7 @@ from nnx_lint.syntax.binding import is_name
 from nnx_lint.syntax.walk import walk
 from nnx_rules import api, versions
 from nnx_rules.rules import versions as rules
+from nnx_rules.transforms import TREE_MAPS
 
 if TYPE_CHECKING:
     from nnx_lint.model.modules import Module
@@ -208,7 +209,7 @@ def _remove(module: Module, decorator: ast.AST) -> Fix | None:
 # -- containers of modules ---------------------------------------------------------------------------------------------
 
 
-@judges_calls(rules.TREE_MAP_OVER_MODULES, "jax.tree.map", "jax.tree_util.tree_map", "jax.tree_map")
+@judges_calls(rules.TREE_MAP_OVER_MODULES, *TREE_MAPS)
 def tree_map_over_modules(event: Called, report: Reporter) -> None:
     args = given(event)
     func, tree = args.get(0, "f"), args.get(1, "tree")
