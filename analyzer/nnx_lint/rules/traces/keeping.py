@@ -55,11 +55,11 @@ class Kept(NamedTuple):
 @judges(rules.TRACER_ESCAPE, AttributeSet)
 def set_elsewhere(event: AttributeSet, report: Reporter) -> None:
     """A method of a plain object, which the traced function calls, sets an attribute to what it is given."""
-    target = event.node.targets[0] if isinstance(event.node, ast.Assign) else None
-    if not isinstance(target, ast.Attribute) or event.obj.cls.tracked or event.value_node is None:
+    frame, target = event.frame, event.node.targets[0] if isinstance(event.node, ast.Assign) else None
+    if not isinstance(target, ast.Attribute) or event.obj.cls.tracked or not _is_helper(frame):
         return
-    if not _is_read(event.frame, target):
-        found = _kept(event.frame, target, event.obj.level, event.value, event.value_node, tracked=False)
+    found = _kept(frame, target, event.obj.level, event.value, event.value_node, tracked=False)
+    if found is not None and event.value_node is not None and not _is_read(frame, target):
         _report(found, report)
 
 
@@ -68,7 +68,7 @@ def set_elsewhere(event: AttributeSet, report: Reporter) -> None:
 def filled_elsewhere(event: ContainerFilled, report: Reporter) -> None:
     """The same with a container, of an object or by itself."""
     frame, target, stored = event.frame, container_node(event.node), stored_node(event.node)
-    if target is None or stored is None or not frame.scope or frame is frame.scope[-1].frame:
+    if target is None or stored is None or not _is_helper(frame):
         return
     owner = value_at(frame, target.value) if isinstance(target, ast.Attribute) else None
     tracked = isinstance(owner, Obj) and owner.cls.tracked
@@ -78,6 +78,11 @@ def filled_elsewhere(event: ContainerFilled, report: Reporter) -> None:
         return
     found = _kept(frame, target, level_of(event.container, "write"), event.value, stored, tracked=tracked)
     _report(found, report, event.action)
+
+
+def _is_helper(frame: Frame) -> bool:
+    """Whether a function runs because a traced one calls it."""
+    return bool(frame.scope) and frame is not frame.scope[-1].frame
 
 
 def _report(found: Kept | None, report: Reporter, action: str = "") -> None:
