@@ -1,8 +1,8 @@
 """How fast `nnx-lint` is on a large tree, against ruff, ty, mypy and pyright.
 
 All of them read the same copy of the same files in the same run, in turns, each as a process of its own and with what
-it does by default; none has an environment in which it could follow imports into libraries. Times are of the clock,
-from start to exit. The rows are the promises; the tools answer different questions, so the times say what a team waits
+it does by default; ty and mypy find jax and flax, which are installed beside them. Times are of the clock, from start
+to exit. The rows are the promises; the tools answer different questions, so the times say what a team waits
 for.
 
     python benchmarks/linter.py            # a pinned package from PyPI with 338,000 lines
