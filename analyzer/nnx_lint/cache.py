@@ -286,4 +286,4 @@ def _unpack(packed: Any) -> Memory:
 
 def _file_record(stat: list[int] | None, digest: str, facts: list[Any] | None, concerned: bool) -> FileRecord:
     times = (stat[0], stat[1], stat[2], stat[3]) if stat else None
-    return FileRecord(times, digest, Facts(facts[0], facts[1], facts[2]) if facts else None, concerned)
+    return FileRecord(times, digest, Facts(*facts) if facts else None, concerned)

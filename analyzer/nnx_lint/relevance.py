@@ -1,4 +1,5 @@
-"""Which files can concern NNX at all: those that name it, and those that import a file of the project that does.
+"""Which files can concern NNX at all: those that name it, those that import a file of the project that does, and those
+that compute with JAX for one of these: a loss or a schedule for a model is as wrong in a file of its own.
 
 Invariants: no file is parsed to find out; import statements are read off the text, and one too many only costs time.
 What is looked at are the :class:`Facts` of a file, which follow from its text alone, so that they can be kept; those of
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
     from nnx_lint.model.layout import Layout, Place
 
-MARKS = ("nnx", "flax")
+_MARK = re.compile(r"flax|(?<![a-z])nnx")  # "onnx" and "ndonnx" name other libraries
 
 _IMPORT = re.compile(
     r"^[ \t]*(?:from[ \t]+(?P<dots>\.*)(?P<base>[\w.]*)[ \t]+import[ \t]+(?P<names>\([^)]*\)|[^\n;#]+)"
@@ -34,20 +35,22 @@ Import = tuple[int, str, "Sequence[str]"]
 class Facts(NamedTuple):
     """What the text of a file says, as far as other files are concerned.
 
-    ``marked`` says that it names NNX; if it does not, ``imports`` are what it imports. ``bases`` are the last names of
-    the bases of its classes.
+    ``marked`` says that it names NNX, ``computes`` that it names JAX. ``imports`` are what it imports, ``bases`` the
+    last names of the bases of its classes.
     """
 
     marked: bool
     imports: Sequence[Import]
     bases: Sequence[str]
+    computes: bool
 
 
 def facts_of(text: str) -> Facts:
     """Read the facts off the text of a file."""
-    marked = any(mark in text for mark in MARKS)
+    # A search for a word is much faster than one for a pattern, and most texts have neither.
+    marked = "flax" in text or ("nnx" in text and _MARK.search(text) is not None)
     bases = {name for _, given in headers(text) for name in last_names(given)}
-    return Facts(marked, () if marked else tuple(_imports(text)), sorted(bases))
+    return Facts(marked, tuple(_imports(text)), sorted(bases), "jax" in text)
 
 
 def headers(text: str) -> Iterator[tuple[str, str]]:
@@ -64,7 +67,7 @@ def last_names(bases: str) -> list[str]:
 
 
 def _imports(text: str) -> Iterator[Import]:
-    for statement in _IMPORT.finditer(text):
+    for statement in _statements(text):
         if statement["modules"] is not None:
             yield from ((0, name, ()) for name in _NAME.findall(statement["modules"]))
         else:
@@ -74,14 +77,14 @@ def _imports(text: str) -> Iterator[Import]:
 def concerned(
     paths: Iterable[str], facts: Callable[[str], Facts | None], layout: Layout, shown: Callable[[str], str]
 ) -> set[str]:
-    """The files of these that name NNX, or import one that does, directly or not.
+    """The files of these that name NNX, or import one that does, or compute with JAX for these, directly or not.
 
     ``facts`` gives the facts of any file, or ``None`` if it cannot be read; ``shown`` the path by which it is known.
     """
     importers: dict[str, list[str]] = {}
     marked: list[str] = []
     todo = list(paths)
-    seen = set(todo)
+    seen, checked = set(todo), frozenset(todo)
     while todo:
         path = todo.pop()
         known = facts(path)
@@ -101,7 +104,28 @@ def concerned(
             if importer not in relevant:
                 relevant.add(importer)
                 marked.append(importer)
+    todo = [path for path in relevant if path in checked]
+    while todo:
+        path = todo.pop()
+        known = facts(path)
+        for target in map(shown, _files_of(known.imports, path, layout)) if known is not None else ():
+            helper = facts(target) if target in checked and target not in relevant else None
+            if helper is not None and helper.computes:
+                relevant.add(target)
+                todo.append(target)
     return relevant
+
+
+def _statements(text: str) -> Iterator[re.Match[str]]:
+    """The import statements of a text; looked for by the word, since a pattern for the line would try each line."""
+    place = end = 0
+    while (place := text.find("import", place)) >= 0:
+        begin = text.rfind("\n", 0, place) + 1
+        statement = _IMPORT.match(text, begin) if begin >= end else None
+        place += len("import")
+        if statement is not None:
+            yield statement
+            end = place = max(place, statement.end())
 
 
 def imported(text: str, path: str, layout: Layout) -> Iterator[str]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from nnx_lint.diagnostics import Diagnostic, Related
-from nnx_lint.model.events import Called
+from nnx_lint.model.events import Called, CalledOneOf
 from nnx_lint.syntax.plain import rewrites
 
 if TYPE_CHECKING:
@@ -187,6 +187,9 @@ class Findings:
 
         A value may hold itself; a rule that gets lost in one says nothing.
         """
+        if isinstance(event, CalledOneOf):
+            self._of_each(event.calls)
+            return
         judging = self.judging
         asked = judging.judges_of(event)
         if not asked:
@@ -202,6 +205,20 @@ class Findings:
                     except RecursionError:
                         continue
         judging.found, judging.memory = outer
+
+    def _of_each(self, calls: Sequence[Called]) -> None:
+        """Collect what the rules report of each of several calls, one of which happens. It is not mended there: what is
+        called is decided elsewhere, and may be something else at another time.
+        """
+        known, found = self.found, list[dict[Key, Diagnostic]]()
+        for call in calls:
+            self.found = {}
+            self(call)
+            found.append(self.found)
+        self.found = known
+        for key, finding in found[0].items():
+            if all(key in each for each in found):
+                known.setdefault(key, finding.replaced(fix=None))
 
     def gather(self, others: Sequence[Findings]) -> None:
         """Hold what others have found in parts of the evaluation, and nothing else."""

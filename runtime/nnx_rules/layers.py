@@ -412,7 +412,8 @@ def call(
     expected = _number(arguments, *layer.takes)
     last = given.shape[-1] if given.shape else UNKNOWN
     repeated = layer.broadcasts and 1 in (expected, last)
-    if expected is not None and isinstance(last, int) and last != expected and not repeated:
+    single = given.shape == () and not layer.spatial
+    if expected is not None and (single or (isinstance(last, int) and last != expected)) and not repeated:
         wrong = Mismatch(layer.argument, f"(..., {expected})")
     if not layer.gives and (expected is None or repeated):
         return (None if repeated else given), wrong
@@ -422,8 +423,13 @@ def call(
         size = _several(arguments.get("kernel_size", UNKNOWN))
         first = max(len(leading) - len(size), 0) if size is not None else 1  # whatever is before is counted along
         leading = (*leading[:first], *_strided(leading[first:], arguments, name))
-    dtype = given.dtype if given.dtype and given.dtype.startswith("float") else None
+    dtype = given.dtype if name == "nnx.Linear" and given.dtype == "complex64" else _promoted(given.dtype)
     return Form((*leading, UNKNOWN if result is None else result), dtype), wrong
+
+
+def _promoted(dtype: str | None) -> str | None:
+    """What comes of numbers of a dtype and parameters that nobody gave another one than float32."""
+    return dtype if dtype in {"float32", "float64"} else None
 
 
 def _strided(axes: Shape, arguments: Mapping[str, object], name: str) -> Shape:
@@ -460,7 +466,8 @@ def _general(arguments: Mapping[str, object], given: Form) -> tuple[Form | None,
     if len(shape) <= count:
         return Form((ANY, *gives)), None
     fits = all(_may_equal(*pair) for pair in zip(shape[-count:], takes, strict=True))
-    return Form((*shape[:-count], *gives), given.dtype), None if fits else Mismatch("inputs", _with_axes(sizes))
+    wrong = None if fits else Mismatch("inputs", _with_axes(sizes))
+    return Form((*shape[:-count], *gives), _promoted(given.dtype)), wrong
 
 
 _GENERAL = (("in_features", None), ("out_features", None), ("axis", -1))
@@ -520,7 +527,7 @@ def _equated(arguments: Mapping[str, object], given: Form) -> tuple[Form | None,
             sizes = [[wanted[name] for name in part] for part in (head, tail)]
             return None, Mismatch("inputs", shown((*sizes[0], *([ANY] if dots else ()), *sizes[1])))
     shape = einsum(text, given.shape, kernel)
-    return (Form(shape, given.dtype) if shape is not None else None), None
+    return (Form(shape, _promoted(given.dtype)) if shape is not None else None), None
 
 
 _OTHERS: dict[str, Callable[[Mapping[str, object], Form], tuple[Form | None, Mismatch | None]]] = {

@@ -8,7 +8,36 @@ from __future__ import annotations
 
 from nnx_rules.signatures import SIGNATURES
 
+_SAVED = "checkpoints are written by Orbax: `ocp.StandardCheckpointer().save(path, nnx.state(model))`"
+_LOADED = "checkpoints are read by Orbax: `ocp.StandardCheckpointer().restore(path, nnx.state(model))`"
+_STATE = "the State of a model is `nnx.state(model)`, that of its parameters `nnx.state(model, nnx.Param)`"
+_COUNTED = "count them: `sum(leaf.size for leaf in jax.tree.leaves(nnx.state(model, nnx.Param)))`"
+_OPTAX = "optimizers come from optax: `nnx.Optimizer(model, optax.adam(1e-3), wrt=nnx.Param)`"
+_LOSSES = "losses are in optax: `optax.softmax_cross_entropy_with_integer_labels`, `optax.squared_error`"
+_TRAINED = "a step of training is your own: `nnx.value_and_grad(loss_fn)(model)`, `optimizer.update(model, grads)`"
+_UPDATED = "values go into a model by `nnx.update(model, state)`"
+
 FOREIGN: dict[str, str] = {
+    **dict.fromkeys(("save", "save_checkpoint", "save_model", "save_state", "save_weights"), _SAVED),
+    **dict.fromkeys(("load", "load_checkpoint", "load_model", "load_state", "load_weights"), _LOADED),
+    **dict.fromkeys(("restore", "restore_checkpoint"), _LOADED),
+    **dict.fromkeys(("get_params", "get_state", "get_variables", "parameters", "params", "state_dict"), _STATE),
+    **dict.fromkeys(("load_state_dict", "set_params", "set_state"), _UPDATED),
+    **dict.fromkeys(("count_parameters", "count_params", "num_params", "param_count", "parameter_count"), _COUNTED),
+    **dict.fromkeys(("Adam", "AdamW", "SGD", "adam", "adamw", "optim", "optimizers", "sgd"), _OPTAX),
+    **dict.fromkeys(("loss", "losses", "nll_loss", "softmax_cross_entropy"), _LOSSES),
+    **dict.fromkeys(("compile", "fit", "train_step"), _TRAINED),
+    **dict.fromkeys(("Layer", "Model"), "nnx.Module"),
+    "Tensor": "arrays are `jax.Array`",
+    "TrainerState": "nnx.Optimizer",
+    "activation": "functions are in `nnx` itself: `nnx.relu`",
+    "activations": "functions are in `nnx` itself: `nnx.relu`",
+    "einsum": "it is `jnp.einsum`, and the layer is `nnx.Einsum`",
+    "initializer": "nnx.initializers",
+    "layers": "layers are in `nnx` itself: `nnx.Linear`",
+    "linen": "layers are in `nnx` itself, and those of Linen in `flax.linen`",
+    "pad": "it is `jnp.pad`",
+    "tree_map": "it is `jax.tree.map`",
     "Dense": "nnx.Linear",
     "DenseGeneral": "nnx.LinearGeneral",
     "ModuleList": "nnx.List",

@@ -197,7 +197,7 @@ def test_variables_are_seen_wherever_they_come_from(tmp_path, capsys):
 
 def test_a_map_over_a_tree_gets_leaves_and_not_the_tree(tmp_path, capsys):
     text = "import jax\nfrom flax import nnx\n\n\ndef f(model: nnx.Linear):\n"
-    text += "    return jax.tree.map(lambda x: x.split(2).value, nnx.state(model))\n"
+    text += "    return jax.tree.map(lambda x: x.reshape(2, -1).value, nnx.state(model))\n"
 
     assert moved(text, "flax-0.12", tmp_path) == (0, text), capsys.readouterr().out
 

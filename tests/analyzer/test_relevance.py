@@ -41,6 +41,16 @@ def test_every_form_of_import_is_followed(tmp_path, statement):
     assert relevant(tmp_path, files) == {"pkg.layers", "pkg.net"}
 
 
+def test_a_name_that_only_ends_like_nnx_is_another_library(tmp_path):
+    files = {
+        "array_api.py": "import ndonnx as ndx\n",
+        "export.py": "import onnx  # not linen\n",
+        "both.py": "import onnx\nimport jax_nnx\n",
+        "kit.py": "import nnxkit\n",
+    }
+    assert relevant(tmp_path, files) == {"both", "kit"}
+
+
 def test_chains_and_cycles_of_imports(tmp_path):
     files = {
         "a.py": "import b\n",
@@ -51,6 +61,17 @@ def test_chains_and_cycles_of_imports(tmp_path):
         "lonely2.py": "import lonely\n",
     }
     assert relevant(tmp_path, files) == {"a", "b", "c", "layers"}
+
+
+def test_what_computes_with_jax_for_a_model_is_looked_at(tmp_path):
+    files = {
+        "train.py": LAYERS + "from losses import mse\nimport names\n",
+        "losses.py": "import jax.numpy as jnp\nfrom weights import weight\n",
+        "weights.py": "from jax import numpy as jnp\n",
+        "names.py": "import physics\n",
+        "physics.py": "import jax\n",
+    }
+    assert relevant(tmp_path, files) == {"train", "losses", "weights"}
 
 
 def test_a_file_with_a_syntax_error_has_imports_too(tmp_path):

@@ -7,7 +7,7 @@ import types
 
 import pytest
 
-from nnx_lint.rules.program import ancestors, assigned_in, calls_in, own_nodes, own_statements
+from nnx_lint.rules.program import ancestors, assigned_in, calls_in, in_test, own_nodes, own_statements
 from nnx_lint.source import SourceFile
 from nnx_lint.syntax.walk import children, walk
 
@@ -73,3 +73,24 @@ def test_what_is_said_in_a_scope(scope):
 def test_own_statements_are_the_own_nodes_that_are_statements(function):
     statements = [node for node in own_statements(function) if isinstance(node, ast.stmt)]
     assert statements == [node for node in own_nodes(function) if isinstance(node, ast.stmt)]
+
+
+@pytest.mark.parametrize(
+    ("path", "name", "expected"),
+    [
+        ("src/net.py", "build", False),
+        ("src/net.py", None, False),
+        ("src/net.py", "test_build", True),
+        ("tests/test_net.py", "build", True),
+        ("tests/test_net.py", None, True),
+        ("net_test.py", "setUp", True),
+        ("tests/conftest.py", "key", True),
+        ("tests/helpers.py", "key", False),
+        ("latest.py", "build", False),
+        ("test_data/net.py", "build", False),
+    ],
+)
+def test_what_belongs_to_tests(path, name, expected):
+    func = types.SimpleNamespace(name=name) if name is not None else None
+    module = types.SimpleNamespace(source=types.SimpleNamespace(path=path))
+    assert in_test(types.SimpleNamespace(func=func, module=module)) is expected

@@ -134,8 +134,8 @@ def _found(items: Iterable[Any]) -> Found:
     return Found({path: None if facts is None else _facts(*facts) for path, facts in items})
 
 
-def _facts(marked: bool, imports: Iterable[Any], bases: Sequence[str]) -> Facts:
-    return Facts(marked, tuple((level, name, tuple(names)) for level, name, names in imports), bases)
+def _facts(marked: bool, imports: Iterable[Any], bases: Sequence[str], computes: bool) -> Facts:
+    return Facts(marked, tuple((level, name, tuple(names)) for level, name, names in imports), bases, computes)
 
 
 def _result(path: str, findings: Any, used: Any, heirs: Any, elsewhere: Any) -> Result:

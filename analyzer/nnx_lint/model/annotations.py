@@ -11,6 +11,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from nnx_lint.model import foreign
+from nnx_lint.model.callables import LibraryFunction
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.frames import Frame
 from nnx_lint.model.states import StateVal
@@ -45,10 +46,10 @@ ARRAYS = frozenset(
         "jaxtyping.PRNGKeyArray",
     }
 )
-PLAIN = frozenset(
-    {"builtins.int", "builtins.float", "builtins.str", "builtins.bool", "builtins.bytes", "builtins.complex"}
-)
+NUMBERS = frozenset({"builtins.bool", "builtins.complex", "builtins.float", "builtins.int"})
+PLAIN = NUMBERS | {"builtins.bytes", "builtins.str"}
 CALLABLES = frozenset({"typing.Callable", "collections.abc.Callable"})
+INITIALIZERS = frozenset({"jax.nn.initializers.Initializer", "nnx.Initializer", "nnx.initializers.Initializer"})
 SEQUENCES = {
     "builtins.list": "list",
     "typing.List": "list",
@@ -117,6 +118,8 @@ def plain_value(interp: Interpreter, frame: Frame, head: Value, depth: int = 0) 
             return HostArray(frame.level) if head.name == "numpy.ndarray" else Array(frame.level)
         if head.name in PLAIN or head.name in CALLABLES:
             return Other("a plain value")
+        if head.name in INITIALIZERS:
+            return LibraryFunction("array")
         if head.name in SEQUENCES:
             return Seq(SEQUENCES[head.name], [UNKNOWN], frame.level, exact=False)
         if head.name in DICTS:

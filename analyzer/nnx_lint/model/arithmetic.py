@@ -22,6 +22,16 @@ MAX_EXPONENT = 64
 PLAIN = (bool, int, float, str)
 
 
+class RoundNumber(Const):
+    """The number of a round, in a loop that is run element by element.
+
+    It decides conditions, whatever it is compared with (``if i < len(self.layers) - 1``): such a loop is not run so
+    unless what it goes over is known whole.
+    """
+
+    __slots__ = ()
+
+
 def _divide(left: Any, right: Any) -> Any:
     return left / right
 
@@ -100,11 +110,33 @@ def is_fractional(op: ast.operator, left: Value, right: Value) -> bool:
     return kept or isinstance(op, ast.Div)
 
 
-def number(op: ast.operator, left: Value, right: Value) -> Computed | None:
+ORDERS: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+}
+EQUALITIES: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {ast.Eq: operator.eq, ast.NotEq: operator.ne}
+
+
+def compared(op: ast.cmpop, left: Value, right: Value) -> Const | None:
+    """What a comparison of two known values of one type gives, if it decides a condition."""
+    if not isinstance(left, Const) or not isinstance(right, Const) or type(left.value) is not type(right.value):
+        return None
+    sides = (left, right)
+    if any(isinstance(side, Computed) for side in sides) and not any(isinstance(side, RoundNumber) for side in sides):
+        return None
+    compare = EQUALITIES.get(type(op)) or (ORDERS.get(type(op)) if isinstance(left.value, (int, float)) else None)
+    return Const(compare(left.value, right.value)) if compare is not None else None
+
+
+def number(op: ast.operator, left: Value, right: Value) -> Const | None:
     """The number that an operator makes of two numbers, where both are known."""
     function = OPERATORS.get(type(op))
     sides = plain(left, right)
     if function is None or sides is None or any(isinstance(side, (str, bool)) for side in sides):
         return None
     result = evaluated(function, *sides)
-    return Computed(result) if result is not None else None
+    if result is None:
+        return None
+    return RoundNumber(result) if isinstance(left, RoundNumber) or isinstance(right, RoundNumber) else Computed(result)

@@ -182,7 +182,7 @@ def array_call(name: str, args: Arguments, level: int) -> Value:
     if head == "optax":
         # Gradient transformations and schedules are namedtuples of functions and plain functions.
         if rest.removeprefix("schedules.") in OPTAX_SCHEDULES:
-            return TransformationVal(schedule=True)
+            return TransformationVal(schedule=True, rough=_only_shrinks(rest.removeprefix("schedules."), args))
         if rest in OPTAX_ASKING or ("." not in rest and rest not in OPTAX_FUNCTIONS):
             trees, rough = _trees_of(rest, args), _is_rough(rest, args)
             asks, keeps = _asked_by(rest, args), _keeps(rest, args)
@@ -276,8 +276,31 @@ def _keeps(maker: str, args: Arguments) -> bool:
     return maker in OPTAX_KEEPING or any(isinstance(part, TransformationVal) and part.keeps for part in chained)
 
 
+RATES = {
+    "constant_schedule": ("value",),
+    "cosine_decay_schedule": ("init_value",),
+    "exponential_decay": ("init_value",),
+    "linear_schedule": ("init_value", "end_value"),
+    "polynomial_schedule": ("init_value", "end_value"),
+    "warmup_cosine_decay_schedule": ("init_value", "peak_value"),
+    "warmup_exponential_decay_schedule": ("init_value", "peak_value"),
+}
+"""The first arguments of schedules: the rates that they go between."""
+
+
+def _only_shrinks(schedule: str, args: Arguments) -> bool:
+    """Whether a schedule certainly gives no negative numbers, which would turn gradients into steps that go down."""
+    rates = [args.get(place, name) for place, name in enumerate(RATES.get(schedule, ()))]
+    numbers = [rate.value for rate in rates if isinstance(rate, Const)]
+    known = [number for number in numbers if isinstance(number, (int, float)) and number >= 0]
+    return 0 < len(known) == len(rates)
+
+
 def _is_rough(maker: str, args: Arguments) -> bool:
     """Whether a transformation makes no steps of gradients, nor does any of those that it chains."""
+    if maker == "scale_by_schedule":
+        schedule = args.get(0, "step_size_fn")
+        return isinstance(schedule, TransformationVal) and schedule.rough
     if maker != "chain":
         return maker in OPTAX_ROUGH
     parts = args.positional

@@ -24,7 +24,7 @@ from nnx_lint.model.containers import DictVal, ReturnedDict, Seq
 from nnx_lint.model.crossing import Axes, refresh
 from nnx_lint.model.fields import is_metadata
 from nnx_lint.model.forms import bind
-from nnx_lint.model.handed import handed_in, to_instance
+from nnx_lint.model.handed import handed_in, is_model, to_instance
 from nnx_lint.model.heap import touch
 from nnx_lint.model.states import ForeignVal, GraphDefVal, PartVal, SownVal, StateVal, TransformationVal
 from nnx_lint.model.strings import HOLE, fits, text_in
@@ -40,6 +40,7 @@ from nnx_lint.model.values import (
     ClassVal,
     Const,
     Ext,
+    HostArray,
     ModuleVal,
     NamespaceVal,
     Obj,
@@ -54,6 +55,7 @@ from nnx_lint.model.values import (
     options,
     present,
 )
+from nnx_lint.syntax.binding import ASKING, names_in
 from nnx_rules.attributes import Status, Verdict, decide
 from nnx_rules.names import MAPPING_METHODS, VARIABLE_ATTRIBUTES
 from nnx_rules.rules import attributes as rules
@@ -162,8 +164,7 @@ def class_attribute(value: ClassVal, name: str) -> Value:
     found = cls.find(name)
     if found is not None:
         func = found[1]
-        bound = isinstance(func, FuncVal) and "classmethod" in func.decorators
-        return BoundMethod(value, name, func) if bound else func
+        return BoundMethod(value, name, func) if _takes(func, "classmethod") else func
     attribute = cls.class_attribute(name)
     if attribute is not None:
         return attribute
@@ -241,10 +242,17 @@ def bind_method(interp: Interpreter, frame: Frame, obj: Obj, name: str, func: Va
             return interp.call_function(frame, func, [], {}, node, receiver=obj)
         return BoundMethod(obj, name, func)
     if isinstance(func, Transformed):
-        inner = func.func
-        static = isinstance(inner, FuncVal) and "staticmethod" in inner.decorators
-        return func if static else BoundMethod(obj, name, func)
+        if _takes(func, "staticmethod"):
+            return func
+        return BoundMethod(ClassVal(obj.cls) if _takes(func, "classmethod") else obj, name, func)
     return UNKNOWN
+
+
+def _takes(func: Value, decorator: str) -> bool:
+    """Whether a function of a class, or the one that a transform of it runs, is a static method or one of the class."""
+    while isinstance(func, Transformed):
+        func = func.func
+    return isinstance(func, FuncVal) and decorator in func.decorators
 
 
 def attribute_of(obj: Obj, name: str) -> Attr | None:
@@ -266,6 +274,8 @@ def attribute_of(obj: Obj, name: str) -> Attr | None:
     gained = None if obj.gained is None or template.gained is None else obj.gained - template.gained
     known = not _unfolds(obj) and not (isinstance(original.value, Array) and is_metadata(obj.cls, name))
     attr = Attr(refresh(original.value, obj.level, axes=Axes(gained)) if known else UNKNOWN, original.declared)
+    if type(attr.value) is HostArray and obj.level > template.level and not is_model(template):
+        attr.value = Array(obj.level, attr.value.form)  # it has become a leaf of an argument
     _hold(attr.value, obj)
     bind(attr.value, obj)
     attr.value = to_instance(attr.value, obj)
@@ -425,6 +435,8 @@ def set_attribute(
             interp.publish(used if name in WATCHED else events.VariableAttributeSet(frame, node, obj, name, "set"))
         if isinstance(obj, PartVal) and isinstance(obj.of, Obj) and (had := attribute_of(obj.of, name)) is not None:
             interp.publish(events.AttributeSet(frame, node, obj.of, name, value, value_node, had, None, None))
+        if isinstance(obj, (Array, BoundMethod)):
+            interp.publish(events.OtherAttributeSet(frame, node, obj, name))
         if isinstance(obj, ClassVal) and isinstance(obj.cls, UserClass):
             runs = not frame.doubtful and (frame.func is None or frame.caller is not None)
             obj.cls.change(name, value if runs else UNKNOWN, node if frame.module is obj.cls.module else obj.cls.node)
@@ -458,7 +470,8 @@ def set_attribute(
     known = attr.declared is not None or bool(attr.assignments) or obj is frame.receiver
     if obj.cls.is_pytree and not obj.assumed and (known or not frame.module.mocks) and stored(obj, name):
         verdict = decide(current, value.facts(), checked=checked, declared=before is None)
-        if isinstance(value, UnionVal) and isinstance(value_node, ast.IfExp):
+        free = isinstance(value_node, ast.IfExp) and names_in(value_node.test).isdisjoint(ASKING)
+        if isinstance(value, UnionVal) and free:
             # Either arm may be what is assigned: the first that cannot be decides.
             arms = (decide(current, arm.facts(), checked=checked, declared=before is None) for arm in value.options)
             verdict = next((arm for arm in arms if arm.broken is rules.DATA_IN_STATIC_ATTRIBUTE), verdict)

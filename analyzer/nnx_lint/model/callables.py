@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING
 
 from nnx_lint.model.modules import Env
 from nnx_lint.model.values import Obj, Value
+from nnx_lint.syntax.binding import assigned_names
+from nnx_lint.syntax.parameters import names, positional_names
+from nnx_lint.syntax.walk import walk
 from nnx_rules.attributes import Kind
 
 if TYPE_CHECKING:
@@ -213,6 +216,37 @@ def is_closure(func: FuncVal) -> bool:
     return not isinstance(scope, Env) or scope.kind != "module"
 
 
-def is_wrapper_of(wrapper: FuncVal | None, func: FuncVal) -> bool:
-    """Whether a decorator put a function in place of another."""
-    return wrapper is not None and isinstance(wrapper.wraps, FuncVal) and wrapper.wraps.node is func.node
+def stands_for(wrapper: FuncVal | None, func: FuncVal, call: ast.AST | None) -> bool:
+    """Whether a call in a function that a decorator put in place of another is all that it does to that one: it gets
+    what the wrapper gets, and the wrapper returns what it gives.
+    """
+    if wrapper is None or not isinstance(wrapper.wraps, FuncVal) or wrapper.wraps.node is not func.node:
+        return False
+    return isinstance(call, ast.Call) and _is_handed_on(wrapper.node.args, call) and _is_returned(wrapper.node, call)
+
+
+def _is_handed_on(parameters: ast.arguments, call: ast.Call) -> bool:
+    """Whether a call passes all parameters of a function, in order, and nothing else."""
+    own = [*positional_names(parameters), *([f"*{parameters.vararg.arg}"] if parameters.vararg is not None else [])]
+    named: dict[str | None, str] = {item.arg: item.arg for item in parameters.kwonlyargs}
+    if parameters.kwarg is not None:
+        named[None] = parameters.kwarg.arg
+    given = {item.arg: getattr(item.value, "id", "") for item in call.keywords}
+    return [ast.unparse(item) for item in call.args] == own and given == named
+
+
+def _is_returned(func: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, call: ast.Call) -> bool:
+    """Whether a function returns what a call gives, as it is, and binds nothing else to its parameters."""
+    if isinstance(func, ast.Lambda):
+        return func.body is call
+    if not assigned_names(func.body).isdisjoint(names(func.args)):
+        return False
+    kept = {
+        target.id
+        for node in walk(func)
+        if isinstance(node, ast.Assign) and node.value is call
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    results = [node.value for node in walk(func) if isinstance(node, ast.Return)]
+    return any(result is call or (isinstance(result, ast.Name) and result.id in kept) for result in results)

@@ -48,6 +48,7 @@ from nnx_lint.model.values import (
     present,
 )
 from nnx_rules import transforms
+from nnx_rules.shapes import Form
 
 if TYPE_CHECKING:
     from nnx_lint.model.interpreter import Interpreter
@@ -80,7 +81,7 @@ class Arguments:
     def node_of(self, position: int, keyword: str | None = None) -> ast.expr | None:
         """The expression of an argument."""
         if isinstance(self.node, ast.Call):
-            for item in self.node.keywords:
+            for item in reversed(self.node.keywords):  # of one that is written twice the last counts
                 if keyword is not None and item.arg == keyword:
                     return item.value
         return self.nodes[position] if position < len(self.nodes) else None
@@ -118,17 +119,41 @@ def call(interp: Interpreter, frame: Frame, node: ast.Call) -> Value:
     if isinstance(owner, ParameterVal) and name.endswith((".train", ".eval")) and not node.args and not node.keywords:
         action = f"`.{name.rpartition('.')[2]}(...)`"  # if it is a module, this is its mode
         interp.effects.changed(frame, owner, action, "write", "attributes")
-    result = invoke(interp, frame, callee, args, node, name)
+    result = _made(interp, frame, callee, args, node, name) or invoke(interp, frame, callee, args, node, name)
     if callee is UNKNOWN and isinstance(owner, Obj) and isinstance(node.func, ast.Attribute):
         result = replaced_by_method(interp, frame, owner, node.func.attr, args)
-    given = (args.positional, args.keywords, result, args.nodes)
-    interp.publish(events.Called(frame, node, callee, name, *given, interp.modes, owner))
+    called = present(callee)  # `None` cannot be called: whoever calls an optional layer calls the layer
+    # Whether the layer is there may go together with what it is called with: its shape says nothing then.
+    told = args if called is callee else args.without_shapes()
+    given = (told.positional, told.keywords, result, args.nodes)
+    interp.publish(events.Called(frame, node, called, name, *given, interp.modes, owner))
     if isinstance(callee, Ext):
         from nnx_lint.model.library import AFTERWARDS
 
         if callee.name in AFTERWARDS:
             AFTERWARDS[callee.name](args)
     return result
+
+
+def _made(interp: Interpreter, frame: Frame, callee: Value, args: Arguments, node: ast.Call, name: str) -> Value | None:
+    """What a call of one of several classes makes, an entry of a registry of layers; ``None`` for all other calls."""
+    if not isinstance(callee, UnionVal) or not all(map(_constructs, callee.options)):
+        return None
+    inner, rest = doubtful(frame, node), (args.nodes, interp.modes)
+    results = [invoke(interp, inner, option, args, node, name) for option in callee.options]
+    calls = [
+        events.Called(frame, node, option, name, args.positional, args.keywords, result, *rest)
+        for option, result in zip(callee.options, results, strict=True)
+    ]
+    interp.publish(events.CalledOneOf(frame, node, calls))
+    return join(*results)
+
+
+def _constructs(callee: Value) -> bool:
+    """Whether a value is a class, or a partial of one."""
+    while isinstance(callee, PartialVal):
+        callee = callee.func
+    return isinstance(callee, ClassVal)
 
 
 def arguments(interp: Interpreter, frame: Frame, node: ast.Call) -> Arguments:
@@ -485,7 +510,7 @@ def call_now(
             inner = operand_values(interp, frame, row, operands, args)
             result = interp.run_under(frame, applied, func, inner, {}, node)
     if row.name == "jax.tree.map":
-        return trees.mapped(args.get(1, "tree") or UNKNOWN, frame.level, whole="is_leaf" in args.keywords)
+        return trees.mapped(trees.first_known(operands), frame.level, result, whole="is_leaf" in args.keywords)
     return loops.given_back(row.name, frame, result, args) if not row.name.endswith(".eval_shape") else result
 
 
@@ -501,7 +526,7 @@ def operand_values(
         return [init if init is not None else UNKNOWN, slice_of(xs, frame.level) if xs is not None else UNKNOWN]
     if loops.carried_at(row.name) == 1:
         init = args.get(3, "init_val")
-        return [Array(frame.level), init if init is not None else UNKNOWN]
+        return [Array(frame.level, Form((), "int32")), init if init is not None else UNKNOWN]
     if row.name == "jax.lax.map":
         xs = args.get(1, "xs")
         return [element_of(xs, frame.level) if xs is not None else UNKNOWN]

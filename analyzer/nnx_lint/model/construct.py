@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from nnx_lint.model import annotations as annotated
 from nnx_lint.model import events, parameters
 from nnx_lint.model.attributes import ANY_NAME, attribute_of, untagged
-from nnx_lint.model.callables import FuncVal
+from nnx_lint.model.callables import FuncVal, LibraryFunction
 from nnx_lint.model.classes import ClassBase, LibClass, UserClass, method_of
 from nnx_lint.model.containers import Seq
 from nnx_lint.model.frames import Frame
@@ -27,6 +27,8 @@ from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.attributes import decide
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from nnx_lint.model.calls import Arguments
     from nnx_lint.model.fields import Field
     from nnx_lint.model.interpreter import Interpreter
@@ -231,9 +233,11 @@ def bound_arguments(cls: UserClass, args: Arguments) -> dict[str, Value] | None:
 
 
 def _substitute(interp: Interpreter, obj: Obj, args: Arguments) -> None:
-    """Give attributes that ``__init__`` takes unchanged from a parameter the value of the argument."""
+    """Give attributes that ``__init__`` takes unchanged from a parameter the value of the argument, or the function
+    that is its default.
+    """
     cls = obj.cls
-    if not isinstance(cls, UserClass) or not obj.args:
+    if not isinstance(cls, UserClass) or obj.args is None:
         return
     found = method_of(cls, "__init__")
     if found is None:
@@ -242,19 +246,37 @@ def _substitute(interp: Interpreter, obj: Obj, args: Arguments) -> None:
             if name in kept:
                 obj.attrs[name] = _given(obj, name, value)
         return
-    node = found[1].wrapped.node
-    for statement in getattr(node, "body", ()):
+    func = found[1].wrapped
+    left_out = func.defaults if "**" not in obj.args else {}
+    values = {name: value for name, value in left_out.items() if isinstance(value, FUNCTIONS)} | obj.args
+    node = func.node
+    for target, taken in _assigned(node) if values else ():
         if (
-            isinstance(statement, ast.Assign)
-            and len(statement.targets) == 1
-            and isinstance(target := statement.targets[0], ast.Attribute)
+            isinstance(target, ast.Attribute)
             and isinstance(target.value, ast.Name)
             and target.value.id == "self"
-            and isinstance(statement.value, ast.Name)
-            and statement.value.id in obj.args
-            and statement.value.id not in _converted(node)
+            and isinstance(taken, ast.Name)
+            and taken.id in values
+            and taken.id not in _converted(node)
         ):
-            obj.attrs[target.attr] = _given(obj, target.attr, obj.args[statement.value.id])
+            obj.attrs[target.attr] = _given(obj, target.attr, values[taken.id])
+
+
+def _assigned(function: ast.AST) -> Iterator[tuple[ast.expr, ast.expr | None]]:
+    """What the statements of a function assign, each target with its value: ``self.a, self.b = a, b`` has two."""
+    for statement in getattr(function, "body", ()):
+        if isinstance(statement, ast.AnnAssign):
+            yield statement.target, statement.value
+        elif isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+            target, value = statement.targets[0], statement.value
+            if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+                yield from zip(target.elts, value.elts, strict=True)
+            else:
+                yield target, value
+
+
+FUNCTIONS = (FuncVal, LibraryFunction)
+"""What a parameter has as its default for good: a number or ``None`` may be meant to be set later."""
 
 
 @remembered

@@ -152,7 +152,7 @@ def _refresh(value: Value, level: int, seen: dict[int, Value], axes: Axes) -> Va
         table.items = [(key, _refresh(item, level, seen, axes)) for key, item in value.items]
         return table
     if isinstance(value, StateVal):
-        return StateVal(value.of, level, value.wanted, value)
+        return value.again(level, before=value)
     if isinstance(value, ForeignVal) and value.held:
         held = {name: _refresh(item, level, seen, axes) for name, item in value.held.items()}
         return ForeignVal(value.name, held)

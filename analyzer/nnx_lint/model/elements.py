@@ -13,6 +13,7 @@ from nnx_lint.model import attributes, entries
 from nnx_lint.model.callables import BoundMethod
 from nnx_lint.model.classes import UserClass
 from nnx_lint.model.containers import DictVal, Seq
+from nnx_lint.model.forms import is_number
 from nnx_lint.model.heap import touch
 from nnx_lint.model.states import PartVal, SownVal, StateVal
 from nnx_lint.model.values import (
@@ -28,6 +29,7 @@ from nnx_lint.model.values import (
     Cut,
     HostArray,
     Obj,
+    Other,
     UnionVal,
     Value,
     VersionVal,
@@ -51,7 +53,7 @@ def item(value: Value, key: Value | None, level: int) -> Value:
         return join(*(item(option, key, level) for option in value.options))
     value = as_tuple(value) if isinstance(value, Obj) else value
     if isinstance(value, HostArray):
-        return HostArray(level) if key is None or _cuts(key) else UNKNOWN
+        return HostArray(level) if key is None or _cuts(key) or _leaves_axes(value, key) else UNKNOWN
     if isinstance(value, Array):
         taken = Array(level)
         taken.squashed = value.squashed
@@ -83,6 +85,16 @@ def item(value: Value, key: Value | None, level: int) -> Value:
     if isinstance(value, (StateVal, PartVal)) and isinstance(key, Const):
         return part(value, key.value)
     return UNKNOWN
+
+
+def _leaves_axes(array: HostArray, key: Value) -> bool:
+    """Whether an index certainly gives an array with axes: it has axes itself, or is a number for one of several."""
+    if isinstance(key, Array):
+        picked = key.form.shape if key.form is not None else None
+        return bool(picked) and is_whole(picked)
+    known = array.form.shape if array.form is not None else None
+    number = isinstance(key, (Const, Other)) and is_number(key)
+    return number and known is not None and is_whole(known) and len(known) > 1
 
 
 def _picked(held: Seq, index: int, element: Obj) -> Obj:
@@ -153,6 +165,14 @@ STATE_METHODS = frozenset(
     | versions.STATE_METHODS.keys()
 )
 """Methods of a State: what it holds under such a key is not to be had as an attribute."""
+
+
+def at_each_place(value: Value, count: int) -> list[Value] | None:
+    """What stands at each place of a value that is one of several sequences: ``(f, g) if fast else (f2, g2)``."""
+    sequences = [option for option in options(value) if isinstance(option, Seq) and option.exact]
+    if len(sequences) != len(options(value)) or any(len(each.items) != count for each in sequences):
+        return None
+    return [join(*parts) for parts in zip(*(each.items for each in sequences), strict=True)]
 
 
 def as_tuple(obj: Obj) -> Value:

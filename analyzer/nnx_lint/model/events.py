@@ -75,6 +75,15 @@ class AttributeSet(Event):
     verdict: Verdict | None
 
 
+class OtherAttributeSet(Event):
+    """``value.name = ...`` on an array, or on what an object of the library keeps for itself (a bound method, for all
+    that is known), where nothing takes it.
+    """
+
+    value: Value
+    name: str
+
+
 class AttributeMissed(Event):
     """``obj.name`` is read, and neither the object nor a class of the project is known to have it."""
 
@@ -177,6 +186,14 @@ class Called(Event):
         if isinstance(callee, BoundMethod) and callee.name == "__init__" and callee.func is None:
             made = callee.receiver.cls.library if isinstance(callee.receiver, Obj) else None
         return made.canonical if made is not None else None
+
+
+class CalledOneOf(Event):
+    """A call of a class that is decided elsewhere: of one of several, by a branch or a key that is not known, or of
+    what a constructor is given. What is wrong with it is what is wrong with each of these calls.
+    """
+
+    calls: Sequence[Called]
 
 
 def _subject(callee: Value) -> str | None:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import ast
-import operator
 from types import NoneType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from nnx_lint.model import arithmetic, attributes, bounds, events, pairing, strings
 from nnx_lint.model.annotations import is_form, is_type
@@ -15,7 +14,7 @@ from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.elements import element_of, item, library_elements
 from nnx_lint.model.forms import held_array
 from nnx_lint.model.indexing import of_index
-from nnx_lint.model.narrowing import narrow
+from nnx_lint.model.narrowing import asks_for_part, narrow
 from nnx_lint.model.operations import of_comparison, of_operator
 from nnx_lint.model.states import PartVal, SownVal, StateVal
 from nnx_lint.model.values import (
@@ -244,7 +243,8 @@ def binary(left: Value, right: Value, level: int) -> Value:
 def _binop(interp: Interpreter, frame: Frame, node: ast.BinOp) -> Value:
     left = evaluate(interp, frame, node.left)
     right = evaluate(interp, frame, node.right)
-    for value, side in ((left, node.left), (right, node.right)):
+    for given, side in ((left, node.left), (right, node.right)):
+        value = _state_of(given) if isinstance(given, UnionVal) else given
         if isinstance(value, (TagVal, StateVal)) or (isinstance(value, Obj) and value.cls.is_variable):
             interp.publish(events.Used(frame, node, value, "an operator"))
         elif isinstance(value, (SownVal, Seq)):
@@ -252,6 +252,12 @@ def _binop(interp: Interpreter, frame: Frame, node: ast.BinOp) -> Value:
     _combined(interp, frame, node, left, right)
     _container(interp, frame, node, left, right, type(node.op))
     return operation(frame, node, left, right)
+
+
+def _state_of(value: UnionVal) -> Value:
+    """A State that is one whatever branch or round it comes from, but for ``None`` before the first."""
+    found = options(present(value))
+    return found[0] if all(isinstance(option, StateVal) for option in found) else value
 
 
 def _combined(interp: Interpreter, frame: Frame, node: ast.expr, left: Value, right: Value) -> None:
@@ -393,34 +399,14 @@ def _compare(interp: Interpreter, frame: Frame, node: ast.Compare) -> Value:
         return result
     if len(rights) == 1 and isinstance(node.ops[0], tuple(ORDER)) and is_version(left) is not is_version(rights[0]):
         return Const(ORDER[type(node.ops[0])] is is_version(left))
-    if len(rights) == 1 and isinstance(left, Const) and isinstance(right := rights[0], Const):
-        if isinstance(node.ops[0], (ast.Eq, ast.NotEq)) and _are_literals(left, right):
-            return Const((left.value == right.value) is isinstance(node.ops[0], ast.Eq))
-        if (
-            isinstance(node.ops[0], tuple(ORDER))
-            and _are_literals(left, right)
-            and isinstance(left.value, (int, float))
-        ):
-            return Const(ORDERED[type(node.ops[0])](left.value, right.value))
+    known = arithmetic.compared(node.ops[0], left, rights[0]) if len(rights) == 1 else None
+    if known is not None:
+        return known
     return UNKNOWN if any(isinstance(item, Unknown) for item in (left, *rights)) else Other("a bool")
-
-
-def _are_literals(left: Const, right: Const) -> bool:
-    """Whether two values are of one type, and neither is computed."""
-    return type(left.value) is type(right.value) and not isinstance(left, Computed) and not isinstance(right, Computed)
 
 
 ORDER: dict[type[ast.cmpop], bool] = {ast.Gt: True, ast.GtE: True, ast.Lt: False, ast.LtE: False}
 """Whether the comparison holds when the left side is the greater one."""
-
-
-ORDERED: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-}
-"""The same comparisons of numbers."""
 
 
 def is_version(value: Value) -> bool:
@@ -461,14 +447,17 @@ def _ifexp(interp: Interpreter, frame: Frame, node: ast.IfExp) -> Value:
     if known is not None:
         return evaluate(interp, frame, node.body if known else node.orelse)
     before = dict(frame.env.names)
+    there, outer = asks_for_part(frame, node.test), frame.supposed
     frame.doubts += 1
     narrow(interp, frame, node.test, True)
+    frame.supposed = outer + (there is True)
     left = evaluate(interp, frame, node.body)
     frame.env.names = dict(before)
     narrow(interp, frame, node.test, False)
+    frame.supposed = outer + (there is False)
     right = evaluate(interp, frame, node.orelse)
     frame.env.names = before
-    frame.doubts -= 1
+    frame.doubts, frame.supposed = frame.doubts - 1, outer
     return join(left, right)
 
 

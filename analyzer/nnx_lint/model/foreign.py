@@ -12,7 +12,7 @@ from nnx_lint.model.arrays import array_call
 from nnx_lint.model.callables import BoundMethod
 from nnx_lint.model.containers import Seq
 from nnx_lint.model.operations import FUNCTIONS, with_form
-from nnx_lint.model.states import ForeignVal, OptStateVal, StateVal, TransformationVal
+from nnx_lint.model.states import ForeignVal, GradientVal, OptStateVal, StateVal, TransformationVal
 from nnx_lint.model.values import UNKNOWN, Value
 
 if TYPE_CHECKING:
@@ -106,13 +106,20 @@ def methods_of(owner: Value) -> dict[str, str]:
     return OF_TRANSFORMATIONS if isinstance(owner, TransformationVal) and not owner.schedule else {}
 
 
+def _updates(grads: Value | None, level: int) -> Value:
+    """What a transformation makes of gradients: a tree of the same structure."""
+    if isinstance(grads, StateVal):
+        return grads.again(level)
+    return GradientVal(grads.of, grads.like) if isinstance(grads, GradientVal) else UNKNOWN
+
+
 def result_of(method: BoundMethod, args: Arguments, level: int) -> Value | None:
     """What a method returns, where that is such an object again."""
     if isinstance(method.receiver, TransformationVal):
         before = args.get(1, "state")
         of = args.get(0, "params") if method.name == "init" else getattr(before, "of", None)
         state = OptStateVal(of or UNKNOWN, keeps=method.receiver.keeps)
-        return state if method.name == "init" else Seq("tuple", [UNKNOWN, state], level)
+        return state if method.name == "init" else Seq("tuple", [_updates(args.get(0, "updates"), level), state], level)
     if isinstance(method.receiver, ForeignVal) and method.receiver.name in GENERATORS:
         canonical = f"numpy.random.{_plain(method.name)}"
         return with_form(canonical, args, array_call(canonical, args, level), level)

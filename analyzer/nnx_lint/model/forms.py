@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from nnx_lint.model.classes import LibClass
 from nnx_lint.model.containers import Seq
 from nnx_lint.model.values import (
+    NONE,
     NUMBER,
     SHAPE,
     Array,
@@ -218,7 +219,22 @@ def _called(obj: Obj, cls: LibClass, given: Form) -> tuple[Form | None, Step | N
     if arguments is None:
         return None, None
     form, mismatch = layers.call(cls.canonical, arguments, given)
-    return (form, None) if mismatch is None else (None, Step(obj, "", given, mismatch))
+    return (computed_by(obj, form), None) if mismatch is None else (None, Step(obj, "", given, mismatch))
+
+
+def computed_by(layer: Obj, form: Form | None) -> Form | None:
+    """What a layer gives, in the dtype that it was told to compute in; else in that of what it gets, if its parameters
+    have the same one.
+    """
+    told = (layer.args or {}).get("dtype")
+    told = resolved(layer, told) if told is not None else NONE
+    kept = (layer.args or {}).get("param_dtype")
+    if form is None or (told is NONE and kept is None):
+        return form
+    if isinstance(told, Const) and told.value is None:
+        same = kept is None or dtype_of(resolved(layer, kept)) == form.dtype
+        return form if same else Form(form.shape)
+    return Form(form.shape, dtype_of(told))
 
 
 def _beside(base: Obj, arguments: Mapping[str, object], given: Form) -> Step | None:
@@ -242,7 +258,7 @@ def recurrent(obj: Obj, given: Form) -> tuple[Form | None, Step | None]:
     form, mismatch = layers.call(cls.canonical, arguments, given, layers.CELLS)
     if mismatch is not None:
         return None, Step(cell, ".cell", given, mismatch)
-    return form, None
+    return computed_by(cell, form), None
 
 
 def _both_ways(obj: Obj, given: Form) -> tuple[Form | None, Step | None]:
@@ -297,7 +313,7 @@ def of_method(obj: Obj, name: str, argument: Value | None) -> Form | None:
     cls, known = obj.cls.works_as, sizes(obj) if is_original(obj) else None
     if cls is None or known is None:
         return None
-    return layers.call(cls.canonical, known, literal(argument), layers.METHODS[name])[0]
+    return computed_by(obj, layers.call(cls.canonical, known, literal(argument), layers.METHODS[name])[0])
 
 
 def bind(value: Value, owner: Obj) -> None:

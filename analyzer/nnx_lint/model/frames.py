@@ -95,7 +95,8 @@ class Frame:
     """A function (or module or class body) being executed.
 
     ``doubts`` counts the reasons why the present statement may not run although the function does (a condition that is
-    not known, an early return); ``exits`` the returns, breaks and continues seen so far.
+    not known, an early return), ``supposed`` those of them that only ask whether an optional part of a model is there;
+    ``exits`` the returns, breaks and continues seen so far.
     ``discards`` is the expression of the present statement, where that is an expression.
     ``branches`` are the arms of ``if``, ``try`` and the like that lead to the present statement, outermost first, as
     (node id, arm) pairs. ``call`` is the call expression in the caller that made this frame, ``None`` for entries;
@@ -123,6 +124,7 @@ class Frame:
         "results",
         "scope",
         "summary",
+        "supposed",
         "yielded",
     )
 
@@ -155,6 +157,7 @@ class Frame:
         self.summary: Summary | None = None
         self.given: dict[str, Value] = {}
         self.doubts = 0
+        self.supposed = 0
         self.exits = 0
         self.discards: ast.expr | None = None
         self.yielded: list[Value] = []
@@ -218,10 +221,12 @@ class Frame:
         return self.doubts > 0 or (self.caller is not None and self.caller.doubtful)
 
     def certain_within(self, scope: TraceScope) -> bool:
-        """Whether the present statement runs whenever the traced function reaches the call that leads here."""
+        """Whether the present statement runs whenever the traced function reaches the call that leads here, in a model
+        that has the optional parts that the conditions on the way ask for.
+        """
         frame: Frame | None = self
         while frame is not None and frame is not scope.frame:
-            if frame.doubts:
+            if frame.doubts > frame.supposed:
                 return False
             frame = frame.caller
         return True

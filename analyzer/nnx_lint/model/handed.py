@@ -63,7 +63,7 @@ def _exchanged(value: Value, obj: Obj, model: Obj) -> Value:
         of = _of_instance(value.of, obj, model)
         if of is value.of:
             return value
-        return GraphDefVal(of) if isinstance(value, GraphDefVal) else StateVal(of, obj.level, value.wanted)
+        return GraphDefVal(of) if isinstance(value, GraphDefVal) else value.again(obj.level, of)
     if not isinstance(value, FuncVal) or not isinstance(value.env, Env) or value.env.kind != "function":
         return value
     names = {name: _of_instance(held, obj, model) for name, held in value.env.names.items()}

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from nnx_lint.model.forms import NOTHING, is_int, literal
 from nnx_lint.model.values import WHOLE, Array, Const, Cut, Value
 from nnx_rules import shape_algebra as algebra
+from nnx_rules.layers import is_integral
 from nnx_rules.shapes import UNKNOWN, Form
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ def _is_number(item: Value) -> bool:
 def _places(item: Value) -> Shape | None:
     """The shape of an array of integers, which picks elements along an axis."""
     known = item.form if isinstance(item, Array) else None
-    return known.shape if known is not None and known.dtype == "int32" and algebra.is_whole(known.shape) else None
+    return known.shape if known is not None and is_integral(known.dtype) and algebra.is_whole(known.shape) else None
 
 
 def _picks(item: Value) -> bool:

@@ -38,7 +38,7 @@ from nnx_lint.model.callables import (
     PartialVal,
     Transformed,
     is_closure,
-    is_wrapper_of,
+    stands_for,
 )
 from nnx_lint.model.classes import UserClass
 from nnx_lint.model.containers import Seq
@@ -61,6 +61,7 @@ from nnx_lint.model.values import (
 )
 from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_lint.syntax.compact import for_both
+from nnx_rules.transforms import COMPILING_ONLY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Hashable, Sequence
@@ -385,6 +386,8 @@ class Interpreter:
         frame = copy.copy(frame)
         frame.initializing = None
         anything: dict[str, Value] = {"**": UNKNOWN}  # or parameters would have their defaults
+        if isinstance(func, FuncVal) and transformed.applied.row.name in COMPILING_ONLY:
+            anything |= parameters.numbers_wanted(self, frame, func)  # what is given there is traced, whatever it is
         self.run_under(frame, transformed.applied, func, [], anything, None, receiver=receiver)
 
     def body(self, frame: Frame, func: FuncVal) -> Value:
@@ -465,7 +468,7 @@ class Interpreter:
         self.runs[func.key] = runs + 1
         if scope is not None:
             scope.frame = inner
-        elif frame.scope and frame.scope[-1].frame is frame and is_wrapper_of(frame.func, func):
+        elif frame.scope and frame.scope[-1].frame is frame and stands_for(frame.func, func, node):
             frame.scope[-1].frame = inner  # a wrapper stands for what it wraps
         parameters.bind(self, inner, func, given, keywords)
         if inner.scope and inner.scope[-1].frame is inner:

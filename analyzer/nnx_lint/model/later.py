@@ -4,8 +4,8 @@ A constructor says what an attribute is at first. Where other code sets it as we
 without rows, a state for one element, it may be of another value or shape by the time when a method runs.
 
 Invariants: methods that constructors alone mention are part of them; what a method sets of its own object counts for
-its class and for those below, what is set of any other object for all of them; only the files of the class and of its
-bases are asked.
+its class and for those below, what is set of any other object for all of them; what is written back with some elements
+replaced keeps its shape; only the files of the class and of its bases are asked.
 """
 
 from __future__ import annotations
@@ -67,6 +67,8 @@ def _set_later(statement: ast.AST) -> frozenset[str]:
     nodes = walk(statement)
     places = (node for node in nodes if isinstance(node, (ast.Attribute, ast.Subscript)))
     targets = [node for node in places if not isinstance(node.ctx, ast.Load)]
+    edited = {node.targets[0] for node in nodes if isinstance(node, ast.Assign) and _is_edit(node)} if targets else ()
+    targets = [node for node in targets if node not in edited]
     found = {f".{name}" for target in targets for owner, name in _stored(target) if owner != "self"}
     targets.sort(key=_line)
     for cls in (node for node in nodes if isinstance(node, ast.ClassDef)) if targets else ():
@@ -79,6 +81,23 @@ def _set_later(statement: ast.AST) -> frozenset[str]:
                 stored = (pair for target in inside for pair in _stored(target) if method.name not in first)
                 found |= {f"{cls.name}.{name}" for owner, name in stored if owner == receiver}
     return frozenset(found)
+
+
+def _is_edit(statement: ast.Assign) -> bool:
+    """Whether a statement writes back what it reads with some elements replaced, so that the shape stays."""
+    target, call = statement.targets[0], statement.value
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute) or len(statement.targets) > 1:
+        return False
+    old: ast.expr | None = None
+    if call.func.attr in UPDATING:
+        old = call.args[0] if call.args else None
+    elif isinstance(item := call.func.value, ast.Subscript) and isinstance(item.value, ast.Attribute):
+        old = item.value.value if item.value.attr == "at" else None
+    return old is not None and type(old) is type(target) and ast.unparse(old) == ast.unparse(target)
+
+
+UPDATING = frozenset({"dynamic_update_index_in_dim", "dynamic_update_slice", "dynamic_update_slice_in_dim"})
+"""Functions of ``jax.lax`` that replace elements of their first argument."""
 
 
 def _in_lines_of(method: ast.stmt, targets: list[ast.Attribute | ast.Subscript]) -> list[ast.Attribute | ast.Subscript]:

@@ -341,13 +341,13 @@ class Identities:
 
     def of(self, obj: Obj, owner: Value) -> Identity:
         """The identity of an object that is read from its owner, which has been asked for before if it is an object."""
-        root = _root(obj)
+        root = made_first(obj)
         key: Identity = (id(root),)
         steps, original = self._above(obj, owner)
         if steps:
             key = (id(original), steps)
         elif root is not obj:
-            key += self._known.get(id(owner)) or (id(_root(owner) if isinstance(owner, Obj) else owner),)
+            key += self._known.get(id(owner)) or (id(made_first(owner) if isinstance(owner, Obj) else owner),)
         self._known[id(obj)] = key
         return key
 
@@ -369,11 +369,12 @@ def same_object(one: Value, other: Value) -> bool:
     """Whether two values are one object, or copies of it at other trace levels."""
     one, other = present(one), present(other)
     if isinstance(one, Obj) and isinstance(other, Obj):
-        return _root(one) is _root(other)
+        return made_first(one) is made_first(other)
     return one is other and one is not UNKNOWN
 
 
-def _root(obj: Obj) -> Obj:
+def made_first(obj: Obj) -> Obj:
+    """What an object is a copy of, at other trace levels or in other instances."""
     while obj.template is not None and not is_model(obj.template):
         obj = obj.template
     return obj

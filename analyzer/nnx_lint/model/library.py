@@ -160,8 +160,7 @@ def _split(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, na
     if None in args.positional:
         return UNKNOWN
     filters = args.positional[1:] or [None]
-    level = level_of(of, frame.level)
-    return Seq("tuple", [GraphDefVal(of), *(StateVal(of, level, wanted) for wanted in filters)], frame.level)
+    return Seq("tuple", [GraphDefVal(of), *_states_of(of, filters, frame)], frame.level)
 
 
 def _state(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
@@ -172,9 +171,17 @@ def shared_out(of: Value, filters: Sequence[Value | None], frame: Frame) -> Valu
     """One State, or a tuple of as many States as there are filters."""
     if None in filters:
         return UNKNOWN
-    level = level_of(of, frame.level)
-    states: list[Value] = [StateVal(of, level, wanted) for wanted in filters or [None]]
+    states = _states_of(of, filters or [None], frame)
     return states[0] if len(states) == 1 else Seq("tuple", states, frame.level)
+
+
+def _states_of(of: Value, filters: Sequence[Value | None], frame: Frame) -> list[Value]:
+    """The States of an object that filters take, one after the other."""
+    level = level_of(of, frame.level)
+    states = [StateVal(of, level, wanted) for wanted in filters]
+    for place, state in enumerate(states):
+        state.after = tuple(filters[:place])
+    return [*states]
 
 
 def _diff_state(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
@@ -301,6 +308,14 @@ def _with_attributes(interp: Interpreter, frame: Frame, args: Arguments, node: a
     return shown
 
 
+def _shallow(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
+    # A new object whose attributes are those of the other one. A switch of its parts is one of theirs, too.
+    value = args.get(0)
+    if not isinstance(value, Obj) or not value.cls.derives_from("nnx.Pytree"):
+        return UNKNOWN
+    return _with_attributes(interp, frame, args, node, name)
+
+
 def _noting(mark: str) -> Handler:
     """What notes something of the class that it is called with, and returns the class; with options alone, it gives
     what is called with the class.
@@ -354,6 +369,7 @@ HANDLERS: dict[str, Handler] = {
     "nnx.merge_state": _merged_states,
     "nnx.merge": _merge,
     **dict.fromkeys(("nnx.clone", "copy.deepcopy"), _same),
+    "copy.copy": _shallow,
     "nnx.view": _with_attributes,
     "nnx.with_attributes": _with_attributes,
     "jax.tree_util.register_pytree_node": _register,

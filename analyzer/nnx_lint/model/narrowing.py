@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from nnx_lint.model.attributes import attribute_of
 from nnx_lint.model.callables import BoundMethod, FuncVal, LibraryFunction, PartialVal, Transformed
 from nnx_lint.model.classes import LibClass, UserClass
 from nnx_lint.model.containers import DictVal, Seq
@@ -26,6 +27,7 @@ from nnx_lint.model.values import (
     HostArray,
     Obj,
     UnionTypeVal,
+    UnionVal,
     Unknown,
     Value,
     join,
@@ -144,6 +146,35 @@ def narrow(interp: Interpreter, frame: Frame, test: ast.expr, positive: bool) ->
             _narrow_instance(interp, frame, test, positive)
     elif positive:
         _replace(frame, test, present)
+
+
+def asks_for_part(frame: Frame, test: ast.expr) -> bool | None:
+    """Whether a condition holds just where an object is there (``True``), or just where it is not: an attribute, or a
+    name for it, that is ``None`` in some models. ``None`` for all other conditions.
+    """
+    if isinstance(test, ast.Compare):
+        comparator = test.comparators[0]
+        if len(test.ops) > 1 or not (isinstance(comparator, ast.Constant) and comparator.value is None):
+            return None
+        positive, asked = isinstance(test.ops[0], ast.IsNot), test.left
+        if not positive and not isinstance(test.ops[0], ast.Is):
+            return None
+    elif isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        positive, asked = False, test.operand
+    else:
+        positive, asked = True, test
+    return positive if isinstance(_optional(frame, asked), Obj) else None
+
+
+def _optional(frame: Frame, node: ast.expr) -> Value | None:
+    """What a name or an attribute of one is where it is not ``None``, if it may be that."""
+    name = node.value if isinstance(node, ast.Attribute) else node
+    found = frame.env.lookup(name.id) if isinstance(name, ast.Name) else None
+    value = found[1] if found is not None else None
+    if isinstance(node, ast.Attribute):
+        attr = attribute_of(value, node.attr) if isinstance(value, Obj) else None
+        value = attr.value if attr is not None else None
+    return present(value) if isinstance(value, UnionVal) else None
 
 
 def _replace(frame: Frame, node: ast.expr, change: Callable[[Value], Value]) -> None:

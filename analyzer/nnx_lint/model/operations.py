@@ -8,10 +8,11 @@ listed gives nothing, and so does a call with options that are not listed.
 from __future__ import annotations
 
 import ast
+import functools
 import itertools
 from typing import TYPE_CHECKING
 
-from nnx_lint.model import bounds, indexing, networks, pairing
+from nnx_lint.model import bounds, indexing, networks, pairing, sampling, spectra
 from nnx_lint.model.callables import PartialVal
 from nnx_lint.model.containers import Seq
 from nnx_lint.model.forms import NOTHING, dimension, dtype_of, is_int, literal, plain, shape_of
@@ -44,21 +45,6 @@ def _drawn(args: Arguments) -> Form:
     return Form(() if shape is None else shape_of(shape), dtype)
 
 
-def _drawn_sized(position: int, default: str | None) -> Operation:
-    """Random numbers of numpy, as many as it is told."""
-
-    def form(args: Arguments) -> Form:
-        given = args.keywords.get("dtype")
-        return Form(shape_of(args.get(position, "size")), default if given is None else dtype_of(given))
-
-    return form
-
-
-def _drawn_of(args: Arguments) -> Form:
-    """Random numbers of numpy, as many as its arguments say, one for each axis."""
-    return Form(tuple(map(dimension, (value for value in args.positional if value is not None))), "float32")
-
-
 def _full(args: Arguments) -> Form:
     given = args.get(2, "dtype")
     dtype = literal(args.get(1, "fill_value")).dtype if given is None else dtype_of(given)
@@ -81,11 +67,13 @@ def _like(args: Arguments) -> Form:
 def _range(args: Arguments) -> Form:
     given = args.keywords.get("dtype")
     values = [item.value for item in args.positional if isinstance(item, Const)]
-    numbers = [value for value in values if isinstance(value, int) and is_int(value)]
-    whole = 0 < len(numbers) == len(args.positional) <= 3
-    dtype = dtype_of(given) if given is not None else "int32" if whole else None
-    counted = whole and 0 not in numbers[2:] and args.keywords.keys() <= {"dtype"}
-    return Form((len(range(*numbers)) if counted else UNKNOWN,), dtype)
+    numbers = [value for value in values if isinstance(value, (int, float)) and not isinstance(value, bool)]
+    known = 0 < len(numbers) == len(args.positional) <= 3
+    whole = [value for value in numbers if isinstance(value, int) or value.is_integer()] if known else []
+    steps = [int(value) for value in whole] if len(whole) == len(numbers) else []
+    default = ("int32" if all(map(is_int, numbers)) else "float32") if known else None
+    counted = steps and 0 not in steps[2:] and args.keywords.keys() <= {"dtype"}
+    return Form((len(range(*steps)) if counted else UNKNOWN,), dtype_of(given) if given is not None else default)
 
 
 def _spaced(args: Arguments) -> Form:
@@ -143,6 +131,8 @@ def _paired(args: Arguments) -> Form:
 def _common(left: str | None, right: str | None) -> str | None:
     """The dtype of a sum or product of two, in the cases that are plain."""
     both = {left, right}
+    if spectra.COMPLEX in both and both <= {spectra.COMPLEX, "float32", "int32", "bool"}:
+        return spectra.COMPLEX
     return "float32" if "float32" in both and both <= {"float32", "int32", "bool"} else None
 
 
@@ -203,9 +193,15 @@ def _axes(value: Value | None) -> object:
     return None if value is None else plain(value)
 
 
+def _summed(args: Arguments) -> Form:
+    """A reduction that makes complex numbers of complex ones."""
+    form = _reduction(args)
+    return Form(form.shape, spectra.COMPLEX) if literal(args.get(0, "a")).dtype == spectra.COMPLEX else form
+
+
 def _reduction(args: Arguments) -> Form:
     known = literal(args.get(0, "a"))
-    dtype = known.dtype if layers.is_fractional(known.dtype) else None
+    dtype = known.dtype if layers.is_fractional(known.dtype) and known.dtype != spectra.COMPLEX else None
     keeps = _axes(args.keywords.get("keepdims"))
     if args.keywords.keys() & {"where", "initial", "dtype", "out"} or len(args.positional) > 2:
         return NOTHING
@@ -285,7 +281,9 @@ def _equation(args: Arguments) -> Form:
     text, *operands = args.positional
     if not isinstance(text, Const) or not isinstance(text.value, str):
         return NOTHING
-    return Form(algebra.einsum(text.value, *(literal(operand).shape for operand in operands)), None)
+    known = [literal(operand) for operand in operands]
+    dtype = functools.reduce(_common, (each.dtype for each in known)) if len(known) > 1 else None
+    return Form(algebra.einsum(text.value, *(each.shape for each in known)), dtype)
 
 
 def _padded(args: Arguments) -> Form:
@@ -352,6 +350,7 @@ _NUMPY: dict[str, Operation] = {
     **dict.fromkeys(("ones_like", "zeros_like", "empty_like", "full_like"), _like),
     **dict.fromkeys(("array", "asarray"), _converted),
     **dict.fromkeys(REDUCTIONS, _reduction),
+    **dict.fromkeys(("mean", "prod", "sum"), _summed),
     **dict.fromkeys(("argmax", "argmin"), _found),
     **dict.fromkeys(("all", "any"), _asked),
     **dict.fromkeys(_PAIRED.split(), _paired),
@@ -386,24 +385,18 @@ _RANDOM: dict[str, Operation] = {
     "truncated_normal": _filled("float32", 3, 4),
     "randint": _filled("int32", 1, 4),
     "bernoulli": _filled("bool", 2, 99),
+    "permutation": sampling.permuted(1, "x"),
     "split": _keys,
     "key": lambda args: Form(()),
     "PRNGKey": lambda args: Form((2,), "uint32"),
     "fold_in": lambda args: Form(literal(args.get(0, "key")).shape),
-}
-_NUMPY_RANDOM: dict[str, Operation] = {
-    **dict.fromkeys(("rand", "randn"), _drawn_of),
-    **dict.fromkeys(("random", "standard_normal"), _drawn_sized(0, "float32")),
-    **dict.fromkeys(("normal", "uniform"), _drawn_sized(2, "float32")),
-    "choice": _drawn_sized(1, None),
-    "randint": _drawn_sized(2, "int32"),
 }
 _ELEMENTWISE_NN = (
     "celu elu gelu hard_sigmoid hard_silu hard_swish hard_tanh identity leaky_relu log_sigmoid log_softmax mish relu "
     "relu6 selu sigmoid silu soft_sign softmax softplus squareplus standardize swish tanh"
 )
 _ELEMENTWISE = (
-    "abs absolute arccos arcsin arctan cbrt ceil clip conj cos cosh exp exp2 expm1 fabs floor log log10 log1p log2 "
+    "arccos arcsin arctan cbrt ceil clip conj cos cosh exp exp2 expm1 fabs floor log log10 log1p log2 "
     "nan_to_num negative reciprocal rint round sign sin sinh sqrt square tan tanh"
 )
 _LOSSES: dict[str, Operation] = {
@@ -427,9 +420,10 @@ _FILLING = ("ones", "zeros")
 FUNCTIONS: dict[str, Operation] = {
     **{f"{head}.{name}": form for head in ("jax.numpy", "numpy") for name, form in _NUMPY.items()},
     **{f"jax.random.{name}": form for name, form in _RANDOM.items()},
-    **{f"numpy.random.{name}": form for name, form in _NUMPY_RANDOM.items()},
+    **{f"numpy.random.{name}": form for name, form in sampling.FUNCTIONS.items()},
     **{f"{head}.{name}": _same for head in _HEADS for name in _ELEMENTWISE_NN.split()},
-    **{f"jax.numpy.{name}": _same for name in _ELEMENTWISE.split()},
+    **{f"{head}.{name}": _same for head in ("jax.numpy", "numpy") for name in _ELEMENTWISE.split()},
+    **{f"{head}.{name}": form for head in ("jax.numpy", "numpy") for name, form in spectra.FUNCTIONS.items()},
     **{f"{head}.{name}": form for head in ("optax", "optax.losses") for name, form in _LOSSES.items()},
     **dict.fromkeys(("jax.nn.one_hot", "nnx.one_hot"), _one_hot),
     **networks.FUNCTIONS,

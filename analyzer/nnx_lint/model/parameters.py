@@ -11,7 +11,8 @@ import ast
 from typing import TYPE_CHECKING
 
 from nnx_lint.model import uses
-from nnx_lint.model.annotations import value_of
+from nnx_lint.model.annotations import NUMBERS, parse_string, resolve, value_of
+from nnx_lint.model.callables import LibraryFunction
 from nnx_lint.model.classes import UserClass
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.frames import Frame
@@ -19,10 +20,12 @@ from nnx_lint.model.later import CONSTRUCTORS, is_set_later
 from nnx_lint.model.states import OptStateVal
 from nnx_lint.model.values import (
     NONE,
+    NUMBER,
     UNKNOWN,
     Attr,
     ClassVal,
     Const,
+    Ext,
     Obj,
     Other,
     ParameterNumber,
@@ -33,6 +36,8 @@ from nnx_lint.model.values import (
     options,
 )
 from nnx_lint.syntax import parameters as syntax_parameters
+from nnx_lint.syntax.binding import is_name
+from nnx_lint.syntax.walk import remembered, walk
 
 if TYPE_CHECKING:
     from nnx_lint.model.callables import FuncVal
@@ -106,6 +111,36 @@ def bind_entry(interp: Interpreter, frame: Frame, func: FuncVal, receiver: Value
     _bind_variadic(interp, frame, func)
 
 
+def numbers_wanted(interp: Interpreter, frame: Frame, func: FuncVal) -> dict[str, Value]:
+    """The parameters that every caller must give, and that are numbers by their annotations, or as what ends a loop."""
+    arguments = func.node.args
+    found: dict[str, Value] = {}
+    for parameter in (*syntax_parameters.positional(arguments), *arguments.kwonlyargs):
+        if parameter.arg in func.defaults:
+            continue
+        if parameter.annotation is None:
+            number = parameter.arg in _counted(func.node)
+        else:
+            head = resolve(interp, frame, parse_string(parameter.annotation))
+            number = isinstance(head, Ext) and head.name in NUMBERS
+        if number:
+            found[parameter.arg] = NUMBER
+    return found
+
+
+@remembered
+def _counted(func: ast.AST) -> frozenset[str]:
+    """The names that loops count to: ``for i in range(n)``."""
+    ranges = (item.iter for item in walk(func) if isinstance(item, (ast.For, ast.comprehension)))
+    return frozenset(
+        name.id
+        for each in ranges
+        if isinstance(each, ast.Call) and is_name(each.func, "range")
+        for name in each.args
+        if isinstance(name, ast.Name)
+    )
+
+
 def _bind_variadic(interp: Interpreter, frame: Frame, func: FuncVal) -> None:
     """Bind ``*args`` and ``**kwargs`` that nobody gave to containers of any number of what their annotations say."""
     arguments, names = func.node.args, frame.env.names
@@ -122,11 +157,13 @@ def _each(interp: Interpreter, frame: Frame, parameter: ast.arg) -> Value:
 
 def _parameter(interp: Interpreter, frame: Frame, func: FuncVal, parameter: ast.arg) -> Value:
     """The value of a parameter that nobody gave: by its annotation, which a default may widen (`x: Param = None`),
-    else by a default that is an NNX object, else unknown.
+    else by a default that is an NNX object or an initializer, else unknown.
     """
     default = func.defaults.get(parameter.arg)
     if default is not None and any(isinstance(item, Obj) and item.cls.tracked for item in options(default)):
         return default
+    if isinstance(default, LibraryFunction):
+        return default  # what is given instead is called in the same way
     if parameter.annotation is not None:
         annotated = value_of(interp, frame, parameter.annotation)
         if type(annotated) is Other:

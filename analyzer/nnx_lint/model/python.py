@@ -90,7 +90,10 @@ def _enumerate(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST
     given, start = args.get(0) or UNKNOWN, args.get(1, "start") or Const(0)
     known = rounds.elements(given)
     if known is not None and isinstance(start, Const) and type(start.value) is int:
-        pairs = [Seq("tuple", [Const(place), item], frame.level) for place, item in enumerate(known, start.value)]
+        pairs = [
+            Seq("tuple", [arithmetic.RoundNumber(place), item], frame.level)
+            for place, item in enumerate(known, start.value)
+        ]
         return Seq("generator", pairs, frame.level)
     pair = Seq("tuple", [NUMBER, element_of(given, frame.level)], frame.level)
     return Seq("generator", [pair], frame.level, exact=False)
@@ -110,7 +113,7 @@ def _range(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, na
     if 1 <= len(bounds) <= 3 and len(bounds) == len(args.positional) and (len(bounds) < 3 or bounds[2]):
         numbers = range(*bounds)
         if len(numbers) <= interp.most_rounds:
-            return Seq("range", [Const(number) for number in numbers], frame.level)
+            return Seq("range", [arithmetic.RoundNumber(number) for number in numbers], frame.level)
     return Seq("range", [NUMBER], frame.level, exact=False)
 
 

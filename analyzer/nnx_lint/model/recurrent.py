@@ -86,7 +86,7 @@ def _given(cell: Obj, inputs: Value | None) -> Form | None:
     known = forms.literal(inputs) if isinstance(inputs, Array) else None
     if arguments is None or known is None:
         return None
-    return layers.call(_canonical(cell), arguments, known, layers.CELLS)[0]
+    return forms.computed_by(cell, layers.call(_canonical(cell), arguments, known, layers.CELLS)[0])
 
 
 def _kept(carry: Value | None, level: int) -> Value:

@@ -132,11 +132,13 @@ class Renewal:
             entries = [(self.of(key), self.of(item)) for key, item in value.items]
             return DictVal(entries, self._level, exact=value.exact, node=value.node)
         if isinstance(value, StateVal):
-            return StateVal(self.of(value.of), self._level, value.wanted)
+            return value.again(self._level, self.of(value.of))
         if isinstance(value, OptStateVal):
             return OptStateVal(self.of(value.of), keeps=value.keeps)
-        if isinstance(value, (GraphDefVal, GradientVal)):
-            return type(value)(self.of(value.of))
+        if isinstance(value, GradientVal):
+            return GradientVal(self.of(value.of), made=value.made)
+        if isinstance(value, GraphDefVal):
+            return GraphDefVal(self.of(value.of))
         return join(*map(self.of, value.options)) if isinstance(value, UnionVal) else UNKNOWN
 
     def _instance(self, like: Obj) -> Value:

@@ -1,10 +1,11 @@
 """Sized models: what the constructor of a class makes of the sizes that one call gives it.
 
 The model of a class (:mod:`~nnx_lint.model.construct`) holds what is true of every instance. Of an instance that is
-made with numbers, flags, or configurations of numbers more is known: how many layers it has, and of which sizes; of one
-that is made with a list of modules or a State, what it puts them into; of one that maps over its streams, that it is
-given some.
-So the constructor runs once more for each set of such arguments, and says nothing.
+made with numbers, flags, classes of layers, or configurations of numbers more is known: how many layers it has, and of
+which sizes; of one that is made with a list of modules or a State, what it puts them into; of one that maps over its
+streams, that it is given some.
+So the constructor runs once more for each set of such arguments, and says nothing but what it makes of classes and
+initializers that it is given.
 
 Invariants: what the constructor is handed follows from the key that the model is kept under, and holds nothing of the
 caller; a class that is being modelled gets no sized model, and one whose constructor ends early has none. Of a plain
@@ -19,11 +20,11 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from nnx_lint.model.attributes import attribute_of
-from nnx_lint.model.callables import FuncVal, Transformed
+from nnx_lint.model.callables import FuncVal, PartialVal, Transformed
 from nnx_lint.model.classes import UserClass
 from nnx_lint.model.construct import build_model, instance_of
 from nnx_lint.model.containers import DictVal, Seq
-from nnx_lint.model.events import Called, ItemSet
+from nnx_lint.model.events import Called, CalledOneOf, ItemSet
 from nnx_lint.model.modules import Env
 from nnx_lint.model.states import GradientVal, StateVal
 from nnx_lint.model.uses import RNGS
@@ -42,6 +43,8 @@ from nnx_lint.model.values import (
     Unknown,
     Value,
 )
+from nnx_lint.syntax import parameters as syntax_parameters
+from nnx_lint.syntax.binding import names_in
 from nnx_lint.syntax.dotted import root_of
 from nnx_lint.syntax.walk import remembered, walk
 
@@ -188,7 +191,16 @@ def _is_number(value: Value | None) -> bool:
 def _decides(value: Value) -> bool:
     """Whether an argument says something of what the constructor makes: numbers, or data in a container."""
     held = _items(value)
-    return _has_number(value) or _is_state(value) or any(_is_part(item) for item in held) or any(map(_decides, held))
+    if _has_number(value) or _is_state(value) or is_layer_factory(value):
+        return True
+    return any(_is_part(item) for item in held) or any(map(_decides, held))
+
+
+def is_layer_factory(value: Value | None) -> bool:
+    """Whether a value is a class of modules, or a partial of one: a constructor that gets it makes layers with it."""
+    while isinstance(value, PartialVal):
+        value = value.func
+    return isinstance(value, ClassVal) and value.cls.derives_from("nnx.Module")
 
 
 def _items(value: Value) -> list[Value]:
@@ -228,6 +240,10 @@ def _known(value: Value) -> Hashable | None:
         return value.cls if isinstance(value, ClassVal) else value.name
     if isinstance(value, FuncVal) and isinstance(value.env, Env) and value.env.kind == "module":
         return value  # others are made anew each time
+    if isinstance(value, PartialVal):
+        keywords = tuple((name, _constant(item)) for name, item in sorted(value.keywords.items()))
+        held = (_known(value.func), tuple(map(_constant, value.args)), keywords)
+        return None if held[0] is None or None in (*held[1], *(item for _, item in keywords)) else ("partial", *held)
     if isinstance(value, Seq) and not value.shrunk and value.type in {"tuple", "list"}:
         items = tuple(map(_known, value.items))
         sure = value.exact or all(map(_is_part, value.items))
@@ -238,16 +254,28 @@ def _known(value: Value) -> Hashable | None:
     if _is_state(value):
         return "data", StateVal
     if _is_part(value):
-        return "data", value.cls if isinstance(value, Obj) else type(value)
+        return ("data", value.cls, _is_seen_made(value)) if isinstance(value, Obj) else ("data", type(value))
     if isinstance(value, Obj) and _is_configuration(value):
         # A field that is not known leaves the others what they are: a vocabulary may be as large as its tokenizer says.
         return value.cls, tuple((name, _known(given)) for name, given in sorted((value.args or {}).items()))
     return None
 
 
+def _constant(value: Value | None) -> Hashable | None:
+    """What is known of something that a partial holds, where nothing can change it."""
+    return _known(value) if isinstance(value, (Const, ClassVal, Ext)) else None
+
+
 def _is_configuration(obj: Obj) -> bool:
     """Whether an object is a plain one that is as its constructor left it."""
-    if not isinstance(obj.cls, UserClass) or obj.cls.tracked or obj.args is None or obj.assumed or obj.template is None:
+    if not isinstance(obj.cls, UserClass) or obj.cls.tracked or obj.args is None or obj.assumed:
+        return False
+    return _is_as_made(obj)
+
+
+def _is_as_made(obj: Obj) -> bool:
+    """Whether nothing has been set on an object since its constructor returned."""
+    if obj.template is None:
         return False
     made = ((attr, attribute_of(obj.template, name)) for name, attr in obj.attrs.items())
     return all(before is not None and _places(before) == _places(attr) for attr, before in made)
@@ -256,6 +284,10 @@ def _is_configuration(obj: Obj) -> bool:
 def _places(attr: Attr) -> list[ast.AST]:
     """Where an attribute is assigned."""
     return [assignment.node for assignment in attr.assignments]
+
+
+def _is_seen_made(obj: Obj) -> bool:
+    return obj.origin is not None and not obj.assumed and _is_as_made(obj)
 
 
 def _handed(interp: Interpreter, value: Value, known: Hashable | None) -> Value:
@@ -275,7 +307,12 @@ def _handed(interp: Interpreter, value: Value, known: Hashable | None) -> Value:
     if not isinstance(value, Obj):
         return value
     if _is_part(value):
-        return interp.instance(value.cls, 0)
+        if not isinstance(value.cls, UserClass) or not _is_seen_made(value):
+            return interp.instance(value.cls, 0)
+        part = instance_of(interp, value.cls, 0)
+        part.origin = value.cls.module, value.cls.node  # it is of this class, and of none below
+        part.training = None
+        return part
     args = {name: _handed(interp, given, _known(given)) for name, given in (value.args or {}).items()}
     copy = Obj(value.cls, 0, args)
     copy.template = value.template  # it is as its constructor left it
@@ -294,11 +331,43 @@ class Sized:
         self.model: Obj | None = None
         self.evaluation = evaluation
         self.noted: list[Called | ItemSet] = []
+        self.layers: list[CalledOneOf] = []
 
     def note(self, event: Event) -> None:
-        """Keep what rules may ask for: items of containers of the library, and streams under a transform."""
+        """Keep what rules may ask for: items of containers of the library, and streams under a transform. What the
+        arguments make of a layer is kept apart: every rule about layers may judge that.
+        """
         if isinstance(event, ItemSet) or (isinstance(event, Called) and _is_told_of(event)):
             self.noted.append(event)
+        if isinstance(event, CalledOneOf):
+            self.layers.append(event)
+        elif isinstance(event, Called) and _makes_as_told(event):
+            self.layers.append(CalledOneOf(event.frame, event.node, [event]))
+
+
+def _makes_as_told(event: Called) -> bool:
+    """Whether a constructor makes a layer of a class, or with an initializer, that its arguments say."""
+    func, call = event.frame.func, event.node
+    if func is None or not isinstance(call, ast.Call) or not is_layer_factory(event.callee):
+        return False
+    parts = [call.func, *(item.value for item in call.keywords if item.arg is not None and item.arg.endswith("_init"))]
+    names = frozenset(name for part in parts for name in names_in(part))
+    return not names.isdisjoint(syntax_parameters.names(func.node.args)) and names.isdisjoint(_compared(func.node))
+
+
+@remembered
+def _compared(func: ast.AST) -> frozenset[str]:
+    """The names of which a constructor asks what they are, and not only whether they are there at all: which of its
+    calls are made for which class is not known.
+    """
+    tests = (node.test for node in walk(func) if isinstance(node, (ast.If, ast.IfExp)))
+    parts = (part for test in tests for part in walk(test) if isinstance(part, (ast.Compare, ast.Call)))
+    asking = (part for part in parts if not isinstance(part, ast.Compare) or not _is_written_none(part.comparators[0]))
+    return frozenset(name for part in asking for name in names_in(part))
+
+
+def _is_written_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
 
 
 def _is_told_of(event: Called) -> bool:
@@ -340,6 +409,8 @@ def _model(interp: Interpreter, cls: UserClass, key: Hashable, given: dict[str, 
     made = cls.sized[key]
     project.note_partial(made.evaluation)
     interp.used.add(made.evaluation)
+    for event in made.layers if made.model is not None else ():
+        interp.publish(event)
     return made.model
 
 
@@ -362,7 +433,7 @@ def _keep_numbers(interp: Interpreter, model: Obj) -> None:
 
 def _told(value: Value) -> Value | None:
     """What is kept of a value that a plain object holds."""
-    if _is_part(value) or is_sized(value):
+    if _is_part(value) or is_sized(value) or isinstance(value, Ext) or is_layer_factory(value):
         return value
     if isinstance(value, Const) and (_is_number(value) or isinstance(value.value, float)):
         return Computed(value.value)

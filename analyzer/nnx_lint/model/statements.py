@@ -114,6 +114,8 @@ def unpack(
         after = len(target.elts) - starred - 1
         middle = value.items[starred : len(value.items) - after]
         parts = [*value.items[:starred], Seq("list", middle, frame.level), *value.items[len(value.items) - after :]]
+    elif starred is None and (chosen := elements.at_each_place(value, len(target.elts))) is not None:
+        parts = chosen
     else:
         parts = [elements.element_of(value, frame.level)] * len(target.elts)
         listed = elements.library_elements(value) if isinstance(value, Obj) else value
@@ -211,16 +213,13 @@ def _if(interp: Interpreter, frame: Frame, node: ast.If) -> bool:
     known = expressions.truth(test)
     if known is not None:
         return interp.block(frame, node.body if known else node.orelse)
-    return branch(
-        interp,
-        frame,
-        node,
-        [
-            lambda: _arm(interp, frame, node.test, True, node.body),
-            lambda: _arm(interp, frame, node.test, False, node.orelse),
-        ],
-        (_doubt_beside(node.orelse), _doubt_beside(node.body)),
+    doubts = (_doubt_beside(node.orelse), _doubt_beside(node.body))
+    there = narrowing.asks_for_part(frame, node.test)
+    arms = (
+        lambda: _arm(interp, frame, node.test, True, node.body, supposed=there is True and doubts[0] == 1),
+        lambda: _arm(interp, frame, node.test, False, node.orelse, supposed=there is False and doubts[1] == 1),
     )
+    return branch(interp, frame, node, arms, doubts)
 
 
 def _doubt_beside(*blocks: Sequence[ast.stmt]) -> int | None:
@@ -228,9 +227,14 @@ def _doubt_beside(*blocks: Sequence[ast.stmt]) -> int | None:
     return None if all(block and isinstance(block[-1], ast.Raise) for block in blocks) else 1
 
 
-def _arm(interp: Interpreter, frame: Frame, test: ast.expr, positive: bool, body: list[ast.stmt]) -> bool:
+def _arm(
+    interp: Interpreter, frame: Frame, test: ast.expr, positive: bool, body: list[ast.stmt], *, supposed: bool
+) -> bool:
     narrowing.narrow(interp, frame, test, positive)
-    return interp.block(frame, body)
+    frame.supposed += supposed
+    ended = interp.block(frame, body)
+    frame.supposed -= supposed
+    return ended
 
 
 def _tested(interp: Interpreter, frame: Frame, test: ast.expr) -> Value:

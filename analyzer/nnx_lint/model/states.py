@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nnx_lint.model.values import MAX_NESTING, ClassVal, Obj, Other, ParameterVal, Unknown, Value
+from nnx_lint.model.values import MAX_NESTING, ClassVal, Const, Obj, Other, ParameterVal, Unknown, Value
 from nnx_rules.attributes import Kind, ValueFacts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from nnx_lint.model.classes import ClassBase
 
 
 class PartVal(Unknown):
@@ -29,15 +31,18 @@ class PartVal(Unknown):
 class GradientVal(Unknown):
     """What a derivative of a function is with respect to a value of which nothing is known, or what has been made of a
     derivative leaf by leaf. ``like`` is the State that it has the structure of, where one is known; ``beside`` are the
-    arguments that the function was not differentiated by.
+    arguments that the function was not differentiated by; ``made`` is what each leaf was made, if it was.
     """
 
-    __slots__ = ("beside", "like", "of")
+    __slots__ = ("beside", "like", "made", "of")
 
-    def __init__(self, of: Value, like: StateVal | None = None, beside: tuple[Value, ...] = ()) -> None:
+    def __init__(
+        self, of: Value, like: StateVal | None = None, beside: tuple[Value, ...] = (), made: Value | None = None
+    ) -> None:
         self.of = of
         self.like = like
         self.beside = beside
+        self.made = made
 
     @property
     def kind(self) -> Kind:  # type: ignore[override]
@@ -55,8 +60,9 @@ class TransformationVal(Other):
 
     ``maker`` is the name of the function, where the value is its very result, and ``asks`` are the names of what each
     update of it needs besides the gradients. ``rough`` says that it only puts gradients into another form, and nothing
-    makes steps of them that go down. ``trees`` are what it, and those that it is made of, were given for the tree of
-    the parameters: the function, the parameter, the value. ``keeps`` says that it keeps arrays for the parameters.
+    makes steps of them that go down; of a schedule, that it gives no negative numbers. ``trees`` are what it, and those
+    that it is made of, were given for the tree of the parameters: the function, the parameter, the value. ``keeps``
+    says that it keeps arrays for the parameters.
     """
 
     __slots__ = ("asks", "keeps", "maker", "rough", "schedule", "trees")
@@ -112,11 +118,12 @@ class GraphDefVal(Value):
 
 class StateVal(Value):
     """A State of an object; ``level`` is the level of the Variables in it, ``wanted`` the filter that took them,
-    ``before`` the State that it was on the other side of a transform. Of gradients, ``beside`` are the arguments
-    that the function was not differentiated by.
+    ``after`` those that took theirs before it, ``before`` the State that it was on the other side of a transform. Of
+    gradients, ``beside`` are the arguments that the function was not differentiated by. ``made`` is what a function
+    made of each leaf, if one did.
     """
 
-    __slots__ = ("before", "beside", "level", "of", "wanted")
+    __slots__ = ("after", "before", "beside", "level", "made", "of", "wanted")
     kind = Kind.CONTAINER
 
     def __init__(self, of: Value, level: int, wanted: Value | None = None, before: StateVal | None = None) -> None:
@@ -124,20 +131,40 @@ class StateVal(Value):
         self.level = level
         self.wanted = wanted
         self.before = before
+        self.after: tuple[Value | None, ...] = ()
         self.beside: tuple[Value, ...] = ()
+        self.made: Value | None = None
+
+    def again(self, level: int, of: Value | None = None, before: StateVal | None = None) -> StateVal:
+        """Such a State at another level, or of another object."""
+        other = StateVal(of if of is not None else self.of, level, self.wanted, before)
+        other.made = self.made
+        other.after = self.after
+        return other
 
     def facts(self, depth: int = MAX_NESTING) -> ValueFacts:
         from nnx_lint.model.leaves import holds_parameters
 
-        params = self.wanted is None or (
+        known = self._has_parameters() and (_is_any_model(self.of) or holds_parameters(self.of, depth))
+        return ValueFacts(Kind.CONTAINER, holds_data=True if known else None)
+
+    def _has_parameters(self) -> bool:
+        """Whether the parameters of the object are in it: its filter takes them, or the rest of what others took."""
+        if isinstance(self.wanted, Const) and self.wanted.value is ...:
+            return all(isinstance(other, ClassVal) and not _takes_parameters(other.cls) for other in self.after)
+        return self.wanted is None or (
             isinstance(self.wanted, ClassVal)
             and getattr(self.wanted.cls, "canonical", "") in {"nnx.Param", "nnx.Variable"}
         )
-        known = params and (_is_any_model(self.of) or holds_parameters(self.of, depth))
-        return ValueFacts(Kind.CONTAINER, holds_data=True if known else None)
 
     def describe(self) -> str:
         return "a State"
+
+
+def _takes_parameters(cls: ClassBase) -> bool:
+    """Whether a class may take parameters, as a filter."""
+    kind = cls.derives_from("nnx.Variable") and getattr(cls, "canonical", "") != "nnx.Variable"
+    return not kind or cls.derives_from("nnx.Param")
 
 
 def _is_any_model(value: Value) -> bool:

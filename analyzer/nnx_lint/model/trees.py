@@ -1,8 +1,8 @@
 """Trees: what functions that go through a tree hand to the functions that they are given, and what comes out.
 
 Invariants: a function that is mapped over a tree gets leaves and never the tree itself; a leaf is known only where the
-tree is a State and the call stops at Variables; what is made of gradients leaf by leaf belongs to the model that they
-are of.
+tree is a State or gradients: an array, or what a function made of each, or where the call stops there, a Variable; what
+is made of gradients leaf by leaf belongs to the model that they are of.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from nnx_lint.model.callables import FuncVal
 from nnx_lint.model.containers import Seq
 from nnx_lint.model.modules import Env
 from nnx_lint.model.states import GradientVal, PartVal, StateVal
-from nnx_lint.model.values import SOME_VARIABLE, UNKNOWN, Array, Const, Obj, Value, present
+from nnx_lint.model.values import SOME_VARIABLE, UNKNOWN, Array, Const, Obj, ParameterVal, Unknown, Value, present
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from nnx_lint.model.calls import Arguments
     from nnx_lint.model.frames import Frame
@@ -30,12 +30,21 @@ if TYPE_CHECKING:
 def leaf(interp: Interpreter, frame: Frame, tree: Value, is_leaf: Value | None) -> Value:
     """What a function gets that is called for the leaves of a tree."""
     tree = present(tree)
-    if isinstance(tree, (Array, Const)) and is_leaf is None:
-        return tree
+    if is_leaf is None:
+        return tree if isinstance(tree, (Array, Const)) else _array_in(tree, frame.level)
     is_state = isinstance(tree, (StateVal, PartVal, GradientVal))
-    return (
-        SOME_VARIABLE if is_state and is_leaf is not None and _stops_at_variables(interp, frame, is_leaf) else UNKNOWN
-    )
+    return SOME_VARIABLE if is_state and _stops_at_variables(interp, frame, is_leaf) else UNKNOWN
+
+
+def _array_in(tree: Value, level: int) -> Value:
+    """A leaf of a State or of gradients: an array, unless a function has made something else of each."""
+    if not isinstance(tree, (StateVal, GradientVal)):
+        return UNKNOWN
+    if tree.made is not None:
+        return tree.made
+    if isinstance(tree, GradientVal):
+        return Array(level) if tree.like is None else UNKNOWN
+    return Array(tree.level) if isinstance(tree.of, (Obj, ParameterVal)) else UNKNOWN
 
 
 def _stops_at_variables(interp: Interpreter, frame: Frame, is_leaf: Value) -> bool:
@@ -56,22 +65,42 @@ def _stops_at_variables(interp: Interpreter, frame: Frame, is_leaf: Value) -> bo
     return narrowing.are_variables(evaluate(interp, frame, wanted))
 
 
-def mapped(tree: Value, level: int, *, whole: bool = False) -> Value:
-    """What a function of the leaves of a tree makes of the whole.
+def first_known(given: Sequence[Value | None]) -> Value:
+    """The tree that says what a map gives back: the first, or a State beside it where that is not known. What goes with
+    a State leaf by leaf has its structure.
+    """
+    first = given[0] if given and given[0] is not None else UNKNOWN
+    if isinstance(first, PartVal | GradientVal) or not isinstance(first, Unknown):
+        return first
+    return next((tree for tree in given[1:] if isinstance(tree, (StateVal, GradientVal))), first)
+
+
+def mapped(tree: Value, level: int, made: Value, *, whole: bool = False) -> Value:
+    """What a function of the leaves of a tree makes of the whole, where it makes this of each leaf.
 
     A State stays one, with its Variables, unless these are the leaves, which the function gets ``whole``.
     """
     tree = present(tree)
+    is_leaf = isinstance(made, Array) or (isinstance(made, Const) and made.value is not None)
+    made = made if is_leaf else UNKNOWN  # what is a tree itself has other leaves
     if isinstance(tree, StateVal) and not whole:
-        return StateVal(tree.of, level, tree.wanted)
+        state = tree.again(level)
+        state.made = made
+        return state
     if isinstance(tree, StateVal):
-        return GradientVal(tree.of, tree)
-    return GradientVal(tree.of, tree.like) if isinstance(tree, GradientVal) else UNKNOWN
+        return GradientVal(tree.of, tree, made=made)
+    return GradientVal(tree.of, tree.like, made=made) if isinstance(tree, GradientVal) else UNKNOWN
 
 
 def _leaves(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
     found = leaf(interp, frame, args.get(0, "tree") or UNKNOWN, args.get(1, "is_leaf"))
+    if name.endswith("with_path"):
+        found = Seq("tuple", [Seq("tuple", [UNKNOWN], frame.level, exact=False), found], frame.level)
     return Seq("list", [found], frame.level, exact=False, node=node)
+
+
+def _flat(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
+    return Seq("tuple", [_leaves(interp, frame, args, node, name), UNKNOWN], frame.level)
 
 
 def map_state(interp: Interpreter, frame: Frame, func: Value, state: Value, node: ast.AST, name: str) -> Value:
@@ -80,7 +109,7 @@ def map_state(interp: Interpreter, frame: Frame, func: Value, state: Value, node
 
     if isinstance(func, FuncVal):
         invoke(interp, frame, func, Arguments(node, [UNKNOWN, SOME_VARIABLE], {}, []), node, name)
-    return mapped(state, frame.level)
+    return mapped(state, frame.level, UNKNOWN)
 
 
 def _map_state(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
@@ -106,4 +135,7 @@ HANDLERS: dict[str, Handler] = {
     "nnx.to_flat_state": flat_state,
     "nnx.map_state": _map_state,
     **dict.fromkeys(("jax.tree.leaves", "jax.tree_util.tree_leaves", "jax.tree_leaves"), _leaves),
+    **dict.fromkeys(("jax.tree.leaves_with_path", "jax.tree_util.tree_leaves_with_path"), _leaves),
+    **dict.fromkeys(("jax.tree.flatten", "jax.tree_util.tree_flatten", "jax.tree_flatten"), _flat),
+    **dict.fromkeys(("jax.tree.flatten_with_path", "jax.tree_util.tree_flatten_with_path"), _flat),
 }

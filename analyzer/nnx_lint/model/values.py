@@ -612,6 +612,19 @@ def present(value: Value) -> Value:
     return value
 
 
+def element_facts(item: Value, depth: int = MAX_NESTING) -> ValueFacts:
+    """The facts of an element of a container. One that is an object on one branch and ``None`` on the other is data
+    there: nothing that a container may hold makes up for that. Arrays are the alternative to numbers, too, in
+    annotations that promise more than anybody gives.
+    """
+    facts = item.facts(depth)
+    if isinstance(item, UnionVal) and facts.kind is Kind.UNKNOWN:
+        held = present(item).facts(depth)
+        if held.kind in DATA_KINDS and held.kind is not Kind.ARRAY:
+            return held
+    return facts
+
+
 def container_facts(items: Iterable[Value], shrunk: bool, depth: int) -> ValueFacts:
     """The facts of a container of these; one from which something was taken out (``shrunk``) may hold none of them."""
     if depth == 0:
@@ -619,7 +632,7 @@ def container_facts(items: Iterable[Value], shrunk: bool, depth: int) -> ValueFa
     holds: bool | None = False
     tags: frozenset[Tag] = frozenset()
     for item in {id(item): item for item in items}.values():
-        facts = item.facts(depth - 1)
+        facts = element_facts(item, depth - 1)
         tags |= facts.all_tags
         if facts.is_data:
             holds = True

@@ -17,6 +17,7 @@ from nnx_lint.rules.program import (
     FUNCTIONS,
     around,
     assigned_in,
+    bound_in,
     enclosing,
     is_own,
     own_nodes,
@@ -63,6 +64,17 @@ def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.ex
     yield target, value
 
 
+@remembered
+def values_in(scope: ast.AST) -> dict[str, list[ast.expr]]:
+    """What a function or module binds to a name, or to a target that binds it among others, by name."""
+    found: dict[str, list[ast.expr]] = {}
+    for target, value in (pair for item in own_nodes(scope) for pair in pairs_of(item)):
+        for part in walk(target):
+            if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
+                found.setdefault(part.id, []).append(value)
+    return found
+
+
 def bound_to(module: Module, node: ast.AST) -> Bound | None:
     """What takes the value of an expression; a name that only passes it on to another target is left out."""
     statement = next(standing_in(module.source.tree, getattr(node, "lineno", 0), getattr(node, "col_offset", 0)), None)
@@ -89,7 +101,7 @@ def value_of(module: Module, node: ast.expr) -> ast.expr | None:
     if not isinstance(node, ast.Name):
         return None
     scope = enclosing(module, node, *FUNCTIONS) or module.tree
-    if assigned_in(scope)[node.id] != 1:
+    if bound_in(scope)[node.id] != 1:
         return None
     return _values(scope).get(node.id)
 

@@ -1,11 +1,20 @@
-"""Groups of things that programs call, for :func:`~nnx_lint.reporting.judges_calls`."""
+"""Groups of things that programs call, for :func:`~nnx_lint.reporting.judges_calls`, and what a call calls."""
 
 from __future__ import annotations
 
+import ast
+from typing import TYPE_CHECKING
+
 from nnx_lint.model.callables import BoundMethod, Transformed
-from nnx_lint.model.values import Obj
+from nnx_lint.model.classes import UserClass
+from nnx_lint.model.values import ClassVal, Obj
+from nnx_lint.rules.program import resolved
 from nnx_lint.rules.traces.mends import COMPILING
 from nnx_rules import transforms
+
+if TYPE_CHECKING:
+    from nnx_lint.model.modules import Env
+    from nnx_lint.model.values import Value
 
 TRANSFORMED = (Transformed, BoundMethod, Obj)
 """What may be a function under a transform: one, a method under one, and an instance with such a method."""
@@ -21,6 +30,19 @@ def compiled_by(called: Transformed) -> Transformed:
             break
         called = called.func
     return called
+
+
+def called_value(env: Env, func: ast.expr) -> Value | None:
+    """What a call of an expression calls: what a name means, or the method of an object or of a class by name."""
+    found = resolved(env, func)
+    if found is not None or not isinstance(func, ast.Attribute):
+        return found
+    owner = resolved(env, func.value)
+    cls = owner.cls if isinstance(owner, (Obj, ClassVal)) else None
+    if not isinstance(cls, UserClass):
+        return None
+    method = cls.find(func.attr)
+    return method[1] if method is not None else None
 
 
 TRANSFORMING = tuple(

@@ -11,6 +11,7 @@ import ast
 import bisect
 import functools
 from collections import Counter
+from pathlib import PurePath
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from nnx_lint.model.attributes import attribute_of
@@ -20,6 +21,7 @@ from nnx_lint.model.expressions import BUILTINS, text_of
 from nnx_lint.model.imports import library_value
 from nnx_lint.model.values import ClassVal, Ext, Obj
 from nnx_lint.syntax import parameters as syntax_parameters
+from nnx_lint.syntax.binding import ASKING
 from nnx_lint.syntax.compact import for_both
 from nnx_lint.syntax.dotted import root_of
 from nnx_lint.syntax.places import CLAUSES, begin, standing_in
@@ -103,8 +105,17 @@ def around(frame: Frame, node: ast.AST) -> list[ast.AST]:
 
 
 def in_test(frame: Frame) -> bool:
-    """Whether a function is a test, by the convention of pytest and unittest: it may call something to see it pass."""
-    return frame.func is not None and frame.func.name.startswith("test")
+    """Whether code is a test or stands in a file of tests, by the conventions of pytest and unittest: it may call
+    something to see it pass, and what it tries out may be any numbers, the same ones twice.
+    """
+    named = frame.func is not None and frame.func.name.startswith("test")
+    return named or _is_of_tests(frame.module.source.path)
+
+
+@functools.lru_cache(maxsize=1_000)
+def _is_of_tests(path: str) -> bool:
+    name = PurePath(path).name
+    return name == "conftest.py" or (name.endswith(".py") and (name.startswith("test_") or name.endswith("_test.py")))
 
 
 def enclosing(module: Module, node: ast.AST, *kinds: type[N]) -> N | None:
@@ -211,10 +222,6 @@ def is_for_others(frame: Frame) -> bool:
         method = method.caller
     inherited = isinstance(method.receiver, Obj) and method.receiver.cls is not method.cls
     return inherited and frame.doubtful
-
-
-ASKING = frozenset({"callable", "getattr", "hasattr", "isinstance", "issubclass", "type"})
-"""Functions by which a program asks what a value is."""
 
 
 def is_asked_for(module: Module, node: ast.AST) -> bool:
@@ -485,6 +492,20 @@ _SAYING: frozenset[type[ast.AST]] = frozenset(
 def assigned_in(scope: ast.AST) -> Counter[str]:
     """How often each name is assigned or deleted in a function."""
     return _said_in(scope).assigned
+
+
+@remembered
+def bound_in(scope: ast.AST) -> Counter[str]:
+    """How often each name of a function or module is assigned or deleted: by itself, or anywhere in it where a function
+    takes it from there to bind it.
+    """
+    own = _counted([node.id for node in own_nodes(scope) if isinstance(node, ast.Name) and not _is_read(node)])
+    taken = {name for node in walk(scope) if isinstance(node, (ast.Global, ast.Nonlocal)) for name in node.names}
+    return own if not taken else Counter({**own, **{name: assigned_in(scope)[name] for name in taken}})
+
+
+def _is_read(node: ast.Name) -> bool:
+    return isinstance(node.ctx, ast.Load)
 
 
 def parameters_in(scope: ast.AST) -> Counter[str]:

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 Loop = ast.For | ast.AsyncFor | ast.While
 
+ASKING = frozenset({"callable", "getattr", "hasattr", "isinstance", "issubclass", "type"})
+"""Functions by which a program asks what a value is."""
+
 
 @remembered
 def assigned_in_loop(loop: Loop) -> frozenset[str]:

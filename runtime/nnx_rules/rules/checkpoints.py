@@ -8,7 +8,7 @@ from nnx_rules.errors import (
     CheckpointNotFoundError,
     GraphError,
 )
-from nnx_rules.registry import Rule, Versions
+from nnx_rules.registry import Rule, Severity, Versions
 
 CHECKPOINT_MISMATCH = Rule(
     code="NNX650",
@@ -69,6 +69,15 @@ RELATIVE_CHECKPOINT_PATH = Rule(
     summary="Orbax gets the path of a checkpoint that is not absolute.",
     message="`{name}` gets the path `{path}`, which is relative, and Orbax takes absolute ones only",
     help="make it absolute: `os.path.abspath(...)`, or `pathlib.Path(...).absolute()`",
+)
+STATISTICS_LEFT_BEHIND = Rule(
+    code="NNX657",
+    name="statistics-left-behind",
+    summary="A new model gets the parameters of another one, and is evaluated with the statistics of none.",
+    message="`{name}` gets `Param`s alone, and is evaluated with the batch statistics that it was made with",
+    help="keep and restore all of its state, or `nnx.state(model, (nnx.Param, nnx.BatchStat))`: "
+    "the averages that `BatchNorm` normalizes by in evaluation are no parameters",
+    severity=Severity.WARNING,
 )
 
 RULES = tuple(value for value in list(globals().values()) if isinstance(value, Rule))

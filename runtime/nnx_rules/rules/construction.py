@@ -288,5 +288,12 @@ LINEN_VARIABLES = Rule(
     help="pass all collections that `init` returned, for a module made with the same arguments",
     exception=StateMismatchError,
 )
+ABSTRACT_METHOD_MISSING = Rule(
+    code="NNX873",
+    name="abstract-method-missing",
+    summary="An instance is made of a class that lacks a method which a base only declares.",
+    message="`{cls}` has no `{method}`, which `{base}` declares as an abstract method: no instance of it can be made",
+    help="{mend}",
+)
 
 RULES = tuple(value for value in list(globals().values()) if isinstance(value, Rule))

@@ -154,4 +154,13 @@ USED_UP_BATCHES = Rule(
     help="make it anew in each round, `for batch in {maker}:`, or a list of it",
 )
 
+BROKEN_GRADIENT_SUM = Rule(
+    code="NNX627",
+    name="broken-gradient-sum",
+    summary="Gradients that are to be summed over several batches replace the sum, or the sum is never emptied.",
+    message="`{name}` is to be a sum of gradients, and {so}",
+    help="write {mend}",
+    severity=Severity.WARNING,
+)
+
 RULES = tuple(value for value in list(globals().values()) if isinstance(value, Rule))

@@ -16,7 +16,7 @@ from nnx_lint.model.values import Const, Obj, Value, options
 from nnx_lint.reporting import Reporter, judges
 from nnx_lint.rules.attributes.containers import elements_of
 from nnx_lint.rules.edits import remove_statement, replace
-from nnx_lint.rules.program import canonical_of
+from nnx_lint.rules.program import assigned_in, canonical_of, parameters_in
 from nnx_lint.rules.spelling import spelled
 from nnx_lint.rules.traces.methods import uses_instance
 from nnx_lint.syntax.binding import is_name
@@ -138,12 +138,12 @@ def _is_part(value: Value, obj: Obj) -> bool:
 
 
 def _holds_module(value: Value, obj: Obj) -> bool:
-    """Whether a lambda calls a module that the constructor made and bound to a local name."""
-    if not isinstance(value, FuncVal) or not isinstance(value.node, ast.Lambda) or not isinstance(value.env, Env):
+    """Whether a function calls a module that was made where the function is, and bound to a local name there."""
+    if not isinstance(value, FuncVal) or not isinstance(value.env, Env) or value.env.kind != "function":
         return False
-    parameters = {item.arg for item in value.node.args.args}
-    called = [part.func for part in walk(value.node.body) if isinstance(part, ast.Call)]
-    names = {func.id for func in called if isinstance(func, ast.Name)} - parameters
+    called = [part.func for part in walk(value.node) if isinstance(part, ast.Call)]
+    own = {*assigned_in(value.node), *parameters_in(value.node)}
+    names = {func.id for func in called if isinstance(func, ast.Name)} - own
     held = [attr.value for attr in obj.attrs.values()]
     for name in names & value.env.names.keys():
         found = value.env.names[name]

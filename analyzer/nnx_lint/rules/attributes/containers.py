@@ -19,6 +19,7 @@ from nnx_lint.model.values import (
     HostArray,
     Obj,
     Value,
+    element_facts,
     options,
 )
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
@@ -74,7 +75,7 @@ def _data_put_in(attr: Attr, cls: UserClass) -> Fill | None:
         return None
     if recheck(last.status, value.facts(), checked=cls.checked) is not rules.STATIC_CONTAINER_FILLED:
         return None
-    return next((fill for fill in value.fills if fill.value.facts().is_data), None)
+    return next((fill for fill in value.fills if element_facts(fill.value).is_data), None)
 
 
 def _data_from_start(cls: UserClass, name: str, attr: Attr, fill: Fill) -> Fix | None:

@@ -11,7 +11,7 @@ from nnx_lint.model.arrays import is_array_function
 from nnx_lint.model.callables import BoundMethod, FuncVal
 from nnx_lint.model.classes import UserClass
 from nnx_lint.model.containers import DictVal, Seq
-from nnx_lint.model.events import AttributeSet, ClassDefined, Constructed
+from nnx_lint.model.events import AttributeSet, Called, ClassDefined, Constructed
 from nnx_lint.model.values import (
     Assignment,
     ClassVal,
@@ -22,8 +22,9 @@ from nnx_lint.model.values import (
     UnionVal,
     Value,
 )
-from nnx_lint.reporting import Reporter, judges, related
+from nnx_lint.reporting import Reporter, judges, judges_calls, related
 from nnx_lint.rules.attributes.containers import is_checked
+from nnx_lint.rules.attributes.given import attributes_by_call
 from nnx_lint.rules.edits import replace, unwrap, wrap
 from nnx_lint.rules.program import canonical_of, resolved
 from nnx_lint.rules.spelling import spelled
@@ -140,6 +141,22 @@ def mixed_keys(event: AttributeSet, report: Reporter) -> None:
     if held.exact and len(kinds) > 1 and None not in kinds and (len(set(kinds)) > 1 or not SORTED.issuperset(kinds)):
         types = " and ".join(sorted({f"`{kind}`" for kind in kinds}))
         report(module, event.value_node or event.node, cls=event.obj.cls.name, path=event.name, types=types)
+
+
+@judges_calls(rules.MIXED_KEYS, "class")
+def mixed_keys_by_call(event: Called, report: Reporter) -> None:
+    """The same where the keys come from what a caller gives: ``Heads([2, 4])``."""
+    for cls, name, attr, known in attributes_by_call(event):
+        held, first = attr.value, attr.assignments[0] if attr.assignments else None
+        if not isinstance(held, DictVal) or not held.exact or first is None or first.broken is not None:
+            continue
+        before = known.value
+        kinds = {_kind_of_key(key, None, event.frame) for key, _ in held.items}
+        told = isinstance(before, DictVal) and before.exact
+        if not told and first.status is Status.DATA and None not in kinds and len(kinds) > 1:
+            types = " and ".join(sorted(f"`{kind}`" for kind in kinds))
+            where = (related(first.module, first.node, "the attribute is assigned here"),)
+            report(event.frame.module, event.node, related=where, cls=cls.name, path=name, types=types)
 
 
 CHECKED_SINCE = (0, 12)

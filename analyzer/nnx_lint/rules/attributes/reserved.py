@@ -21,12 +21,16 @@ from nnx_lint.model.values import (
     ParameterNumber,
     ParameterVal,
     UnionVal,
+    Unknown,
     Value,
     options,
     present,
 )
 from nnx_lint.reporting import Reporter, judges_calls, related
+from nnx_lint.rules.program import ancestors, attribute_reads
+from nnx_lint.syntax.binding import is_name
 from nnx_lint.syntax.parameters import defaults
+from nnx_rules.modes import MODE_ATTRIBUTES
 from nnx_rules.rules import attributes as rules
 
 if TYPE_CHECKING:
@@ -38,6 +42,7 @@ METHODS = frozenset({"train", "eval", "set_attributes", "sow", "perturb", "iter_
 PLAIN = frozenset({"a number", "a string", "a bool", "an int", "a float"})
 
 
+@judges_calls(rules.RESERVED_ATTRIBUTE, ".train", ".eval")
 @judges_calls(rules.RESERVED_ATTRIBUTE, Const, Array, Other, ParameterVal, UnionVal)
 def reserved_attribute(event: Called, report: Reporter) -> None:
     owner = present(event.owner) if event.owner is not None else None
@@ -46,17 +51,18 @@ def reserved_attribute(event: Called, report: Reporter) -> None:
     cls, name, value = owner.cls, event.name.rpartition(".")[2], event.callee
     if isinstance(value, ParameterVal):
         value = _default(owner, cls, value.name) or value
-    if not _fails(value):
-        return
     if name not in METHODS or not cls.derives_from("nnx.Module") or cls.opaque or cls.find(name) is not None:
+        return
+    if not _fails(value) and not (isinstance(value, Unknown) and _is_flag(cls, name)):
         return
     if owner.assumed and (event.frame.module.mocks or cls.module.project.heirs.exist(cls.name)):
         return
     place = _assignment(owner, cls, name)
     if place is not None:
         shown = next((option for option in options(value) if isinstance(option, Const)), value)
+        described = "a bool" if isinstance(shown, Unknown) else shown.describe()
         called = (related(event.frame.module, event.node, "it is called here"),)
-        report(*place, related=called, cls=cls.name, path=name, value=shown.describe())
+        report(*place, related=called, cls=cls.name, path=name, value=described)
 
 
 def _default(owner: Obj, cls: UserClass, name: str) -> Const | None:
@@ -78,6 +84,29 @@ def _fails(value: Value) -> bool:
         or (isinstance(option, ParameterNumber) and plain)
         for option in found
     )
+
+
+def _is_flag(cls: UserClass, name: str) -> bool:
+    """Whether all that a class does with an attribute is to ask whether it is true."""
+    reads = [
+        (item.module, node)
+        for item in cls.lineage
+        for node in attribute_reads(item.node, name)
+        if is_name(node.value, "self")
+    ]
+    return bool(reads) and all(_is_asked(next(ancestors(module, node)), node) for module, node in reads)
+
+
+def _is_asked(outer: ast.AST, node: ast.AST) -> bool:
+    if isinstance(outer, (ast.If, ast.IfExp, ast.While)):
+        return outer.test is node
+    if isinstance(outer, ast.keyword):
+        return outer.arg in MODE_ATTRIBUTES or outer.arg in FLAGS
+    return isinstance(outer, ast.BoolOp) or (isinstance(outer, ast.UnaryOp) and isinstance(outer.op, ast.Not))
+
+
+FLAGS = frozenset({"is_training", "train", "training"})
+"""What programs call the flag of a mode, beside the attributes of the library's layers."""
 
 
 def _assignment(owner: Obj, cls: UserClass, name: str) -> tuple[Module, ast.AST] | None:

@@ -24,20 +24,22 @@ from nnx_lint.model.values import UNKNOWN, Array, ArrayAttr, ClassVal, Const, Ob
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.autodiff.protocol import CUSTOM
 from nnx_lint.rules.callees import compiled_by
+from nnx_lint.rules.edits import replace, unsafe
 from nnx_lint.rules.program import (
     FUNCTIONS,
     ancestors,
-    assigned_in,
+    bound_in,
     canonical_of,
     enclosing,
     is_asked_for,
     is_tried,
-    parameters_in,
+    names_of_parameters,
     reads_of,
     resolved,
     statement_of,
 )
 from nnx_lint.rules.spelling import spelled
+from nnx_lint.rules.traces.mends import COMPILING
 from nnx_lint.rules.variables.integers import leaf_of_integers
 from nnx_lint.rules.variables.promoting import as_params
 from nnx_lint.syntax.binding import is_name
@@ -193,7 +195,7 @@ def gradient_results(event: Unpacked, report: Reporter) -> None:
     call, target = event.value_node, event.target
     if not isinstance(call, ast.Call) or not isinstance(target, (ast.Tuple, ast.List)) or event.count is None:
         return
-    name, aux, text = _gradient_call(event.frame, call.func)
+    name, aux, text = gradient_call(event.frame, call.func)
     if name is None or aux is None:
         return
     module, source, valued = event.frame.module, event.frame.module.source, name.endswith("value_and_grad")
@@ -206,6 +208,11 @@ def gradient_results(event: Unpacked, report: Reporter) -> None:
         mend = f"({', '.join(names)}), {gradients}"
         fix = Fix("Nest the names", (Edit(source.span(target), mend),))
         say(fix=fix, results=AUX_WITH_VALUE, problem="3 names take them", mend=mend)
+    elif event.count == 2 and (valued or aux) and _is_named(names[0 if valued else 1], names[1 if valued else 0]):
+        mend = f"{names[1]}, {names[0]}"
+        results = (AUX_WITH_VALUE if aux else "`value, gradients`") if valued else "`gradients, aux`"
+        swap = unsafe("Swap the names", replace(source, target, mend))
+        say(fix=swap, results=results, problem=f"`{names[0]}` takes the first", mend=mend)
     elif event.count != 2 and (valued or aux):
         mend = ("(value, aux), gradients" if aux else "value, gradients") if valued else "gradients, aux"
         say(results=f"`{mend}`", problem=f"{event.count} names take them", mend=mend)
@@ -213,6 +220,12 @@ def gradient_results(event: Unpacked, report: Reporter) -> None:
         mend, problem = f"({names[0]}, _)", f"`{names[0]}`, which takes the pair, is used as a number"
         fix = Fix("Take the value", (Edit(source.span(target.elts[0]), mend),))
         say(fix=fix, results=AUX_WITH_VALUE, problem=problem, mend=f"{mend}, {names[1]}")
+
+
+def _is_named(name: str, other: str) -> bool:
+    """Whether a name says that it is for gradients, which ``grad_penalty`` is not, and another one does not."""
+    named = name.lower().endswith(("grad", "grads", "gradient", "gradients"))
+    return named and len(other) > 1 and not other.lower().startswith(("d_", "g_")) and "grad" not in other.lower()
 
 
 AUX_WITH_VALUE = "`(value, aux), gradients`"
@@ -233,9 +246,13 @@ def pair_of_scan(event: Called, report: Reporter) -> None:
 def _is_used_as_number(frame: Frame, target: ast.expr, bound: ast.expr) -> bool:
     """Whether the program does with a name, which is bound once, what one does with a number only."""
     scope = enclosing(frame.module, target, *FUNCTIONS) or frame.module.tree
-    if not isinstance(bound, ast.Name) or assigned_in(scope)[bound.id] != 1 or parameters_in(scope)[bound.id]:
+    if not isinstance(bound, ast.Name) or bound_in(scope)[bound.id] != 1 or bound.id in _own_parameters(scope):
         return False
     return any(_is_number_here(frame, use) for use in reads_of(scope, bound.id))
+
+
+def _own_parameters(scope: ast.AST) -> set[str]:
+    return names_of_parameters(scope) if isinstance(scope, FUNCTIONS) else set()
 
 
 def _is_number_here(frame: Frame, use: ast.Name) -> bool:
@@ -276,16 +293,20 @@ ARRAY_ATTRIBUTES = frozenset({"astype", "block_until_ready", "dtype", "item", "m
 NUMERIC = frozenset({"builtins.float", "jax.numpy.isfinite", "jax.numpy.isnan", "jax.numpy.sqrt", "jax.numpy.exp"})
 
 
-def _gradient_call(frame: Frame, func: ast.expr) -> tuple[str | None, bool | None, str]:
+def gradient_call(frame: Frame, func: ast.expr) -> tuple[str | None, bool | None, str]:
     """The transform whose result an expression is, whether it has auxiliary values, and how it is written."""
     if isinstance(func, ast.Call):
         name = canonical_of(frame.env, func.func)
+        if name in COMPILING and func.args:
+            return gradient_call(frame, func.args[0])
         if name not in DIFFERENTIATING or any(item.arg is None for item in func.keywords):
             return None, None, ""
         given = next((item.value for item in func.keywords if item.arg == "has_aux"), ast.Constant(False))
         aux = given.value if isinstance(given, ast.Constant) and isinstance(given.value, bool) else None
         return (name, aux, text_of(func.func)) if len(func.args) <= 1 else (None, None, "")
     found = transformed_by(frame.env, func)
+    while found is not None and found.applied.row.name in COMPILING and isinstance(found.func, Transformed):
+        found = found.func  # whichever of its arguments are static
     if found is None or found.applied.row.name not in DIFFERENTIATING or "**" in found.applied.keywords:
         return None, None, ""
     return found.applied.row.name, has_aux(found.applied), found.applied.text
@@ -339,9 +360,15 @@ def loss_is_no_number(event: Ran, report: Reporter) -> None:
         given, mend = "a dict", "return the loss first, `return loss, {...}`, and pass `has_aux=True`"
     elif isinstance(result, Array) and (shape := _shape_of_many(event, result)) is not None:
         given, mend = shape, "take the mean: `.mean()`; or map over the examples: `jax.vmap(jax.grad(f))`"
+    elif isinstance(result, Array) and _is_complex(result) and "holomorphic" not in applied.keywords:
+        given, mend = "a complex one", "make it real: `jnp.abs(...)`, of all that is squared, or `.real`"
     else:
         return
     report(event.frame.module, event.node, transform=applied.text, function=func.name, given=given, mend=mend)
+
+
+def _is_complex(result: Array) -> bool:
+    return result.form is not None and (result.form.dtype or "").startswith("complex")
 
 
 def _loss_of(result: Value) -> Value:
@@ -485,12 +512,12 @@ def reduce_axes(event: Called, report: Reporter) -> None:
     if given is None or not isinstance(given, Seq) or (given.exact and not given.items):
         return
     call, source = event.node, event.frame.module.source
-    item = (
-        next((each for each in call.keywords if each.arg == "reduce_axes"), None)
-        if isinstance(call, ast.Call)
-        else None
-    )
-    if item is None:
+    if not isinstance(call, ast.Call):
+        return
+    item = next((each for each in call.keywords if each.arg == "reduce_axes"), None)
+    if item is None:  # it comes out of a dict
+        spread = next((each for each in call.keywords if each.arg is None), None)
+        report(event.frame.module, spread or call, transform=event.name)
         return
     span = source.span(item)
     start = source.text.rfind(",", 0, span.start)

@@ -33,6 +33,11 @@ def vjp_rule_result(event: Called, report: Reporter) -> None:
     for which, rule, count in rules:
         if count is None or not isinstance(rule, FuncVal) or rule.wraps is not None or rule.decorators:
             continue
+        misplaced = _misplaced(owner, rule) if which == "backward" else None
+        if misplaced is not None:
+            problem = f"the backward rule takes `{misplaced.arg}` late, and gets what is not differentiated first"
+            report(rule.module, misplaced, transform=owner.applied.text, problem=problem)
+            continue
         taken = _pair_taken(owner, rule) if which == "backward" else None
         if taken is not None:
             problem = f"the backward rule takes `{taken.id}` for one value, and gets a pair: `updates, {taken.id}`"
@@ -97,6 +102,23 @@ def _pair_taken(custom: Transformed, rule: FuncVal) -> ast.Name | None:
         if isinstance(taken, ast.Name):
             return taken
     return None
+
+
+def _misplaced(custom: Transformed, rule: FuncVal) -> ast.arg | None:
+    """A parameter of a backward rule that is called like an argument which is not differentiated, and stands where the
+    residuals or the cotangent come in: those arguments come first.
+    """
+    func, fixed = custom.func, custom.applied.keywords.get("nondiff_argnums")
+    places = literal_positions(fixed, default=()) or ()
+    if not isinstance(func, FuncVal) or func.wraps is not None or not places:
+        return None
+    names, taken = syntax_parameters.positional_names(func.node.args), syntax_parameters.positional(rule.node.args)
+    fixed_names = [names[place] for place in places if 0 <= place < len(names)]
+    if len(taken) != len(places) + 2 or len(fixed_names) < len(places):
+        return None
+    first = {parameter.arg for parameter in taken[: len(places)]}
+    late = (parameter for parameter in taken[len(places) :] if parameter.arg in fixed_names)
+    return None if first <= {*fixed_names} else next(late, None)
 
 
 def _cotangents(custom: Transformed) -> int | None:

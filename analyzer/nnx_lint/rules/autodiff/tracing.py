@@ -407,7 +407,7 @@ def donated_then_used(event: Called, report: Reporter) -> None:
     applied, func, shift = found
     module = event.frame.module
     here = statement_of(module, event.node)
-    for place in _donated(applied, func):
+    for place in donated(applied, func):
         index = place - shift
         node = event.nodes[index] if 0 <= index < len(event.nodes) else None
         value = event.args[index] if node is not None else None
@@ -422,10 +422,11 @@ def donated_then_used(event: Called, report: Reporter) -> None:
             return
 
 
-def _donated(applied: TransformVal, func: FuncVal) -> list[int]:
-    """The positions of the parameters that are donated by number or by name."""
+def donated(applied: TransformVal, func: Value) -> list[int]:
+    """The positions of the parameters that are donated by number or, of a function that is known, by name."""
     numbered = literal_positions(applied.keywords.get("donate_argnums"), default=()) or ()
-    given, parameters = applied.keywords.get("donate_argnames"), syntax_parameters.positional_names(func.node.args)
+    given = applied.keywords.get("donate_argnames")
+    parameters = syntax_parameters.positional_names(func.node.args) if isinstance(func, FuncVal) else []
     named = (_names(given) if given is not None else None) or ()
     return [*numbered, *(parameters.index(name) for name in named if name in parameters)]
 

@@ -24,7 +24,7 @@ from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import autodiff as rules
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from nnx_lint.model.callables import TransformVal
     from nnx_lint.model.events import Event
@@ -74,9 +74,12 @@ def condition_on_traced_value(event: Used, report: Reporter) -> None:
     if isinstance(node, ast.BoolOp) and _names(node.values[-1]) <= _names(*node.values[:-1]):
         return  # of what it asks last, an operand before it has been asked
     runs_traced = any(frame is each.frame for each in frame.scope)
-    if isinstance(node, ast.Name) and runs_traced and node.id in _parameters(frame.func) and not _has_shape(event):
+    given = isinstance(node, ast.Name) and runs_traced and node.id in _parameters(frame.func)
+    if given and frame.call is not None and not _has_shape(event):
         return  # a flag that a call passes: that is said with how to make it static
     mend = "choose by the value: `jnp.where(condition, a, b)`, `nnx.cond`, `nnx.while_loop`"
+    if given and isinstance(node, ast.Name):
+        mend = f'make it static: `static_argnames="{node.id}"`; or {mend}'
     what = f"computed in a function under `{scope.text}`"
     report(frame.module, node, name=text_of(node), what=what, mend=mend)
 
@@ -262,6 +265,7 @@ SIZED = {
     "jax.numpy.broadcast_to": (1, "shape"),
     "jax.numpy.eye": (0, "N"),
     "jax.numpy.identity": (0, "n"),
+    "jax.numpy.pad": (1, "pad_width"),
     "jax.numpy.reshape": (1, "shape"),
     "jax.numpy.tile": (1, "reps"),
     "jax.random.bernoulli": (2, "shape"),
@@ -303,13 +307,18 @@ def reshaped_to_traced_value(event: Called, report: Reporter) -> None:
 @judges_calls(rules.TRACED_SIZE, *SIZED)
 def shape_of_traced_value(event: Called, report: Reporter) -> None:
     arguments, (position, name) = given(event), SIZED[event.subject or ""]
-    shape, node = arguments.get(position, name), arguments.node_of(position, name)
-    sizes = shape.items if isinstance(shape, Seq) and shape.exact else [shape]
-    parts = (
-        node.elts if isinstance(node, (ast.Tuple, ast.List)) and len(node.elts) == len(sizes) else [node] * len(sizes)
-    )
-    for size, part in zip(sizes, parts, strict=True):
+    for size, part in _sizes(arguments.get(position, name), arguments.node_of(position, name)):
         scope = scope_of(event, size)
         if scope is not None and part is not None:
             report(event.frame.module, part, name=text_of(part), transform=scope.text, function=event.name)
             return
+
+
+def _sizes(shape: Value | None, node: ast.expr | None) -> Iterator[tuple[Value | None, ast.expr | None]]:
+    """The sizes in a shape, or in the pairs that say how far to pad, and where they are written."""
+    if not isinstance(shape, Seq) or not shape.exact:
+        yield shape, node
+        return
+    written = node.elts if isinstance(node, (ast.Tuple, ast.List)) and len(node.elts) == len(shape.items) else None
+    for place, size in enumerate(shape.items):
+        yield from _sizes(size, written[place] if written is not None else node)

@@ -42,6 +42,7 @@ from nnx_lint.rules.program import (
     is_tried,
     keyword_node,
     names_of_parameters,
+    uses_in,
 )
 from nnx_lint.rules.randomness.arguments import MAKING, constructed
 from nnx_lint.rules.randomness.reading import drawn_by, drawn_from_parameter
@@ -49,6 +50,7 @@ from nnx_lint.rules.spelling import spelled
 from nnx_lint.rules.training.optimizers import FACTORIES as OPTIMIZERS
 from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_lint.syntax.binding import is_name, occurrences
+from nnx_lint.syntax.dotted import root_of
 from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.rules import construction as rules
 
@@ -65,7 +67,10 @@ WRAPPERS = frozenset({"RNN", "Bidirectional", "SpectralNorm", "WeightNorm", "Dro
 @judges_calls(rules.CREATED_IN_CALL, *MAKING)
 def module_created_in_call(event: Called, report: Reporter) -> None:
     frame, cls = event.frame, constructed(event)
-    if cls is None or frame.func is None or not is_module(frame.receiver) or not _has_parameters(cls, event.result):
+    if cls is None or frame.func is None or not _has_parameters(cls, event.result):
+        return
+    if not is_module(frame.receiver):
+        _created_in_function(event, frame, report)
         return
     returned = frame.func.is_property and isinstance(next(ancestors(frame.module, event.node), None), ast.Return)
     if not returned and not (_belongs_to_forward_pass(frame) and _is_dropped(frame, event.node)):
@@ -74,6 +79,20 @@ def module_created_in_call(event: Called, report: Reporter) -> None:
     method, name = f"{owner}.{frame.func.name}", cls.name.lower()
     fix = partial(in_constructor, frame, event.node, name)
     report(frame.module, event.node, fix=fix, path=method, layer=text_of_class(event.node), name=name)
+
+
+def _created_in_function(event: Called, frame: Frame, report: Reporter) -> None:
+    """A function makes a layer and calls it at once, and a forward pass calls that function."""
+    if frame.receiver is not None or not _is_dropped(frame, event.node):
+        return
+    caller = frame.caller
+    while caller is not None and caller.func is not None and caller.receiver is None:
+        caller = caller.caller
+    if caller is None or caller.func is None or not is_module(caller.receiver) or not _belongs_to_forward_pass(caller):
+        return
+    owner = caller.receiver.cls.name if isinstance(caller.receiver, Obj) else "the module"
+    path, layer = f"{owner}.{caller.func.name}", text_of_class(event.node)
+    report(frame.module, event.node, path=path, layer=layer, name=layer.rpartition(".")[2].lower())
 
 
 @judges_calls(rules.CREATED_IN_CALL, "nnx.Param")
@@ -174,19 +193,14 @@ def _is_dropped(frame: Frame, node: ast.AST) -> bool:
     targets = parent.targets if isinstance(parent, ast.Assign) else [getattr(parent, "target", None)]
     if not isinstance(parent, (ast.Assign, ast.AnnAssign)) or len(targets) != 1 or not isinstance(targets[0], ast.Name):
         return False
-    used = _loads(frame, targets[0].id)
+    reads = uses_in(frame.func.node) if frame.func is not None else {}
+    used = reads.get(targets[0].id, [])
     if not listed:
         return bool(used) and all(_is_called(frame.module, use) for use in used)
     loops = [loop for use in used if isinstance(loop := next(ancestors(frame.module, use), None), ast.For)]
-    elements = [_loads(frame, loop.target.id) for loop in loops if isinstance(loop.target, ast.Name)]
+    elements = [reads.get(loop.target.id, []) for loop in loops if isinstance(loop.target, ast.Name)]
     each_called = all(uses and all(_is_called(frame.module, use) for use in uses) for uses in elements)
     return bool(used) and len(elements) == len(used) and each_called
-
-
-def _loads(frame: Frame, name: str) -> list[ast.Name]:
-    """Where the running function reads a name."""
-    uses = occurrences(frame.func.node, name) if frame.func else []
-    return [use for use in uses if isinstance(use.ctx, ast.Load)]
 
 
 def _is_called(module: Module, use: ast.Name) -> bool:
@@ -271,7 +285,7 @@ def initializer_misuse(event: Called, report: Reporter) -> None:
         name, source, fix = factory(value), module.source, None
         text = source.segment(node) if node is not None else keyword
         if name is not None:
-            if node is not None and name not in NEEDING:
+            if node is not None and name not in NEEDING and not _is_given(event.frame, node):
                 fix = Fix("Call it", insert(source.span(node).end, "()"))
             problem, mend = "makes an initializer, and is given as one", f"call it: `{text}(...)`"
         elif isinstance(value, Ext) and value.name in ARRAY_FUNCTIONS:
@@ -298,13 +312,22 @@ def wrapped_factory(event: Called, report: Reporter) -> None:
         report(module, node, fix=fix, name=text, problem=problem, mend=f"call it: `{text}(...)`")
 
 
+def _is_given(frame: Frame, node: ast.expr) -> bool:
+    """Whether an expression is what a parameter of the running function brings, and others may bring something else."""
+    func = frame.func
+    inside = func is not None and any(node is part for part in walk(func.node.args))  # the default is what is mended
+    return func is not None and not inside and root_of(node) in names_of_parameters(func.node)
+
+
 def _as_called(frame: Frame, value: Value, node: ast.expr | None) -> tuple[Value, ast.expr | None]:
     """A parameter that is handed on, as its default has it, with the expression of that."""
-    func = frame.func
-    default = func.defaults.get(value.name) if func is not None and isinstance(value, ParameterVal) else None
-    if func is None or default is None or func.module is not frame.module or factory(default) is None:
+    func, name = frame.func, value.name if isinstance(value, ParameterVal) else getattr(node, "id", None)
+    default = func.defaults.get(name) if func is not None and name is not None else None
+    if func is None or name is None or default is None or func.module is not frame.module or factory(default) is None:
         return value, node
-    written = syntax_parameters.defaults(func.node.args).get(value.name) if isinstance(value, ParameterVal) else None
+    if default is not value and not isinstance(value, ParameterVal):
+        return value, node  # somebody gives another one
+    written = syntax_parameters.defaults(func.node.args).get(name)
     return default, written or node
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import functools
 from typing import TYPE_CHECKING
 
 from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
 from nnx_lint.model.events import LibraryName
+from nnx_lint.model.tables import jax_results
 from nnx_lint.reporting import Reporter, judges
 from nnx_lint.rules.program import ancestors
 from nnx_lint.rules.versions.names import is_meant_for_another
@@ -26,16 +28,43 @@ def is_unknown(event: LibraryName) -> bool:
 @judges(rules.UNKNOWN_NAME, LibraryName, when=is_unknown)
 def unknown_name(event: LibraryName, report: Reporter) -> None:
     name, module = event.written, event.frame.module
-    import difflib
-
-    near = difflib.get_close_matches(name, KNOWN, n=1, cutoff=0.85)
-    mend = FOREIGN.get(name) or (f"nnx.{near[0]}" if near else None)
+    mend = FOREIGN.get(name) or _meant(name)
+    if mend is None and report.runs_on(module)[1] is not None:
+        mend = "define it, or import it from where it is defined"
     if mend is None or is_meant_for_another(event) or _is_asked_for(module, event.node):
         return
     named = mend.startswith("nnx.")
     fix = _renamed(module, event.node, mend) if named and (name in SAME_USE or name not in FOREIGN) else None
     help_ = f"use `{mend}`" if named else mend
     report(module, event.node, fix=fix, name=name, mend=help_)
+
+
+def _meant(name: str) -> str | None:
+    """What a name stands for that no library has: a name written in another way, one of JAX, or one like it."""
+    import difflib
+
+    plain = _plainly_written().get(_plain(name))
+    if plain is not None:
+        return f"nnx.{plain}"
+    elsewhere = next((found for path in PATHS if (found := f"{path}.{name}") in jax_results.RESULTS), None)
+    if elsewhere is not None:
+        return f"it is `{elsewhere}`"
+    near = difflib.get_close_matches(name, KNOWN, n=1, cutoff=0.85)
+    return f"nnx.{near[0]}" if near else None
+
+
+PATHS = ("jax.nn", "jax.numpy", "jax.lax", "jax.random")
+"""Where JAX has functions that people look for in NNX."""
+
+
+def _plain(name: str) -> str:
+    return name.replace("_", "").lower()
+
+
+@functools.cache
+def _plainly_written() -> dict[str, str]:
+    """The names of NNX by their letters alone: what people call ``nnx.layer_norm`` is ``nnx.LayerNorm``."""
+    return {_plain(name): name for name in sorted(KNOWN)}
 
 
 def _is_asked_for(module: Module, node: ast.AST) -> bool:

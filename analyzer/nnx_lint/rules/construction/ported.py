@@ -79,6 +79,27 @@ _NUMPY = {
     "unsqueeze": "`jnp.expand_dims(x, axis)`",
 }
 
+_LOSSES: dict[str, tuple[str, ...]] = {
+    _NUMPY["cross_entropy"]: (
+        *("CrossEntropyLoss", "cross_entropy", "cross_entropy_loss", "softmax_cross_entropy_loss"),
+        *("sparse_categorical_cross_entropy", "sparse_categorical_crossentropy"),
+        *("softmax_cross_entropy_with_logits", "sparse_softmax_cross_entropy_with_logits", "nll_loss"),
+    ),
+    "`optax.softmax_cross_entropy(logits, probabilities)`": ("categorical_cross_entropy", "categorical_crossentropy"),
+    "`optax.sigmoid_binary_cross_entropy(logits, labels)`": (
+        *("BCEWithLogitsLoss", "bce_loss", "bce_with_logits", "binary_cross_entropy", "binary_crossentropy"),
+        *("binary_cross_entropy_with_logits", "sigmoid_cross_entropy"),
+    ),
+    "`optax.squared_error(x, y).mean()`": ("MSELoss", "mean_squared_error", "mse", "mse_loss"),
+    "`jnp.abs(x - y).mean()`": ("L1Loss", "l1_loss", "mae", "mean_absolute_error"),
+    "`optax.huber_loss(x, y)`": ("SmoothL1Loss", "smooth_l1_loss"),
+}
+"""What there is in optax for losses of other libraries, with what these are called."""
+
+_CLIPPED = "`optax.chain(optax.clip_by_global_norm(limit), ...)`"
+_DECAYED = "a schedule: `optax.cosine_decay_schedule(rate, steps)`, `optax.warmup_cosine_decay_schedule(...)`"
+_SCHEDULES = ("CosineAnnealingLR", "cosine_annealing", "cosine_decay", "cosine_schedule", "warmup_cosine_decay")
+
 _OPTIMIZERS = {"Adam": "adam", "AdamW": "adamw", "RMSprop": "rmsprop", "SGD": "sgd"}
 
 NAMES: dict[str, str] = {
@@ -92,12 +113,11 @@ NAMES: dict[str, str] = {
     **{f"jax.nn.{name}": f"`nnx.{name}`" for name in ("Conv", "Dropout", "Embed", "LayerNorm", "Linear", "Module")},
     "jax.nn.Sequential": "`nnx.Sequential`",
     "jax.nn.dropout": _NUMPY["dropout"],
-    **{f"jax.nn.{name}": _NUMPY["cross_entropy"] for name in ("CrossEntropyLoss", "cross_entropy")},
-    "jax.nn.mse_loss": "`optax.squared_error(predictions, targets).mean()`",
+    **{f"jax.nn.{name}": mend for mend, names in _LOSSES.items() for name in names},
     **{f"optax.{name}": f"`optax.{right}`" for name, right in _OPTIMIZERS.items()},
-    **{f"optax.{name}": _NUMPY["cross_entropy"] for name in ("CrossEntropyLoss", "cross_entropy")},
-    **{f"optax.{name}": "`optax.squared_error(x, y).mean()`" for name in ("MSELoss", "mean_squared_error", "mse_loss")},
-    "optax.clip_grad_norm_": "`optax.chain(optax.clip_by_global_norm(limit), ...)`",
+    **{f"optax.{name}": mend for mend, names in _LOSSES.items() for name in names},
+    **{f"optax.{name}": _CLIPPED for name in ("clip_by_norm", "clip_grad_norm", "clip_grad_norm_", "clip_gradients")},
+    **{f"optax.{name}": _DECAYED for name in _SCHEDULES},
 }
 """Names of PyTorch by the namespace in which they are looked for, with what there is instead."""
 

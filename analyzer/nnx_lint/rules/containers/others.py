@@ -30,7 +30,7 @@ from nnx_lint.rules.attributes.given import noted_by_call
 from nnx_lint.rules.attributes.mends import DICT_NAMES
 from nnx_lint.rules.construction.calls import forward_of, lacks_call
 from nnx_lint.rules.edits import is_parenthesized, wrap
-from nnx_lint.rules.program import ancestors, own_statements
+from nnx_lint.rules.program import ancestors, is_tried, own_statements
 from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_rules.rules import construction as rules
 from nnx_rules.signatures import CALL_KEYWORDS
@@ -248,6 +248,29 @@ def element_of_one_array(event: Called, report: Reporter) -> None:
             problem = f"takes one array, and the element before it returns {count} values, which become its arguments"
             mend = "return one of them, or put a module between that takes them all"
             report(event.frame.module, event.node, value=value.describe(), problem=problem, mend=mend)
+
+
+@judges_calls(rules.SEQUENTIAL, "()")
+def first_element_with_arguments(event: Called, report: Reporter) -> None:
+    """A sequence gets one array, and its first module needs more."""
+    held = _layers_called(event) if len(event.args) == 1 and not event.keywords and None not in event.args else None
+    known = held.items if held is not None and held.exact else []
+    first = known[0] if known else element_of(held, 0) if held is not None else None
+    found = first.cls.find("__call__") if isinstance(first, Obj) and isinstance(first.cls, UserClass) else None
+    needed = _needed_besides(found[1]) if found is not None else None
+    if needed is not None and isinstance(first, Obj) and not is_tried(event.frame.module, event.node):
+        mend = "call the modules one by one, `for layer in layers: x = layer(x, ...)`, or give it a default"
+        report(event.frame.module, event.node, value=first.describe(), problem=f"needs `{needed}` as well", mend=mend)
+
+
+def _needed_besides(method: Value) -> str | None:
+    """The parameter without a default that a method has after ``self`` and its first one."""
+    if not isinstance(method, FuncVal) or method.wrapped is not method or method.decorators:
+        return None
+    arguments = method.node.args
+    required = syntax_parameters.positional_names(arguments)[2 : -len(arguments.defaults) or None]
+    given = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+    return next(iter([*required, *(item.arg for item, default in given if default is None)]), None)
 
 
 TAKING_ONE_ARRAY = frozenset({"Conv", "ConvTranspose", "Embed", "GroupNorm", "LayerNorm", "Linear", "RMSNorm"})

@@ -88,7 +88,7 @@ def transform_in_loop(event: Called, report: Reporter) -> None:
         if _free_names(callee.func.node).isdisjoint(bound - {callee.func.name}):
             report(frame.module, node, transform=applied.text)
         return
-    if not isinstance(node, ast.Call) or not node.args:
+    if not isinstance(node, ast.Call) or not node.args or any(_made_in(frame, loop, each) for each in event.args):
         return
     func = callee.func
     while isinstance(func, (Transformed, PartialVal)):
@@ -100,6 +100,12 @@ def transform_in_loop(event: Called, report: Reporter) -> None:
     made_inside = made is None and isinstance(func, FuncVal) and _stands_in(loop, func.node)
     if isinstance(func, FuncVal) and not made_inside and names.isdisjoint(bound):
         report(frame.module, node, fix=partial(compiled_once, frame.module, node, loop), transform=applied.text)
+
+
+def _made_in(frame: Frame, loop: ast.stmt, value: Value | None) -> bool:
+    """Whether each round makes a module of its own, of its own settings maybe: that is compiled once for it."""
+    origin = value.origin if isinstance(value, Obj) and value.cls.is_pytree else None
+    return origin is not None and origin[0] is frame.module and _stands_in(loop, origin[1])
 
 
 def _is_new_to_jax(frame: Frame, compiled: Transformed, loop: ast.stmt | None) -> bool:

@@ -65,7 +65,7 @@ def path_never_matches(event: Called, report: Reporter) -> None:
     key, node = event.args[0], event.nodes[0]
     text = text_in(key) if isinstance(key, (Const, PatternVal)) else None
     parts = components(text) if text is not None and _is_exact(event) else None
-    if text is None or parts is None or _is_key(event.frame.module, text):
+    if text is None or parts is None or is_key(event.frame.module, text):
         return
     name = ast.unparse(event.node.func) if isinstance(event.node, ast.Call) else event.name
     written = [f"{name}({'...' if part == HOLE else repr(part)})" for part in parts]
@@ -96,7 +96,7 @@ def components(key: str) -> list[str | int] | None:
     return None
 
 
-def _is_key(module: Module, text: str) -> bool:
+def is_key(module: Module, text: str) -> bool:
     """Whether the module has a dict with such a key, which may become the name of an attribute; of one that is known in
     part, whether the module writes it in another place.
     """

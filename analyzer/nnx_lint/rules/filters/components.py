@@ -18,6 +18,7 @@ from nnx_lint.model.modules import Env
 from nnx_lint.model.states import StateVal, TransformationVal
 from nnx_lint.model.values import Obj, present
 from nnx_lint.reporting import Reporter, judges_calls
+from nnx_lint.rules.filters.arguments import components, is_key
 from nnx_lint.rules.filters.coverage import leaves_of
 from nnx_lint.rules.filters.expressions import expression, is_subtype
 from nnx_lint.rules.filters.reading import FILTERING, OPTIMIZERS, gives_filters, single_filters
@@ -69,6 +70,17 @@ def component_of_filter(event: Called, report: Reporter) -> None:
             asked = [each for part in single.given.parts() for each in _asked(part.value)]
             said = _takes_nothing(single.given.expr, single.target, event)
             _judge(asked, single.target, event, report, only_near=said)
+
+
+@judges_calls(rules.PATH_NEVER_MATCHES, *FILTERING, when=gives_filters)
+def joined_path(event: Called, report: Reporter) -> None:
+    """A predicate that looks for several components in one: ``"head.bias" in path``, where a path is a tuple."""
+    for single in single_filters(event):
+        for each in (each for part in single.given.parts() for each in _asked(part.value)):
+            parts = components(each.key) if not each.of_filter else None
+            if parts is not None and not is_key(each.module, each.key):
+                mend = f"`{' and '.join(f'{item!r} in path' for item in parts)}`, or join the path to one text first"
+                report(each.module, each.node, filter=each.text, value=repr(each.key), mend=mend)
 
 
 def _takes_nothing(asked: Expr, target: Value, event: Called) -> bool:
@@ -169,8 +181,8 @@ def _components(target: Value, frame: Frame) -> dict[str, None] | None:
         SOWING
     ):
         return None  # a forward pass adds names
-    components = [*(path[0] for path in paths if path), *(item for path in paths for item in path)]
-    return None if logic.UNKNOWN in components else dict.fromkeys(each for each in components if isinstance(each, str))
+    named = [*(path[0] for path in paths if path), *(item for path in paths for item in path)]
+    return None if logic.UNKNOWN in named else dict.fromkeys(each for each in named if isinstance(each, str))
 
 
 def _is_meant_for(target: Value, event: Called) -> bool:

@@ -11,7 +11,7 @@ from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
 from nnx_lint.model.containers import Seq
 from nnx_lint.model.events import Called, Unpacked, Used
 from nnx_lint.model.expressions import text_of
-from nnx_lint.model.states import GraphDefVal, StateVal
+from nnx_lint.model.states import GradientVal, GraphDefVal, StateVal
 from nnx_lint.model.values import Value
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.blocks import fresh
@@ -20,6 +20,7 @@ from nnx_lint.rules.filters.reading import library_name
 from nnx_lint.rules.program import FUNCTIONS, ancestors, assigned_in, canonical_of, enclosing
 from nnx_lint.syntax.binding import occurrences
 from nnx_rules.rules import filters as rules
+from nnx_rules.transforms import TREE_MAPS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -138,6 +139,16 @@ def split_not_unpacked(event: Called, report: Reporter) -> None:
             alone = name == "nnx.merge" and len(event.args) == 1 and isinstance(node, (ast.Name, ast.Call))
             fix = star if alone else partial(_unpacked, event.frame.module, node)
             report(event.frame.module, node, fix=fix, name=text_of(node))
+
+
+@judges_calls(rules.SPLIT_NOT_UNPACKED, *TREE_MAPS)
+def split_beside_state(event: Called, report: Reporter) -> None:
+    """The whole tuple, where a function of trees goes through it beside a State."""
+    trees = [*zip(event.args, event.nodes, strict=False)][1:]
+    if any(isinstance(value, (StateVal, GradientVal)) for value, _ in trees):
+        for value, node in trees:
+            if is_split_result(value) and not isinstance(node, ast.Starred):
+                report(event.frame.module, node, name=text_of(node))
 
 
 def _unpacked(module: Module, node: ast.expr) -> Fix | None:

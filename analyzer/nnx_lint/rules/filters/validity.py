@@ -17,7 +17,7 @@ from nnx_lint.model.values import AliasVal, Array, ClassVal, Const, Ext, Obj, Un
 from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.rules.filters.expressions import External, is_literal, type_name
 from nnx_lint.rules.filters.reading import FILTERING, Given, gives_filters, single_filters
-from nnx_lint.rules.program import assigned_in, calls_in, canonical_of
+from nnx_lint.rules.program import assigned_in, canonical_of
 from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_lint.syntax.binding import is_name
 from nnx_lint.syntax.compact import for_both
@@ -142,22 +142,40 @@ def module_type_in_predicate(event: Called, report: Reporter) -> None:
     for single in single_filters(event):
         for part in single.given.parts() if single.leaves else ():
             asked = _parameters(part.value)
-            for call, cls in _types_asked(*asked) if asked is not None else ():
-                text = asked[0].module.source.segment(call) if asked is not None else ""
+            for node, cls in _types_asked(*asked) if asked is not None else ():
+                text = asked[0].module.source.segment(node) if asked is not None else ""
                 if matches_no_leaf(cls):
                     report(part.module, part.node, filter=text, kind=_kind(cls))
 
 
-def _types_asked(func: FuncVal, bound: int) -> Iterator[tuple[ast.Call, ClassBase]]:
+def _types_asked(func: FuncVal, bound: int) -> Iterator[tuple[ast.expr, ClassBase]]:
     """Where a filter asks of what type the value is, and for which class."""
     positional = syntax_parameters.positional(func.node.args)[bound:]
     name = positional[1].arg if len(positional) > 1 else None
-    for call in calls_in(func.node) if name is not None and not assigned_in(func.node)[name] else ():
-        own = is_name(call.func, "isinstance") and len(call.args) == 2
-        if own and is_name(call.args[0], name):
-            cls = _class_of(func.env, call.args[1]) if isinstance(func.env, Env) else None
-            if cls is not None:
-                yield call, cls
+    for node in walk(func.node) if name is not None and not assigned_in(func.node)[name] else ():
+        asked = _type_asked(node, name) if isinstance(node, (ast.Call, ast.Compare)) and name is not None else None
+        cls = _class_of(func.env, asked) if asked is not None and isinstance(func.env, Env) else None
+        if isinstance(node, (ast.Call, ast.Compare)) and cls is not None:
+            yield node, cls
+
+
+def _type_asked(node: ast.Call | ast.Compare, name: str) -> ast.expr | None:
+    """What ``isinstance(value, C)``, ``issubclass(value.type, C)`` or ``value.type is C`` asks for."""
+    if isinstance(node, ast.Compare):
+        plain = len(node.ops) == 1 and isinstance(node.ops[0], (ast.Is, ast.Eq))
+        return node.comparators[0] if plain and _is_type_of(node.left, name) else None
+    if len(node.args) != 2:
+        return None
+    whole = is_name(node.func, "isinstance") and is_name(node.args[0], name)
+    typed = is_name(node.func, "issubclass") and _is_type_of(node.args[0], name)
+    return node.args[1] if whole or typed else None
+
+
+def _is_type_of(node: ast.expr, name: str) -> bool:
+    """Whether an expression is the type of what has a name: ``value.type``, ``type(value)``."""
+    if isinstance(node, ast.Call):
+        return is_name(node.func, "type") and len(node.args) == 1 and is_name(node.args[0], name)
+    return isinstance(node, ast.Attribute) and node.attr == "type" and is_name(node.value, name)
 
 
 def _class_of(env: Env, node: ast.expr) -> ClassBase | None:

@@ -291,13 +291,30 @@ def _are_one(frame: Frame, one: Value, one_node: ast.expr, other: Value, other_n
         original = _original(owner, one_node.attr)
         same = original is not None and original is _original(owner, other_node.attr)
         return same and _source(owner, one_node.attr) == _source(owner, other_node.attr)
+    one, other = (_unwrapped(frame.module, *each) for each in ((one_node, one), (other_node, other)))
     return one is other and _named(frame.module, one_node) == _named(frame.module, other_node)
+
+
+def _unwrapped(module: Module, node: ast.expr, value: Value) -> Value:
+    """What has the Variables of an object: for a name of a shallow copy, the object that it was made of."""
+    bound = value_of(module, node)
+    source = _copied_from(module, bound) if bound is not None else None
+    if source is None or not isinstance(value, Obj) or value.template is None:
+        return value
+    return _unwrapped(module, source, value.template)
+
+
+def _copied_from(module: Module, node: ast.expr) -> ast.expr | None:
+    """What a call makes a shallow copy of, which has the same Variables."""
+    plain = isinstance(node, ast.Call) and len(node.args) == 1 and not node.keywords
+    copies = plain and isinstance(node, ast.Call) and canonical_of(module.env, node.func) == "copy.copy"
+    return node.args[0] if copies and isinstance(node, ast.Call) else None
 
 
 def _named(module: Module, node: ast.expr) -> object:
     """What tells objects apart that names stand for: the expression that made them, or the name that has no other."""
     while (bound := value_of(module, node)) is not None:
-        node = bound
+        node = _copied_from(module, bound) or bound
     scope = enclosing(module, node, *FUNCTIONS)
     return (id(scope), node.id) if isinstance(node, ast.Name) else id(node)
 
@@ -311,6 +328,7 @@ def _source(owner: Obj, name: str) -> object:
         if last is None or node is None:
             return name
         node = value_of(last.module, node) or node
+        node = _copied_from(last.module, node) or node
         if not isinstance(node, ast.Attribute) or not isinstance(node.value, ast.Name):
             return _named(last.module, node)
         name = node.attr
@@ -322,7 +340,11 @@ def _original(owner: Obj, name: str) -> Obj | None:
     value = _held(owner, name)
     while value is not None and owner.template is not None and value.template is _held(owner.template, name):
         owner, value = owner.template, value.template
-    return value
+    attr = attribute_of(owner, name)
+    made = attr.assignments[-1] if attr is not None and attr.assignments else None
+    node = made.value_node if made is not None else None
+    shallow = made is not None and node is not None and _copied_from(made.module, node) is not None
+    return value.template if shallow and value is not None else value
 
 
 def _held(owner: Obj, name: str) -> Obj | None:

@@ -1,4 +1,5 @@
-"""States that go into a model of other sizes (NNX336): ``nnx.update`` puts each array in the place of another one.
+"""States that go into a model of other sizes (NNX336): ``nnx.update`` puts each array in the place of another one, and
+``nnx.merge`` makes a model of them whose graphdef says other sizes.
 
 Invariants: only a State counts that is as ``nnx.state`` or ``nnx.split`` took it, of another model that was seen to be
 made, and nothing has been put into it or taken out since; the sizes are known as numbers on both sides.
@@ -12,12 +13,11 @@ from typing import TYPE_CHECKING
 from nnx_lint.model.containers import Seq
 from nnx_lint.model.events import Called, Mutated
 from nnx_lint.model.leaves import same_object, shape_at
-from nnx_lint.model.states import StateVal
+from nnx_lint.model.states import GraphDefVal, StateVal
 from nnx_lint.model.values import Obj, present
 from nnx_lint.reporting import Reporter, judges, judges_calls
-from nnx_lint.rules.bindings import is_read_once
 from nnx_lint.rules.filters.coverage import leaves_of, path_text
-from nnx_lint.rules.program import FUNCTIONS, assigned_in, enclosing, is_tried
+from nnx_lint.rules.program import FUNCTIONS, assigned_in, enclosing, is_tried, reads_of
 from nnx_rules import layers
 from nnx_rules._filter_logic import UNKNOWN
 from nnx_rules.rules import graphs as rules
@@ -46,9 +46,11 @@ def note_change(event: Mutated, report: Reporter) -> None:
         report.memory(Taken).pop(id(event.target), None)
 
 
-@judges_calls(rules.UPDATE_SHAPE, "nnx.update")
+@judges_calls(rules.UPDATE_SHAPE, "nnx.update", "nnx.merge")
 def update_shape(event: Called, report: Reporter) -> None:
     node, frame = present(event.args[0]) if event.args and event.args[0] is not None else None, event.frame
+    if isinstance(node, GraphDefVal):
+        node = present(node.of)
     if not _is_made(node) or frame.doubtful or is_tried(frame.module, event.node):
         return
     for value, where in zip(event.args[1:], event.nodes[1:], strict=False):
@@ -75,8 +77,9 @@ def _is_untouched(module: Module, node: ast.AST) -> bool:
     """Whether a State is given as it was taken: there, or by a name that is bound and read for that alone."""
     if not isinstance(node, ast.Name):
         return isinstance(node, ast.Call)
-    scope = enclosing(module, node, *FUNCTIONS) or module.tree
-    return assigned_in(scope)[node.id] == 1 and is_read_once(module, node)
+    function = enclosing(module, node, *FUNCTIONS)
+    scope = function if function is not None and assigned_in(function)[node.id] else module.tree
+    return assigned_in(scope)[node.id] == 1 and len(reads_of(scope, node.id)) == 1
 
 
 def _paths(value: Value, frame: Frame) -> dict[Path, str]:

@@ -26,7 +26,8 @@ from nnx_lint.model.values import ClassVal, Obj, present
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.construction.missing import is_known, names_of
 from nnx_lint.rules.edits import replace
-from nnx_lint.rules.program import ancestors, enclosing, given, is_asked_for, is_called, is_tried, resolved
+from nnx_lint.rules.layers.names import NAMES
+from nnx_lint.rules.program import FUNCTIONS, ancestors, enclosing, given, is_asked_for, is_called, is_tried, resolved
 from nnx_lint.rules.spelling import spelled
 from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_lint.syntax.binding import is_name, occurrences
@@ -212,7 +213,8 @@ COLLECTIONS = frozenset({"params", "batch_stats"})
 def _lacks(of: Obj, key: str) -> bool:
     """Whether an object certainly has no attribute of a name."""
     if isinstance(of.cls, LibClass):
-        known = key in COLLECTIONS or ("." in key and of.cls.name not in {"Dict", "List"})
+        foreign = key in COLLECTIONS or key in NAMES.get(of.cls.canonical, ())
+        known = foreign or ("." in key and of.cls.name not in {"Dict", "List"})
         return known and of.cls.derives_from("nnx.Module") and of.cls.name not in {"Dict", "List"}
     if not isinstance(of.cls, UserClass) or not is_known(of.cls) or ANY_NAME in attribute_names(of):
         return False
@@ -281,31 +283,43 @@ def value_of_mapped_leaf(event: Called, report: Reporter) -> None:
     arguments = func.node.args
     parameters = syntax_parameters.positional_names(arguments)
     for tree, parameter in zip(trees, parameters, strict=False) if func.module is event.frame.module else ():
-        if _is_tree(tree, event, report):
-            _report(event, report, func.node, parameter)
+        _report(event, report, tree, func.node, parameter)
 
 
 @judges_calls(rules.LEAF_VALUE, *LEAVES)
 def value_of_listed_leaf(event: Called, report: Reporter) -> None:
     args = given(event)
-    if args.starred or "is_leaf" in args.keywords or not _is_tree(args.get(0, "tree"), event, report):
+    if args.starred or "is_leaf" in args.keywords:
         return
-    module = event.frame.module
-    parent = next(ancestors(module, event.node), None)
-    if isinstance(parent, ast.comprehension) and parent.iter is event.node and isinstance(parent.target, ast.Name):
+    for scope, name in _rounds_over(event.frame.module, event.node):
+        _report(event, report, args.get(0, "tree"), scope, name)
+
+
+def _rounds_over(module: Module, leaves: ast.AST) -> Iterator[tuple[ast.AST, str]]:
+    """What goes over a list of leaves, also one that has a name first, and the name of each leaf there."""
+    parent = next(ancestors(module, leaves), None)
+    if isinstance(parent, ast.Assign) and len(parent.targets) == 1 and isinstance(parent.targets[0], ast.Name):
+        name, function = parent.targets[0].id, enclosing(module, parent, *FUNCTIONS)
+        if function is not None and _has_one_meaning(function, name):
+            for node in occurrences(function, name):
+                yield from _rounds_over(module, node) if isinstance(node.ctx, ast.Load) else ()
+    elif isinstance(parent, ast.comprehension) and parent.iter is leaves and isinstance(parent.target, ast.Name):
         whole = enclosing(module, parent, ast.GeneratorExp, ast.ListComp, ast.SetComp, ast.DictComp)
         if whole is not None:
-            _report(event, report, whole, parent.target.id)
-    elif isinstance(parent, ast.For) and parent.iter is event.node and isinstance(parent.target, ast.Name):
-        _report(event, report, parent, parent.target.id)
+            yield whole, parent.target.id
+    elif isinstance(parent, ast.For) and parent.iter is leaves and isinstance(parent.target, ast.Name):
+        yield parent, parent.target.id
 
 
-def _report(event: Called, report: Reporter, scope: ast.AST, name: str) -> None:
-    module = event.frame.module
-    for node in _read_of(scope, name):
+def _report(event: Called, report: Reporter, tree: Value | None, scope: ast.AST, name: str) -> None:
+    """What is read of a leaf of a State, and whether a leaf of any tree is asked to be a Variable: all are arrays."""
+    module, (_, version) = event.frame.module, report.runs_on(event.frame.module)
+    certain = _is_tree(tree, event, report)
+    for node in _read_of(scope, name) if certain else ():
         if not is_tried(module, node) and not is_asked_for(module, node):
             report(module, node, fix=partial(_leaf_itself, module, node), name=name, problem=f"has no `{node.attr}`")
-    for call in _asked_of(scope, name):
+    asked = certain or version is None or version >= VARIABLES_ARE_NODES
+    for call in _asked_of(scope, name) if asked else ():
         kinds = call.args[1].elts if isinstance(call.args[1], ast.Tuple) else [call.args[1]]
         known = bool(kinds) and all(_is_kind_of_variable(event, kind) for kind in kinds)
         if known and not is_tried(module, call) and not _unwraps(module, call, name):

@@ -31,13 +31,14 @@ from nnx_lint.model.values import (
 )
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.attributes.rounds import is_long
+from nnx_lint.rules.autodiff.tracing import donated
 from nnx_lint.rules.bindings import value_of
 from nnx_lint.rules.callees import TRANSFORMING
 from nnx_lint.rules.edits import append_argument, insert, replace, unsafe
 from nnx_lint.rules.filters.coverage import leaves_of
 from nnx_lint.rules.filters.expressions import ARRAY
 from nnx_lint.rules.lifting import SAME_OPTIONS, on_nnx_call
-from nnx_lint.rules.program import ancestors, enclosing, resolved
+from nnx_lint.rules.program import ancestors, canonical_of, enclosing, resolved
 from nnx_lint.rules.randomness.arguments import draws, taken_by
 from nnx_lint.rules.traces.boundaries import transform_of
 from nnx_lint.rules.variables.promoting import assigned_value
@@ -62,6 +63,8 @@ def repeated_in_container(event: Called, report: Reporter) -> None:
     for value, node in zip(event.args, event.nodes, strict=False):
         if isinstance(node, ast.Starred):
             _repeated_by_text(event.frame, value_of(event.frame.module, node.value) or node.value, report)
+        elif isinstance(node, (ast.GeneratorExp, ast.Call)):
+            _repeated_by_text(event.frame, node, report)
         elif isinstance(value, Seq):
             repeated(event.frame, value, report)
 
@@ -103,7 +106,7 @@ def repeated(frame: Frame, held: Seq, report: Reporter) -> None:
     if not isinstance(node, (ast.ListComp, ast.BinOp)) or not _stands_in(frame, node):
         return
     elements = _elements_repeated(frame, node)
-    if len(elements) > 1:
+    if len(elements) > 1 or (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add)):
         _repeated_by_text(frame, node, report)
     elif elements and isinstance(item, Obj) and all(each is item for each in held.items) and _has_weights(frame, item):
         report(frame.module, node, fix=lambda: one_for_each(frame, node), value=item.cls.name)
@@ -123,6 +126,8 @@ def _repeated_by_text(frame: Frame, node: ast.expr, report: Reporter) -> None:
 
 def _elements_repeated(frame: Frame, node: ast.expr) -> list[ast.expr]:
     """What an expression has several times as elements, each time the same object; a list that it repeats by name."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        return [*_elements_repeated(frame, node.left), *_elements_repeated(frame, node.right)]
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
         left = isinstance(node.left, (ast.List, ast.Tuple)) or not isinstance(node.right, (ast.List, ast.Tuple))
         held, count = (node.left, node.right) if left else (node.right, node.left)
@@ -136,6 +141,12 @@ def _elements_repeated(frame: Frame, node: ast.expr) -> list[ast.expr]:
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "fromkeys":
         plain = isinstance(node.func.value, ast.Name) and frame.env.lookup(node.func.value.id) is None
         return node.args[1:] if plain and len(node.args) == 2 and is_long(node.args[0]) else []
+    name = canonical_of(frame.env, node.func) if isinstance(node, ast.Call) and node.args else None
+    if isinstance(node, ast.Call) and name in {"builtins.list", "builtins.tuple"}:
+        return _elements_repeated(frame, node.args[0])
+    if isinstance(node, ast.Call) and name == "itertools.repeat" and len(node.args) == 2:
+        once = isinstance(node.args[1], ast.Constant) and node.args[1].value in {0, 1}
+        return [] if once else node.args[:1]
     return []
 
 
@@ -312,7 +323,10 @@ def cloned(event: Called, report: Reporter) -> None:
 def donates(event: Called) -> bool:
     """Whether the called function takes over arguments."""
     callee = event.callee
-    return isinstance(callee, Transformed) and "donate_argnums" in callee.applied.keywords
+    return isinstance(callee, Transformed) and not DONATING.isdisjoint(callee.applied.keywords)
+
+
+DONATING = frozenset({"donate_argnames", "donate_argnums"})
 
 
 @judges_calls(rules.SHARED_BUFFERS, Transformed, when=donates)
@@ -321,13 +335,13 @@ def shared_buffers(event: Called, report: Reporter) -> None:
     callee = event.callee
     if not clones or not isinstance(callee, Transformed) or None in event.args:
         return
-    positions = literal_positions(callee.applied.keywords.get("donate_argnums"), default=()) or ()
-    donated = [(event.args[place], event.nodes[place]) for place in positions if 0 <= place < len(event.args)]
-    for value, node in donated:
+    positions = donated(callee.applied, callee.func)
+    taken = [(event.args[place], event.nodes[place]) for place in positions if 0 <= place < len(event.args)]
+    for value, node in taken:
         clone = clones.get(id(value))
-        other = next((each for each, _ in donated if clone is not None and each is clone.source), None)
+        other = next((each for each, _ in taken if clone is not None and each is clone.source), None)
         if clone is not None and other is not None:
-            where = next(each for item, each in donated if item is other)
+            where = next(each for item, each in taken if item is other)
             report(
                 event.frame.module,
                 node,

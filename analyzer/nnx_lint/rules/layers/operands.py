@@ -18,9 +18,10 @@ from nnx_lint.model.containers import Seq
 from nnx_lint.model.events import Combined, Used
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.operations import PAIRED
-from nnx_lint.model.values import Array, ArrayAttr, Const, Obj
+from nnx_lint.model.values import Array, ArrayAttr, Const, HostArray, Obj
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
-from nnx_lint.rules.program import given, is_tried
+from nnx_lint.rules.graphs.leaves import OF_ONE_ARRAY
+from nnx_lint.rules.program import ancestors, given, is_tried, resolved
 from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules import layers
 from nnx_rules.rules import modules as rules
@@ -69,6 +70,39 @@ def _are_unlike(one: Shape, other: Shape) -> bool:
     """Whether two arrays certainly do not go together element by element."""
     pairs = zip(reversed(one), reversed(other), strict=False)
     return any(isinstance(a, int) and isinstance(b, int) and a != b and 1 not in (a, b) for a, b in pairs)
+
+
+def _is_tuple(event: Used) -> bool:
+    return event.what == "an operator" and type(event.value) is Seq and event.value.type == "tuple"
+
+
+@judges(rules.ARRAY_SHAPES, Used, of=(Seq,), when=_is_tuple)
+def tuple_beside_array(event: Used, report: Reporter) -> None:
+    """A tuple of arrays, such as a model returns that gives several, where each of them can be computed with."""
+    node, frame, several = event.node, event.frame, event.value
+    outer = next(ancestors(frame.module, node), None)
+    if not isinstance(outer, ast.BinOp) or not isinstance(node, ast.expr) or not isinstance(several, Seq):
+        return
+    done = WORDS.get(type(outer.op), "combined")
+    other = resolved(frame.env, outer.right if outer.left is node else outer.left)
+    arrays = isinstance(other, Array) and any(isinstance(item, Array) for item in several.items)
+    if arrays and not isinstance(other, HostArray) and not is_tried(frame.module, node):
+        count = f"a tuple of {len(several.items)}" if several.exact else "a tuple"
+        problem = f"`{text_of(node)}` is {count}, and is {done} with an array"
+        mend = "take it apart first: `first, *others = ...`, or compute with one of them: `...[0]`"
+        report(frame.module, node, problem=problem, mend=mend)
+
+
+@judges_calls(rules.ARRAY_SHAPES, *(f"jax.numpy.{name}" for name in OF_ONE_ARRAY))
+def several_as_one(event: Called, report: Reporter) -> None:
+    """A function of one array gets such a tuple: JAX makes no array of it."""
+    several = event.args[0] if event.args else None
+    if type(several) is not Seq or several.type != "tuple" or is_tried(event.frame.module, event.node):
+        return
+    if several.exact and several.items and all(isinstance(item, Array) for item in several.items):
+        problem = f"`{event.name}` takes one array, and `{text_of(event.nodes[0])}` is a tuple of {len(several.items)}"
+        mend = "take it apart first: `first, *others = ...`, or make one array of it by `jnp.stack`"
+        report(event.frame.module, event.node, problem=problem, mend=mend)
 
 
 @judges_calls(rules.ARRAY_SHAPES, *PAIRED, "jax.numpy.where", "numpy.where")
@@ -162,9 +196,15 @@ def joined(event: Called, report: Reporter) -> None:
         return
     known = [shape for shape in shapes if shape is not None and is_whole(shape)]
     stacked = event.subject == "jax.numpy.stack"
-    if len(known) < len(shapes) or len({len(shape) for shape in known}) > 1:
+    if len(known) < len(shapes):
         return
     rank = len(known[0])
+    other = next((shape for shape in known if len(shape) != rank), None)
+    if other is not None:
+        problem = f"arrays of shapes {layers.shown(known[0])} and {layers.shown(other)} are joined"
+        mend = "give them the same number of axes: `x[None]` adds one in front, `x[..., None]` one at the end"
+        report(event.frame.module, event.node, related=_makers(arrays), problem=problem, mend=mend)
+        return
     for place in range(rank):
         sizes = {shape[place] for shape in known if isinstance(shape[place], int)}
         if len(sizes) > 1 and (stacked or place != along % rank):

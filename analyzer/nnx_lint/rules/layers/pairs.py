@@ -28,6 +28,13 @@ CARRYING = frozenset({"nnx.ConvLSTMCell", "nnx.LSTMCell", "nnx.OptimizedLSTMCell
 """Cells that carry something else than they give."""
 
 
+class Swapped:
+    """The names of outputs that took what a cell carries, as has been said."""
+
+    def __init__(self) -> None:
+        self.names: set[str] = set()
+
+
 @judges_calls(rules.CELL_RESULTS, "()")
 def cell_results(event: Called, report: Reporter) -> None:
     """``y, carry = cell(carry, x)``."""
@@ -37,6 +44,7 @@ def cell_results(event: Called, report: Reporter) -> None:
     target = swapped(event)
     if target is not None:
         output, carry = map(text_of, target.elts)
+        report.memory(Swapped).names.add(output)
         fix = unsafe("Swap the names", replace(module.source, target, f"{carry}, {output}"))
         mend = f"{carry}, {output} = {event.name}(...)"
         report(module, target, fix=fix, problem=f"`{carry}`, which it gets again, is its output", mend=mend)

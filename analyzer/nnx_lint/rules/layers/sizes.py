@@ -15,13 +15,14 @@ from nnx_lint.model.elements import library_elements
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.forms import Step
 from nnx_lint.model.recurrent import IN_TWO, Pair
-from nnx_lint.model.values import UNKNOWN, Array, Const, Obj, Unknown, Value, options, present
+from nnx_lint.model.values import UNKNOWN, Array, ClassVal, Const, Obj, Unknown, Value, options, present
 from nnx_lint.reporting import Reporter, judges_calls, related
 from nnx_lint.rules.construction.signatures import misplaced_mask
 from nnx_lint.rules.edits import replace, unsafe
-from nnx_lint.rules.layers.pairs import swapped
-from nnx_lint.rules.program import ancestors, keyword_node
+from nnx_lint.rules.layers.pairs import Swapped, swapped
+from nnx_lint.rules.program import FUNCTIONS, ancestors, enclosing, keyword_node
 from nnx_lint.rules.program import given as given_to
+from nnx_lint.syntax.binding import names_in, occurrences
 from nnx_rules import layers
 from nnx_rules.rules import modules as rules
 from nnx_rules.shape_algebra import ANY, is_whole
@@ -276,12 +277,17 @@ def pair_given(event: Called, report: Reporter) -> None:
     if name in {*layers.CALLS, "nnx.RNN"} and isinstance(event.args[0], Pair):
         problem = f"`{_place(event)}` gets a pair, what a cell carries and its output, and takes the output"
         mend = "take the pair apart: `carry, y = ...`"
+    elif name in OF_ONE_ARRAY and _is_pair(event.args[0]) and not _is_swapped(event, report):
+        problem = f"`{_place(event)}` gets a tuple of two arrays, such as an LSTM carries, and takes one array"
+        mend = "take the tuple apart: `c, h = carry`"
     elif (name in IN_TWO and len(event.args) > 1 and _is_tuple(event.args[1])) or _carry_is_second(event, name):
         problem = f"`{_place(event)}` gets the input first, and takes what it carries first"
         mend = "write `carry, y = cell(carry, x)`"
     elif _carries_two(layer, name) and _gets_one(event, name) and swapped(event) is None:
         problem = f"`{_place(event)}` gets one array for what it carries, and carries a pair of arrays"
         mend = "make the first carry with `initialize_carry`, or give the two as `(c, h)`"
+    elif _cell_of(layer, name) in IN_ONE and _gets_two(event, name):
+        problem, mend = "its carry is one array, and it got 2 of them", "make the first carry with `initialize_carry`"
     else:
         return
     report(event.frame.module, event.node, cls=layer.cls.name, problem=problem, mend=mend)
@@ -292,21 +298,81 @@ def _is_tuple(value: Value | None) -> bool:
 
 
 def _carry_is_second(event: Called, name: str) -> bool:
-    """Whether a cell gets second what it gave first: ``carry, y = cell(x, carry)``."""
+    """Whether a cell gets second what it gave first: ``carry, y = cell(x, carry)``; or what it gave second, if nobody
+    wants what it gave first, and its first argument is an element of the sequence: ``_, h = cell(x[:, t], h)``.
+    """
     outer = next(ancestors(event.frame.module, event.node), None)
     target = outer.targets[0] if isinstance(outer, ast.Assign) else None
     if name not in layers.CELLS or not isinstance(target, ast.Tuple) or len(target.elts) != 2 or len(event.nodes) != 2:
         return False
     (first, second), (inputs, carry) = map(text_of, target.elts), map(text_of, event.nodes)
+    if second == carry and first != inputs != second:
+        return _goes_along(event) and _is_dropped(event.frame.module, target.elts[0])
     return first == carry and first != inputs != second
+
+
+def _goes_along(event: Called) -> bool:
+    """Whether a call is made in a loop, of the same layer in each round, first with what depends on the round."""
+    loop = enclosing(event.frame.module, event.node, ast.For, *FUNCTIONS)
+    rounds = names_in(loop.target) if isinstance(loop, ast.For) else frozenset[str]()
+    same = not isinstance(event.node, ast.Call) or not rounds & names_in(event.node.func)
+    return same and bool(rounds & names_in(event.nodes[0]))
+
+
+def _is_dropped(module: Module, target: ast.expr) -> bool:
+    """Whether the function around it never reads a name that it binds."""
+    scope = enclosing(module, target, *FUNCTIONS) or module.source.tree
+    return isinstance(target, ast.Name) and not any(
+        isinstance(node.ctx, ast.Load) for node in occurrences(scope, target.id)
+    )
+
+
+IN_ONE = frozenset({"nnx.GRUCell", "nnx.SimpleCell"})
+"""Cells that carry one array."""
 
 
 def _carries_two(layer: Obj, name: str) -> bool:
     """Whether a cell, or that of a recurrent layer, carries two arrays."""
+    return _cell_of(layer, name) in IN_TWO
+
+
+def _cell_of(layer: Obj, name: str) -> str:
+    """The canonical name of the class of a cell, or of that of a recurrent layer."""
     held = attribute_of(layer, "cell") if name == "nnx.RNN" else None
     cell = present(held.value) if held is not None else layer
     cls = cell.cls.works_as if isinstance(cell, Obj) else None
-    return cls is not None and cls.canonical in IN_TWO
+    return cls.canonical if cls is not None else ""
+
+
+def _gets_two(event: Called, name: str) -> bool:
+    """Whether two arrays are given for what is carried."""
+    return _is_pair(event.keywords.get("initial_carry") if name == "nnx.RNN" else event.args[0])
+
+
+def _is_pair(value: Value | None) -> bool:
+    """Whether a value is a tuple of two arrays."""
+    if not isinstance(value, Seq) or value.type != "tuple" or not value.exact or value.shrunk:
+        return False
+    return len(value.items) == 2 and all(isinstance(present(item), Array) for item in value.items)
+
+
+def _is_swapped(event: Called, report: Reporter) -> bool:
+    """Whether it has been said already that the first argument is not what its name says."""
+    return bool(event.nodes) and text_of(event.nodes[0]) in report.memory(Swapped).names
+
+
+OF_ONE_ARRAY = frozenset({"nnx.Conv", "nnx.LayerNorm", "nnx.Linear", "nnx.LinearGeneral", "nnx.RMSNorm"})
+"""Layers of one array, of which most make one of a tuple that they are given."""
+
+
+@judges_calls(rules.LAYER_ARGUMENTS, "nnx.RNN", "nnx.Bidirectional")
+def class_for_layer(event: Called, report: Reporter) -> None:
+    """A recurrent layer is given the class of a cell, and not a cell."""
+    for value, node in zip(event.args, event.nodes, strict=False):
+        if isinstance(value, ClassVal) and value.cls.derives_from("nnx.Module"):
+            name = text_of(node)
+            problem, mend = f"it is given the class `{name}`, and takes an instance of it", f"`{name}(..., rngs=rngs)`"
+            report(event.frame.module, node, cls=event.name, problem=problem, mend=f"make one: {mend}")
 
 
 def _gets_one(event: Called, name: str) -> bool:

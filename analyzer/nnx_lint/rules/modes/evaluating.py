@@ -17,11 +17,13 @@ import ast
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
+from nnx_lint.model.attributes import attribute_names, attribute_of
+from nnx_lint.model.callables import BoundMethod
 from nnx_lint.model.events import Mutated
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.leaves import same_object
-from nnx_lint.model.values import Obj, present
-from nnx_lint.reporting import Reporter, judges
+from nnx_lint.model.values import UNKNOWN, Obj, present
+from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.program import (
     FUNCTIONS,
     STATEMENT_LOOPS,
@@ -43,8 +45,10 @@ from nnx_rules.transforms import COMPILING_ONLY
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from nnx_lint.model.events import Called
     from nnx_lint.model.frames import Frame
     from nnx_lint.model.modules import Module
+    from nnx_lint.model.values import Value
 
 SWITCHES = frozenset({"eval", "set_attributes", "view", "with_attributes"})
 """Methods and functions that switch a mode, called or handed on."""
@@ -75,10 +79,19 @@ class Step(NamedTuple):
 
 
 class Steps:
-    """The training steps so far."""
+    """The training steps so far, and what ``eval()`` was called of, by the expression that names the method."""
 
     def __init__(self) -> None:
         self.taken: list[Step] = []
+        self.switched: dict[ast.AST, list[Value]] = {}
+
+
+@judges_calls(rules.EVALUATED_IN_TRAINING, ".eval")
+def switch(event: Called, report: Reporter) -> None:
+    callee, func = event.callee, event.node.func if isinstance(event.node, ast.Call) else None
+    if func is not None and not event.keywords:
+        receiver = present(callee.receiver) if isinstance(callee, BoundMethod) and callee.func is None else UNKNOWN
+        report.memory(Steps).switched.setdefault(func, []).append(receiver)
 
 
 @judges(rules.EVALUATED_IN_TRAINING, Mutated)
@@ -100,7 +113,7 @@ def evaluated_in_training(event: Mutated, report: Reporter) -> None:
         passed = _forward_pass(event, step.model)
         if passed is None or _is_in_step(passed, step):
             continue
-        if _is_evaluation(passed, step) and not _is_switched(passed, step):
+        if _is_evaluation(passed, step) and not _is_switched(passed, step, report):
             layer = target.cls.name if event.node is passed.call else event.name.removeprefix("self.")
             report(passed.frame.module, passed.call, name=passed.name, layer=f"its `{layer}` {EFFECTS[event.state]}")
             return
@@ -141,7 +154,7 @@ def _is_evaluation(passed: Pass, step: Step) -> bool:
         return False  # it is there for the statistics, or for what is the same in both modes
     if frames[-1] is not step.frames[-1] or any(map(in_test, frames)) or _is_for_noise(frame, call, loops - step.loops):
         return False
-    shared = (loops & step.loops) - _made_in(step.model)
+    shared = (loops & step.loops) - made_in(step.model)
     if not shared:
         return True
     trains = {id(each) for each in step.frames}
@@ -167,7 +180,7 @@ def _is_dropped(module: Module, parent: ast.AST | None) -> bool:
     return len(names) == len(parent.targets) and not any(reads_of(scope, name) for name in names)
 
 
-def _made_in(model: Obj) -> set[int]:
+def made_in(model: Obj) -> set[int]:
     """The loops that make a model anew in each round."""
     outer = ancestors(*model.origin) if model.origin is not None else ()
     return {id(node) for node in outer if isinstance(node, STATEMENT_LOOPS)}
@@ -241,15 +254,25 @@ def _is_given_labels(call: ast.Call) -> bool:
     return named and any(item.arg == "labels" for item in call.keywords)
 
 
-def _is_switched(passed: Pass, step: Step) -> bool:
-    """Whether anything that may run before a forward pass may switch a mode."""
+def _is_switched(passed: Pass, step: Step, report: Reporter) -> bool:
+    """Whether anything that may run before a forward pass may switch a mode, of more than parts of the model that have
+    been followed: those are in the mode that they are known to be in.
+    """
     frames = [*passed.frame.outwards()]
     modules = dict.fromkeys([each.module for each in (*frames, *step.frames)])
     if not any(module.mentions(MENTIONED) for module in modules):
         return False
     outermost = frames[-1]
     last = frames[-2].call if len(frames) > 1 else passed.call
-    return any(_switches(node) for _, node in running(modules, _before(outermost, last or passed.call)))
+    noted = report.memory(Steps).switched
+    found = (node for _, node in running(modules, _before(outermost, last or passed.call)) if _switches(node))
+    return not all(node in noted and all(_is_part(each, step.model) for each in noted[node]) for node in found)
+
+
+def _is_part(value: Value, model: Obj) -> bool:
+    """Whether a value certainly is what an attribute of a model holds."""
+    held = (attribute_of(model, name) for name in attribute_names(model))
+    return isinstance(value, Obj) and any(attr is not None and same_object(attr.value, value) for attr in held)
 
 
 def _before(frame: Frame, last: ast.AST) -> Iterator[tuple[Module, ast.AST]]:

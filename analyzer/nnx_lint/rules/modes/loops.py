@@ -21,6 +21,7 @@ from nnx_lint.model.values import Obj, present
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
 from nnx_lint.rules.blocks import prepend_to_block
 from nnx_lint.rules.edits import unsafe
+from nnx_lint.rules.modes.evaluating import made_in
 from nnx_lint.rules.program import (
     FUNCTIONS,
     STATEMENT_LOOPS,
@@ -79,7 +80,7 @@ def evaluation_kept(event: Mutated, report: Reporter) -> None:
         return
     loops = frame.rounds()
     for step in report.memory(Steps).taken:
-        shared = loops & step.loops
+        shared = (loops & step.loops) - made_in(model)
         if step.model is model and shared and not _is_switched_back(frame, step.module, shared):
             if _is_last(frame.module, event.node, shared):
                 return

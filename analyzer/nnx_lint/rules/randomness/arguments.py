@@ -22,6 +22,7 @@ from nnx_lint.model.values import (
     Obj,
     Other,
     ParameterNumber,
+    ParameterVal,
     Value,
     options,
 )
@@ -183,6 +184,10 @@ def seed_as_rngs(event: Called, report: Reporter) -> None:
         what = "one random stream"
         report(event.frame.module, node, cls=cls.name, parameter=needed.name, value=what, mend=owner)
         return
+    func = event.frame.func
+    default = func.defaults.get(value.name) if func is not None and isinstance(value, ParameterVal) else None
+    if isinstance(default, Const) and _is_seed(default, required=False):
+        value = default  # what it is wherever nobody gives it
     if not all(_is_seed(each, required=needed.required) for each in options(value)):
         return
     value = options(value)[0]
@@ -269,11 +274,15 @@ NO_KEY_FIRST = frozenset({"key", "PRNGKey", "default_prng_impl", "key_impl", "wr
 """Functions of ``jax.random`` whose first argument is no key."""
 
 
+CONSTANT = frozenset({"constant", "ones", "ones_init", "zeros", "zeros_init"})
+"""Initializers that do nothing with the key that they are given."""
+
+
 def needs_key(event: Called) -> bool:
     """Whether a function is called whose first argument is a random key."""
     callee = event.callee
     if isinstance(callee, LibraryFunction):
-        return True
+        return callee.maker.rpartition(".")[2] not in CONSTANT
     subject = event.subject
     return subject is not None and subject.startswith("jax.random.") and subject[11:] not in NO_KEY_FIRST
 

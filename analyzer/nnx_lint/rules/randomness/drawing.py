@@ -40,6 +40,7 @@ from nnx_lint.rules.program import (
     resolved,
     statement_of,
 )
+from nnx_lint.rules.randomness.aliases import key_name
 from nnx_lint.rules.randomness.keys import (
     EACH_ROUND,
     SPLIT,
@@ -54,7 +55,7 @@ from nnx_lint.rules.randomness.keys import (
     times_bound,
     trains,
 )
-from nnx_lint.rules.randomness.reuse import consumes
+from nnx_lint.rules.randomness.reuse import collected_in_rounds, consumes
 from nnx_lint.rules.randomness.selected import apart
 from nnx_lint.rules.repeating import COMPREHENSIONS
 from nnx_lint.syntax import parameters as syntax_parameters
@@ -85,7 +86,7 @@ class Use(NamedTuple):
 
     module: Module
     call: ast.Call
-    key: ast.Name
+    key: ast.expr
     drawing: object
     how: frozenset[str]
 
@@ -311,18 +312,23 @@ def key_of_two_calls(event: Called, report: Reporter) -> None:
     drawn = report.memory(Keys).drawn_from(func)
     if not drawn:
         return
-    keys = [(node, drawn[parameter]) for parameter, node in handed(call, callee) if parameter in drawn]
+    scope = _scope(frame)
+    handed_on = [(parameter, node) for parameter, node in given_for(call, callee) if key_name(scope, node) is not None]
+    keys: list[tuple[ast.expr, frozenset[str]]]
+    keys = [(node, drawn[parameter]) for parameter, node in handed_on if parameter in drawn]
     if _is_inside(frame, func):  # what it closes over, where it reads that
         reads = ((reads_of(func.node, name), how) for name, how in drawn.items() if not binds(func.node, name))
         keys += [(found[0], how) for found, how in reads if found]
     for node, how in keys:
         _used(frame, Use(frame.module, call, node, func.node, how), report)
-        if not repeated(frame.module, call, node.id) or not binds(_scope(frame), node.id):
+        name = key_name(scope, node)
+        if name is None or not repeated(frame.module, call, name) or not binds(scope, name):
             continue
         if not _stands_in(frame, call):
             continue
-        if trains(frame, call) or _differentiates(event.callee) or feeds_training(frame, call):
-            report(frame.module, node, name=node.id, again=EACH_ROUND)
+        used = trains(frame, call) or _differentiates(event.callee) or feeds_training(frame, call)
+        if used or _collects_the_same(frame, call):
+            report(frame.module, node, name=ast.unparse(node), again=EACH_ROUND)
 
 
 @judges_calls(rules.KEY_REUSED, "jax.random.*")
@@ -331,7 +337,7 @@ def key_of_draw_and_call(event: Called, report: Reporter) -> None:
     call = event.node
     name = canonical_of(event.frame.env, call.func) if isinstance(call, ast.Call) else None
     node = (call.args[0] if call.args else keyword_node(call, "key")) if isinstance(call, ast.Call) else None
-    if not isinstance(call, ast.Call) or not isinstance(node, ast.Name) or in_test(event.frame):
+    if not isinstance(call, ast.Call) or node is None or in_test(event.frame):
         return
     how = used_by(event.frame.module, name, call)
     if how:
@@ -349,6 +355,14 @@ def _is_inside(frame: Frame, func: FuncVal) -> bool:
     return enclosing(func.module, func.node, *FUNCTIONS) is frame.func.node
 
 
+def _collects_the_same(frame: Frame, call: ast.Call) -> bool:
+    """Whether all that a loop does is to collect what a call returns, and nothing that it is given is another each
+    time.
+    """
+    bound = collected_in_rounds(frame.module, call)
+    return bound is not None and bound.isdisjoint(names_in(call)) and not _compares(frame, _scope(frame), alike=True)
+
+
 def _stands_in(frame: Frame, call: ast.Call) -> bool:
     """Whether a call stands in the running function itself."""
     return enclosing(frame.module, call, *FUNCTIONS, ast.Module) is _scope(frame)
@@ -359,9 +373,10 @@ def _differentiates(callee: Value) -> bool:
 
 
 def _used(frame: Frame, use: Use, report: Reporter) -> None:
-    scope, name = _scope(frame), use.key.id
-    binder = binder_of(frame.module, scope, name)
-    if binder is None or not _stands_in(frame, use.call):
+    scope = _scope(frame)
+    name = key_name(scope, use.key)
+    binder = binder_of(frame.module, scope, name) if name is not None else None
+    if name is None or binder is None or not _stands_in(frame, use.call):
         return
     here = statement_of(frame.module, use.call)
     if here is None:
@@ -373,13 +388,14 @@ def _used(frame: Frame, use: Use, report: Reporter) -> None:
         first, last = sorted((other, use), key=lambda each: end(each.call))  # of a call in another one, that is first
         if _is_second(frame, binder, first, last):
             where = (related(last.module, first.key, "the first use"),)
-            report(last.module, last.key, name=name, again=TWICE, related=where)
+            report(last.module, last.key, name=ast.unparse(last.key), again=TWICE, related=where)
     others.append(use)
 
 
 def _is_second(frame: Frame, binder: ast.AST, first: Use, last: Use) -> bool:
     """Whether two uses of a key give the same numbers, or such as depend on each other."""
-    module, scope, name = frame.module, _scope(frame), first.key.id
+    module, scope = frame.module, _scope(frame)
+    name = key_name(scope, first.key) or ""
     if first.how.isdisjoint(last.how) or (isinstance(first.drawing, str) and isinstance(last.drawing, str)):
         return False
     alike = first.drawing is last.drawing

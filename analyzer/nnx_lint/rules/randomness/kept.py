@@ -28,6 +28,7 @@ from nnx_lint.rules.program import (
     FUNCTIONS,
     ancestors,
     assigned_in,
+    attributes_named,
     attributes_stored,
     binds,
     calls_in,
@@ -56,6 +57,7 @@ from nnx_lint.rules.randomness.reading import streams_parameter
 from nnx_lint.rules.randomness.reuse import KEY_MAKERS, consumes, in_forward_pass
 from nnx_lint.rules.repeating import Handed, argument, loop_around, outwards
 from nnx_lint.syntax import parameters as syntax_parameters
+from nnx_lint.syntax.binding import is_name
 from nnx_lint.syntax.dotted import root_of
 from nnx_lint.syntax.walk import dumped, remembered, walk
 from nnx_rules.rules import rngs as rules
@@ -63,10 +65,11 @@ from nnx_rules.streams import METHODS, SAMPLERS
 from nnx_rules.transforms import DIFFERENTIATING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     from nnx_lint.model.events import Called
     from nnx_lint.model.frames import Frame
+    from nnx_lint.model.modules import Module
     from nnx_lint.model.values import Assignment, Value
 
 CONSTRUCTORS = frozenset({"__init__", "__post_init__", "__new__"})
@@ -104,7 +107,7 @@ def kept_key(event: Called, report: Reporter) -> None:
     kept = _kept(event)
     if kept is None or kept.owner is not present(kept.frame.receiver or UNKNOWN) or not in_forward_pass(kept.frame):
         return
-    made, cls = _set_once(kept), kept.owner.cls
+    made, cls = set_once(kept), kept.owner.cls
     call = made.value_node if made is not None else None
     if made is None or not isinstance(call, ast.Call) or not isinstance(cls, UserClass):
         return
@@ -120,7 +123,7 @@ def kept_key(event: Called, report: Reporter) -> None:
 def kept_key_in_rounds(event: Called, report: Reporter) -> None:
     """A key of any object, in each round of a loop that trains."""
     kept = _kept(event)
-    if kept is None or in_test(kept.frame) or _set_once(kept) is None:
+    if kept is None or in_test(kept.frame) or set_once(kept) is None:
         return
     if _goes_round(event, kept):
         report(kept.frame.module, kept.node, name=text_of(kept.node), again=EACH_ROUND)
@@ -320,19 +323,33 @@ def _values(scope: ast.AST) -> dict[str, ast.expr]:
     return found
 
 
-def _set_once(kept: Kept) -> Assignment | None:
+def set_once(kept: Kept) -> Assignment | None:
     """Where the constructor of a class last sets an attribute, if nothing else ever does."""
     name, cls = kept.node.attr, kept.owner.cls
     attr = attribute_of(kept.owner, name)
     if attr is None or not attr.assignments or not isinstance(cls, UserClass):
         return None
     classes = cls.lineage
-    modules = [*(item.module for item in classes), *(frame.module for frame in kept.source.through)]
+    modules = dict.fromkeys([*(item.module for item in classes), *(frame.module for frame in kept.source.through)])
     trees = {id(module.tree): module.tree for module in modules}
-    written = sum(attributes_stored(tree).count(name) for tree in trees.values())
+    nodes = {item.node for item in classes}
+    stored = [(module, node) for module in modules for node in _named(module, name)]
+    stored = [pair for pair in stored if not isinstance(pair[1].ctx, ast.Load)]
+    written = sum(not is_of_another(module, node, nodes) for module, node in stored)
     own = sum(attributes_stored(func).count(name) for item in classes for func in _constructors(item, trees.values()))
     replaced = any(_replaces(call, name) for tree in trees.values() for call in calls_in(tree))
     return attr.assignments[-1] if written == own > 0 and not replaced else None
+
+
+def _named(module: Module, name: str) -> list[ast.Attribute]:
+    return attributes_named(module.tree).get(name, [])
+
+
+def is_of_another(module: Module, node: ast.Attribute, classes: Collection[ast.AST]) -> bool:
+    """Whether an attribute is one of the own object of a method, of a class that is none of these."""
+    cls, func = enclosing(module, node, ast.ClassDef), enclosing(module, node, *FUNCTIONS)
+    owner = next(iter(syntax_parameters.names(func.args)), None) if isinstance(func, FUNCTIONS) else None
+    return cls is not None and cls not in classes and owner is not None and is_name(node.value, owner)
 
 
 def _constructors(cls: UserClass, trees: Iterable[ast.AST]) -> list[ast.AST]:

@@ -2,7 +2,7 @@
 runs as a loop, and in a step of training that a loop calls. Two calls of functions of the project that draw from one
 key are in :mod:`~nnx_lint.rules.randomness.drawing`.
 
-Invariants: a key is followed by its name, within one function; between two uses nothing may bind the name. Draws and
+Invariants: a key is followed by its names, within one function; between two uses nothing may bind the name. Draws and
 splits are told apart, because what is drawn from a key and from one that is split off it are not the same numbers. One
 key for a few known things, such as the models of a comparison, may be meant, and so may one in a test.
 """
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ast
 from bisect import bisect_left
+from functools import partial
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
@@ -40,6 +41,7 @@ from nnx_lint.rules.program import (
     scopes_around,
     statement_of,
 )
+from nnx_lint.rules.randomness.aliases import key_name
 from nnx_lint.rules.randomness.arguments import needs_key
 from nnx_lint.rules.randomness.fixed import is_projection
 from nnx_lint.rules.randomness.reuse import KEY_MAKERS, called_for, consumes
@@ -47,8 +49,8 @@ from nnx_lint.rules.randomness.selected import apart
 from nnx_lint.rules.repeating import argument, loop_around
 from nnx_lint.syntax.binding import assigned_names
 from nnx_lint.syntax.dotted import root_of
-from nnx_lint.syntax.places import begin
-from nnx_lint.syntax.walk import remembered, walk
+from nnx_lint.syntax.places import begin, end
+from nnx_lint.syntax.walk import dumped, remembered, walk
 from nnx_rules.rules import rngs as rules
 from nnx_rules.transforms import DIFFERENTIATING
 
@@ -59,7 +61,7 @@ if TYPE_CHECKING:
 
 SPLIT, FOLD = "jax.random.split", "jax.random.fold_in"
 
-TWICE = "a second time here: the numbers are those of the first use"
+TWICE = "a second time here: the numbers are those of the first use, or follow from them"
 EACH_ROUND = "again in each round of the loop: every round gets the same numbers"
 """How a key is used again, for the message."""
 
@@ -69,42 +71,55 @@ def key_reused(event: Called, report: Reporter) -> None:
     module, env, call = event.frame.module, event.frame.env, event.node
     node = given(event).node_of(0, "key")
     uses = canonical_of(env, call.func) if isinstance(call, ast.Call) else None
-    if not isinstance(node, ast.Name) or not isinstance(call, ast.Call) or not consumes(uses) or in_test(event.frame):
+    if not isinstance(call, ast.Call) or not consumes(uses) or in_test(event.frame):
         return
     scope = enclosing(module, call, *FUNCTIONS, ast.Module)
-    if scope is None:
+    name = key_name(scope, node) if scope is not None else None
+    if scope is None or node is None or name is None:
         return
-    binder = binder_of(module, scope, node.id)
+    say = partial(report, module, node, name=ast.unparse(node))
+    binder = binder_of(module, scope, name)
     if binder is not scope and runs_in_rounds(event.frame) and event.frame.func is not None:
         if event.frame.func.node is scope:
-            report(module, node, name=node.id, again=EACH_ROUND)
+            say(again=EACH_ROUND)
         return
     if binder is None:
         return
-    if repeated(module, call, node.id):
+    if repeated(module, call, name):
         if uses != SPLIT or takes_the_first(module, call):
-            report(module, node, name=node.id, again=EACH_ROUND)
+            say(again=EACH_ROUND)
         return
     here = statement_of(module, call)
-    if here is None or is_written_out(event.frame, binder, node.id):
+    if here is None or is_written_out(event.frame, binder, name):
         return
-    for other in _earlier(scope, node, here):
+    for other in _earlier(scope, name, node, here):
         place = statement_of(module, other)
-        if other is call or place is None or bound_between(scope, node.id, place, here):
+        if other is call or place is None or bound_between(scope, name, place, here):
             continue
         used = canonical_of(env, other.func)
         forgotten = _forgotten(module, scope, other) if used == SPLIT != uses else None
-        left = _left_over(env, scope, node.id) if (used == SPLIT) != (uses == SPLIT) and forgotten is None else None
+        left = _left_over(env, scope, name) if (used == SPLIT) != (uses == SPLIT) and forgotten is None else None
         if not consumes(used) or ((used == SPLIT) != (uses == SPLIT) and forgotten is None and left is None):
             continue
-        if used == uses in PICKING and _in_unison(other, call):
+        if (used == uses in PICKING and _in_unison(other, call)) or _is_said_twice(scope, place, here):
             continue
         same = enclosing(module, other, *FUNCTIONS, ast.Module) is scope
         if same and follows(module, place, here) and not apart(module, env, other, call):
             again = f"here after it was split, and `{forgotten}` of the split is not" if forgotten else TWICE
             again = f"a second time here, and `{left}`, which was made with it, is not" if left else again
-            report(module, node, name=node.id, again=again, related=(related(module, other, "the first use"),))
+            say(again=again, related=(related(module, other, "the first use"),))
             return
+
+
+def _is_said_twice(scope: ast.AST, first: ast.stmt, second: ast.stmt) -> bool:
+    """Whether a statement stands there twice that binds something, and nothing reads that between the two."""
+    bound = assigned_names([first])
+    reads = (read for name in bound for read in reads_of(scope, name))
+    return (
+        dumped(first) == dumped(second)
+        and bool(bound)
+        and not any(end(first) < begin(read) < begin(second) for read in reads)
+    )
 
 
 def binder_of(module: Module, scope: ast.AST, name: str) -> ast.AST | None:
@@ -159,10 +174,10 @@ def times_bound(scope: ast.AST, name: str, before: ast.stmt) -> int:
     return bisect_left(_stores(scope).get(name, []), begin(before))
 
 
-def _earlier(scope: ast.AST, key: ast.Name, here: ast.stmt) -> list[ast.Call]:
+def _earlier(scope: ast.AST, name: str, key: ast.expr, here: ast.stmt) -> list[ast.Call]:
     """The calls that may take a key before a place, by its name, and after what bound that last."""
-    uses, times = _by_key(scope).get(key.id, []), times_bound(scope, key.id, here)
-    line, column = _stores(scope)[key.id][times - 1] if times else (0, 0)
+    uses, times = _by_key(scope).get(name, []), times_bound(scope, name, here)
+    line, column = _stores(scope)[name][times - 1] if times else (0, 0)
     first = bisect_left(uses, (line, column + 1), key=itemgetter(0))
     last = bisect_left(uses, begin(key), key=itemgetter(0))
     return [call for _, _, call in sorted(uses[first:last], key=itemgetter(1))]
@@ -175,9 +190,9 @@ def _by_key(scope: ast.AST) -> dict[str, list[tuple[tuple[int, int], int, ast.Ca
     """
     found: dict[str, list[tuple[tuple[int, int], int, ast.Call]]] = {}
     for number, call in enumerate(calls_in(scope)):
-        key = call.args[0] if call.args else keyword_node(call, "key")
-        if isinstance(key, ast.Name):
-            found.setdefault(key.id, []).append((begin(call), number, call))
+        name = key_name(scope, call.args[0] if call.args else keyword_node(call, "key"))
+        if name is not None:
+            found.setdefault(name, []).append((begin(call), number, call))
     return {name: sorted(uses) for name, uses in found.items()}
 
 

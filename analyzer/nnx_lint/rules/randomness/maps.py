@@ -159,9 +159,11 @@ def _count(event: Called, applied: TransformVal, position: int) -> str | None:
 
 def _is_single(frame: Frame, value: Obj) -> bool:
     """Whether streams, or those of a dropout layer, certainly have single keys: they are made in this function or in
-    one that leads to it, or it hands them to a layer, too.
+    one that leads to it, or it hands them to a layer, too. What a map has made has one for each element.
     """
     call = value.node
+    if value.gained != 0:
+        return False
     for each in frame.outwards():
         scope = each.func.node if each.func is not None else each.module.tree
         names = {name for name, held in each.env.names.items() if held is value}

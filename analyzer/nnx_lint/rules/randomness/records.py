@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from nnx_lint.model.classes import UserClass
 from nnx_lint.model.loops import SCANS
 from nnx_lint.model.values import ClassVal
 from nnx_lint.reporting import Reporter, judges_calls
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from nnx_lint.model.events import Called
     from nnx_lint.model.frames import Frame
     from nnx_lint.model.modules import Env
+    from nnx_lint.model.values import Value
 
 Key = ast.Attribute | ast.Subscript
 
@@ -79,6 +81,17 @@ def _stored(node: ast.AST, name: str) -> list[ast.expr]:
     return [value for target, value in pairs_of(node) if is_name(target, name)]
 
 
+def _at_place_of(made: Value | None, args: list[ast.expr], field: str) -> ast.expr | None:
+    """What a record gets by position for a field, the fields being what its class declares, in this order."""
+    cls = made.cls if isinstance(made, ClassVal) else None
+    if not isinstance(cls, UserClass) or any(isinstance(item, ast.Starred) for item in args):
+        return None
+    declared = [item.target for item in cls.node.body if isinstance(item, ast.AnnAssign)]
+    names = [item.id for item in declared if isinstance(item, ast.Name)]
+    place = names.index(field) if field in names and len(cls.ancestors) < 2 else len(args)
+    return args[place] if place < len(args) else None
+
+
 def _keeps(env: Env, node: ast.expr, key: Key, record: str) -> bool:
     """Whether an expression is a record with the key of another one, or that one itself."""
     field = key.attr if isinstance(key, ast.Attribute) else getattr(key.slice, "value", None)
@@ -90,7 +103,7 @@ def _keeps(env: Env, node: ast.expr, key: Key, record: str) -> bool:
         case ast.Call(func=func, args=[of], keywords=given) if canonical_of(env, func) == "dataclasses.replace":
             return all(item.arg not in {None, field} for item in given) and _keeps(env, of, key, record)
         case ast.Call(func=func) if isinstance(resolved(env, func), ClassVal) and isinstance(field, str):
-            again = keyword_node(node, field)
+            again = keyword_node(node, field) or _at_place_of(resolved(env, func), node.args, field)
             return again is not None and ast.dump(again) == ast.dump(key)
         case ast.Dict(keys=keys, values=values) if isinstance(key, ast.Subscript):
             named = [each for each, name in enumerate(keys) if isinstance(name, ast.Constant) and name.value == field]

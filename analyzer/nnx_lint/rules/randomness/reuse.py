@@ -52,6 +52,7 @@ from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_lint.syntax.binding import names_in, occurrences
 from nnx_lint.syntax.places import begin
 from nnx_lint.syntax.walk import dumped, remembered, walk
+from nnx_rules import shapes
 from nnx_rules.rules import rngs as rules
 from nnx_rules.streams import METHODS, NORMS, SAMPLERS
 
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
     from nnx_lint.model.classes import ClassBase
     from nnx_lint.model.frames import Frame
     from nnx_lint.model.modules import Env, Module
+    from nnx_lint.model.values import Assignment
 
 
 # -- one seed ----------------------------------------------------------------------------------------------------------
@@ -92,6 +94,30 @@ def seeded(obj: Obj, *, named: bool = False) -> ast.Call | None:
         return None
     held = [*obj.node.args, *(item.value for item in obj.node.keywords)]
     return node if any(item is node for item in (given_to(obj.origin[0], obj.node) if named else held)) else None
+
+
+def _seeded_for_function(place: Assignment, obj: Obj) -> ast.Call | None:
+    """The call that makes the streams of a layer from one seed, where a function of the project gets them for that."""
+    rngs = next((value for value in (obj.args or {}).values() if isinstance(value, Obj) and value.cls is RNGS), None)
+    call, made = rngs.node if rngs is not None else None, place.node
+    if not isinstance(call, ast.Call) or not isinstance(made, (ast.Assign, ast.AnnAssign)) or obj.node is made.value:
+        return None
+    given = (
+        [*made.value.args, *(each.value for each in made.value.keywords)] if isinstance(made.value, ast.Call) else []
+    )
+    if not any(item is call for item in given):
+        return None
+    scope = enclosing(place.module, call, *FUNCTIONS)
+    seed = call.args[0] if len(call.args) == 1 and not call.keywords else None
+    if isinstance(seed, ast.Constant) and isinstance(seed.value, int):
+        return call
+    if scope is None or not isinstance(seed, ast.Name) or assigned_in(scope)[seed.id]:
+        return None
+    return call if parameters_in(scope)[seed.id] else None
+
+
+TWINS = frozenset({"copy", "ema", "frozen", "old", "ref", "reference", "shadow", "slow", "target", "teacher"})
+"""Words in the names of networks that begin as copies of others on purpose."""
 
 
 def _seeded_by_name(module: Module, obj: Obj) -> ast.Call | None:
@@ -139,6 +165,8 @@ def same_seed(event: Constructed, report: Reporter) -> None:
             call, scope = seeded(layer), None
             if call is None and (call := _seeded_by_name(module, layer)) is not None:
                 scope = enclosing(module, call, *FUNCTIONS)
+            if call is None and (call := _seeded_for_function(place, layer)) is not None and names_in(call.args[0]):
+                scope = enclosing(module, call, *FUNCTIONS)
             if call is None or not has_equal_numbers(layer):
                 continue
             seed = ast.unparse(call)
@@ -150,7 +178,8 @@ def same_seed(event: Constructed, report: Reporter) -> None:
                 continue  # two of one key may be a network and its target
             number = next((found for each in (layer.args or {}).values() if (found := seed_of(each)) is not None), seed)
             known = first.setdefault((layer.cls, number, scope), (name, call))
-            if known[1] is not call:
+            twins = TWINS.isdisjoint(known[0].split("_")) is not TWINS.isdisjoint(name.split("_"))
+            if known[1] is not call and not twins:
                 also = (related(module, known[1], "the other layer with this seed"),)
                 say(seed=seed, other=f"as is `self.{known[0]}`", related=also)
 
@@ -168,7 +197,7 @@ def same_seed_members(event: Called, report: Reporter) -> None:
     if not isinstance(obj, Obj) or not (made or obj.cls is constructed(event)) or not has_equal_numbers(obj):
         return
     call = seeded(obj) or _seeded_by_name(module, obj)
-    bound = _collected_in_rounds(module, node) if call is not None else None
+    bound = collected_in_rounds(module, node) if call is not None else None
     if call is None or bound is None:
         return
     if bound.isdisjoint(names_in(node)):
@@ -176,7 +205,7 @@ def same_seed_members(event: Called, report: Reporter) -> None:
         report(module, place, path=path, seed=ast.unparse(call), other="again in each round of a loop")
 
 
-def _collected_in_rounds(module: Module, node: ast.AST) -> set[str] | None:
+def collected_in_rounds(module: Module, node: ast.AST) -> set[str] | None:
     """The names of the rounds of which each does nothing but collect the result of a call; ``None`` if none do."""
     around = next(ancestors(module, node), None)
     if isinstance(around, (ast.ListComp, ast.GeneratorExp)):
@@ -398,7 +427,7 @@ def fixed_seed_in_call(event: Called, report: Reporter) -> None:
     frame, own = event.frame, _called_as(event.frame)
     if frame.func is None or own is None or seed_of(event.result) is None or not in_forward_pass(frame):
         return
-    if _is_certain(frame, event.node) and not _starts_a_carry(frame.module, event.node):
+    if _is_certain(frame, event.node) and not _starts_weights_or_carry(frame, event.node):
         path = f"{own.name}.{frame.func.name}"
         report(frame.module, event.node, path=path, seed=frame.module.source.segment(event.node))
 
@@ -470,10 +499,14 @@ def in_forward_pass(frame: Frame) -> bool:
     return False
 
 
-def _starts_a_carry(module: Module, node: ast.AST) -> bool:
-    """Whether streams are an argument for the carry of a recurrent cell, which is zeros and draws nothing from them."""
-    call = enclosing(module, node, ast.Call)
-    return call is not None and isinstance(call.func, ast.Attribute) and call.func.attr == "initialize_carry"
+def _starts_weights_or_carry(frame: Frame, node: ast.AST) -> bool:
+    """Whether streams are an argument for the carry of a recurrent cell, which is zeros and draws nothing from them, or
+    for the weights of a layer that is made here: they are to be overwritten, or the layer should not be made (NNX833).
+    """
+    call = enclosing(frame.module, node, ast.Call)
+    if call is None or canonical_of(frame.env, call.func) in shapes.DIMENSIONS:
+        return call is not None
+    return isinstance(call.func, ast.Attribute) and call.func.attr == "initialize_carry"
 
 
 HOST = ("numpy.random.*", "random.*")

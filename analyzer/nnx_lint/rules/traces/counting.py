@@ -1,10 +1,11 @@
-"""Numbers that a compiled function counts up in an object that is no part of its inputs (NNX230).
+"""Numbers that a compiled function counts up in an object that is no part of its inputs, or in a global name (NNX230).
 
 JAX runs the Python code of a compiled function once, to trace it. A number in a plain object, which the function
 reaches through a module that it gets or through `self`, is counted up in that run and never again.
 
 Invariants: only an object that certainly exists before the function is compiled counts; a number that is only asserted,
-or that is called so, tells how often a function was traced, which is meant.
+or that is called so, tells how often a function was traced, which is meant; a name outside of it has to say that it
+counts steps, or the like.
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ import re
 from typing import TYPE_CHECKING
 
 from nnx_lint.model.classes import UserClass
-from nnx_lint.model.events import AttributeSet
+from nnx_lint.model.events import AttributeSet, OuterNameSet
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.values import Const, Obj, Other, Value, options
 from nnx_lint.reporting import Reporter, judges, related
-from nnx_lint.rules.program import attribute_reads, enclosing, in_test, own_nodes
+from nnx_lint.rules.program import FUNCTIONS, attribute_reads, enclosing, in_test, own_nodes, uses_in
 from nnx_lint.rules.traces.captures import holds
 from nnx_lint.rules.traces.mends import COMPILING
 from nnx_lint.syntax.dotted import root_of
@@ -52,6 +53,26 @@ def counted_while_tracing(event: AttributeSet, report: Reporter) -> None:
     if outside and not in_test(frame) and _is_read(frame.module, target.attr):
         where = (related(scope.applied.module, scope.applied.node, f"`{scope.text}` is applied here"),)
         report(frame.module, node, related=where, name=text_of(target), transform=scope.text)
+
+
+OF_STEPS = re.compile("step|iter|epoch|batch|update|sample|seen", re.IGNORECASE)
+"""What the name of a number has in it that is to say how often a function has run."""
+
+
+@judges(rules.LOST_COUNT, OuterNameSet, when=lambda event: OF_STEPS.search(event.name) is not None)
+def name_counted_while_tracing(event: OuterNameSet, report: Reporter) -> None:
+    frame, node = event.frame, event.node
+    scope = next((scope for scope in frame.scope if scope.applied.row.name in COMPILING), None)
+    if scope is None or not isinstance(node, ast.AugAssign):
+        return
+    if not is_count(event.value) or not frame.certain_within(scope) or OF_TRACES.search(event.name) or in_test(frame):
+        return
+    own = frame.func.node if frame.func is not None else None
+    reads = uses_in(frame.module.source.tree).get(event.name, ())
+    outside = (read for read in reads if enclosing(frame.module, read, *FUNCTIONS) is not own)
+    if any(enclosing(frame.module, read, ast.Assert) is None for read in outside):
+        where = (related(scope.applied.module, scope.applied.node, f"`{scope.text}` is applied here"),)
+        report(frame.module, node, related=where, name=event.name, transform=scope.text)
 
 
 def is_count(value: Value) -> bool:

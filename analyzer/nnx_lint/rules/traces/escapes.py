@@ -250,8 +250,14 @@ def _computed(frame: Frame, node: ast.expr, known: set[str], unless: frozenset[s
         callee = _callee(frame, node.func)
         numeric = isinstance(callee, Ext) and callee.name.startswith(NUMERIC) and callee.name not in PLAIN | unless
         variable = isinstance(callee, ClassVal) and callee.cls.is_variable
-        return (numeric or variable) and any(_computed(frame, item, known, unless) for item in node.args)
+        computes = numeric or variable or _is_layer(value_at(frame, node.func))
+        return computes and any(_computed(frame, item, known, unless) for item in node.args)
     return False
+
+
+def _is_layer(value: Value | None) -> bool:
+    """Whether a layer of the library is called, whose result depends on what goes in."""
+    return isinstance(value, Obj) and value.cls.derives_from("nnx.Module") and value.cls.called_as is not None
 
 
 PLAIN = frozenset(f"jax.numpy.{name}" for name in ("shape", "ndim", "size", "dtype", "result_type", "finfo", "iinfo"))

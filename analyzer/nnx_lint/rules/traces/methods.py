@@ -156,7 +156,8 @@ TRACING = frozenset({"jax.jit", "nnx.jit", "jax.checkpoint", "nnx.remat", "jax.m
 
 BATCHING = frozenset({"jax.vmap", "nnx.vmap"})
 
-INERT_BASES = frozenset({"object", "Generic"})
+INERT_BASES = frozenset({"object", "ABC", "Generic", "Protocol"})
+"""Bases by which JAX knows no more of a class."""
 
 
 @judges(rules.PLAIN_SELF, ClassDefined)
@@ -187,29 +188,50 @@ def may_not_be_argument(cls: UserClass) -> bool:
             return False
         if item.unknown_decorators or item.registered_container or item.registered_data or item.dynamic:
             return False
-        if not {"__init_subclass__", "__jax_array__"}.isdisjoint(item.methods):
+        if not REGISTERING.isdisjoint(item.methods):
             return False
         if not item.decorators.keys() <= {"dataclasses.dataclass"}:
             return False
-        for base in item.node.bases:
-            head = base.value if isinstance(base, ast.Subscript) else base
-            last = head.attr if isinstance(head, ast.Attribute) else head.id if isinstance(head, ast.Name) else ""
-            if last not in INERT_BASES and not any(last == parent.name for parent in item.bases):
-                return False
+        if not INERT_BASES.union(parent.name for parent in item.bases).issuperset(_last_names(item.node)):
+            return False
     return True
 
 
+def _last_names(cls: ast.ClassDef) -> list[str]:
+    """What the bases of a class are called, without the modules that have them."""
+    heads = (base.value if isinstance(base, ast.Subscript) else base for base in cls.bases)
+    return [
+        head.attr if isinstance(head, ast.Attribute) else head.id if isinstance(head, ast.Name) else ""
+        for head in heads
+    ]
+
+
 def in_other_hands(cls: UserClass) -> bool:
-    """Whether the module derives from the class, or hands it to a call that may register it with JAX."""
+    """Whether a class below it may be known to JAX, or the module hands one of them to a call that may register it."""
+    heirs = cls.module.project.heirs.of(cls.name)
+    names = {cls.name, *(heir.name for heir in heirs)}
+    for heir in heirs:
+        methods = {item.name for item in heir.body if isinstance(item, ast.FunctionDef)}
+        if heir.decorator_list or heir.keywords or not REGISTERING.isdisjoint(methods):
+            return True
+        if not (names | INERT_BASES).issuperset(_last_names(heir)):
+            return True
     for node in walk(cls.module.tree):
         given: list[ast.expr] = []
-        if isinstance(node, ast.ClassDef):
-            given = node.bases
-        elif isinstance(node, ast.Call):
+        if isinstance(node, (ast.List, ast.Tuple)):
+            given = node.elts
+        elif isinstance(node, ast.Call) and not (isinstance(node.func, ast.Name) and node.func.id in ASKING):
             given = [*node.args, *(keyword.value for keyword in node.keywords)]
-        if any(is_name(item, cls.name) for item in given):
+        if any(isinstance(item, ast.Name) and item.id in names for item in given):
             return True
     return False
+
+
+ASKING = frozenset({"isinstance", "issubclass", "super"})
+"""Functions that only look at a class."""
+
+REGISTERING = frozenset({"__init_subclass__", "__jax_array__"})
+"""Methods by which JAX may know a class, or those below it."""
 
 
 def takes_self(applied: TransformVal, func: FuncVal) -> bool:

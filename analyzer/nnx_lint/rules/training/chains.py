@@ -2,6 +2,7 @@
 
 A chain hands gradients from one link to the next, and an optimizer among them makes steps of what it gets: after it
 there are no gradients any more. A rate is a number or a schedule, and what a schedule returns for one step is a number.
+The steps that a schedule is for are counted from the first one of its warm-up.
 
 Invariants: only links that certainly are what they are called count; a rate that the program computes anew, of a step
 that it knows, is not judged.
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.states import TransformationVal
+from nnx_lint.model.values import Const
 from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.rules.program import given, is_tried, resolved
 from nnx_lint.rules.training.optimizers import FACTORIES
@@ -53,3 +55,19 @@ def rate_of_one_step(event: Called, report: Reporter) -> None:
         problem = f"gets `{text_of(node)}`, one number: the learning rate never changes"
         mend = f"hand over the schedule: `{event.name}({name})`"
         report(event.frame.module, node, cls=event.name, problem=problem, mend=mend)
+
+
+WARMED = ("optax.warmup_cosine_decay_schedule", "optax.schedules.warmup_cosine_decay_schedule")
+
+
+@judges_calls(rules.OPTIMIZER_TRANSFORMATION, *WARMED)
+def warmed_up_to_the_end(event: Called, report: Reporter) -> None:
+    """A schedule whose steps end while it is still warming up: its decay counts the steps before it, too."""
+    args = given(event)
+    warmup, steps = args.get(2, "warmup_steps"), args.get(3, "decay_steps")
+    if not isinstance(warmup, Const) or not isinstance(steps, Const) or is_tried(event.frame.module, event.node):
+        return
+    if isinstance(warmup.value, int) and isinstance(steps.value, int) and warmup.value >= steps.value:
+        problem = f"gets {steps.value} for `decay_steps`, which count the {warmup.value} steps of the warm-up, too"
+        mend = "`decay_steps` is the number of all steps of the training: give it more than `warmup_steps`"
+        report(event.frame.module, event.node, cls=event.name, problem=problem, mend=mend)

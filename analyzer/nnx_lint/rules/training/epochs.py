@@ -58,8 +58,8 @@ def metric_not_reset(event: Called, report: Reporter) -> None:
     if rounds is None or not _is_kept(rounds.start, name) or _is_for_all(rounds.start, name):
         return
     inner = any(_is_named(loop, name) for loop in _loops_in(rounds.start) if event.node not in walk(loop))
-    if inner and not _may_reset(rounds.places):
-        fix = partial(_reset, module, rounds.start, name)
+    if (inner or _is_updated_beside(rounds, name)) and not _may_reset(rounds.places):
+        fix = partial(_reset, module, rounds.start, name) if inner else None
         report(
             module, event.node, fix=fix, name=name, lacking="never reset", what="all rounds of the outer loop so far"
         )
@@ -107,6 +107,22 @@ def _is_kept(loop: ast.stmt, name: str) -> bool:
     stores = (part for part in walk(loop) if isinstance(part, (ast.Name, ast.Attribute)))
     bound = {text_of(part) for part in stores if not isinstance(part.ctx, ast.Load)}
     return not any(f"{name}.".startswith(f"{text}.") for text in bound)
+
+
+def _is_updated_beside(rounds: Rounds, name: str) -> bool:
+    """Whether a loop beside the call of a function updates the metric that the function computes, an attribute which
+    nothing that runs there binds to another one.
+    """
+    owner, _, attribute = name.rpartition(".")
+    module, loop = rounds.places[-1]
+    if not owner or loop is rounds.start or not isinstance(loop, STATEMENT_LOOPS):
+        return False
+    modules = [each for each, _ in rounds.places]
+    named = [node for _, node in running(modules, rounds.places) if isinstance(node, ast.Attribute)]
+    if any(node.attr == attribute and not isinstance(node.ctx, ast.Load) for node in named):
+        return False
+    updates = {node for node in named if node.attr == "update" and text_of(node.value).rpartition(".")[2] == attribute}
+    return any(node in updates for inner in _loops_in(loop) for _, node in running(modules, [(module, inner)]))
 
 
 def _is_for_all(loop: ast.stmt, name: str) -> bool:

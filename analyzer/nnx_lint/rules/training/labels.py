@@ -31,7 +31,7 @@ MAPS = frozenset(
 )
 """Functions that make a tree by a function, their first argument, of each leaf."""
 
-MAX_STEPS = 4
+MAX_STEPS = 6
 """How many names and functions lie between the call and the strings at most."""
 
 

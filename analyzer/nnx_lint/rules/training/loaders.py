@@ -12,20 +12,37 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from nnx_lint.model.attributes import attribute_of
 from nnx_lint.model.callables import BoundMethod, FuncVal, PartialVal
+from nnx_lint.model.classes import method_of
 from nnx_lint.model.events import Called
 from nnx_lint.model.expressions import text_of
+from nnx_lint.model.modules import Env
 from nnx_lint.model.states import TransformationVal
 from nnx_lint.model.values import Obj, Value, present
 from nnx_lint.reporting import Reporter, judges_calls, related
 from nnx_lint.rules.bindings import value_of
-from nnx_lint.rules.program import FUNCTIONS, ancestors, binds, canonical_of, in_test, own_nodes, resolved
-from nnx_lint.rules.repeating import argument, loop_around
+from nnx_lint.rules.callees import called_value
+from nnx_lint.rules.program import (
+    FUNCTIONS,
+    ancestors,
+    attributes_stored,
+    binds,
+    canonical_of,
+    enclosing,
+    in_test,
+    own_nodes,
+    resolved,
+    results_of,
+)
+from nnx_lint.rules.repeating import argument, loop_around, outwards
+from nnx_lint.syntax.binding import is_name
 from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.rules import training as rules
 
 if TYPE_CHECKING:
     from nnx_lint.model.frames import Frame
+    from nnx_lint.model.modules import Module
 
 ITERATORS = frozenset(f"builtins.{name}" for name in ("enumerate", "filter", "iter", "map", "reversed", "zip"))
 """Functions of Python that give what can be gone through once."""
@@ -33,9 +50,9 @@ ITERATORS = frozenset(f"builtins.{name}" for name in ("enumerate", "filter", "it
 
 @judges_calls(rules.USED_UP_BATCHES, ".update")
 def used_up_batches(event: Called, report: Reporter) -> None:
-    """A step of an optimizer, in a loop over batches that rounds repeat."""
+    """A step of an optimizer, or one of a metric, in a loop over batches that rounds repeat."""
     receiver = present(event.callee.receiver) if isinstance(event.callee, BoundMethod) else None
-    if not _is_optimizer(receiver) or in_test(event.frame):
+    if not _is_fed(receiver) or in_test(event.frame):
         return
     node: ast.AST = event.node
     for frame in event.frame.outwards():
@@ -43,20 +60,26 @@ def used_up_batches(event: Called, report: Reporter) -> None:
             if isinstance(outer, FUNCTIONS):
                 break
             loader = _gone_through(frame, outer.iter) if isinstance(outer, ast.For) else None
-            if isinstance(outer, ast.For) and isinstance(loader, ast.Name) and _goes_on_to_the_end(outer):
-                made = _made_before_rounds(frame, outer, loader)
+            if isinstance(outer, ast.For) and loader is not None and _goes_on_to_the_end(outer):
+                made = _made_before_rounds(frame, outer, loader) if isinstance(loader, ast.Name) else None
+                made = _kept(frame, outer, loader) if isinstance(loader, ast.Attribute) else made
                 if made is not None:
-                    also = (related(made[0].module, made[1], "it is made here, once"),)
-                    report(frame.module, loader, related=also, name=loader.id, maker=text_of(made[1]))
+                    also = (related(*made, "it is made here, once"),)
+                    report(frame.module, loader, related=also, name=text_of(loader), maker=text_of(made[1]))
                     return
         if frame.call is None:
             return
         node = frame.call
 
 
-def _is_optimizer(receiver: Value | None) -> bool:
-    named = isinstance(receiver, Obj) and receiver.cls.derives_from("nnx.Optimizer")
+def _is_fed(receiver: Value | None) -> bool:
+    """Whether something is what a round of training or of an evaluation updates."""
+    named = isinstance(receiver, Obj) and any(map(receiver.cls.derives_from, FED))
     return named or isinstance(receiver, TransformationVal)
+
+
+FED = ("nnx.Optimizer", "nnx.metrics.Metric")
+"""Classes of what batches update."""
 
 
 COUNTING = frozenset({"builtins.enumerate", "tqdm.auto.tqdm", "tqdm.notebook.tqdm", "tqdm.tqdm"})
@@ -76,7 +99,7 @@ def _goes_on_to_the_end(loop: ast.For) -> bool:
     return not any(isinstance(node, (ast.Break, ast.Return, ast.Yield, ast.YieldFrom)) for node in walk(loop))
 
 
-def _made_before_rounds(frame: Frame, place: ast.AST, name: ast.Name) -> tuple[Frame, ast.expr] | None:
+def _made_before_rounds(frame: Frame, place: ast.AST, name: ast.Name) -> tuple[Module, ast.expr] | None:
     """What makes an iterator that rounds around a place go through again, where it is made before them."""
     again = False
     while True:
@@ -87,25 +110,71 @@ def _made_before_rounds(frame: Frame, place: ast.AST, name: ast.Name) -> tuple[F
         if made is None:
             return None
         if not isinstance(made, ast.Name):
-            return (at, made) if again and _is_used_up(at, made) else None
+            return (at.module, made) if again and _is_used_up(at.env, made) else None
         call = frame.call
         if at is frame or call is None:
             return None  # another name for it: who knows which of them is gone through
         frame, place, name = at, call, made
 
 
-def _is_used_up(frame: Frame, made: ast.expr) -> bool:
+def _kept(frame: Frame, place: ast.AST, node: ast.Attribute) -> tuple[Module, ast.expr] | None:
+    """What makes an iterator that the constructor of an object keeps, and that rounds around a place, or around a call
+    that leads there, go through again.
+    """
+    owner = resolved(frame.env, node.value)
+    attr = attribute_of(owner, node.attr) if isinstance(owner, Obj) else None
+    if attr is None or len(attr.assignments) != 1 or not isinstance(owner, Obj) or not isinstance(node.value, ast.Name):
+        return None
+    (kept,) = attr.assignments
+    made, scope = kept.value_node, enclosing(kept.module, kept.node, *FUNCTIONS)
+    if made is None or getattr(scope, "name", "") != "__init__" or not _is_again(frame, place, node.value.id):
+        return None
+    if any(attributes_stored(module.tree).count(node.attr) != 1 for module in {kept.module, frame.module}):
+        return None
+    func = made.func if isinstance(made, ast.Call) else made
+    if isinstance(func, ast.Attribute) and is_name(func.value, "self"):
+        method = method_of(owner.cls, func.attr)
+        used_up = method is not None and gives_iterator(method[1])
+    else:
+        local = isinstance(func, ast.Name) and scope is not None and binds(scope, func.id)
+        used_up = not local and _is_used_up(kept.module.env, made)
+    return (kept.module, made) if used_up else None
+
+
+def _is_again(frame: Frame, place: ast.AST, name: str) -> bool:
+    """Whether rounds come to a place again with one object, which a function there knows by a name."""
+    calls = ((each.frame.module, each.call, each.name) for each in outwards(frame, name))
+    return any(loop_around(*each) is not None for each in ((frame.module, place, name), *calls))
+
+
+def _is_used_up(env: Env, made: ast.expr) -> bool:
     """Whether an expression gives what can be gone through once."""
     if isinstance(made, ast.GeneratorExp):
         return True
     if not isinstance(made, ast.Call):
         return False
-    if canonical_of(frame.env, made.func) in ITERATORS:
+    if canonical_of(env, made.func) in ITERATORS:
         return True
-    func = resolved(frame.env, made.func)
+    func = called_value(env, made.func)
     while isinstance(func, (BoundMethod, PartialVal)):
         func = func.func
-    return isinstance(func, FuncVal) and {"staticmethod"}.issuperset(func.decorators) and _yields(func.node)
+    plain = isinstance(func, FuncVal) and {"staticmethod", "classmethod"}.issuperset(func.decorators)
+    return plain and isinstance(func, FuncVal) and gives_iterator(func)
+
+
+def gives_iterator(func: FuncVal) -> bool:
+    """Whether a function gives what can be gone through once: it is a generator, or returns nothing else."""
+    given = results_of(func.node)
+    env = func.env if isinstance(func.env, Env) else func.module.env
+    return _yields(func.node) or (bool(given) and all(_is_made_here(env, func.node, each) for each in given))
+
+
+def _is_made_here(env: Env, scope: ast.AST, made: ast.expr) -> bool:
+    """Whether a function returns an iterator that it makes of nothing but names that are known before."""
+    if isinstance(made, ast.GeneratorExp):
+        return True
+    named = made.func if isinstance(made, ast.Call) else None
+    return isinstance(named, ast.Name) and not binds(scope, named.id) and canonical_of(env, named) in ITERATORS
 
 
 @remembered
@@ -113,4 +182,10 @@ def _yields(func: ast.AST) -> bool:
     """Whether a function is a generator that comes to an end: ``while True:`` gives batches for ever."""
     nodes = own_nodes(func)
     endless = any(isinstance(node, ast.While) and isinstance(node.test, ast.Constant) for node in nodes)
+    called = (text_of(node.func).rpartition(".")[2] for node in nodes if isinstance(node, ast.Call))
+    endless = endless or not ENDLESS.isdisjoint(called)
     return not endless and any(isinstance(node, (ast.Yield, ast.YieldFrom)) for node in nodes)
+
+
+ENDLESS = frozenset({"count", "cycle", "repeat"})
+"""What ``itertools``, and the data of other libraries, call that goes on for ever."""

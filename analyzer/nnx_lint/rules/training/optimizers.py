@@ -138,7 +138,7 @@ def optimizer_transformation(event: Called, report: Reporter) -> None:
         report(module, node, cls=cls, problem=problem, mend=f"make one with it: `optax.adam({text_of(node)})`")
     elif isinstance(value, TransformationVal) and value.rough:
         problem = f"gets `{text_of(node)}`, which has no learning rate: each step goes up, by what the gradients are"
-        mend = "add `optax.scale_by_learning_rate(...)` at the end of the chain"
+        mend = "add `optax.scale_by_learning_rate(...)` at the end of the chain: it takes a schedule, too"
         report(module, node, cls=cls, problem=problem, mend=mend)
 
 
@@ -363,8 +363,8 @@ def gradients_mismatch(event: Called, report: Reporter) -> None:
         report(module, node, problem=f"are those of another {model.cls.name}, which has another size")
     elif isinstance(grads, StateVal) and _is_of_another(grads, model):
         report(module, node, problem=OF_ANOTHER)
-    elif isinstance(grads, Array) and grads.form is not None and grads.form.shape == ():
-        report(module, node, problem="are a number, and the optimizer takes those of the whole model")
+    elif isinstance(grads, Array) and (what := _computed(grads)) is not None:
+        report(module, node, problem=f"are {what}, and the optimizer takes those of the whole model")
     elif isinstance(grads, Seq) and grads.type == "tuple" and grads.exact and _pairs(grads):
         fix = partial(_unpack, module, node)
         report(module, node, fix=fix, problem="are the pair of value and gradients that `value_and_grad` returns")
@@ -378,6 +378,14 @@ def gradients_mismatch(event: Called, report: Reporter) -> None:
         if missing is not None:
             fix = partial(_aligned, module, optimizer, grads)
             report(module, node, fix=fix, problem=f"have no `{path_text(missing)}`, which the optimizer was made for")
+
+
+def _computed(grads: Array) -> str | None:
+    """What an array is that something has certainly computed, and not an annotation alone says to be one."""
+    known = grads.form is not None and grads.form.shape is not None
+    if not known and grads.maker is None:
+        return None
+    return "a number" if grads.form is not None and grads.form.shape == () else "an array"
 
 
 def _unanswered(optimizer: Obj, event: Called) -> list[str]:

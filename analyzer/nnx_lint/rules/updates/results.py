@@ -27,6 +27,8 @@ from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.rules import updates as rules
 
 if TYPE_CHECKING:
+    from typing import TypeGuard
+
     from nnx_lint.model.frames import Frame
 
 # -- results that are None ---------------------------------------------------------------------------------------------
@@ -50,11 +52,19 @@ def in_place_result(event: Called, report: Reporter) -> None:
         told = receiver.cls.derives_from("nnx.Optimizer") and report.runs_on(frame.module)[0] == "flax"
         if told and not _replaces(next(iter(around(frame, node)[-1:]), None), node):
             return  # newer versions of flax return the updates
-    outers = around(frame, node)
+    outers = _chosen_for(around(frame, node), node)
     if outers and isinstance(outers[-1], ast.Return):
         report.memory(HandedOn).calls[id(node)] = event
     elif outers and (used_in(outers[-1], node) or _gathered(outers, node)) and not _expects_none(frame, outers[-1]):
         report(frame.module, node, fix=lambda: in_a_statement(frame, node, outers[-1]), name=event.name)
+
+
+def _chosen_for(outers: list[ast.AST], node: ast.AST) -> list[ast.AST]:
+    """The nodes around a call, without the conditional expressions that it is one of the results of."""
+    while outers and isinstance(outers[-1], ast.IfExp) and outers[-1].test is not node:
+        node = outers[-1]
+        outers = outers[:-1]
+    return outers
 
 
 def _replaces(outer: ast.AST | None, call: ast.Call) -> bool:
@@ -74,11 +84,19 @@ class HandedOn:
     def __init__(self) -> None:
         self.calls: dict[int, Called] = {}
 
-    def name_of(self, func: FuncVal, call: ast.Call) -> str | None:
-        """What a function calls for its result, where that gives None."""
+    def name_of(self, func: FuncVal, call: ast.Call, beside: list[ast.Call]) -> str | None:
+        """What a function calls for one of its results, where that gives None."""
         if id(call) in self.calls:
             return self.calls[id(call)].name
+        # On the other branch, what is called of the same object may not have been reached: ``m.train()``, ``m.eval()``.
+        receivers = {ast.unparse(each.func.value) for each in beside if id(each) in self.calls and _switches(each.func)}
+        if _switches(call.func) and ast.unparse(call.func.value) in receivers:
+            return text_of(call.func)
         return text_of(call.func) if canonical_of(func.module.env, call.func) in IN_PLACE_FUNCTIONS else None
+
+
+def _switches(node: ast.expr) -> TypeGuard[ast.Attribute]:
+    return isinstance(node, ast.Attribute) and node.attr in {"train", "eval"}
 
 
 @judges_calls(rules.IN_PLACE_RESULT, FuncVal, Transformed, BoundMethod)
@@ -93,7 +111,7 @@ def none_handed_on(event: Called, report: Reporter) -> None:
     if not isinstance(func, FuncVal) or func.wraps is not None:
         return
     returned = _returned_calls(func.node)
-    names = [*itertools.takewhile(bool, (noted.name_of(func, value) for value in returned))]
+    names = [*itertools.takewhile(bool, (noted.name_of(func, value, returned) for value in returned))]
     outers = around(frame, node) if returned and len(names) == len(returned) else []
     if not outers or _expects_none(frame, outers[-1]):
         return
@@ -110,8 +128,14 @@ def _returned_calls(func: ast.AST) -> list[ast.Call]:
     if not isinstance(func, ast.FunctionDef):
         return []
     returned = [node.value for node in own_statements(func) if isinstance(node, ast.Return)]
-    calls = [value for value in returned if isinstance(value, ast.Call)]
-    return calls if len(calls) == len(returned) else []
+    results = [each for value in returned for each in (_results(value) if value is not None else [value])]
+    calls = [value for value in results if isinstance(value, ast.Call)]
+    return calls if len(calls) == len(results) else []
+
+
+def _results(value: ast.expr) -> list[ast.expr]:
+    """What an expression may be: one of two for a conditional expression."""
+    return [*_results(value.body), *_results(value.orelse)] if isinstance(value, ast.IfExp) else [value]
 
 
 def _is_read(frame: Frame, outer: ast.AST) -> bool:

@@ -390,6 +390,14 @@ def merged(event: Called, report: Reporter) -> None:
         noted.merged.append(Merged(result, of, frame, event.node))
 
 
+@judges_calls(rules.ALIASED_MERGE, "copy.copy")
+def copied_shallowly(event: Called, report: Reporter) -> None:
+    """A new object around the Variables of another one, as a merge without a copy makes it."""
+    frame, result, of = event.frame, event.result, event.args[0] if event.args else None
+    if not frame.scope and isinstance(result, Obj) and isinstance(of, Obj) and isinstance(event.node, ast.Call):
+        report.memory(Changes).merged.append(Merged(result, of, frame, event.node))
+
+
 def _is_of(state: Value | None, of: Obj, noted: Changes) -> bool:
     found = noted.made.get(id(state))
     return found is not None and present(found.state.of) is of
@@ -407,15 +415,16 @@ def merged_changed(event: Mutated, report: Reporter) -> None:
         return
     running = {id(frame.env) for frame in event.frame.outwards()}
     for item in noted.merged:
-        if id(item.frame.env) not in running:
+        frame = _known_to(item, running)
+        if frame is None:
             continue
         for changed, other in ((item.obj, item.of), (item.of, item.obj)):
             if changed is not target and not holds(changed, target):
                 continue
-            used = used_later(item.frame, event, other)
+            used = used_later(frame, event, other)
             if used is not None:
-                name = used if other is item.of else _name_of(item.frame, item.of)
-                shown = _name_of(item.frame, item.obj) or "the merged object"
+                name = used if other is item.of else _name_of(frame, item.of)
+                shown = _name_of(frame, item.obj) or "the merged object"
                 where = (related(event.frame.module, event.node, "one of them is changed here"),)
                 report(
                     item.frame.module,
@@ -426,6 +435,17 @@ def merged_changed(event: Mutated, report: Reporter) -> None:
                     other=name or item.of.describe(),
                 )
                 return
+
+
+def _known_to(item: Merged, running: set[int]) -> Frame | None:
+    """Where both objects are used: where one was merged, or where a function that has done so has returned to, if
+    both have a name there.
+    """
+    if id(item.frame.env) in running:
+        return item.frame
+    frame = next((each for each in item.frame.outwards() if id(each.env) in running), None)
+    named = frame is not None and _name_of(frame, item.obj) is not None and _name_of(frame, item.of) is not None
+    return frame if named else None
 
 
 def _name_of(frame: Frame, obj: Obj) -> str | None:
@@ -451,6 +471,6 @@ def used_later(frame: Frame, event: Mutated, obj: Obj) -> str | None:
 def copying(item: Merged) -> Fix | None:
     """Make a copy."""
     source, node = item.frame.module.source, item.node
-    if not node.args or node.keywords:
+    if not node.args or node.keywords or not text_of(node.func).endswith("merge"):
         return None
     return Fix("Add `copy=True`", insert(source.span(node.args[-1]).end, ", copy=True"), Applicability.UNSAFE)

@@ -15,7 +15,7 @@ from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
 from nnx_lint.model.attributes import attribute_of
 from nnx_lint.model.callables import LibraryFunction
 from nnx_lint.model.containers import Seq
-from nnx_lint.model.events import ArrayWritten, Called, VariableAttributeSet
+from nnx_lint.model.events import ArrayWritten, Called, OtherAttributeSet, VariableAttributeSet
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.values import Array, ArrayAttr, Const, HostArray, Obj, Other, ParameterNumber
 from nnx_lint.reporting import Reporter, judges, judges_calls
@@ -119,6 +119,7 @@ _FUNCTIONS = (
 )
 
 FOREIGN = {
+    **dict.fromkeys(("append", "extend"), "a list, and make an array of it in the end: `jnp.stack(values)`"),
     "permute": "`transpose`, or `jnp.permute_dims(x, axes)`",
     "unsqueeze": "`jnp.expand_dims(x, axis)`, or `x[:, None]`",
     "expand": "`jnp.broadcast_to(x, shape)`",
@@ -151,6 +152,8 @@ FOREIGN = {
     "gather": "`jnp.take_along_axis(x, index, axis)`",
     "repeat_interleave": "`jnp.repeat(x, n, axis)`",
     "unbind": "`jnp.unstack(x, axis)`",
+    "ndimension": "`ndim`",
+    "nelement": "`size`",
     "numel": "`size`",
     "bmm": "`x @ y`",
     "mm": "`x @ y`",
@@ -185,6 +188,28 @@ FOREIGN = {
     **{name: f"`jnp.{name}(x)`" for name in _FUNCTIONS},
 }
 """Methods of PyTorch's tensors that JAX's arrays lack, with what there is instead."""
+
+
+OF_ARRAYS = (
+    *("all", "any", "argmax", "argmin", "astype", "flatten", "item", "max", "mean", "min", "numpy", "prod", "reshape"),
+    *("squeeze", "std", "sum", "var"),
+)
+"""Methods of arrays that lists and tuples lack."""
+
+
+@judges_calls(rules.TENSOR_IDIOM, *(f".{name}" for name in OF_ARRAYS))
+def method_of_list(event: Called, report: Reporter) -> None:
+    """A list that the program writes down is used like an array of its elements: ``losses = []``, ``losses.mean()``."""
+    owner, func = event.owner, event.node.func if isinstance(event.node, ast.Call) else None
+    if not isinstance(owner, Seq) or not isinstance(owner.node, LISTS) or not isinstance(func, ast.Attribute):
+        return
+    if owner.type in {"list", "tuple"} and not is_tried(event.frame.module, event.node):
+        problem = f"a {owner.type} has no method `{func.attr}`"
+        mend = f"make an array of it: `jnp.array({text_of(func.value)}).{func.attr}(...)`"
+        report(event.frame.module, event.node, problem=problem, mend=mend)
+
+
+LISTS = (ast.List, ast.ListComp, ast.Tuple)
 
 
 @judges_calls(rules.TENSOR_IDIOM, ArrayAttr)
@@ -286,20 +311,27 @@ def _as_property(event: Called) -> Fix | None:
         or len(call.args) > 1
     ):
         return None
-    name, array = call.func.attr, source.segment(call.func.value)
-    if not call.args:
-        text = f"{array}.{name}"
-    elif name in {"shape", "size"} and not isinstance(call.args[0], ast.Starred):
-        text = f"{array}.shape[{source.segment(call.args[0])}]"
-    else:
+    text = name = call.func.attr
+    if call.args and (name not in {"shape", "size"} or isinstance(call.args[0], ast.Starred)):
         return None
-    return Fix(f"Write `{text}`", replace(source, call, text))
+    if call.args:
+        text = f"shape[{source.segment(call.args[0])}]"
+    start = source.span(call.func).end - len(name)  # what stands before it may be in parentheses
+    return Fix(f"Write `.{text}`", (Edit(Span(start, source.span(call).end), text),))
 
 
 @judges(rules.TENSOR_IDIOM, VariableAttributeSet)
 def gradient_switched_off(event: VariableAttributeSet, report: Reporter) -> None:
     if event.name == "requires_grad" and event.action == "set":
         problem = "nothing reads `requires_grad` of a Variable: it is trained as before"
+        mend = "say what is trained: `nnx.Optimizer(model, tx, wrt=...)`, `nnx.grad(f, argnums=nnx.DiffState(0, ...))`"
+        report(event.frame.module, event.node, problem=problem, mend=mend)
+
+
+@judges(rules.TENSOR_IDIOM, OtherAttributeSet, of=(Array,), when=lambda event: event.name == "requires_grad")
+def gradient_of_array(event: OtherAttributeSet, report: Reporter) -> None:
+    if not isinstance(event.value, HostArray) and not is_tried(event.frame.module, event.node):
+        problem = "nothing reads `requires_grad` of an array: what it belongs to is trained as before"
         mend = "say what is trained: `nnx.Optimizer(model, tx, wrt=...)`, `nnx.grad(f, argnums=nnx.DiffState(0, ...))`"
         report(event.frame.module, event.node, problem=problem, mend=mend)
 

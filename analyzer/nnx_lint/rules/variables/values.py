@@ -12,11 +12,11 @@ from nnx_lint.model.classes import UserClass
 from nnx_lint.model.events import Called, Used, VariableAttributeSet, VariableWritten
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.forms import literal
-from nnx_lint.model.values import UNKNOWN, ArrayAttr, Const, HostArray, Obj, Unknown, present
+from nnx_lint.model.values import UNKNOWN, Array, ArrayAttr, Const, HostArray, Obj, Unknown, present
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
 from nnx_lint.rules.edits import append_argument, remove_statement, wrap
 from nnx_lint.rules.modes.layers import is_seen_made
-from nnx_lint.rules.program import FUNCTIONS, ancestors, assigned_in, block_of, enclosing
+from nnx_lint.rules.program import FUNCTIONS, ancestors, assigned_in, block_of, canonical_of, enclosing, statement_of
 from nnx_lint.rules.updates.discarded import discarded, is_shown
 from nnx_lint.rules.variables.operators import is_variable
 from nnx_lint.syntax.walk import walk
@@ -69,8 +69,8 @@ def is_none(node: ast.expr | None) -> bool:
 
 
 def _without_items(event: Used | VariableWritten, report: Reporter, variable: Obj, name: str) -> None:
-    held = (variable.args or {}).get("value")
-    if not isinstance(held, Const) or not isinstance(held.value, (int, float, complex)) or not is_variable(variable):
+    held = _number_in(variable)
+    if held is None or not is_variable(variable):
         return
     own = variable.cls.lineage
     if variable.cls.is_open or any(item.methods for item in own) or variable.level or event.frame.level:
@@ -78,8 +78,33 @@ def _without_items(event: Used | VariableWritten, report: Reporter, variable: Ob
     if variable.assumed or not (event.frame.initializing is not None or is_seen_made(event.frame)):
         return  # a method may run under transforms only
     module = event.frame.module
-    slots: dict[str, Any] = {"name": name, "value": held.describe(), "cls": variable.cls.name}
+    slots: dict[str, Any] = {"name": name, "value": held, "cls": variable.cls.name}
     report(module, event.node, fix=partial(_make_array, variable, module), related=made_at(variable), **slots)
+
+
+FLOATS = frozenset(
+    f"{module}.{name}" for module in ("math", "numpy", "jax.numpy") for name in ("inf", "nan", "pi", "e")
+)
+"""Names that stand for a Python float."""
+
+CONVERTING = {"builtins.float": "a float", "builtins.int": "an int"}
+"""Functions that return a Python number, and what it is."""
+
+
+def _number_in(variable: Obj) -> str | None:
+    """The Python number that a Variable was made with, in words; ``None`` if it may hold something else."""
+    held = (variable.args or {}).get("value")
+    if isinstance(held, Const):
+        return held.describe() if isinstance(held.value, (int, float, complex)) else None
+    module = variable.origin[0] if variable.origin is not None else None
+    node = _value_node(variable, module) if module is not None else None
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        node = node.operand
+    if module is None or node is None:
+        return None
+    if isinstance(node, ast.Call):
+        return CONVERTING.get(canonical_of(module.env, node.func) or "")
+    return "a float" if canonical_of(module.env, node) in FLOATS else None
 
 
 def made_at(variable: Obj) -> tuple[Related, ...]:
@@ -140,14 +165,35 @@ def _make_jax(variable: Obj, module: Module) -> Fix | None:
 @judges(rules.VARIABLE_DTYPE_KEPT, VariableWritten)
 def variable_dtype_kept(event: VariableWritten, report: Reporter) -> None:
     variable = event.target
-    held, given = literal((variable.args or {}).get("value", UNKNOWN)).dtype, literal(event.value).dtype
-    if not is_integral(held) or not is_fractional(given) or not is_variable(variable):
+    held = literal((variable.args or {}).get("value", UNKNOWN)).dtype
+    if not is_integral(held) or not is_variable(variable):
+        return
+    given = literal(event.value).dtype or ("float32" if _is_written_fraction(event) else None)
+    if not is_fractional(given):
         return
     if isinstance(event.value, Const) and isinstance(event.value.value, float) and event.value.value.is_integer():
         return
     value = event.value.describe() if isinstance(event.value, Const) else f"an array of {given}"
     slots: dict[str, Any] = {"name": event.name, "dtype": held, "value": value}
     report(event.frame.module, event.node, related=made_at(variable), **slots)
+
+
+def _is_written_fraction(event: VariableWritten) -> bool:
+    """Whether the value is a fraction by what is written, whatever the arrays in it are."""
+    statement = statement_of(event.frame.module, event.node)
+    if isinstance(statement, ast.AugAssign):
+        return isinstance(statement.op, ast.Div)
+    return isinstance(statement, ast.Assign) and isinstance(event.value, Array) and _is_fraction(statement.value)
+
+
+def _is_fraction(node: ast.expr) -> bool:
+    if isinstance(node, ast.UnaryOp):
+        return _is_fraction(node.operand)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub, ast.Mult)):
+        return _is_fraction(node.left) or _is_fraction(node.right)
+    if isinstance(node, ast.BinOp):
+        return isinstance(node.op, ast.Div)
+    return isinstance(node, ast.Constant) and isinstance(node.value, float)
 
 
 # -- results that are dropped ------------------------------------------------------------------------------------------

@@ -179,9 +179,11 @@ def split_rngs_of_stack(event: Called, report: Reporter) -> None:
 
 
 def _was_made_by_map(stack: Obj) -> bool:
-    """Whether an object was made in a function that is mapped over streams that are split for it."""
+    """Whether an object was made by a map, or in a function that is mapped: each element has streams of its own."""
     if stack.origin is None or stack.assumed:
         return False
+    if stack.gained is not None and stack.gained > 0:
+        return True
     module, node = stack.origin
     made = enclosing(module, node, ast.FunctionDef)
     heads = [item.func if isinstance(item, ast.Call) else item for item in made.decorator_list] if made else []
@@ -224,11 +226,18 @@ def tree_map_over_modules(event: Called, report: Reporter) -> None:
 
 
 def _holds_modules(tree: Value | None) -> bool:
-    items = (
-        tree.items if isinstance(tree, Seq) else [value for _, value in tree.items] if isinstance(tree, DictVal) else []
-    )
-    held = [present(item) for item in items]
-    return bool(held) and all(isinstance(item, Obj) and item.cls.derives_from("nnx.Module") for item in held)
+    """Whether a tree is a module, or a container of modules and nothing else."""
+    if _is_module(tree):
+        return True
+    if isinstance(tree, Seq):
+        items = tree.items
+    else:
+        items = [value for _, value in tree.items] if isinstance(tree, DictVal) else []
+    return bool(items) and all(_is_module(present(item)) for item in items)
+
+
+def _is_module(value: Value | None) -> bool:
+    return isinstance(value, Obj) and value.cls.derives_from("nnx.Pytree") and not value.cls.is_variable
 
 
 def _uses_as_module(func: FuncVal, name: str) -> bool:

@@ -55,6 +55,8 @@ def _is_guarded(module: Module, node: ast.AST, depth: int = 2) -> bool:
             return True
         if isinstance(item, (ast.If, ast.IfExp, ast.While)) and _asks_for_version(module, item.test):
             return True
+        if isinstance(item, (ast.If, ast.IfExp)) and _is_for_what_lacks(item, node):
+            return True
         if isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef)) and depth:
             uses = [*reads_of(module.tree, item.name), *attribute_reads(module.tree, item.name)]
             if uses and all(_is_guarded(module, use, depth - 1) for use in uses):
@@ -72,6 +74,16 @@ def _asks_for_version(module: Module, test: ast.expr) -> bool:
     names = [node.id for node in walk(test) if isinstance(node, ast.Name)]
     names += [node.attr for node in walk(test) if isinstance(node, ast.Attribute)]
     return any(module.mentions(re.compile(rf"\b{name}\b[^=\n]*=[^=\n][^\n]*version")) for name in names)
+
+
+def _is_for_what_lacks(branching: ast.If | ast.IfExp, node: ast.AST) -> bool:
+    """Whether code runs only where something lacks an attribute: objects of an earlier version may lack it."""
+    test, lacking = branching.test, branching.orelse
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        test, lacking = test.operand, branching.body
+    asks = isinstance(test, ast.Call) and getattr(test.func, "id", "") == "hasattr"
+    branch = lacking if isinstance(lacking, list) else [lacking]
+    return asks and any(part is node for item in branch for part in walk(item))
 
 
 def place_of(event: LibraryName) -> ast.AST:

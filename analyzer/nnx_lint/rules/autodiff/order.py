@@ -1,0 +1,127 @@
+"""The order of results (NNX462): names that take what a function returns under these very names, in another order.
+
+``opt_state, loss`` is what the step returns, and ``loss, opt_state = step(...)`` takes it. In a loop that fails in the
+second round, far from here.
+
+Invariants: names alone prove nothing, as an exchange may be meant: a name that stood for one kind of thing, such as the
+state of an optimizer, takes another kind, and would take its own kind in the order of the function. The function is
+known, and all its ends return the same names, as far as they are names; a call that is given its arguments in another
+order than the parameters of these names means the exchange.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from nnx_lint.model.callables import BoundMethod, FuncVal, Transformed
+from nnx_lint.model.containers import Seq
+from nnx_lint.model.events import Unpacked
+from nnx_lint.model.expressions import text_of
+from nnx_lint.model.states import GraphDefVal, OptStateVal, StateVal
+from nnx_lint.model.values import UNKNOWN, Array, Obj, present
+from nnx_lint.reporting import Reporter, judges
+from nnx_lint.rules.autodiff.gradients import unpacks_call
+from nnx_lint.rules.callees import called_value
+from nnx_lint.rules.program import in_test, resolved, results_of
+from nnx_lint.rules.traces.mends import COMPILING
+from nnx_lint.syntax import parameters as syntax_parameters
+from nnx_rules.rules import autodiff as rules
+
+if TYPE_CHECKING:
+    from nnx_lint.model.values import Value
+
+
+@judges(rules.GRADIENT_RESULTS, Unpacked, when=unpacks_call)
+def results_in_another_order(event: Unpacked, report: Reporter) -> None:
+    call, target, frame = event.value_node, event.target, event.frame
+    if not isinstance(call, ast.Call) or not isinstance(target, (ast.Tuple, ast.List)):
+        return
+    taken = [_last(item) for item in target.elts]
+    func = _function_of(called_value(frame.env, call.func)) if len(set(taken)) == len(taken) else None
+    given = _names_returned(func, len(taken)) if func is not None else []
+    places = [
+        place
+        for place, (name, other) in enumerate(zip(taken, given, strict=False))
+        if name != other and name in given and other in taken
+    ]
+    if not places or func is None or in_test(frame) or not _is_another_kind(event, target, places, given, taken):
+        return
+    moved = [(taken[place], given[place]) for place in places]
+    if _is_exchanged(func, call, {name for name, _ in moved}):
+        return
+    written = {_last(item): frame.module.source.segment(item) for item in target.elts}
+    others = (written[name] for name in taken if name not in given)
+    report(
+        frame.module,
+        target,
+        transform=text_of(call.func),
+        aux="",
+        verb="returns",
+        results=f"`{', '.join(name or '...' for name in given)}`",
+        problem=f"`{written[moved[0][0]]}` takes `{moved[0][1]}`",
+        mend=", ".join(written[name] if name in taken else next(others, "_") for name in given),
+    )
+
+
+def _is_another_kind(
+    event: Unpacked, target: ast.Tuple | ast.List, places: list[int], given: list[str], taken: list[str]
+) -> bool:
+    """Whether a name that stands for one kind of thing takes another kind, and would not in the function's order."""
+    results = event.value.items if isinstance(event.value, Seq) and event.value.exact else []
+    if len(results) != len(given):
+        return False
+    for place in places:
+        before = _kind(resolved(event.frame.env, target.elts[place]))
+        meant = _kind(results[given.index(taken[place])])
+        if before is not None and before is meant and _kind(results[place]) not in {None, before}:
+            return True
+    return False
+
+
+def _kind(value: Value | None) -> type | None:
+    """What sort of thing a value is, where that is known."""
+    value = present(value) if value is not None else UNKNOWN
+    return type(value) if isinstance(value, (Array, GraphDefVal, Obj, OptStateVal, StateVal)) else None
+
+
+def _last(node: ast.expr) -> str:
+    """The name that something is bound to, of an attribute its own, without the word for what is new about it; nothing
+    for other targets.
+    """
+    name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+    return next((name.removeprefix(word) for word in NEW if name.startswith(word)), name)
+
+
+NEW = ("new_", "next_", "updated_")
+"""What names of results begin with that take the place of an argument."""
+
+
+def _function_of(value: Value | None) -> FuncVal | None:
+    """The function of the project whose results a call gives as they are."""
+    while isinstance(value, (BoundMethod, Transformed)):
+        if isinstance(value, Transformed) and value.applied.row.name not in COMPILING:
+            return None
+        value = value.func
+    return value if isinstance(value, FuncVal) and value.wraps is None else None
+
+
+def _names_returned(func: FuncVal, count: int) -> list[str]:
+    """The names of that many results of a function, empty for one without; nothing if its ends differ in them."""
+    results = results_of(func.node)
+    found = [[_last(item) for item in each.elts] for each in results if isinstance(each, ast.Tuple)]
+    if not found or len(found) != len(results) or any(names != found[0] for names in found):
+        return []
+    named = [name for name in found[0] if name]
+    return found[0] if len(found[0]) == count and len({*named}) == len(named) else []
+
+
+def _is_exchanged(func: FuncVal, call: ast.Call, names: set[str]) -> bool:
+    """Whether a call hands over one of some things for a parameter that has the name of another one."""
+    parameters = syntax_parameters.positional_names(func.node.args)
+    if isinstance(call.func, ast.Attribute) and parameters[:1] == ["self"]:
+        parameters = parameters[1:]
+    pairs = [*zip(parameters, call.args, strict=False), *((item.arg, item.value) for item in call.keywords)]
+    return any(
+        parameter != _last(value) and (parameter in names or _last(value) in names) for parameter, value in pairs
+    )

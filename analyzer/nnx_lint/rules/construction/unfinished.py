@@ -1,0 +1,56 @@
+"""Instances of classes that lack what a base declares (NNX873).
+
+The metaclass of modules is that of abstract classes, so a method that is declared by ``abc.abstractmethod`` has to be
+there before an instance can be made; mostly it is there under a slightly different name. Invariants: all bases are
+known, and no class of the library among them stands before the one that declares the method.
+"""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING
+
+from nnx_lint.model.callables import FuncVal
+from nnx_lint.model.classes import LibClass, UserClass
+from nnx_lint.model.definitions import ABSTRACT
+from nnx_lint.model.values import ClassVal
+from nnx_lint.reporting import Reporter, judges_calls
+from nnx_lint.rules.program import in_test, is_tried
+from nnx_rules.rules import construction as rules
+
+if TYPE_CHECKING:
+    from nnx_lint.model.events import Called
+
+PLAIN = frozenset({"nnx.Module", "nnx.Object", "nnx.Pytree"})
+"""Classes of the library that implement nothing which a project declares."""
+
+
+@judges_calls(rules.ABSTRACT_METHOD_MISSING, "class")
+def unfinished(event: Called, report: Reporter) -> None:
+    cls = event.callee.cls if isinstance(event.callee, ClassVal) else None
+    if not isinstance(cls, UserClass) or not cls.is_pytree or cls.is_open or cls.opaque or cls.remade:
+        return
+    found = _missing(cls)
+    if found is None or in_test(event.frame) or is_tried(event.frame.module, event.node):
+        return
+    base, name = found
+    own = [each for item in cls.lineage if item is not base for each in item.methods]
+    close = difflib.get_close_matches(name, own, 1)
+    mend = f"give `{cls.name}` a method `{name}`" + (f": it has `{close[0]}`" if close else "")
+    if cls is base:
+        mend = f"make an instance of a class below `{cls.name}` that has `{name}`"
+    report(event.frame.module, event.node, cls=cls.name, base=base.name, method=name, mend=mend)
+
+
+def _missing(cls: UserClass) -> tuple[UserClass, str] | None:
+    """A method that is declared only, and the class that declares it."""
+    if any(isinstance(item, LibClass) and item.canonical not in PLAIN for item in cls.ancestors):
+        return None
+    seen: set[str] = set()
+    for item in cls.lineage:
+        for name, method in item.methods.items():
+            declared = isinstance(method, FuncVal) and not ABSTRACT.isdisjoint(method.decorators)
+            if declared and name not in seen and name not in item.attributes:
+                return item, name
+        seen.update(item.methods, item.attributes, item.fields)
+    return None

@@ -1,0 +1,145 @@
+"""Keys that an object or a module keeps and splits again and again, without keeping a half for the next time (NNX519).
+
+``_, sub = jax.random.split(self.key)`` leaves ``self.key`` as it is: each call of the method draws the same numbers.
+Who leaves one of the halves, or gives it the name of the attribute, means to go on with it.
+
+Invariants: only the constructor of the class sets the attribute, and nothing writes into a Variable that it holds. The
+method certainly runs again for the same object: in a loop, at another place of the program, or in each forward pass.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from nnx_lint.model.classes import UserClass
+from nnx_lint.model.expressions import text_of
+from nnx_lint.model.values import UNKNOWN, Ext, Obj, present
+from nnx_lint.reporting import Reporter, judges_calls
+from nnx_lint.rules.bindings import constant_of, values_in
+from nnx_lint.rules.program import (
+    FUNCTIONS,
+    ancestors,
+    assigned_in,
+    attributes_named,
+    binds,
+    canonical_of,
+    enclosing,
+    given,
+    in_test,
+    reads_of,
+    resolved,
+)
+from nnx_lint.rules.randomness.kept import Kept, Source, is_of_another, set_once
+from nnx_lint.rules.randomness.keys import SPLIT
+from nnx_lint.rules.randomness.reuse import KEY_MAKERS, in_forward_pass
+from nnx_lint.rules.repeating import loop_around, outwards
+from nnx_lint.syntax.dotted import root_of
+from nnx_rules.rules import rngs as rules
+
+if TYPE_CHECKING:
+    from nnx_lint.model.events import Called
+    from nnx_lint.model.frames import Frame
+    from nnx_lint.model.modules import Module
+
+AGAIN = "in each call of `{}` as it is, since no half of the split takes its place: all calls get the same numbers"
+
+
+class Runs:
+    """Through which calls each split, of the key of one object, was reached first."""
+
+    def __init__(self) -> None:
+        self.first: dict[tuple[int, ast.AST], ast.AST | None] = {}
+
+
+@judges_calls(rules.KEY_REUSED, SPLIT)
+def half_not_kept(event: Called, report: Reporter) -> None:
+    frame, split = event.frame, event.node
+    named = given(event).node_of(0, "key")
+    if frame.func is None or named is None or not isinstance(split, ast.Call) or in_test(frame):
+        return
+    whole = _bound_before(frame, split, named) if isinstance(named, ast.Name) else named
+    kept = _attribute(whole)
+    if whole is None or not _leaves_a_half(frame, split, {text_of(named), kept.attr.strip("_") if kept else ""}):
+        return
+    if kept is not None:
+        runs, cls = _runs_again(frame, kept, whole, split, report), frame.func.cls
+        name = f"{cls.name}.{frame.func.name}" if cls is not None else frame.func.name
+    else:
+        runs, name = _is_of_module(frame, whole) and _is_called_in_loop(frame, ""), frame.func.name
+    if runs:
+        report(frame.module, named, name=text_of(kept or named), again=AGAIN.format(name))
+
+
+def _bound_before(frame: Frame, split: ast.Call, key: ast.Name) -> ast.expr | None:
+    """What a function binds the name of a key to, before it binds it to a half, and nothing else; the name itself, if
+    it is none of its own.
+    """
+    scope = frame.func.node if frame.func is not None else frame.module.tree
+    if not binds(scope, key.id):
+        return key
+    bound = values_in(scope).get(key.id, [])
+    others = [value for value in bound if value is not split]
+    return others[0] if len(others) == 1 and len(bound) == assigned_in(scope)[key.id] else None
+
+
+def _is_of_module(frame: Frame, whole: ast.expr) -> bool:
+    """Whether a name is that of a key which its module makes once."""
+    made = constant_of(frame.module, whole)
+    return isinstance(made, ast.Call) and canonical_of(frame.module.env, made.func) in KEY_MAKERS
+
+
+def _attribute(node: ast.expr | None) -> ast.Attribute | None:
+    """The attribute that holds a key, or a Variable whose value is one."""
+    whole = isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) and node.slice.value is ...
+    if isinstance(node, (ast.Subscript, ast.Attribute)) and (whole or getattr(node, "attr", "") == "value"):
+        node = node.value
+    return node if isinstance(node, ast.Attribute) else None
+
+
+def _leaves_a_half(frame: Frame, split: ast.Call, names_of_key: set[str]) -> bool:
+    """Whether what a key is split into has a part that nothing reads, or whose name says that it is the next key."""
+    statement = next(ancestors(frame.module, split), None)
+    target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+    scope = enclosing(frame.module, split, *FUNCTIONS)
+    if not isinstance(target, (ast.Tuple, ast.List)) or scope is None or len(target.elts) < 2:
+        return False
+    names = [item.id for item in target.elts if isinstance(item, ast.Name)]
+    if len(names) != len(target.elts):
+        return False
+    return names[0] in names_of_key or any(not reads_of(scope, name) for name in names)
+
+
+def _is_only_read(module: Module, attribute: str, owner: Obj) -> bool:
+    """Whether a text does nothing with what an attribute of an object holds but to read its value."""
+    classes = {item.node for item in owner.cls.lineage} if isinstance(owner.cls, UserClass) else set[ast.AST]()
+    for node in attributes_named(module.tree).get(attribute, ()):
+        other = isinstance(resolved(module.env, node.value), Ext) or is_of_another(module, node, classes)
+        if isinstance(node.ctx, ast.Load) and not other:
+            outer = next(ancestors(module, node), None)
+            if not isinstance(outer, (ast.Subscript, ast.Attribute)) or not isinstance(outer.ctx, ast.Load):
+                return False
+            if _attribute(outer) is not node:
+                return False
+    return True
+
+
+def _runs_again(frame: Frame, kept: ast.Attribute, whole: ast.expr, split: ast.Call, report: Reporter) -> bool:
+    """Whether the same object splits a key of its own again: in a loop, in another call, in a forward pass."""
+    owner = present(resolved(frame.env, kept.value) or UNKNOWN)
+    if not isinstance(owner, Obj) or frame.initializing is owner:
+        return False
+    if set_once(Kept(frame, kept, owner, Source(frame, kept, [frame]))) is None:
+        return False
+    if whole is not kept and not _is_only_read(frame.module, kept.attr, owner):
+        return False
+    if (in_forward_pass(frame) and frame.receiver is owner) or _is_called_in_loop(frame, root_of(kept) or ""):
+        return True
+    first = report.memory(Runs).first.setdefault((id(owner), split), frame.call)
+    if first is frame.call or not isinstance(first, ast.Call) or not isinstance(frame.call, ast.Call):
+        return False
+    return ast.dump(first.func) == ast.dump(frame.call.func)
+
+
+def _is_called_in_loop(frame: Frame, name: str) -> bool:
+    return any(loop_around(caller.module, call, holder) is not None for caller, call, holder in outwards(frame, name))
