@@ -47,7 +47,8 @@ def is_declaration(func: FuncVal) -> bool:
     described = isinstance(first, ast.Constant) and isinstance(first.value, str)
     body = node.body[1:] if described else node.body
     if not body or isinstance(body[0], ast.Pass):
-        return not ABSTRACT.isdisjoint(func.decorators)
+        structural = isinstance(func.cls, UserClass) and func.cls.structural
+        return structural or not ABSTRACT.isdisjoint(func.decorators)
     return len(body) == 1 and isinstance(body[0], ast.Expr) and annotated.is_ellipsis(body[0].value)
 
 

@@ -119,7 +119,10 @@ def _carries(event: Ran) -> Iterator[tuple[Value, Value]]:
 
 
 def _carry_given(scope: TraceScope, loop: Loop) -> Value | None:
-    """The carry that a step is given."""
+    """The carry that a step is given, as a parameter of its own."""
+    func = scope.frame.func if scope.frame is not None else None
+    if func is None or func.node.args.vararg is not None:
+        return None
     given = list(scope.frame.given.values()) if scope.frame is not None and not scope.held else []
     return given[loop.carry] if len(given) == loop.parameters else None
 

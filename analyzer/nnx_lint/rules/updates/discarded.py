@@ -125,9 +125,21 @@ def unused_result(event: Called, report: Reporter) -> None:
     result = new_value(event)
     # A script may try whether something can be put together at all; nobody does that with `jit`, which takes anything.
     tries = frame.func is None and event.subject in {"nnx.merge", "nnx.grad", "nnx.scan"}
-    if result is not None and not tries:
+    if result is not None and not tries and not _is_probe(frame.module, event.node):
         fix, mend = partial(_bound_again, event), "bind the result to a name"
         report(frame.module, event.node, fix=fix, name=event.name, result=f"returns {result}", mend=mend)
+
+
+def _is_probe(module: Module, call: ast.AST) -> bool:
+    """Whether all that is asked is whether a call fails: ``try: f(x); return True``."""
+    inner = call
+    for outer in ancestors(module, call):
+        if isinstance(outer, ast.Try) and outer.handlers and isinstance(inner, ast.stmt) and inner in outer.body:
+            later = outer.body[outer.body.index(inner) + 1 :]
+            said = (part.value for part in later if isinstance(part, (ast.Assign, ast.Return)))
+            return any(isinstance(value, ast.Constant) for value in said)
+        inner = outer
+    return False
 
 
 CHANGED = frozenset(
