@@ -35,6 +35,7 @@ from nnx_lint.rules.repeating import handed_for
 from nnx_lint.syntax.parameters import positional_names
 from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.rules import graphs as rules
+from nnx_rules.transforms import TREE_MAPS
 
 if TYPE_CHECKING:
     from nnx_lint.model.frames import Frame
@@ -95,7 +96,7 @@ def updated_from_itself(event: Called, report: Reporter) -> None:
     report(place.module, node, name=text_of(named), other=text_of(source), so=", so this changes nothing")
 
 
-@judges_calls(rules.SELF_UPDATE, "jax.tree.map", "jax.tree_util.tree_map", "optax.incremental_update")
+@judges_calls(rules.SELF_UPDATE, *TREE_MAPS, "optax.incremental_update")
 def averaged_with_itself(event: Called, report: Reporter) -> None:
     """A mean of two States of one object: that of a moving average, or of a target network."""
     taken = [

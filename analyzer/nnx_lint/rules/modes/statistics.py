@@ -39,6 +39,7 @@ from nnx_lint.syntax.dotted import root_of
 from nnx_lint.syntax.places import end
 from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.rules import checkpoints as rules
+from nnx_rules.transforms import TREE_MAPS
 
 if TYPE_CHECKING:
     from nnx_lint.model.events import Called
@@ -211,9 +212,7 @@ def _is_left_alone(frame: Frame, named: ast.expr, until: ast.AST) -> bool:
 
 # -- Params alone ------------------------------------------------------------------------------------------------------
 
-MAPPING = frozenset({"jax.tree.map", "jax.tree_util.tree_map"})
-
-COPYING = MAPPING | {"copy.deepcopy", "jax.device_get", "nnx.to_pure_dict"}
+COPYING = frozenset({*TREE_MAPS, "copy.deepcopy", "jax.device_get", "nnx.to_pure_dict"})
 """Functions that give a State with the leaves of another one."""
 
 
@@ -235,7 +234,7 @@ def _are_params(frame: Frame, node: ast.expr, value: Value | None, model: Obj) -
 
 def _is_mean(frame: Frame, node: ast.expr) -> bool:
     """Whether several States are made one, as for an average of models."""
-    maps = isinstance(node, ast.Call) and canonical_of(frame.env, node.func) in MAPPING
+    maps = isinstance(node, ast.Call) and canonical_of(frame.env, node.func) in TREE_MAPS
     return maps and isinstance(node, ast.Call) and len(node.args) > 2
 
 

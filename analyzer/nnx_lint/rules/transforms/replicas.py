@@ -28,7 +28,7 @@ from nnx_lint.syntax.binding import names_in as names_standing_in
 from nnx_lint.syntax.parameters import positional_names
 from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import transforms as rules
-from nnx_rules.transforms import DIFFERENTIATING
+from nnx_rules.transforms import DIFFERENTIATING, TREE_MAPS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -166,7 +166,7 @@ class _Drift:
         if not isinstance(value, ast.Call) or not any(map(self._is_different, value.args)):
             return False
         name = canonical_of(self.env, value.func) or ""
-        if name in {"jax.tree.map", "jax.tree_util.tree_map"}:
+        if name in TREE_MAPS:
             code = self.local.get(value.args[0].id) if isinstance(value.args[0], ast.Name) else value.args[0]
             return isinstance(code, (ast.Lambda, ast.Attribute)) and not self._averages(code)
         method = value.func.attr if isinstance(value.func, ast.Attribute) else ""

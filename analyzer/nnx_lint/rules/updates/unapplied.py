@@ -31,6 +31,7 @@ from nnx_lint.syntax.binding import assigned_names, is_name, names_in
 from nnx_lint.syntax.parameters import positional_names
 from nnx_lint.syntax.walk import children, remembered, walk
 from nnx_rules.rules import updates as rules
+from nnx_rules.transforms import TREE_MAPS
 
 if TYPE_CHECKING:
     from nnx_lint.model.frames import Frame
@@ -172,7 +173,7 @@ def _is_differentiated(module: Module, use: ast.Name) -> bool:
     return isinstance(made, ast.Call) and canonical_of(module.env, made.func) in DIFFERENTIATING
 
 
-MAPS = frozenset({"jax.tree.map", "jax.tree_util.tree_map", "jax.tree.map_with_path", "nnx.map_state"})
+MAPS = frozenset({*TREE_MAPS, "jax.tree.map_with_path", "nnx.map_state"})
 
 LEAVING = frozenset({"jax.device_get", "jax.random.key_data", "numpy.array", "numpy.asarray"})
 """What makes of a leaf something to save or to show, which no model takes back."""
