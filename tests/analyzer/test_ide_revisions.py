@@ -205,6 +205,50 @@ def test_an_edit_leaves_what_does_not_look_at_it(tmp_path: Path) -> None:
     assert "train" not in left
 
 
+ATTENTION = """\
+import jax
+import jax.numpy as jnp
+from flax import nnx
+
+
+@jax.tree_util.register_dataclass
+class Batch:
+    tokens: jax.Array
+    mask: jax.Array
+
+
+class Attention(nnx.Module):
+    def __init__(self, width: int, *, rngs: nnx.Rngs):
+        self.query = nnx.Linear(width, width, rngs=rngs)
+        self.calls = nnx.Variable(jnp.zeros((), jnp.int32))
+        self.table = jnp.linspace(0.0, 1.0, width)
+
+    def __call__(self, x, mask=None):
+        scores = jnp.einsum("bqd,bkd->bqk", self.query(x), x * self.table)
+        self.calls[...] += 1
+        if mask is not None:
+            scores = jnp.where(mask, scores, -1e9)
+        return jax.nn.softmax(scores) @ x
+
+
+def loss_of(model: Attention, batch: Batch):
+    key = jax.random.key(0)
+    noise = jax.random.normal(key, batch.tokens.shape)
+    return jnp.mean(model(batch.tokens + noise, batch.mask) ** 2)
+
+
+def rate(step):
+    return 0.1 * step
+"""
+
+
+def test_what_rules_ask_of_usual_code_makes_nothing_depend_on_the_whole_text(tmp_path: Path) -> None:
+    made = fresh(tmp_path, ATTENTION)
+    known(made, tmp_path)
+    left = kept(made, tmp_path, ATTENTION.replace("    return 0.1 * step", "    scale = 0.2\n    return scale * step"))
+    assert left >= {"Batch", "Attention", "__call__", "loss_of"}
+
+
 def test_findings_elsewhere_are_left(tmp_path: Path) -> None:
     made = fresh(tmp_path, FAULTY)
     found = known(made, tmp_path)[0]

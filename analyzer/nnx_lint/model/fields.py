@@ -105,13 +105,13 @@ def is_metadata(cls: ClassBase, name: str) -> bool:
     if any(isinstance(value, ast.Constant) and value.value is SPECIFIERS[arg or ""] for arg, value in said):
         return True
     specified = specified_status(field.value) if field.value is not None else None
-    return specified is Status.STATIC or name in _meta_fields(owner.module.tree)
+    return specified is Status.STATIC or owner.module.has(name, _meta_fields)
 
 
 @remembered
-def _meta_fields(tree: ast.AST) -> frozenset[str]:
-    """The fields that a file registers as metadata of its containers, ``register_dataclass(T, meta_fields=["n"])``."""
-    named = (node.value for node in walk(tree) if isinstance(node, ast.keyword) and node.arg == "meta_fields")
+def _meta_fields(statement: ast.AST) -> frozenset[str]:
+    """The fields that are registered as metadata of containers, ``register_dataclass(T, meta_fields=["n"])``."""
+    named = (node.value for node in walk(statement) if isinstance(node, ast.keyword) and node.arg == "meta_fields")
     found = (part.value for value in named for part in walk(value) if isinstance(part, ast.Constant))
     return frozenset(value for value in found if isinstance(value, str))
 

@@ -108,9 +108,19 @@ def value_of(module: Module, node: ast.expr) -> ast.expr | None:
 
 def constant_of(module: Module, node: ast.expr) -> ast.expr | None:
     """What a name is bound to, where a module binds it once and no function has it for something of its own."""
-    if not isinstance(node, ast.Name) or assigned_in(module.tree)[node.id] != 1:
+    if not isinstance(node, ast.Name) or _is_local(module, node) or assigned_in(module.tree)[node.id] != 1:
         return None
     return None if parameters_in(module.tree)[node.id] else _values(module.tree).get(node.id)
+
+
+def _is_local(module: Module, node: ast.Name) -> bool:
+    """Whether a function around a name binds it: who asks then need not look at the whole module, and depend on it."""
+    scope = enclosing(module, node, *FUNCTIONS)
+    while scope is not None:
+        if assigned_in(scope)[node.id] or parameters_in(scope)[node.id]:
+            return True
+        scope = enclosing(module, scope, *FUNCTIONS)
+    return False
 
 
 @functools.lru_cache(maxsize=50)  # questions are about a few functions at a time

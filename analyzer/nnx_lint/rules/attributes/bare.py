@@ -19,6 +19,7 @@ from nnx_lint.diagnostics import Edit, Fix
 from nnx_lint.model.callables import FuncVal, LibraryFunction
 from nnx_lint.model.classes import UserClass, library_class
 from nnx_lint.model.events import AttributeSet
+from nnx_lint.model.expressions import text_of
 from nnx_lint.model.heirs import classes_in
 from nnx_lint.model.values import Array, Obj
 from nnx_lint.reporting import Reporter, judges, judges_calls
@@ -98,18 +99,20 @@ def bare_weight(event: AttributeSet, report: Reporter) -> None:
     if plain is None and not isinstance(event.value, Array):
         return
     made = value_of(frame.module, node) or node if plain is None else plain
-    if not is_module(event.obj) or cls.is_variable or _trains_arrays(frame.module.tree):
+    if not is_module(event.obj) or cls.is_variable or not _is_read(cls, event.name) or _is_changed(cls, event.name):
+        return  # the class alone tells; only of the other arrays the rest of the file is asked
+    if _trains_arrays(frame.module):
         return
     drawn = report.memory(Drawn) if plain is not None else report.memory(Drawn) | report.memory(Noise)
-    if plain is not None and _trains_all(frame.module):
+    if plain is not None and isinstance(node, ast.Call) and _trains_all(frame.module, node.func):
         return
     if any(call in drawn for call in walk(made)):
         what = "is drawn like a parameter"
-    elif (done := _all_combined(cls, event.name, _neutral(event, made))) is not None:
+    elif "mask" not in event.name and (done := _all_combined(cls, event.name, _neutral(event, made))) is not None:
         what = f"is {done} as it was made, and nothing changes it"
     else:
         return
-    if _is_assigned_again(cls, event.name) or not _is_read(cls, event.name):
+    if _is_assigned_again(cls, event.name):
         return
     fix = partial(_as_param, event, node) if plain is None else partial(_of_param_type, event, node)
     held = "a bare array" if plain is None else "a plain `nnx.Variable`"
@@ -160,26 +163,46 @@ def _neutral(event: AttributeSet, node: ast.expr) -> Operators:
     return MADE.get(name.removesuffix("_init"), {}) if name is not None else {}
 
 
-@remembered
-def _trains_arrays(tree: ast.AST) -> bool:
+def _trains_arrays(module: Module) -> bool:
     """Whether a program chooses what to train by a function or by everything, and so arrays as well as Variables."""
-    functions = {node.name for node in walk(tree) if isinstance(node, ast.FunctionDef)}
-    for node in walk(tree):
-        if not isinstance(node, ast.Call):
-            continue
-        ending = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-        filters = [item.value for item in node.keywords if item.arg == "wrt"]
-        for item in [*filters, *node.args[1:2]] if ending == "DiffState" else filters:
-            named = isinstance(item, ast.Name) and item.id in functions
-            if named or isinstance(item, ast.Lambda) or (isinstance(item, ast.Constant) and item.value in {..., True}):
-                return True
-    return False
+    return any(name in WIDE or module.has(name, _functions) for name in module.all_of(_trained))
 
 
-def _trains_all(module: Module) -> bool:
-    """Whether a program trains Variables of all types."""
-    named = (item.value for node in walk(module.tree) if isinstance(node, ast.Call) for item in node.keywords)
-    return any(canonical_of(module.env, value) == VARIABLE_NAME for value in named)
+WIDE = frozenset({"...", "lambda"})
+"""What takes arrays as well, or may do so; no function is called that."""
+
+
+@remembered
+def _trained(statement: ast.AST) -> frozenset[str]:
+    """The names of what a statement says that is to be trained, and the :data:`WIDE` ones."""
+    found: set[str] = set()
+    for call in (node for node in walk(statement) if isinstance(node, ast.Call)):
+        ending = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+        filters = [item.value for item in call.keywords if item.arg == "wrt"]
+        for item in [*filters, *call.args[1:2]] if ending == "DiffState" else filters:
+            if isinstance(item, ast.Name):
+                found.add(item.id)
+            elif isinstance(item, ast.Lambda) or (isinstance(item, ast.Constant) and item.value in {..., True}):
+                found.add("lambda" if isinstance(item, ast.Lambda) else "...")
+    return frozenset(found)
+
+
+@remembered
+def _functions(statement: ast.AST) -> frozenset[str]:
+    return frozenset(node.name for node in walk(statement) if isinstance(node, ast.FunctionDef))
+
+
+def _trains_all(module: Module, variable: ast.expr) -> bool:
+    """Whether a program trains Variables of all types; ``variable`` is how it calls these."""
+    return module.has(text_of(variable), _by_keyword)
+
+
+@remembered
+def _by_keyword(statement: ast.AST) -> frozenset[str]:
+    """The names, dotted ones too, that calls get by keyword."""
+    calls = (node for node in walk(statement) if isinstance(node, ast.Call))
+    named = (item.value for call in calls for item in call.keywords)
+    return frozenset(text_of(value) for value in named if isinstance(value, (ast.Name, ast.Attribute)))
 
 
 @remembered
@@ -274,6 +297,13 @@ def _is_assigned_again(cls: UserClass, name: str) -> bool:
     stores = [node for node in named if not isinstance(node.ctx, ast.Load)]
     count = len(stores) + sum(attributes_stored(node).count(name) for node in elsewhere)
     return count > 1 or name in _set_by_name(cls.module.tree) or any(_is_set(cls.module, node) for node in named)
+
+
+def _is_changed(cls: UserClass, name: str) -> bool:
+    """Whether a class itself assigns an attribute more than once, or sets the value of the Variable that it holds."""
+    named = attributes_named(cls.node).get(name, ())
+    count = sum(not isinstance(node.ctx, ast.Load) for node in named)
+    return count > 1 or any(_is_set(cls.module, node) for node in named)
 
 
 def _is_set(module: Module, read: ast.AST) -> bool:
