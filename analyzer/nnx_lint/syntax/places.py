@@ -15,7 +15,7 @@ from array import array
 from bisect import bisect_right
 from typing import TYPE_CHECKING, NamedTuple
 
-from nnx_lint.syntax.walk import STATEMENTS, remembered
+from nnx_lint.syntax.walk import STATEMENTS, first_line, remembered
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,7 +24,9 @@ CLAUSES = (ast.ExceptHandler, ast.match_case)
 
 
 class _Places(NamedTuple):
-    """Statements and clauses in the order of the text, where each begins, and the number of the one around it."""
+    """Statements and clauses in a statement, in the order of the text: where each begins, counted from the line of that
+    statement, and the number of the one around it, -1 for the statement itself.
+    """
 
     starts: array[int]
     nodes: list[ast.AST]
@@ -43,33 +45,51 @@ def end(node: ast.AST) -> tuple[int, int]:
 
 def standing_in(tree: ast.Module, line: int, column: int) -> Iterator[ast.AST]:
     """The statements and clauses that a place is in, innermost first."""
-    places = _places(tree)
-    number = bisect_right(places.starts, _point(line, column)) - 1
+    number = bisect_right(_starts(tree), _point(line, column)) - 1
+    if number < 0:
+        return
+    top = tree.body[number]
+    places = _places(top)
+    number = bisect_right(places.starts, _point(line - _line(top), column)) - 1
     while number >= 0:
         yield places.nodes[number]
         number = places.around[number]
+    yield top
 
 
 @remembered
-def _places(tree: ast.Module) -> _Places:
-    places = _Places(array("Q"), [], array("l"))
-    todo: list[tuple[ast.AST, int]] = [(statement, -1) for statement in reversed(tree.body)]
+def _starts(tree: ast.Module) -> array[int]:
+    """Where the statements of a text begin that stand in no other one."""
+    return array("Q", [_start(statement) for statement in tree.body])
+
+
+@remembered
+def _places(top: ast.stmt) -> _Places:
+    """An edit leaves most statements as they are but for their line, and what is known of these."""
+    places, base = _Places(array("Q"), [], array("l")), _line(top)
+    todo: list[tuple[ast.AST, int]] = [(top, -2)]
     while todo:
         node, outer = todo.pop()
-        number = len(places.nodes)
-        places.starts.append(_start(node))
-        places.nodes.append(node)
-        places.around.append(outer)
+        number = len(places.nodes) if node is not top else -1
+        if node is not top:
+            places.starts.append(_start(node, base))
+            places.nodes.append(node)
+            places.around.append(outer)
         for name in reversed(STATEMENTS):
             todo += ((each, number) for each in reversed(getattr(node, name, ())))
     return places
 
 
-def _start(node: ast.AST) -> int:
+def _line(statement: ast.stmt) -> int:
+    """The line that places in a statement are counted from: the first one, with its decorators."""
+    return first_line(statement)
+
+
+def _start(node: ast.AST, base: int = 0) -> int:
     """Where a statement begins, with its decorators, or a clause."""
     decorators: list[ast.expr] = getattr(node, "decorator_list", [])
     first = decorators[0] if decorators else node.pattern if isinstance(node, ast.match_case) else node
-    return _point(getattr(first, "lineno"), getattr(first, "col_offset"))  # noqa: B009
+    return _point(getattr(first, "lineno") - base, getattr(first, "col_offset"))  # noqa: B009
 
 
 def _point(line: int, column: int) -> int:

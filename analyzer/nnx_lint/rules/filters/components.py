@@ -68,8 +68,9 @@ def component_of_filter(event: Called, report: Reporter) -> None:
     for single in single_filters(event):
         if single.target is not None:
             asked = [each for part in single.given.parts() for each in _asked(part.value)]
-            said = _takes_nothing(single.given.expr, single.target, event)
-            _judge(asked, single.target, event, report, only_near=said)
+            if asked:
+                said = _takes_nothing(single.given.expr, single.target, event)
+                _judge(asked, single.target, event, report, only_near=said)
 
 
 @judges_calls(rules.PATH_NEVER_MATCHES, *FILTERING, when=gives_filters)
