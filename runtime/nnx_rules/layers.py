@@ -65,7 +65,7 @@ def _dropout(arguments: Mapping[str, object]) -> Problem | None:
 def _probability(arguments: Mapping[str, object], name: str) -> Problem | None:
     """A number that says how likely something is; what is not known yet may be one."""
     value = arguments.get(name)
-    if not isinstance(value, (int, float)) or 0 <= value <= 1:
+    if not isinstance(value, (int, float)) or value is FRACTION or 0 <= value <= 1:
         return None
     tenths = f", such as {value / 100:g} for {value:g} %" if 1 < value <= 100 else ""
     return Problem(f"{name}={value:g} is no probability", f"pass a number between 0 and 1{tenths}")

@@ -15,6 +15,12 @@ _COUNTED = "count them: `sum(leaf.size for leaf in jax.tree.leaves(nnx.state(mod
 _OPTAX = "optimizers come from optax: `nnx.Optimizer(model, optax.adam(1e-3), wrt=nnx.Param)`"
 _LOSSES = "losses are in optax: `optax.softmax_cross_entropy_with_integer_labels`, `optax.squared_error`"
 _TRAINED = "a step of training is your own: `nnx.value_and_grad(loss_fn)(model)`, `optimizer.update(model, grads)`"
+_METRIC = "derive a class of your own from `nnx.Metric`, with `reset`, `update` and `compute`"
+_METRICS = (
+    *("AUC", "AUROC", "BinaryAccuracy", "CategoricalAccuracy", "ConfusionMatrix", "F1", "F1Score", "MeanAbsoluteError"),
+    *("MeanSquaredError", "Perplexity", "Precision", "R2Score", "Recall", "RootMeanSquaredError"),
+    *("SparseCategoricalAccuracy", "TopKAccuracy", "TopKCategoricalAccuracy"),
+)
 _UPDATED = "values go into a model by `nnx.update(model, state)`"
 
 FOREIGN: dict[str, str] = {
@@ -27,6 +33,7 @@ FOREIGN: dict[str, str] = {
     **dict.fromkeys(("Adam", "AdamW", "SGD", "adam", "adamw", "optim", "optimizers", "sgd"), _OPTAX),
     **dict.fromkeys(("loss", "losses", "nll_loss", "softmax_cross_entropy"), _LOSSES),
     **dict.fromkeys(("compile", "fit", "train_step"), _TRAINED),
+    **dict.fromkeys(_METRICS, _METRIC),
     **dict.fromkeys(("Layer", "Model"), "nnx.Module"),
     "Tensor": "arrays are `jax.Array`",
     "TrainerState": "nnx.Optimizer",

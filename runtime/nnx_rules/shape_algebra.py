@@ -62,7 +62,7 @@ def beside_any(shape: Shape | None) -> Shape | None:
     """
     last = shape[_stars(shape) :] if shape is not None else ()
     kept = tuple(item if isinstance(item, int) and item > 1 else UNKNOWN for item in last)
-    return (ANY, *kept) if any(isinstance(item, int) for item in kept) else None
+    return (ANY, *kept) if kept else None
 
 
 def _stars(shape: Shape) -> int:
@@ -250,8 +250,8 @@ def joined(shapes: Sequence[Shape | None], axis: object) -> Shape | None:
     return tuple(result)
 
 
-def stacked(shapes: Sequence[Shape | None], axis: object) -> Shape | None:
-    """The shape of arrays side by side along a new axis."""
+def stacked(shapes: Sequence[Shape | None], axis: object, count: Dimension | None = None) -> Shape | None:
+    """The shape of arrays side by side along a new axis, of as many as are given, or of another ``count``."""
     known = [shape for shape in shapes if shape is not None and is_whole(shape)]
     if not known or len(known) < len(shapes) or len({len(shape) for shape in known}) > 1:
         return None
@@ -259,7 +259,7 @@ def stacked(shapes: Sequence[Shape | None], axis: object) -> Shape | None:
     if place is None or len(place) != 1:
         return None
     result = [_same(column) for column in zip(*known, strict=True)]
-    result.insert(place[0], len(known))
+    result.insert(place[0], len(known) if count is None else count)
     return tuple(result)
 
 

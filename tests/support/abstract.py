@@ -15,6 +15,7 @@ from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.events import Called, Event
 from nnx_lint.model.interpreter import Interpreter
 from nnx_lint.model.modules import Module, Project
+from nnx_lint.model.unions import UnionVal
 from nnx_lint.model.values import (
     NUMBER,
     SHAPE,
@@ -24,7 +25,6 @@ from nnx_lint.model.values import (
     HostArray,
     Obj,
     Other,
-    UnionVal,
     Value,
 )
 from nnx_lint.source import SourceFile

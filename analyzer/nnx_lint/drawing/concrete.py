@@ -23,6 +23,7 @@ from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.expressions import evaluate
 from nnx_lint.model.interpreter import Budget, Interpreter
 from nnx_lint.model.rounds import elements
+from nnx_lint.model.unions import join, options, present
 from nnx_lint.model.values import (
     Array,
     Const,
@@ -30,9 +31,6 @@ from nnx_lint.model.values import (
     Obj,
     Other,
     Value,
-    join,
-    options,
-    present,
 )
 from nnx_lint.syntax.compact import for_both
 from nnx_lint.syntax.dotted import root_of

@@ -21,6 +21,7 @@ from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.leaves import Identities, Identity
 from nnx_lint.model.members import is_present, is_settled
 from nnx_lint.model.strings import HOLE
+from nnx_lint.model.unions import UnionVal, options
 from nnx_lint.model.values import (
     Array,
     ClassVal,
@@ -29,9 +30,7 @@ from nnx_lint.model.values import (
     Obj,
     Other,
     TagVal,
-    UnionVal,
     Value,
-    options,
 )
 from nnx_lint.syntax.walk import remembered
 from nnx_rules import shapes

@@ -16,7 +16,8 @@ from nnx_lint.model.callables import FuncVal, Transformed
 from nnx_lint.model.expressions import evaluate
 from nnx_lint.model.frames import Frame
 from nnx_lint.model.interpreter import Interpreter
-from nnx_lint.model.values import UNKNOWN, Obj, Value, join, present
+from nnx_lint.model.unions import join, present
+from nnx_lint.model.values import UNKNOWN, Obj, Value
 from nnx_lint.model.views import AttributeView, ClassView, view_class, view_object
 
 if TYPE_CHECKING:

@@ -15,6 +15,7 @@ from nnx_lint.model.callables import LibraryFunction
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.frames import Frame
 from nnx_lint.model.states import StateVal
+from nnx_lint.model.unions import join
 from nnx_lint.model.values import (
     NONE,
     UNKNOWN,
@@ -28,7 +29,6 @@ from nnx_lint.model.values import (
     TypeVal,
     UnionTypeVal,
     Value,
-    join,
 )
 from nnx_rules.attributes import Status
 

@@ -301,6 +301,9 @@ def _is_rough(maker: str, args: Arguments) -> bool:
     if maker == "scale_by_schedule":
         schedule = args.get(0, "step_size_fn")
         return isinstance(schedule, TransformationVal) and schedule.rough
+    if maker == "scale":
+        factor = args.get(0, "step_size")
+        return isinstance(factor, Const) and isinstance(factor.value, (int, float)) and factor.value > 0
     if maker != "chain":
         return maker in OPTAX_ROUGH
     parts = args.positional

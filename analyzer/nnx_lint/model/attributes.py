@@ -19,7 +19,7 @@ from nnx_lint.model.callables import (
     Transformed,
     TransformVal,
 )
-from nnx_lint.model.classes import UserClass
+from nnx_lint.model.classes import UserClass, library_class
 from nnx_lint.model.containers import DictVal, ReturnedDict, Seq
 from nnx_lint.model.crossing import Axes, refresh
 from nnx_lint.model.fields import is_metadata
@@ -29,6 +29,7 @@ from nnx_lint.model.heap import touch
 from nnx_lint.model.states import ForeignVal, GraphDefVal, PartVal, SownVal, StateVal, TransformationVal
 from nnx_lint.model.strings import HOLE, fits, text_in
 from nnx_lint.model.switching import switched
+from nnx_lint.model.unions import UnionVal, join, options, present
 from nnx_lint.model.values import (
     MAX_NESTING,
     SOME_VARIABLE,
@@ -46,14 +47,10 @@ from nnx_lint.model.values import (
     Obj,
     Other,
     TagVal,
-    UnionVal,
     Unknown,
     Value,
     VariableVal,
     VersionVal,
-    join,
-    options,
-    present,
 )
 from nnx_lint.syntax.binding import ASKING, names_in
 from nnx_rules.attributes import Status, Verdict, decide
@@ -126,6 +123,9 @@ def get_attribute(
         return SOME_VARIABLE
     if isinstance(value, BoundMethod) and name in SAMPLERS and is_stream(value) and value.name not in METHODS:
         return BoundMethod(value.receiver, name)  # a stream draws as the streams do that it belongs to
+    if isinstance(value, BoundMethod) and name == "fork" and RNG_STREAM is not None and is_stream(value):
+        owner = value.receiver
+        return BoundMethod(Obj(RNG_STREAM, owner.level if isinstance(owner, Obj) else frame.level), name)
     if isinstance(value, FuncVal) and value.is_property and name in {"getter", "setter", "deleter"}:
         return BoundMethod(value, name)
     if isinstance(value, Const) and isinstance(value.value, (str, bytes)):
@@ -144,6 +144,8 @@ def get_attribute(
 
 STREAM = frozenset({"count", "key"})
 """The Variables of a random stream."""
+
+RNG_STREAM = library_class("nnx.RngStream")
 
 
 def is_stream(value: BoundMethod) -> bool:

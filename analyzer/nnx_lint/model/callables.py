@@ -160,15 +160,18 @@ class SuperVal(Value):
 
 
 class PartialVal(Value):
-    """``functools.partial(func, *args, **kwargs)``."""
+    """``functools.partial(func, *args, **kwargs)``. ``opaque`` says that it is certainly not that of JAX, which is a
+    tree.
+    """
 
-    __slots__ = ("args", "func", "keywords")
+    __slots__ = ("args", "func", "keywords", "opaque")
     kind = Kind.OTHER
 
-    def __init__(self, func: Value, args: Sequence[Value], keywords: dict[str, Value]) -> None:
+    def __init__(self, func: Value, args: Sequence[Value], keywords: dict[str, Value], *, opaque: bool = False) -> None:
         self.func = func
         self.args = list(args)
         self.keywords = keywords
+        self.opaque = opaque
 
     def describe(self) -> str:
         return "a partial"

@@ -28,6 +28,7 @@ from nnx_lint.model.operations import INITIALIZED, with_form
 from nnx_lint.model.python import bare, replaced_by_method
 from nnx_lint.model.returned import returned
 from nnx_lint.model.switching import set_training
+from nnx_lint.model.unions import UnionVal, join, present
 from nnx_lint.model.values import (
     UNKNOWN,
     VERSION,
@@ -41,11 +42,8 @@ from nnx_lint.model.values import (
     Obj,
     Other,
     ParameterVal,
-    UnionVal,
     Value,
     VersionVal,
-    join,
-    present,
 )
 from nnx_rules import transforms
 from nnx_rules.shapes import Form

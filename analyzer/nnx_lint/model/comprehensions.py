@@ -15,7 +15,8 @@ from nnx_lint.model.elements import element_of
 from nnx_lint.model.expressions import condition, evaluate, truth, used_as
 from nnx_lint.model.modules import Env
 from nnx_lint.model.statements import assign
-from nnx_lint.model.values import Value, options
+from nnx_lint.model.unions import options
+from nnx_lint.model.values import Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable

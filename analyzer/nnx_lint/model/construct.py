@@ -21,7 +21,8 @@ from nnx_lint.model.containers import Seq
 from nnx_lint.model.frames import Frame
 from nnx_lint.model.later import forget_shapes
 from nnx_lint.model.modules import Env
-from nnx_lint.model.values import UNKNOWN, Assignment, Attr, ClassVal, FieldVal, Obj, TagVal, Value, options
+from nnx_lint.model.unions import options
+from nnx_lint.model.values import UNKNOWN, Assignment, Attr, ClassVal, FieldVal, Obj, TagVal, Value
 from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.attributes import decide

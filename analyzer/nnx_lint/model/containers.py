@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from nnx_lint.model import heap
-from nnx_lint.model.values import MAX_NESTING, UNKNOWN, Array, Const, Obj, TagVal, Value, container_facts, options
+from nnx_lint.model.unions import options
+from nnx_lint.model.values import MAX_NESTING, UNKNOWN, Array, Const, Obj, TagVal, Value, container_facts
 from nnx_rules.attributes import Kind, ValueFacts
 
 if TYPE_CHECKING:
@@ -60,6 +61,12 @@ class Seq(Value):
         self.shrunk = False
         self.owner: tuple[Obj, str] | None = None
         self.picked: dict[int, Obj] = {}
+
+    @property
+    def each(self) -> Value | None:
+        """What all elements are alike, where a comprehension makes them and it is not known how many there are."""
+        alike = not self.exact and len(self.items) == len(self.sure) == 1 and not self.fills
+        return self.items[0] if alike else None
 
     @property
     def certain(self) -> list[Value]:

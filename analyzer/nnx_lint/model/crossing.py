@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from nnx_lint.model.callables import Transformed
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.states import ForeignVal, StateVal
-from nnx_lint.model.values import UNKNOWN, Array, ClassVal, Const, Ext, Obj, UnionVal, Value, join
+from nnx_lint.model.unions import UnionVal, join
+from nnx_lint.model.values import UNKNOWN, Array, ClassVal, Const, Ext, Obj, Value
 from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_rules.shape_algebra import ANY, is_whole
 from nnx_rules.shapes import UNKNOWN as UNKNOWN_SIZE
@@ -193,13 +194,16 @@ MAPPING = frozenset({"jax.pmap", "jax.vmap", "nnx.pmap", "nnx.vmap"})
 """The transforms that take an axis of what goes in, and give one to what comes out, wherever no other axis is said."""
 
 
-def lost(transforms: Iterable[TransformVal], position: int) -> Axes:
-    """The axes that an argument gains as it goes into a function under transforms: one less for each map over it."""
+def lost(transforms: Iterable[TransformVal], position: int, count: int) -> Axes:
+    """The axes that one of so many arguments gains as it goes into a function under transforms: one less for each map
+    over it. Nothing is known where there are more arguments than axes: that call fails.
+    """
     total, place = 0, None
     for applied in transforms:
         axes = gained_by(applied, "in_axes", position)
-        if axes.gained is None:
-            return axes
+        given = applied.keywords.get("in_axes")
+        if axes.gained is None or (isinstance(given, Seq) and given.exact and len(given.items) < count):
+            return Axes(None)
         total -= axes.gained
         place = axes.place if axes.gained else place
     return Axes(total, place if total == -1 else None)

@@ -16,6 +16,7 @@ from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.forms import is_number
 from nnx_lint.model.heap import touch
 from nnx_lint.model.states import PartVal, SownVal, StateVal
+from nnx_lint.model.unions import UnionVal, join, options, present
 from nnx_lint.model.values import (
     NUMBER,
     SHAPE,
@@ -28,18 +29,16 @@ from nnx_lint.model.values import (
     Const,
     Cut,
     HostArray,
+    NumpyInteger,
     Obj,
     Other,
-    UnionVal,
     Value,
     VersionVal,
-    join,
-    options,
-    present,
 )
 from nnx_lint.syntax.dotted import called_by
 from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules import versions
+from nnx_rules.layers import INTEGERS
 from nnx_rules.shape_algebra import is_whole
 from nnx_rules.shapes import Form
 
@@ -53,7 +52,9 @@ def item(value: Value, key: Value | None, level: int) -> Value:
         return join(*(item(option, key, level) for option in value.options))
     value = as_tuple(value) if isinstance(value, Obj) else value
     if isinstance(value, HostArray):
-        return HostArray(level) if key is None or _cuts(key) or _leaves_axes(value, key) else UNKNOWN
+        if key is None or _cuts(key) or _leaves_axes(value, key):
+            return HostArray(level)
+        return _part_of(value)
     if isinstance(value, Array):
         taken = Array(level)
         taken.squashed = value.squashed
@@ -218,7 +219,7 @@ def element_of(value: Value, level: int) -> Value:
     if isinstance(value, DictVal):
         return join(*(key for key, _ in value.items)) if value.items else UNKNOWN
     if isinstance(value, Array):
-        return UNKNOWN if isinstance(value, HostArray) else Array(level, _without_first(value.form))
+        return _part_of(value) if isinstance(value, HostArray) else Array(level, _without_first(value.form))
     if isinstance(value, StateVal):
         return STRING
     if isinstance(value, Obj):
@@ -232,6 +233,12 @@ def element_of(value: Value, level: int) -> Value:
     if value is NUMBER or value is SHAPE:
         return NUMBER
     return UNKNOWN
+
+
+def _part_of(array: HostArray) -> Value:
+    """What stands at one place of an array of numpy, which may have several axes."""
+    dtype = array.form.dtype if array.form is not None else None
+    return NumpyInteger() if dtype in INTEGERS and dtype != "bool" else UNKNOWN
 
 
 def _without_first(form: Form | None) -> Form | None:

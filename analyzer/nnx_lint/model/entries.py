@@ -15,7 +15,8 @@ from nnx_lint.model.attributes import ANY_NAME, attribute_names, attribute_of, u
 from nnx_lint.model.containers import DictVal
 from nnx_lint.model.heap import touch
 from nnx_lint.model.strings import HOLE, PatternVal, fits, text_in
-from nnx_lint.model.values import STRING, UNKNOWN, Assignment, Attr, Const, Value, join
+from nnx_lint.model.unions import join
+from nnx_lint.model.values import STRING, UNKNOWN, Assignment, Attr, Const, Value
 from nnx_rules.attributes import Status
 
 if TYPE_CHECKING:

@@ -219,7 +219,7 @@ class Imported(Event):
 class LibraryName(Event):
     """A name of NNX is read from its namespace, or imported: ``nnx.Linear``, ``from flax.nnx import Linear``.
 
-    So is one of JAX, if some release lacks what earlier ones have. ``name`` is the canonical one, ``written`` the last
+    So is one of JAX or optax that some or all releases lack. ``name`` is the canonical one, ``written`` the last
     part as it stands in the program.
     """
 

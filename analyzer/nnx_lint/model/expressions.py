@@ -17,6 +17,7 @@ from nnx_lint.model.indexing import of_index
 from nnx_lint.model.narrowing import asks_for_part, narrow
 from nnx_lint.model.operations import of_comparison, of_operator
 from nnx_lint.model.states import PartVal, SownVal, StateVal
+from nnx_lint.model.unions import UnionVal, join, options, present
 from nnx_lint.model.values import (
     FRACTION,
     NONE,
@@ -36,14 +37,10 @@ from nnx_lint.model.values import (
     TagVal,
     TypeVal,
     UnionTypeVal,
-    UnionVal,
     Unknown,
     Value,
     VariableVal,
     VersionVal,
-    join,
-    options,
-    present,
 )
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from nnx_lint.model.callables import BoundMethod
 from nnx_lint.model.containers import Seq
 from nnx_lint.model.operations import FUNCTIONS, with_form
 from nnx_lint.model.states import ForeignVal, GradientVal, OptStateVal, StateVal, TransformationVal
-from nnx_lint.model.values import UNKNOWN, Value
+from nnx_lint.model.values import UNKNOWN, Array, NumpyInteger, Value
 
 if TYPE_CHECKING:
     from nnx_lint.model.calls import Arguments
@@ -52,6 +52,9 @@ _MAKERS = {
 
 _ARGUMENTS = "orbax.checkpoint.args."
 
+_LIKE = frozenset({f"{_ARGUMENTS}PyTreeRestore", f"{_ARGUMENTS}StandardRestore"})
+"""What says to Orbax what the tree is like that it is to restore, by an ``item``."""
+
 _SAME = frozenset({"apply_gradients", "replace"})
 """Methods that return another instance of the class."""
 
@@ -70,7 +73,11 @@ def made_by(name: str, args: Arguments) -> ForeignVal | None:
         return None
     cls = name if name.startswith(_ARGUMENTS) else _MAKERS.get(name)
     plain = len(args.positional) <= 1 and not args.starred and given.keys() <= _NEUTRAL
-    return ForeignVal(cls, given if cls == _TRAIN_STATE else None, plain=plain) if cls is not None else None
+    held = given if cls == _TRAIN_STATE else None
+    if name in _LIKE:
+        item = args.get(0, "item")
+        held = {"item": item} if item is not None else None
+    return ForeignVal(cls, held, plain=plain) if cls is not None else None
 
 
 def is_of_orbax(value: Value | None) -> bool:
@@ -122,7 +129,11 @@ def result_of(method: BoundMethod, args: Arguments, level: int) -> Value | None:
         return state if method.name == "init" else Seq("tuple", [_updates(args.get(0, "updates"), level), state], level)
     if isinstance(method.receiver, ForeignVal) and method.receiver.name in GENERATORS:
         canonical = f"numpy.random.{_plain(method.name)}"
+        if method.name == "integers" and not args.starred and args.get(2, "size") is None and len(args.keywords) < 2:
+            return NumpyInteger()
         return with_form(canonical, args, array_call(canonical, args, level), level)
+    if method.name == "restore":
+        return _restored(args, level)
     if not isinstance(method.receiver, ForeignVal) or method.name not in _SAME:
         return None
     held, params = method.receiver.held, method.receiver.held.get("params")
@@ -130,3 +141,14 @@ def result_of(method: BoundMethod, args: Arguments, level: int) -> Value | None:
         return ForeignVal(method.receiver.name)
     fresh = {"params": StateVal(params.of, level, params.wanted)} if isinstance(params, StateVal) else {}
     return ForeignVal(method.receiver.name, {**held, **fresh, **args.keywords})
+
+
+def _restored(args: Arguments, level: int) -> Value | None:
+    """What Orbax restores: a State of new arrays, where it is told the State that this is to be like."""
+    told = args.keywords.get("args")
+    like = told.held.get("item") if isinstance(told, ForeignVal) else args.get(1, "target") or args.keywords.get("item")
+    if not isinstance(like, StateVal) or args.starred:
+        return None
+    restored = like.again(level)
+    restored.made = Array(level)
+    return restored

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from nnx_lint.model.classes import LibClass
 from nnx_lint.model.containers import Seq
+from nnx_lint.model.unions import options, present
 from nnx_lint.model.values import (
     NONE,
     NUMBER,
@@ -25,8 +26,6 @@ from nnx_lint.model.values import (
     ParameterNumber,
     ParameterVal,
     Value,
-    options,
-    present,
 )
 from nnx_rules import layers
 from nnx_rules.shape_algebra import ANY

@@ -75,7 +75,7 @@ def _partial(value: PartialVal, obj: Obj, model: Obj) -> PartialVal:
     args = [_of_instance(item, obj, model) for item in value.args]
     keywords = {name: _of_instance(item, obj, model) for name, item in value.keywords.items()}
     same = func is value.func and all(map(operator.is_, args, value.args)) and _same(keywords, value.keywords)
-    return value if same else PartialVal(func, args, keywords)
+    return value if same else PartialVal(func, args, keywords, opaque=value.opaque)
 
 
 def _of_instance(value: Value, obj: Obj, model: Obj) -> Value:

@@ -17,6 +17,8 @@ from nnx_lint.model.containers import Seq
 from nnx_lint.model.deferred import Deferred, settled
 from nnx_lint.model.heap import touch
 from nnx_lint.model.tables.jax_gone import GONE
+from nnx_lint.model.tables.public_names import NAMES
+from nnx_lint.model.unions import options
 from nnx_lint.model.values import (
     UNKNOWN,
     VERSION,
@@ -25,7 +27,6 @@ from nnx_lint.model.values import (
     Ext,
     ModuleVal,
     Value,
-    options,
 )
 from nnx_rules import api, transforms
 
@@ -115,7 +116,7 @@ def library_value(name: str, module: Module | None = None) -> Value:
 def library_member(interp: Interpreter, frame: Frame, node: ast.AST, package: str, name: str) -> Value:
     """The value of a name of a library's module, which a program reads there or imports."""
     full = f"{package}.{name}"
-    if package == "nnx" or full in GONE:
+    if package == "nnx" or full in GONE or (package in NAMES and name not in NAMES[package]):
         interp.publish(events.LibraryName(frame, node, full, name))
     return library_value(full, frame.module)
 

@@ -25,7 +25,7 @@ def of_index(array: Array, indices: Sequence[Value]) -> Form | None:
     """What an array gives for an index: numbers, slices, ``None``, ``...``, and beside slices an array of integers."""
     known = array.form
     if known is None or known.shape is None:
-        return None
+        return known  # at least the dtype stays
     if known.shape and str(known.shape[0]).startswith("*") and algebra.is_whole(known.shape[1:]):
         ends = _of_ends(known.shape[1:], indices)
         return Form((algebra.ANY, *ends), known.dtype) if ends is not None else None

@@ -17,6 +17,7 @@ from nnx_lint.model.members import inherit
 from nnx_lint.model.states import SownVal, StateVal
 from nnx_lint.model.strings import formatted
 from nnx_lint.model.switching import set_training
+from nnx_lint.model.unions import join
 from nnx_lint.model.values import (
     NONE,
     SOME_VARIABLE,
@@ -30,7 +31,6 @@ from nnx_lint.model.values import (
     Obj,
     Value,
     VariableVal,
-    join,
 )
 from nnx_rules import api, layers
 from nnx_rules.modes import MODE_ATTRIBUTES

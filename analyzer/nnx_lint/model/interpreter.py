@@ -48,6 +48,7 @@ from nnx_lint.model.events import Mutated
 from nnx_lint.model.frames import Frame, TraceScope
 from nnx_lint.model.heap import Evaluation, touch
 from nnx_lint.model.modules import Env
+from nnx_lint.model.unions import join
 from nnx_lint.model.values import (
     NONE,
     UNKNOWN,
@@ -57,7 +58,6 @@ from nnx_lint.model.values import (
     Const,
     Obj,
     Value,
-    join,
 )
 from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_lint.syntax.compact import for_both
@@ -387,7 +387,7 @@ class Interpreter:
         frame.initializing = None
         anything: dict[str, Value] = {"**": UNKNOWN}  # or parameters would have their defaults
         if isinstance(func, FuncVal) and transformed.applied.row.name in COMPILING_ONLY:
-            anything |= parameters.numbers_wanted(self, frame, func)  # what is given there is traced, whatever it is
+            anything |= parameters.wanted(self, frame, func, transformed.applied)  # traced, whatever is given there
         self.run_under(frame, transformed.applied, func, [], anything, None, receiver=receiver)
 
     def body(self, frame: Frame, func: FuncVal) -> Value:

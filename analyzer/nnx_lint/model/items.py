@@ -12,14 +12,13 @@ from nnx_lint.model import entries, events
 from nnx_lint.model.attributes import attribute_of, bypass, mutate, variable_value
 from nnx_lint.model.containers import DictVal, Fill, Seq
 from nnx_lint.model.heap import touch
+from nnx_lint.model.unions import UnionVal, present
 from nnx_lint.model.values import (
     Array,
     Const,
     NamespaceVal,
     Obj,
-    UnionVal,
     Value,
-    present,
 )
 from nnx_lint.syntax.walk import walk
 

@@ -18,6 +18,7 @@ from nnx_lint.model.handed import is_model
 from nnx_lint.model.heap import touch
 from nnx_lint.model.members import is_settled
 from nnx_lint.model.strings import HOLE
+from nnx_lint.model.unions import UnionVal, present
 from nnx_lint.model.values import (
     UNKNOWN,
     Array,
@@ -28,9 +29,7 @@ from nnx_lint.model.values import (
     Obj,
     Other,
     TagVal,
-    UnionVal,
     Value,
-    present,
 )
 from nnx_rules._filter_logic import UNKNOWN as UNKNOWN_PART
 from nnx_rules._filter_logic import Leaf
@@ -221,7 +220,7 @@ class _Collector:
 _PLAIN = (Const, Other, FuncVal, ClassVal, Ext)
 """Values that are static in an attribute, and no leaves."""
 
-_CONTAINERS = frozenset({"List", "Sequential"})
+_CONTAINERS = frozenset({"Dict", "List", "Sequential"})
 """Library classes whose contents are followed element by element."""
 
 

@@ -18,7 +18,8 @@ from nnx_lint.model.imports import LIBRARIES
 from nnx_lint.model.leaves import forget_variables
 from nnx_lint.model.states import GraphDefVal, StateVal
 from nnx_lint.model.switching import set_training
-from nnx_lint.model.values import UNKNOWN, ClassVal, Const, Ext, FieldVal, Obj, TagVal, Value, present
+from nnx_lint.model.unions import present
+from nnx_lint.model.values import UNKNOWN, ClassVal, Const, Ext, FieldVal, Obj, TagVal, Value
 from nnx_rules import api, transforms
 from nnx_rules.attributes import Tag
 
@@ -137,11 +138,19 @@ def _field(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, na
 
 
 def _partial(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
+    return _bound(args, opaque=True)
+
+
+def _partial_tree(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
+    return _bound(args, opaque=False)
+
+
+def _bound(args: Arguments, *, opaque: bool) -> Value:
     func = args.get(0)
     if func is None or None in args.positional:
         return UNKNOWN
     rest = [value for value in args.positional[1:] if value is not None]
-    return PartialVal(func, rest, args.keywords)
+    return PartialVal(func, rest, args.keywords, opaque=opaque)
 
 
 def _wraps(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
@@ -357,7 +366,7 @@ HANDLERS: dict[str, Handler] = {
     "functools.partial": _partial,
     "functools.wraps": _wraps,
     "functools.update_wrapper": _update_wrapper,
-    "jax.tree_util.Partial": _partial,
+    "jax.tree_util.Partial": _partial_tree,
     "nnx.split": _split,
     "nnx.state": _state,
     "nnx.variables": _state,

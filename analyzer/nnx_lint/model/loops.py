@@ -17,7 +17,8 @@ from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.crossing import SAME, Axes, extent, gained_by, refresh
 from nnx_lint.model.handed import is_model
 from nnx_lint.model.states import OptStateVal, StateVal
-from nnx_lint.model.values import UNKNOWN, Array, Const, Obj, UnionVal, Value, join
+from nnx_lint.model.unions import UnionVal, join
+from nnx_lint.model.values import UNKNOWN, Array, Const, Obj, Value
 from nnx_rules.shapes import Dimension, Form
 
 if TYPE_CHECKING:

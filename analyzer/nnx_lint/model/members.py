@@ -81,14 +81,20 @@ def _dict_entries(frame: Frame, obj: Obj, args: Arguments) -> None:
     given = args.get(0)
     added = given.items if isinstance(given, DictVal) else [(UNKNOWN, UNKNOWN)] if args.positional else []
     for name, value in args.keywords.items():
+        if name == "**":
+            continue
         obj.attrs[name] = Attr(attributes.untagged(value))
     whole = isinstance(given, DictVal) and given.exact
+    more = "**" in args.keywords or not (whole or given is None)
     for key, value in added:
         word = text_in(key)
         if word is None or HOLE in word:
             entries.put(frame, obj, key, value, obj.node or frame.module.tree)
+            more = "**" in args.keywords  # what a comprehension makes under any key stands for all
         else:
             obj.attrs[word] = Attr(attributes.untagged(value) if whole else UNKNOWN)
+    if more:
+        entries.put(frame, obj, UNKNOWN, UNKNOWN, obj.node or frame.module.tree)
 
 
 def _sequential_layers(frame: Frame, obj: Obj, args: Arguments) -> None:

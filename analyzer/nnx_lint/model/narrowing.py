@@ -15,6 +15,7 @@ from nnx_lint.model.callables import BoundMethod, FuncVal, LibraryFunction, Part
 from nnx_lint.model.classes import LibClass, UserClass
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.states import PartVal
+from nnx_lint.model.unions import UnionVal, join, options, present
 from nnx_lint.model.values import (
     NONE,
     SOME_VARIABLE,
@@ -27,12 +28,8 @@ from nnx_lint.model.values import (
     HostArray,
     Obj,
     UnionTypeVal,
-    UnionVal,
     Unknown,
     Value,
-    join,
-    options,
-    present,
 )
 
 if TYPE_CHECKING:
@@ -97,6 +94,7 @@ def _fits_library(value: Value, name: str) -> bool | None:
     if isinstance(value, Obj):
         closed = isinstance(value.cls, LibClass) or (isinstance(value.cls, UserClass) and not value.cls.is_open)
         other = name in LITERALS or name in CONTAINERS or name.partition(".")[0] in FRAMEWORKS
+        other = other or (name in ARRAYS | HOST_ARRAYS and not value.cls.is_variable)
         return False if closed and value.cls.is_pytree and other else None
     if name in LITERALS:
         if isinstance(value, Const):

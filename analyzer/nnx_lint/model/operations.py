@@ -131,6 +131,8 @@ def _paired(args: Arguments) -> Form:
 def _common(left: str | None, right: str | None) -> str | None:
     """The dtype of a sum or product of two, in the cases that are plain."""
     both = {left, right}
+    if left == right and layers.is_fractional(left):
+        return left
     if spectra.COMPLEX in both and both <= {spectra.COMPLEX, "float32", "int32", "bool"}:
         return spectra.COMPLEX
     return "float32" if "float32" in both and both <= {"float32", "int32", "bool"} else None
@@ -179,7 +181,7 @@ def _pair_loss(*names: str) -> Operation:
         given = [args.get(position, name) for position, name in enumerate(names)]
         shapes = [literal(value).shape for value in given if value is not None]
         dtype = literal(given[0]).dtype
-        shape = algebra.broadcast(*shapes) if shapes else None
+        shape = functools.reduce(_broadcast, shapes) if shapes else None
         return Form(shape, dtype if layers.is_fractional(dtype) else None)
 
     return form
@@ -265,6 +267,14 @@ def _together(shape: Callable[[Sequence[Shape | None], object], Shape | None]) -
         return Form(shape([form.shape for form in forms], 0 if axis is None else _axes(axis)), dtype)
 
     return form
+
+
+def _stacked(args: Arguments) -> Form:
+    """Arrays side by side; where a comprehension makes them all alike, of which it is not known how many there are."""
+    given, axis = args.get(0), _axes(args.get(1, "axis") or Const(0))
+    if not isinstance(given, Seq) or given.each is None or args.keywords.keys() - {"axis"}:
+        return _together(algebra.stacked)(args)
+    return Form(algebra.stacked([literal(given.each).shape], axis, UNKNOWN), literal(given.each).dtype)
 
 
 def _product(args: Arguments) -> Form:
@@ -369,7 +379,7 @@ _NUMPY: dict[str, Operation] = {
     "expand_dims": _on_axes(algebra.expanded, "axis"),
     "squeeze": _on_axes(algebra.squeezed, "axis"),
     "concatenate": _together(algebra.joined),
-    "stack": _together(algebra.stacked),
+    "stack": _stacked,
     "matmul": _product,
     "dot": _dot,
     "einsum": _equation,

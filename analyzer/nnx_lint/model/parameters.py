@@ -15,13 +15,16 @@ from nnx_lint.model.annotations import NUMBERS, parse_string, resolve, value_of
 from nnx_lint.model.callables import LibraryFunction
 from nnx_lint.model.classes import UserClass
 from nnx_lint.model.containers import DictVal, Seq
+from nnx_lint.model.crossing import kept_keywords
 from nnx_lint.model.frames import Frame
 from nnx_lint.model.later import CONSTRUCTORS, is_set_later
 from nnx_lint.model.states import OptStateVal
+from nnx_lint.model.unions import join, options
 from nnx_lint.model.values import (
     NONE,
     NUMBER,
     UNKNOWN,
+    Array,
     Attr,
     ClassVal,
     Const,
@@ -32,15 +35,13 @@ from nnx_lint.model.values import (
     ParameterVal,
     Unknown,
     Value,
-    join,
-    options,
 )
 from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_lint.syntax.binding import is_name
 from nnx_lint.syntax.walk import remembered, walk
 
 if TYPE_CHECKING:
-    from nnx_lint.model.callables import FuncVal
+    from nnx_lint.model.callables import FuncVal, TransformVal
     from nnx_lint.model.classes import ClassBase
     from nnx_lint.model.interpreter import Interpreter
 
@@ -111,11 +112,17 @@ def bind_entry(interp: Interpreter, frame: Frame, func: FuncVal, receiver: Value
     _bind_variadic(interp, frame, func)
 
 
-def numbers_wanted(interp: Interpreter, frame: Frame, func: FuncVal) -> dict[str, Value]:
-    """The parameters that every caller must give, and that are numbers by their annotations, or as what ends a loop."""
+def wanted(interp: Interpreter, frame: Frame, func: FuncVal, applied: TransformVal) -> dict[str, Value]:
+    """The parameters that every caller of a compiled function must give, and that are numbers by their annotations, or
+    as what ends a loop; and the static ones that are annotated as arrays, which are none of the trace.
+    """
     arguments = func.node.args
     found: dict[str, Value] = {}
+    static = kept_keywords(applied, func, syntax_parameters.names(arguments))
     for parameter in (*syntax_parameters.positional(arguments), *arguments.kwonlyargs):
+        if parameter.arg in static and isinstance(_each(interp, frame, parameter), Array):
+            found[parameter.arg] = Array(frame.level)
+            continue
         if parameter.arg in func.defaults:
             continue
         if parameter.annotation is None:

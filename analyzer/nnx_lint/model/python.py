@@ -17,6 +17,7 @@ from nnx_lint.model.elements import element_of
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.shims import provided
 from nnx_lint.model.strings import HOLE, combined, text_in
+from nnx_lint.model.unions import options, present
 from nnx_lint.model.values import (
     NONE,
     NUMBER,
@@ -29,8 +30,6 @@ from nnx_lint.model.values import (
     Other,
     Unknown,
     Value,
-    options,
-    present,
 )
 
 if TYPE_CHECKING:
@@ -182,7 +181,7 @@ def _hasattr(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, 
     return Const(True) if provided(target, wanted) is not None else Other("a bool")
 
 
-ARRAY_ATTRIBUTES = frozenset({"T", "astype", "dtype", "mean", "ndim", "reshape", "shape", "size", "sum"})
+ARRAY_ATTRIBUTES = frozenset({"T", "__array__", "astype", "dtype", "mean", "ndim", "reshape", "shape", "size", "sum"})
 """What a program asks for to tell arrays from numbers and tuples."""
 
 

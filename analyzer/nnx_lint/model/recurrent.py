@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from nnx_lint.model import forms
 from nnx_lint.model.containers import Seq
-from nnx_lint.model.values import UNKNOWN, Array, Const, Obj, Value, present
+from nnx_lint.model.unions import present
+from nnx_lint.model.values import UNKNOWN, Array, Const, Obj, Value
 from nnx_rules import layers
 from nnx_rules.shape_algebra import is_whole
 from nnx_rules.shapes import Form

@@ -17,6 +17,7 @@ from nnx_lint.model.attributes import attribute_of
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.handed import is_model
 from nnx_lint.model.states import GradientVal, GraphDefVal, OptStateVal, StateVal
+from nnx_lint.model.unions import UnionVal, join, options
 from nnx_lint.model.values import (
     UNKNOWN,
     Array,
@@ -27,10 +28,7 @@ from nnx_lint.model.values import (
     Obj,
     Other,
     ParameterNumber,
-    UnionVal,
     Value,
-    join,
-    options,
 )
 
 if TYPE_CHECKING:

@@ -16,7 +16,8 @@ from nnx_lint.model import entries, items
 from nnx_lint.model.callables import FuncVal
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.elements import element_of, library_elements
-from nnx_lint.model.values import ClassVal, Const, Obj, Value, present
+from nnx_lint.model.unions import present
+from nnx_lint.model.values import ClassVal, Const, Obj, Value
 from nnx_lint.syntax.binding import is_name
 from nnx_lint.syntax.walk import children, remembered, walk
 

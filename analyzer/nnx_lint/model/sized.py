@@ -193,6 +193,8 @@ def _decides(value: Value) -> bool:
     held = _items(value)
     if _has_number(value) or _is_state(value) or is_layer_factory(value):
         return True
+    if isinstance(value, Seq) and value.exact and held and all(map(_is_name_of, held)):
+        return True  # the names of the parts that it makes
     return any(_is_part(item) for item in held) or any(map(_decides, held))
 
 

@@ -29,6 +29,7 @@ from nnx_lint.model.frames import ROUND
 from nnx_lint.model.heap import touch
 from nnx_lint.model.states import ForeignVal, OptStateVal, StateVal
 from nnx_lint.model.switching import set_training
+from nnx_lint.model.unions import join, options, present
 from nnx_lint.model.values import (
     NONE,
     NUMBER,
@@ -41,9 +42,6 @@ from nnx_lint.model.values import (
     TypeVal,
     Unknown,
     Value,
-    join,
-    options,
-    present,
 )
 from nnx_lint.syntax.binding import Loop, assigned_in_loop, returns_in_loop
 from nnx_lint.syntax.trees import Blank

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 
 from nnx_lint.model import attributes
 from nnx_lint.model.effects import REWIRED
-from nnx_lint.model.values import UNKNOWN, Ext, Obj, ParameterVal, Value, options
+from nnx_lint.model.unions import options
+from nnx_lint.model.values import UNKNOWN, Ext, Obj, ParameterVal, Value
 from nnx_lint.syntax.binding import is_name
 from nnx_lint.syntax.walk import remembered, walk
 

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.heap import touch
-from nnx_lint.model.values import UNKNOWN, Const, Obj, Value, options
+from nnx_lint.model.unions import options
+from nnx_lint.model.values import UNKNOWN, Const, Obj, Value
 from nnx_rules.modes import MODE_ATTRIBUTES
 
 

@@ -83,18 +83,19 @@ def run_under(
     level = frame.level + 1
     shift = 0 if receiver is None else 1
     filled = len(bound) + (instance is not None)
-    kept = kept_positions(applied, func, len(args) + shift, filled)
+    count = len(args) + shift
+    kept = kept_positions(applied, func, count, filled)
     named_kept = kept_keywords(applied, func, keywords, filled)
     number = None if applied.row.keeps_numbers else Array(level) if statics_known(applied) else UNKNOWN
     # NNX hands over what is given twice once; jax takes each argument apart on its own.
     seen: dict[int, Value] | None = None if applied.row.arguments is Changes.DROPPED else {}
     around = (applied, *within)
     if receiver is not None and 0 not in kept:
-        receiver = refresh(receiver, level, axes=lost(around, 0), seen=seen)
+        receiver = refresh(receiver, level, axes=lost(around, 0, count), seen=seen)
     fresh = [
         value
         if value is None or position + shift in kept
-        else _traced(value, level, lost(around, position + shift), number, seen)
+        else _traced(value, level, lost(around, position + shift, count), number, seen)
         for position, value in enumerate(args)
     ]
     named_lost = SAME if all(each.row.keeps_shapes for each in around) else Axes(None)
@@ -118,8 +119,10 @@ def _mapped(args: Sequence[Value | None], level: int, around: Sequence[Transform
     """The arguments of a library object under transforms: elements of them, if one is a map."""
     if all(each.row.keeps_shapes for each in around):
         return args
-    handed = enumerate(args)
-    return [None if each is None else refresh(each, level, axes=lost(around, position)) for position, each in handed]
+    return [
+        None if each is None else refresh(each, level, axes=lost(around, position, len(args)))
+        for position, each in enumerate(args)
+    ]
 
 
 def _traced(value: Value, level: int, axes: Axes, number: Value | None, seen: dict[int, Value] | None) -> Value:

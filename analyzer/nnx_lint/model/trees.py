@@ -15,7 +15,8 @@ from nnx_lint.model.callables import FuncVal
 from nnx_lint.model.containers import Seq
 from nnx_lint.model.modules import Env
 from nnx_lint.model.states import GradientVal, PartVal, StateVal
-from nnx_lint.model.values import SOME_VARIABLE, UNKNOWN, Array, Const, Obj, ParameterVal, Unknown, Value, present
+from nnx_lint.model.unions import present
+from nnx_lint.model.values import SOME_VARIABLE, UNKNOWN, Array, Const, Obj, ParameterVal, Unknown, Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

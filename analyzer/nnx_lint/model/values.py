@@ -15,7 +15,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from nnx_lint.model import heap
-from nnx_rules.attributes import DATA_KINDS, Kind, Status, Tag, ValueFacts
+from nnx_rules.attributes import Kind, Status, Tag, ValueFacts
 
 if TYPE_CHECKING:
     import ast
@@ -45,6 +45,10 @@ class Value:
     def facts(self, depth: int = MAX_NESTING) -> ValueFacts:
         """The facts that decide an attribute's status; what is nested deeper than ``depth`` is unknown."""
         return ValueFacts(self.kind)
+
+    def element_facts(self, depth: int = MAX_NESTING) -> ValueFacts:
+        """The same of an element of a container."""
+        return self.facts(depth)
 
 
 class Unknown(Value):
@@ -83,6 +87,12 @@ class MemberVal(VariableVal):
 
 class Quotient(Unknown):
     """What ``/`` or a factor with a fraction gives: if it is one number, then none that counts elements."""
+
+    __slots__ = ()
+
+
+class NumpyInteger(Unknown):
+    """A part of a numpy array of whole numbers: one of them, which is no ``int``, or several."""
 
     __slots__ = ()
 
@@ -510,121 +520,6 @@ class FieldVal(Value):
         self.node = node
 
 
-class UnionVal(Value):
-    """One of several values, depending on a branch or an annotation."""
-
-    __slots__ = ("options",)
-
-    def __init__(self, options: tuple[Value, ...]) -> None:
-        self.options = options
-
-    @property
-    def kind(self) -> Kind:  # type: ignore[override]
-        kinds = {option.kind for option in self.options}
-        return kinds.pop() if len(kinds) == 1 else Kind.UNKNOWN
-
-    def facts(self, depth: int = MAX_NESTING) -> ValueFacts:
-        first, *others = {option.facts(depth) for option in self.options}
-        if not others:
-            return first
-        data = all(item.kind in DATA_KINDS and item.tag is None for item in (first, *others))
-        return first if data else ValueFacts(Kind.UNKNOWN)
-
-    def describe(self) -> str:
-        return " or ".join(dict.fromkeys(option.describe() for option in self.options))
-
-
-MAX_UNION = 6
-
-
-def join(*values: Value) -> Value:
-    """The value that is one of these; unknown if one of them is, or if there are too many."""
-    options: list[Value] = []
-    for value in values:
-        for option in value.options if isinstance(value, UnionVal) else (value,):
-            if isinstance(option, Unknown):
-                return UNKNOWN if option is UNKNOWN else _any_of(values)
-            for place, known in enumerate(options):
-                if same(option, known):
-                    options[place] = _either(known, option)
-                    break
-            else:
-                options.append(option)
-            if len(options) > MAX_UNION:
-                return UNKNOWN
-    if len(options) == 1:
-        return options[0]
-    if any(isinstance(option, Computed) for option in options):
-        return join(*(Other("a plain value") if isinstance(option, Computed) else option for option in options))
-    return UnionVal(tuple(options)) if options else UNKNOWN
-
-
-def _either(known: Value, option: Value) -> Value:
-    """What is one of two values that need not be told apart."""
-    if isinstance(known, Array) and isinstance(option, Array):
-        alike = known.form == option.form
-        if not alike or known.bound != option.bound:  # neither is sure
-            either = type(known)(known.level, known.form if alike else None)
-            either.maker, either.squashed = (known.maker, known.squashed) if alike else (None, None)
-            return either
-    if isinstance(known, ParameterNumber) and not (isinstance(option, ParameterNumber) and option.name == known.name):
-        return Other("a plain value")
-    return known
-
-
-def _any_of(values: Iterable[Value]) -> Value:
-    """The value that is one of these, some of which are not known."""
-    found = [option for value in values for option in options(value)]
-    variables = all(
-        isinstance(option, VariableVal) or (isinstance(option, Obj) and option.cls.is_variable) for option in found
-    )
-    return SOME_VARIABLE if variables else UNKNOWN
-
-
-def same(left: Value, right: Value) -> bool:
-    """Whether two values need not be told apart."""
-    if left is right:
-        return True
-    if isinstance(left, Const) and isinstance(right, Const):
-        return type(left.value) is type(right.value) and left.value == right.value
-    if type(left) is not type(right):
-        plain = isinstance(left, Other) and isinstance(right, Other)
-        return plain and (isinstance(left, ParameterNumber) or isinstance(right, ParameterNumber))
-    if isinstance(left, Ext) and isinstance(right, Ext):
-        return left.name == right.name
-    if isinstance(left, Array) and isinstance(right, Array):
-        return left.level == right.level
-    if isinstance(left, ClassVal) and isinstance(right, ClassVal):
-        return left.cls is right.cls
-    return isinstance(left, Other)
-
-
-def options(value: Value) -> tuple[Value, ...]:
-    """The values that this may be."""
-    return value.options if isinstance(value, UnionVal) else (value,)
-
-
-def present(value: Value) -> Value:
-    """The value without the option ``None``: what it is wherever it is used as an object."""
-    if isinstance(value, UnionVal):
-        rest = tuple(option for option in value.options if not (isinstance(option, Const) and option.value is None))
-        return rest[0] if len(rest) == 1 else UnionVal(rest) if rest else value
-    return value
-
-
-def element_facts(item: Value, depth: int = MAX_NESTING) -> ValueFacts:
-    """The facts of an element of a container. One that is an object on one branch and ``None`` on the other is data
-    there: nothing that a container may hold makes up for that. Arrays are the alternative to numbers, too, in
-    annotations that promise more than anybody gives.
-    """
-    facts = item.facts(depth)
-    if isinstance(item, UnionVal) and facts.kind is Kind.UNKNOWN:
-        held = present(item).facts(depth)
-        if held.kind in DATA_KINDS and held.kind is not Kind.ARRAY:
-            return held
-    return facts
-
-
 def container_facts(items: Iterable[Value], shrunk: bool, depth: int) -> ValueFacts:
     """The facts of a container of these; one from which something was taken out (``shrunk``) may hold none of them."""
     if depth == 0:
@@ -632,7 +527,7 @@ def container_facts(items: Iterable[Value], shrunk: bool, depth: int) -> ValueFa
     holds: bool | None = False
     tags: frozenset[Tag] = frozenset()
     for item in {id(item): item for item in items}.values():
-        facts = element_facts(item, depth - 1)
+        facts = item.element_facts(depth - 1)
         tags |= facts.all_tags
         if facts.is_data:
             holds = True

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from nnx_lint.model.attributes import attribute_names, attribute_of, current_status
 from nnx_lint.model.classes import UserClass
 from nnx_lint.model.strings import HOLE
-from nnx_lint.model.values import Value, options
+from nnx_lint.model.unions import options
+from nnx_lint.model.values import Value
 from nnx_rules.attributes import Kind, Status, infer
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ are those of a condition, of a ``try`` and its handlers, and of a condition that
 from __future__ import annotations
 
 import ast
+import itertools
 from typing import TYPE_CHECKING
 
 from nnx_lint.rules.program import BLOCKS, FUNCTIONS, ancestors, canonical_of
@@ -75,11 +76,16 @@ def _beside(module: Module, node: ast.AST) -> Iterator[ast.AST]:
         inner = outer
 
 
+def left_before(block: list[ast.stmt], inner: ast.AST) -> list[ast.If]:
+    """The earlier conditions of a block that leave it, so that a statement runs where they do not hold."""
+    earlier = itertools.takewhile(lambda part: part is not inner, block)
+    return [part for part in earlier if isinstance(part, ast.If) and isinstance(part.body[-1], _LEAVING)]
+
+
 def _around_leaving(block: list[ast.stmt], inner: ast.AST) -> Iterator[ast.stmt]:
     """The bodies of earlier conditions that leave the block, and what follows if the statement is one itself."""
+    for part in left_before(block, inner):
+        yield from part.body
     place = next(number for number, part in enumerate(block) if part is inner)
-    for part in block[:place]:
-        if isinstance(part, ast.If) and isinstance(part.body[-1], _LEAVING):
-            yield from part.body
     if isinstance(inner, ast.If) and isinstance(inner.body[-1], _LEAVING):
         yield from block[place + 1 :]

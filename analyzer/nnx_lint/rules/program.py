@@ -240,6 +240,14 @@ def _asks(func: ast.expr) -> bool:
     return isinstance(func, ast.Name) and func.id in ASKING
 
 
+def is_chosen(module: Module, node: ast.AST) -> bool:
+    """Whether a node stands under a condition in its function, or where something else has failed."""
+    return isinstance(enclosing(module, node, *CHOOSING, *FUNCTIONS), CHOOSING)
+
+
+CHOOSING = (ast.BoolOp, ast.ExceptHandler, ast.If, ast.IfExp, ast.Match)
+
+
 def canonical_of(env: Env, node: ast.expr | None) -> str | None:
     """The canonical name of a function or class of a library, or of Python, that an expression names in a scope."""
     value = resolved(env, node)

@@ -11,7 +11,8 @@ import itertools
 from typing import TYPE_CHECKING, NamedTuple
 
 from nnx_lint.model.callables import BoundMethod, FuncVal, PartialVal, Transformed
-from nnx_lint.model.values import Obj, present
+from nnx_lint.model.unions import present
+from nnx_lint.model.values import Obj
 from nnx_lint.rules.program import (
     FUNCTIONS,
     STATEMENT_LOOPS,

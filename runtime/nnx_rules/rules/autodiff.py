@@ -105,5 +105,12 @@ MASKED_GRADIENT = Rule(
     "and compute with `safe`",
     severity=Severity.WARNING,
 )
+DEBUG_FIELDS = Rule(
+    code="NNX478",
+    name="debug-print-fields",
+    summary="`jax.debug.print` gets arguments that its text has no fields for, or too few for its fields.",
+    message="the text of `jax.debug.print` {problem}: it raises an error where JAX traces",
+    help="{mend}",
+)
 
 RULES = tuple(value for value in list(globals().values()) if isinstance(value, Rule))

@@ -12,7 +12,8 @@ from nnx_lint.model.classes import UserClass
 from nnx_lint.model.containers import Seq
 from nnx_lint.model.events import ClassDefined, Constructed, Returned
 from nnx_lint.model.modules import Env
-from nnx_lint.model.values import Const, Obj, Value, options
+from nnx_lint.model.unions import options
+from nnx_lint.model.values import Const, Obj, Value
 from nnx_lint.reporting import Reporter, judges
 from nnx_lint.rules.attributes.containers import elements_of
 from nnx_lint.rules.edits import remove_statement, replace

@@ -9,26 +9,26 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeGuard
 
 from nnx_lint.diagnostics import Edit, Fix, Span
-from nnx_lint.model.attributes import attribute_of
+from nnx_lint.model.attributes import attribute_names, attribute_of
 from nnx_lint.model.callables import BoundMethod, PartialVal
-from nnx_lint.model.classes import UserClass
+from nnx_lint.model.classes import UserClass, method_of
 from nnx_lint.model.containers import DictVal, Fill, Seq
 from nnx_lint.model.events import AttributeSet, Called, Constructed, ContainerFilled
+from nnx_lint.model.unions import options
 from nnx_lint.model.values import (
     Array,
     HostArray,
     Obj,
     Value,
-    element_facts,
-    options,
 )
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
 from nnx_lint.rules.attributes.given import attributes_by_call
 from nnx_lint.rules.attributes.mends import as_data, wrapper_of
 from nnx_lint.rules.attributes.usage import is_handed_over, is_used_plainly
 from nnx_lint.rules.edits import insert, replace, unsafe, wrap
-from nnx_lint.rules.program import canonical_of
+from nnx_lint.rules.program import assigned_in, keyword_node
 from nnx_lint.rules.spelling import spelled
+from nnx_lint.syntax.binding import is_name
 from nnx_rules.attributes import Kind, Status, recheck
 from nnx_rules.rules import attributes as rules
 
@@ -75,7 +75,7 @@ def _data_put_in(attr: Attr, cls: UserClass) -> Fill | None:
         return None
     if recheck(last.status, value.facts(), checked=cls.checked) is not rules.STATIC_CONTAINER_FILLED:
         return None
-    return next((fill for fill in value.fills if element_facts(fill.value).is_data), None)
+    return next((fill for fill in value.fills if fill.value.element_facts().is_data), None)
 
 
 def _data_from_start(cls: UserClass, name: str, attr: Attr, fill: Fill) -> Fix | None:
@@ -204,22 +204,29 @@ def opaque_container_filled(event: Constructed, report: Reporter) -> None:
 
 @judges(rules.DATA_IN_OPAQUE_CONTAINER, Constructed)
 def module_in_partial(event: Constructed, report: Reporter) -> None:
-    """A module that only a ``functools.partial`` holds."""
+    """A module that only a ``functools.partial`` holds, or one in a plain container."""
     attrs = event.obj.attrs
+    partials = [
+        (name, attr, held)
+        for name, attr in (attrs.items() if event.cls.checked else ())
+        for held in elements_of(attr.value)
+        if isinstance(held, PartialVal) and held.opaque
+    ]
+    if not partials:
+        return
     known = {id(held) for attr in attrs.values() for held in _held(attr.value)}
-    for name, attr in attrs.items() if event.cls.checked else ():
-        value, last = attr.value, attr.assignments[-1] if attr.assignments else None
-        if not isinstance(value, PartialVal) or last is None or last.broken is not None:
+    told = set[str]()
+    for name, attr, value in partials:
+        last = attr.assignments[-1] if attr.assignments else None
+        if last is None or last.broken is not None or name in told:
             continue
-        call = last.value_node
-        if not isinstance(call, ast.Call) or canonical_of(last.module.env, call.func) != "functools.partial":
-            continue  # that of JAX is a tree
         parts = [value.func, *value.args, *value.keywords.values()]
         hidden = next((part for part in parts if _is_module(part) and id(part) not in known), None)
         if hidden is not None:
             text = f"a partial of {hidden.describe()}"
             mend = "make the module an attribute of its own, and hand over the arguments where it is called"
             report(last.module, last.node, cls=event.cls.name, path=name, value=text, mend=mend)
+            told.add(name)
 
 
 def _held(value: Value) -> list[Value]:
@@ -280,6 +287,39 @@ def data_in_plain_object(event: AttributeSet, report: Reporter) -> None:
             return
 
 
+@judges_calls(rules.DATA_IN_PLAIN_OBJECT, "class")
+def plain_object_through_parameter(event: Called, report: Reporter) -> None:
+    """The same for an object that a caller gives for a parameter, which the constructor assigns as it is."""
+    obj = event.result
+    found = method_of(obj.cls, "__init__") if isinstance(obj, Obj) and obj.args and is_checked(obj) else None
+    if found is None or not isinstance(obj, Obj):
+        return
+    for parameter, value in (obj.args or {}).items():
+        if not isinstance(value, Obj) or value.assumed or assigned_in(found[1].node)[parameter]:
+            continue
+        held = _hidden(value)
+        if held is None or isinstance(held, HostArray):
+            continue  # settings may well hold a table of NumPy's
+        if held.kind is not Kind.ARRAY and held in (value.args or {}).values():
+            continue  # a module that is wrapped may be state elsewhere, or frozen on purpose
+        for name in attribute_names(obj):
+            attr = attribute_of(obj, name)
+            last = attr.assignments[0] if attr is not None and len(attr.assignments) == 1 else None
+            if last is None or attr is None or attr.declared is not None or last.branches:
+                continue
+            if not is_name(last.value_node, parameter) or last.module is not found[1].module:
+                continue
+            own = found[1].node
+            inside = own.lineno <= getattr(last.node, "lineno", 0) <= (own.end_lineno or 0)
+            if not inside or any(other.value is held for other in obj.attrs.values()):
+                continue
+            places = (related(last.module, last.node, "the attribute is assigned here"),)
+            node = next((at for given, at in zip(event.args, event.nodes, strict=False) if given is value), None)
+            cls, holder = obj.cls.name, value.cls.name
+            where = node or keyword_node(event.node, parameter) or event.node
+            report(event.frame.module, where, cls=cls, path=name, value=held.describe(), holder=holder, related=places)
+
+
 def elements_of(value: Value) -> list[Value]:
     """The elements of a plain container, or the value itself."""
     if isinstance(value, Seq):
@@ -322,7 +362,8 @@ def _hidden(obj: Obj) -> Value | None:
     kinds = {Kind.VARIABLE, Kind.PYTREE}
     if cls.is_dataclass:
         kinds.add(Kind.ARRAY)
-    return next((value for value in values if value.kind in kinds and not _handed_in(value)), None)
+    held = (part for value in values for part in elements_of(value))
+    return next((value for value in held if value.kind in kinds and not _handed_in(value)), None)
 
 
 def _handed_in(value: Value) -> bool:

@@ -12,6 +12,7 @@ from nnx_lint.model.callables import BoundMethod, FuncVal
 from nnx_lint.model.classes import UserClass
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.events import AttributeSet, Called, ClassDefined, Constructed
+from nnx_lint.model.unions import UnionVal
 from nnx_lint.model.values import (
     Assignment,
     ClassVal,
@@ -19,7 +20,6 @@ from nnx_lint.model.values import (
     Ext,
     Obj,
     TagVal,
-    UnionVal,
     Value,
 )
 from nnx_lint.reporting import Reporter, judges, judges_calls, related

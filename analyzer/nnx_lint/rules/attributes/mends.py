@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from nnx_lint.diagnostics import Fix
 from nnx_lint.model.containers import DictVal, Seq
-from nnx_lint.model.values import Const, UnionVal, Value
+from nnx_lint.model.unions import UnionVal
+from nnx_lint.model.values import Const, Value
 from nnx_lint.rules.edits import replace, wrap
 from nnx_lint.rules.spelling import spelled
 from nnx_lint.syntax.binding import is_name

@@ -13,6 +13,7 @@ from nnx_lint.model.attributes import attribute_of
 from nnx_lint.model.callables import FuncVal
 from nnx_lint.model.classes import UserClass
 from nnx_lint.model.events import Called
+from nnx_lint.model.unions import UnionVal, options, present
 from nnx_lint.model.values import (
     Array,
     Const,
@@ -20,11 +21,8 @@ from nnx_lint.model.values import (
     Other,
     ParameterNumber,
     ParameterVal,
-    UnionVal,
     Unknown,
     Value,
-    options,
-    present,
 )
 from nnx_lint.reporting import Reporter, judges_calls, related
 from nnx_lint.rules.program import ancestors, attribute_reads

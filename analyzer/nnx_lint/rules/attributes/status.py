@@ -6,6 +6,7 @@ The verdict is that of ``nnx_rules.attributes``; the rules here only say where, 
 from __future__ import annotations
 
 import ast
+from functools import partial
 from typing import TYPE_CHECKING
 
 from nnx_lint.diagnostics import Fix
@@ -30,7 +31,7 @@ from nnx_lint.rules.attributes.usage import is_handed_over, is_used_plainly
 from nnx_lint.rules.edits import insert, unwrap, wrap
 from nnx_lint.rules.program import assigned_in, keyword_node
 from nnx_lint.rules.spelling import spelled
-from nnx_rules.attributes import decide
+from nnx_rules.attributes import Status, decide
 from nnx_rules.rules import attributes as rules
 
 if TYPE_CHECKING:
@@ -192,6 +193,32 @@ def data_to_static_attribute(event: AttributeSet, report: Reporter) -> None:
         related=places,
         fix=lambda: _mark_first(event, first) if first is not None else None,
     )
+
+
+@judges(rules.DATA_TO_STATIC_ATTRIBUTE, AttributeSet, when=lambda event: event.verdict is None)
+def data_to_none_of_another(event: AttributeSet, report: Reporter) -> None:
+    """The same from outside, on an object of which only the class is known: by an annotation, or since the program
+    asked for its type. What every constructor makes ``None``, and no class below or beside it marks, is static.
+    """
+    cls, name, first = event.obj.cls, event.name, next(iter(event.attr.assignments), None)
+    if first is None or len(event.attr.assignments) > 1 or event.attr.declared is not None:
+        return
+    none = isinstance(first.value, Const) and first.value.value is None and first.status is Status.STATIC
+    if not none or first.branches or first.doubtful or not isinstance(cls, UserClass) or not cls.checked:
+        return
+    if cls.is_open or not event.obj.cls.is_pytree or event.frame.initializing is not None or event.frame.module.mocks:
+        return
+    if decide(Status.STATIC, event.value.facts(), checked=True, declared=False).broken is not report.rule:
+        return
+    if is_handed_over(cls, name) or cls.module.project.heirs.mentioning(cls.name, name):
+        return
+    marking = f".{name} = nnx.data("
+    if event.frame.module.mentions(marking) or cls.module.mentions(marking):
+        return  # it may be data by then
+    places = (related(first.module, first.node, "the attribute became static here"),)
+    value = event.value.describe()
+    fix = partial(_mark_first, event, first)
+    report(event.frame.module, event.node, cls=cls.name, path=name, value=value, related=places, fix=fix)
 
 
 def _mark_first(event: AttributeSet, first: Assignment) -> Fix | None:

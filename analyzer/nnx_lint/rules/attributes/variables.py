@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
 from nnx_lint.model.classes import UserClass
 from nnx_lint.model.events import AttributeSet, Constructed, ContainerFilled
-from nnx_lint.model.values import UNKNOWN, Array, Const, Obj, TagVal, Value, options, present
+from nnx_lint.model.unions import options, present
+from nnx_lint.model.values import UNKNOWN, Array, Const, Obj, TagVal, Value
 from nnx_lint.reporting import Reporter, judges
 from nnx_lint.rules.edits import insert, remove_statement
 from nnx_lint.syntax.binding import assigned_names

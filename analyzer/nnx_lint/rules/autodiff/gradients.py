@@ -20,11 +20,14 @@ from nnx_lint.model.expressions import text_of
 from nnx_lint.model.leaves import AtLeast, contents
 from nnx_lint.model.operations import EXAMPLES
 from nnx_lint.model.states import PartVal, StateVal
-from nnx_lint.model.values import UNKNOWN, Array, ArrayAttr, ClassVal, Const, Obj, Value, present
+from nnx_lint.model.unions import present
+from nnx_lint.model.values import UNKNOWN, Array, ArrayAttr, ClassVal, Const, Obj, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.autodiff.protocol import CUSTOM
 from nnx_lint.rules.callees import compiled_by
 from nnx_lint.rules.edits import replace, unsafe
+from nnx_lint.rules.filters.coverage import leaves_of
+from nnx_lint.rules.layers.operands import is_prepared
 from nnx_lint.rules.program import (
     FUNCTIONS,
     ancestors,
@@ -135,11 +138,12 @@ def jax_grad_of_integers(event: Called, report: Reporter) -> None:
     if "allow_int" in callee.applied.keywords:
         return
     for value, node in differentiated(event):
-        state = value if isinstance(value, StateVal) and value.wanted is None else None
-        value = present(state.of) if state is not None else value
-        if not isinstance(value, Obj) or not value.cls.is_pytree:
+        state = value if isinstance(value, StateVal) and value.made is None else None
+        model = present(state.of) if state is not None else value
+        if not isinstance(model, Obj) or not model.cls.is_pytree:
             continue
-        found = contents(value, event.frame, "array")
+        value = state or model
+        found = leaves_of(value, event.frame)
         streams = [
             leaf for leaf in found.leaves if isinstance(leaf.type, ClassBase) and RNG_STATE in leaf.type.ancestors
         ]
@@ -359,12 +363,26 @@ def loss_is_no_number(event: Ran, report: Reporter) -> None:
     elif isinstance(result, DictVal):
         given, mend = "a dict", "return the loss first, `return loss, {...}`, and pass `has_aux=True`"
     elif isinstance(result, Array) and (shape := _shape_of_many(event, result)) is not None:
+        if _is_asked_before(event):
+            return
         given, mend = shape, "take the mean: `.mean()`; or map over the examples: `jax.vmap(jax.grad(f))`"
     elif isinstance(result, Array) and _is_complex(result) and "holomorphic" not in applied.keywords:
         given, mend = "a complex one", "make it real: `jnp.abs(...)`, of all that is squared, or `.real`"
     else:
         return
     report(event.frame.module, event.node, transform=applied.text, function=func.name, given=given, mend=mend)
+
+
+def _is_asked_before(event: Ran) -> bool:
+    """Whether a function on the way to a derivative asks for shapes: it derives in that way what is a number only."""
+    frame: Frame | None = event.frame
+    place: ast.AST | None = event.node
+    while frame is not None and place is not None:
+        if is_prepared(frame, place):
+            return True
+        place = frame.call
+        frame = frame.caller
+    return False
 
 
 def _is_complex(result: Array) -> bool:

@@ -19,7 +19,8 @@ from nnx_lint.model.containers import Seq
 from nnx_lint.model.events import Unpacked
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.states import GraphDefVal, OptStateVal, StateVal
-from nnx_lint.model.values import UNKNOWN, Array, Obj, present
+from nnx_lint.model.unions import present
+from nnx_lint.model.values import UNKNOWN, Array, Obj
 from nnx_lint.reporting import Reporter, judges
 from nnx_lint.rules.autodiff.gradients import unpacks_call
 from nnx_lint.rules.callees import called_value

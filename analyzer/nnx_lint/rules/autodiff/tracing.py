@@ -1,5 +1,4 @@
-"""Arguments of traced functions: conditions on them (NNX465), sizes from them (NNX469), static ones (NNX414, NNX407),
-donated ones (NNX467).
+"""Arguments of traced functions: conditions on them (NNX465), sizes from them (NNX469), static ones (NNX414, NNX407).
 
 An argument is traced if the call gives it and no option makes it static. What a call leaves to a default stays a
 Python value.
@@ -9,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from nnx_lint.diagnostics import Edit, Fix
 from nnx_lint.model.attributes import attribute_of
@@ -19,42 +18,33 @@ from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.crossing import kept_keywords, kept_positions, literal_positions, statics_known
 from nnx_lint.model.events import Called, TransformApplied
 from nnx_lint.model.expressions import text_of
-from nnx_lint.model.states import OptStateVal, StateVal, TransformationVal
+from nnx_lint.model.states import TransformationVal
 from nnx_lint.model.values import Array, Const, FieldVal, Obj, ParameterVal, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
 from nnx_lint.rules.callees import TRANSFORMED
-from nnx_lint.rules.costs.retracing import innermost_loop
 from nnx_lint.rules.edits import remove_argument, replace, unsafe
-from nnx_lint.rules.lifting import on_nnx
 from nnx_lint.rules.program import (
-    FUNCTIONS,
-    STATEMENT_LOOPS,
-    ancestors,
     assigned_in,
-    block_of,
     calls_in,
-    enclosing,
     keyword_node,
     own_nodes,
-    statement_of,
 )
 from nnx_lint.rules.traces.captures import value_at
 from nnx_lint.rules.traces.mends import COMPILING
 from nnx_lint.rules.variables.promoting import assigned_value
 from nnx_lint.syntax import parameters as syntax_parameters
-from nnx_lint.syntax.binding import assigned_names, is_name, occurrences
+from nnx_lint.syntax.binding import is_name
 from nnx_lint.syntax.walk import walk
 from nnx_rules.attributes import Kind
 from nnx_rules.rules import autodiff as rules
 from nnx_rules.rules.transforms import MISSING_PARAMETER, NOT_AN_ARRAY, UNHASHABLE_STATIC_ARGUMENT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from nnx_lint.model.callables import TransformVal
     from nnx_lint.model.fields import Field
     from nnx_lint.model.frames import Frame
-    from nnx_lint.model.modules import Module
 
 TRACING = frozenset({"jax.jit", "nnx.jit", "jax.checkpoint", "nnx.remat"})
 
@@ -75,15 +65,42 @@ def calls_traced(event: Called) -> bool:
     return transformed is not None and transformed.applied.row.name in TRACING
 
 
-def called(event: Called) -> tuple[TransformVal, FuncVal, int] | None:
-    """The transform and the function of a call, and by how many parameters the receiver of a method shifts them."""
+class Traced(NamedTuple):
+    """The transform and the function of a call.
+
+    ``shift`` says which parameter the first argument is for: the receiver of a method comes before. ``filled`` of these
+    were there before the transform, as in ``jax.jit(self.step)``: its options do not count them.
+    """
+
+    applied: TransformVal
+    func: FuncVal
+    shift: int
+    filled: int
+
+    def kept(self, count: int) -> set[int]:
+        """Which of so many parameters the transform hands over as they are."""
+        places = kept_positions(self.applied, self.func, count - self.filled, self.filled)
+        return {place + self.filled for place in places}
+
+    def kept_by_name(self, given: Iterable[str]) -> set[str]:
+        """Which keyword arguments the transform hands over as they are."""
+        return kept_keywords(self.applied, self.func, given, self.filled)
+
+
+def called(event: Called) -> Traced | None:
+    """What a call of a transformed function calls."""
     transformed, bound = transformed_of(event.callee)
     func = transformed.func if transformed is not None else None
     if isinstance(func, Transformed):
         func = func.func
+    filled = isinstance(func, BoundMethod) and not bound
+    if isinstance(func, BoundMethod) and filled:
+        func = func.func
     if transformed is None or not isinstance(func, FuncVal) or func.wraps is not None:
         return None
-    return (transformed.applied, func, int(bound)) if "**" not in transformed.applied.keywords else None
+    if "**" in transformed.applied.keywords:
+        return None
+    return Traced(transformed.applied, func, int(bound or filled), int(filled))
 
 
 # -- conditions --------------------------------------------------------------------------------------------------------
@@ -94,20 +111,20 @@ def traced_condition(event: Called, report: Reporter) -> None:
     found = called(event)
     if found is None or None in event.args:
         return
-    applied, func, shift = found
+    applied, func, shift, filled = found
     known = all(
-        value is None or literal_positions(value, default=()) is not None or _names(value) is not None
+        value is None or literal_positions(value, default=()) is not None or literal_names(value) is not None
         for value in (applied.keywords.get(option) for option in applied.row.static_options)
     )
     parameters = syntax_parameters.positional_names(func.node.args)
     if not known:
         return
-    kept = kept_positions(applied, func, len(parameters))
+    kept = found.kept(len(parameters))
     given = [(shift + place, value) for place, value in enumerate(event.args)]
     given += [(parameters.index(name), value) for name, value in event.keywords.items() if name in parameters]
     if applied.row.name in COMPILING:  # a derivative leaves what it is given by name alone
         named = [item.arg for item in func.node.args.kwonlyargs]
-        static = kept_keywords(applied, func, named)
+        static = found.kept_by_name(named)
         parameters += named
         traced = (name for name in event.keywords if name in named and name not in static)
         given += [(parameters.index(name), event.keywords[name]) for name in traced]
@@ -116,14 +133,15 @@ def traced_condition(event: Called, report: Reporter) -> None:
             continue
         test = _decides(func, parameters[place]) or _decided_by_layer(func, _receiver(event, shift), parameters[place])
         if test is not None:
-            fix, mend = _made_static(applied, func, place, parameters[place])
+            fix, mend = _made_static(applied, func, place - filled, parameters[place])
             also = (related(event.frame.module, event.node, "called with this flag"),)
             what = f"an argument of a function under `{applied.text}`"
             report(func.module, test, fix=fix, name=parameters[place], what=what, mend=mend, related=also)
             return
 
 
-def _names(value: Value) -> list[str] | None:
+def literal_names(value: Value) -> list[str] | None:
+    """Names written as a string or a tuple of strings; ``None`` if they are not known."""
     items = value.items if isinstance(value, Seq) and value.exact else [value]
     found = [item.value for item in items if isinstance(item, Const) and isinstance(item.value, str)]
     return found if len(found) == len(items) else None
@@ -143,6 +161,8 @@ def _receiver(event: Called, shift: int) -> Value | None:
     """The object that a method runs on, which a call by its class gets as the first argument."""
     if not shift:
         return event.args[0] if event.args else None
+    if isinstance(event.callee, Transformed) and isinstance(event.callee.func, BoundMethod):
+        return event.callee.func.receiver
     return event.callee.receiver if isinstance(event.callee, BoundMethod) else event.callee
 
 
@@ -254,7 +274,7 @@ def missing_parameter(event: TransformApplied, report: Reporter) -> None:
         value = applied.keywords.get(option)
         wrong: list[str] = []
         if value is not None and option.endswith("names") and arguments.kwarg is None:
-            wrong = [repr(name) for name in _names(value) or () if name not in known]
+            wrong = [repr(name) for name in literal_names(value) or () if name not in known]
         elif value is not None and option.endswith("nums") and arguments.vararg is None:
             places = literal_positions(value, default=()) or ()
             wrong = [str(place) for place in places if not -len(names) <= place < len(names)]
@@ -267,11 +287,11 @@ def missing_parameter(event: TransformApplied, report: Reporter) -> None:
 @judges_calls(UNHASHABLE_STATIC_ARGUMENT, *TRANSFORMED, when=calls_traced)
 def unhashable_static_argument(event: Called, report: Reporter) -> None:
     found = called(event)
-    if found is None or found[0].row.name not in COMPILING:
+    if found is None or found.applied.row.name not in COMPILING:
         return
-    applied, func, shift = found
-    places = kept_positions(applied, func, len(event.args))
-    named = kept_keywords(applied, func, event.keywords)
+    applied, shift = found.applied, found.shift
+    places = found.kept(len(event.args) + shift)
+    named = found.kept_by_name(event.keywords)
     given: list[tuple[bool, str, Value | None, ast.expr | None]] = [
         (place + shift in places, str(place), value, node)
         for place, (value, node) in enumerate(zip(event.args, event.nodes, strict=False))
@@ -301,15 +321,21 @@ def _traced(applied: TransformVal) -> Fix | None:
 @judges_calls(NOT_AN_ARRAY, *TRANSFORMED, when=calls_traced)
 def value_as_array(event: Called, report: Reporter) -> None:
     found = called(event)
-    if found is None or found[0].row.name not in COMPILING or not statics_known(found[0]):
+    if found is None or found.applied.row.name not in TRACING or not statics_known(found.applied):
         return
-    applied, func, shift = found
-    kept = {place - shift for place in kept_positions(applied, func, len(event.args) + shift)}
+    applied, func, shift = found.applied, found.func, found.shift
+    kept = {place - shift for place in found.kept(len(event.args) + shift)}
+    parameters = syntax_parameters.positional_names(func.node.args)[shift:]
+    kept |= {
+        place
+        for place, (value, name) in enumerate(zip(event.args, parameters, strict=False))
+        if _is_flag(value) and _decides(func, name) is not None  # that is said where it decides
+    }
     given: list[tuple[bool, Value | None, ast.expr | None]] = [
         (place not in kept, value, node)
         for place, (value, node) in enumerate(zip(event.args, event.nodes, strict=False))
     ]
-    named = kept_keywords(applied, func, event.keywords)
+    named = found.kept_by_name(event.keywords)
     given += [(name not in named, value, keyword_node(event.node, name)) for name, value in event.keywords.items()]
     for traced, value, node in given:
         if value is None or not traced or node is None or isinstance(node, ast.Starred):
@@ -358,7 +384,10 @@ def _has_no_hash(value: Value) -> bool:
     """Whether a value certainly cannot tell compiled functions apart."""
     if isinstance(value, Obj):
         return value.cls.is_pytree or value.cls.is_variable or _is_record_without_hash(value)
-    return isinstance(value, (Array, DictVal)) or _is_list(value)
+    # People annotate shapes as `list[int]`, and give tuples: a list is one that the program makes.
+    return isinstance(value, (Array, DictVal)) or (
+        isinstance(value, Seq) and _is_list(value) and value.node is not None
+    )
 
 
 def _is_record_without_hash(obj: Obj) -> bool:
@@ -394,172 +423,6 @@ def _is_filled(obj: Obj, field: Field) -> bool:
 
 def _is_list(value: Value) -> bool:
     return isinstance(value, Seq) and value.type in {"list", "set"}
-
-
-# -- donated arguments -------------------------------------------------------------------------------------------------
-
-
-@judges_calls(rules.DONATED_THEN_USED, *TRANSFORMED, when=calls_traced)
-def donated_then_used(event: Called, report: Reporter) -> None:
-    found = called(event)
-    if found is None or found[0].row.name not in COMPILING:
-        return
-    applied, func, shift = found
-    module = event.frame.module
-    here = statement_of(module, event.node)
-    for place in donated(applied, func):
-        index = place - shift
-        node = event.nodes[index] if 0 <= index < len(event.nodes) else None
-        value = event.args[index] if node is not None else None
-        if not isinstance(node, ast.Name) or here is None or not _is_lost(applied, value):
-            continue
-        use = _use_after(module, here, node.id) or (node if _is_given_again(event.frame, node) else None)
-        use = use or _use_of_alias(module, here, node.id)
-        if use is not None and _is_lost(applied, _part_read(module, use, value)):
-            also = (related(module, event.node, "donated here"),)
-            fix = partial(on_nnx, applied, module) if isinstance(value, Obj) and value.cls.tracked else None
-            report(module, use, fix=fix, name=use.id, function=event.name, related=also)
-            return
-
-
-def donated(applied: TransformVal, func: Value) -> list[int]:
-    """The positions of the parameters that are donated by number or, of a function that is known, by name."""
-    numbered = literal_positions(applied.keywords.get("donate_argnums"), default=()) or ()
-    given = applied.keywords.get("donate_argnames")
-    parameters = syntax_parameters.positional_names(func.node.args) if isinstance(func, FuncVal) else []
-    named = (_names(given) if given is not None else None) or ()
-    return [*numbered, *(parameters.index(name) for name in named if name in parameters)]
-
-
-def _is_lost(applied: TransformVal, value: Value | None) -> bool:
-    """Whether donating a value leaves the caller with deleted arrays: `nnx.jit` writes new ones back into objects."""
-    if isinstance(value, Obj) and isinstance(value.cls, UserClass) and value.cls.named_tuple:
-        return any(_is_lost(applied, item) for item in _fields(value).values())
-    if isinstance(value, Obj):
-        return applied.row.name == "jax.jit" and (value.cls.is_pytree or value.cls.is_variable)
-    if isinstance(value, (StateVal, OptStateVal)):
-        return applied.row.name == "jax.jit"
-    if isinstance(value, (Seq, DictVal)):
-        items = [item for _, item in value.items] if isinstance(value, DictVal) else value.items
-        return value.exact and any(_is_lost(applied, item) for item in items)
-    return isinstance(value, Array)
-
-
-def _fields(record: Obj) -> dict[str, Value]:
-    """What is in the fields of a named tuple."""
-    return {**(record.args or {}), **{name: attr.value for name, attr in record.attrs.items()}}
-
-
-def _part_read(module: Module, use: ast.Name, value: Value | None) -> Value | None:
-    """What a place reads of a value that it names: an item or a field, or all of it; of what is asked for something
-    that is still there, such as a shape or the keys of a dict, nothing.
-    """
-    record = isinstance(value, Obj) and isinstance(value.cls, UserClass) and value.cls.named_tuple
-    if not record and not isinstance(value, (Seq, DictVal)):
-        return value
-    part: ast.AST = use
-    for outer in ancestors(module, use):
-        if isinstance(outer, ast.Attribute) and isinstance(value, Obj) and part is use:
-            value = _fields(value).get(outer.attr)
-        elif isinstance(outer, ast.Attribute):
-            return None
-        elif not isinstance(outer, ast.Subscript) or outer.value is not part:
-            return value
-        part = outer
-    return value
-
-
-def _is_given_again(frame: Frame, node: ast.Name) -> bool:
-    """Whether each round of a loop passes what was there before the loop."""
-    loop = innermost_loop(frame, node)
-    return loop is not None and node.id not in assigned_names([loop])
-
-
-def _use_after(module: Module, statement: ast.stmt, name: str) -> ast.Name | None:
-    """The first use of a name after a statement, in the same block, before anything binds it anew."""
-    if any(is_name(node, name) and isinstance(node.ctx, ast.Store) for node in walk(statement)):
-        return None
-    block = block_of(module, statement)
-    if isinstance(statement, COMPOUND):
-        return None
-    for later in block[block.index(statement) + 1 :]:
-        names = occurrences(later, name)
-        stored = any(isinstance(node.ctx, (ast.Store, ast.Del)) for node in names)
-        loads = [node for node in names if isinstance(node.ctx, ast.Load)]
-        if stored or isinstance(later, (ast.FunctionDef, ast.ClassDef)):
-            return None
-        for use in loads:
-            if not _is_harmless(module, use):
-                return use
-    return None
-
-
-def _use_of_alias(module: Module, statement: ast.stmt, name: str) -> ast.Name | None:
-    """The first use of another name that means what the name meant before a statement: after it, or after its loop."""
-    scope: ast.AST = enclosing(module, statement, *FUNCTIONS) or module.tree
-    around = {id(outer) for outer in (statement, *ancestors(module, statement))}
-    names = [node for node in own_nodes(scope) if isinstance(node, ast.Name)]
-    if isinstance(statement, COMPOUND):
-        return None
-    for made in own_nodes(scope):
-        target = made.targets[0] if isinstance(made, ast.Assign) and len(made.targets) == 1 else None
-        value = made.value if isinstance(made, ast.Assign) else None
-        if not isinstance(made, ast.Assign) or not isinstance(target, ast.Name) or not isinstance(value, ast.Name):
-            continue
-        between = range(made.lineno + 1, statement.lineno)
-        anew = any(
-            node.id in {value.id, target.id} and node.lineno in between and not isinstance(node.ctx, ast.Load)
-            for node in names
-        )
-        before = made.lineno < statement.lineno and any(id(each) in around for each in block_of(module, made))
-        alias = target.id if value.id == name else value.id
-        if name in {value.id, target.id} and alias != name and before and not anew:
-            use = _first_use(module, statement, alias)
-            loop = next(ancestors(module, statement), None)
-            if use is None and isinstance(loop, STATEMENT_LOOPS) and alias not in assigned_names([loop]):
-                use = _first_use(module, loop, alias)
-            if use is not None:
-                return use
-    return None
-
-
-def _first_use(module: Module, statement: ast.stmt, name: str) -> ast.Name | None:
-    """What uses a name after a statement, before a statement binds it anew, or in that one."""
-    block = block_of(module, statement)
-    for later in block[block.index(statement) + 1 :]:
-        names = occurrences(later, name)
-        if names and isinstance(later, (ast.FunctionDef, ast.ClassDef)):
-            return None
-        plain = isinstance(later, (ast.Assign, ast.AnnAssign)) or all(isinstance(node.ctx, ast.Load) for node in names)
-        use = next((node for node in names if isinstance(node.ctx, ast.Load) and not _is_harmless(module, node)), None)
-        if use is not None or any(not isinstance(node.ctx, ast.Load) for node in names):
-            return use if plain else None
-    return None
-
-
-COMPOUND = (ast.Return, ast.For, ast.While, ast.If, ast.With, ast.Try)
-"""Statements after which something else comes than what stands below them."""
-
-
-def _is_harmless(module: Module, use: ast.Name) -> bool:
-    """Whether a use asks for nothing that is gone: a shape, a type, an identity."""
-    parent = next(ancestors(module, use), None)
-    if isinstance(parent, ast.Attribute) and parent.attr in {
-        "shape",
-        "dtype",
-        "ndim",
-        "size",
-        "is_deleted",
-        "sharding",
-    }:
-        return True
-    if (
-        isinstance(parent, ast.Call)
-        and isinstance(parent.func, ast.Name)
-        and parent.func.id in {"type", "isinstance", "len", "id"}
-    ):
-        return True
-    return enclosing(module, use, ast.Lambda) is not None
 
 
 def is_traced_parameter(frame: Frame, name: str) -> bool:

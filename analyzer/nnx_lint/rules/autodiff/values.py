@@ -12,7 +12,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from nnx_lint.model.callables import FuncVal
+from nnx_lint.model.attributes import is_stream
+from nnx_lint.model.callables import BoundMethod, FuncVal
 from nnx_lint.model.containers import Seq
 from nnx_lint.model.events import Called, Used
 from nnx_lint.model.expressions import text_of
@@ -274,6 +275,9 @@ SIZED = {
 }
 """Functions whose result has the shape that an argument says: its position, and its name."""
 
+DRAWN = frozenset({".exponential", ".gumbel", ".normal", ".truncated_normal", ".uniform"})
+"""Methods of random streams, which have the shape first."""
+
 
 def bounds_slice(event: Used) -> bool:
     """Whether an array says where a slice begins or ends."""
@@ -304,9 +308,11 @@ def reshaped_to_traced_value(event: Called, report: Reporter) -> None:
             return
 
 
-@judges_calls(rules.TRACED_SIZE, *SIZED)
+@judges_calls(rules.TRACED_SIZE, *SIZED, *DRAWN)
 def shape_of_traced_value(event: Called, report: Reporter) -> None:
-    arguments, (position, name) = given(event), SIZED[event.subject or ""]
+    arguments, (position, name) = given(event), SIZED.get(event.subject or "", (0, "shape"))
+    if event.subject in DRAWN and not (isinstance(event.callee, BoundMethod) and is_stream(event.callee)):
+        return
     for size, part in _sizes(arguments.get(position, name), arguments.node_of(position, name)):
         scope = scope_of(event, size)
         if scope is not None and part is not None:

@@ -72,8 +72,9 @@ def module_created_in_call(event: Called, report: Reporter) -> None:
     if not is_module(frame.receiver):
         _created_in_function(event, frame, report)
         return
-    returned = frame.func.is_property and isinstance(next(ancestors(frame.module, event.node), None), ast.Return)
+    returned = frame.func.is_property and _is_returned(frame, event.node)
     if not returned and not (_belongs_to_forward_pass(frame) and _is_dropped(frame, event.node)):
+        _created_in_function(event, frame, report)
         return
     owner = frame.receiver.cls.name if isinstance(frame.receiver, Obj) else "the module"
     method, name = f"{owner}.{frame.func.name}", cls.name.lower()
@@ -82,17 +83,21 @@ def module_created_in_call(event: Called, report: Reporter) -> None:
 
 
 def _created_in_function(event: Called, frame: Frame, report: Reporter) -> None:
-    """A function makes a layer and calls it at once, and a forward pass calls that function."""
-    if frame.receiver is not None or not _is_dropped(frame, event.node):
+    """A function makes a layer and calls it at once, or returns it to be called, and a forward pass calls that
+    function.
+    """
+    found = _dropping(frame, event.node)
+    if found is None:
         return
-    caller = frame.caller
+    frame, node = found
+    caller: Frame | None = frame
     while caller is not None and caller.func is not None and caller.receiver is None:
         caller = caller.caller
     if caller is None or caller.func is None or not is_module(caller.receiver) or not _belongs_to_forward_pass(caller):
         return
     owner = caller.receiver.cls.name if isinstance(caller.receiver, Obj) else "the module"
-    path, layer = f"{owner}.{caller.func.name}", text_of_class(event.node)
-    report(frame.module, event.node, path=path, layer=layer, name=layer.rpartition(".")[2].lower())
+    path, layer = f"{owner}.{caller.func.name}", text_of_class(node)
+    report(frame.module, node, path=path, layer=layer, name=layer.rpartition(".")[2].lower())
 
 
 @judges_calls(rules.CREATED_IN_CALL, "nnx.Param")
@@ -180,6 +185,25 @@ def _has_parameters(cls: object, made: Value) -> bool:
     return (
         isinstance(cls, LibClass) and cls.name not in WRAPPERS and isinstance(made, Obj) and "params" in drawn_by(made)
     )
+
+
+def _dropping(frame: Frame, node: ast.AST) -> tuple[Frame, ast.AST] | None:
+    """Where a new layer is only called: in the frame that makes it, or in one that it is returned to by a call."""
+    if _is_dropped(frame, node):
+        return frame, node
+    decorators: list[ast.expr] = getattr(frame.func.node, "decorator_list", []) if frame.func is not None else []
+    if decorators or frame.caller is None or frame.call is None or not _is_returned(frame, node):
+        return None  # one with a decorator may well keep what it has made
+    return _dropping(frame.caller, frame.call)
+
+
+def _is_returned(frame: Frame, node: ast.AST) -> bool:
+    """Whether a function returns a new layer, by itself or as one of several that are called in turn."""
+    outers = ancestors(frame.module, node)
+    outer = next(outers, None)
+    if isinstance(outer, ast.Call) and canonical_of(frame.env, outer.func) == "nnx.Sequential":
+        outer = next(outers, None)
+    return isinstance(outer, ast.Return)
 
 
 def _is_dropped(frame: Frame, node: ast.AST) -> bool:

@@ -13,12 +13,14 @@ from nnx_lint.model.attributes import ANY_NAME, attribute_names
 from nnx_lint.model.callables import FuncVal
 from nnx_lint.model.classes import LibClass, UserClass, method_of
 from nnx_lint.model.events import ClassDefined, Constructed, TransformApplied
+from nnx_lint.model.expressions import text_of
+from nnx_lint.model.later import CONSTRUCTORS
 from nnx_lint.model.values import Obj
 from nnx_lint.reporting import Reporter, judges
 from nnx_lint.rules.bindings import names_of_first, pairs_of
 from nnx_lint.rules.blocks import append_to_block
 from nnx_lint.rules.construction.mends import with_base_constructor
-from nnx_lint.rules.edits import unsafe
+from nnx_lint.rules.edits import insert, unsafe
 from nnx_lint.rules.program import calls_in, certain_block, enclosing, own_nodes
 from nnx_lint.syntax.binding import is_name
 from nnx_lint.syntax.walk import walk
@@ -92,6 +94,7 @@ def _left_out(cls: UserClass, obj: Obj, constructor: str) -> tuple[ClassBase, st
         if not isinstance(base, UserClass) or not isinstance(found, FuncVal):
             continue
         assigned = {name for name, _ in self_names(found, store=True)}
+        run = _run_by_itself(cls)
         known = {*attribute_names(obj), *assigned_elsewhere(cls, found)}
         for name, method in [*base.methods.items(), *cls.methods.items()]:
             own = cls.find(name)
@@ -99,13 +102,31 @@ def _left_out(cls: UserClass, obj: Obj, constructor: str) -> tuple[ClassBase, st
                 continue
             if own[1] is not method and not (isinstance(own[1], FuncVal) and _calls_base(own[1])):
                 continue
-            if name in {"__init__", "__post_init__"}:
+            if name in CONSTRUCTORS or (run is not None and name not in run):
                 continue
             reads = [each for each, _ in self_names(method, store=False) if each in assigned and each not in known]
             if reads and not _asks(method, reads[0]):
                 return base, f"self.{reads[0]}", f"{method.cls.name if method.cls is not None else base.name}.{name}"
         return None
     return None
+
+
+def _run_by_itself(cls: UserClass) -> set[str] | None:
+    """The methods that a class with a forward pass of its own has and runs: it may do without all others of its bases.
+    ``None`` if that is not known.
+    """
+    own = {name: each for name, each in cls.methods.items() if name not in CONSTRUCTORS and isinstance(each, FuncVal)}
+    calls = (call for each in own.values() for call in calls_in(each.node))
+    if "__call__" not in own or any(is_name(call.func, "super") for call in calls):
+        return None
+    found, fresh = set[str](), [*own]
+    while fresh:
+        name = fresh.pop()
+        method = cls.find(name) if name not in found else None
+        found.add(name)
+        if method is not None and isinstance(method[1], FuncVal):
+            fresh += [each for each, _ in self_names(method[1], store=False)]
+    return found
 
 
 LAYERS = dict.fromkeys(("nnx.Linear", "nnx.LinearGeneral", "nnx.Conv", "nnx.ConvTranspose", "nnx.Einsum"), "kernel") | {
@@ -130,11 +151,18 @@ def _of_library(cls: UserClass, base: LibClass, obj: Obj) -> tuple[ClassBase, st
     name = LAYERS.get(base.canonical)
     reader = READERS.get(base.canonical, "__call__")
     called = method_of(cls, reader)
-    if name is None or base.canonical not in SIGNATURES or (called is not None and not _calls_base(called[1])):
+    if name is None or base.canonical not in SIGNATURES or (called is not None and not _needs(called[1], name)):
         return None
     if name in attribute_names(obj) or cls.class_attribute(name) is not None or cls.find(name) is not None:
         return None
+    if called is not None and name in assigned_elsewhere(cls, called[1]):
+        return None
     return base, f"self.{name}", f"{base.name}.{reader}"
+
+
+def _needs(func: FuncVal, name: str) -> bool:
+    """Whether a method reads an attribute of the base itself, or has the base do so."""
+    return _calls_base(func) or (not _asks(func, name) and name in dict(self_names(func, store=False)))
 
 
 def _calls_base(func: FuncVal) -> bool:
@@ -210,11 +238,18 @@ def transform_over_descriptor(event: TransformApplied, report: Reporter) -> None
 
 @judges(rules.FORGOTTEN_RETURN, ClassDefined)
 def forgotten_return(event: ClassDefined, report: Reporter) -> None:
-    """The last statement of a forward pass binds a name of its own, which nothing can read any more."""
+    """The last statement of a forward pass binds a name of its own, which nothing can read any more, or computes
+    something without a name.
+    """
     cls, func = event.cls, event.cls.own_method("__call__")
     if not isinstance(func, FuncVal) or isinstance(func.node, ast.Lambda) or not cls.derives_from("nnx.Module"):
         return
     last = _last(func.node.body)
+    if isinstance(last, ast.Expr) and isinstance(last.value, ast.BinOp) and last is func.node.body[-1]:
+        if not any(isinstance(node, RESULTS) for node in own_nodes(func.node)):
+            fix = unsafe("Return it", insert(func.module.source.span(last).start, "return "))
+            report(func.module, last, fix=fix, cls=cls.name, name=text_of(last.value))
+        return
     targets = [last.target] if isinstance(last, ast.AugAssign) else [target for target, _ in pairs_of(last)]
     names = [target for target in targets if isinstance(target, ast.Name)]
     target = next((name for name in names if not name.id.startswith("_")), None)

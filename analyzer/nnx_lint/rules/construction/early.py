@@ -47,6 +47,15 @@ def merged_by_graphdef(event: Called, report: Reporter) -> None:
         report(event.frame.module, event.node, fix=fix, problem="a GraphDef has no `merge`", mend=mend)
 
 
+@judges_calls(rules.LINEN_IDIOM, GraphDefVal)
+def part_called(event: Called, report: Reporter) -> None:
+    """What ``nnx.split`` returns first is called like the model; another rule judges a State (NNX464)."""
+    if not is_tried(event.frame.module, event.node):
+        problem = "a GraphDef is the structure of a model, and cannot be called"
+        mend = "put the model together, and call that: `nnx.merge(graphdef, state)(...)`"
+        report(event.frame.module, event.node, problem=problem, mend=mend)
+
+
 OF_CLASSES = {
     "create_abstract": "compute its shapes by `nnx.eval_shape(lambda: {cls}(...))`",
     "init": "make an instance: `model = {cls}(...)`, and take it apart by `nnx.split(model)`",

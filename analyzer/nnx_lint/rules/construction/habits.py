@@ -22,13 +22,15 @@ from nnx_lint.rules.construction.classes import assigned_elsewhere, self_names
 from nnx_lint.rules.construction.early import FUNCTIONS, by_function
 from nnx_lint.rules.edits import unsafe
 from nnx_lint.rules.intermediates.sowing import is_module
-from nnx_lint.rules.program import canonical_of, is_tried
+from nnx_lint.rules.program import STATEMENT_LOOPS, ancestors, canonical_of, is_tried
+from nnx_lint.syntax.binding import assigned_names
 from nnx_lint.syntax.walk import walk
 from nnx_rules.layers import CALLS, CELLS
 from nnx_rules.rules import construction as rules
 
 if TYPE_CHECKING:
     from nnx_lint.model.events import Event
+    from nnx_lint.model.frames import Frame
     from nnx_lint.model.modules import Module
     from nnx_lint.model.values import Value
 
@@ -45,7 +47,7 @@ def linen_class(event: ClassDefined, report: Reporter) -> None:
     cls, module = event.cls, event.cls.module
     for node in cls.node.body:
         for decorator in node.decorator_list if isinstance(node, ast.FunctionDef) else ():
-            if canonical_of(cls.env, decorator) in {"flax.linen.compact", "nnx.compact"}:
+            if canonical_of(cls.env, decorator) == "flax.linen.compact":
                 report(
                     module,
                     decorator,
@@ -96,6 +98,7 @@ def _called_names(module: Module) -> set[str]:
 _HOLDS = "an NNX module holds its parameters: make it with `rngs`, and call it"
 _MAKES = "make the Variable yourself: `self.w = nnx.Param(init(rngs.params(), shape))`"
 _LISTS = "its parameters are `nnx.state(model, nnx.Param)`"
+_UPDATED = "put values into it with `nnx.update(model, state)`"
 _PLACES = "arrays are placed by JAX: `jax.device_put`, or a sharding"
 
 FOREIGN = {
@@ -105,7 +108,15 @@ FOREIGN = {
     ),
     **dict.fromkeys(("parameters", "named_parameters", "buffers", "named_buffers", "state_dict"), _LISTS),
     **dict.fromkeys(("cuda", "cpu", "to"), _PLACES),
-    "load_state_dict": "put values into it with `nnx.update(model, state)`",
+    **dict.fromkeys(("compile", "fit"), "a step of training is your own: `nnx.value_and_grad`, `optimizer.update`"),
+    **dict.fromkeys(("load_state_dict", "load_weights", "set_weights"), _UPDATED),
+    **dict.fromkeys(("save", "save_weights"), "Orbax writes its State: `checkpointer.save(path, nnx.state(model))`"),
+    **dict.fromkeys(("copy", "deepcopy"), "it is `nnx.clone(model)`"),
+    **dict.fromkeys(("modules", "named_children"), "it is `nnx.iter_modules(model)`"),
+    "children": "it is `nnx.iter_children(model)`",
+    "get_weights": _LISTS,
+    "requires_grad_": "say what is trained: `nnx.Optimizer(model, tx, wrt=...)`",
+    "summary": "it is `nnx.tabulate(model, ...)`, with an input",
     "zero_grad": "gradients are what `nnx.grad` returns: nothing has to be cleared",
     "named_modules": "it is `nnx.iter_modules(model)`",
     "tabulate": "it is `nnx.tabulate(model, ...)`, with an input and no `rngs`",
@@ -156,8 +167,18 @@ def optimizer_stepped(event: Called, report: Reporter) -> None:
 
 @judges(rules.LINEN_IDIOM, Used)
 def sequential_indexed(event: Used, report: Reporter) -> None:
-    if isinstance(event.node, ast.Subscript) and _is_sequential(event.value):
-        _report_sequential(event, event.node.value, "cannot be indexed", report)
+    node = event.node
+    if isinstance(node, ast.Subscript) and _is_sequential(event.value) and not _is_walked(event.frame, node):
+        _report_sequential(event, node.value, "cannot be indexed", report)
+
+
+def _is_walked(frame: Frame, node: ast.Subscript) -> bool:
+    """Whether a loop goes down into a model, and asks in each round in which way: by index or by name."""
+    around = [*ancestors(frame.module, node)]
+    loop = next((outer for outer in around if isinstance(outer, STATEMENT_LOOPS)), None)
+    if loop is None or not isinstance(node.value, ast.Name) or node.value.id not in assigned_names([loop]):
+        return False
+    return any(isinstance(outer, (ast.If, ast.IfExp)) for outer in around[: around.index(loop)])
 
 
 @judges(rules.LINEN_IDIOM, Iterated)

@@ -2,7 +2,7 @@
 
 Invariants: a pair, or its path, is taken for a module only where the loop uses it in a way in which no tuple can be
 used; keys are taken for items where two or more targets unpack them, one of which must then be a letter; an element of
-a State is taken for a Variable only where it is asked for what an array has.
+a State is taken for a Variable only where it is asked for what an array has, or computed with.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from nnx_lint.model.classes import LibClass, UserClass
 from nnx_lint.model.events import Iterated
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.states import StateVal
-from nnx_lint.model.values import UNKNOWN, Obj, Value, present
+from nnx_lint.model.unions import present
+from nnx_lint.model.values import UNKNOWN, Obj, Value
 from nnx_lint.reporting import Reporter, judges, related
 from nnx_lint.rules.blocks import fresh
 from nnx_lint.rules.edits import insert, replace, unsafe
@@ -145,10 +146,17 @@ def _as_leaves(
             parent = next(ancestors(module, node), None)
             if not isinstance(node.ctx, ast.Load) or is_asked_for(module, node) or is_tried(module, node):
                 return
-            if isinstance(parent, ast.Attribute) and parent.attr in OF_ARRAYS:
+            if (isinstance(parent, ast.Attribute) and parent.attr in OF_ARRAYS) or _computes(event.frame, parent, node):
                 slots: dict[str, Any] = {"value": value, "elements": elements, "mend": f"go over `{mend}`"}
                 report(module, node, related=(related(module, event.node, "over this"),), name=name, **slots)
                 return
+
+
+def _computes(frame: Frame, parent: ast.AST | None, node: ast.AST) -> bool:
+    """Whether something is computed with an element, as with an array: neither strings nor States can be squared."""
+    if isinstance(parent, ast.BinOp):
+        return isinstance(parent.op, ast.Pow) and parent.left is node
+    return isinstance(parent, ast.Call) and (canonical_of(frame.env, parent.func) or "").startswith("jax.numpy.")
 
 
 @judges(rules.LOOP_ELEMENTS, Iterated)

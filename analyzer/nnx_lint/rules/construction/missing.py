@@ -25,11 +25,13 @@ from nnx_lint.model.containers import ReturnedDict
 from nnx_lint.model.events import AttributeMissed, Used
 from nnx_lint.model.values import ClassVal
 from nnx_lint.reporting import Reporter, judges
+from nnx_lint.rules.bindings import bound_to
 from nnx_lint.rules.construction.classes import gets_instance, self_names
 from nnx_lint.rules.construction.habits import FOREIGN
 from nnx_lint.rules.edits import replace, unsafe
 from nnx_lint.rules.program import (
     assigned_in,
+    attributes_named,
     attributes_stored,
     calls_in,
     is_asked_for,
@@ -140,6 +142,8 @@ def _missing_in_layer(event: AttributeMissed, library: LibClass, report: Reporte
         return
     if any(has_in_text(heir, name) for heir in module.project.heirs.mentioning(library.name, name)):
         return  # what is known of the object may be only that it is one of these
+    if obj.origin is not None and _is_replaced(module, *obj.origin):
+        return  # ... or it was, before another function put a layer of another class into its place
     if found is not None:
         mend = found if " " in found else f"it is called `{found}`"
     elif alike:
@@ -175,6 +179,14 @@ def _missing_in_variable(event: AttributeMissed, report: Reporter) -> None:
         else f"give it as metadata: `{obj.cls.name}(value, {name}=...)`"
     )
     report(module, node, cls=obj.cls.name, name=name, mend=mend)
+
+
+def _is_replaced(module: Module, maker: Module, made: ast.AST) -> bool:
+    """Whether a text at hand stores, in an attribute of anything but `self`, what takes the place of a layer."""
+    bound = bound_to(maker, made)
+    name = bound.target.attr if bound is not None and isinstance(bound.target, ast.Attribute) else None
+    places = attributes_named(module.tree).get(name, ()) if name is not None else ()
+    return any(isinstance(place.ctx, ast.Store) and not is_name(place.value, "self") for place in places)
 
 
 METADATA = re.compile(r"set_metadata|from_metadata|update_metadata")

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
 from nnx_lint.model.events import LibraryName
 from nnx_lint.model.tables import jax_results
+from nnx_lint.model.tables.public_names import NAMES
 from nnx_lint.reporting import Reporter, judges
 from nnx_lint.rules.program import ancestors
-from nnx_lint.rules.versions.names import is_meant_for_another
+from nnx_lint.rules.versions.names import is_evaluated, is_meant_for_another
 from nnx_lint.syntax.walk import walk
 from nnx_rules.names import FOREIGN, KNOWN, SAME_USE
 from nnx_rules.rules import construction as rules
@@ -22,16 +23,19 @@ if TYPE_CHECKING:
 
 def is_unknown(event: LibraryName) -> bool:
     """Whether a name is none that any version of NNX has or had."""
-    return event.name.startswith("nnx.") and event.written not in KNOWN and not event.written.startswith("_")
+    namespace = event.name.rpartition(".")[0]
+    if not event.name.startswith("nnx.") or event.written.startswith("_"):
+        return False
+    return event.written not in NAMES.get(namespace, KNOWN)
 
 
 @judges(rules.UNKNOWN_NAME, LibraryName, when=is_unknown)
 def unknown_name(event: LibraryName, report: Reporter) -> None:
     name, module = event.written, event.frame.module
-    mend = FOREIGN.get(name) or _meant(name)
+    mend = FOREIGN.get(name) or _meant(event.name.rpartition(".")[0], name)
     if mend is None and report.runs_on(module)[1] is not None:
         mend = "define it, or import it from where it is defined"
-    if mend is None or is_meant_for_another(event) or _is_asked_for(module, event.node):
+    if mend is None or is_meant_for_another(event) or not is_evaluated(event) or is_asked_for(module, event.node):
         return
     named = mend.startswith("nnx.")
     fix = _renamed(module, event.node, mend) if named and (name in SAME_USE or name not in FOREIGN) else None
@@ -39,11 +43,14 @@ def unknown_name(event: LibraryName, report: Reporter) -> None:
     report(module, event.node, fix=fix, name=name, mend=help_)
 
 
-def _meant(name: str) -> str | None:
+def _meant(namespace: str, name: str) -> str | None:
     """What a name stands for that no library has: a name written in another way, one of JAX, or one like it."""
     import difflib
 
-    plain = _plainly_written().get(_plain(name))
+    if namespace in NAMES:
+        near = difflib.get_close_matches(name, NAMES[namespace], n=1, cutoff=0.85)
+        return f"{namespace}.{near[0]}" if near else None
+    plain = _plainly_written().get(letters_of(name))
     if plain is not None:
         return f"nnx.{plain}"
     elsewhere = next((found for path in PATHS if (found := f"{path}.{name}") in jax_results.RESULTS), None)
@@ -57,17 +64,17 @@ PATHS = ("jax.nn", "jax.numpy", "jax.lax", "jax.random")
 """Where JAX has functions that people look for in NNX."""
 
 
-def _plain(name: str) -> str:
+def letters_of(name: str) -> str:
     return name.replace("_", "").lower()
 
 
 @functools.cache
 def _plainly_written() -> dict[str, str]:
     """The names of NNX by their letters alone: what people call ``nnx.layer_norm`` is ``nnx.LayerNorm``."""
-    return {_plain(name): name for name in sorted(KNOWN)}
+    return {letters_of(name): name for name in sorted(KNOWN)}
 
 
-def _is_asked_for(module: Module, node: ast.AST) -> bool:
+def is_asked_for(module: Module, node: ast.AST) -> bool:
     """Whether the file gives NNX the name or takes it away, or a condition asks for it."""
     last = node.attr if isinstance(node, ast.Attribute) else ""
     if any(
@@ -89,5 +96,5 @@ def _renamed(module: Module, node: ast.AST, mend: str) -> Fix | None:
     if not isinstance(node, ast.Attribute):
         return None
     end = module.source.span(node).end
-    edit = Edit(Span(end - len(node.attr), end), mend.removeprefix("nnx."))
+    edit = Edit(Span(end - len(node.attr), end), mend.rpartition(".")[2])
     return Fix(f"Use `{mend}`", (edit,), Applicability.UNSAFE)

@@ -17,8 +17,9 @@ from nnx_lint.model.forms import literal
 from nnx_lint.model.states import TransformationVal
 from nnx_lint.model.values import SHAPE, Array, ArrayAttr, Const
 from nnx_lint.reporting import Reporter, judges_calls
+from nnx_lint.rules.bindings import value_of
 from nnx_lint.rules.edits import replace
-from nnx_lint.rules.program import canonical_of, given, is_tried
+from nnx_lint.rules.program import canonical_of, follows, given, is_tried, statement_of
 from nnx_lint.rules.randomness.arguments import needs_key
 from nnx_lint.rules.training.losses import LOSSES
 from nnx_lint.rules.training.optimizers import FACTORIES
@@ -100,6 +101,8 @@ _CLIPPED = "`optax.chain(optax.clip_by_global_norm(limit), ...)`"
 _DECAYED = "a schedule: `optax.cosine_decay_schedule(rate, steps)`, `optax.warmup_cosine_decay_schedule(...)`"
 _SCHEDULES = ("CosineAnnealingLR", "cosine_annealing", "cosine_decay", "cosine_schedule", "warmup_cosine_decay")
 
+_SAVED = "`ocp.StandardCheckpointer()`, with its methods `save(path, state)` and `restore(path, state)`"
+
 _OPTIMIZERS = {"Adam": "adam", "AdamW": "adamw", "RMSprop": "rmsprop", "SGD": "sgd"}
 
 NAMES: dict[str, str] = {
@@ -118,6 +121,7 @@ NAMES: dict[str, str] = {
     **{f"optax.{name}": mend for mend, names in _LOSSES.items() for name in names},
     **{f"optax.{name}": _CLIPPED for name in ("clip_by_norm", "clip_grad_norm", "clip_grad_norm_", "clip_gradients")},
     **{f"optax.{name}": _DECAYED for name in _SCHEDULES},
+    **{f"orbax.checkpoint.{name}": _SAVED for name in ("load", "restore", "save", "save_checkpoint")},
 }
 """Names of PyTorch by the namespace in which they are looked for, with what there is instead."""
 
@@ -252,6 +256,27 @@ def key_left_out(event: Called, report: Reporter) -> None:
         problem = f"`{event.name}` takes a random key first, and gets {got}"
         mend = f"make one, and draw from it: `{event.name}(rngs.noise(), ...)`, or `jax.random.key(seed)`"
         report(event.frame.module, event.node, problem=problem, mend=mend)
+
+
+OF_SEVERAL = frozenset({"jax.random.clone", "jax.random.key_data"})
+"""Functions that take an array of keys as well as one key."""
+
+
+@judges_calls(rules.TENSOR_IDIOM, "jax.random.*", when=needs_key)
+def keys_as_key(event: Called, report: Reporter) -> None:
+    """``key = jax.random.split(key)``: all keys of a split are used as if they were one."""
+    node, call, module = given(event).node_of(0, "key"), event.node, event.frame.module
+    if not isinstance(node, ast.Name) or not isinstance(call, ast.Call) or event.subject in OF_SEVERAL:
+        return
+    made = value_of(module, node)
+    if not isinstance(made, ast.Call) or canonical_of(event.frame.env, made.func) != "jax.random.split":
+        return
+    first, here = statement_of(module, made), statement_of(module, call)
+    if first is None or here is None or first is here or not follows(module, first, here):
+        return
+    if canonical_of(event.frame.env, call.func) == event.subject and not is_tried(module, call):
+        problem = f"`{node.id}` is an array of keys, as `jax.random.split` returns it, and `{event.name}` takes one key"
+        report(module, call, problem=problem, mend=f"take them apart: `key, {node.id} = jax.random.split(key)`")
 
 
 # -- what functions are called with ------------------------------------------------------------------------------------

@@ -16,13 +16,31 @@ from nnx_lint.model.callables import BoundMethod, FuncVal
 from nnx_lint.model.calls import Arguments
 from nnx_lint.model.classes import ClassBase, LibClass, UserClass, method_of
 from nnx_lint.model.events import Unpacked
+from nnx_lint.model.expressions import text_of
 from nnx_lint.model.forms import is_int, literal
 from nnx_lint.model.values import NUMBER, Array, ClassVal, Const, Obj, ParameterNumber
 from nnx_lint.reporting import Reporter, judges, judges_calls
+from nnx_lint.rules.bindings import value_of
 from nnx_lint.rules.intermediates.sowing import is_module
-from nnx_lint.rules.program import canonical_of, given, is_asked_for, is_for_others, is_tried
+from nnx_lint.rules.program import (
+    FUNCTIONS,
+    ancestors,
+    binds,
+    bound_in,
+    canonical_of,
+    enclosing,
+    given,
+    is_asked_for,
+    is_called,
+    is_chosen,
+    is_for_others,
+    is_tried,
+    names_of_parameters,
+    reads_of,
+    scopes_around,
+)
 from nnx_lint.rules.randomness.arguments import constructed, taken_by
-from nnx_lint.rules.randomness.reading import is_rngs
+from nnx_lint.rules.randomness.reading import is_rngs, stands_for_rngs
 from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_rules.api import VARIABLES
 from nnx_rules.layers import CELLS
@@ -64,7 +82,7 @@ def _judge_of_library(
         report(event.frame.module, event.node, fix=fix, cls=cls.name, problem=f"takes no `{foreign}`", mend=mend)
         return
     extra = args.positional[len(signature.positional) :]
-    if extra and not any(is_rngs(value) for value in extra):
+    if extra and not any(map(stands_for_rngs, extra)):
         problem = f"takes {_counted(len(signature.positional))} by position, and gets {len(args.positional)}"
         named = [*signature.positional, *(f"{name}=..." for name in signature.keywords[:1])]
         call = f"{cls.name}({', '.join(named)})"
@@ -186,15 +204,40 @@ def module_made(event: Called, report: Reporter) -> None:
     cls, args = constructed(event), given(event)
     if not isinstance(cls, UserClass) or not cls.derives_from("nnx.Module") or cls.find("__new__") is not None:
         return
-    func = event.node.func if isinstance(event.node, ast.Call) else None
-    written = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else None
-    if written != cls.name or cls.is_open or cls.opaque or cls.remade or cls.replaced_init or cls.generated_init:
-        return  # by another name it may be a class below
+    if cls.is_open or cls.opaque or cls.remade or cls.replaced_init or cls.generated_init or not _is_this(event, cls):
+        return
     found = method_of(cls, "__init__")
     needed = taken_by(cls)
     problem = _unfit(found[1], args, needed.name if needed is not None else None, made="made") if found else None
     if problem is not None and _is_meant(event):
         report(event.frame.module, event.node, cls=cls.name, problem=problem.text, mend=problem.mend)
+
+
+def _is_this(event: Called, cls: UserClass) -> bool:
+    """Whether a call certainly makes an instance of this very class: by its name, or as what a parameter was given, or
+    a registry holds, where no condition chooses what to call. By another name it may be a class below.
+    """
+    func, module = event.node.func if isinstance(event.node, ast.Call) else None, event.frame.module
+    if isinstance(func, ast.Attribute):
+        return func.attr == cls.name
+    if not isinstance(func, (ast.Name, ast.Subscript)) or (isinstance(func, ast.Name) and func.id == cls.name):
+        return isinstance(func, ast.Name)
+    taken = value_of(module, func) or func
+    if is_chosen(module, func) or is_chosen(module, taken):
+        return False
+    if isinstance(taken, ast.Subscript):
+        scope = enclosing(module, func, *FUNCTIONS)
+        return isinstance(taken.value, ast.Name) and (taken is func or _only_called(module, scope, func))
+    owner = next((each for each in scopes_around(module, func) if binds(each, text_of(func))), None)
+    if not isinstance(owner, FUNCTIONS) or text_of(func) not in names_of_parameters(owner):
+        return False
+    method = isinstance(next(ancestors(module, owner), None), ast.ClassDef) and text_of(func) == "cls"
+    return not method and not bound_in(owner)[text_of(func)] and _only_called(module, owner, func)
+
+
+def _only_called(module: Module, scope: ast.AST | None, name: ast.expr) -> bool:
+    """Whether a function does nothing with what has a name but call it: it does not ask which class that is."""
+    return scope is not None and all(is_called(module, read) for read in reads_of(scope, text_of(name)))
 
 
 @judges_calls(rules.LAYER_SIGNATURE, ".__init__")
@@ -390,7 +433,7 @@ def _unfit(func: FuncVal, args: Arguments, streams: str | None, *, made: str) ->
         return Unfit(f"takes no `{foreign}`", mend)
     extra = args.positional[len(positional) :]
     if extra and node.vararg is None:
-        if any(is_rngs(value) for value in extra):
+        if any(map(stands_for_rngs, extra)):
             return None
         text = f"takes {_counted(len(positional))} by position, and gets {len(args.positional)}"
         return Unfit(text, "name them" if node.kwonlyargs else "leave out what it does not take")

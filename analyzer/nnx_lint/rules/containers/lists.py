@@ -14,6 +14,7 @@ from nnx_lint.model.containers import Seq
 from nnx_lint.model.elements import element_of, library_elements
 from nnx_lint.model.events import Called, ContainerUsed, ItemSet, Mutated
 from nnx_lint.model.expressions import text_of
+from nnx_lint.model.unions import options
 from nnx_lint.model.values import (
     UNKNOWN,
     Array,
@@ -21,7 +22,6 @@ from nnx_lint.model.values import (
     HostArray,
     Obj,
     Value,
-    options,
 )
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.autodiff.tracing import is_traced_parameter

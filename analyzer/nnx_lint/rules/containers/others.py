@@ -16,6 +16,7 @@ from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.elements import element_of, library_elements
 from nnx_lint.model.events import Called, ItemSet
 from nnx_lint.model.expressions import text_of
+from nnx_lint.model.unions import options
 from nnx_lint.model.values import (
     NUMBER,
     Array,
@@ -23,14 +24,13 @@ from nnx_lint.model.values import (
     Ext,
     Obj,
     Value,
-    options,
 )
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
 from nnx_lint.rules.attributes.given import noted_by_call
 from nnx_lint.rules.attributes.mends import DICT_NAMES
 from nnx_lint.rules.construction.calls import forward_of, lacks_call
 from nnx_lint.rules.edits import is_parenthesized, wrap
-from nnx_lint.rules.program import ancestors, is_tried, own_statements
+from nnx_lint.rules.program import ancestors, is_tried, own_statements, resolved
 from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_rules.rules import construction as rules
 from nnx_rules.signatures import CALL_KEYWORDS
@@ -38,7 +38,7 @@ from nnx_rules.signatures import CALL_KEYWORDS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from nnx_lint.model.modules import Module
+    from nnx_lint.model.modules import Env, Module
 
 
 # -- keys --------------------------------------------------------------------------------------------------------------
@@ -161,14 +161,21 @@ def _as_text(module: Module, node: ast.expr) -> Fix:
 
 @judges_calls(rules.SEQUENTIAL, "nnx.Sequential")
 def sequential_element(event: Called, report: Reporter) -> None:
-    for value, node in zip(event.args, event.nodes, strict=False):
-        if value is not None and not isinstance(node, ast.Starred) and _cannot_be_called(value):
+    for given, node in zip(event.args, event.nodes, strict=False):
+        value = _uncallable_in(event.frame.env, node) if isinstance(node, ast.Starred) else given
+        if value is not None and _cannot_be_called(value):
             mend = (
                 "pass the layers one by one: `nnx.Sequential(*layers)`"
                 if isinstance(value, Seq)
                 else "pass a layer or a function"
             )
             report(event.frame.module, node, value=value.describe(), problem="cannot be called", mend=mend)
+
+
+def _uncallable_in(env: Env, node: ast.Starred) -> Value | None:
+    """What certainly is in a list of layers, and is none."""
+    layers = resolved(env, node.value)
+    return next(filter(_cannot_be_called, layers.certain), None) if isinstance(layers, Seq) else None
 
 
 @judges_calls(rules.SEQUENTIAL, "nnx.Sequential")

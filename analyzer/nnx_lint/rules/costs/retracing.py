@@ -54,7 +54,7 @@ from nnx_rules.records import Entity
 from nnx_rules.rules import costs as rules
 
 if TYPE_CHECKING:
-    from collections.abc import Set
+    from collections.abc import Sequence, Set
 
     from nnx_lint.model.frames import Frame
     from nnx_lint.model.modules import Module
@@ -93,6 +93,8 @@ def transform_in_loop(event: Called, report: Reporter) -> None:
     func = callee.func
     while isinstance(func, (Transformed, PartialVal)):
         func = func.func
+    if func is callee.func and _calls_what_is_new(func, event.nodes, bound):
+        return
     made = func.node if isinstance(func, FuncVal) and _stands_in(node, func.node) else None
     own = {id(part) for part in walk(made)} if made is not None else set[int]()
     names = {part.id for part in walk(node) if isinstance(part, ast.Name) and id(part) not in own}
@@ -106,6 +108,13 @@ def _made_in(frame: Frame, loop: ast.stmt, value: Value | None) -> bool:
     """Whether each round makes a module of its own, of its own settings maybe: that is compiled once for it."""
     origin = value.origin if isinstance(value, Obj) and value.cls.is_pytree else None
     return origin is not None and origin[0] is frame.module and _stands_in(loop, origin[1])
+
+
+def _calls_what_is_new(func: Value, given: Sequence[ast.AST | None], bound: Set[str]) -> bool:
+    """Whether a compiled function calls a parameter that it gets from the round: a module, as it seems."""
+    names = syntax_parameters.positional_names(func.node.args) if isinstance(func, FuncVal) else []
+    new = {name for name, node in zip(names, given, strict=False) if isinstance(node, ast.Name) and node.id in bound}
+    return isinstance(func, FuncVal) and any(root_of(call.func) in new for call in calls_in(func.node))
 
 
 def _is_new_to_jax(frame: Frame, compiled: Transformed, loop: ast.stmt | None) -> bool:
@@ -347,10 +356,11 @@ class SetInRounds(Entity):
 
 
 class Rounds:
-    """What loops have set so far."""
+    """What loops have set so far, and the compiled functions that they have called."""
 
     def __init__(self) -> None:
         self.found: list[SetInRounds] = []
+        self.called: list[tuple[ast.stmt, Called]] = []
 
 
 def sets_number(event: AttributeSet) -> bool:
@@ -365,11 +375,19 @@ def note_round(event: AttributeSet, report: Reporter) -> None:
     loop = innermost_loop(event.frame, event.node)
     targets = _targets(loop) if loop is not None else set[str]()
     value = event.value_node if isinstance(event.node, ast.Assign) else None
-    anew = isinstance(event.node, ast.AugAssign) or (value is not None and _follows(value, targets))
+    anew = isinstance(event.node, ast.AugAssign) or (
+        value is not None and (_follows(value, targets) or _goes_on(value, event.name))
+    )
     if loop is None or not anew or event.node not in loop.body or event.before is None or in_test(event.frame):
         return
     if loop_around(event.frame.module, event.node, "") is loop:
-        report.memory(Rounds).found.append(SetInRounds(event, event.before, loop))
+        rounds, each = report.memory(Rounds), SetInRounds(event, event.before, loop)
+        earlier = (call for around, call in rounds.called if around is loop and _is_given(call, event.obj))
+        call = next(earlier, None)
+        if call is None:
+            rounds.found.append(each)
+        else:
+            _report_round(each, call, report)
 
 
 def _follows(value: ast.expr, targets: set[str]) -> bool:
@@ -382,24 +400,44 @@ def _follows(value: ast.expr, targets: set[str]) -> bool:
     return isinstance(value, ast.Name) and value.id in targets
 
 
+def _goes_on(value: ast.expr, name: str) -> bool:
+    """Whether a value is the last one of an attribute and a step, maybe as far as to a bound; ``1 - flag`` is none."""
+    if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id in {"max", "min"}:
+        return any(_goes_on(each, name) for each in value.args)
+    if not isinstance(value, ast.BinOp) or not isinstance(value.op, (ast.Add, ast.Sub, ast.Mult, ast.Div)):
+        return False
+    sides = (value.left, value.right) if isinstance(value.op, (ast.Add, ast.Mult)) else (value.left,)
+    return any(isinstance(side, ast.Attribute) and side.attr == name for side in sides)
+
+
 @judges_calls(rules.STATIC_COUNTER, Transformed, when=calls_compiled)
 def static_in_rounds(event: Called, report: Reporter) -> None:
     """A compiled function is called in each round with an object whose static number the round has set."""
     callee = event.callee
-    noted = report.memory(Rounds).found
-    if not noted or not isinstance(callee, Transformed) or not callee.applied.row.name.startswith("nnx."):
+    if not isinstance(callee, Transformed) or not callee.applied.row.name.startswith("nnx."):
         return
     loop = innermost_loop(event.frame, event.node)
-    for each in [each for each in noted if each.loop is loop]:
-        obj, name = each.event.obj, each.event.name
-        if not any(value is obj or holds(value, obj) for value in event.args if isinstance(value, Obj)):
-            continue
-        noted.remove(each)
-        frame = each.event.frame
-        where = (related(event.frame.module, event.node, "the object goes to the compiled function here"),)
-        fix = partial(as_variable, each.first, frame.module, name)
-        slots = {"name": f"{obj.cls.name}.{name}", "transform": callee.applied.text, "mend": rules.IN_VARIABLE}
-        report(frame.module, each.event.node, fix=fix, related=where, **slots)
+    if loop is None:
+        return
+    rounds = report.memory(Rounds)
+    rounds.called.append((loop, event))
+    for each in [each for each in rounds.found if each.loop is loop and _is_given(event, each.event.obj)]:
+        rounds.found.remove(each)
+        _report_round(each, event, report)
+
+
+def _is_given(call: Called, obj: Obj) -> bool:
+    """Whether a function is called with an object, or one that holds it."""
+    return any(value is obj or holds(value, obj) for value in call.args if isinstance(value, Obj))
+
+
+def _report_round(each: SetInRounds, call: Called, report: Reporter) -> None:
+    name, frame = each.event.name, each.event.frame
+    where = (related(call.frame.module, call.node, "the object goes to the compiled function here"),)
+    fix = partial(as_variable, each.first, frame.module, name)
+    transform = call.callee.applied.text if isinstance(call.callee, Transformed) else "nnx.jit"
+    slots = {"name": f"{each.event.obj.cls.name}.{name}", "transform": transform, "mend": rules.IN_VARIABLE}
+    report(frame.module, each.event.node, fix=fix, related=where, **slots)
 
 
 # -- functions that are made anew --------------------------------------------------------------------------------------

@@ -11,13 +11,13 @@ from nnx_lint.model.classes import UserClass
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.events import ClassDefined, Constructed
 from nnx_lint.model.fields import Field, metadata_entry
+from nnx_lint.model.unions import UnionVal
 from nnx_lint.model.values import (
     Array,
     Const,
     FieldVal,
     Obj,
     TagVal,
-    UnionVal,
     Value,
 )
 from nnx_lint.reporting import Reporter, judges

@@ -16,7 +16,8 @@ from nnx_lint.model.classes import UserClass
 from nnx_lint.model.library import FilterVal
 from nnx_lint.model.modules import Env
 from nnx_lint.model.states import StateVal, TransformationVal
-from nnx_lint.model.values import Obj, present
+from nnx_lint.model.unions import present
+from nnx_lint.model.values import Obj
 from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.rules.filters.arguments import components, is_key
 from nnx_lint.rules.filters.coverage import leaves_of

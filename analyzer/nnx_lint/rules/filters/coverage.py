@@ -14,7 +14,8 @@ from nnx_lint.model.events import Called
 from nnx_lint.model.leaves import Contents, contents
 from nnx_lint.model.library import FilterVal
 from nnx_lint.model.states import StateVal
-from nnx_lint.model.values import Obj, Value, present
+from nnx_lint.model.unions import present
+from nnx_lint.model.values import Obj, Value
 from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.rules.callees import TRANSFORMED
 from nnx_lint.rules.filters.edits import add_rest
@@ -48,8 +49,10 @@ def leaves_of(value: Value, frame: Frame) -> Contents:
         if value.wanted is None:
             return found
         wanted = expression(value.wanted)
+        earlier = [expression(each) for each in value.after]
         held = [item for item in found.held if logic.matches(wanted, item.leaf, is_subtype)]
-        return Contents(held, [], found.complete)
+        left = [item for item in held if all(logic.matches(each, item.leaf, is_subtype) is False for each in earlier)]
+        return Contents(left, [], found.complete and len(left) == len(held))
     return contents(value, frame, ARRAY)
 
 
@@ -109,7 +112,9 @@ def non_exhaustive_prefix(event: Called, report: Reporter) -> None:
 
 
 def _prefixes(event: Called) -> Iterator[tuple[FilterVal, DictVal, Value]]:
-    """The mappings that say how a transformed function treats its arguments, with the argument of this call."""
+    """The mappings that say how a transformed function treats its arguments, with the argument of this call, and those
+    that say so of its results.
+    """
     callee, args = event.callee, list(event.args)
     if isinstance(callee, Obj) and isinstance(callee.cls, UserClass):
         found = callee.cls.find("__call__")
@@ -119,12 +124,19 @@ def _prefixes(event: Called) -> Iterator[tuple[FilterVal, DictVal, Value]]:
         callee = callee.func
     if not isinstance(callee, Transformed):
         return
-    for option in PREFIX_OPTIONS:
-        given = callee.applied.keywords.get(option)
+    result = present(event.result)
+    results = result.items if isinstance(result, Seq) and result.exact and result.type == "tuple" else [result]
+    applied = [callee.applied]
+    while applied[-1].row.name in PASSING and isinstance(callee.func, Transformed):
+        callee = callee.func
+        applied.append(callee.applied)
+    options = [(option, each.keywords.get(option)) for each in applied for option in (*PREFIX_OPTIONS, *RESULT_OPTIONS)]
+    for option, given in options:
+        values = args if option in PREFIX_OPTIONS else results
         if given is None:
             continue
-        per_argument = given.items if isinstance(given, Seq) and given.exact else [given] * len(args)
-        for prefix, argument in zip(per_argument, args, strict=False):
+        per_argument = given.items if isinstance(given, Seq) and given.exact else [given] * len(values)
+        for prefix, argument in zip(per_argument, values, strict=False):
             if argument is None:
                 break
             mapping = mapping_of(prefix)
@@ -134,6 +146,12 @@ def _prefixes(event: Called) -> Iterator[tuple[FilterVal, DictVal, Value]]:
 
 PREFIX_OPTIONS = ("in_axes", "in_shardings", "in_specs")
 """Options of transforms whose entries belong to the positional arguments."""
+
+PASSING = frozenset({"nnx.jit", "nnx.split_rngs"})
+"""Transforms that hand a function the arguments of a call, and give back what it returns."""
+
+RESULT_OPTIONS = ("out_axes", "out_shardings")
+"""Those whose entries belong to the results."""
 
 
 def mapping_of(prefix: Value) -> DictVal | None:
@@ -202,7 +220,12 @@ def _no_tag(single: Single, part: Given, tag: str, frame: Frame) -> str | None:
     tags_used = part.module.mentions("tag=") and not untagged
     if (tag in NO_STREAMS and not tags_used) or (untagged and (at_path or tag in COLLECTIONS)):
         return instead if at_path else COLLECTIONS.get(tag, instead)
-    return None
+    if part.module.source.errors:
+        return None  # what cannot be read may give the tag
+    below = [leaf.tagged(tag) for leaf in found.leaves if isinstance(leaf.path, tuple) and tag in leaf.path]
+    # Of a model that is known in part, some streams may have any name that is said somewhere.
+    said = part.module.mentions("tag=", f"{tag}=", f".{tag}(", f"'{tag}':", f'"{tag}":')
+    return instead if below and not any(each is None for each in below) and not said else None
 
 
 def _namespace(event: Called, mend: str) -> str:

@@ -14,6 +14,7 @@ from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.rules.filters.edits import reorder, without
 from nnx_lint.rules.filters.expressions import is_subtype, known_types, mentioned_types
 from nnx_lint.rules.filters.reading import FILTERING, FilterList, Given, filter_lists, gives_filters, single_filters
+from nnx_lint.rules.filters.validity import matches_no_leaf
 from nnx_lint.rules.program import FUNCTIONS
 from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules import _filter_logic as logic
@@ -117,6 +118,8 @@ def contradictory_filter(event: Called, report: Reporter) -> None:
         given = single.given
         if not single.leaves or not is_composed(given):
             continue
+        if any(isinstance(part.expr, nnx_filters.OfType) and matches_no_leaf(part.expr.type) for part in given.parts()):
+            continue  # NNX308 says which part matches nothing
         universe = known_types(given.module, [given.expr])
         if logic.contradictory([given.expr], is_subtype, universe) and not _mixes(given):
             report(given.module, given.node, fix=partial(_any_for_all, given), filter=given, mend=_mend(given))

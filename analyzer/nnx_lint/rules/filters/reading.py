@@ -18,7 +18,8 @@ from nnx_lint.model.callables import BoundMethod, PartialVal
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.library import FilterVal
 from nnx_lint.model.states import StateVal
-from nnx_lint.model.values import ClassVal, Ext, Obj, Value, present
+from nnx_lint.model.unions import present
+from nnx_lint.model.values import ClassVal, Ext, Obj, Value
 from nnx_lint.rules.filters.expressions import MAX_DEPTH, describe, expression
 from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_lint.syntax.walk import walk

@@ -17,7 +17,8 @@ from nnx_lint.model.expressions import text_of
 from nnx_lint.model.foreign import is_of_orbax
 from nnx_lint.model.states import ForeignVal, StateVal
 from nnx_lint.model.strings import HOLE, text_in
-from nnx_lint.model.values import Array, Const, present
+from nnx_lint.model.unions import present
+from nnx_lint.model.values import Array, Const
 from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.rules.graphs.merging import is_module
 from nnx_lint.rules.program import canonical_of, given, is_tried, keyword_node, resolved

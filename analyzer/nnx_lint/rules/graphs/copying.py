@@ -16,7 +16,8 @@ from nnx_lint.model.expressions import text_of
 from nnx_lint.model.later import is_set_later
 from nnx_lint.model.leaves import same_object
 from nnx_lint.model.states import StateVal
-from nnx_lint.model.values import UNKNOWN, Obj, UnionVal, present
+from nnx_lint.model.unions import UnionVal, present
+from nnx_lint.model.values import UNKNOWN, Obj
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.bindings import value_of
 from nnx_lint.rules.program import (

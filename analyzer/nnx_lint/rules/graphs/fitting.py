@@ -14,7 +14,8 @@ from nnx_lint.model.containers import Seq
 from nnx_lint.model.events import Called, Mutated
 from nnx_lint.model.leaves import same_object, shape_at
 from nnx_lint.model.states import GraphDefVal, StateVal
-from nnx_lint.model.values import Obj, present
+from nnx_lint.model.unions import present
+from nnx_lint.model.values import Obj
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.filters.coverage import leaves_of, path_text
 from nnx_lint.rules.program import FUNCTIONS, assigned_in, enclosing, is_tried, reads_of

@@ -22,9 +22,11 @@ from nnx_lint.model.expressions import text_of
 from nnx_lint.model.forms import is_int
 from nnx_lint.model.states import PartVal, StateVal
 from nnx_lint.model.strings import fits
-from nnx_lint.model.values import ClassVal, Obj, present
+from nnx_lint.model.unions import present
+from nnx_lint.model.values import ClassVal, Obj
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.construction.missing import is_known, names_of
+from nnx_lint.rules.containers.entries import lacks_entry
 from nnx_lint.rules.edits import replace
 from nnx_lint.rules.layers.names import NAMES
 from nnx_lint.rules.program import FUNCTIONS, ancestors, enclosing, given, is_asked_for, is_called, is_tried, resolved
@@ -212,10 +214,12 @@ COLLECTIONS = frozenset({"params", "batch_stats"})
 
 def _lacks(of: Obj, key: str) -> bool:
     """Whether an object certainly has no attribute of a name."""
+    if isinstance(of.cls, LibClass) and of.cls.name == "Dict":
+        return of.origin is not None and lacks_entry(of, key, of.origin[0])
     if isinstance(of.cls, LibClass):
         foreign = key in COLLECTIONS or key in NAMES.get(of.cls.canonical, ())
-        known = foreign or ("." in key and of.cls.name not in {"Dict", "List"})
-        return known and of.cls.derives_from("nnx.Module") and of.cls.name not in {"Dict", "List"}
+        known = foreign or ("." in key and of.cls.name != "List")
+        return known and of.cls.derives_from("nnx.Module") and of.cls.name != "List"
     if not isinstance(of.cls, UserClass) or not is_known(of.cls) or ANY_NAME in attribute_names(of):
         return False
     modules = (item.module for item in of.cls.lineage)

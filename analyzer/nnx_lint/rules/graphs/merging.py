@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING
 
 from nnx_lint.diagnostics import Fix
 from nnx_lint.model.attributes import attribute_of
-from nnx_lint.model.callables import Transformed
+from nnx_lint.model.callables import BoundMethod, Transformed
 from nnx_lint.model.classes import LibClass, UserClass
 from nnx_lint.model.containers import DictVal, Fill, Seq
 from nnx_lint.model.events import Called
 from nnx_lint.model.expressions import text_of
-from nnx_lint.model.states import GraphDefVal, PartVal, StateVal
-from nnx_lint.model.values import Array, ClassVal, Const, Obj, Value, present
+from nnx_lint.model.states import GraphDefVal, PartVal, StateVal, TransformationVal
+from nnx_lint.model.unions import present
+from nnx_lint.model.values import Array, ClassVal, Const, Obj, Value
 from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.rules.bindings import value_of
 from nnx_lint.rules.edits import append_argument, exchange, insert, wrap
@@ -32,6 +33,7 @@ from nnx_lint.syntax.walk import walk
 from nnx_rules import _filter_logic as logic
 from nnx_rules.filters import Everything
 from nnx_rules.rules import graphs as rules
+from nnx_rules.transforms import TREE_MAPS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -257,6 +259,21 @@ def note_gradients(event: Called, report: Reporter) -> None:
     if isinstance(event.callee, Transformed) and event.callee.applied.row.name in {"nnx.grad", "nnx.value_and_grad"}:
         parts = event.result.items if isinstance(event.result, Seq) else [event.result]
         report.memory(Gradients).states.update((id(part), part) for part in parts if isinstance(part, StateVal))
+
+
+@judges_calls(rules.UPDATE_ARGUMENTS, *TREE_MAPS, ".update")
+def note_made_of_gradients(event: Called, report: Reporter) -> None:
+    """What is made of nothing but gradients, leaf by leaf, or by a transformation of optax."""
+    made = report.memory(Gradients).states
+    if not made:
+        return
+    stepped = event.subject == ".update"
+    if stepped and not (isinstance(event.callee, BoundMethod) and isinstance(event.callee.receiver, TransformationVal)):
+        return
+    trees = event.args[:1] if stepped else event.args[1:]
+    result = event.result.items[0] if stepped and isinstance(event.result, Seq) else event.result
+    if trees and all(tree is made.get(id(tree), event) for tree in trees) and isinstance(result, StateVal):
+        made[id(result)] = result
 
 
 @judges_calls(rules.UPDATE_ARGUMENTS, "nnx.update")

@@ -18,7 +18,8 @@ from nnx_lint.model.classes import UserClass
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.states import TransformationVal
-from nnx_lint.model.values import Obj, present
+from nnx_lint.model.unions import present
+from nnx_lint.model.values import Obj
 from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.rules.program import given, is_tried
 from nnx_rules.rules import checkpoints as rules

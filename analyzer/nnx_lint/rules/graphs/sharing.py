@@ -21,17 +21,17 @@ from nnx_lint.model.crossing import literal_positions
 from nnx_lint.model.events import AttributeSet, Called, Constructed
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.leaves import contents
+from nnx_lint.model.unions import options
 from nnx_lint.model.values import (
     UNKNOWN,
     ClassVal,
     Obj,
     TagVal,
     Value,
-    options,
 )
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.attributes.rounds import is_long
-from nnx_lint.rules.autodiff.tracing import donated
+from nnx_lint.rules.autodiff.donated import donated
 from nnx_lint.rules.bindings import value_of
 from nnx_lint.rules.callees import TRANSFORMING
 from nnx_lint.rules.edits import append_argument, insert, replace, unsafe

@@ -14,7 +14,8 @@ from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.events import Called, Used
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.states import StateVal
-from nnx_lint.model.values import Const, Ext, Obj, present
+from nnx_lint.model.unions import present
+from nnx_lint.model.values import Const, Ext, Obj
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.edits import replace, unsafe, wrap
 from nnx_lint.rules.program import FUNCTIONS, ancestors, around, assigned_in, enclosing, is_called

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 
 from nnx_lint.model.classes import ClassBase
 from nnx_lint.model.states import GradientVal, StateVal
-from nnx_lint.model.values import Obj, Value, present
+from nnx_lint.model.unions import present
+from nnx_lint.model.values import Obj, Value
 from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.rules.filters.coverage import leaves_of, path_text
 from nnx_lint.rules.filters.expressions import expression, is_subtype

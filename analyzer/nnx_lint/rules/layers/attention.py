@@ -16,6 +16,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from nnx_lint.model import forms
+from nnx_lint.model.callables import FuncVal
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.values import Array, Obj, Value
 from nnx_lint.reporting import Reporter, judges_calls
@@ -28,10 +29,13 @@ from nnx_lint.rules.program import (
     enclosing,
     given,
     is_tried,
+    keyword_node,
     own_nodes,
     reads_of,
+    resolved,
 )
 from nnx_lint.syntax.binding import is_name
+from nnx_lint.syntax.walk import walk
 from nnx_rules import layers
 from nnx_rules.rules import modules as rules
 from nnx_rules.shape_algebra import broadcast, is_whole
@@ -264,6 +268,78 @@ def mask_to_be_added(event: Called, report: Reporter) -> None:
         )
         mend = "give it the condition itself: it is true where attention is to look"
         report(event.frame.module, event.node, problem=problem, mend=mend)
+
+
+@judges_calls(rules.ATTENTION_MASK, "()", "jax.nn.dot_product_attention", "nnx.dot_product_attention")
+def mask_of_the_others(event: Called, report: Reporter) -> None:
+    """A mask that is true where attention is not to look, as PyTorch takes it: above the diagonal, at the padding."""
+    node = keyword_node(event.node, "mask")
+    if node is None or is_tried(event.frame.module, event.node):
+        return
+    layer = event.callee.cls.called_as if isinstance(event.callee, Obj) else None
+    if event.subject == "()" and (layer is None or layer.canonical != "nnx.MultiHeadAttention"):
+        return
+    made = _made_of(event.frame, node)
+    if isinstance(made, ast.Compare):
+        other = made.comparators[0]
+        named = other.id if isinstance(other, ast.Name) else other.attr if isinstance(other, ast.Attribute) else ""
+        if len(made.ops) > 1 or not isinstance(made.ops[0], ast.Eq) or "pad" not in named.lower():
+            return
+        what, mend = "the padding", f"`{text_of(made.left)} != {text_of(other)}`"
+    elif isinstance(made, ast.Call) and _is_above(event.frame, made):
+        what, mend = "what comes later", "`jnp.tril(jnp.ones((n, n), bool))`, or `nnx.make_causal_mask(tokens)`"
+    else:
+        return
+    problem = f"`{event.name}` gets the mask `{text_of(made)}`, and attends where that is true: to nothing but {what}"
+    report(event.frame.module, event.node, problem=problem, mend=f"say where it is to look: {mend}")
+
+
+def _made_of(frame: Frame, node: ast.expr, depth: int = 6) -> ast.expr:
+    """What a mask is made of, without what gives it axes or another dtype."""
+    while depth:
+        depth -= 1
+        if isinstance(node, ast.Name):
+            inner = value_of(frame.module, node)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            inner = _returned(frame, node)
+        elif isinstance(node, ast.Subscript):
+            inner = node.value if any(_is_none(part) for part in walk(node.slice)) else None
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            inside = canonical_of(frame.env, node.func) in RESHAPING and node.args
+            inner = node.args[0] if inside else node.func.value if node.func.attr in {"astype", "reshape"} else None
+        else:
+            return node
+        if inner is None:
+            return node
+        node = inner
+    return node
+
+
+def _returned(frame: Frame, call: ast.Call) -> ast.expr | None:
+    """What a function of the same module returns, if it does nothing else."""
+    func = resolved(frame.env, call.func)
+    body = func.node.body if isinstance(func, FuncVal) and isinstance(func.node, ast.FunctionDef) else []
+    same = isinstance(func, FuncVal) and func.module is frame.module
+    return body[-1].value if same and len(body) == 1 and isinstance(body[-1], ast.Return) else None
+
+
+def _is_none(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+RESHAPING = frozenset(
+    f"jax.numpy.{name}" for name in ("array", "asarray", "broadcast_to", "expand_dims", "repeat", "reshape", "tile")
+)
+"""What gives a mask axes, and leaves what it says."""
+
+
+def _is_above(frame: Frame, node: ast.Call) -> bool:
+    """Whether a call makes a matrix of ones above the diagonal, which is not among them."""
+    matrix = node.args[0] if node.args and canonical_of(frame.env, node.func) == "jax.numpy.triu" else None
+    offset = node.args[1] if len(node.args) > 1 else keyword_node(node, "k")
+    made = canonical_of(frame.env, matrix.func) if isinstance(matrix, ast.Call) else None
+    above = isinstance(offset, ast.Constant) and isinstance(offset.value, int) and offset.value > 0
+    return above and made in {"jax.numpy.ones", "jax.numpy.ones_like"}
 
 
 @judges_calls(rules.ATTENTION_MASK, "jax.nn.softmax", "nnx.softmax")

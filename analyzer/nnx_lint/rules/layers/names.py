@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 from nnx_lint.model.classes import LibClass
 from nnx_lint.model.events import AttributeSet
 from nnx_lint.model.expressions import text_of
-from nnx_lint.model.values import Array, Obj, present
+from nnx_lint.model.unions import present
+from nnx_lint.model.values import Array, Obj
 from nnx_lint.reporting import Reporter, judges
 from nnx_lint.rules.program import attribute_reads
 from nnx_rules.rules.variables import TENSOR_IDIOM

@@ -309,8 +309,8 @@ def _asks_for_shapes(func: ast.AST) -> bool:
     return any(isinstance(part, ast.Attribute) and part.attr in ASKED for test in tests for part in walk(test))
 
 
-ASKED = frozenset({"ndim", "shape", "size"})
-"""Attributes by which a program asks for the shape of an array."""
+ASKED = frozenset({"isscalar", "ndim", "shape", "size"})
+"""Attributes and functions by which a program asks for the shape of an array."""
 
 
 def _shape(array: Array) -> Shape | None:

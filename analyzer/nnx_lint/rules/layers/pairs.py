@@ -3,7 +3,10 @@
 A cell returns a pair: what it carries, and its output. Unpacked the other way round, or not at all, it goes wrong where
 the one is used for the other. What layers get is in :mod:`~nnx_lint.rules.layers.sizes`.
 
-Invariants: only the pair that a cell of the library returned counts, as it came out of the call.
+A recurrent layer that goes through a sequence from its end gives its results in that order, unless it is told to keep
+that of the sequence: joined with those of one that goes forwards, the first element meets the last one (NNX809).
+
+Invariants: only what a cell or layer of the library returned counts, as it came out of the call.
 """
 
 from __future__ import annotations
@@ -11,11 +14,13 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from nnx_lint.model import forms
 from nnx_lint.model.events import Called, Used
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.recurrent import Pair
-from nnx_lint.model.values import Array, Obj
+from nnx_lint.model.values import Array, Const, Obj
 from nnx_lint.reporting import Reporter, judges, judges_calls
+from nnx_lint.rules.bindings import value_of
 from nnx_lint.rules.edits import replace, unsafe
 from nnx_lint.rules.graphs.leaves import OF_ONE_ARRAY
 from nnx_lint.rules.program import ancestors, is_tried, resolved
@@ -48,6 +53,24 @@ def cell_results(event: Called, report: Reporter) -> None:
         fix = unsafe("Swap the names", replace(module.source, target, f"{carry}, {output}"))
         mend = f"{carry}, {output} = {event.name}(...)"
         report(module, target, fix=fix, problem=f"`{carry}`, which it gets again, is its output", mend=mend)
+
+
+@judges_calls(rules.CELL_RESULTS, "()")
+def layer_results(event: Called, report: Reporter) -> None:
+    """``output, (h, c) = layer(x)``, as PyTorch gives them, of a layer that returns what it carries first."""
+    layer, module = event.callee, event.frame.module
+    if not isinstance(layer, Obj) or getattr(layer.cls, "canonical", "") != "nnx.RNN":
+        return
+    outer = next(ancestors(module, event.node), None)
+    target = outer.targets[0] if isinstance(outer, ast.Assign) else None
+    if not isinstance(target, ast.Tuple) or len(target.elts) != 2 or is_tried(module, event.node):
+        return
+    output, carry = target.elts
+    asked = event.keywords.get("return_carry")
+    returned = asked.value if isinstance(asked, Const) else (forms.sizes(layer) or {}).get("return_carry")
+    if returned is True and isinstance(carry, ast.Tuple) and isinstance(output, ast.Name):
+        mend = f"(c, h), {output.id} = {event.name}(...)"
+        report(module, target, problem=f"`{output.id}` takes what the layer carries", mend=mend)
 
 
 def swapped(event: Called) -> ast.Tuple | None:
@@ -87,3 +110,40 @@ def _report_pair(frame: Frame, node: ast.AST, pair: ast.expr, report: Reporter) 
     if not is_tried(frame.module, node):
         name = text_of(pair)
         report(frame.module, node, problem=f"`{name}` is both of them, and no array", mend=f"carry, output = {name}")
+
+
+@judges_calls(rules.LAYER_ARGUMENTS, "jax.numpy.concatenate")
+def joined_backwards(event: Called, report: Reporter) -> None:
+    """``jnp.concatenate([forward(x), backward(x)], axis=-1)``, where the one goes on and the other comes back."""
+    frame, parts = event.frame, event.nodes[0] if event.nodes else None
+    axis = event.keywords.get("axis", event.args[1] if len(event.args) > 1 else None)
+    if not isinstance(parts, (ast.List, ast.Tuple)) or len(parts.elts) < 2:
+        return
+    if not isinstance(axis, Const) or axis.value not in FEATURES:
+        return
+    made = [value_of(frame.module, item) if isinstance(item, ast.Name) else item for item in parts.elts]
+    ways = [_way(frame, item) for item in made]
+    back = next((item for item, way in zip(made, ways, strict=True) if way is False), None)
+    if True in ways and isinstance(back, ast.Call):
+        name = text_of(back.func)
+        problem = f"`{name}` gives the last element first, and is joined with one that gives the first one first"
+        report(frame.module, back, cls="RNN", problem=problem, mend="make it with `keep_order=True`")
+
+
+FEATURES = (-1, 2)
+"""The axis of the features of sequences."""
+
+
+def _way(frame: Frame, node: ast.expr | None) -> bool | None:
+    """Whether what a recurrent layer gives is in the order of the sequence; ``None`` if that is not known."""
+    layer = resolved(frame.env, node.func) if isinstance(node, ast.Call) else None
+    if not isinstance(node, ast.Call) or not isinstance(layer, Obj) or getattr(layer.cls, "canonical", "") != "nnx.RNN":
+        return None
+    arguments = forms.sizes(layer)
+    told = {"reverse", "keep_order", "return_carry", None}
+    if arguments is None or not told.isdisjoint(item.arg for item in node.keywords):
+        return None
+    flags = [arguments.get(name, False) for name in ("reverse", "keep_order", "return_carry", "time_major")]
+    if flags[1:] != [False, False, False]:
+        return True if flags == [True, True, False, False] else None
+    return None if not isinstance(flags[0], bool) else not flags[0]

@@ -16,7 +16,8 @@ from nnx_lint.model.callables import BoundMethod
 from nnx_lint.model.classes import LibClass, UserClass
 from nnx_lint.model.events import Called
 from nnx_lint.model.leaves import same_object
-from nnx_lint.model.values import Const, Obj, present
+from nnx_lint.model.unions import present
+from nnx_lint.model.values import Const, Obj
 from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.rules.modes.layers import is_seen_made
 from nnx_lint.rules.program import is_tried

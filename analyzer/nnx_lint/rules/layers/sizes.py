@@ -15,7 +15,8 @@ from nnx_lint.model.elements import library_elements
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.forms import Step
 from nnx_lint.model.recurrent import IN_TWO, Pair
-from nnx_lint.model.values import UNKNOWN, Array, ClassVal, Const, Obj, Unknown, Value, options, present
+from nnx_lint.model.unions import options, present
+from nnx_lint.model.values import UNKNOWN, Array, ClassVal, Const, Obj, Unknown, Value
 from nnx_lint.reporting import Reporter, judges_calls, related
 from nnx_lint.rules.construction.signatures import misplaced_mask
 from nnx_lint.rules.edits import replace, unsafe

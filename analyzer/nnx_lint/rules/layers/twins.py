@@ -1,11 +1,12 @@
 """Layers of a numbered series of which one is called in the place of another (NNX871).
 
 ``self.norm1`` and ``self.norm2`` are made in the same way, the forward pass calls ``self.norm1`` twice, and nothing
-reads ``self.norm2``: a line was copied, and its number was not changed. Everything fits, so nothing fails.
+reads ``self.norm2``: a line was copied, and its number was not changed. Everything fits, so nothing fails. The same
+holds of ``mean = self.to_mean(x)`` and ``scale = self.to_mean(x)``, where nothing reads ``self.to_scale``.
 
-Invariants: the two are alike in all but their number and hold parameters; both calls happen in one run of one method,
-and the second one gets what was computed with the first; no text of the file can mean the one that is left over: no
-attribute of that name, no string that it begins with.
+Invariants: the two are alike in all but their number and hold parameters, or at least of one class; both calls happen
+in one run of one method, and the second one gets what was computed with the first, or is the first one word by word; no
+text of the file can mean the one that is left over: no attribute of that name, no string that it begins with.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from nnx_lint.rules.program import ancestors, canonical_of, enclosing, follows, 
 from nnx_lint.syntax.binding import assigned_names, is_name, names_in
 from nnx_lint.syntax.dotted import root_of
 from nnx_lint.syntax.places import begin
-from nnx_lint.syntax.walk import remembered, walk
+from nnx_lint.syntax.walk import dumped, remembered, walk
 from nnx_rules import shapes
 from nnx_rules.rules import modules as rules
 
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from nnx_lint.diagnostics import Fix
     from nnx_lint.model.classes import UserClass
     from nnx_lint.model.modules import Module
+    from nnx_lint.model.values import Attr
 
     Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -65,19 +67,74 @@ def twin_layer_unused(event: Constructed, report: Reporter) -> None:
             fix = partial(_renamed, module, second, left_over[0])
             where = (related(module, first, "it is called here already"),)
             report(module, second, fix=fix, related=where, name=f"self.{name}", twin=f"self.{left_over[0]}")
-            break
+            return
+    _said_twice(event, report)
+
+
+def _said_twice(event: Constructed, report: Reporter) -> None:
+    """One layer is called twice by the same words, and nothing reads another one of its class."""
+    cls, module = event.cls, event.cls.module
+    layers = _made_once(event)
+    left_over = [name for name in layers if not _may_be_used(cls, name)] if len(layers) > 1 else []
+    for name in layers if len(left_over) == 1 else ():
+        other, left = layers[name].value, layers[left_over[0]].value
+        same = isinstance(other, Obj) and isinstance(left, Obj) and other.cls is left.cls
+        twice = _repeated(cls, name) if same and name != left_over[0] and _learns(event, name) else None
+        if twice is not None:
+            first, second = twice
+            where = (related(module, first, "it is called here with the same"),)
+            fix = partial(_renamed, module, second, left_over[0])
+            report(module, second, fix=fix, related=where, name=f"self.{name}", twin=f"self.{left_over[0]}")
+            return
+
+
+def _repeated(cls: UserClass, name: str) -> tuple[ast.Call, ast.Call] | None:
+    """Two calls of an attribute with the same arguments that both happen when one method runs, for two names."""
+    for func in cls.methods.values():
+        if not isinstance(func, FuncVal) or isinstance(func.node, ast.Lambda):
+            continue
+        for first, second in pairwise(sorted(_calls(func.node, name), key=begin)):
+            targets = [_target_of(cls.module, call) for call in (first, second)]
+            if None in targets or targets[0] == targets[1] or dumped(first) != dumped(second):
+                continue
+            if _both_run(cls.module, first, second) and not _is_bound_between(func.node, first, second):
+                return first, second
+    return None
+
+
+def _is_bound_between(func: Function, first: ast.Call, second: ast.Call) -> bool:
+    """Whether a statement from one call on, and before another one, binds a name that the second one reads."""
+    statements = (each for each in own_statements(func) if isinstance(each, ast.stmt))
+    between = [each for each in statements if first.lineno <= each.lineno < second.lineno]
+    return not assigned_names(between).isdisjoint(names_in(second))
+
+
+def _target_of(module: Module, call: ast.Call) -> str | None:
+    """The name that a statement binds to what a call returns."""
+    statement = statement_of(module, call)
+    target = statement.targets[0] if isinstance(statement, ast.Assign) and statement.value is call else None
+    return target.id if isinstance(target, ast.Name) else None
 
 
 def _series(event: Constructed) -> list[list[str]]:
     """The attributes that hold layers with parameters, made by the same words once, whose names differ in numbers."""
     found: dict[tuple[str, str], list[str]] = {}
+    for name, attr in _made_once(event).items():
+        made = attr.assignments[0].value_node
+        if NUMBER.search(name) and made is not None:
+            found.setdefault((NUMBER.sub("#", name), ast.dump(made)), []).append(name)
+    return [names for names in found.values() if len(names) > 1 and _learns(event, names[0])]
+
+
+def _made_once(event: Constructed) -> dict[str, Attr]:
+    """The attributes that are bound once, always, to what a call in the file of the class returns."""
+    found: dict[str, Attr] = {}
     for name, attr in event.obj.attrs.items():
         made = attr.assignments[0] if len(attr.assignments) == 1 else None
-        if made is None or made.value_node is None or made.module is not event.cls.module or made.branches:
-            continue
-        if NUMBER.search(name) and isinstance(made.value_node, ast.Call):
-            found.setdefault((NUMBER.sub("#", name), ast.dump(made.value_node)), []).append(name)
-    return [names for names in found.values() if len(names) > 1 and _learns(event, names[0])]
+        own = made is not None and made.module is event.cls.module and not made.branches
+        if made is not None and own and isinstance(made.value_node, ast.Call):
+            found[name] = attr
+    return found
 
 
 def _learns(event: Constructed, name: str) -> bool:
@@ -94,6 +151,8 @@ def _learns(event: Constructed, name: str) -> bool:
 
 def _may_be_used(cls: UserClass, name: str) -> bool:
     """Whether a text of the file may mean an attribute of this name, of an instance of this class."""
+    if name in _attributes_and_words(cls.node)[0]:  # mostly; the rest of the file need not be asked then
+        return True
     module = cls.module
     read, said = _attributes_and_words(module.tree)
     if any(name.startswith(word) for word in said):

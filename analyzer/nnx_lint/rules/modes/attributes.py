@@ -17,6 +17,7 @@ from nnx_lint.model.classes import LibClass, UserClass, method_of
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.events import Called
 from nnx_lint.model.library import FilterVal
+from nnx_lint.model.unions import options
 from nnx_lint.model.values import (
     Array,
     ClassVal,
@@ -25,7 +26,6 @@ from nnx_lint.model.values import (
     Obj,
     Other,
     Value,
-    options,
 )
 from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.rules.construction.missing import has_in_text

@@ -22,7 +22,8 @@ from nnx_lint.model.callables import BoundMethod
 from nnx_lint.model.events import Mutated
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.leaves import same_object
-from nnx_lint.model.values import UNKNOWN, Obj, present
+from nnx_lint.model.unions import present
+from nnx_lint.model.values import UNKNOWN, Obj
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.program import (
     FUNCTIONS,

@@ -48,7 +48,8 @@ def flag_not_forwarded(event: Constructed, report: Reporter) -> None:
             if any(item.arg in {name, None} for item in call.keywords) or any(map(_is_starred, call.args)):
                 continue
             like = any(layer.cls is other.cls and layer is not other for other in informed)
-            if informed and (not like or layer in informed or layer.args is None or name in layer.args):
+            told = layer in informed or layer.args is None or name in layer.args
+            if informed and (told or not (like or _learns_unless_told(func, layer, name))):
                 continue
             mend = f"{name}={name}" if _takes(layer, name, len(call.args)) else _mode(event.cls, call, layer, name)
             if mend is not None:
@@ -70,8 +71,25 @@ def _informed(func: FuncVal, calls: list[tuple[ast.Call, Obj]], name: str) -> li
     values = [
         (value, layer) for call, layer in calls for value in [*call.args, *(item.value for item in call.keywords)]
     ]
-    given = [layer for value, layer in values if is_name(value, name)]
+    given = [layer for value, layer in values if is_name(value, name) or _is_opposite(value, name)]
     return given if len(given) == reads else None
+
+
+def _is_opposite(node: ast.expr, name: str) -> bool:
+    return isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not) and is_name(node.operand, name)
+
+
+def _learns_unless_told(func: FuncVal, layer: Obj, name: str) -> bool:
+    """Whether a layer goes on learning while the layers beside it are told by a flag that nothing is learned.
+
+    One that rests by default may be meant to, such as an encoder that is not trained. Nothing else may switch it:
+    layers of the library are left alone, as `eval()` of a model, in any file, puts those that are not told at rest.
+    """
+    if name not in RESTING | LEARNING or func.module.mentions(SETTING):
+        return False
+    found = method_of(layer.cls, "__call__")
+    default = found[1].defaults.get(name) if found is not None and layer.cls.called_as is None else None
+    return isinstance(default, Const) and default.value is (name in LEARNING)
 
 
 def _flags(func: FuncVal) -> list[str]:

@@ -20,7 +20,8 @@ from nnx_lint.model.events import Mutated
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.leaves import contents, made_first, same_object
 from nnx_lint.model.states import StateVal
-from nnx_lint.model.values import UNKNOWN, ClassVal, Obj, present
+from nnx_lint.model.unions import present
+from nnx_lint.model.values import UNKNOWN, ClassVal, Obj
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
 from nnx_lint.rules.bindings import value_of, values_in
 from nnx_lint.rules.program import (

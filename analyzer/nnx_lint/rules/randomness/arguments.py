@@ -14,29 +14,34 @@ from nnx_lint.model.classes import ClassBase, LibClass, UserClass, method_of
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.events import Called
 from nnx_lint.model.expressions import text_of
+from nnx_lint.model.unions import options
 from nnx_lint.model.uses import RNGS
 from nnx_lint.model.values import (
     Array,
     ClassVal,
     Const,
+    NumpyInteger,
     Obj,
     Other,
     ParameterNumber,
     ParameterVal,
     Value,
-    options,
 )
 from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.rules.edits import append_argument, insert, remove_argument, replace, unsafe, wrap
 from nnx_lint.rules.program import canonical_of, given, keyword_node
+from nnx_lint.rules.randomness.membership import KEYS
 from nnx_lint.rules.randomness.reading import (
     STREAM,
     drawn_from_parameter,
     is_rngs,
+    stands_for_rngs,
     stream_name,
     streams_parameter,
 )
+from nnx_lint.rules.repeating import argument
 from nnx_lint.rules.spelling import spelled
+from nnx_lint.rules.traces.captures import value_at
 from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_rules.rules import rngs as rules
 from nnx_rules.signatures import SIGNATURES
@@ -115,7 +120,7 @@ def missing_rngs(event: Called, report: Reporter) -> None:
     place = needed.positional.index(needed.name) if needed.name in needed.positional else None
     if place is not None and len(args.positional) > place:
         return
-    if any(map(is_rngs, args.positional)) or not draws(cls):  # given in the wrong place, or not needed
+    if any(map(stands_for_rngs, args.positional)) or not draws(cls):  # given in the wrong place, or not needed
         return
     name = streams_in_scope(event.frame)
     fix = _added(event, needed.name, name) if name is not None else None
@@ -139,13 +144,13 @@ def _added(event: Called, parameter: str, name: str) -> Fix | None:
 @judges_calls(rules.POSITIONAL_RNGS, *MAKING)
 def positional_rngs(event: Called, report: Reporter) -> None:
     cls, args = constructed(event), given(event)
-    if cls is None or None in event.args or not any(map(is_rngs, args.positional)):
+    if cls is None or None in event.args or not any(map(stands_for_rngs, args.positional)):
         return
     needed = taken_by(cls)
     if needed is None or needed.name in needed.positional or not draws(cls):
         return
     for place, value in enumerate(args.positional):
-        if value is None or not is_rngs(value) or needed.name in args.keywords:
+        if value is None or not stands_for_rngs(value) or needed.name in args.keywords:
             continue
         node = args.nodes[place]
         taken = f", which is its `{needed.positional[place]}`" if place < len(needed.positional) else ""
@@ -191,10 +196,16 @@ def seed_as_rngs(event: Called, report: Reporter) -> None:
     if not all(_is_seed(each, required=needed.required) for each in options(value)):
         return
     value = options(value)[0]
-    if isinstance(value, Array) and isinstance(node, ast.Name) and is_parameter(event.frame, node.id):
-        return  # only an annotation says that it is a key
-    module = event.frame.module
-    name = spelled("nnx.Rngs", module, event.frame.env)
+    frame = event.frame
+    if isinstance(value, Array) and isinstance(node, ast.Name) and is_parameter(frame, node.id):
+        origin, told = _handed_over(frame, node), report.memory(Told)
+        if origin is None or origin[1] in told:
+            return  # only an annotation says that it is a key
+        frame, written = origin
+        node = written
+        told.add(written)
+    module = frame.module
+    name = spelled("nnx.Rngs", module, frame.env)
     made = None if value.describe() == "None" or isinstance(value, ClassVal) else name
     fix = None
     if made is not None and written is not None and not spread:
@@ -208,6 +219,23 @@ def seed_as_rngs(event: Called, report: Reporter) -> None:
         value=value.describe(),
         mend=f"{name or 'nnx.Rngs'}({'0' if made is None or spread else text_of(node)})",
     )
+
+
+class Told(set[ast.expr]):
+    """The arguments that were reported already: a function may hand one to many layers."""
+
+
+def _handed_over(frame: Frame, node: ast.expr) -> tuple[Frame, ast.expr] | None:
+    """Where the callers of a function give it an array for a parameter."""
+    while isinstance(node, ast.Name) and is_parameter(frame, node.id) and frame.caller is not None:
+        given = argument(frame, node.id)
+        if given is None:
+            return None
+        frame, node = frame.caller, given
+    if isinstance(node, ast.Name) and is_parameter(frame, node.id):
+        return None
+    drawn = isinstance(node, ast.Call) and canonical_of(frame.env, node.func) in KEYS
+    return (frame, node) if drawn or isinstance(value_at(frame, node), Array) else None
 
 
 def is_parameter(frame: Frame, name: str) -> bool:
@@ -238,7 +266,7 @@ def bad_seed(event: Called, report: Reporter) -> None:
             continue
         what = _no_seed(value)
         numpy = canonical_of(event.frame.env, node.func) if isinstance(node, ast.Call) else None
-        if what is None and flax and numpy in NUMPY_INTEGERS:
+        if what is None and flax and (numpy in NUMPY_INTEGERS or isinstance(value, NumpyInteger)):
             what = "a numpy integer"
         if what is not None:
             written = node is not None and not isinstance(node, ast.Starred)

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from nnx_lint.model.attributes import attribute_of
@@ -36,6 +35,7 @@ from nnx_lint.rules.program import (
     in_test,
     keyword_node,
     own_nodes,
+    parameters_in,
     reads_of,
     resolved,
     statement_of,
@@ -202,19 +202,18 @@ PICKING_KEYS = frozenset({"jax.numpy.take", "jax.lax.dynamic_index_in_dim", "jax
 @remembered
 def _handing_on(func: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> list[tuple[ast.Call, frozenset[str]]]:
     """The calls in a function that are given something that it knows when it begins, and the names of that."""
-    nodes = walk(func)
     calls: list[tuple[ast.Call, set[str]]] = []
-    for call in (node for node in nodes if isinstance(node, ast.Call)):
+    for call in calls_in(func):
         names = {value.id for value in call.args if isinstance(value, ast.Name)}
         names.update(item.value.id for item in call.keywords if isinstance(item.value, ast.Name))
         if names:
             calls.append((call, names))
     if not calls:
         return []
-    firsts = _first_bound(nodes, set[str]().union(*(names for _, names in calls)))
-    parameters = Counter(node.arg for node in nodes if isinstance(node, ast.arg))
+    bound = assigned_in(func).keys() & set[str]().union(*(names for _, names in calls))
+    firsts = _first_bound(walk(func), bound) if bound else {}
     own = set(syntax_parameters.names(func.args))
-    inner = {name for name, count in parameters.items() if count != (name in own)}
+    inner = {name for name, count in parameters_in(func).items() if count != (name in own)}
     """What functions in it have parameters of these names for, too."""
     found: list[tuple[ast.Call, frozenset[str]]] = []
     for call, names in calls:

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 from nnx_lint.model.attributes import attribute_of
 from nnx_lint.model.classes import UserClass
-from nnx_lint.model.values import Const, Obj, Other, present
+from nnx_lint.model.unions import present
+from nnx_lint.model.values import Const, Obj, Other
 from nnx_lint.rules.program import (
     FUNCTIONS,
     ancestors,

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 from nnx_lint.model.classes import UserClass
 from nnx_lint.model.expressions import text_of
-from nnx_lint.model.values import UNKNOWN, Ext, Obj, present
+from nnx_lint.model.unions import present
+from nnx_lint.model.values import UNKNOWN, Ext, Obj
 from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.rules.bindings import constant_of, values_in
 from nnx_lint.rules.program import (

@@ -20,8 +20,9 @@ from nnx_lint.model.callables import BoundMethod, FuncVal, PartialVal, Transform
 from nnx_lint.model.classes import UserClass
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.later import constructing
+from nnx_lint.model.unions import present
 from nnx_lint.model.uses import RNGS
-from nnx_lint.model.values import UNKNOWN, Const, Obj, present
+from nnx_lint.model.values import UNKNOWN, Const, Obj
 from nnx_lint.reporting import Reporter, judges_calls, related
 from nnx_lint.rules.bindings import bound_to, value_of
 from nnx_lint.rules.program import (

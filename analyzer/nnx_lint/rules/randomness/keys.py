@@ -10,6 +10,7 @@ key for a few known things, such as the models of a comparison, may be meant, an
 from __future__ import annotations
 
 import ast
+import re
 from bisect import bisect_left
 from functools import partial
 from operator import itemgetter
@@ -65,6 +66,9 @@ TWICE = "a second time here: the numbers are those of the first use, or follow f
 EACH_ROUND = "again in each round of the loop: every round gets the same numbers"
 """How a key is used again, for the message."""
 
+KEPT_ON_PURPOSE = re.compile(r"(?:^|_)(?:eval|fixed|test|val|vis)_")
+"""Names of keys for what is to be looked at in each round with the same numbers: ``eval_key``, ``fixed_rng``."""
+
 
 @judges_calls(rules.KEY_REUSED, "jax.random.*", when=needs_key)
 def key_reused(event: Called, report: Reporter) -> None:
@@ -86,7 +90,7 @@ def key_reused(event: Called, report: Reporter) -> None:
     if binder is None:
         return
     if repeated(module, call, name):
-        if uses != SPLIT or takes_the_first(module, call):
+        if (uses != SPLIT or takes_the_first(module, call)) and not KEPT_ON_PURPOSE.search(name):
             say(again=EACH_ROUND)
         return
     here = statement_of(module, call)
@@ -116,7 +120,8 @@ def _is_said_twice(scope: ast.AST, first: ast.stmt, second: ast.stmt) -> bool:
     bound = assigned_names([first])
     reads = (read for name in bound for read in reads_of(scope, name))
     return (
-        dumped(first) == dumped(second)
+        first is not second
+        and dumped(first) == dumped(second)
         and bool(bound)
         and not any(end(first) < begin(read) < begin(second) for read in reads)
     )
@@ -387,6 +392,7 @@ def feeds_training(caller: Frame, call: ast.Call) -> bool:
     outers = {*ancestors(caller.module, call)}
     for step in calls_in(loop) if loop is not None else ():
         given = [*step.args, *(item.value for item in step.keywords)]
+        given = [item.value if isinstance(item, ast.Starred) else item for item in given]
         compiled = step in outers and isinstance(resolved(caller.env, step.func), Transformed)
         if not compiled and made.isdisjoint(item.id for item in given if isinstance(item, ast.Name)):
             continue

@@ -31,6 +31,7 @@ from nnx_lint.rules.program import (
     canonical_of,
     enclosing,
     given,
+    is_tried,
     keyword_node,
     own_nodes,
     reads_of,
@@ -258,6 +259,30 @@ def keys_already_split(event: Called, report: Reporter) -> None:
     splits = next((item.value for item in split.keywords if item.arg == "splits"), None)
     shape = f"({ast.unparse(splits) if splits is not None else 'n'},)"
     report(module, call, fix=partial(_restored, module, split, call), name=_stream_of(obj), shape=shape)
+
+
+def draws_of_split(event: Mutated) -> bool:
+    """Whether streams are drawn from that were forked for so many elements, and nothing has gone over these."""
+    return event.effect == "draw" and isinstance(event.target, Obj) and event.target.extent is not None
+
+
+@judges(rules.KEYS_ALREADY_SPLIT, Mutated, when=draws_of_split)
+def forked_keys_drawn(event: Mutated, report: Reporter) -> None:
+    """``rngs.fork(split=4)`` has four keys a stream, for the elements of a map."""
+    module, streams = event.frame.module, event.target
+    if not isinstance(streams, Obj) or not is_rngs(streams) or event.frame.doubtful or is_tried(module, event.node):
+        return
+    if not all(scope.row.keeps_shapes for scope in event.frame.scope) or _is_merged(event.frame, streams):
+        return  # a map takes the elements apart, and so may what became of a State before it was put together
+    method = event.action.removeprefix("`.").removesuffix("(...)`") if event.action.startswith("`.") else ""
+    if method not in {"fork", "split", "broadcast", "restore"}:
+        report(module, event.node, name=method or _stream_of(streams), shape=f"({streams.extent},)")
+
+
+def _is_merged(frame: Frame, obj: Obj) -> bool:
+    """Whether an object was put together from a State."""
+    made = obj.origin[1] if obj.origin is not None and obj.origin[0] is frame.module else None
+    return isinstance(made, ast.Call) and canonical_of(frame.env, made.func) == "nnx.merge"
 
 
 def _restored(module: Module, split: ast.Call, use: ast.AST) -> Fix | None:

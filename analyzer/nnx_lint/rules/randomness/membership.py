@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from nnx_lint.model.events import AttributeSet, Called
 from nnx_lint.model.expressions import text_of
-from nnx_lint.model.values import Const, options
+from nnx_lint.model.unions import options
+from nnx_lint.model.values import Const
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.program import ancestors, assigned_in, block_of, canonical_of, statement_of
 from nnx_lint.rules.randomness.reading import is_rngs

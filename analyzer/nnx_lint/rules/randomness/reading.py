@@ -13,6 +13,7 @@ from nnx_lint.model.attributes import attribute_names, attribute_of
 from nnx_lint.model.callables import BoundMethod, FuncVal
 from nnx_lint.model.classes import UserClass, library_class, method_of
 from nnx_lint.model.containers import DictVal, Seq
+from nnx_lint.model.unions import options, present
 from nnx_lint.model.uses import RNGS
 from nnx_lint.model.values import (
     UNKNOWN,
@@ -21,9 +22,8 @@ from nnx_lint.model.values import (
     Const,
     Obj,
     Other,
+    ParameterVal,
     Value,
-    options,
-    present,
 )
 from nnx_lint.rules.bindings import names_of_first, pairs_of
 from nnx_lint.rules.program import assigned_in, calls_in, canonical_of, resolved, straight
@@ -64,6 +64,11 @@ class Streams(NamedTuple):
 def is_rngs(value: Value | None) -> bool:
     """Whether a value certainly is an ``nnx.Rngs``."""
     return isinstance(value, Obj) and RNGS in value.cls.ancestors
+
+
+def stands_for_rngs(value: Value | None) -> bool:
+    """Whether a value is an ``nnx.Rngs``, or a parameter of the name that these have everywhere."""
+    return is_rngs(value) or (isinstance(value, ParameterVal) and value.name == "rngs")
 
 
 def streams_of(value: Value | None) -> Streams | None:

@@ -539,8 +539,11 @@ SAMPLING = frozenset(_SAMPLING.split())
 
 @judges_calls(rules.RNGS_DEFAULT, "nnx.Rngs")
 def rngs_default_argument(event: Called, report: Reporter) -> None:
-    module = event.frame.module
-    for node in (event.node, *_read_by_name(module, event.node)):
+    module, made = event.frame.module, event.node
+    caller, end = event.frame.caller, statement_of(module, made)
+    if caller is not None and event.frame.call is not None and isinstance(end, ast.Return) and end.value is made:
+        module, made = caller.module, event.frame.call  # a function makes the default
+    for node in (made, *_read_by_name(module, made)):
         parent, func = (*itertools.islice(ancestors(module, node), 2), None, None)[:2]
         if not isinstance(parent, ast.arguments) or func is None:
             continue

@@ -17,7 +17,8 @@ from nnx_lint.model.classes import ClassBase
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.modules import Env
 from nnx_lint.model.states import StateVal
-from nnx_lint.model.values import Ext, Obj, Value, present
+from nnx_lint.model.unions import present
+from nnx_lint.model.values import Ext, Obj, Value
 from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.rules.bindings import bound_to
 from nnx_lint.rules.filters.coverage import leaves_of, path_text

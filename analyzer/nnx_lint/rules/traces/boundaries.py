@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from nnx_lint.model.attributes import attribute_names, attribute_of
 from nnx_lint.model.callables import BoundMethod, FuncVal, PartialVal, Transformed
@@ -17,17 +17,18 @@ from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.events import Called, Returned, TransformApplied
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.modes import of_transform
+from nnx_lint.model.unions import options
 from nnx_lint.model.values import (
     Ext,
     Obj,
     Value,
-    options,
 )
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
 from nnx_lint.rules.bindings import value_of
 from nnx_lint.rules.callees import TRANSFORMED, TRANSFORMING
-from nnx_lint.rules.traces.captures import owner_at, value_at
+from nnx_lint.rules.traces.captures import Capture, owner_at, provenance, value_at
 from nnx_lint.rules.traces.mends import as_parameter, unbound
+from nnx_lint.rules.traces.mutation import copying_merge
 from nnx_lint.syntax.walk import walk
 from nnx_rules import transforms
 from nnx_rules.rules import traces as rules
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 
 @judges_calls(rules.CAPTURED_INTO_TRANSFORM, *TRANSFORMED, *TRANSFORMING)
 @judges_calls(rules.JAX_OVER_NNX, *TRANSFORMED, *TRANSFORMING)
+@judges_calls(rules.NONDIFF_ARGUMENT_MUTATED, *TRANSFORMED, *TRANSFORMING)
 def captured_argument(event: Called, report: Reporter) -> None:
     frame = event.frame
     if not frame.scope:
@@ -59,17 +61,25 @@ def captured_argument(event: Called, report: Reporter) -> None:
         return
     for value, node in given:
         for obj in objects_in(value):
-            scope = frame.crossed(obj.level)
+            shared = shared_level(obj)
+            scope = frame.crossed(obj.level if shared is None else shared)
             if scope is None or scope.frame is None or not frame.certain_within(scope) or not holds_variables(obj):
                 continue
             rule = rules.JAX_OVER_NNX if scope.row.name.startswith("jax.") else rules.CAPTURED_INTO_TRANSFORM
+            module, place = frame.place_within(scope, event.node)
+            name, owner = text_of(node) if node is not None else f"a {obj.cls.name}", cast("Value", obj)
+            if frame is not scope.frame:
+                name, owner = owner_at(frame, scope.frame, place, obj, name)
+            origin, handed = provenance(scope, name, owner)
+            if handed and shared is not None:
+                rule = rules.NONDIFF_ARGUMENT_MUTATED
             if rule is not report.rule:
                 continue
-            module, place = frame.place_within(scope, event.node)
-            name = text_of(node) if node is not None else f"a {obj.cls.name}"
-            if frame is not scope.frame:
-                name, _ = owner_at(frame, scope.frame, place, obj, name)
             applied = scope.applied
+            if rule is rules.NONDIFF_ARGUMENT_MUTATED:
+                fix = partial(copying_merge, Capture(scope, module, place, obj, owner, name))
+                report(module, place, fix=fix, name=name, transform=scope.text, where=origin)
+                continue
             where = (related(applied.module, applied.node, f"`{applied.text}` is applied here"),)
             report(
                 module,
@@ -81,6 +91,15 @@ def captured_argument(event: Called, report: Reporter) -> None:
                 transform=text,
                 mend=_as_argument(scope.row, scope.text, name),
             )
+
+
+def shared_level(obj: Obj) -> int | None:
+    """The level of the Variables beside the parameters that a merged object shares with the State it was merged from,
+    if it certainly has such.
+    """
+    if obj.leaf_level is None or obj.leaf_level >= obj.level:
+        return None
+    return obj.leaf_level if obj.leaf_params or holds_variables(obj, beside=True) else None
 
 
 def over_jax(event: TransformApplied) -> bool:
@@ -190,14 +209,15 @@ def objects_in(value: Value, depth: int = 3) -> Iterator[Obj]:
             yield from objects_in(item, depth - 1)
 
 
-def holds_variables(obj: Obj, depth: int = 4) -> bool:
-    """Whether an object is a Variable or certainly holds one."""
+def holds_variables(obj: Obj, depth: int = 4, *, beside: bool = False) -> bool:
+    """Whether an object is a Variable or certainly holds one; ``beside`` asks for one beside the parameters."""
     if obj.cls.is_variable:
-        return True
+        return not beside or not obj.cls.derives_from("nnx.Param")
     if obj.cls.derives_from("nnx.Rngs"):
         return True
     values = [attr.value for name in attribute_names(obj) if (attr := attribute_of(obj, name)) is not None]
-    return depth > 0 and any(holds_variables(item, depth - 1) for value in values for item in objects_in(value))
+    inner = (item for value in values for item in objects_in(value))
+    return depth > 0 and any(holds_variables(item, depth - 1, beside=beside) for item in inner)
 
 
 # -- bound methods -----------------------------------------------------------------------------------------------------

@@ -17,7 +17,8 @@ from nnx_lint.model.attributes import attribute_of
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.states import StateVal
-from nnx_lint.model.values import Obj, Value, options
+from nnx_lint.model.unions import options
+from nnx_lint.model.values import Obj, Value
 from nnx_lint.reporting import related
 from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_rules.records import Entity
@@ -93,6 +94,8 @@ def capture_of(event: Mutated, capturing: Callable[[Frame, int], TraceScope | No
         called = frame is not traced and entered(frame, traced).receiver is owner
         capture = Capture(scope, module, node, target, owner, name, called=called)
         capture.where, capture.nondifferentiated = provenance(scope, name, owner)
+        if capture.nondifferentiated and any(each.row.arguments is not Arguments.SHARED for each in scope.within):
+            return None  # a compiled function under `jax.grad` gets copies all the same
     capture.related = tuple(_related(capture, event))
     return capture
 

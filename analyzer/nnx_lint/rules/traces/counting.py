@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING
 from nnx_lint.model.classes import UserClass
 from nnx_lint.model.events import AttributeSet, OuterNameSet
 from nnx_lint.model.expressions import text_of
-from nnx_lint.model.values import Const, Obj, Other, Value, options
+from nnx_lint.model.unions import options
+from nnx_lint.model.values import Const, Obj, Other, Value
 from nnx_lint.reporting import Reporter, judges, related
 from nnx_lint.rules.program import FUNCTIONS, attribute_reads, enclosing, in_test, own_nodes, uses_in
 from nnx_lint.rules.traces.captures import holds

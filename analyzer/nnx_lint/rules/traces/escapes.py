@@ -10,7 +10,7 @@ import ast
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from nnx_lint.model.crossing import kept_positions
+from nnx_lint.model.crossing import kept_positions, literal_positions
 from nnx_lint.model.events import AttributeSet, ContainerFilled, Mutated, OuterNameSet
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.values import Array, ClassVal, Ext, HostArray, Obj, Value
@@ -20,6 +20,7 @@ from nnx_lint.rules.traces.captures import capture_of, level_of, value_at
 from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.rules import traces as rules
+from nnx_rules.transforms import DIFFERENTIATING
 
 if TYPE_CHECKING:
     from nnx_lint.model.frames import Frame, TraceScope
@@ -197,6 +198,15 @@ def traced_parameters(frame: Frame, scope: TraceScope) -> set[str]:
     return {name for i, name in enumerate(names) if i not in kept and name not in skipped and name not in defaults}
 
 
+def differentiated_parameters(frame: Frame, scope: TraceScope) -> set[str]:
+    """The parameters of a loss that certainly hold tracers without a value: a compiled function takes its gradient."""
+    inner = frame.scope[-1]
+    if inner.frame is not frame or inner.held or scope.row.name not in STAGING or inner.row.name not in DIFFERENTIATING:
+        return set()
+    names, positions = parameters(frame), literal_positions(inner.applied.keywords.get("argnums"), default=(0,))
+    return {names[i] for i in positions or () if 0 <= i < len(names)}
+
+
 def is_stand_in(scope: TraceScope, value: Value) -> bool:
     """Whether a value certainly is an array that was made under a transform which gives arrays no values."""
     made = isinstance(value, Array) and not isinstance(value, HostArray) and value.level >= scope.level
@@ -205,7 +215,8 @@ def is_stand_in(scope: TraceScope, value: Value) -> bool:
 
 def is_traced(frame: Frame, scope: TraceScope, node: ast.expr) -> bool:
     """Whether an expression in the traced function is certainly computed from a traced argument."""
-    return scope.frame is frame and computed_from(frame, node, traced_parameters(frame, scope))
+    names = traced_parameters(frame, scope) if scope.frame is frame else differentiated_parameters(frame, scope)
+    return computed_from(frame, node, names)
 
 
 def computed_from(frame: Frame, node: ast.expr, names: set[str], unless: frozenset[str] = frozenset()) -> bool:
@@ -250,8 +261,9 @@ def _computed(frame: Frame, node: ast.expr, known: set[str], unless: frozenset[s
         callee = _callee(frame, node.func)
         numeric = isinstance(callee, Ext) and callee.name.startswith(NUMERIC) and callee.name not in PLAIN | unless
         variable = isinstance(callee, ClassVal) and callee.cls.is_variable
-        computes = numeric or variable or _is_layer(value_at(frame, node.func))
-        return computes and any(_computed(frame, item, known, unless) for item in node.args)
+        argument = isinstance(node.func, ast.Name) and node.func.id in known  # a model, then
+        computes = argument or numeric or variable or _is_layer(value_at(frame, node.func))
+        return computes and (argument or any(_computed(frame, item, known, unless) for item in node.args))
     return False
 
 

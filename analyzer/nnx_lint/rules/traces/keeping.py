@@ -18,7 +18,7 @@ from nnx_lint.model.events import AttributeSet, ContainerFilled
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.values import Obj, Value
 from nnx_lint.reporting import Reporter, judges
-from nnx_lint.rules.program import attributes_named, attributes_stored
+from nnx_lint.rules.program import attributes_named, attributes_stored, binds
 from nnx_lint.rules.repeating import argument, handed_for
 from nnx_lint.rules.traces.captures import level_of, value_at
 from nnx_lint.rules.traces.escapes import (
@@ -108,12 +108,18 @@ def _kept(
             return None
         name = text_of(outer) + name.removeprefix(owner.id)
         stored = argument(frame, stored.id) if isinstance(stored, ast.Name) else None
-        if caller is scope.frame:
+        if caller is scope.frame or (caller.scope and caller is caller.scope[-1].frame) or _is_global(caller, outer):
             known = traced or (stored is not None and is_traced(caller, scope, stored))
             taken = isinstance(outer, ast.Name) and outer.id in taken_from(caller.module.tree)
             return Kept(scope, caller, call, name) if known and not taken else None
         frame, owner = caller, _root(outer)
     return None
+
+
+def _is_global(frame: Frame, node: ast.expr) -> bool:
+    """Whether a function takes an object from its module: nobody hands it over."""
+    root = _root(node)
+    return isinstance(root, ast.Name) and frame.func is not None and not binds(frame.func.node, root.id)
 
 
 def _root(node: ast.expr) -> ast.expr:

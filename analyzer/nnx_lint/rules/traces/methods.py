@@ -16,12 +16,12 @@ from nnx_lint.model.classes import UserClass
 from nnx_lint.model.crossing import kept_positions, literal_positions
 from nnx_lint.model.events import ClassDefined, Constructed
 from nnx_lint.model.modules import Env
+from nnx_lint.model.unions import options
 from nnx_lint.model.values import (
     Const,
     Ext,
     Obj,
     Value,
-    options,
 )
 from nnx_lint.reporting import Reporter, judges
 from nnx_lint.rules.edits import add_base
@@ -180,8 +180,9 @@ def may_not_be_argument(cls: UserClass) -> bool:
     """Whether JAX certainly refuses instances of a class as arguments."""
     if cls.is_pytree or cls.is_variable or cls.is_open or in_other_hands(cls):
         return False
-    # Without a constructor of its own it may be a mixin for classes that JAX can take.
-    if "__init__" not in cls.methods and not cls.own_dataclass:
+    # Without a constructor, its own or that of a base, it may be a mixin for classes that JAX can take.
+    own = [item for item in cls.ancestors if isinstance(item, UserClass)]
+    if not any("__init__" in item.methods or item.own_dataclass for item in own):
         return False
     for item in cls.ancestors:
         if not isinstance(item, UserClass):

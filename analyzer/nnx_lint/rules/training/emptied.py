@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from nnx_lint.diagnostics import Edit, Fix
 from nnx_lint.model.callables import BoundMethod
 from nnx_lint.model.expressions import text_of
-from nnx_lint.model.values import Obj, present
+from nnx_lint.model.unions import present
+from nnx_lint.model.values import Obj
 from nnx_lint.reporting import Reporter, judges_calls, related
 from nnx_lint.rules.edits import unsafe
 from nnx_lint.rules.program import block_of, calls_in, canonical_of, in_test, statement_of

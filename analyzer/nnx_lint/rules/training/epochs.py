@@ -15,16 +15,18 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from nnx_lint.model.callables import BoundMethod
 from nnx_lint.model.expressions import text_of
-from nnx_lint.model.values import Obj, present
+from nnx_lint.model.unions import present
+from nnx_lint.model.values import Obj
 from nnx_lint.reporting import Reporter, judges_calls, related
 from nnx_lint.rules.blocks import prepend_to_block
 from nnx_lint.rules.edits import unsafe
-from nnx_lint.rules.program import FUNCTIONS, STATEMENT_LOOPS, ancestors, binds, own_nodes, resolved
+from nnx_lint.rules.program import FUNCTIONS, STATEMENT_LOOPS, ancestors, binds, enclosing, own_nodes, resolved
 from nnx_lint.rules.randomness.drawing import function_of
 from nnx_lint.rules.reaching import running
 from nnx_lint.rules.repeating import loop_around, outwards
-from nnx_lint.syntax.binding import assigned_names
+from nnx_lint.syntax.binding import assigned_names, is_name
 from nnx_lint.syntax.dotted import root_of
+from nnx_lint.syntax.parameters import positional_names
 from nnx_lint.syntax.places import end
 from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import training as rules
@@ -58,7 +60,7 @@ def metric_not_reset(event: Called, report: Reporter) -> None:
     if rounds is None or not _is_kept(rounds.start, name) or _is_for_all(rounds.start, name):
         return
     inner = any(_is_named(loop, name) for loop in _loops_in(rounds.start) if event.node not in walk(loop))
-    if (inner or _is_updated_beside(rounds, name)) and not _may_reset(rounds.places):
+    if (inner or _is_updated_beside(rounds, name)) and not _may_reset(rounds.places, name):
         fix = partial(_reset, module, rounds.start, name) if inner else None
         report(
             module, event.node, fix=fix, name=name, lacking="never reset", what="all rounds of the outer loop so far"
@@ -187,7 +189,7 @@ def computed_before(event: Called, report: Reporter) -> None:
     called = [function_of(resolved(frame.env, call.func)) for call in between]
     modules = [frame.module, *(callee.func.module for callee in called if callee is not None)]
     inner = [(frame.module, item) for item in own_nodes(scope) if _is_between(item, earlier.node, node)]
-    if None in called or _loop_of(frame, earlier.node) in rounds or _may_reset(inner, modules):
+    if None in called or _loop_of(frame, earlier.node) in rounds or _may_reset(inner, name, modules):
         return
     report(
         frame.module,
@@ -210,18 +212,41 @@ def _loop_of(frame: Frame, node: ast.AST) -> ast.AST | None:
 # -- resets ------------------------------------------------------------------------------------------------------------
 
 
-def _may_reset(places: list[Place], modules: Iterable[Module] = ()) -> bool:
+def _may_reset(places: list[Place], name: str, modules: Iterable[Module] = ()) -> bool:
     """Whether code may reset a metric: it says the word, and not for a call with arguments, or one that gives
-    something, as that of an environment.
+    something, as that of an environment; nor for a parameter that is another metric in all calls.
     """
-    nodes = [node for _, node in running([*(module for module, _ in places), *modules], places)]
-    results = {id(node.value) for node in nodes if isinstance(node, (ast.Assign, ast.AnnAssign, ast.Return))}
-    calls = [node for node in nodes if isinstance(node, ast.Call)]
-    owned = {id(call.func) for call in calls if call.args or call.keywords or id(call) in results}
-    owned |= {id(item) for call in calls for item in call.args}
-    for node in nodes:
+    found = list(running([*(module for module, _ in places), *modules], places))
+    begun = {root for _, root in places}
+    results = {id(node.value) for _, node in found if isinstance(node, (ast.Assign, ast.AnnAssign, ast.Return))}
+    calls = [(module, node) for module, node in found if isinstance(node, ast.Call)]
+    owned = {id(call.func) for _, call in calls if call.args or call.keywords or id(call) in results}
+    owned |= {id(item) for _, call in calls for item in call.args}
+    for module, node in found:
         said = [getattr(node, field, None) for field in ("id", "attr", "name", "arg", "value")]
         other = isinstance(node, ast.Attribute) and node.attr == "reset" and id(node) in owned
         if not other and any(isinstance(word, str) and "reset" in word for word in said):
-            return True
+            func = enclosing(module, node, *FUNCTIONS)
+            if func in begun or not isinstance(node, ast.Attribute) or not _is_of_another(func, node, name, calls):
+                return True
     return False
+
+
+def _is_of_another(func: ast.AST | None, reset: ast.Attribute, name: str, calls: list[tuple[Module, ast.Call]]) -> bool:
+    """Whether what is reset is a parameter of a function that gets another metric in each call of it."""
+    if not isinstance(func, ast.FunctionDef) or not isinstance(reset.value, ast.Name):
+        return False
+    names = positional_names(func.args)
+    if reset.value.id not in names or names[0] in {"self", "cls"}:
+        return False
+    given: list[ast.expr | None] = []
+    for caller, call in calls:
+        if is_name(call.func, func.name):
+            place = names.index(reset.value.id)
+            plain = not any(isinstance(item, ast.Starred) for item in call.args)
+            found = call.args[place] if plain and place < len(call.args) else None
+            named = next((item.value for item in call.keywords if item.arg == reset.value.id), found)
+            outer = enclosing(caller, call, *FUNCTIONS)
+            own = positional_names(outer.args) if isinstance(outer, ast.FunctionDef) else []
+            given.append(None if isinstance(named, ast.Name) and named.id in own else named)
+    return bool(given) and all(isinstance(item, (ast.Name, ast.Attribute)) and text_of(item) != name for item in given)

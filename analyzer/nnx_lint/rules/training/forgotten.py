@@ -18,7 +18,8 @@ from nnx_lint.model.attributes import attribute_names, attribute_of
 from nnx_lint.model.callables import Transformed
 from nnx_lint.model.events import Called
 from nnx_lint.model.leaves import same_object
-from nnx_lint.model.values import UNKNOWN, Obj, present
+from nnx_lint.model.unions import present
+from nnx_lint.model.values import UNKNOWN, Obj
 from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.rules.bindings import bound_to
 from nnx_lint.rules.program import FUNCTIONS, ancestors, attribute_reads, canonical_of, in_test, reads_of, statement_of

@@ -14,7 +14,8 @@ from nnx_lint.model.callables import BoundMethod
 from nnx_lint.model.events import Ran
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.states import OptStateVal, TransformationVal
-from nnx_lint.model.values import UNKNOWN, present
+from nnx_lint.model.unions import present
+from nnx_lint.model.values import UNKNOWN
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.autodiff.gradients import of_one_number
 from nnx_lint.rules.bindings import bound_to

@@ -14,12 +14,16 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from nnx_lint.diagnostics import Applicability, Fix
+from nnx_lint.model.attributes import attribute_of
+from nnx_lint.model.classes import UserClass
 from nnx_lint.model.events import Used
-from nnx_lint.model.values import Obj, present
+from nnx_lint.model.unions import present
+from nnx_lint.model.values import Obj
 from nnx_lint.reporting import Reporter, judges
 from nnx_lint.rules.edits import replace
 from nnx_lint.rules.program import calls_in, canonical_of
 from nnx_lint.rules.spelling import spelled
+from nnx_lint.syntax.binding import is_name
 from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.rules import training as rules
 
@@ -36,12 +40,23 @@ def _asks_for_model(event: Used) -> bool:
 @judges(rules.OPTIMIZER_MODEL_ATTRIBUTE, Used, when=_asks_for_model)
 def optimizer_model_attribute(event: Used, report: Reporter) -> None:
     value = present(event.value)
-    if not isinstance(value, Obj) or getattr(value.cls, "canonical", None) != "nnx.Optimizer" or "model" in value.attrs:
+    if not isinstance(value, Obj) or not value.cls.derives_from("nnx.Optimizer") or "model" in value.attrs:
         return
-    module = event.frame.module
-    if value.assumed and module.mentions(KEEPER):
+    cls, module = value.cls, event.frame.module
+    if isinstance(cls, UserClass):
+        known = not (cls.is_open or cls.opaque or cls.remade or cls.derives_from(f"nnx.{KEEPER}"))
+        if known and cls.find("model") is None and attribute_of(value, "model") is None and not _declares_model(cls):
+            report(module, event.node, cls=cls.name)
+        return
+    if cls.derives_from(f"nnx.{KEEPER}") or (value.assumed and module.mentions(KEEPER)):
         return
     report(module, event.node, fix=partial(keep_model, event.frame, value), cls="Optimizer")
+
+
+def _declares_model(cls: UserClass) -> bool:
+    """Whether the body of a class says that something gives its instances a model."""
+    body = [node for item in cls.lineage for node in item.node.body]
+    return any(isinstance(node, ast.AnnAssign) and is_name(node.target, "model") for node in body)
 
 
 @remembered

@@ -19,7 +19,8 @@ from nnx_lint.model.events import Called
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.modules import Env
 from nnx_lint.model.states import TransformationVal
-from nnx_lint.model.values import Obj, Value, present
+from nnx_lint.model.unions import present
+from nnx_lint.model.values import Obj, Value
 from nnx_lint.reporting import Reporter, judges_calls, related
 from nnx_lint.rules.bindings import value_of
 from nnx_lint.rules.callees import called_value

@@ -193,10 +193,10 @@ def _report_square(square: Array, module: Module, node: ast.AST, use: str, repor
     )
 
 
-def _squashed(logits: Value | None, name: str) -> Problem | None:
+def _squashed(logits: Value | None) -> Problem | None:
     """Probabilities where a loss takes logits, of which it makes probabilities itself."""
     function = logits.squashed if isinstance(logits, Array) else None
-    if function is None or (function == "nnx.sigmoid") is not name.startswith("sigmoid"):
+    if function is None:
         return None
     return Problem(
         f"takes logits, and gets what `{function}` made of them: the gradients become small, and the loss stays large",
@@ -224,7 +224,7 @@ def loss_arguments(event: Called, report: Reporter) -> None:
     if args.starred or args.keywords.keys() - {*names, "delta", "axis", "where"} or "axis" in args.keywords:
         return
     values = [args.get(place, each) for place, each in enumerate(names)]
-    problem = _squashed(values[0], name) if names is LABELS else None
+    problem = _squashed(values[0]) if names is LABELS else None
     problem = problem or judge(literal(values[0]), literal(values[1]), name)
     node = args.node_of(1, names[1])
     if problem is not None and isinstance(node, ast.expr):

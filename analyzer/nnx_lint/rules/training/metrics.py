@@ -12,7 +12,8 @@ from nnx_lint.model.classes import LibClass, UserClass, method_of
 from nnx_lint.model.containers import ReturnedDict
 from nnx_lint.model.events import Iterated, Used
 from nnx_lint.model.expressions import text_of
-from nnx_lint.model.values import UNKNOWN, Array, ClassVal, Const, Obj, present
+from nnx_lint.model.unions import present
+from nnx_lint.model.values import UNKNOWN, Array, ClassVal, Const, Obj
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.edits import insert, remove_statement, replace
 from nnx_lint.rules.filters.coverage import leaves_of, path_text

@@ -17,7 +17,8 @@ from nnx_lint.model.containers import Seq
 from nnx_lint.model.events import AttributeSet, Called, ItemSet, Mutated
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.leaves import same_object, shape_at
-from nnx_lint.model.values import UNKNOWN, Const, Obj, UnionVal, Unknown, Value, present
+from nnx_lint.model.unions import UnionVal, present
+from nnx_lint.model.values import UNKNOWN, Const, Obj, Unknown, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
 from nnx_lint.rules.filters.coverage import leaves_of
 from nnx_lint.rules.filters.expressions import expression, is_subtype

@@ -20,7 +20,8 @@ from nnx_lint.model.expressions import text_of
 from nnx_lint.model.forms import is_int, sizes
 from nnx_lint.model.leaves import same_object
 from nnx_lint.model.states import GradientVal, OptStateVal, StateVal, TransformationVal
-from nnx_lint.model.values import NONE, UNKNOWN, Array, ClassVal, Const, Ext, Obj, Value, present
+from nnx_lint.model.unions import present
+from nnx_lint.model.values import NONE, UNKNOWN, Array, ClassVal, Const, Ext, Obj, Value
 from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.rules.alternatives import has_other_form
 from nnx_lint.rules.edits import exchange, insert, replace, unsafe
@@ -72,6 +73,8 @@ def _add_wrt(module: Module, event: Called) -> Fix | None:
     if not isinstance(event.node, ast.Call) or not _in_place(event):
         return None
     if len(event.nodes) == 3:
+        if isinstance(event.nodes[2], ast.NamedExpr):
+            return None  # no keyword may stand before one without parentheses
         span = module.source.span(event.nodes[2])
         return Fix("Pass the filter as `wrt`", insert(span.start, "wrt="))
     name = spelled("nnx.Param", module, event.frame.env)

@@ -19,7 +19,8 @@ from nnx_lint.model.events import Called
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.leaves import same_object
 from nnx_lint.model.states import OptStateVal, TransformationVal
-from nnx_lint.model.values import UNKNOWN, Obj, present
+from nnx_lint.model.unions import present
+from nnx_lint.model.values import UNKNOWN, Obj
 from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.rules.bindings import bound_to
 from nnx_lint.rules.program import (

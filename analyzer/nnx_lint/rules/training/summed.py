@@ -1,10 +1,11 @@
 """Gradients that are to be summed over several batches, and are not, or go on being summed (NNX627).
 
-A sum begins with zeros, `total = jax.tree.map(jnp.zeros_like, params)`, and each round of a loop adds to it. Where a
-round puts its gradients in the place of the sum, all but the last are lost. Where every few rounds a step is taken with
-the sum, and nothing empties it, each step takes all gradients so far again.
+A sum begins with zeros, `total = jax.tree.map(jnp.zeros_like, params)`, or with `None`, and each round of a loop adds
+to it. Where a round puts its gradients in the place of the sum, all but the last are lost. Where every few rounds a
+step is taken with the sum, and nothing empties it, each step takes all gradients so far again.
 
-Invariants: the name is bound to zeros, and in the loop once; a mean that fades out, as that of momentum, is no sum.
+Invariants: the name is bound to zeros, and in the loop once, or to `None`, and in the loop never again; a mean that
+fades out, as that of momentum, is no sum.
 """
 
 from __future__ import annotations
@@ -77,8 +78,46 @@ def gradient_sum(event: Called, report: Reporter) -> None:
             _report(frame, step, call, name, so, report, f"`{name} = jax.tree.map(jnp.zeros_like, {name})` after it")
 
 
-def _report(frame: Frame, node: ast.AST, call: ast.Call, name: str, so: str, report: Reporter, mend: str) -> None:
-    where = (related(frame.module, call, "it begins with zeros here"),)
+@judges_calls(rules.BROKEN_GRADIENT_SUM, *TREE_MAPS, *SUMS)
+def sum_from_nothing(event: Called, report: Reporter) -> None:
+    """A sum that is `None` before the first round: `total = grads if total is None else jax.tree.map(...)`."""
+    frame, call = event.frame, event.node
+    statement = enclosing(frame.module, call, ast.Assign)
+    target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+    if not isinstance(target, ast.Name) or not isinstance(call, ast.Call) or not _is_sum(frame, call, target.id):
+        return
+    name, scope = target.id, enclosing(frame.module, call, *FUNCTIONS) or frame.module.tree
+    loop = enclosing(frame.module, call, *STATEMENT_LOOPS, *FUNCTIONS)
+    if not isinstance(loop, STATEMENT_LOOPS) or parameters_in(scope)[name] or in_test(frame):
+        return
+    pairs = [pair for item in own_nodes(scope) for pair in pairs_of(item) if name in names_in(pair[0])]
+    empty = [each for each, value in pairs if isinstance(value, ast.Constant) and value.value is None]
+    if len(pairs) != assigned_in(scope)[name] or len(empty) != 1 or assigned_in(loop)[name] != len(pairs) - 1:
+        return
+    if any(outer is loop for outer in ancestors(frame.module, empty[0])):
+        return
+    if not all(is_name(each, name) for each, _ in pairs) or not _is_first(frame, call, loop, name):
+        return
+    inside = [read for read in reads_of(scope, name) if any(loop is item for item in ancestors(frame.module, read))]
+    step = next((each for read in inside if (each := _step_of_some_rounds(frame, read, loop)) is not None), None)
+    if step is not None:
+        so = "nothing empties it after a step, so that each step takes all gradients so far"
+        _report(frame, step, empty[0], name, so, report, f"`{name} = None` after it")
+
+
+def _is_first(frame: Frame, call: ast.AST, loop: ast.AST, name: str) -> bool:
+    """Whether all that a loop asks before it adds to a sum is whether there is one."""
+    for outer in ancestors(frame.module, call):
+        if outer is loop:
+            return True
+        asked = outer.test if isinstance(outer, (ast.If, ast.IfExp)) else None
+        if asked is not None and not (isinstance(asked, ast.Compare) and is_name(asked.left, name)):
+            return False
+    return False
+
+
+def _report(frame: Frame, node: ast.AST, start: ast.AST, name: str, so: str, report: Reporter, mend: str) -> None:
+    where = (related(frame.module, start, "it begins here"),)
     report(frame.module, node, name=name, so=so, mend=mend, related=where)
 
 

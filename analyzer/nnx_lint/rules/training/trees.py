@@ -15,7 +15,8 @@ from nnx_lint.model.callables import BoundMethod, FuncVal
 from nnx_lint.model.containers import DictVal
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.states import StateVal, TransformationVal
-from nnx_lint.model.values import Obj, present
+from nnx_lint.model.unions import present
+from nnx_lint.model.values import Obj
 from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.rules.graphs.merging import is_module
 from nnx_lint.rules.program import given, is_tried, results_of

@@ -11,11 +11,13 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from nnx_lint.model.callables import Transformed
 from nnx_lint.model.containers import Seq
 from nnx_lint.model.events import Called, Mutated
 from nnx_lint.model.states import StateVal
 from nnx_lint.model.values import Obj
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
+from nnx_lint.rules.costs.retracing import calls_compiled
 from nnx_lint.rules.program import FUNCTIONS, ancestors, canonical_of, enclosing, is_tried, reads_of
 from nnx_lint.syntax.binding import is_name
 from nnx_lint.syntax.dotted import called_by, root_of
@@ -80,7 +82,8 @@ def _changing(node: ast.AST) -> ast.AST | None:
 
 @judges(rules.ABSTRACT_CALLED, Mutated)
 def note_filled(event: Mutated, report: Reporter) -> None:
-    report.memory(Abstract).made.pop(id(event.target), None)
+    if event.action.removeprefix("`.").removesuffix("(...)`") not in SETTING_MODES:
+        report.memory(Abstract).made.pop(id(event.target), None)
 
 
 @judges_calls(rules.ABSTRACT_CALLED, "()")
@@ -88,25 +91,48 @@ def abstract_called(event: Called, report: Reporter) -> None:
     known = report.memory(Abstract).made.get(id(event.callee))
     if known is None or event.frame.scope or event.frame.doubtful or is_tried(event.frame.module, event.node):
         return
-    made = known[1]
-    if _may_be_written(event):
-        return
+    name = root_of(called_by(event.node)) if isinstance(event.node, ast.Call) else None
+    if not _may_be_written(event, name):
+        _report(event, known[1], event.name, report)
+
+
+def _report(event: Called, made: Called, name: str, report: Reporter) -> None:
     where = (related(made.frame.module, made.node, "only its shapes are computed here"),)
-    report(event.frame.module, event.node, related=where, name=event.name)
+    report(event.frame.module, event.node, related=where, name=name)
 
 
-SHOWING = frozenset({"nnx.display", "nnx.graphdef", "nnx.split", "nnx.state", "builtins.print"})
+@judges_calls(rules.ABSTRACT_CALLED, Transformed, when=calls_compiled)
+def abstract_compiled(event: Called, report: Reporter) -> None:
+    """A compiled function gets such a model: JAX takes arrays only."""
+    noted = report.memory(Abstract).made
+    for value, node in zip(event.args, event.nodes, strict=False) if noted else ():
+        known = noted.get(id(value))
+        if known is None or event.frame.doubtful or is_tried(event.frame.module, event.node):
+            continue
+        if isinstance(node, ast.Name) and not _may_be_written(event, node.id):
+            _report(event, known[1], node.id, report)
+            return
+
+
+SHOWING = frozenset(
+    {
+        *("nnx.ModelAndOptimizer", "nnx.Optimizer", "nnx.display", "nnx.graphdef", "nnx.split", "nnx.state"),
+        "builtins.print",
+    }
+)
 """Functions that leave the module alone that they get."""
 
 SETTING_MODES = frozenset({"eval", "set_attributes", "train"})
 
 
-def _may_be_written(event: Called) -> bool:
-    """Whether the function writes to a part of the object that it calls, or hands it to something that may."""
+def _may_be_written(event: Called, name: str | None) -> bool:
+    """Whether the function writes to a part of the object of this name, or hands it to something that may, but for the
+    call that is judged.
+    """
     module = event.frame.module
-    name = root_of(called_by(event.node)) if isinstance(event.node, ast.Call) else None
+    given = {*event.nodes}
     scope = enclosing(module, event.node, *FUNCTIONS) or module.tree
-    return name is None or any(_lets_write(event, read) for read in reads_of(scope, name))
+    return name is None or any(_lets_write(event, read) for read in reads_of(scope, name) if read not in given)
 
 
 def _lets_write(event: Called, read: ast.Name) -> bool:

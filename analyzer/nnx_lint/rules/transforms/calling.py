@@ -24,7 +24,7 @@ from nnx_lint.model.values import Array, Const, Obj, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.callees import TRANSFORMED
 from nnx_lint.rules.edits import insert, prepend_argument, replace, unsafe
-from nnx_lint.rules.program import ancestors
+from nnx_lint.rules.program import ancestors, canonical_of
 from nnx_lint.rules.traces.mutation import add_keyword
 from nnx_lint.rules.transforms.mapping import calls_transformed, transformed_by
 from nnx_lint.rules.transforms.scanning import new_attribute
@@ -98,6 +98,20 @@ def value_transformed(event: TransformApplied, report: Reporter) -> None:
         given = f"what `{text}(...)` returns, {func.describe()}"
         mend = f"pass the function, and call the result: `{event.applied.text}({text})(...)`"
         report(event.frame.module, node, transform=event.applied.text, takes=WRAPPED, given=given, mend=mend)
+
+
+CALLING_BACK = ("jax.debug.callback", "jax.experimental.io_callback", "jax.pure_callback")
+"""Functions that call a function of Python while the compiled program runs."""
+
+
+@judges_calls(rules.TRANSFORM_OPERANDS, *CALLING_BACK)
+def printed_at_once(event: Called, report: Reporter) -> None:
+    """A call of ``print``, which runs while JAX traces, in the place of the function."""
+    node = event.nodes[0] if event.nodes else None
+    if isinstance(node, ast.Call) and canonical_of(event.frame.env, node.func) == "builtins.print":
+        mend = f"pass the function, and what it is given after it: `{event.name}(print, ...)`"
+        takes, given = "a function to call while the program runs", "what `print(...)` returns, which is None"
+        report(event.frame.module, node, transform=event.name, takes=takes, given=given, mend=mend)
 
 
 def called_after(module: Module, node: ast.Call) -> Fix | None:

@@ -16,8 +16,9 @@ from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.events import Ran, RanInside, TransformApplied
 from nnx_lint.model.forms import literal
 from nnx_lint.model.loops import LOOPS, STEPPING
-from nnx_lint.model.states import StateVal
-from nnx_lint.model.values import Array, Const, Obj, Value, present
+from nnx_lint.model.states import OptStateVal, StateVal
+from nnx_lint.model.unions import present
+from nnx_lint.model.values import Array, Const, Obj, Value
 from nnx_lint.reporting import Reporter, judges
 from nnx_lint.rules.program import keyword_node, resolved
 from nnx_lint.rules.transforms.scanning import carry_given, carry_returned
@@ -82,6 +83,9 @@ def step_returns_pair(event: Ran, report: Reporter) -> None:
 def carry_structure(event: Ran, report: Reporter) -> None:
     for one, other in _carries(event):
         kinds = _kind(one), _kind(other)
+        if isinstance(one, OptStateVal) is not isinstance(other, OptStateVal):
+            pair = [OF_OPTIMIZER if isinstance(side, OptStateVal) else _kind(side) for side in (one, other)]
+            kinds = (pair[0], pair[1]) if "a State" in pair else (None, None)  # it may be a tuple, or None
         if None not in kinds and kinds[0] != kinds[1]:
             _report(event, report, kinds)
             return
@@ -163,6 +167,9 @@ def _kind(value: Value) -> str | None:
     if isinstance(value, DictVal):
         return None
     return "an array" if isinstance(value, Array) else None
+
+
+OF_OPTIMIZER = "the state of an optimizer"
 
 
 def _types(one: Value, other: Value) -> tuple[str, str] | None:

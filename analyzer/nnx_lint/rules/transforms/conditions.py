@@ -16,7 +16,8 @@ from nnx_lint.model.events import Ran
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.forms import held_array
 from nnx_lint.model.states import StateVal
-from nnx_lint.model.values import Array, Obj, options
+from nnx_lint.model.unions import options
+from nnx_lint.model.values import Array, Obj
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.program import given, is_tried, keyword_node, resolved
 from nnx_rules import layers
@@ -84,6 +85,16 @@ def result_as_function(event: Called, report: Reporter) -> None:
             mend = f"pass a function, and its arguments after it: `{event.name}` calls it itself"
             report(module, node, transform=event.name, takes="a function here", given=given_as, mend=mend)
             return
+
+
+@judges_calls(TRANSFORM_OPERANDS, *(name for name, parameter in DECIDING.items() if parameter == "pred"))
+def function_as_condition(event: Called, report: Reporter) -> None:
+    """The branches come first, and the condition after them."""
+    node = given(event).node_of(0, "pred")
+    if isinstance(given(event).get(0, "pred"), FuncVal) and node is not None and not is_tried(event.frame.module, node):
+        takes, given_as = "a condition first", f"the function `{text_of(node)}`"
+        mend = f"the condition comes first: `{event.name}(pred, true_fun, false_fun, *operands)`"
+        report(event.frame.module, event.node, transform=event.name, takes=takes, given=given_as, mend=mend)
 
 
 def functions_of(event: Called) -> list[tuple[Value | None, ast.expr | None]]:

@@ -14,7 +14,8 @@ from nnx_lint.model.attributes import variable_value
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.events import Called, TransformApplied
 from nnx_lint.model.expressions import text_of
-from nnx_lint.model.values import Array, Const, Obj, Value, present
+from nnx_lint.model.unions import present
+from nnx_lint.model.values import Array, Const, Obj, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.callees import TRANSFORMED
 from nnx_lint.rules.program import given

@@ -18,13 +18,13 @@ from nnx_lint.model.events import Called, Ran, RanInside, Returned, TransformApp
 from nnx_lint.model.imports import library_value
 from nnx_lint.model.leaves import tag_of
 from nnx_lint.model.library import FilterVal
+from nnx_lint.model.unions import options
 from nnx_lint.model.values import (
     Array,
     ClassVal,
     Const,
     Obj,
     Value,
-    options,
 )
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.edits import replace, unsafe

@@ -18,7 +18,8 @@ from nnx_lint.model.expressions import text_of
 from nnx_lint.model.loops import STEPPING
 from nnx_lint.model.recurrent import Pair
 from nnx_lint.model.states import GradientVal, OptStateVal, StateVal, TransformationVal
-from nnx_lint.model.values import ClassVal, Obj, Value, options
+from nnx_lint.model.unions import options
+from nnx_lint.model.values import ClassVal, Obj, Value
 from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.rules.bindings import bound_to, pairs_of
 from nnx_lint.rules.program import (

@@ -30,7 +30,8 @@ from nnx_lint.model.instances import ARRAY_LAYERS, effect_of
 from nnx_lint.model.modules import Env
 from nnx_lint.model.states import StateVal
 from nnx_lint.model.tables.jax_results import METHODS, RESULTS
-from nnx_lint.model.values import Array, ArrayAttr, Ext, Obj, UnionVal, Unknown, present
+from nnx_lint.model.unions import UnionVal, present
+from nnx_lint.model.values import Array, ArrayAttr, Ext, Obj, Unknown
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.bindings import bound_to, names_of_first, value_of
 from nnx_lint.rules.edits import insert, unsafe

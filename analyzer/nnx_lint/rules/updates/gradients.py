@@ -15,7 +15,8 @@ from nnx_lint.model.crossing import literal_positions
 from nnx_lint.model.events import Ran, RanInside
 from nnx_lint.model.library import FilterVal
 from nnx_lint.model.states import StateVal
-from nnx_lint.model.values import Const, Obj, Value, present
+from nnx_lint.model.unions import present
+from nnx_lint.model.values import Const, Obj, Value
 from nnx_lint.reporting import Reporter, judges
 from nnx_lint.rules.autodiff.gradients import of_one_number
 from nnx_lint.rules.bindings import bound_to

@@ -16,15 +16,30 @@ from nnx_lint.diagnostics import Fix
 from nnx_lint.model.attributes import attribute_of
 from nnx_lint.model.effects import SETTING
 from nnx_lint.model.events import Ran
-from nnx_lint.model.values import Obj, options
+from nnx_lint.model.unions import options
+from nnx_lint.model.values import Obj
 from nnx_lint.reporting import Reporter, judges, related
+from nnx_lint.rules.bindings import bound_to
 from nnx_lint.rules.lifting import on_nnx
-from nnx_lint.rules.program import ancestors, attributes_named, calls_in, canonical_of, in_test, is_own, reads_of
+from nnx_lint.rules.program import (
+    FUNCTIONS,
+    STATEMENT_LOOPS,
+    ancestors,
+    attributes_named,
+    calls_in,
+    canonical_of,
+    enclosing,
+    in_test,
+    is_own,
+    reads_of,
+)
 from nnx_lint.rules.traces.captures import REFERENCES, holds, value_at
 from nnx_lint.rules.updates.ownership import ABSTRACT, Change, at_level, carried, changes_of, may_hold
 from nnx_lint.rules.updates.stale import is_stream
 from nnx_lint.rules.variables.promoting import as_variable
+from nnx_lint.syntax.binding import names_in
 from nnx_lint.syntax.places import begin, end
+from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import updates as rules
 from nnx_rules.transforms import Arguments
 
@@ -61,7 +76,10 @@ def lost(event: Ran, report: Reporter) -> None:
     applied = losing(scope)
     if applied is None or applied.module.mentions(*REFERENCES):
         return
-    changes = [item for item in changes_of(event) if matters(item, scope) or _is_collected(event, item)]
+    changes = [item for item in changes_of(event) if matters(item, scope) or _is_wanted(event, item)]
+    if scope.frame is not None and scope.frame.func is not None and "eval" in attributes_named(scope.frame.func.node):
+        # What a function merges and switches to evaluation is for what it returns: it keeps nothing of that.
+        changes = [item for item in changes if not item.merged or _is_step(item)]
     steps = {id(item.event.node) for item in changes if _is_step(item)}
     kept = {id(item.event.node) for item in changes if not _is_step(item) and carried(event, item)}
     seen: set[str] = set()
@@ -69,7 +87,7 @@ def lost(event: Ran, report: Reporter) -> None:
         step = _is_step(item)
         if item.root in seen or (not step and id(item.event.node) in steps):
             continue
-        if carried(event, item) and not _is_missed(event, item) and not _is_collected(event, item):
+        if carried(event, item) and not _is_missed(event, item) and not _is_wanted(event, item):
             continue
         seen.add(item.root)
         rule = rules.LOST_OPTIMIZER_STEP if step else rules.LOST_MERGED_UPDATE if item.merged else rules.LOST_UPDATE
@@ -108,6 +126,24 @@ def _is_missed(event: Ran, change: Change) -> bool:
     written = any(not isinstance(outer.ctx, ast.Load) or getattr(outer, "attr", "") in WRITING for outer in around)
     written = written or any(canonical_of(frame.env, call.func) == "nnx.update" for call in calls_in(scope))
     return not written and any(part.lineno > end for part in places)
+
+
+def _is_wanted(event: Ran, change: Change) -> bool:
+    """Whether the caller counts on a change of what a function may fill for itself."""
+    return _is_collected(event, change) or _is_decoded(event, change)
+
+
+def _is_decoded(event: Ran, change: Change) -> bool:
+    """Whether each round of a loop calls a function with what the round before got from it, which keeps a cache of all
+    rounds: `token = decode(state, token)`.
+    """
+    module, node = event.frame.module, event.node
+    if not change.target.cls.derives_from("nnx.Cache") or may_hold(event.result, change.target):
+        return False
+    loop = enclosing(module, node, *STATEMENT_LOOPS, *FUNCTIONS) if isinstance(node, ast.Call) else None
+    bound = bound_to(module, node) if isinstance(loop, STATEMENT_LOOPS) else None
+    given = {name for item in getattr(node, "args", ()) for name in names_in(item)}
+    return bound is not None and any(item.id in given for item in walk(bound.target) if isinstance(item, ast.Name))
 
 
 def _is_collected(event: Ran, change: Change) -> bool:
@@ -157,7 +193,7 @@ def matters(change: Change, scope: TraceScope) -> bool:
     if scope.row.name in ABSTRACT:
         # A forward pass that counts or averages is run for the shapes; what the function itself writes is meant.
         return event.effect == "write" and event.frame is scope.frame
-    if event.effect != "draw":
+    if event.effect != "draw" and event.state != "RngCount":
         return not _seeds(event)
     held = scope.frame.env.lookup(change.root) if scope.frame is not None else None
     own = held is not None and isinstance(held[1], Obj) and is_stream(held[1])

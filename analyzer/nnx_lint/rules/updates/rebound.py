@@ -17,7 +17,8 @@ from nnx_lint.model.callables import FuncVal
 from nnx_lint.model.crossing import kept_positions
 from nnx_lint.model.events import ClassDefined, TransformApplied
 from nnx_lint.model.expressions import text_of
-from nnx_lint.model.values import Obj, options
+from nnx_lint.model.unions import options
+from nnx_lint.model.values import Obj
 from nnx_lint.reporting import Reporter, judges, related
 from nnx_lint.rules.bindings import bound_to, names_of_first, pairs_of
 from nnx_lint.rules.program import (

@@ -20,7 +20,8 @@ from nnx_lint.model.events import AttributeSet, Called, ContainerFilled, Mutated
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.frames import ROUND
 from nnx_lint.model.states import GraphDefVal, StateVal
-from nnx_lint.model.values import UNKNOWN, Obj, Value, options, present
+from nnx_lint.model.unions import options, present
+from nnx_lint.model.values import UNKNOWN, Obj, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
 from nnx_lint.rules.edits import insert, wrap
 from nnx_lint.rules.program import (
@@ -164,10 +165,18 @@ def restored(event: Called, report: Reporter) -> None:
 
 
 def _taken_of(obj: Obj, value: Value | None, noted: Changes) -> list[Made]:
-    """Where a State was taken of an object, if it certainly was."""
+    """Where a State was taken of an object, if it certainly was: if it may be another one, then in rounds of a loop,
+    which go on and need not begin with one of the object that nothing has changed yet.
+    """
     states = [noted.made.get(id(option)) for option in options(present(value))] if value is not None else []
     taken = [item for item in states if item is not None and present(item.state.of) is obj]
-    return taken if len(taken) == len(states) else []
+    return taken if len(taken) == len(states) else [item for item in taken if _is_taken_in_rounds(item)]
+
+
+def _is_taken_in_rounds(found: Made) -> bool:
+    statement = statement_of(found.frame.module, found.node)
+    in_rounds = any(arm == ROUND for _, arm in found.branches)
+    return in_rounds and statement is not None and goes_on(block_of(found.frame.module, statement))
 
 
 @judges_calls(rules.ALIASED_SNAPSHOT, "nnx.merge")

@@ -15,16 +15,19 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from nnx_lint.model.attributes import attribute_of
 from nnx_lint.model.containers import DictVal, Seq
+from nnx_lint.model.crossing import kept_positions
 from nnx_lint.model.events import Mutated, Ran
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.frames import ROUND
 from nnx_lint.model.leaves import contents
-from nnx_lint.model.values import Array, Obj, options
+from nnx_lint.model.unions import options
+from nnx_lint.model.values import Array, Obj
 from nnx_lint.reporting import Reporter, judges, related
 from nnx_lint.rules.program import ancestors, resolved
 from nnx_lint.rules.traces.captures import holds
 from nnx_lint.rules.traces.mends import as_parameter
 from nnx_lint.rules.updates.ownership import at_level
+from nnx_lint.syntax.parameters import positional_names
 from nnx_rules.rules import costs
 from nnx_rules.rules import updates as rules
 from nnx_rules.transforms import Arguments
@@ -200,8 +203,18 @@ def _made_in(baked: Baked, loops: set[tuple[int, int]]) -> bool:
     return not loops.isdisjoint(baked.applied.branches)
 
 
+def _is_static_self(item: Baked) -> bool:
+    """Whether a method is compiled with its object as a static argument, which another rule (NNX211) says."""
+    func = item.func
+    if func is None or func.cls is None or 0 not in kept_positions(item.applied, func, 1):
+        return False
+    return positional_names(func.node.args)[:1] == [item.name]
+
+
 def _report(report: Reporter, item: Baked, change: Changed) -> None:
     applied = item.applied
+    if _is_static_self(item):
+        return
     where = (
         related(applied.module, applied.node, f"`{applied.text}` is applied here"),
         related(change.module, change.node, f"`{item.name}` is changed here"),

@@ -17,7 +17,9 @@ from nnx_lint.model.callables import BoundMethod, FuncVal
 from nnx_lint.model.events import Used
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.modules import Env
-from nnx_lint.model.values import Obj
+from nnx_lint.model.states import TransformationVal
+from nnx_lint.model.unions import present
+from nnx_lint.model.values import UNKNOWN, Obj
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.bindings import bound_to
 from nnx_lint.rules.program import (
@@ -119,6 +121,26 @@ KEEPING = frozenset(
     )
 )
 """Functions that copy values, or ask for shapes alone."""
+
+
+@judges_calls(rules.UNUSED_RESULT, ".update")
+def updates_never_read(event: Called, report: Reporter) -> None:
+    """``updates, state = tx.update(grads, state)``, and nothing reads the updates: the parameters stay as they are."""
+    callee, frame = event.callee, event.frame
+    func = frame.func.node if frame.func is not None else None
+    if func is None or len(event.args) < 2 or isinstance(present(getattr(callee, "receiver", UNKNOWN)), Obj):
+        return
+    bound = bound_to(frame.module, event.node)
+    target = bound.target if bound is not None else None
+    updates = target.elts[0] if isinstance(target, ast.Tuple) and len(target.elts) == 2 else None
+    if not isinstance(updates, ast.Name) or updates.id.startswith("_") or not _is_unread(frame, func, updates):
+        return
+    known = isinstance(callee, BoundMethod) and isinstance(callee.receiver, TransformationVal)
+    if (known or updates.id.endswith("updates")) and not is_measured(frame.env, func):
+        mend = (
+            f"nothing reads `{updates.id}`: add them to the parameters by `optax.apply_updates`, and go on with these"
+        )
+        report(frame.module, event.node, name=event.name, result="returns what is to be added", mend=mend)
 
 
 # -- names in the place of what they stand for -------------------------------------------------------------------------

@@ -1,13 +1,15 @@
 """Objects that a class merges from the State of another one that it keeps, and then writes to as if they were copies
 (a part of NNX224): target networks, averages of weights.
 
-What is put into such an object by ``nnx.update`` is put into the other one, too: nobody means that. Invariant: the
-class itself says all of it, by the names of its attributes: what is merged, of what, and that it is written to.
+What is put into such an object by ``nnx.update`` is put into the other one, too: nobody means that. Nor does anybody
+who trains the other one, and calls this one its reference. Invariant: the class itself says all of it, by the names of
+its attributes: what is merged, of what, and that it is written to.
 """
 
 from __future__ import annotations
 
 import ast
+import re
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -15,7 +17,7 @@ from nnx_lint.model.events import ClassDefined
 from nnx_lint.reporting import Reporter, judges, related
 from nnx_lint.rules.bindings import bound_to, names_of_first, pairs_of, value_of
 from nnx_lint.rules.edits import append_argument, unsafe
-from nnx_lint.rules.program import assigned_in, calls_in, canonical_of, is_own, own_nodes, parameters_in
+from nnx_lint.rules.program import assigned_in, calls_in, canonical_of, is_own, names_of_parameters, own_nodes
 from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_lint.syntax.binding import is_name
 from nnx_rules.rules import updates as rules
@@ -43,6 +45,8 @@ def merged_beside(event: ClassDefined, report: Reporter) -> None:
         for target, call in _merged(module, method):
             of = _source(module, method, call)
             written = _written(module, event.cls.node, target, of) if of is not None else None
+            if written is None and of is not None and KEPT.search(target):
+                written = _trained(module, method, of)
             if written is not None and of != target:
                 where = (related(module, written, "one of them is changed here"),)
                 fix = partial(_copying, module, call)
@@ -83,7 +87,7 @@ def _source(module: Module, method: Method, merge: ast.Call) -> str | None:
     if not isinstance(given, ast.Call) or canonical_of(module.env, given.func) != "nnx.split" or not given.args:
         return None
     split = value_of(module, given.args[0]) or given.args[0]
-    if isinstance(split, ast.Name) and assigned[split.id] + parameters_in(method)[split.id] == 1:
+    if isinstance(split, ast.Name) and assigned[split.id] + (split.id in names_of_parameters(method)) == 1:
         bindings = [node for node in own_nodes(method) if isinstance(node, ast.Assign)]
         kept = [
             text
@@ -114,6 +118,22 @@ def _written(module: Module, cls: ast.ClassDef, name: str, of: str) -> ast.Call 
                 given = parameters[texts.index(name) :]
                 if is_name(call.func, func.name) and given and _updates(module, func, given[0]):
                     return call
+    return None
+
+
+KEPT = re.compile(r"(?:\b|_)(?:copy|ema|frozen|initial|old|ref|reference|target|teacher)(?:\b|_)")
+"""In the name of an attribute: it is to stay as it is, or to follow slowly, while the other one is trained."""
+
+
+def _trained(module: Module, method: Method, of: str) -> ast.Call | None:
+    """The optimizer that a method makes for an attribute, or for what it keeps there."""
+    pairs = [pair for node in own_nodes(method) for pair in pairs_of(node)]
+    kept = [value for target, value in pairs if _own(method, target) == of and isinstance(value, ast.Name)]
+    for call in calls_in(method):
+        if call.args and canonical_of(module.env, call.func) == "nnx.Optimizer" and is_own(module, method, call):
+            model = call.args[0]
+            if _own(method, model) == of or any(is_name(model, value.id) for value in kept):
+                return call
     return None
 
 

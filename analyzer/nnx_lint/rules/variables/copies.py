@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from nnx_lint.model.events import Called, Used
 from nnx_lint.model.expressions import text_of
-from nnx_lint.model.values import ArrayAttr, HostArray, Obj, present
+from nnx_lint.model.unions import present
+from nnx_lint.model.values import ArrayAttr, HostArray, Obj
 from nnx_lint.reporting import Reporter, judges
 from nnx_lint.rules.program import (
     STATEMENT_LOOPS,

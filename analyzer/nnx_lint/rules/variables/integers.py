@@ -10,7 +10,9 @@ from nnx_lint.model.callables import Transformed
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.forms import literal
 from nnx_lint.model.library import FilterVal
-from nnx_lint.model.values import UNKNOWN, Array, Const, Obj, Value, present
+from nnx_lint.model.states import StateVal
+from nnx_lint.model.unions import present
+from nnx_lint.model.values import UNKNOWN, Array, Const, Obj, Value
 from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.rules.callees import compiled_by
 from nnx_lint.rules.filters.coverage import leaves_of, path_text
@@ -68,8 +70,8 @@ def not_differentiable(event: Called, report: Reporter) -> None:
             return
 
 
-def leaf_of_integers(model: Obj, frame: Frame) -> Leaf | None:
-    """A Variable of a model that holds integers, a counter for instance."""
+def leaf_of_integers(model: Obj | StateVal, frame: Frame) -> Leaf | None:
+    """A Variable of a model, or of a State of one, that holds integers, a counter for instance."""
     for held in leaves_of(model, frame).held:
         variable = _variable(held)
         dtype = literal((variable.args or {}).get("value", UNKNOWN)).dtype if variable is not None else None

@@ -12,7 +12,8 @@ from nnx_lint.model.classes import UserClass
 from nnx_lint.model.events import Called, Used, VariableAttributeSet, VariableWritten
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.forms import literal
-from nnx_lint.model.values import UNKNOWN, Array, ArrayAttr, Const, HostArray, Obj, Unknown, present
+from nnx_lint.model.unions import present
+from nnx_lint.model.values import UNKNOWN, Array, ArrayAttr, Const, HostArray, Obj, Unknown
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
 from nnx_lint.rules.edits import append_argument, remove_statement, wrap
 from nnx_lint.rules.modes.layers import is_seen_made

@@ -17,7 +17,7 @@ from nnx_lint.model.values import ArrayAttr
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.program import ancestors, canonical_name
 from nnx_lint.rules.spelling import spelled
-from nnx_lint.rules.versions.names import is_meant_for_another, place_of
+from nnx_lint.rules.versions.names import is_evaluated, is_meant_for_another, place_of
 from nnx_lint.syntax.walk import walk
 from nnx_rules import jax_names, versions
 from nnx_rules.rules import versions as rules
@@ -36,7 +36,7 @@ def _was_of_jax(event: LibraryName) -> bool:
 @judges(rules.REMOVED_JAX_NAME, LibraryName, when=_was_of_jax)
 def removed_jax_name(event: LibraryName, report: Reporter) -> None:
     module = event.frame.module
-    if not _is_gone(event.name, module, report) or is_meant_for_another(event) or not _is_looked_for(event):
+    if not _is_gone(event.name, module, report) or is_meant_for_another(event) or not is_looked_for(event):
         return
     since = versions.spelled(GONE[event.name])
     fix = partial(_succeed, event, jax_names.SUCCESSORS[event.name]) if event.name in jax_names.SUCCESSORS else None
@@ -53,27 +53,18 @@ def _is_gone(name: str, module: Module, report: Reporter) -> bool:
     return (version is None or version >= GONE[name]) and not module.mentions(*PINNING)
 
 
-def _is_looked_for(event: LibraryName) -> bool:
+def is_looked_for(event: LibraryName) -> bool:
     """Whether Python looks for the name when it gets to this place."""
     module, node = event.frame.module, event.node
-    if isinstance(node, ast.Attribute) and not module.source.segment(node).endswith(event.written):
-        return False  # a string that is an annotation
-    if module.mentions(f".{event.written} ="):
+    if not is_evaluated(event) or module.mentions(f".{event.written} ="):
         return False
     successor = jax_names.SUCCESSORS.get(event.name, "").rpartition(".")[2]
     inner = node
-    in_annotation = False
     for item in ancestors(module, node):
-        if isinstance(item, ast.If) and "TYPE_CHECKING" in module.source.segment(item.test):
-            return False
         if isinstance(item, (ast.If, ast.IfExp)) and successor and _names(_other_arm(item, inner), successor):
             return False  # it chooses between the two, whatever it asks
-        annotations = (getattr(item, "annotation", None), getattr(item, "returns", None))
-        in_annotation = in_annotation or any(inner is each for each in annotations)
-        if in_annotation and isinstance(inner, ast.AnnAssign) and isinstance(item, ast.FunctionDef):
-            return False  # the annotations of local names are not evaluated
         inner = item
-    return not (in_annotation and module.mentions("from __future__ import annotations"))
+    return True
 
 
 def _other_arm(item: ast.If | ast.IfExp, inner: ast.AST) -> list[ast.AST]:

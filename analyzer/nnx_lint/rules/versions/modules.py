@@ -14,11 +14,11 @@ from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.events import Called, ClassDefined
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.frames import Frame
+from nnx_lint.model.unions import present
 from nnx_lint.model.values import (
     ClassVal,
     Obj,
     Value,
-    present,
 )
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.edits import insert

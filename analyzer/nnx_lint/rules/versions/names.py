@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING, Any
 from nnx_lint.diagnostics import Edit, Fix, Span
 from nnx_lint.model.events import LibraryName
 from nnx_lint.reporting import Reporter, judges
+from nnx_lint.rules.alternatives import left_before
 from nnx_lint.rules.edits import replace
 from nnx_lint.rules.program import (
     ancestors,
     attribute_reads,
+    block_of,
     calls_in,
     canonical_of,
     enclosing,
@@ -46,18 +48,39 @@ def is_meant_for_another(event: LibraryName) -> bool:
     return event.frame.module.mentions(asked) or _is_guarded(event.frame.module, event.node)
 
 
+def is_evaluated(event: LibraryName) -> bool:
+    """Whether Python looks for a name where it is written: type checkers do so in annotations that are strings."""
+    module, node = event.frame.module, event.node
+    if isinstance(node, ast.Attribute) and not module.source.segment(node).endswith(event.written):
+        return False  # a string that is an annotation
+    inner = node
+    in_annotation = False
+    for item in ancestors(module, node):
+        if isinstance(item, ast.If) and "TYPE_CHECKING" in module.source.segment(item.test):
+            return False
+        annotations = (getattr(item, "annotation", None), getattr(item, "returns", None))
+        in_annotation = in_annotation or any(inner is each for each in annotations)
+        if in_annotation and isinstance(inner, ast.AnnAssign) and isinstance(item, ast.FunctionDef):
+            return False  # the annotations of local names are not evaluated
+        inner = item
+    return not (in_annotation and module.mentions("from __future__ import annotations"))
+
+
 def _is_guarded(module: Module, node: ast.AST, depth: int = 2) -> bool:
     """Whether the program comes by a place for some version only; what it does in a function, by all uses of that."""
     if is_tried(module, node):
         return True
-    for item in ancestors(module, node):
+    for item in (node, *ancestors(module, node)):
         if isinstance(item, ast.ExceptHandler):
+            return True
+        before = left_before(block_of(module, item), item) if isinstance(item, ast.stmt) else []
+        if any(_lets_by(module, left) for left in before):
             return True
         if isinstance(item, (ast.If, ast.IfExp, ast.While)) and _asks_for_version(module, item.test):
             return True
         if isinstance(item, (ast.If, ast.IfExp)) and _is_for_what_lacks(item, node):
             return True
-        if isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef)) and depth:
+        if isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef)) and depth and not item.name.startswith("__"):
             uses = [*reads_of(module.tree, item.name), *attribute_reads(module.tree, item.name)]
             if uses and all(_is_guarded(module, use, depth - 1) for use in uses):
                 return True
@@ -76,14 +99,22 @@ def _asks_for_version(module: Module, test: ast.expr) -> bool:
     return any(module.mentions(re.compile(rf"\b{name}\b[^=\n]*=[^=\n][^\n]*version")) for name in names)
 
 
+def _lets_by(module: Module, left: ast.If) -> bool:
+    """Whether a condition that leaves a block lets some version by only, or what lacks an attribute."""
+    return _asks_for_version(module, left.test) or _is_asked(left.test)
+
+
+def _is_asked(test: ast.expr) -> bool:
+    return isinstance(test, ast.Call) and getattr(test.func, "id", "") == "hasattr"
+
+
 def _is_for_what_lacks(branching: ast.If | ast.IfExp, node: ast.AST) -> bool:
     """Whether code runs only where something lacks an attribute: objects of an earlier version may lack it."""
     test, lacking = branching.test, branching.orelse
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         test, lacking = test.operand, branching.body
-    asks = isinstance(test, ast.Call) and getattr(test.func, "id", "") == "hasattr"
     branch = lacking if isinstance(lacking, list) else [lacking]
-    return asks and any(part is node for item in branch for part in walk(item))
+    return _is_asked(test) and any(part is node for item in branch for part in walk(item))
 
 
 def place_of(event: LibraryName) -> ast.AST:

@@ -13,7 +13,8 @@ from nnx_lint.model.classes import LibClass, UserClass
 from nnx_lint.model.events import Called, ClassDefined, Mutated, Used
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.states import SownVal, StateVal
-from nnx_lint.model.values import Array, ClassVal, Ext, Obj, Value, VariableVal, present
+from nnx_lint.model.unions import present
+from nnx_lint.model.values import Array, ClassVal, Ext, Obj, Value, VariableVal
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.graphs.states import is_used_as_dict
 from nnx_lint.rules.program import enclosing, keyword_node

@@ -1,0 +1,42 @@
+"""The table of the names and parameters of jax and optax: it is what the installed ones have."""
+
+import importlib.util
+import sys
+
+import pytest
+
+from nnx_lint.model.tables.public_names import MADE_FROM, NAMES, PARAMETERS
+from repository import ROOT
+
+
+def script():
+    spec = importlib.util.spec_from_file_location("public_names_script", ROOT / "scripts" / "public_names.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_script_reproduces_the_names():
+    module = script()
+    if module.versions() != MADE_FROM:
+        pytest.skip("the table is made from other versions")
+    assert {namespace: frozenset(module.names_of(namespace)) for namespace in module.NAMESPACES} == NAMES
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_script_reproduces_the_parameters():
+    module = script()
+    if module.versions() != MADE_FROM:
+        pytest.skip("the table is made from other versions")
+    rows = [(namespace, row.partition(":")) for namespace in module.CALLED for row in module.parameters_of(namespace)]
+    assert {f"{namespace}.{name}": names for namespace, (name, _, names) in rows} == PARAMETERS
+
+
+def test_what_only_warns_is_there():
+    assert "PRNGKey" in NAMES["jax.random"]
+    assert "device_put_replicated" in NAMES["jax"]
+    assert PARAMETERS["jax.random.split"] == "key num"
