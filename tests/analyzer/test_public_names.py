@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from nnx_lint.cli import main
 from nnx_lint.model.tables.public_names import MADE_FROM, NAMES, PARAMETERS
 from repository import ROOT
 
@@ -40,3 +41,24 @@ def test_what_only_warns_is_there():
     assert "PRNGKey" in NAMES["jax.random"]
     assert "device_put_replicated" in NAMES["jax"]
     assert PARAMETERS["jax.random.split"] == "key num"
+
+
+PROGRAM = """import jax
+from flax import nnx
+
+layer = nnx.Linear(1, 1, kernel_init=jax.nn.initializers.normal(std=0.02), rngs=nnx.Rngs(0))
+print(jax.sigmoid(layer.bias[...]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("requirement", "known"), [("jax", True), (f"jax=={MADE_FROM['jax']}", True), ("jax==99.0", False)]
+)
+def test_a_newer_jax_may_have_more(requirement, known, tmp_path, monkeypatch, capsys):
+    (tmp_path / ".git").mkdir()  # nothing above the test's folder counts
+    (tmp_path / "requirements.txt").write_text(requirement, encoding="utf-8")
+    (tmp_path / "program.py").write_text(PROGRAM, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    main(["check", "--no-cache", "--select", "NNX825", "--output-format", "concise", "program.py"])
+    out = capsys.readouterr().out
+    assert ("takes no `std`" in out, "has no `sigmoid`" in out) == (known, known)
