@@ -2,7 +2,8 @@
 of their functions.
 
 The libraries that are installed beside this interpreter are imported and asked; names that they still give away with a
-warning count too, and so do their modules, imported or not.
+warning count too, and so do their modules, imported or not. What the table has from other releases stays: run it with
+each interpreter that has releases of its own.
 
     python scripts/public_names.py
 """
@@ -15,6 +16,8 @@ import pkgutil
 import textwrap
 from pathlib import Path
 from types import ModuleType
+
+from nnx_lint.model.tables.public_names import MADE_FROM, NAMES, PARAMETERS
 
 TARGET = Path(__file__).resolve().parent.parent / "analyzer/nnx_lint/model/tables/public_names.py"
 
@@ -32,7 +35,7 @@ HEAD = '''"""What jax and optax have. Made by `scripts/public_names.py` from wha
 from __future__ import annotations
 
 MADE_FROM = {made_from}
-"""The versions of the libraries."""
+"""The newest versions of the libraries that were asked."""
 
 _ROWS: tuple[tuple[str, str], ...] = (
 '''
@@ -55,7 +58,17 @@ PARAMETERS: dict[str, str] = {
 
 
 def versions() -> dict[str, str]:
-    return {name: importlib.metadata.version(name) for name in ("flax", "jax", "optax")}
+    """The versions of the libraries that are installed."""
+    return {name: importlib.metadata.version(name) for name in MADE_FROM}
+
+
+def newest() -> dict[str, str]:
+    """The newest of these, and of those that the table is made from."""
+    return {name: max(version, MADE_FROM[name], key=numbers) for name, version in versions().items()}
+
+
+def numbers(version: str) -> tuple[int, ...]:
+    return tuple(map(int, version.split(".")))
 
 
 def module_of(namespace: str) -> ModuleType:
@@ -78,8 +91,8 @@ def parameters_of(namespace: str) -> list[str]:
     rows = list[str]()
     for name in names_of(namespace):
         function = getattr(module, name, None)
-        if inspect.isclass(function) or not callable(function):
-            continue
+        if inspect.isclass(function) or not callable(function) or name[0].isupper():
+            continue  # aliases of types can be called, too
         try:
             parameters = inspect.signature(function).parameters.values()
         except (TypeError, ValueError):
@@ -89,10 +102,25 @@ def parameters_of(namespace: str) -> list[str]:
     return rows
 
 
+def merged_parameters(namespace: str) -> list[str]:
+    """The parameters that functions have, and those that they had in releases which were asked before."""
+    told = {name: names.split() for name, _, names in (row.partition(":") for row in parameters_of(namespace))}
+    before = {name.rpartition(".")[2]: names.split() for name, names in PARAMETERS.items() if _is_of(name, namespace)}
+    found = dict[str, list[str]]()
+    for name in sorted({*told, *before}):
+        if name in told or not hasattr(module_of(namespace), name):  # else it takes any keyword by now
+            found[name] = list(dict.fromkeys([*before.get(name, ()), *told.get(name, ())]))
+    return [f"{name}:{' '.join(names)}" for name, names in found.items()]
+
+
+def _is_of(name: str, namespace: str) -> bool:
+    return name.rpartition(".")[0] == namespace
+
+
 def module_text() -> str:
-    names = [_row(namespace, " ".join(names_of(namespace))) for namespace in NAMESPACES]
-    parameters = [_row(namespace, ", ".join(parameters_of(namespace))) for namespace in CALLED]
-    return "".join([HEAD.format(made_from=json.dumps(versions())), *names, MIDDLE, *parameters, TAIL])
+    names = [_row(each, " ".join(sorted({*names_of(each), *NAMES.get(each, ())}))) for each in NAMESPACES]
+    parameters = [_row(namespace, ", ".join(merged_parameters(namespace))) for namespace in CALLED]
+    return "".join([HEAD.format(made_from=json.dumps(newest())), *names, MIDDLE, *parameters, TAIL])
 
 
 def _row(namespace: str, text: str) -> str:

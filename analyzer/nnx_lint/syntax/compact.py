@@ -57,34 +57,16 @@ def compact(tree: ast.Module) -> ast.Module:
         return tree
 
 
-class _Plain(dict[type[ast.AST], tuple[str, ...]]):
-    def __missing__(self, kind: type[ast.AST]) -> tuple[str, ...]:
-        self[kind] = fields = tuple(name for name in kind._fields if name not in FIELDS[kind])
-        return fields
-
-
-_PLAIN = _Plain()
-"""The fields of a type of node that hold no nodes with a place."""
-
-
 def _converted(node: ast.AST, lines: list[int]) -> ast.AST:
     # No function inside of the other: it would hold itself and the lines, and nobody collects what does.
     kind, held = type(node), node.__dict__
-    made = COMPACT[kind]()  # to give it what it holds by name, one by one, takes longer
-    for name in _PLAIN[kind]:
-        setattr(made, name, held.get(name))
     for name in FIELDS[kind]:
         value: list[object] | ast.AST | str | None = held.get(name)
         if isinstance(value, list):
-            for place, each in enumerate(value):  # a new list would have room for more
-                if isinstance(each, ast.AST):
-                    value[place] = _converted(each, lines)
-            setattr(made, name, value or _NOTHING)
-        else:
-            setattr(made, name, _converted(value, lines) if isinstance(value, ast.AST) else value)
+            made = [_converted(each, lines) if isinstance(each, ast.AST) else each for each in value]
+            held[name] = made or _NOTHING
+        elif isinstance(value, ast.AST):
+            held[name] = _converted(value, lines)
     if "lineno" in held:
-        for name in ("col_offset", "end_col_offset"):
-            setattr(made, name, held[name])
-        for name in ("lineno", "end_lineno"):
-            setattr(made, name, lines[held[name]])
-    return made
+        held["lineno"], held["end_lineno"] = lines[held["lineno"]], lines[held["end_lineno"]]
+    return COMPACT[kind](**held)
