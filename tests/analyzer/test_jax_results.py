@@ -1,6 +1,5 @@
 """The table of what functions of jax return: it is what the installed jax says, and jax does what it says."""
 
-import importlib.util
 import sys
 
 import jax
@@ -8,22 +7,12 @@ import jax.numpy as jnp
 import pytest
 
 from nnx_lint.model.tables.jax_results import JAX, METHODS, PROPERTIES, RESULTS
-from repository import ROOT
-
-
-def script():
-    spec = importlib.util.spec_from_file_location("jax_results_script", ROOT / "scripts" / "jax_results.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
+from repository import script
 
 
 @pytest.mark.skipif(jax.__version__ != JAX, reason="the table is made from another version of jax")
 def test_script_reproduces_the_table():
-    module = script()
+    module = script("jax_results")
     assert module.module_text(module.Installation()) == module.TARGET.read_text(encoding="utf-8")
 
 

@@ -1,28 +1,15 @@
 """The table of the names and parameters of jax and optax: it is what the installed ones have."""
 
-import importlib.util
-import sys
-
 import pytest
 
 from nnx_lint.cli import main
 from nnx_lint.model.tables.public_names import MADE_FROM, NAMES, PARAMETERS
-from repository import ROOT
-
-
-def script():
-    spec = importlib.util.spec_from_file_location("public_names_script", ROOT / "scripts" / "public_names.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
+from repository import script
 
 
 @pytest.fixture
 def asked():
-    module = script()
+    module = script("public_names")
     if module.newest() != MADE_FROM:
         pytest.skip("a library is newer than the table")
     return module

@@ -21,7 +21,8 @@ from nnx_lint.model.classes import UserClass
 from nnx_lint.model.construct import build_model
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.expressions import evaluate
-from nnx_lint.model.interpreter import Budget, Interpreter
+from nnx_lint.model.interpreter import Interpreter
+from nnx_lint.model.limits import Budget
 from nnx_lint.model.rounds import elements
 from nnx_lint.model.unions import join, options, present
 from nnx_lint.model.values import (

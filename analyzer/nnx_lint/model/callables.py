@@ -85,6 +85,14 @@ class FuncVal(Value):
     def name(self) -> str:
         return getattr(self.node, "name", "<lambda>")
 
+    @property
+    def expression(self) -> ast.expr | None:
+        """What it returns, if it does nothing else."""
+        body = self.node.body
+        if not isinstance(body, list):
+            return body
+        return body[0].value if len(body) == 1 and isinstance(body[0], ast.Return) else None
+
     def describe(self) -> str:
         return "a lambda" if self.name == "<lambda>" else f"the function `{self.name}`"
 

@@ -140,6 +140,11 @@ class Mutated(Event):
     effect: str
     state: str = "state"
 
+    @property
+    def method(self) -> str:
+        """The method of the object that changes it; empty where it is none."""
+        return self.action.removeprefix("`.").removesuffix("(...)`") if self.action.startswith("`.") else ""
+
 
 class OuterNameSet(Event):
     """A name that the function declares ``global`` or ``nonlocal`` is bound."""

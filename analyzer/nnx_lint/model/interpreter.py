@@ -47,6 +47,18 @@ from nnx_lint.model.effects import Effects
 from nnx_lint.model.events import Mutated
 from nnx_lint.model.frames import Frame, TraceScope
 from nnx_lint.model.heap import Evaluation, touch
+from nnx_lint.model.limits import (
+    MAX_ABROAD_IN_CONSTRUCTION,
+    MAX_ABROAD_WITH_FUNCTIONS,
+    MAX_DEPTH,
+    MAX_DEPTH_ON_HOST,
+    MAX_DEPTH_WITH_SHAPES,
+    MAX_ENTERED,
+    MAX_RUNS,
+    MAX_RUNS_IN_CONSTRUCTION,
+    STEPS_PER_MODULE,
+    Budget,
+)
 from nnx_lint.model.modules import Env
 from nnx_lint.model.unions import join
 from nnx_lint.model.values import (
@@ -72,43 +84,10 @@ if TYPE_CHECKING:
     from nnx_lint.model.events import Event
     from nnx_lint.model.modules import Module, Project
 
-MAX_DEPTH = 7
-"""How deep calls are followed."""
-
-STEPS_PER_MODULE = 120_000
-"""How many statements one module may execute, calls included."""
-
-MAX_DEPTH_ON_HOST = 1
-"""How deep calls are followed outside of traces and constructors, within the module; summaries say the rest. What the
-body of a module calls, and what that calls, a few times over, is followed into other modules, too."""
-
-MAX_DEPTH_WITH_SHAPES = 4
-"""The same for calls that hand over arrays of which something is known, or of methods of objects of known sizes: they
-go through the layers of a model."""
-
-MAX_ABROAD_IN_CONSTRUCTION = 1
-"""How deep the calls of a Pytree's constructor into other modules are followed, besides those of its own methods."""
-
-MAX_ABROAD_WITH_FUNCTIONS = 2
-"""The same for calls that hand over functions."""
-
 NOTHING: frozenset[Any] = frozenset()
 """Python makes a new empty set each time that it is asked for one."""
 
 CALLABLES = (FuncVal, BoundMethod, PartialVal, Transformed, ClassVal)
-
-MAX_RUNS = 12
-"""How often one function body is executed for calls, besides its own entry."""
-
-MAX_ENTERED = 8
-"""How many functions are run on their own inside of each other, because one asks for the summary of the next."""
-
-MAX_RUNS_IN_CONSTRUCTION = 60
-"""The same for calls that a constructor makes: what helper functions return to it is what the object is made of."""
-
-
-class Budget(Exception):
-    """The budget of the module is spent; everything not yet seen stays unknown."""
 
 
 class Interpreter:

@@ -54,9 +54,7 @@ def _stops_at_variables(interp: Interpreter, frame: Frame, is_leaf: Value) -> bo
 
     if not isinstance(is_leaf, FuncVal):
         return False
-    body, parameters = is_leaf.node.body, is_leaf.node.args.args
-    statement = body[-1] if isinstance(body, list) and len(body) == 1 else None
-    test = statement.value if isinstance(statement, ast.Return) else body
+    test, parameters = is_leaf.expression, is_leaf.node.args.args
     if not isinstance(test, ast.Call) or not isinstance(test.func, ast.Name) or len(test.args) != 2:
         return False
     asked, wanted = test.args

@@ -1,11 +1,11 @@
 """Which statement a place of a text is in, and what that one stands in, however deep that is.
 
 A chain of a thousand `elif` is a thousand statements in each other. Who goes down from the top to find a place pays for
-all of them with every question, so the statements of a text are numbered once, in the order of the text: the last one
-that begins at a place or before it is the one that the place is in.
+all of them with every question, so the statements in each one at the top of a text are numbered once, in the order of
+the text: the last one that begins at a place or before it is the one that the place is in.
 
 Invariants: clauses (``except``, ``case``) count as statements, so no expression follows on a statement inside of its
-own; the table holds no tree, and lives as long as the tree that it is of.
+own; a table does not hold what it is of, and lives as long as that.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def standing_in(tree: ast.Module, line: int, column: int) -> Iterator[ast.AST]:
         return
     top = tree.body[number]
     places = _places(top)
-    number = bisect_right(places.starts, _point(line - _line(top), column)) - 1
+    number = bisect_right(places.starts, _point(line - first_line(top), column)) - 1
     while number >= 0:
         yield places.nodes[number]
         number = places.around[number]
@@ -66,23 +66,21 @@ def _starts(tree: ast.Module) -> array[int]:
 @remembered
 def _places(top: ast.stmt) -> _Places:
     """An edit leaves most statements as they are but for their line, and what is known of these."""
-    places, base = _Places(array("Q"), [], array("l")), _line(top)
-    todo: list[tuple[ast.AST, int]] = [(top, -2)]
+    places, base = _Places(array("Q"), [], array("l")), first_line(top)
+    todo = [(each, -1) for each in _inside(top)]
     while todo:
         node, outer = todo.pop()
-        number = len(places.nodes) if node is not top else -1
-        if node is not top:
-            places.starts.append(_start(node, base))
-            places.nodes.append(node)
-            places.around.append(outer)
-        for name in reversed(STATEMENTS):
-            todo += ((each, number) for each in reversed(getattr(node, name, ())))
+        number = len(places.nodes)
+        places.starts.append(_start(node, base))
+        places.nodes.append(node)
+        places.around.append(outer)
+        todo += [(each, number) for each in _inside(node)]
     return places
 
 
-def _line(statement: ast.stmt) -> int:
-    """The line that places in a statement are counted from: the first one, with its decorators."""
-    return first_line(statement)
+def _inside(node: ast.AST) -> list[ast.AST]:
+    """The statements and clauses right below a node, the last one first."""
+    return [each for name in reversed(STATEMENTS) for each in reversed(getattr(node, name, ()))]
 
 
 def _start(node: ast.AST, base: int = 0) -> int:

@@ -103,20 +103,12 @@ def component_of_labels(event: Called, report: Reporter) -> None:
     """Functions that make labels or a mask of the parameters of an optimizer."""
     model, tx = given(event).get(0, "model"), given(event).get(1, "tx")
     for _, _, tree in tx.trees if isinstance(tx, TransformationVal) and model is not None else ():
-        made = _result(tree.node) if isinstance(tree, FuncVal) else None
+        made = tree.expression if isinstance(tree, FuncVal) else None
         env = tree.env if isinstance(tree, FuncVal) else None
         if isinstance(tree, FuncVal) and isinstance(env, Env) and isinstance(made, ast.Call) and len(made.args) == 2:
             func = made.args[0]
             value = FuncVal(func, tree.module, env) if isinstance(func, ast.Lambda) else resolved(env, func)
             _judge(list(_asked(value)), model or tree, event, report)
-
-
-def _result(func: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> ast.expr | None:
-    """What a function returns that does nothing else."""
-    if isinstance(func, ast.Lambda):
-        return func.body
-    last = func.body[-1]
-    return last.value if isinstance(last, ast.Return) and len(func.body) == 1 else None
 
 
 def _asked(value: Value | None) -> Iterator[Asked]:

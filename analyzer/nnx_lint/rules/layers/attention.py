@@ -318,9 +318,8 @@ def _made_of(frame: Frame, node: ast.expr, depth: int = 6) -> ast.expr:
 def _returned(frame: Frame, call: ast.Call) -> ast.expr | None:
     """What a function of the same module returns, if it does nothing else."""
     func = resolved(frame.env, call.func)
-    body = func.node.body if isinstance(func, FuncVal) and isinstance(func.node, ast.FunctionDef) else []
-    same = isinstance(func, FuncVal) and func.module is frame.module
-    return body[-1].value if same and len(body) == 1 and isinstance(body[-1], ast.Return) else None
+    same = isinstance(func, FuncVal) and func.module is frame.module and isinstance(func.node, ast.FunctionDef)
+    return func.expression if same and isinstance(func, FuncVal) else None
 
 
 def _is_none(node: ast.AST) -> bool:

@@ -274,9 +274,8 @@ def forked_keys_drawn(event: Mutated, report: Reporter) -> None:
         return
     if not all(scope.row.keeps_shapes for scope in event.frame.scope) or _is_merged(event.frame, streams):
         return  # a map takes the elements apart, and so may what became of a State before it was put together
-    method = event.action.removeprefix("`.").removesuffix("(...)`") if event.action.startswith("`.") else ""
-    if method not in {"fork", "split", "broadcast", "restore"}:
-        report(module, event.node, name=method or _stream_of(streams), shape=f"({streams.extent},)")
+    if event.method not in {"fork", "split", "broadcast", "restore"}:
+        report(module, event.node, name=event.method or _stream_of(streams), shape=f"({streams.extent},)")
 
 
 def _is_merged(frame: Frame, obj: Obj) -> bool:

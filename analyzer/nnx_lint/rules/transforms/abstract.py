@@ -82,7 +82,7 @@ def _changing(node: ast.AST) -> ast.AST | None:
 
 @judges(rules.ABSTRACT_CALLED, Mutated)
 def note_filled(event: Mutated, report: Reporter) -> None:
-    if event.action.removeprefix("`.").removesuffix("(...)`") not in SETTING_MODES:
+    if event.method not in SETTING_MODES:
         report.memory(Abstract).made.pop(id(event.target), None)
 
 

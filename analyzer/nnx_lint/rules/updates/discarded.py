@@ -511,11 +511,8 @@ def _only_computes(func: FuncVal) -> bool:
 
     One that returns a constant is there to see whether trees fit together.
     """
-    body = func.node.body
-    if isinstance(body, list):
-        last = body[-1] if len(body) == 1 else None
-        body = last.value if isinstance(last, ast.Return) and last.value is not None else ast.Await(ast.Constant(None))
-    return isinstance(func.env, Env) and _is_computation(func.env, body)
+    body = func.expression
+    return body is not None and isinstance(func.env, Env) and _is_computation(func.env, body)
 
 
 def _is_computation(env: Env, body: ast.expr) -> bool:
