@@ -9,8 +9,10 @@ Nothing of the engine is imported, and no file read, where the cache knows every
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
+from nnx_lint import litter
 from nnx_lint.silencing import silence
 from nnx_lint.source import SourceError, SourceFile
 from nnx_lint.sources import Sources
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
     from nnx_lint.cache import Cache, Memory
     from nnx_lint.diagnostics import Diagnostic
     from nnx_lint.engine import Engine
+    from nnx_lint.model.interpreter import Interpreter
+    from nnx_lint.model.modules import Module
     from nnx_lint.relevance import Facts
     from nnx_lint.selection import Options
 
@@ -123,7 +127,9 @@ class Checker:
     def _engine(self, sources: Mapping[str, SourceFile], facts: Mapping[str, Facts] | None = None) -> Engine:
         from nnx_lint.engine import Engine
 
-        return Engine(sources, self.roots, self.options, facts)
+        engine = Engine(sources, self.roots, self.options, facts)
+        engine.project.run_body = partial(_run_body, engine.project.run_body)
+        return engine
 
     def _run(self, sources: Mapping[str, SourceFile], paths: Iterable[str], engine: Engine) -> list[Unit]:
         """The units of some files."""
@@ -143,6 +149,10 @@ class Checker:
                 return engine.check(path)
             except Exception as error:
                 return crashed(path, error)
+            finally:
+                litter.sweep()
+
+        litter.keep()
 
         if self._jobs > 1 and sum(costs.values()) >= BIG:
             from nnx_lint import workers
@@ -203,3 +213,10 @@ class Checker:
     def _note(self, note: str) -> None:
         if note not in self.notes:
             self.notes.append(note)
+
+
+def _run_body(run: Callable[[Interpreter, Module], None], interp: Interpreter, module: Module) -> None:
+    """Execute the statements of a module, whose tree is no litter."""
+    _ = module.source.tree
+    litter.keep()
+    run(interp, module)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nnx_lint.diagnostics import Applicability, Diagnostic, Edit, Fix, Related, Span
+from nnx_lint.subsumed import without_subsumed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -67,7 +68,7 @@ def crash_report(path: str, error: BaseException) -> str:
 
 
 def together(units: Iterable[Unit], paths: Sequence[str]) -> dict[str, list[Diagnostic]]:
-    """The findings of some units by file, each once, in the order of their places.
+    """The findings of some units by file, each once, in the order of their places, and one for each mistake.
 
     Where several units report the same, what the file's own unit says of it counts, or else the first one's.
     """
@@ -85,7 +86,7 @@ def together(units: Iterable[Unit], paths: Sequence[str]) -> dict[str, list[Diag
         by_file[finding.path].append(finding)
     for findings in by_file.values():
         findings.sort(key=lambda finding: (finding.span, finding.rule.code))
-    return by_file
+    return {path: without_subsumed(findings) for path, findings in by_file.items()}
 
 
 # -- as plain data -----------------------------------------------------------------------------------------------------

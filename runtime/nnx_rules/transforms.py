@@ -289,6 +289,12 @@ FORMER_OPTIONS: dict[str, str] = {
 DIFFERENTIATING = frozenset({"jax.grad", "jax.value_and_grad", "nnx.grad", "nnx.value_and_grad"})
 """Transforms that give the gradient of a function that returns one number."""
 
+HANDING_ON = DIFFERENTIATING | {
+    *("jax.checkpoint", "jax.hessian", "jax.jacfwd", "jax.jacrev", "jax.jit", "jax.pmap", "jax.vmap"),
+    *("nnx.jit", "nnx.pmap", "nnx.remat", "nnx.vmap"),
+}
+"""Transforms whose function gets what the transformed one is called with, by position and by name as that does."""
+
 
 def find(name: str) -> Transform | None:
     """The transform with this canonical name, or ``None``.

@@ -121,6 +121,7 @@ def _work(text: str) -> int:
         checker.check({"p.py": source})
     finally:
         sys.settrace(before)
+        gc.unfreeze()
         gc.enable()
     return lines
 

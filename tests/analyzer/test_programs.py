@@ -36,6 +36,7 @@ def sections():
         "flow.md",
         "sizes.md",
         "public.md",
+        "configurations.md",
     ):
         _, *parts = SECTION.split((PROGRAMS / page).read_text())
         for title, text in zip(parts[::2], parts[1::2], strict=True):

@@ -40,7 +40,7 @@ class Engine:
         self.sources, self.roots, self.options = sources, roots, options
         self.facts = dict(facts or {})
         self.concerned = set(sources)
-        self.project = SimpleNamespace(layout=SimpleNamespace(listed={}), knotted=False)
+        self.project = SimpleNamespace(layout=SimpleNamespace(listed={}), knotted=False, run_body=None)
 
     def preload(self):
         pass

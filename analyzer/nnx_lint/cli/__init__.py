@@ -69,6 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if arguments is None:
             gc.freeze()  # Python looks for garbage once more when it exits, and all goes with the process anyway.
         elif collecting:
+            gc.unfreeze()
             gc.enable()
     return code
 

@@ -19,11 +19,11 @@ from nnx_lint.model.callables import (
     Transformed,
     TransformVal,
 )
-from nnx_lint.model.classes import UserClass, library_class
+from nnx_lint.model.classes import LibClass, UserClass, library_class
 from nnx_lint.model.containers import DictVal, ReturnedDict, Seq
-from nnx_lint.model.crossing import Axes, refresh
+from nnx_lint.model.crossing import Axes, refresh, set_leaf_level
 from nnx_lint.model.fields import is_metadata
-from nnx_lint.model.forms import bind
+from nnx_lint.model.forms import bind, plain_value
 from nnx_lint.model.handed import handed_in, is_model, to_instance
 from nnx_lint.model.heap import touch
 from nnx_lint.model.states import ForeignVal, GraphDefVal, PartVal, SownVal, StateVal, TransformationVal
@@ -63,8 +63,7 @@ if TYPE_CHECKING:
     from nnx_lint.model.interpreter import Interpreter
 
 
-# -- reading
-# -------------------------------------------------------------------------------------------------------------------
+# -- reading -----------------------------------------------------------------------------------------------------------
 
 
 def get_attribute(
@@ -286,7 +285,7 @@ def attribute_of(obj: Obj, name: str) -> Attr | None:
     if obj.training is not True:
         attr.value = switched(name, attr.value, obj.training)
     if obj.leaf_level is not None:
-        _set_leaf_level(attr.value, obj.leaf_level, params=obj.leaf_params)
+        set_leaf_level(attr.value, obj.leaf_level, params=obj.leaf_params)
     attr.assignments = original.assignments
     obj.attrs[name] = attr
     if isinstance(attr.value, (Seq, DictVal)):
@@ -346,8 +345,10 @@ def forget(obj: Obj, name: str) -> None:
 
 
 def forget_names(obj: Obj) -> None:
-    """Note that an instance got attributes of unknown names."""
+    """Note that an instance got attributes of unknown names: of a configuration of a library, any of its own."""
     touch(obj)
+    if isinstance(obj.cls, LibClass) and not obj.cls.tracked:
+        obj.attrs = {name: Attr(UNKNOWN) for name in obj.attrs}
     obj.attrs[ANY_NAME] = Attr(UNKNOWN, Status.UNKNOWN)
 
 
@@ -357,19 +358,6 @@ def forget_all(value: Value) -> None:
         for name in attribute_names(value):
             forget(value, name)
         forget_names(value)
-
-
-def _set_leaf_level(value: Value, level: int, *, params: bool) -> None:
-    for option in options(value):
-        if isinstance(option, Obj):
-            touch(option)
-            if option.cls.is_variable and (params or not option.cls.derives_from("nnx.Param")):
-                option.level = level
-            option.leaf_level = level
-            option.leaf_params = params
-        elif isinstance(option, (Seq, DictVal)):
-            for member in option.items:
-                _set_leaf_level(member[1] if isinstance(member, tuple) else member, level, params=params)
 
 
 def attribute_names(obj: Obj) -> list[str]:
@@ -399,7 +387,7 @@ def variable_value(obj: Obj) -> Value:
     if isinstance(held, Array):
         return Array(obj.level, None if obj.gained != 0 else held.form)
     if isinstance(held, Const):
-        return UNKNOWN if held.value is None else Other(held.describe())
+        return plain_value(obj, held)
     return held if held is not None else UNKNOWN
 
 
@@ -557,11 +545,14 @@ def bypass(interp: Interpreter, frame: Frame, obj: Obj, key: Value, value: Value
     if name is None:
         forget_names(obj)
         return
-    if obj is frame.initializing and attribute_of(obj, name) is None:
+    if attribute_of(obj, name) is None:
         attr = obj.attrs[name] = Attr(untagged(value))
-        attr.assignments = (Assignment(attr.value, Status.UNKNOWN, frame.module, node, None, frame.branches),)
+        if obj is frame.initializing:
+            attr.assignments = (Assignment(attr.value, Status.UNKNOWN, frame.module, node, None, frame.branches),)
     interp.publish(events.AttributeBypassed(frame, node, obj, name, value))
-    if name in obj.attrs:
+    if obj is not frame.initializing and not obj.cls.tracked:
+        obj.attrs[name] = Attr(untagged(value))
+    elif name in obj.attrs:
         obj.attrs[name].value = untagged(value)
 
 

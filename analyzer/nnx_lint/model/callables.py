@@ -69,9 +69,14 @@ class FuncVal(Value):
         return not PROPERTIES.isdisjoint(self.decorators)
 
     @property
+    def is_static(self) -> bool:
+        """Whether it is a static method, which gets what it is called with."""
+        return self.decorators == ("staticmethod",)
+
+    @property
     def key(self) -> object:
         """What tells the function from others: its syntax, and for a wrapper also which function it wraps."""
-        return id(self.node) if self.wraps is None else (id(self.node), id(self.env))
+        return id(self.node) if self.wraps is None else (id(self.node), self.env)
 
     @property
     def wrapped(self) -> FuncVal:

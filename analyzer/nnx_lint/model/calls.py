@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from nnx_lint.model import attributes, events, items, loops, modes, rounds, surgery, trees
+from nnx_lint.model import attributes, configs, events, items, loops, modes, parameters, rounds, surgery, trees
 from nnx_lint.model.arrays import call_array_method, value_of_kind
 from nnx_lint.model.callables import (
     BoundMethod,
@@ -20,7 +20,7 @@ from nnx_lint.model.classes import UserClass
 from nnx_lint.model.construct import instantiate
 from nnx_lint.model.containers import DictVal, Seq, give_away
 from nnx_lint.model.crossing import shapeless
-from nnx_lint.model.elements import element_of, slice_of
+from nnx_lint.model.elements import element_of, entry, lacks, slice_of
 from nnx_lint.model.expressions import evaluate, note_capture, text_of, used_as
 from nnx_lint.model.frames import Frame
 from nnx_lint.model.heap import touch
@@ -45,6 +45,7 @@ from nnx_lint.model.values import (
     Value,
     VersionVal,
 )
+from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_rules import transforms
 from nnx_rules.shapes import Form
 
@@ -177,7 +178,9 @@ def arguments(interp: Interpreter, frame: Frame, node: ast.Call) -> Arguments:
         value = evaluate(interp, frame, keyword.value)
         if keyword.arg is not None:
             keywords[keyword.arg] = value
-        elif isinstance(value, DictVal) and value.exact and all(isinstance(key, Const) for key, _ in value.items):
+            continue
+        value = configs.entries(value) if isinstance(value, NamespaceVal) else value
+        if isinstance(value, DictVal) and value.exact and all(isinstance(key, Const) for key, _ in value.items):
             keywords.update({str(key.value): held for key, held in value.items if isinstance(key, Const)})
         else:
             keywords["**"] = UNKNOWN
@@ -243,6 +246,7 @@ def invoke(interp: Interpreter, frame: Frame, callee: Value, args: Arguments, no
             touch(value.cls)
             value.cls.registered_container = True
     give_away((*args.positional, *args.keywords.values()))
+    configs.give_away((*args.positional, *args.keywords.values()))
     surgery.handed(frame, args, node)
     return UNKNOWN
 
@@ -327,6 +331,8 @@ def namespace_method(
     interp: Interpreter, frame: Frame, namespace: NamespaceVal, method: str, args: Arguments, node: ast.AST
 ) -> Value:
     """Call a method of the dict of an object's attributes."""
+    if method == "get":
+        return entry(configs.entries(namespace), args.get(0)) or UNKNOWN
     if method == "update":
         given = args.get(0)
         known = isinstance(given, DictVal) and given.exact
@@ -347,6 +353,18 @@ ADDING = {"append": 0, "add": 0, "appendleft": 0, "insert": 1, "setdefault": 1}
 
 KEYED = {"set": ("add", "discard", "remove"), "dict": ("get", "pop", "setdefault")}
 """Methods whose first argument is hashed, by the type of the container."""
+
+
+def _got(container: DictVal, args: Arguments) -> Value:
+    """What ``dict.get(key, default)`` gives."""
+    key, default = args.get(0), args.get(1) or UNKNOWN
+    held = entry(container, key)
+    if held is None and lacks(container, key):
+        number = configs.started_with(default)  # others may put something there
+        held = number if number is not UNKNOWN else None
+    if held is not None:
+        return held if container.exact and not container.shrunk else join(held, default)
+    return join(*(value for _, value in container.items), default) if container.items else UNKNOWN
 
 
 def container_method(
@@ -390,10 +408,10 @@ def container_method(
             whole = container.exact and not container.shrunk and rounds.keys(container) is not None
             return Seq("dict view", held, container.level, exact=whole)
         if method in {"get", "pop"}:
+            found = _got(container, args)
             touch(container)
             container.shrunk = container.shrunk or method == "pop"
-            found = [value for key, value in container.items if isinstance(key, Const) and key is args.get(0)]
-            return join(*(found or values), args.get(1) or UNKNOWN) if values else UNKNOWN
+            return found
     if method == "copy":
         if isinstance(container, Seq):
             return Seq(container.type, container.items, frame.level, exact=container.exact)
@@ -469,6 +487,8 @@ def call_transformed(
 ) -> Value:
     """Call a function under a transform of wrapper form."""
     applied, func = transformed.applied, transformed.func
+    if applied.row.name in transforms.HANDING_ON and _is_refused(func, args, receiver):
+        return UNKNOWN
     result = interp.run_under(frame, applied, func, args.positional, args.keywords, node, receiver=receiver)
     chain = [applied]
     while isinstance(func, Transformed):
@@ -478,6 +498,17 @@ def call_transformed(
         func = func.receiver
     of = func if isinstance(func, Obj) else None
     return returned(frame, chain, result, args, of, receiver)
+
+
+def _is_refused(func: Value, args: Arguments, receiver: Value | None) -> bool:
+    """Whether Python does not run a function of the project for these arguments."""
+    if not isinstance(func, FuncVal) or func.wraps is not None or args.starred:
+        return False
+    if func.decorators and not func.is_static:
+        return False
+    count, bound = len(args.positional) + (receiver is not None), receiver is not None
+    misfit = syntax_parameters.misfit(func.node.args, count, args.keywords)
+    return misfit is not None or parameters.exchanged(func, args, bound=bound) is not None
 
 
 def call_now(

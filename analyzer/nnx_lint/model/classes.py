@@ -352,6 +352,14 @@ class UserClass(ClassBase):
         return self.named_tuple or all(item.own_dataclass and item.option("frozen") is True for item in self.lineage)
 
     @functools.cached_property
+    def renewed_by(self) -> str | None:
+        """The method, which the class does not write itself, that makes a record anew with other values in it."""
+        if self.named_tuple:
+            return "_replace"
+        made = any(not item.decorators.keys().isdisjoint(FIELD_DECORATORS) for item in self.lineage)
+        return "replace" if (made or self.made_by_base) and self.find("replace") is None else None
+
+    @functools.cached_property
     def leaf_names(self) -> frozenset[str]:
         """The fields of a dataclass that JAX certainly takes for its parts."""
         by_itself = ["jax.tree_util.register_dataclass"] if not self.preset else []

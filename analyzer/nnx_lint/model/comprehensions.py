@@ -33,7 +33,7 @@ def _comprehend(
         run()
         return True
     first, *rest = generators
-    iterable = evaluate(interp, frame, first.iter)
+    iterable = rounds.gone_through(interp, frame, first.iter)
     interp.publish(events.Iterated(frame, first.iter, iterable, first.target))
     known = rounds.few(interp, iterable)
     every = known is not None

@@ -17,12 +17,12 @@ from nnx_lint.model import events, parameters
 from nnx_lint.model.attributes import ANY_NAME, attribute_of, untagged
 from nnx_lint.model.callables import FuncVal, LibraryFunction
 from nnx_lint.model.classes import ClassBase, LibClass, UserClass, method_of
-from nnx_lint.model.containers import Seq
+from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.frames import Frame
 from nnx_lint.model.later import forget_shapes
 from nnx_lint.model.modules import Env
 from nnx_lint.model.unions import options
-from nnx_lint.model.values import UNKNOWN, Assignment, Attr, ClassVal, FieldVal, Obj, TagVal, Value
+from nnx_lint.model.values import UNKNOWN, Assignment, Attr, ClassVal, Const, FieldVal, Obj, TagVal, Value
 from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.attributes import decide
@@ -76,8 +76,8 @@ def build_model(interp: Interpreter, cls: UserClass, obj: Obj, given: dict[str, 
         obj.attrs[ANY_NAME] = Attr(UNKNOWN)
     obj.constructing = False
     forget_shapes(obj)
-    if cls.is_pytree:
-        interp.publish(events.Constructed(frame, cls.node, cls, obj))
+    made = events.Constructed if cls.is_pytree else events.PlainConstructed
+    interp.publish(made(frame, cls.node, cls, obj))
 
 
 def run_initializer(
@@ -251,6 +251,10 @@ def _substitute(interp: Interpreter, obj: Obj, args: Arguments) -> None:
     left_out = func.defaults if "**" not in obj.args else {}
     values = {name: value for name, value in left_out.items() if isinstance(value, FUNCTIONS)} | obj.args
     node = func.node
+    if node.args.kwarg is not None and "**" not in obj.args:
+        own = syntax_parameters.names(node.args)
+        rest: list[tuple[Value, Value]] = [(Const(key), value) for key, value in obj.args.items() if key not in own]
+        values[node.args.kwarg.arg] = DictVal(rest, obj.level)
     for target, taken in _assigned(node) if values else ():
         if (
             isinstance(target, ast.Attribute)

@@ -64,9 +64,9 @@ class Seq(Value):
 
     @property
     def each(self) -> Value | None:
-        """What all elements are alike, where a comprehension makes them and it is not known how many there are."""
-        alike = not self.exact and len(self.items) == len(self.sure) == 1 and not self.fills
-        return self.items[0] if alike else None
+        """What all elements are alike, where a comprehension or a loop makes them, nobody knows how many."""
+        alike = not self.exact and len(self.items) == len(self.sure) == 1
+        return self.items[0] if alike and all(fill.value is self.items[0] for fill in self.fills) else None
 
     @property
     def certain(self) -> list[Value]:
@@ -107,17 +107,22 @@ class Seq(Value):
 
 
 def give_away(values: Iterable[Value | None]) -> None:
-    """Note that something unknown has lists in its hands: it may put anything into them."""
+    """Note that something unknown has lists or dicts in its hands: it may put anything into them."""
     for value in values:
         if isinstance(value, Seq) and value.type == "list":
             heap.touch(value)
             value.exact = False
+        elif isinstance(value, DictVal) and not value.shared:
+            heap.touch(value)
+            value.shared = True
 
 
 class DictVal(Value):
-    """A dict. ``items`` are the entries that it may hold, keys as values; the rest is as for :class:`Seq`."""
+    """A dict. ``items`` are the entries that it may hold, keys as values; ``shared`` says that something which is not
+    followed may put others into it. The rest is as for :class:`Seq`.
+    """
 
-    __slots__ = ("born", "exact", "fills", "items", "level", "node", "owner", "shrunk")
+    __slots__ = ("born", "exact", "fills", "items", "level", "node", "owner", "shared", "shrunk")
     kind = Kind.CONTAINER
 
     def __init__(
@@ -134,6 +139,7 @@ class DictVal(Value):
         self.exact = exact
         self.node = node
         self.fills: list[Fill] = []
+        self.shared = False
         self.shrunk = False
         self.owner: tuple[Obj, str] | None = None
 
@@ -143,6 +149,7 @@ class DictVal(Value):
             items=list(self.items),
             exact=self.exact,
             fills=list(self.fills),
+            shared=self.shared,
             shrunk=self.shrunk,
             owner=self.owner,
         )

@@ -1,7 +1,7 @@
 """Values at the edge of a transform: which arguments arrive as new objects of the inner level, and which as they are.
 
-Invariants: nothing is changed in place; what :func:`refresh` returns shares no object that a trace level tells apart
-with what it was given.
+Invariants: nothing but the level of Variables is changed in place; what :func:`refresh` returns shares no object that a
+trace level tells apart with what it was given.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from nnx_lint.model.callables import Transformed
 from nnx_lint.model.containers import DictVal, Seq
+from nnx_lint.model.heap import touch
 from nnx_lint.model.states import ForeignVal, StateVal
-from nnx_lint.model.unions import UnionVal, join
+from nnx_lint.model.unions import UnionVal, join, options
 from nnx_lint.model.values import UNKNOWN, Array, ClassVal, Const, Ext, Obj, Value
 from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_rules.shape_algebra import ANY, is_whole
@@ -137,6 +138,8 @@ def _refresh(value: Value, level: int, seen: dict[int, Value], axes: Axes) -> Va
     if isinstance(value, Obj):
         seen[id(value)] = copy = value.another(level, value)
         copy.gained = None if axes.gained is None or value.gained is None else value.gained + axes.gained
+        if value.assumed and value.gained == 0 and copy.gained is not None and copy.gained < 0:
+            copy.gained = 0  # who maps over a parameter gives it a stack: an element is as the constructor makes it
         if axes.gained != 0:
             first = axes.gained == 1 and axes.place == 0
             copy.extent = axes.size if first and isinstance(axes.size, int) else None
@@ -151,6 +154,7 @@ def _refresh(value: Value, level: int, seen: dict[int, Value], axes: Axes) -> Va
         table = DictVal((), level, exact=value.exact, node=value.node)
         seen[id(value)] = table
         table.items = [(key, _refresh(item, level, seen, axes)) for key, item in value.items]
+        table.shared = value.shared
         return table
     if isinstance(value, StateVal):
         return value.again(level, before=value)
@@ -270,3 +274,17 @@ def gained_by(applied: TransformVal, option: str, position: int, size: Dimension
     if isinstance(axes, Const) and type(axes.value) is int:
         return Axes(1, axes.value, size)
     return SAME if isinstance(axes, (ClassVal, Ext)) and row.name == "nnx.scan" else Axes(None)
+
+
+def set_leaf_level(value: Value, level: int, *, params: bool) -> None:
+    """Note the level of the Variables in a value where it differs from that of the objects."""
+    for option in options(value):
+        if isinstance(option, Obj):
+            touch(option)
+            if option.cls.is_variable and (params or not option.cls.derives_from("nnx.Param")):
+                option.level = level
+            option.leaf_level = level
+            option.leaf_params = params
+        elif isinstance(option, (Seq, DictVal)):
+            for member in option.items:
+                set_leaf_level(member[1] if isinstance(member, tuple) else member, level, params=params)

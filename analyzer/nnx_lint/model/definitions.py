@@ -93,6 +93,10 @@ TRANSPARENT = frozenset(
 )
 """Decorators that change nothing that matters here, with or without arguments."""
 
+STARTING = frozenset({"click.argument", "click.command", "click.option", "click.pass_context", "hydra.main"})
+"""Decorators of a function that the program begins with: it is called without arguments, and gets what the command line
+or a file says."""
+
 TRANSPARENT_PACKAGES = frozenset({"beartype", "jaxtyping", "typeguard"})
 """Packages whose decorators are of that kind."""
 
@@ -110,6 +114,9 @@ def decorate(interp: Interpreter, frame: Frame, func: FuncVal, node: ast.Functio
         head = evaluate(interp, frame, decorator.func if isinstance(decorator, ast.Call) else decorator)
         name = head.name.removeprefix("builtins.") if isinstance(head, Ext) else ""
         if name in TRANSPARENT or name.partition(".")[0] in TRANSPARENT_PACKAGES:
+            continue
+        if name in STARTING:
+            value = value if isinstance(value, PartialVal) else PartialVal(value, [], {"**": UNKNOWN})
             continue
         if name in KNOWN_DECORATORS:
             names.append(name)

@@ -125,6 +125,10 @@ class Constructed(Event):
     obj: Obj
 
 
+class PlainConstructed(Constructed):
+    """The same of a class that is no Pytree."""
+
+
 class Mutated(Event):
     """An object is changed: an attribute set or deleted, a Variable written, a container edited, a stateful library
     object called.
@@ -334,6 +338,17 @@ class ContainerUsed(Event):
     container: Obj
     other: Value
     operator: type[ast.AST]
+
+
+class NotImplementedMet(Event):
+    """A function raises ``NotImplementedError``: it only says what others have."""
+
+
+class EntryMissed(Event):
+    """A dict is asked for an entry that nobody was seen to put there."""
+
+    held: DictVal
+    key: str
 
 
 class Used(Event):

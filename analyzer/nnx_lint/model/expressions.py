@@ -11,7 +11,7 @@ from nnx_lint.model.annotations import is_form, is_type
 from nnx_lint.model.callables import FuncVal
 from nnx_lint.model.classes import UserClass
 from nnx_lint.model.containers import DictVal, Seq
-from nnx_lint.model.elements import element_of, item, library_elements
+from nnx_lint.model.elements import element_of, item, lacks, library_elements
 from nnx_lint.model.forms import held_array
 from nnx_lint.model.indexing import of_index
 from nnx_lint.model.narrowing import asks_for_part, narrow
@@ -308,7 +308,8 @@ def _is_union_of_types(left: Value, right: Value) -> bool:
 
 def used_as(interp: Interpreter, frame: Frame, node: ast.expr, value: Value, what: str) -> Value:
     """Tell the rules of a use of a Variable, or of any object as a key, as something that it may not be."""
-    if isinstance(value, VariableVal) or (isinstance(value, Obj) and (value.cls.is_variable or what == "a key")):
+    held = isinstance(value, (SownVal, VariableVal))
+    if held or (isinstance(value, Obj) and (value.cls.is_variable or what == "a key")):
         interp.publish(events.Used(frame, node, value, what))
     return value
 
@@ -501,6 +502,9 @@ def _subscript(interp: Interpreter, frame: Frame, node: ast.Subscript) -> Value:
     key = index if not isinstance(index, Cut) else None
     if isinstance(value, DictVal):
         used_as(interp, frame, node.slice, index, "a key")
+        if value.node is not None and isinstance(key, Const) and isinstance(key.value, str) and lacks(value, key):
+            interp.publish(events.EntryMissed(frame, node, value, key.value))
+            return UNKNOWN
     if isinstance(value, ClassVal):
         return AliasVal(value)
     if isinstance(value, Ext) and value.name == "typing.Union":

@@ -27,6 +27,7 @@ from nnx_lint.model.values import (
     ParameterVal,
     Value,
 )
+from nnx_lint.model.values import UNKNOWN as UNKNOWN_VALUE
 from nnx_rules import layers
 from nnx_rules.shape_algebra import ANY
 from nnx_rules.shapes import UNKNOWN, Dimension, Form, Shape
@@ -100,6 +101,17 @@ def held_array(value: Value) -> Value:
     from nnx_lint.model.attributes import variable_value
 
     return variable_value(value)
+
+
+def plain_value(variable: Obj, held: Const) -> Value:
+    """What a Variable holds that was made of a number, a string or ``None``, by now: a number of one that a compiled
+    function got is an array there.
+    """
+    if held.value is None:
+        return UNKNOWN_VALUE
+    crossed = variable.template is not None and variable.template.level < variable.level
+    number = crossed and type(held.value) in {int, float}
+    return Array(variable.level, literal(held)) if number else Other(held.describe())
 
 
 _LITERALS: dict[type, str] = {bool: "bool", int: "int32", float: "float32", complex: "complex64"}

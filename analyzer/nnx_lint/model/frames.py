@@ -40,7 +40,7 @@ class TraceScope:
     that this one is another view of, or itself: views of one scope are equal.
     """
 
-    __slots__ = ("applied", "changes", "frame", "held", "level", "reads", "whole", "within")
+    __slots__ = ("_whole", "applied", "changes", "frame", "held", "level", "reads", "within")
 
     def __init__(
         self,
@@ -56,7 +56,11 @@ class TraceScope:
         self.frame: Frame | None = None
         self.reads: list[tuple[Frame, ast.expr, Obj]] = []
         self.changes: list[Mutated] = []
-        self.whole: TraceScope = self
+        self._whole: TraceScope | None = None  # not itself: nobody would collect it
+
+    @property
+    def whole(self) -> TraceScope:
+        return self._whole or self
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, TraceScope) and self.whole is other.whole
@@ -73,7 +77,7 @@ class TraceScope:
             if around.row.name not in COMPILING_ONLY:
                 return
             view = TraceScope(inner, self.level, self.held, self.within[place:])
-            view.whole, view.frame, view.reads, view.changes = self.whole, self.frame, self.reads, self.changes
+            view._whole, view.frame, view.reads, view.changes = self.whole, self.frame, self.reads, self.changes
             yield view
             around = inner
 

@@ -11,7 +11,7 @@ import ast
 import functools
 from typing import TYPE_CHECKING
 
-from nnx_lint.model import events
+from nnx_lint.model import configs, events
 from nnx_lint.model.classes import library_class
 from nnx_lint.model.containers import Seq
 from nnx_lint.model.deferred import Deferred, settled
@@ -118,7 +118,7 @@ def library_member(interp: Interpreter, frame: Frame, node: ast.AST, package: st
     full = f"{package}.{name}"
     if package == "nnx" or full in GONE or (package in NAMES and name not in NAMES[package]):
         interp.publish(events.LibraryName(frame, node, full, name))
-    return library_value(full, frame.module)
+    return configs.flag(interp, frame, name, node) if package == configs.FLAGS else library_value(full, frame.module)
 
 
 VERSIONS = frozenset({"flax.__version__", "jax.__version__", "jax.__version_info__"})

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from nnx_lint.model import attributes, entries, foreign, forms, items, python, recurrent, rounds, trees
+from nnx_lint.model import attributes, configs, entries, foreign, forms, items, python, recurrent, rounds, trees
 from nnx_lint.model.callables import BoundMethod
 from nnx_lint.model.classes import LibClass, UserClass, library_class
 from nnx_lint.model.containers import DictVal, ReturnedDict, Seq
-from nnx_lint.model.elements import element_of
+from nnx_lint.model.elements import element_of, sown_by
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.heap import touch
 from nnx_lint.model.library import shared_out
@@ -49,6 +49,10 @@ def library_member(obj: Obj, name: str) -> Value:
 
     On a project class it may be an attribute that is set from outside, unless it is known to be a method.
     """
+    if obj.cls in configs.CLASSES:
+        return configs.member(obj, name)
+    if isinstance(obj.cls, UserClass) and name in sown_by(obj.cls):
+        return SownVal(name)
     specs = [item.spec for item in obj.cls.ancestors if isinstance(item, LibClass) and item.spec is not None]
     held = [member.holds for spec in specs for member in spec.members or () if member.path == (name,)]
     if held:  # the options that decide whether it is there are not known
@@ -246,6 +250,8 @@ def call_library_method(
     if method.name == "__init__":
         inherit(frame, receiver, args)
         return NONE
+    if receiver.cls in configs.CLASSES:
+        return configs.call_method(frame, receiver, method.name, args, node)
     text = name.rpartition(".")[0] or name
     if receiver.cls.is_variable:
         if method.name in api.VARIABLE_WRITES:

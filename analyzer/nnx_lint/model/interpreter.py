@@ -22,6 +22,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from nnx_lint.model import (
     comprehensions,
+    configs,
+    ended,
     expressions,
     imports,
     modes,
@@ -127,6 +129,7 @@ class Interpreter:
         "sizes",
         "steps",
         "subject",
+        "traces",
         "transforms",
         "used",
         "uses",
@@ -162,6 +165,7 @@ class Interpreter:
         self.functions: list[tuple[FuncVal, Frame]] = []
         self.classes: list[UserClass] = []
         self.transforms: list[tuple[Transformed, Frame]] = []
+        self.traces: list[TraceScope] = []
         self.ran: set[Transformed] = set()
         self.entered: set[int] = set()
         self.adopted: dict[Interpreter, None] = {}
@@ -242,6 +246,8 @@ class Interpreter:
         for each in self.provisional:
             each.forget()
         self.provisional.clear()
+        if self.publish is self.listener:  # what was published has been judged
+            ended.untie(self)
 
     @contextlib.contextmanager
     def evaluating_for(self, subject: ast.AST | None, forget: Callable[[], object]) -> Generator[None, None, None]:
@@ -252,6 +258,7 @@ class Interpreter:
             yield
         if self.partial is not None:
             self.partial.provisional.append(self)
+        ended.settle(self)
 
     def adopt(self, other: Interpreter) -> None:
         """Count what another evaluation of the same module has seen as seen."""
@@ -459,6 +466,7 @@ class Interpreter:
         self.modes = self.modes._replace(mesh=None)  # it may set one
         names = syntax_parameters.positional_names(func.node.args)
         given = dict(zip(names, (value if value is not None else UNKNOWN for value in args), strict=False)) | keywords
+        configs.give_away(given.values(), func)
         if is_closure(func):
             self.enter_now(frame, func)
             effects = self.effects

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nnx_lint.model import entries, events
+from nnx_lint.model import configs, entries, events
 from nnx_lint.model.attributes import attribute_of, bypass, mutate, variable_value
 from nnx_lint.model.containers import DictVal, Fill, Seq
 from nnx_lint.model.heap import touch
@@ -45,6 +45,8 @@ def set_item(
             mutate(interp, frame, target, text, "`[...] =`", "write", node)
             interp.publish(events.ItemSet(frame, node, target, key, value, _replaced(target, key)))
             _set_element(frame, target, key, value, node)
+        elif configs.is_config(target):
+            bypass(interp, frame, target, key, value, node)
     elif isinstance(target, NamespaceVal):
         bypass(interp, frame, target.of, key, value, node)
     elif isinstance(target, Array):

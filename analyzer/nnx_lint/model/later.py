@@ -19,6 +19,7 @@ from nnx_lint.model.crossing import shapeless
 from nnx_lint.model.heap import touch
 from nnx_lint.model.values import Array, Obj
 from nnx_lint.syntax import parameters as syntax_parameters
+from nnx_lint.syntax.compact import for_both
 from nnx_lint.syntax.walk import remembered, walk
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ ITEM = "[]"
 def is_set_later(cls: ClassBase, name: str) -> bool:
     """Whether something other than a constructor sets an attribute, or what a Variable there holds."""
     own = cls.lineage
-    return any(item.module.has(key, _set_later) for item in own for key in (f"{item.name}.{name}", f".{name}"))
+    return any(item.module.has(key, set_later) for item in own for key in (f"{item.name}.{name}", f".{name}"))
 
 
 def forget_shapes(obj: Obj) -> None:
@@ -62,9 +63,9 @@ def forget_shapes(obj: Obj) -> None:
 
 
 @remembered
-def _set_later(statement: ast.AST) -> frozenset[str]:
+def set_later(statement: ast.AST) -> frozenset[str]:
     """``Class.attribute`` for what methods set of their own objects, ``.attribute`` for what is set of others."""
-    nodes = walk(statement)
+    nodes = [node for node in walk(statement) if type(node) in _LOOKED_AT]
     places = (node for node in nodes if isinstance(node, (ast.Attribute, ast.Subscript)))
     targets = [node for node in places if not isinstance(node.ctx, ast.Load)]
     edited = {node.targets[0] for node in nodes if isinstance(node, ast.Assign) and _is_edit(node)} if targets else ()
@@ -81,6 +82,12 @@ def _set_later(statement: ast.AST) -> frozenset[str]:
                 stored = (pair for target in inside for pair in _stored(target) if method.name not in first)
                 found |= {f"{cls.name}.{name}" for owner, name in stored if owner == receiver}
     return frozenset(found)
+
+
+_LOOKED_AT: frozenset[type[ast.AST]] = frozenset(
+    for_both(dict.fromkeys([ast.Attribute, ast.Subscript, ast.Assign, ast.ClassDef], True))
+)
+"""The types of nodes that say what is set, of which most trees are not made."""
 
 
 def _is_edit(statement: ast.Assign) -> bool:

@@ -6,7 +6,7 @@ import ast
 import sys
 from typing import TYPE_CHECKING
 
-from nnx_lint.model import attributes, events, foreign, meshes, modes, operations, python, surgery, trees
+from nnx_lint.model import attributes, configs, events, foreign, meshes, modes, operations, python, surgery, trees
 from nnx_lint.model.arrays import array_call
 from nnx_lint.model.callables import FuncVal, PartialVal, TransformVal
 from nnx_lint.model.classes import UserClass, library_class
@@ -354,6 +354,7 @@ def _dataclass_container(interp: Interpreter, frame: Frame, args: Arguments, nod
 
 HANDLERS: dict[str, Handler] = {
     **python.HANDLERS,
+    **configs.HANDLERS,
     **trees.HANDLERS,
     **surgery.HANDLERS,
     "nnx.DiffState": _diff_state,

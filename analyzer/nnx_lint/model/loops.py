@@ -3,7 +3,7 @@
 JAX demands that a step returns what it carries in the types that it got it, so one step says what a loop carries out;
 what a scan collects has an axis more than what each step returns.
 
-Invariants: only plain trees of arrays are followed, named tuples among them, States and the states of optimizers that
+Invariants: only plain trees of arrays are followed, records among them, States and the states of optimizers that
 are carried, and the objects that ``nnx.scan`` carries, which it changes in place and gives back themselves; any other
 module, or anything else that goes through a loop, is not known after it.
 """
@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from nnx_lint.model import forms
+from nnx_lint.model.classes import UserClass
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.crossing import SAME, Axes, extent, gained_by, refresh
 from nnx_lint.model.handed import is_model
@@ -66,13 +67,25 @@ def carried_at(loop: str) -> int:
 def given_back(name: str, frame: Frame, step: Value, args: Arguments) -> Value:
     """What a loop of call form gives back, whose step returns this."""
     if name in CARRYING:
-        return after(step, frame.level, SAME)
+        begun = args.get(LOOPS[name].carry + 2, "init_val")
+        return after(_as_begun(step, begun), frame.level, SAME)
     if name != "jax.lax.scan":
         return UNKNOWN
     pair = step.items if isinstance(step, Seq) and step.exact and len(step.items) == 2 else (UNKNOWN, UNKNOWN)
     told = args.get(3, "length")
     size = forms.dimension(told) if isinstance(told, Const) and told.value is not None else extent(args.get(2, "xs"), 0)
-    return Seq("tuple", [after(pair[0], frame.level, SAME), after(pair[1], frame.level, Axes(1, 0, size))], frame.level)
+    carried = _as_begun(pair[0], args.get(1, "init"))
+    return Seq("tuple", [after(carried, frame.level, SAME), after(pair[1], frame.level, Axes(1, 0, size))], frame.level)
+
+
+def _as_begun(step: Value, begun: Value | None) -> Value:
+    """What a step carries on; arrays of which nothing is known have the shape that the loop began with."""
+    if isinstance(step, Seq) and isinstance(begun, Seq) and step.exact and begun.exact:
+        items = [_as_begun(*pair) for pair in zip(step.items, begun.items, strict=False)]
+        return Seq(step.type, items, step.level) if len(items) == len(step.items) == len(begun.items) else step
+    known = begun.form.shape if isinstance(begun, Array) and begun.form is not None else None
+    unknown = step is UNKNOWN or (type(step) is Array and step.form is None)
+    return Array(0, Form(known)) if unknown and known is not None else step
 
 
 def scanned(applied: TransformVal, frame: Frame, step: Value, size: Dimension) -> Value:
@@ -108,7 +121,7 @@ def after(value: Value, level: int, axes: Axes) -> Value:
         return DictVal([(key, after(item, level, axes)) for key, item in value.items], level)
     if isinstance(value, UnionVal):
         return join(*(after(option, level, axes) for option in value.options))
-    if isinstance(value, Obj) and value.cls.named_tuple:
+    if isinstance(value, Obj) and isinstance(value.cls, UserClass) and value.cls.renewed_by:
         copy = refresh(value, level, axes=axes)
         if isinstance(copy, Obj) and value.args is not None:
             copy.args = {name: after(item, level, axes) for name, item in value.args.items()}

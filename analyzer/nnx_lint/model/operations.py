@@ -282,11 +282,6 @@ def _product(args: Arguments) -> Form:
     return Form(algebra.product(one.shape, other.shape), _common(one.dtype, other.dtype))
 
 
-def _dot(args: Arguments) -> Form:
-    shapes = [literal(args.get(position)).shape for position in range(2)]
-    return _product(args) if shapes[1] is not None and len(shapes[1]) <= 2 else NOTHING
-
-
 def _equation(args: Arguments) -> Form:
     text, *operands = args.positional
     if not isinstance(text, Const) or not isinstance(text.value, str):
@@ -381,7 +376,8 @@ _NUMPY: dict[str, Operation] = {
     "concatenate": _together(algebra.joined),
     "stack": _stacked,
     "matmul": _product,
-    "dot": _dot,
+    "astype": lambda args: Form(literal(args.get(0, "x")).shape, dtype_of(args.get(1, "dtype"))),
+    "dot": lambda args: _product(args) if len(literal(args.get(1)).shape or (1, 1, 1)) < 3 else NOTHING,
     "einsum": _equation,
     "broadcast_to": _spread_to,
     "take": _taken,
@@ -395,7 +391,7 @@ _RANDOM: dict[str, Operation] = {
     "truncated_normal": _filled("float32", 3, 4),
     "randint": _filled("int32", 1, 4),
     "bernoulli": _filled("bool", 2, 99),
-    "permutation": sampling.permuted(1, "x"),
+    **sampling.CHOOSING,
     "split": _keys,
     "key": lambda args: Form(()),
     "PRNGKey": lambda args: Form((2,), "uint32"),

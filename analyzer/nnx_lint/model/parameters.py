@@ -42,6 +42,7 @@ from nnx_lint.syntax.walk import remembered, walk
 
 if TYPE_CHECKING:
     from nnx_lint.model.callables import FuncVal, TransformVal
+    from nnx_lint.model.calls import Arguments
     from nnx_lint.model.classes import ClassBase
     from nnx_lint.model.interpreter import Interpreter
 
@@ -223,3 +224,33 @@ def _missing(interp: Interpreter, frame: Frame, func: FuncVal, parameter: ast.ar
     if default is not None and not maybe_given:
         return default
     return _parameter(interp, frame, func, parameter)
+
+
+def exchanged(func: FuncVal, args: Arguments, *, bound: bool = False) -> tuple[str, str] | None:
+    """Two parameters of a function of which each gets what the call names like the other one, an object of NNX and
+    something that certainly is of another kind: ``evaluate(batch, model)``.
+    """
+    names = syntax_parameters.positional_names(func.node.args)[bound:]
+    if args.starred or len(args.nodes) != len(args.positional):
+        return None
+    given = {node.id: place for place, node in enumerate(args.nodes) if isinstance(node, ast.Name)}
+    for place, name in enumerate(names[: len(args.positional)]):
+        other = given.get(name, place)
+        if other <= place or other >= len(names) or given.get(names[other]) != place:
+            continue
+        if _are_of_two_kinds(args.positional[place], args.positional[other], (name, names[other])):
+            return name, names[other]
+    return None
+
+
+def _are_of_two_kinds(one: Value | None, other: Value | None, names: tuple[str, str]) -> bool:
+    """Whether one value is an object of NNX, and the other one an object of another kind, or none."""
+    objects = [value for value in (one, other) if isinstance(value, Obj) and value.cls.tracked]
+    if len(objects) == len((one, other)):
+        return sum(value.cls.derives_from("nnx.Optimizer") for value in objects) == 1
+    plain = isinstance(one, (Array, DictVal, Seq)) or isinstance(other, (Array, DictVal, Seq))
+    return bool(objects) and (plain or not DATA.isdisjoint(names))
+
+
+DATA = frozenset({"batch", "data", "images", "inputs", "key", "labels", "rng", "targets", "x", "y"})
+"""Names of parameters for what is no object of NNX."""

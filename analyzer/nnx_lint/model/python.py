@@ -6,10 +6,10 @@ import ast
 import itertools
 from typing import TYPE_CHECKING
 
-from nnx_lint.model import arithmetic, attributes, imports, rounds, surgery
+from nnx_lint.model import arithmetic, attributes, configs, imports, rounds, surgery
 from nnx_lint.model.annotations import value_of
 from nnx_lint.model.callables import FuncVal
-from nnx_lint.model.classes import LibClass, UserClass
+from nnx_lint.model.classes import UserClass
 from nnx_lint.model.construct import instance_of, instantiate
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.definitions import named_tuple
@@ -23,9 +23,9 @@ from nnx_lint.model.values import (
     NUMBER,
     UNKNOWN,
     Array,
-    Attr,
     ClassVal,
     Const,
+    NamespaceVal,
     Obj,
     Other,
     Unknown,
@@ -57,6 +57,7 @@ def _sequence(type_name: str) -> Handler:
 
 def _dict(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
     given = args.get(0)
+    given = configs.entries(given) if isinstance(given, NamespaceVal) else given
     items: list[tuple[Value, Value]] = []
     exact = not args.starred
     if isinstance(given, DictVal):
@@ -193,7 +194,8 @@ def _getattr(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, 
         return UNKNOWN
     if len(args.positional) > 2 and not isinstance(present(target), Obj):
         return provided(target, key) or UNKNOWN
-    return attributes.get_attribute(interp, frame, target, wanted, node)
+    found = attributes.get_attribute(interp, frame, target, wanted, node, sure=len(args.positional) < 3)
+    return configs.started_with(args.get(2)) if found is UNKNOWN and configs.lacks(target, wanted) else found
 
 
 def _import_module(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
@@ -297,18 +299,6 @@ def bare(interp: Interpreter, frame: Frame, cls: ClassBase) -> Obj:
     return obj
 
 
-NAMESPACE = LibClass("types.SimpleNamespace", (), None)
-
-
-def _namespace(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
-    """An object with the attributes that it is given, and those that the program sets."""
-    if args.starred or args.positional:
-        return UNKNOWN
-    made = Obj(NAMESPACE, frame.level, {}, node)
-    made.attrs = {key: Attr(value) for key, value in args.keywords.items()}
-    return made
-
-
 def _joined_path(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
     """``os.path.join``: a part that is absolute takes the place of those before it."""
     parts = [text_in(value) if value is not None else None for value in args.positional]
@@ -323,27 +313,44 @@ def _replaced(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST,
 
 
 def replaced_by_method(interp: Interpreter, frame: Frame, held: Obj, name: str, args: Arguments) -> Value:
-    """What a method of a named tuple gives that makes it anew; UNKNOWN of any other method."""
-    named = isinstance(held.cls, UserClass) and held.cls.named_tuple and name == "_replace"
+    """What a method of a record gives that makes it anew; UNKNOWN of any other method."""
+    named = isinstance(held.cls, UserClass) and name == held.cls.renewed_by
     return _with_fields(interp, frame, held, args, args.node) if named and not args.positional else UNKNOWN
+
+
+def _asdict(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
+    """The numbers in a dataclass, by field; others that it holds are made into dicts as well."""
+    held = present(args.get(0) or UNKNOWN)
+    fields = _fields(held)
+    if fields is None:
+        return UNKNOWN
+    known = [(Const(name), configs.started_with(value)) for name, value in fields.items()]
+    return DictVal(known, frame.level, node=node)
+
+
+def _fields(held: Value | None) -> dict[str, Value] | None:
+    """What a dataclass or a named tuple holds that the program was seen to make."""
+    if not isinstance(held, Obj) or held.assumed or held.cls.is_pytree:
+        return None
+    if not isinstance(held.cls, UserClass) or not held.cls.generated_init:
+        return None
+    fields = [field.name for field in held.cls.all_fields() if field.init is not False and not field.init_only]
+    return {name: attr.value for name in fields if (attr := attributes.attribute_of(held, name)) is not None}
 
 
 def _with_fields(interp: Interpreter, frame: Frame, held: Value | None, args: Arguments, node: ast.AST) -> Value:
     from nnx_lint.model.calls import Arguments
 
-    if not isinstance(held, Obj) or held.assumed or held.cls.is_pytree or args.starred:
+    kept = _fields(held)
+    if kept is None or args.starred or not isinstance(held, Obj):
         return UNKNOWN
-    if not isinstance(held.cls, UserClass) or not held.cls.generated_init:
-        return UNKNOWN
-    fields = [field.name for field in held.cls.all_fields() if field.init is not False and not field.init_only]
-    kept = {item: attr.value for item in fields if (attr := attributes.attribute_of(held, item)) is not None}
     return instantiate(interp, frame, held.cls, Arguments(node, [], kept | args.keywords, []), node)
 
 
 HANDLERS: dict[str, Handler] = {
     **dict.fromkeys(("copy.replace", "dataclasses.replace"), _replaced),
+    "dataclasses.asdict": _asdict,
     "os.path.join": _joined_path,
-    "types.SimpleNamespace": _namespace,
     "builtins.list": _sequence("list"),
     "builtins.tuple": _sequence("tuple"),
     "builtins.set": _sequence("set"),

@@ -128,7 +128,9 @@ class Renewal:
             return fresh
         if isinstance(value, DictVal):
             entries = [(self.of(key), self.of(item)) for key, item in value.items]
-            return DictVal(entries, self._level, exact=value.exact, node=value.node)
+            table = DictVal(entries, self._level, exact=value.exact, node=value.node)
+            table.shared = value.shared
+            return table
         if isinstance(value, StateVal):
             return value.again(self._level, self.of(value.of))
         if isinstance(value, OptStateVal):

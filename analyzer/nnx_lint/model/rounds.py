@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from nnx_lint.model import entries, items
 from nnx_lint.model.callables import FuncVal
+from nnx_lint.model.classes import method_of
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.elements import element_of, library_elements
 from nnx_lint.model.unions import present
@@ -31,6 +32,17 @@ MAX_NESTED = 4
 
 MAX_ELEMENTS = 256
 """How many elements of a container that grows by others are told apart."""
+
+
+def gone_through(interp: Interpreter, frame: Frame, node: ast.expr) -> Value:
+    """What a loop over an expression goes through: of an object of the project, such as a loader, what it yields."""
+    from nnx_lint.model.expressions import evaluate
+
+    value = evaluate(interp, frame, node)
+    obj = present(value)
+    found = method_of(obj.cls, "__iter__") if isinstance(obj, Obj) and not obj.cls.tracked else None
+    given = interp.call_function(frame, found[1], [], {}, node, receiver=obj) if found is not None else value
+    return given if isinstance(given, Seq) else value
 
 
 def elements(value: Value) -> list[Value] | None:

@@ -1,4 +1,5 @@
-"""The arrays that random functions of numpy give: numbers, an order, or a choice of what there is.
+"""The arrays that random functions of numpy give: numbers, an order, or a choice of what there is; and those functions
+of JAX that choose.
 
 Invariant: the methods of a generator have the names of the functions, and take what these take.
 """
@@ -54,6 +55,18 @@ def _chosen(args: Arguments) -> Form:
     known = literal(value)
     return Form(shape, known.dtype) if known.shape is not None and len(known.shape) == 1 else NOTHING
 
+
+def _class(args: Arguments) -> Form:
+    """A number of a class for each row of logits."""
+    logits, axis, given = literal(args.get(1, "logits")).shape, args.get(2, "axis"), args.get(3, "shape")
+    if given is not None:
+        return Form(shape_of(given), "int32")
+    last = axis is None or (isinstance(axis, Const) and axis.value == -1)
+    return Form(logits[:-1] if logits and last else None, "int32")
+
+
+CHOOSING: dict[str, Operation] = {"categorical": _class, "permutation": permuted(1, "x")}
+"""Functions of ``jax.random`` that take a key first."""
 
 FUNCTIONS: dict[str, Operation] = {
     **dict.fromkeys(("rand", "randn"), _drawn_of),

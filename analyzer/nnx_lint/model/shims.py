@@ -2,7 +2,8 @@
 
 A program that supports an old NNX asks for a name before it uses it: ``hasattr(nnx, "List")``, ``getattr(nnx, "List",
 list)``, ``try: ... except AttributeError:``. One that is costly to import has one arm for type checkers and another for
-the run. Both mean a name that is known well, and a stand-in that says less.
+the run. Both mean a name that is known well, and a stand-in that says less. A file that is a script, too, says what it
+does when it is run.
 
 Invariants: a name that NNX is known to have is there, so its stand-in is not looked at; of ``TYPE_CHECKING`` both arms
 are seen, and what the checkers' arm says of a name counts wherever it says anything.
@@ -96,3 +97,13 @@ def both_arms(frame: Frame, checked: Callable[[], object], run: Callable[[], obj
         said = names.get(name)
         if said is None or isinstance(said, Unknown) or said is before.get(name):
             names[name] = value
+
+
+# -- scripts -----------------------------------------------------------------------------------------------------------
+
+
+def is_script(node: ast.If) -> bool:
+    """Whether what stands under a condition is what the file does as a script: ``if __name__ == "__main__":``."""
+    test = node.test
+    asks = isinstance(test, ast.Compare) and is_name(test.left, "__name__") and isinstance(test.ops[0], ast.Eq)
+    return asks and not node.orelse

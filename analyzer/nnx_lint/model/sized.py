@@ -22,13 +22,17 @@ from typing import TYPE_CHECKING
 from nnx_lint.model.attributes import attribute_of
 from nnx_lint.model.callables import FuncVal, PartialVal, Transformed
 from nnx_lint.model.classes import UserClass
+from nnx_lint.model.configs import copied, entries, is_config, is_record
 from nnx_lint.model.construct import build_model, instance_of
 from nnx_lint.model.containers import DictVal, Seq
-from nnx_lint.model.events import Called, CalledOneOf, ItemSet
+from nnx_lint.model.events import Called, CalledOneOf, EntryMissed, ItemSet
+from nnx_lint.model.later import ITEM, is_set_later
 from nnx_lint.model.modules import Env
 from nnx_lint.model.states import GradientVal, StateVal
+from nnx_lint.model.strings import HOLE
 from nnx_lint.model.uses import RNGS
 from nnx_lint.model.values import (
+    MAX_NESTING,
     UNKNOWN,
     Array,
     Attr,
@@ -36,7 +40,9 @@ from nnx_lint.model.values import (
     Computed,
     Const,
     Ext,
+    FieldVal,
     HostArray,
+    NamespaceVal,
     Obj,
     Other,
     ParameterVal,
@@ -51,6 +57,7 @@ from nnx_lint.syntax.walk import remembered, walk
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Mapping
 
+    from nnx_lint.model.classes import ClassBase
     from nnx_lint.model.events import Event
     from nnx_lint.model.interpreter import Interpreter
 
@@ -112,7 +119,27 @@ def _takes_sizes(cls: UserClass, args: Mapping[str, Value]) -> bool:
         _maps(func) or _keeps_streams(func.node)
     ):
         return True
+    if "**" not in args and any(_is_none(func.defaults.get(name)) for name in _made_up(func.node) if name not in args):
+        return True
     return any(map(_decides, args.values())) or _is_told_by(func.defaults.values(), args)
+
+
+@remembered
+def _made_up(func: ast.AST) -> frozenset[str]:
+    """The parameters that a constructor puts something of its own in the place of: ``c = c or Config()``."""
+    found: set[str] = set()
+    for node in walk(func):
+        targets = node.targets if isinstance(node, ast.Assign) else []
+        made = node.value if isinstance(node, ast.Assign) else None
+        parts = made.values if isinstance(made, ast.BoolOp) else [made]
+        parts = [made.body, made.orelse] if isinstance(made, ast.IfExp) else parts
+        if any(isinstance(part, ast.Call) for part in parts):
+            found.update(target.id for target in targets if isinstance(target, ast.Name))
+    return frozenset(found)
+
+
+def _is_none(value: Value | None) -> bool:
+    return isinstance(value, Const) and value.value is None
 
 
 @remembered
@@ -180,8 +207,14 @@ def _sets_attributes(node: ast.If) -> bool:
 
 def _is_told_by(defaults: Iterable[Value | None], args: Mapping[str, Value]) -> bool:
     """Whether there are numbers among the defaults, and nothing that is given may say otherwise."""
-    numbers = any(value is not None and _has_number(value) for value in defaults)
+    numbers = any(value is not None and (_has_number(value) or _makes_config(value)) for value in defaults)
     return numbers and not any(isinstance(value, (Unknown, Other)) for value in args.values())
+
+
+def _makes_config(value: Value) -> bool:
+    """Whether the default of a field is a plain object that is made for each instance."""
+    factory = value.keywords.get("default_factory") if isinstance(value, FieldVal) else None
+    return isinstance(factory, FuncVal) or (isinstance(factory, ClassVal) and not factory.cls.tracked)
 
 
 def _is_number(value: Value | None) -> bool:
@@ -207,6 +240,7 @@ def is_layer_factory(value: Value | None) -> bool:
 
 def _items(value: Value) -> list[Value]:
     """What a plain container holds."""
+    value = entries(value) if isinstance(value, NamespaceVal) else value
     if isinstance(value, DictVal):
         return [item for _, item in value.items]
     return value.items if isinstance(value, Seq) and value.type in {"tuple", "list"} else []
@@ -228,18 +262,24 @@ def _has_number(value: Value) -> bool:
     """Whether an argument is a number, several, or a configuration that says some."""
     if isinstance(value, Seq):
         return value.exact and any(map(_has_number, value.items))
+    if isinstance(value, ClassVal):
+        return bool(_numbers_of(value))
+    if isinstance(value, Obj) and is_config(value):
+        return any(_is_number(attr.value) or is_config(attr.value) for attr in value.attrs.values())
     return _is_number(value) or (isinstance(value, Obj) and _is_configuration(value))
 
 
 # -- arguments ---------------------------------------------------------------------------------------------------------
 
 
-def _known(value: Value) -> Hashable | None:
+def _known(value: Value, depth: int = MAX_NESTING) -> Hashable | None:
     """What is known of an argument, as part of a key; ``None`` if it tells nothing."""
     if isinstance(value, Const):
         return type(value.value), value.value
-    if isinstance(value, (ClassVal, Ext)):
-        return value.cls if isinstance(value, ClassVal) else value.name
+    if isinstance(value, ClassVal):
+        return value.cls, _numbers_of(value)
+    if isinstance(value, Ext):
+        return value.name
     if isinstance(value, FuncVal) and isinstance(value.env, Env) and value.env.kind == "module":
         return value  # others are made anew each time
     if isinstance(value, PartialVal):
@@ -250,17 +290,39 @@ def _known(value: Value) -> Hashable | None:
         items = tuple(map(_known, value.items))
         sure = value.exact or all(map(_is_part, value.items))
         return None if None in items or not sure else (value.type, value.exact, items)
+    if isinstance(value, NamespaceVal):
+        return _known(entries(value), depth)
     if isinstance(value, DictVal) and value.exact and not value.shrunk:
-        entries = tuple((_known(key), _known(item)) for key, item in value.items)
-        return None if any(None in entry for entry in entries) else ("dict", entries)
+        pairs = tuple((_known(key), _known(item)) for key, item in value.items)
+        return None if any(None in pair for pair in pairs) else ("dict", pairs, value.shared)
     if _is_state(value):
         return "data", StateVal
     if _is_part(value):
         return ("data", value.cls, _is_seen_made(value)) if isinstance(value, Obj) else ("data", type(value))
+    if isinstance(value, Obj) and is_config(value):
+        return _of_config(value, depth)
     if isinstance(value, Obj) and _is_configuration(value):
         # A field that is not known leaves the others what they are: a vocabulary may be as large as its tokenizer says.
-        return value.cls, tuple((name, _known(given)) for name, given in sorted((value.args or {}).items()))
+        told = {**(value.args or {}), **{name: _told(attr.value) for name, attr in _changed(value)}}
+        return value.cls, tuple(
+            (name, _known(each) if each is not None else None) for name, each in sorted(told.items())
+        )
     return None
+
+
+def _of_config(value: Obj, depth: int) -> Hashable | None:
+    """What is known of a configuration that a library has made: each attribute by itself."""
+    if not depth:
+        return None
+    return value.cls, tuple((name, _known(attr.value, depth - 1)) for name, attr in sorted(value.attrs.items()))
+
+
+def _numbers_of(value: ClassVal) -> tuple[tuple[str, object], ...]:
+    """The numbers in the body of a class that is a configuration by itself."""
+    held = value.cls.attributes if isinstance(value.cls, UserClass) and not value.cls.tracked else {}
+    return tuple(
+        (name, each.value) for name, (each, _) in sorted(held.items()) if isinstance(each, Const) and _is_number(each)
+    )
 
 
 def _constant(value: Value | None) -> Hashable | None:
@@ -269,18 +331,34 @@ def _constant(value: Value | None) -> Hashable | None:
 
 
 def _is_configuration(obj: Obj) -> bool:
-    """Whether an object is a plain one that is as its constructor left it."""
+    """Whether an object is a plain one of which it is known how its constructor made it, and what was set since."""
     if not isinstance(obj.cls, UserClass) or obj.cls.tracked or obj.args is None or obj.assumed:
         return False
-    return _is_as_made(obj)
+    if not is_record(obj.cls):
+        return _is_as_made(obj)
+    return obj.template is not None and not any(HOLE in name for name in obj.attrs)
 
 
 def _is_as_made(obj: Obj) -> bool:
     """Whether nothing has been set on an object since its constructor returned."""
+    return obj.template is not None and not _changed(obj)
+
+
+def _changed(obj: Obj) -> list[tuple[str, Attr]]:
+    """What has been set on an object since its constructor returned."""
     if obj.template is None:
-        return False
-    made = ((attr, attribute_of(obj.template, name)) for name, attr in obj.attrs.items())
-    return all(before is not None and _places(before) == _places(attr) for attr, before in made)
+        return []
+    made = ((name, attr, attribute_of(obj.template, name)) for name, attr in obj.attrs.items())
+    return [
+        (name, attr)
+        for name, attr, before in made
+        if before is None or _places(before) != _places(attr) or _is_filled(attr.value)
+    ]
+
+
+def _is_filled(value: Value) -> bool:
+    """Whether something was put into a container after it was made, or taken out of it."""
+    return isinstance(value, (Seq, DictVal)) and bool(value.fills or value.shrunk)
 
 
 def _places(attr: Attr) -> list[ast.AST]:
@@ -300,14 +378,20 @@ def _handed(interp: Interpreter, value: Value, known: Hashable | None) -> Value:
         return UNKNOWN
     if isinstance(value, Seq):
         return Seq(value.type, (_handed(interp, item, known) for item in value.items), exact=value.exact)
+    if isinstance(value, NamespaceVal):
+        return _handed(interp, entries(value), known)
     if isinstance(value, DictVal):
-        return DictVal((key, _handed(interp, item, known)) for key, item in value.items)
+        table = DictVal(((key, _handed(interp, item, known)) for key, item in value.items), node=value.node)
+        table.shared = value.shared
+        return table
     if isinstance(value, Array):
         return type(value)(0)
     if _is_state(value):
         return StateVal(ParameterVal("", required=True), 0)
     if not isinstance(value, Obj):
         return value
+    if is_config(value):
+        return copied(value, lambda held: _told(_handed(interp, held, _known(held))))
     if _is_part(value):
         if not isinstance(value.cls, UserClass) or not _is_seen_made(value):
             return interp.instance(value.cls, 0)
@@ -317,7 +401,10 @@ def _handed(interp: Interpreter, value: Value, known: Hashable | None) -> Value:
         return part
     args = {name: _handed(interp, given, _known(given)) for name, given in (value.args or {}).items()}
     copy = Obj(value.cls, 0, args)
-    copy.template = value.template  # it is as its constructor left it
+    copy.template = value.template  # it is as its constructor left it, but for what has been set since
+    copy.attrs = {
+        name: Attr(_told(_handed(interp, attr.value, _known(attr.value))) or UNKNOWN) for name, attr in _changed(value)
+    }
     return copy
 
 
@@ -333,17 +420,17 @@ class Sized:
         self.model: Obj | None = None
         self.evaluation = evaluation
         self.noted: list[Called | ItemSet] = []
-        self.layers: list[CalledOneOf] = []
+        self.layers: list[CalledOneOf | EntryMissed] = []
 
     def note(self, event: Event) -> None:
         """Keep what rules may ask for: items of containers of the library, and streams under a transform. What the
-        arguments make of a layer is kept apart: every rule about layers may judge that.
+        arguments make of a layer is kept apart, and what they lack: every rule may judge that.
         """
         if isinstance(event, ItemSet) or (isinstance(event, Called) and _is_told_of(event)):
             self.noted.append(event)
-        if isinstance(event, CalledOneOf):
+        if isinstance(event, (CalledOneOf, EntryMissed)):
             self.layers.append(event)
-        elif isinstance(event, Called) and _makes_as_told(event):
+        elif isinstance(event, Called) and (_makes_as_told(event) or _looks_up(event)):
             self.layers.append(CalledOneOf(event.frame, event.node, [event]))
 
 
@@ -355,6 +442,12 @@ def _makes_as_told(event: Called) -> bool:
     parts = [call.func, *(item.value for item in call.keywords if item.arg is not None and item.arg.endswith("_init"))]
     names = frozenset(name for part in parts for name in names_in(part))
     return not names.isdisjoint(syntax_parameters.names(func.node.args)) and names.isdisjoint(_compared(func.node))
+
+
+def _looks_up(event: Called) -> bool:
+    """Whether a constructor asks a library for a name that its arguments may say: ``getattr(optax, config.name)``."""
+    asks = isinstance(event.callee, Ext) and event.callee.name == "builtins.getattr" and len(event.args) > 1
+    return asks and isinstance(event.args[0], Ext) and isinstance(event.args[1], Const)
 
 
 @remembered
@@ -421,9 +514,7 @@ def _keep_numbers(interp: Interpreter, model: Obj) -> None:
     cannot be changed the flags, too.
     """
     frozen = isinstance(model.cls, UserClass) and model.cls.is_frozen
-    numbers = {
-        name: attr.value if frozen and _is_flag(attr.value) else _told(attr.value) for name, attr in model.attrs.items()
-    }
+    numbers = {name: _kept(model.cls, name, attr.value, frozen=frozen) for name, attr in model.attrs.items()}
     model.template = instance_of(interp, model.cls, 0)
     for name, attr in list(model.attrs.items()):
         number = numbers[name]
@@ -433,9 +524,27 @@ def _keep_numbers(interp: Interpreter, model: Obj) -> None:
             attr.value = number
 
 
+def _kept(cls: ClassBase, name: str, value: Value, *, frozen: bool) -> Value | None:
+    """What is kept of an attribute. That a field of a dataclass is left out says what stands for it."""
+    if frozen and _is_flag(value):
+        return value
+    field = isinstance(cls, UserClass) and cls.generated_init and not is_set_later(cls, name)
+    if not field or is_set_later(cls, f"{name}{ITEM}"):
+        return _told(value)
+    if isinstance(value, Const) and value.value is None:
+        return value
+    if isinstance(value, Seq) and value.exact and value.type == "list":
+        items = [_told(item) for item in value.items]
+        return Seq("list", [item for item in items if item is not None]) if None not in items else None
+    if isinstance(value, DictVal) and value.exact:
+        pairs = [(key, _told(item)) for key, item in value.items]
+        return DictVal([(key, item or UNKNOWN) for key, item in pairs])
+    return _told(value)
+
+
 def _told(value: Value) -> Value | None:
     """What is kept of a value that a plain object holds."""
-    if _is_part(value) or is_sized(value) or isinstance(value, Ext) or is_layer_factory(value):
+    if _is_part(value) or is_sized(value) or isinstance(value, Ext) or is_layer_factory(value) or is_config(value):
         return value
     if isinstance(value, Const) and (_is_number(value) or isinstance(value.value, float)):
         return Computed(value.value)

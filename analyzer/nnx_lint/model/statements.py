@@ -43,7 +43,7 @@ from nnx_lint.model.values import (
     Unknown,
     Value,
 )
-from nnx_lint.syntax.binding import Loop, assigned_in_loop, returns_in_loop
+from nnx_lint.syntax.binding import Loop, assigned_in_loop, is_name, returns_in_loop
 from nnx_lint.syntax.trees import Blank
 
 if TYPE_CHECKING:
@@ -193,6 +193,8 @@ def returned(interp: Interpreter, frame: Frame, node: ast.AST, value: Value) -> 
 def _raise(interp: Interpreter, frame: Frame, node: ast.Raise) -> bool:
     if node.exc is not None:
         evaluate(interp, frame, node.exc)
+        if frame.caller is not None and is_name(getattr(node.exc, "func", node.exc), "NotImplementedError"):
+            interp.publish(events.NotImplementedMet(frame, node))
     return True
 
 
@@ -211,7 +213,7 @@ def _if(interp: Interpreter, frame: Frame, node: ast.If) -> bool:
     known = expressions.truth(test)
     if known is not None:
         return interp.block(frame, node.body if known else node.orelse)
-    doubts = (_doubt_beside(node.orelse), _doubt_beside(node.body))
+    doubts = (None if shims.is_script(node) else _doubt_beside(node.orelse), _doubt_beside(node.body))
     there = narrowing.asks_for_part(frame, node.test)
     arms = (
         lambda: _arm(interp, frame, node.test, True, node.body, supposed=there is True and doubts[0] == 1),
@@ -359,7 +361,7 @@ def _alike(before: Value, after: Value) -> bool:
 
 
 def _for(interp: Interpreter, frame: Frame, node: ast.For | ast.AsyncFor) -> bool:
-    iterable = evaluate(interp, frame, node.iter)
+    iterable = rounds.gone_through(interp, frame, node.iter)
     interp.publish(events.Iterated(frame, node.iter, iterable, node.target))
     known = rounds.of_loop(interp, frame, node, iterable)
     if known is not None:

@@ -104,6 +104,7 @@ def run_under(
         for name, value in keywords.items()
     }
     scope = TraceScope(applied, level, tuple(held), tuple(within))
+    interp.traces.append(scope)
     first = instance if instance is not None else receiver
     result = interp.call_function(
         frame, func, [*bound, *fresh], {**named, **fresh_named}, node, receiver=first, level=level, scope=scope
@@ -176,6 +177,7 @@ def run_native(
         scope=(*frame.scope, scope),
     )
     scope.frame = inner
+    interp.traces.append(scope)
     name = f"it.{func.name}" if isinstance(func, BoundMethod) else "it"
     result = invoke(interp, inner, func, Arguments(applied.node, args, keywords, []), applied.node, name)
     interp.publish(Ran(frame, applied.node, scope, args, result))

@@ -425,6 +425,13 @@ def outer_names(scope: ast.AST) -> frozenset[str]:
 
 
 @remembered
+def free_names(func: ast.AST) -> frozenset[str]:
+    """The names that a function does not bind itself."""
+    names = {part.id for part in walk(func) if isinstance(part, ast.Name)}
+    return frozenset(names - assigned_in(func).keys() - parameters_in(func).keys())
+
+
+@remembered
 def _own_names(func: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> frozenset[str]:
     """The names that are a function's own: its parameters, and what it assigns."""
     names = names_of_parameters(func)

@@ -20,6 +20,7 @@ from nnx_lint.rules.program import (
     assigned_in,
     binds,
     block_of,
+    canonical_of,
     keyword_node,
     names_of_parameters,
     resolved,
@@ -81,7 +82,9 @@ def argument(frame: Frame, name: str) -> ast.expr | None:
         return None
     names, skipped, named = syntax_parameters.positional_names(func.node.args), 0, set[str]()
     node = call.func
-    if isinstance(node, ast.Call):  # a function that a transform is given right there
+    if isinstance(node, ast.Call):  # a function that a transform, or a partial, is given right there
+        if canonical_of(caller.env, node.func) == "functools.partial":
+            skipped, named = len(node.args) - 1, {item.arg for item in node.keywords if item.arg is not None}
         node = node.args[0] if node.args else node.func
     found = resolved(caller.env, node)
     callee = present(found) if found is not None else None
@@ -97,8 +100,10 @@ def argument(frame: Frame, name: str) -> ast.expr | None:
         skipped += 1
     elif node is not func.node and not (isinstance(callee, FuncVal) and callee.node is func.node):
         return None
-    if name not in names or name in named:
+    if name in named:
         return None
+    if name not in names:
+        return keyword_node(call, name) if any(item.arg == name for item in func.node.args.kwonlyargs) else None
     place = names.index(name) - skipped
     certain = [*itertools.takewhile(lambda item: not isinstance(item, ast.Starred), call.args)]
     return certain[place] if 0 <= place < len(certain) else keyword_node(call, name)

@@ -2,7 +2,7 @@
 
 Python keeps what a node says in a dictionary, and most of the memory of a run over many files went there. The nodes of
 our trees have slots instead: their types are below those of ``ast``, with the same names and fields. The number of a
-line, too, is there once for all nodes in it, and so is the list of nothing.
+line, too, is there once for all nodes, and so is the list of nothing.
 
 Invariants: ``isinstance`` and patterns see the types of ``ast``; whoever looks a type itself up does so in a table that
 is :func:`for_both`, since nodes that were made by hand have no slots.
@@ -37,6 +37,9 @@ COMPACT = _Compact()
 _NOTHING: list[ast.AST] = []
 """What all lists are of which there is nothing: nobody changes a tree."""
 
+_LINES: list[int] = []
+"""The numbers of lines, as many as the longest text so far has: Python makes a large number anew each time."""
+
 
 def for_both(table: Mapping[type[T], V]) -> dict[type[T], V]:
     """What a table has for types of nodes, for those with slots, too."""
@@ -51,22 +54,22 @@ def compact(tree: ast.Module) -> ast.Module:
     One that is too deep may keep the nodes that it had.
     """
     last = tree.body[-1].end_lineno if tree.body else None
+    _LINES.extend(range(len(_LINES), (last or 0) + 1))
     try:
-        return cast("ast.Module", _converted(tree, list(range((last or 0) + 1))))
+        return cast("ast.Module", _converted(tree))
     except RecursionError:
         return tree
 
 
-def _converted(node: ast.AST, lines: list[int]) -> ast.AST:
-    # No function inside of the other: it would hold itself and the lines, and nobody collects what does.
+def _converted(node: ast.AST) -> ast.AST:
     kind, held = type(node), node.__dict__
     for name in FIELDS[kind]:
         value: list[object] | ast.AST | str | None = held.get(name)
         if isinstance(value, list):
-            made = [_converted(each, lines) if isinstance(each, ast.AST) else each for each in value]
+            made = [_converted(each) if isinstance(each, ast.AST) else each for each in value]
             held[name] = made or _NOTHING
         elif isinstance(value, ast.AST):
-            held[name] = _converted(value, lines)
+            held[name] = _converted(value)
     if "lineno" in held:
-        held["lineno"], held["end_lineno"] = lines[held["lineno"]], lines[held["end_lineno"]]
+        held["lineno"], held["end_lineno"] = _LINES[held["lineno"]], _LINES[held["end_lineno"]]
     return COMPACT[kind](**held)

@@ -12,6 +12,15 @@ def root_of(node: ast.expr | None) -> str | None:
     return node.id if isinstance(node, ast.Name) else None
 
 
+def dotted_name(node: ast.expr | None) -> str | None:
+    """A name, or names with dots between them: ``self.model``; ``None`` for every other expression."""
+    names: list[str] = []
+    while isinstance(node, ast.Attribute):
+        names.append(node.attr)
+        node = node.value
+    return ".".join([node.id, *reversed(names)]) if isinstance(node, ast.Name) else None
+
+
 def called_by(call: ast.Call) -> ast.expr:
     """What a call calls: ``f``, of ``f(x)`` and of ``f.__call__(x)``."""
     func = call.func

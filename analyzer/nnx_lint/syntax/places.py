@@ -80,7 +80,17 @@ def _places(top: ast.stmt) -> _Places:
 
 def _inside(node: ast.AST) -> list[ast.AST]:
     """The statements and clauses right below a node, the last one first."""
-    return [each for name in reversed(STATEMENTS) for each in reversed(getattr(node, name, ()))]
+    return [each for name in _BLOCKS[type(node)] for each in reversed(getattr(node, name, ()))]
+
+
+class _Blocks(dict[type[ast.AST], tuple[str, ...]]):
+    def __missing__(self, kind: type[ast.AST]) -> tuple[str, ...]:
+        self[kind] = fields = tuple(name for name in reversed(STATEMENTS) if name in kind._fields)
+        return fields
+
+
+_BLOCKS = _Blocks()
+"""The fields of a type of node that hold statements, the last one first: most statements have none."""
 
 
 def _start(node: ast.AST, base: int = 0) -> int:

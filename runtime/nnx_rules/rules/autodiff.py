@@ -112,5 +112,15 @@ DEBUG_FIELDS = Rule(
     message="the text of `jax.debug.print` {problem}: it raises an error where JAX traces",
     help="{mend}",
 )
+ZERO_GRADIENT = Rule(
+    code="NNX479",
+    name="zero-gradient",
+    summary="A loss depends on the parameters by indices, rounding or comparisons only: its gradient is zero.",
+    message="`{name}` has no slope, and the loss depends on {of} through it alone: all gradients are zero, and nothing "
+    "is learned",
+    help="compute the loss of the scores themselves, as `optax.softmax_cross_entropy_with_integer_labels` does; what "
+    "counts correct answers is a metric",
+    severity=Severity.WARNING,
+)
 
 RULES = tuple(value for value in list(globals().values()) if isinstance(value, Rule))

@@ -72,7 +72,7 @@ TRANSFORM_OVER_DESCRIPTOR = Rule(
 LAYER_SIGNATURE = Rule(
     code="NNX838",
     name="layer-signature",
-    summary="A layer is made or called without an argument that it requires, or with one that it does not take.",
+    summary="A layer is made, or a function called, without an argument it requires, or with one it does not take.",
     message="`{cls}` {problem}",
     help="{mend}",
     fix=Fixable.UNSAFE,
@@ -275,8 +275,8 @@ LOOP_ELEMENTS = Rule(
 FORGOTTEN_RETURN = Rule(
     code="NNX867",
     name="forgotten-return",
-    summary="A forward pass computes something last and returns nothing.",
-    message="`{cls}.__call__` ends when it has computed `{name}`, and returns `None`",
+    summary="A forward pass computes something last, or a function whose result is used, and returns nothing.",
+    message="`{function}` {ends}, and returns `None`",
     help="write `return {name}`",
     fix=Fixable.UNSAFE,
 )
@@ -291,8 +291,15 @@ LINEN_VARIABLES = Rule(
 ABSTRACT_METHOD_MISSING = Rule(
     code="NNX873",
     name="abstract-method-missing",
-    summary="An instance is made of a class that lacks a method which a base only declares.",
-    message="`{cls}` has no `{method}`, which `{base}` declares as an abstract method: no instance of it can be made",
+    summary="An instance is made, or its method called, of a class that lacks a method which a base only declares.",
+    message="`{cls}` has no `{method}`, which `{base}` {how}",
+    help="{mend}",
+)
+MISSING_ENTRY = Rule(
+    code="NNX874",
+    name="missing-entry",
+    summary="A dict is asked for an entry that it does not have.",
+    message="`{name}` has no entry `{key}`",
     help="{mend}",
 )
 

@@ -93,9 +93,9 @@ FIELDS_WITHOUT_DATACLASS = Rule(
 FROZEN_MODULE = Rule(
     code="NNX153",
     name="frozen-module",
-    summary="A module that is a frozen dataclass gets an attribute.",
+    summary="A module, or a record of a training step, that is a frozen dataclass gets an attribute.",
     message="`{cls}` is a frozen dataclass: `{path}` cannot be assigned",
-    help="decorate the class with `@nnx.dataclass`, which leaves modules as they have to be",
+    help="{mend}",
 )
 
 RULES = tuple(value for value in list(globals().values()) if isinstance(value, Rule))

@@ -187,4 +187,11 @@ PYTHON_OPERATOR_ON_FILTERS = Rule(
     fix=Fixable.UNSAFE,
 )
 
+SPLIT_ORDER = Rule(
+    code="NNX322",
+    name="split-unpack-order",
+    summary="The States of a split are unpacked into each other's names: they come in the order of the filters.",
+    message="`{one}` takes the State of `{first}`, and `{other}` that of `{second}`: States come as the filters do",
+    help="put the names, or the filters, into the other order",
+)
 RULES = tuple(value for value in list(globals().values()) if isinstance(value, Rule))

@@ -167,6 +167,14 @@ ATTENTION_MASK = Rule(
     message="{problem}",
     help="{mend}",
 )
+SOFTMAX_AXIS = Rule(
+    code="NNX875",
+    name="softmax-axis",
+    summary="A softmax makes weights along one axis, and they are summed along another.",
+    message="`{name}` makes weights that sum to one along axis {axis}, and {summed}",
+    help="take the softmax along the axis of the keys, which is the last one of the scores: `axis=-1`",
+    severity=Severity.WARNING,
+)
 FOREIGN_WEIGHT = Rule(
     code="NNX828",
     name="foreign-weight",

@@ -149,9 +149,9 @@ EMPTY_METRIC = Rule(
 USED_UP_BATCHES = Rule(
     code="NNX626",
     name="used-up-batches",
-    summary="Each round of a training loop goes through one generator, which the first round uses up.",
-    message="`{name}` is an iterator, which the first round uses up: in all rounds after it there are no steps",
-    help="make it anew in each round, `for batch in {maker}:`, or a list of it",
+    summary="A training loop goes through a generator that its first round, or something before it, uses up.",
+    message="`{name}` is an iterator, which {used}",
+    help="make it anew for each time, `for batch in {maker}:`, or a list of it",
 )
 
 BROKEN_GRADIENT_SUM = Rule(

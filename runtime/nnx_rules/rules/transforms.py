@@ -465,7 +465,7 @@ ABSTRACT_CALLED = Rule(
     code="NNX471",
     name="abstract-model-called",
     summary="A model of which only the shapes were computed is called.",
-    message="`{name}` holds shapes and no arrays: `nnx.eval_shape` computes nothing else",
+    message="`{name}` holds shapes and no arrays: `eval_shape` computes nothing else",
     help="put arrays into it first: `nnx.update(model, state)`, or `nnx.merge(graphdef, state)`",
 )
 STACKED_CALLED = Rule(

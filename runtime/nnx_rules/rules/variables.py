@@ -92,9 +92,9 @@ VARIABLE_OF_NUMPY = Rule(
 VARIABLE_DTYPE_KEPT = Rule(
     code="NNX820",
     name="variable-dtype-kept",
-    summary="A fraction is written into a Variable of integers, which cuts it off.",
-    message="`{name}` holds {dtype}, and `{name}[...] =` keeps that: {value} is cut to an integer",
-    help="make the Variable with a float, or write with `set_value(...)`, which takes the new dtype",
+    summary="A fraction is written into a Variable or an array of integers, which cuts it off.",
+    message="`{name}` holds {dtype}, and `{how}` keeps that: {value} is cut to an integer",
+    help="{mend}",
     severity=Severity.WARNING,
 )
 VARIABLE_METADATA_ARGUMENTS = Rule(

@@ -79,7 +79,7 @@ class Trainer:
 
 def train(model: MLP, data):
     optimizer = nnx.Optimizer(model, optax.adam(1e-3), wrt=nnx.Param)
-    metrics = nnx.MultiMetric(loss=nnx.metrics.Average("loss"))
+    metrics = nnx.MultiMetric(loss=nnx.metrics.Average("loss"))  # finds: unused-result
 
     @nnx.jit
     def train_step(batch):

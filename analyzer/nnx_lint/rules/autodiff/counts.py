@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 from nnx_lint.model.callables import FuncVal, Transformed
 from nnx_lint.model.containers import Seq
 from nnx_lint.model.elements import as_tuple
-from nnx_lint.model.events import Unpacked
+from nnx_lint.model.events import Called, Unpacked, Used
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.loops import CARRYING, STEPPING
 from nnx_lint.model.values import Array, Ext, Obj, Value
-from nnx_lint.reporting import Reporter, judges
+from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.autodiff.gradients import unpacks_call
 from nnx_lint.rules.filters.results import parts_of
 from nnx_lint.rules.intermediates.reading import CAPTURE
@@ -104,6 +104,30 @@ def parts_of_carry(event: Unpacked, report: Reporter) -> None:
                 problem=f"{event.count} names take them",
                 mend=_letters(count),
             )
+
+
+@judges_calls(rules.GRADIENT_RESULTS, "builtins.float", "builtins.int", "builtins.round")
+def number_of_several(event: Called, report: Reporter) -> None:
+    """``float(loss)`` of what a step returns beside something else."""
+    if len(event.nodes) == 1 and event.args[0] is not None:
+        _taken_for_number(event.frame, event.nodes[0], event.args[0], f"`{event.name}` takes one", report)
+
+
+@judges(rules.GRADIENT_RESULTS, Used, when=lambda event: event.what == "a format", of=(Seq,))
+def format_of_several(event: Used, report: Reporter) -> None:
+    """``f"{loss:.3f}"`` of such a pair."""
+    node = event.node if isinstance(event.node, ast.expr) else None
+    if node is not None:
+        _taken_for_number(event.frame, node, event.value, "has no format for numbers", report)
+
+
+def _taken_for_number(frame: Frame, node: ast.expr, value: Value, problem: str, report: Reporter) -> None:
+    """Report a name for several results that is taken for the first of them."""
+    count, results, _ = _number_of_results(value) or (0, "", "")
+    if count > 1 and isinstance(node, ast.Name) and not in_test(frame) and not is_tried(frame.module, node):
+        name = node.id
+        mend = f"{name}, *rest"
+        report(frame.module, node, transform=name, aux="", verb="is", results=results, problem=problem, mend=mend)
 
 
 def _number_of_results(value: Value) -> tuple[int, str, str] | None:

@@ -86,7 +86,7 @@ def donated(applied: TransformVal, func: Value, filled: int = 0) -> list[int]:
 
 def _is_lost(applied: TransformVal, value: Value | None) -> bool:
     """Whether donating a value leaves the caller with deleted arrays: `nnx.jit` writes new ones back into objects."""
-    if isinstance(value, Obj) and isinstance(value.cls, UserClass) and value.cls.named_tuple:
+    if isinstance(value, Obj) and isinstance(value.cls, UserClass) and value.cls.renewed_by:
         return any(_is_lost(applied, item) for item in _fields(value).values())
     if isinstance(value, Obj):
         return applied.row.name == "jax.jit" and (value.cls.is_pytree or value.cls.is_variable)
@@ -99,7 +99,7 @@ def _is_lost(applied: TransformVal, value: Value | None) -> bool:
 
 
 def _fields(record: Obj) -> dict[str, Value]:
-    """What is in the fields of a named tuple."""
+    """What is in the fields of a record."""
     return {**(record.args or {}), **{name: attr.value for name, attr in record.attrs.items()}}
 
 
@@ -107,7 +107,7 @@ def _part_read(module: Module, use: ast.AST, value: Value | None) -> Value | Non
     """What a place reads of a value that it names: an item or a field, or all of it; of what is asked for something
     that is still there, such as a shape or the keys of a dict, nothing.
     """
-    record = isinstance(value, Obj) and isinstance(value.cls, UserClass) and value.cls.named_tuple
+    record = isinstance(value, Obj) and isinstance(value.cls, UserClass) and bool(value.cls.renewed_by)
     if not record and not isinstance(value, (Seq, DictVal)):
         return value
     part = use

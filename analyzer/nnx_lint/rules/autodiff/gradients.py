@@ -194,6 +194,13 @@ def unpacks_call(event: Unpacked) -> bool:
     return event.count is not None and isinstance(event.value_node, ast.Call)
 
 
+class Exchanged:
+    """The values that names for gradients take: what becomes of them is the same mistake."""
+
+    def __init__(self) -> None:
+        self.values: list[Value] = []
+
+
 @judges(rules.GRADIENT_RESULTS, Unpacked, when=unpacks_call)
 def gradient_results(event: Unpacked, report: Reporter) -> None:
     call, target = event.value_node, event.target
@@ -216,6 +223,7 @@ def gradient_results(event: Unpacked, report: Reporter) -> None:
         mend = f"{names[1]}, {names[0]}"
         results = (AUX_WITH_VALUE if aux else "`value, gradients`") if valued else "`gradients, aux`"
         swap = unsafe("Swap the names", replace(source, target, mend))
+        report.memory(Exchanged).values += event.value.items if isinstance(event.value, Seq) else []
         say(fix=swap, results=results, problem=f"`{names[0]}` takes the first", mend=mend)
     elif event.count != 2 and (valued or aux):
         mend = ("(value, aux), gradients" if aux else "value, gradients") if valued else "gradients, aux"

@@ -15,7 +15,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from nnx_lint.model.callables import BoundMethod, FuncVal, Transformed
-from nnx_lint.model.containers import Seq
+from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.events import Unpacked
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.states import GraphDefVal, OptStateVal, StateVal
@@ -80,10 +80,13 @@ def _is_another_kind(
     return False
 
 
+KINDS = (Array, DictVal, GraphDefVal, Obj, OptStateVal, StateVal)
+
+
 def _kind(value: Value | None) -> type | None:
     """What sort of thing a value is, where that is known."""
     value = present(value) if value is not None else UNKNOWN
-    return type(value) if isinstance(value, (Array, GraphDefVal, Obj, OptStateVal, StateVal)) else None
+    return type(value) if isinstance(value, KINDS) else None
 
 
 def _last(node: ast.expr) -> str:

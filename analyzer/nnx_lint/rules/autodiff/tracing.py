@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from nnx_lint.diagnostics import Edit, Fix
 from nnx_lint.model.attributes import attribute_of
-from nnx_lint.model.callables import BoundMethod, FuncVal, Transformed
+from nnx_lint.model.callables import BoundMethod, FuncVal, PartialVal, Transformed
 from nnx_lint.model.classes import UserClass
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.crossing import kept_keywords, kept_positions, literal_positions, statics_known
@@ -68,8 +68,9 @@ def calls_traced(event: Called) -> bool:
 class Traced(NamedTuple):
     """The transform and the function of a call.
 
-    ``shift`` says which parameter the first argument is for: the receiver of a method comes before. ``filled`` of these
-    were there before the transform, as in ``jax.jit(self.step)``: its options do not count them.
+    ``shift`` says which parameter the first argument is for: the receiver of a method comes before, and what a partial
+    holds. ``filled`` of these were there before the transform, as in ``jax.jit(self.step)``: its options do not count
+    them.
     """
 
     applied: TransformVal
@@ -93,14 +94,17 @@ def called(event: Called) -> Traced | None:
     func = transformed.func if transformed is not None else None
     if isinstance(func, Transformed):
         func = func.func
-    filled = isinstance(func, BoundMethod) and not bound
+    filled = int(isinstance(func, BoundMethod) and not bound)
     if isinstance(func, BoundMethod) and filled:
+        func = func.func
+    elif isinstance(func, PartialVal) and not bound and not func.keywords:
+        filled = len(func.args)
         func = func.func
     if transformed is None or not isinstance(func, FuncVal) or func.wraps is not None:
         return None
     if "**" in transformed.applied.keywords:
         return None
-    return Traced(transformed.applied, func, int(bound or filled), int(filled))
+    return Traced(transformed.applied, func, max(int(bound), filled), filled)
 
 
 # -- conditions --------------------------------------------------------------------------------------------------------
@@ -384,10 +388,7 @@ def _has_no_hash(value: Value) -> bool:
     """Whether a value certainly cannot tell compiled functions apart."""
     if isinstance(value, Obj):
         return value.cls.is_pytree or value.cls.is_variable or _is_record_without_hash(value)
-    # People annotate shapes as `list[int]`, and give tuples: a list is one that the program makes.
-    return isinstance(value, (Array, DictVal)) or (
-        isinstance(value, Seq) and _is_list(value) and value.node is not None
-    )
+    return isinstance(value, Array) or _is_made_mutable(value)
 
 
 def _is_record_without_hash(obj: Obj) -> bool:
@@ -411,7 +412,7 @@ def _is_record_without_hash(obj: Obj) -> bool:
             return True
         held = [attribute_of(obj, field.name) for field in cls.all_fields() if _is_filled(obj, field)]
         plain = [attr.value for attr in held if attr is not None and len(attr.assignments) < 2]
-        return any(isinstance(each, DictVal) or _is_list(each) for each in plain)
+        return any(_is_made_mutable(each) for each in plain)
     return False
 
 
@@ -421,8 +422,13 @@ def _is_filled(obj: Obj, field: Field) -> bool:
     return made or field.name in obj.attrs or field.name in (obj.args or {})
 
 
-def _is_list(value: Value) -> bool:
-    return isinstance(value, Seq) and value.type in {"list", "set"}
+def _is_made_mutable(value: Value) -> bool:
+    """Whether a value is a list, set or dict that the program makes.
+
+    People annotate shapes as ``list[int]`` and give tuples, and give frozen mappings for a ``dict``.
+    """
+    mutable = isinstance(value, DictVal) or (isinstance(value, Seq) and value.type in {"list", "set"})
+    return mutable and isinstance(value, (DictVal, Seq)) and value.node is not None
 
 
 def is_traced_parameter(frame: Frame, name: str) -> bool:

@@ -256,6 +256,7 @@ SIZED = {
     **{f"jax.ops.segment_{name}": (2, "num_segments") for name in ("max", "min", "prod", "sum")},
     **{f"jax.random.{name}": (1, "shape") for name in ("exponential", "gumbel", "laplace", "normal", "randint")},
     **{f"jax.random.{name}": (1, "shape") for name in ("truncated_normal", "uniform")},
+    "jax.image.resize": (1, "shape"),
     "jax.lax.dynamic_slice": (2, "slice_sizes"),
     "jax.lax.dynamic_slice_in_dim": (2, "slice_size"),
     "jax.lax.iota": (1, "size"),

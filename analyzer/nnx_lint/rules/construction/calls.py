@@ -1,4 +1,4 @@
-"""What a program does with modules and layers: layers made in a forward pass (NNX833, NNX834), initializers that are
+"""What a program does with modules and layers: layers made in a forward pass (NNX833), initializers that are
 none (NNX835), instances that cannot be called (NNX836).
 """
 
@@ -14,7 +14,7 @@ from nnx_lint.model.attributes import attribute_names
 from nnx_lint.model.callables import FuncVal, LibraryFunction, PartialVal
 from nnx_lint.model.classes import LibClass, UserClass, library_class, method_of
 from nnx_lint.model.containers import Seq
-from nnx_lint.model.events import AttributeSet, Called
+from nnx_lint.model.events import Called
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.states import TransformationVal
 from nnx_lint.model.values import (
@@ -26,7 +26,7 @@ from nnx_lint.model.values import (
     ParameterVal,
     Value,
 )
-from nnx_lint.reporting import Reporter, judges, judges_calls, related
+from nnx_lint.reporting import Reporter, judges_calls, related
 from nnx_lint.rules.construction.mends import in_constructor, in_function
 from nnx_lint.rules.edits import insert
 from nnx_lint.rules.intermediates.sowing import is_module
@@ -35,7 +35,6 @@ from nnx_lint.rules.program import (
     assigned_in,
     attributes_stored,
     canonical_of,
-    enclosing,
     given,
     is_asked_for,
     is_called,
@@ -237,35 +236,6 @@ def _is_called(module: Module, use: ast.Name) -> bool:
             return False
         node = parent
     return False
-
-
-@judges(rules.LAZY_ATTRIBUTE, AttributeSet, of=(Obj,))
-def lazy_attribute(event: AttributeSet, report: Reporter) -> None:
-    frame, value = event.frame, event.value
-    if frame.func is None or frame.func.name != "__call__" or event.obj is not frame.receiver or frame.initializing:
-        return
-    if not is_module(event.obj) or not isinstance(value, Obj):
-        return
-    if not (value.cls.derives_from("nnx.Param") or (is_module(value) and not value.cls.is_variable)):
-        return
-    guard = enclosing(frame.module, event.node, ast.If)
-    if guard is not None and _asks_for(guard.test, event.name):
-        report(frame.module, event.node, cls=event.obj.cls.name, path=event.name)
-
-
-def _asks_for(test: ast.expr, name: str) -> bool:
-    """Whether a condition asks if an attribute is there: ``hasattr``, or a comparison with ``None``."""
-    for node in walk(test):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in {"hasattr", "getattr"}:
-            asked: list[ast.expr] = node.args
-            wanted: object = name
-        elif isinstance(node, ast.Compare) and isinstance(node.left, ast.Attribute) and node.left.attr == name:
-            asked, wanted = node.comparators, None
-        else:
-            continue
-        if any(isinstance(item, ast.Constant) and item.value == wanted for item in asked):
-            return True
-    return isinstance(test, ast.UnaryOp) and isinstance(test.operand, ast.Attribute) and test.operand.attr == name
 
 
 # -- initializers ------------------------------------------------------------------------------------------------------

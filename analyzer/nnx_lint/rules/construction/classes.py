@@ -248,7 +248,8 @@ def forgotten_return(event: ClassDefined, report: Reporter) -> None:
     if isinstance(last, ast.Expr) and isinstance(last.value, ast.BinOp) and last is func.node.body[-1]:
         if not any(isinstance(node, RESULTS) for node in own_nodes(func.node)):
             fix = unsafe("Return it", insert(func.module.source.span(last).start, "return "))
-            report(func.module, last, fix=fix, cls=cls.name, name=text_of(last.value))
+            name = text_of(last.value)
+            report(func.module, last, fix=fix, function=f"{cls.name}.__call__", ends=_computed(name), name=name)
         return
     targets = [last.target] if isinstance(last, ast.AugAssign) else [target for target, _ in pairs_of(last)]
     names = [target for target in targets if isinstance(target, ast.Name)]
@@ -260,7 +261,11 @@ def forgotten_return(event: ClassDefined, report: Reporter) -> None:
     module, source = func.module, func.module.source
     edits = append_to_block(source, func.node.body, f"return {target.id}")
     fix = unsafe(f"Return `{target.id}`", edits)
-    report(module, last, fix=fix, cls=cls.name, name=target.id)
+    report(module, last, fix=fix, function=f"{cls.name}.__call__", ends=_computed(target.id), name=target.id)
+
+
+def _computed(name: str) -> str:
+    return f"ends when it has computed `{name}`"
 
 
 def _last(body: list[ast.stmt]) -> ast.stmt:

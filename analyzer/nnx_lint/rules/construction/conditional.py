@@ -17,12 +17,14 @@ from typing import TYPE_CHECKING
 
 from nnx_lint.model.attributes import ANY_NAME, attribute_names
 from nnx_lint.model.callables import FuncVal
-from nnx_lint.model.classes import UserClass
+from nnx_lint.model.classes import LibClass, UserClass
 from nnx_lint.model.events import AttributeMissed, Called
+from nnx_lint.model.expressions import text_of
+from nnx_lint.model.members import is_present
 from nnx_lint.model.values import Const, Obj
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
 from nnx_lint.rules.construction.missing import is_known
-from nnx_lint.rules.program import is_asked_for, is_tried
+from nnx_lint.rules.program import ancestors, is_asked_for, is_tried
 from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.rules import construction as rules
 
@@ -39,6 +41,25 @@ def left_out(event: AttributeMissed, report: Reporter) -> None:
     if places:
         mend = "the constructor assigns it under a condition: ask for the same, or assign `None` otherwise"
         report(event.frame.module, node, cls=event.obj.cls.name, name=name, mend=mend, related=places)
+
+
+@judges(rules.MISSING_ATTRIBUTE, AttributeMissed)
+def left_out_by_option(event: AttributeMissed, report: Reporter) -> None:
+    """A Variable that an option leaves out, ``use_bias=False``: in its place is ``None``, of which a part is asked."""
+    obj, node, module = event.obj, event.node, event.frame.module
+    spec = obj.cls.spec if isinstance(obj.cls, LibClass) else None
+    members = [each for each in (spec.members if spec is not None else None) or () if each.path == (event.name,)]
+    if not members or obj.assumed or obj.args is None or not isinstance(node, ast.Attribute):
+        return
+    outer = next(ancestors(module, node), None)
+    used = isinstance(outer, (ast.Attribute, ast.Subscript)) and outer.value is node
+    if not used or any(is_present(each, obj.args) is not False for each in members):
+        return
+    option = next((each.unless[0] for each in members if each.unless is not None and not each.unless[1]), None)
+    if option is None or is_tried(module, node) or is_asked_for(module, node) or event.frame.doubtful:
+        return
+    mend = f"it was made with `{option}=False`: ask first `if {text_of(node)} is not None`"
+    report(module, node, cls=obj.cls.name, name=event.name, mend=mend)
 
 
 @judges_calls(rules.NOT_CALLABLE, Const)

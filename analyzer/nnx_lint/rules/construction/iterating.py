@@ -12,16 +12,19 @@ from typing import TYPE_CHECKING, Any
 
 from nnx_lint.model.attributes import attribute_names, attribute_of
 from nnx_lint.model.classes import LibClass, UserClass
-from nnx_lint.model.events import Iterated
+from nnx_lint.model.containers import DictVal
+from nnx_lint.model.elements import element_of
+from nnx_lint.model.events import Iterated, Unpacked
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.states import StateVal
-from nnx_lint.model.unions import present
-from nnx_lint.model.values import UNKNOWN, Obj, Value
+from nnx_lint.model.unions import UnionVal, options, present
+from nnx_lint.model.values import UNKNOWN, Array, Const, Obj, Unknown, Value
 from nnx_lint.reporting import Reporter, judges, related
 from nnx_lint.rules.blocks import fresh
 from nnx_lint.rules.edits import insert, replace, unsafe
 from nnx_lint.rules.intermediates.sowing import is_module
 from nnx_lint.rules.program import LOOPS, ancestors, canonical_of, is_asked_for, is_called, is_tried, resolved
+from nnx_lint.rules.randomness.reading import is_rngs, stands_for_rngs
 from nnx_lint.syntax.binding import is_name, occurrences
 from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import construction as rules
@@ -96,6 +99,67 @@ def keys_as_modules(event: Iterated, report: Reporter) -> None:
         plain = isinstance(event.node, (ast.Name, ast.Attribute))
         slots: dict[str, Any] = {"elements": "its keys", "mend": f"write `{text}.values()`"}
         report(module, event.node, fix=fix if plain else None, name=text, value="an `nnx.Dict`", **slots)
+
+
+@judges(rules.LOOP_ELEMENTS, Iterated)
+def keys_of_each_batch(event: Iterated, report: Reporter) -> None:
+    """The keys of batches are unpacked, which are dicts of arrays: ``for image, label in loader``."""
+    held = present(event.value)
+    if isinstance(event.target, ast.Tuple) and not isinstance(held, DictVal):
+        batch, elements = element_of(held, event.frame.level), "dicts, and unpacks their keys"
+        _keys_as_arrays(event.frame, event.node, event.target, batch, ("a sequence of dicts", elements), report)
+
+
+@judges(rules.LOOP_ELEMENTS, Unpacked, of=(DictVal, UnionVal))
+def keys_of_batch(event: Unpacked, report: Reporter) -> None:
+    """The keys of a batch are unpacked: ``image, label = batch``."""
+    _keys_as_arrays(event.frame, event.value_node, event.target, present(event.value), ("a dict", "its keys"), report)
+
+
+def _keys_as_arrays(
+    frame: Frame, node: ast.AST, target: ast.expr, batch: Value, words: tuple[str, str], report: Reporter
+) -> None:
+    """Report a dict of arrays of which several names are to be the arrays."""
+    if not isinstance(target, ast.Tuple) or any(isinstance(item, ast.Starred) for item in target.elts):
+        return
+    keys = [_key_of_batch(option) for option in options(batch)]
+    if None in keys or is_tried(frame.module, node):
+        return
+    elements, mend = f"{words[1]}, such as `{keys[0]!r}`", f"take the entries by name: `batch[{keys[0]!r}]`"
+    report(frame.module, node, name=text_of(node), value=words[0], elements=elements, mend=mend)
+
+
+def _key_of_batch(value: Value) -> str | None:
+    """The first key of a dict with arrays under names."""
+    if not isinstance(value, DictVal) or not value.exact or not any(isinstance(item, Array) for _, item in value.items):
+        return None
+    keys = [key.value for key, _ in value.items if isinstance(key, Const) and isinstance(key.value, str)]
+    return keys[0] if len(keys) == len(value.items) else None
+
+
+@judges(rules.LOOP_ELEMENTS, Iterated)
+def names_in_loop(event: Iterated, report: Reporter) -> None:
+    _names_as_streams(event.frame, event.node, event.value, report)
+
+
+@judges(rules.LOOP_ELEMENTS, Unpacked)
+def names_unpacked(event: Unpacked, report: Reporter) -> None:
+    _names_as_streams(event.frame, event.value_node, event.value, report)
+
+
+def _names_as_streams(frame: Frame, node: ast.AST, value: Value, report: Reporter) -> None:
+    """Report where what ``rngs.split(n)`` gives is taken for a list of streams: it is one object, whose streams have n
+    keys each.
+    """
+    func = node.func if isinstance(node, ast.Call) else None
+    if not isinstance(func, ast.Attribute) or func.attr not in {"fork", "split"}:
+        return
+    streams = is_rngs(value) or (isinstance(value, Unknown) and stands_for_rngs(resolved(frame.env, func.value)))
+    if streams and not is_tried(frame.module, node):
+        name = frame.module.source.segment(node)
+        mend = f"make streams for each: `{text_of(func.value)}.fork()`, or map over it: `nnx.vmap(make)({name})`"
+        what, elements = "one object with all the streams", "the names of its streams, and so does who unpacks it"
+        report(frame.module, node, name=name, value=what, elements=elements, mend=mend)
 
 
 OF_ARRAYS = frozenset({"T", "at", "dtype", "get_value", "mean", "ndim", "shape", "size", "sum", "value"})

@@ -1,4 +1,5 @@
-"""Names that JAX and optax do not have where they are looked for (NNX825): ``jax.sigmoid``, ``jnp.vmap``.
+"""Names that JAX and optax do not have where they are looked for (NNX825): ``jax.sigmoid``, ``jnp.vmap``,
+``getattr(optax, "Adam")``.
 
 Invariants: a name counts that no release known has in this namespace, and that means something all the same: another
 namespace has it, or this one has a name that is nearly it. What means nothing may be newer than what is known here.
@@ -10,13 +11,13 @@ import ast
 import functools
 from typing import TYPE_CHECKING
 
-from nnx_lint.model.events import LibraryName
+from nnx_lint.model.events import Called, LibraryName
 from nnx_lint.model.tables.jax_gone import GONE
 from nnx_lint.model.tables.public_names import MADE_FROM, NAMES
-from nnx_lint.reporting import Reporter, judges
+from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.construction import ported
-from nnx_lint.rules.construction.names import is_asked_for, letters_of
-from nnx_lint.rules.program import ancestors
+from nnx_lint.rules.construction.names import is_asked_for, letters_of, looked_up
+from nnx_lint.rules.program import ancestors, is_tried
 from nnx_lint.rules.versions.jax import is_looked_for
 from nnx_lint.rules.versions.names import is_meant_for_another, place_of
 from nnx_rules.rules import variables as rules
@@ -47,6 +48,17 @@ def name_misplaced(event: LibraryName, report: Reporter) -> None:
     if mend is None or is_meant_for_another(event) or not is_looked_for(event) or is_asked_for(module, event.node):
         return
     report(module, place_of(event), problem=f"`{namespace}` has no `{name}`", mend=f"use {mend}")
+
+
+@judges_calls(rules.TENSOR_IDIOM, "builtins.getattr")
+def name_looked_up(event: Called, report: Reporter) -> None:
+    """``getattr(optax, config.optimizer)``, where the configuration says ``"AdamW"``."""
+    (namespace, name), module = looked_up(event), event.frame.module
+    if namespace not in NAMES or namespace.startswith("nnx") or name in NAMES[namespace]:
+        return
+    mend = ported.NAMES.get(f"{namespace}.{name}") or _meant(namespace, name)
+    if mend is not None and not is_tried(module, event.node) and not is_newer(module, report):
+        report(module, event.node, problem=f"`{namespace}` has no `{name}`", mend=f"use {mend}")
 
 
 LAST = tuple(map(int, MADE_FROM["jax"].split(".")))

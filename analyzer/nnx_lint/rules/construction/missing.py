@@ -30,6 +30,8 @@ from nnx_lint.rules.construction.classes import gets_instance, self_names
 from nnx_lint.rules.construction.habits import FOREIGN
 from nnx_lint.rules.edits import replace, unsafe
 from nnx_lint.rules.program import (
+    FUNCTIONS,
+    ancestors,
     assigned_in,
     attributes_named,
     attributes_stored,
@@ -204,24 +206,53 @@ def _is_of_class(event: AttributeMissed, cls: ClassBase) -> bool:
     return unknown or cls.module.project.heirs.exist(cls.name) or _is_named(event, cls)
 
 
+class Told(set[tuple[ast.AST, str]]):
+    """The functions that were said to ask records of a class for what these do not have."""
+
+
 def _missing_in_record(event: AttributeMissed, cls: UserClass, report: Reporter) -> None:
-    """A slip in the name of a field: the object may have been seen by the annotation of a parameter alone."""
+    """A slip in the name of a field: the object may have been seen by the annotation of a parameter alone. One that was
+    seen to be made, and cannot be changed, has the fields of its class and no others.
+    """
+    if cls.named_tuple and (event.name.startswith("_") or hasattr(tuple, event.name)):
+        return
     alike = difflib.get_close_matches(event.name, names_of(event.obj), n=1, cutoff=SAME)
     module, node = event.frame.module, event.node
+    whole = cls.is_frozen and not event.obj.assumed and event.obj.args is not None
     if (
-        not alike
+        not (alike or whole)
         or not isinstance(node, ast.Attribute)
         or _is_named(event, cls)
         or module.project.heirs.exist(cls.name)
     ):
         return
-    fix = partial(_called, module, node, alike[0])
-    report(module, node, fix=fix, cls=cls.name, name=event.name, mend=f"did you mean `{alike[0]}`?")
+    if alike:
+        fix = partial(_called, module, node, alike[0])
+        report(module, node, fix=fix, cls=cls.name, name=event.name, mend=f"did you mean `{alike[0]}`?")
+        return
+    outer = [item for item in ancestors(module, node) if isinstance(item, FUNCTIONS)]
+    place, told = (outer[-1] if outer else module.tree, cls.name), report.memory(Told)
+    if place in told:
+        return  # one object in the place of another lacks all that this one has
+    told.add(place)
+    held = ", ".join(f"`{field.name}`" for field in cls.all_fields()[:MANY])
+    more = ", ..." if len(cls.all_fields()) > MANY else ""
+    report(module, node, cls=cls.name, name=event.name, mend=f"its fields are {held}{more}")
+
+
+MANY = 8
+"""How many fields of a class a message names."""
 
 
 def _is_record(cls: UserClass) -> bool:
-    """Whether a class is a dataclass of no NNX objects, such as a configuration, and all of it is known."""
-    known = cls.is_dataclass and cls.library is None and not (cls.is_open or cls.opaque or cls.remade or cls.structural)
+    """Whether a class is a dataclass of no NNX objects, such as a configuration, or a named tuple, and all of it is
+    known.
+    """
+    known = (
+        (cls.is_dataclass or cls.named_tuple)
+        and cls.library is None
+        and not (cls.is_open or cls.opaque or cls.remade or cls.structural)
+    )
     return known and not any(isinstance(item, UserClass) and "__getattr__" in item.methods for item in cls.ancestors)
 
 

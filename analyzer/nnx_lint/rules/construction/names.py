@@ -1,4 +1,6 @@
-"""Names that NNX does not have (NNX832): those of other libraries, and slips of names that it has."""
+"""Names that NNX does not have (NNX832): those of other libraries, and slips of names that it has; written, or
+looked up by ``getattr``.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +9,11 @@ import functools
 from typing import TYPE_CHECKING
 
 from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
-from nnx_lint.model.events import LibraryName
-from nnx_lint.model.tables import jax_results
+from nnx_lint.model.events import Called, LibraryName
 from nnx_lint.model.tables.public_names import NAMES
-from nnx_lint.reporting import Reporter, judges
-from nnx_lint.rules.program import ancestors
+from nnx_lint.model.values import Const, Ext
+from nnx_lint.reporting import Reporter, judges, judges_calls
+from nnx_lint.rules.program import ancestors, is_tried
 from nnx_lint.rules.versions.names import is_evaluated, is_meant_for_another
 from nnx_lint.syntax.walk import walk
 from nnx_rules.names import FOREIGN, KNOWN, SAME_USE
@@ -43,6 +45,26 @@ def unknown_name(event: LibraryName, report: Reporter) -> None:
     report(module, event.node, fix=fix, name=name, mend=help_)
 
 
+@judges_calls(rules.UNKNOWN_NAME, "builtins.getattr")
+def name_looked_up(event: Called, report: Reporter) -> None:
+    """``getattr(nnx, config.activation)``, where the configuration says ``"GELU"``."""
+    namespace, name = looked_up(event)
+    if namespace != "nnx" or name in KNOWN or is_tried(event.frame.module, event.node):
+        return
+    mend = _meant(namespace, name)
+    if mend is not None:
+        report(event.frame.module, event.node, name=name, mend=f"use `{mend}`" if mend.startswith("nnx.") else mend)
+
+
+def looked_up(event: Called) -> tuple[str, str]:
+    """The namespace of a library, and the name that ``getattr`` is to find there for all that is known."""
+    target, key = event.args if len(event.args) == 2 else (None, None)
+    name = key.value if isinstance(key, Const) else None
+    if not isinstance(target, Ext) or not isinstance(name, str) or name.startswith("_") or event.keywords:
+        return "", ""
+    return target.name, name
+
+
 def _meant(namespace: str, name: str) -> str | None:
     """What a name stands for that no library has: a name written in another way, one of JAX, or one like it."""
     import difflib
@@ -53,9 +75,9 @@ def _meant(namespace: str, name: str) -> str | None:
     plain = _plainly_written().get(letters_of(name))
     if plain is not None:
         return f"nnx.{plain}"
-    elsewhere = next((found for path in PATHS if (found := f"{path}.{name}") in jax_results.RESULTS), None)
+    elsewhere = next((path for path in PATHS if name in NAMES[path]), None)
     if elsewhere is not None:
-        return f"it is `{elsewhere}`"
+        return f"it is `{elsewhere}.{name}`"
     near = difflib.get_close_matches(name, KNOWN, n=1, cutoff=0.85)
     return f"nnx.{near[0]}" if near else None
 

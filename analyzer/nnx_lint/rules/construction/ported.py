@@ -99,6 +99,7 @@ _LOSSES: dict[str, tuple[str, ...]] = {
 
 _CLIPPED = "`optax.chain(optax.clip_by_global_norm(limit), ...)`"
 _DECAYED = "a schedule: `optax.cosine_decay_schedule(rate, steps)`, `optax.warmup_cosine_decay_schedule(...)`"
+_AVERAGED = "`optax.incremental_update(new_tensors, old_tensors, step_size)`, which returns the average"
 _SCHEDULES = ("CosineAnnealingLR", "cosine_annealing", "cosine_decay", "cosine_schedule", "warmup_cosine_decay")
 
 _SAVED = "`ocp.StandardCheckpointer()`, with its methods `save(path, state)` and `restore(path, state)`"
@@ -121,6 +122,7 @@ NAMES: dict[str, str] = {
     **{f"optax.{name}": mend for mend, names in _LOSSES.items() for name in names},
     **{f"optax.{name}": _CLIPPED for name in ("clip_by_norm", "clip_grad_norm", "clip_grad_norm_", "clip_gradients")},
     **{f"optax.{name}": _DECAYED for name in _SCHEDULES},
+    **{f"optax.{name}": _AVERAGED for name in ("ema_update", "polyak_averaging", "polyak_update", "soft_update")},
     **{f"orbax.checkpoint.{name}": _SAVED for name in ("load", "restore", "save", "save_checkpoint")},
 }
 """Names of PyTorch by the namespace in which they are looked for, with what there is instead."""
@@ -318,13 +320,13 @@ REDUCING = tuple(
 @judges_calls(rules.TENSOR_IDIOM, *GATHERING)
 def arrays_not_in_list(event: Called, report: Reporter) -> None:
     first, second = event.args[:2] if len(event.args) > 1 else (None, None)
-    if isinstance(first, Array) and isinstance(second, Array) and not event.keywords:
+    if isinstance(first, Array) and isinstance(second, Array) and event.keywords.keys() <= {"axis"}:
         call, source = event.node, event.frame.module.source
         texts = ", ".join(source.segment(node) for node in event.nodes)
         whole = isinstance(call, ast.Call) and "\n" not in texts and all(isinstance(item, Array) for item in event.args)
         fix = (
             Fix("Put them into a list", replace(source, call, f"{source.segment(call.func)}([{texts}])"))
-            if whole and isinstance(call, ast.Call)
+            if whole and isinstance(call, ast.Call) and not call.keywords
             else None
         )
         problem = f"`{event.name}` takes the arrays in one list"

@@ -12,7 +12,7 @@ import difflib
 from typing import TYPE_CHECKING, NamedTuple
 
 from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
-from nnx_lint.model.callables import BoundMethod, FuncVal
+from nnx_lint.model.callables import BoundMethod, FuncVal, Transformed
 from nnx_lint.model.calls import Arguments
 from nnx_lint.model.classes import ClassBase, LibClass, UserClass, method_of
 from nnx_lint.model.events import Unpacked
@@ -47,6 +47,7 @@ from nnx_rules.layers import CELLS
 from nnx_rules.names import ARGUMENTS
 from nnx_rules.rules import construction as rules
 from nnx_rules.signatures import CALL_KEYWORDS, CALL_POSITIONAL, SIGNATURES
+from nnx_rules.transforms import HANDING_ON
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -114,7 +115,7 @@ def layer_call_signature(event: Called, report: Reporter) -> None:
     foreign = next((name for name in event.keywords if name != "**" and name not in taken), None)
     if foreign is None:
         most = CALL_POSITIONAL.get(library.name)
-        if most is not None and None not in event.args and len(event.args) > most and _is_meant(event):
+        if most is not None and None not in event.args and len(event.args) > most and is_meant(event):
             problem = f"takes {_counted(most)} by position when it is called, and gets {len(event.args)}"
             mend = f"name the rest: {_listed(sorted(taken))}"
             report(event.frame.module, event.node, cls=cls.name, problem=problem, mend=mend)
@@ -132,7 +133,7 @@ def layer_call_signature(event: Called, report: Reporter) -> None:
 def mask_by_position(event: Called, report: Reporter) -> None:
     """A mask in the place of keys, or of a bias."""
     node = misplaced_mask(event)
-    if node is not None and _is_meant(event):
+    if node is not None and is_meant(event):
         place, taken = _before_mask(event)
         name = event.callee.cls.name if isinstance(event.callee, Obj) else event.name
         mend = f"name it: `mask={event.frame.module.source.segment(node)}`"
@@ -208,8 +209,8 @@ def module_made(event: Called, report: Reporter) -> None:
         return
     found = method_of(cls, "__init__")
     needed = taken_by(cls)
-    problem = _unfit(found[1], args, needed.name if needed is not None else None, made="made") if found else None
-    if problem is not None and _is_meant(event):
+    problem = unfit(found[1], args, needed.name if needed is not None else None, made="made") if found else None
+    if problem is not None and is_meant(event):
         report(event.frame.module, event.node, cls=cls.name, problem=problem.text, mend=problem.mend)
 
 
@@ -251,13 +252,13 @@ def base_made(event: Called, report: Reporter) -> None:
         return
     base, func = cls.ancestors[1] if len(cls.ancestors) > 1 else None, callee.func
     if isinstance(base, LibClass) and func is None:
-        if _is_meant(event):
+        if is_meant(event):
             _judge_of_library(event, base, base, given(event), report, streams=None)
             _judge_of_nothing(event, cls, base, given(event), report)
     elif isinstance(base, UserClass) and isinstance(func, FuncVal) and not base.is_open and not base.opaque:
         owner = base.find("__init__")
-        problem = _unfit(func, given(event), None, made="made") if owner is not None and owner[1] is func else None
-        if problem is not None and not base.remade and not base.replaced_init and _is_meant(event):
+        problem = unfit(func, given(event), None, made="made") if owner is not None and owner[1] is func else None
+        if problem is not None and not base.remade and not base.replaced_init and is_meant(event):
             report(event.frame.module, event.node, cls=base.name, problem=problem.text, mend=problem.mend)
 
 
@@ -306,12 +307,14 @@ def module_called(event: Called, report: Reporter) -> None:
         obj, func, label = callee.receiver, callee.func, f".{callee.name}"
     elif isinstance(obj, Obj) and (found := method_of(obj.cls, "__call__")) is not None:
         func = found[1]
+    while isinstance(func, Transformed) and func.applied.row.name in HANDING_ON:
+        func = func.func
     if not isinstance(obj, Obj) or not isinstance(func, FuncVal) or not is_module(obj) or label.startswith(".__"):
         return
     if obj.assumed or obj.origin is None or not isinstance(obj.cls, UserClass) or obj.cls.is_open or obj.cls.opaque:
         return
-    problem = _unfit(func, given(event), None, made="called")
-    if problem is not None and _is_meant(event):
+    problem = unfit(func, given(event), None, made="called")
+    if problem is not None and is_meant(event):
         when = " when it is called" if not label and "called" not in problem.text else ""
         name = f"{obj.cls.name}{label}"
         report(event.frame.module, event.node, cls=name, problem=f"{problem.text}{when}", mend=problem.mend)
@@ -329,14 +332,14 @@ def called_by_function(event: Called, report: Reporter) -> None:
         return
     passed_on = {name: value for name, value in args.keywords.items() if name not in TABLE_OPTIONS}
     inner = Arguments(event.node, args.positional[1:], passed_on, args.nodes[1:])
-    problem = _unfit(found[1], inner, None, made="called")
-    if problem is not None and _is_meant(event):
+    problem = unfit(found[1], inner, None, made="called")
+    if problem is not None and is_meant(event):
         shown = event.subject or event.name
         text = f"{problem.text} by `{shown}`, which calls it with what it gets besides"
         report(event.frame.module, event.node, cls=obj.cls.name, problem=text, mend=CALLING[shown].format(obj.cls.name))
 
 
-def _is_meant(event: Called) -> bool:
+def is_meant(event: Called) -> bool:
     """Whether a program means a call as it is: it neither expects it to fail, nor makes it for one kind of value, nor
     for another class than the present one, which may never come here.
     """
@@ -419,29 +422,26 @@ class Unfit(NamedTuple):
     mend: str
 
 
-def _unfit(func: FuncVal, args: Arguments, streams: str | None, *, made: str) -> Unfit | None:
-    """Why a method of the project cannot be called so; other rules judge the parameter for random ``streams``."""
-    if func.wrapped is not func or func.decorators or args.starred:
+def unfit(func: FuncVal, args: Arguments, streams: str | None, *, made: str, bound: bool = True) -> Unfit | None:
+    """Why a function of the project cannot be called so, which as a method is ``bound`` to its object; other rules
+    judge the parameter for random ``streams``.
+    """
+    if func.wrapped is not func or (func.decorators and (bound or not func.is_static)) or args.starred:
         return None
     node = func.node.args
-    positional = syntax_parameters.positional_names(node)[1:]
-    named = [item.arg for item in (*node.args, *node.kwonlyargs)]
-    foreign = next((name for name in args.keywords if name not in named), None)
-    if foreign is not None and node.kwarg is None:
-        close = _meant(foreign, named)
-        mend = f"it is called `{close}`" if close is not None else f"it takes {_listed(named[1:]) or 'none'}"
-        return Unfit(f"takes no `{foreign}`", mend)
-    extra = args.positional[len(positional) :]
-    if extra and node.vararg is None:
-        if any(map(stands_for_rngs, extra)):
+    found = syntax_parameters.misfit(node, len(args.positional), args.keywords, bound=bound, besides=streams)
+    kind, name = found or ("", "")
+    if kind == "foreign":
+        named = [item.arg for item in (*node.args, *node.kwonlyargs)]
+        close = _meant(name, named)
+        mend = f"it is called `{close}`" if close is not None else f"it takes {_listed(named[bound:])}"
+        return Unfit(f"takes no `{name}`", mend)
+    if kind == "extra":
+        taken = len(syntax_parameters.positional(node)) - bound
+        if any(map(stands_for_rngs, args.positional[taken:])):
             return None
-        text = f"takes {_counted(len(positional))} by position, and gets {len(args.positional)}"
+        text = f"takes {_counted(taken)} by position, and gets {len(args.positional)}"
         return Unfit(text, "name them" if node.kwonlyargs else "leave out what it does not take")
-    twice = next((name for name in positional[: len(args.positional)] if name in args.keywords), None)
-    if twice is not None:
-        return Unfit(f"gets `{twice}` twice: by position and by name", "give it once")
-    without = positional[len(args.positional) : max(len(positional) - len(node.defaults), 0)]
-    by_name = zip(node.kwonlyargs, node.kw_defaults, strict=True)
-    needed = [*without, *(item.arg for item, default in by_name if default is None)]
-    missing = next((name for name in needed if name not in args.keywords and name != streams), None)
-    return Unfit(f"is {made} without `{missing}`", f"pass `{missing}`") if missing is not None else None
+    if kind == "twice":
+        return Unfit(f"gets `{name}` twice: by position and by name", "give it once")
+    return Unfit(f"is {made} without `{name}`", f"pass `{name}`") if kind else None

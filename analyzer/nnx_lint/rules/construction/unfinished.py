@@ -1,20 +1,24 @@
 """Instances of classes that lack what a base declares (NNX873).
 
 The metaclass of modules is that of abstract classes, so a method that is declared by ``abc.abstractmethod`` has to be
-there before an instance can be made; mostly it is there under a slightly different name. Invariants: all bases are
-known, and no class of the library among them stands before the one that declares the method.
+there before an instance can be made; mostly it is there under a slightly different name. A method that does nothing but
+raise ``NotImplementedError`` declares one as well, which shows where it is called. Invariants: all bases are known, and
+no class of the library among them stands before the one that declares the method; what is called is a method of an
+object whose very class is known, on every way through the program.
 """
 
 from __future__ import annotations
 
+import ast
 import difflib
 from typing import TYPE_CHECKING
 
 from nnx_lint.model.callables import FuncVal
 from nnx_lint.model.classes import LibClass, UserClass
 from nnx_lint.model.definitions import ABSTRACT
-from nnx_lint.model.values import ClassVal
-from nnx_lint.reporting import Reporter, judges_calls
+from nnx_lint.model.events import NotImplementedMet
+from nnx_lint.model.values import ClassVal, Obj
+from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.program import in_test, is_tried
 from nnx_rules.rules import construction as rules
 
@@ -39,7 +43,36 @@ def unfinished(event: Called, report: Reporter) -> None:
     mend = f"give `{cls.name}` a method `{name}`" + (f": it has `{close[0]}`" if close else "")
     if cls is base:
         mend = f"make an instance of a class below `{cls.name}` that has `{name}`"
-    report(event.frame.module, event.node, cls=cls.name, base=base.name, method=name, mend=mend)
+    how = "declares as an abstract method: no instance of it can be made"
+    report(event.frame.module, event.node, cls=cls.name, base=base.name, method=name, how=how, mend=mend)
+
+
+@judges(rules.ABSTRACT_METHOD_MISSING, NotImplementedMet)
+def declaration_called(event: NotImplementedMet, report: Reporter) -> None:
+    """A method of a base runs that only raises, on an object of a class below."""
+    frame, obj = event.frame, event.frame.receiver
+    func, base, caller, call = frame.func, frame.cls, frame.caller, frame.call
+    if func is None or base is None or caller is None or call is None or not isinstance(obj, Obj):
+        return
+    cls = obj.cls
+    if not isinstance(cls, UserClass) or cls is base or obj.origin is None or obj.assumed or not _only_raises(func):
+        return
+    if cls.is_open or cls.opaque or cls.remade or frame.doubtful or func.name in obj.attrs:
+        return
+    if in_test(caller) or is_tried(caller.module, call):
+        return
+    own = [each for item in cls.lineage if item is not base for each in item.methods]
+    close = difflib.get_close_matches(func.name, own, 1)
+    mend = f"give `{cls.name}` a method `{func.name}`" + (f": it has `{close[0]}`" if close else "")
+    how = "only declares: it raises `NotImplementedError` when it is called"
+    report(caller.module, call, cls=cls.name, base=base.name, method=func.name, how=how, mend=mend)
+
+
+def _only_raises(func: FuncVal) -> bool:
+    """Whether a method does nothing but raise an error, with or without words about it."""
+    body = func.node.body if not isinstance(func.node, ast.Lambda) else []
+    documented = len(body) == 2 and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant)
+    return bool(body) and isinstance(body[-1], ast.Raise) and (len(body) == 1 or documented)
 
 
 def _missing(cls: UserClass) -> tuple[UserClass, str] | None:

@@ -20,7 +20,7 @@ from nnx_lint.model.classes import UserClass
 from nnx_lint.model.effects import SETTING
 from nnx_lint.model.events import AttributeSet, Called, Ran
 from nnx_lint.model.modules import Env
-from nnx_lint.model.values import ClassVal, Const, Ext, Obj, Value
+from nnx_lint.model.values import ClassVal, Const, Ext, Obj, Unknown, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
 from nnx_lint.rules.blocks import fresh
 from nnx_lint.rules.edits import insert, insert_before, remove_statement, replace
@@ -35,12 +35,13 @@ from nnx_lint.rules.program import (
     calls_in,
     defined_in,
     enclosing,
+    free_names,
     in_test,
     names_of_parameters,
     own_nodes,
     parameters_in,
 )
-from nnx_lint.rules.repeating import COMPREHENSIONS, loop_around
+from nnx_lint.rules.repeating import COMPREHENSIONS, handed_for, loop_around
 from nnx_lint.rules.traces.captures import holds
 from nnx_lint.rules.traces.counting import is_count
 from nnx_lint.rules.updates.ownership import changes_of
@@ -85,7 +86,7 @@ def transform_in_loop(event: Called, report: Reporter) -> None:
         return
     bound = assigned_names(loop.body) | _targets(loop)
     if isinstance(callee.func, FuncVal) and node in getattr(callee.func.node, "decorator_list", ()):
-        if _free_names(callee.func.node).isdisjoint(bound - {callee.func.name}):
+        if free_names(callee.func.node).isdisjoint(bound - {callee.func.name}):
             report(frame.module, node, transform=applied.text)
         return
     if not isinstance(node, ast.Call) or not node.args or any(_made_in(frame, loop, each) for each in event.args):
@@ -98,7 +99,7 @@ def transform_in_loop(event: Called, report: Reporter) -> None:
     made = func.node if isinstance(func, FuncVal) and _stands_in(node, func.node) else None
     own = {id(part) for part in walk(made)} if made is not None else set[int]()
     names = {part.id for part in walk(node) if isinstance(part, ast.Name) and id(part) not in own}
-    names |= _free_names(made) if made is not None else set()
+    names |= free_names(made) if made is not None else set()
     made_inside = made is None and isinstance(func, FuncVal) and _stands_in(loop, func.node)
     if isinstance(func, FuncVal) and not made_inside and names.isdisjoint(bound):
         report(frame.module, node, fix=partial(compiled_once, frame.module, node, loop), transform=applied.text)
@@ -122,7 +123,7 @@ def _is_new_to_jax(frame: Frame, compiled: Transformed, loop: ast.stmt | None) -
     func = compiled.func
     if loop is None or not isinstance(func, FuncVal) or not _stands_in(loop, func.node):
         return False
-    found = [frame.env.lookup(name) for name in _free_names(func.node)]
+    found = [frame.env.lookup(name) for name in free_names(func.node)]
     return all(isinstance(each[1], (Ext, ClassVal, FuncVal, Const)) for each in found if each is not None)
 
 
@@ -132,6 +133,10 @@ def _made_for_each_element(frame: Frame, compiled: Transformed) -> bool:
     bound = _bound_in_rounds(frame, node) if isinstance(node, ast.Call) and node.args else None
     names = {part.id for part in walk(node) if isinstance(part, ast.Name)}
     return bound is not None and isinstance(compiled.func, FuncVal) and names.isdisjoint(bound)
+
+
+CHOOSING = (ast.If, ast.IfExp, ast.Try, ast.BoolOp)
+"""What decides whether something is done."""
 
 
 def _made_for_each_call(event: Called, compiled: Transformed) -> bool:
@@ -145,15 +150,29 @@ def _made_for_each_call(event: Called, compiled: Transformed) -> bool:
         return False
     if getattr(func.node, "decorator_list", ()) or in_test(outer) or not _stands_in(func.node, compiled.applied.node):
         return False
+    if isinstance(enclosing(frame.module, compiled.applied.node, *CHOOSING, *FUNCTIONS), CHOOSING):
+        return False  # it may be compiled in the first call, and kept
     bound = _bound_in_rounds(outer, call)
     own = assigned_in(func.node).keys() | parameters_in(func.node).keys()
-    if bound is None or (_stands_in(func.node, inner.node) and not own.isdisjoint(_free_names(inner.node))):
+    if frame.receiver is not None:
+        own -= set(syntax_parameters.positional_names(func.node.args)[:1])
+    if bound is None or (_stands_in(func.node, inner.node) and not own.isdisjoint(free_names(inner.node))):
         return False
     names = {part.id for part in walk(call) if isinstance(part, ast.Name)} - bound
     lasting = [found[1] for name in names if (found := outer.env.lookup(name)) is not None]
     held = [attr.value for obj in lasting if isinstance(obj, Obj) for attr in obj.attrs.values()]
     compiled_for = [value for value in event.args if isinstance(value, Obj) and value.cls.is_pytree]
-    return any(value is item for value in compiled_for for item in (*lasting, *held))
+    if any(value is item for value in compiled_for for item in (*lasting, *held)):
+        return True
+    # An unknown model lasts where it belongs to the object of the method, or the loop hands the same over each time.
+    called = {root_of(each.func) for each in calls_in(inner.node)}
+    parameters = syntax_parameters.positional_names(inner.node.args)
+    models = [node for name, node in zip(parameters, event.nodes, strict=False) if name in called] or event.nodes[:1]
+    values = [value for node, value in zip(event.nodes, event.args, strict=False) if node in models]
+    if not models or not all(isinstance(value, Unknown) for value in values):
+        return False
+    given = [handed_for(frame, root_of(node) or "") for node in models]
+    return all(node is not None and names_in(node).isdisjoint(bound) for node in given)
 
 
 def returns_compiled(event: Called) -> bool:
@@ -183,7 +202,7 @@ def maker_in_loop(event: Called, report: Reporter) -> None:
         return  # JAX knows the function again
     given = {part.id for part in walk(call) if isinstance(part, ast.Name)}
     if frame.func is None or enclosing(maker.module, maker.node, *FUNCTIONS) is frame.func.node:
-        given |= _free_names(maker.node) - defined_in(maker.node).keys()
+        given |= free_names(maker.node) - defined_in(maker.node).keys()
     changed = {root_of(part.value) for part in walk(loop) if isinstance(part, PARTS) and not _is_read(part)}
     arguments = {name for item in (*call.args, *call.keywords) for name in names_in(item)}
     changed |= arguments & {root_of(each.func) for each in calls_in(loop) if isinstance(each.func, ast.Attribute)}
@@ -268,12 +287,6 @@ def compiled_once(module: Module, node: ast.Call, loop: ast.stmt) -> Fix | None:
     if added is None or node.end_lineno != node.lineno:
         return None
     return Fix("Compile it before the loop", (*added, *replace(source, node, name)))
-
-
-def _free_names(func: ast.AST) -> set[str]:
-    """The names that a function does not bind itself."""
-    names = {part.id for part in walk(func) if isinstance(part, ast.Name)}
-    return names - assigned_in(func).keys() - parameters_in(func).keys()
 
 
 def innermost_loop(frame: Frame, node: ast.AST) -> ast.For | ast.AsyncFor | ast.While | None:
@@ -448,7 +461,9 @@ def function_of_its_own(event: Called, report: Reporter) -> None:
     callee = event.callee
     if not isinstance(callee, Transformed) or not isinstance(event.node, ast.Call):
         return
-    loop = innermost_loop(event.frame, event.node)
+    loop: ast.AST | None = innermost_loop(event.frame, event.node)
+    around_it = loop_around(event.frame.module, event.node, "") if loop is None else None
+    loop = around_it if isinstance(around_it, COMPREHENSIONS) else loop
     if loop is None or _stands_in(loop, callee.applied.node):
         return
     for value in event.args:
@@ -486,7 +501,7 @@ def _at_top(first: Assignment, name: str) -> Fix | None:
         init is None
         or cls is None
         or cls not in module.tree.body
-        or any(binds(init, each) for each in _free_names(made))
+        or any(binds(init, each) for each in free_names(made))
     ):
         return None
     function, source = fresh(module, f"_{name.lstrip('_')}"), module.source

@@ -12,9 +12,11 @@ from nnx_lint.model.classes import LibClass, UserClass
 from nnx_lint.model.events import AttributeSet, Called, ClassDefined, Event, Used
 from nnx_lint.model.values import Array, ClassVal, Obj, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
+from nnx_lint.rules.bindings import values_in
 from nnx_lint.rules.edits import insert, replace
-from nnx_lint.rules.program import is_tried
+from nnx_lint.rules.program import FUNCTIONS, canonical_of, enclosing, is_tried
 from nnx_lint.rules.spelling import spelled
+from nnx_lint.syntax.dotted import root_of
 from nnx_rules.rules import attributes, dataclasses
 
 if TYPE_CHECKING:
@@ -169,7 +171,49 @@ def frozen_module(event: AttributeSet, report: Reporter) -> None:
         return
     if event.obj is event.frame.receiver or not event.obj.assumed:
         where = (related(owner.module, owner.node, "the class is defined here"),)
-        report(module, event.node, cls=cls.name, path=event.name, related=where)
+        mend = "decorate the class with `@nnx.dataclass`, which leaves modules as they have to be"
+        report(module, event.node, cls=cls.name, path=event.name, related=where, mend=mend)
+
+
+@judges(dataclasses.FROZEN_MODULE, AttributeSet)
+def frozen_record(event: AttributeSet, report: Reporter) -> None:
+    """``state.step += 1``, where the state is a record of ``flax.struct``, or another frozen dataclass."""
+    cls, module = event.obj.cls, event.frame.module
+    if not isinstance(cls, UserClass) or cls.is_pytree or cls.is_open or cls.opaque or cls.remade:
+        return
+    func = event.frame.func
+    if func is not None and func.name == "__init_subclass__" and event.obj is event.frame.receiver:
+        return  # it is the class that gets the attribute
+    owner = next((item for item in cls.lineage if _is_sealed(item)), None)
+    if owner is None or cls.find("__setattr__") is not None or is_tried(module, event.node):
+        return
+    if event.obj.assumed and _is_cast(event):
+        return  # what stands for it until it is made, such as a configuration
+    where = (related(owner.module, owner.node, "the class is defined here"),)
+    own = f"`.replace({event.name}=...)`" if STRUCT in owner.decorators else "`dataclasses.replace`"
+    mend = f"make another one, and go on with that: {own}"
+    report(module, event.node, cls=cls.name, path=event.name, related=where, mend=mend)
+
+
+def _is_cast(event: AttributeSet) -> bool:
+    """Whether only `typing.cast` says of what class an object is."""
+    module = event.frame.module
+    target = event.node.targets[0] if isinstance(event.node, ast.Assign) else None
+    scope = enclosing(module, event.node, *FUNCTIONS) or module.tree
+    values = values_in(scope).get(root_of(target) or "", []) if target is not None else []
+    return any(isinstance(each, ast.Call) and canonical_of(module.env, each.func) == "typing.cast" for each in values)
+
+
+def _is_sealed(cls: UserClass) -> bool:
+    """Whether a class is decorated to be frozen, as `flax.struct` does if nothing is said."""
+    said = cls.option("frozen")
+    return (STRUCT in cls.decorators and said is not False) or (
+        "dataclasses.dataclass" in cls.decorators and bool(said)
+    )
+
+
+STRUCT = "flax.struct.dataclass"
+"""The decorator of records that are trees of JAX, which nobody changes."""
 
 
 @judges_calls(dataclasses.FIELDS_WITHOUT_DATACLASS, "class")

@@ -185,6 +185,9 @@ NO_STREAMS = frozenset({"batch_stats", "kernel", "bias"})
 """Names that nobody gives to a random stream, because a collection and attributes of layers have them."""
 
 
+OPTIMIZERS = frozenset({"nnx.Optimizer", "nnx.ModelAndOptimizer"})
+
+
 @judges_calls(rules.STRING_FILTER, *FILTERING, when=gives_filters)
 def string_filter(event: Called, report: Reporter) -> None:
     for single in single_filters(event):
@@ -193,6 +196,8 @@ def string_filter(event: Called, report: Reporter) -> None:
         for part in single.given.parts():
             if isinstance(part.expr, WithTag) and not isinstance(part.value, FilterVal):
                 mend = _no_tag(single, part, part.expr.tag, event.frame)
+                if mend is None and event.inherited in OPTIMIZERS and not part.module.mentions("tag="):
+                    mend = COLLECTIONS.get(part.expr.tag)  # nobody trains random streams
                 if mend is not None:
                     text = _namespace(event, mend)
                     report(

@@ -1,4 +1,8 @@
-"""What becomes of the results of ``split``, ``state`` and ``pop`` (NNX313, NNX314, NNX315)."""
+"""What becomes of the results of ``split``, ``state`` and ``pop`` (NNX313, NNX314, NNX315, NNX322).
+
+Invariants: two names are each other's only if each says which filter it belongs to, and that is the one of the other;
+States that only go back into the object may have any names.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +18,11 @@ from nnx_lint.model.expressions import text_of
 from nnx_lint.model.states import GradientVal, GraphDefVal, StateVal
 from nnx_lint.model.values import Value
 from nnx_lint.reporting import Reporter, judges, judges_calls
+from nnx_lint.rules.bindings import bound_to
 from nnx_lint.rules.blocks import fresh
 from nnx_lint.rules.edits import append_argument, insert, unsafe
 from nnx_lint.rules.filters.reading import library_name
-from nnx_lint.rules.program import FUNCTIONS, ancestors, assigned_in, canonical_of, enclosing
+from nnx_lint.rules.program import FUNCTIONS, ancestors, assigned_in, canonical_of, enclosing, reads_of
 from nnx_lint.syntax.binding import occurrences
 from nnx_rules.rules import filters as rules
 from nnx_rules.transforms import TREE_MAPS
@@ -86,6 +91,61 @@ def _snake(node: ast.expr) -> str:
     """What a State may be called that is for a filter: ``batch_stat`` for ``nnx.BatchStat``."""
     name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else "rest"
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+
+
+FIRST_STATE = {"nnx.split": 1, "nnx.state": 0, "nnx.pop": 0, "nnx.split_state": 0, "nnx.filter_state": 0}
+"""Where the States begin in what functions return that take filters."""
+
+REST = frozenset({"rest", "other", "others", "remaining"})
+
+
+@judges_calls(rules.SPLIT_ORDER, *FIRST_STATE)
+def split_unpack_order(event: Called, report: Reporter) -> None:
+    first = FIRST_STATE.get(library_name(event.callee) or "")
+    filters = [_filter_word(node) for node in event.nodes[1:]]
+    if first is None or len(filters) < 2 or (bound := bound_to(event.frame.module, event.node)) is None:
+        return
+    targets = bound.target.elts[first:] if isinstance(bound.target, ast.Tuple) else []
+    names = [target.id if isinstance(target, ast.Name) else "" for target in targets]
+    if len(names) != len(filters):
+        return
+    meant = [next((place for place, word in enumerate(filters) if _says(name, word)), None) for name in names]
+    for place, other in enumerate(meant):
+        if (
+            other is not None
+            and other > place
+            and meant[other] == place
+            and _are_told_apart(event, names, place, other)
+        ):
+            one, second = (" ".join(ast.unparse(event.nodes[1 + each]).split()) for each in (place, other))
+            report(event.frame.module, bound.target, one=names[place], first=one, other=names[other], second=second)
+            return
+
+
+def _filter_word(node: ast.expr) -> str:
+    """The name that a filter gives to what it takes: `batch_stat` for `nnx.BatchStat`."""
+    if isinstance(node, ast.Constant):
+        return "rest" if node.value in {..., True} else ""
+    return _snake(node) if isinstance(node, (ast.Name, ast.Attribute)) else ""
+
+
+def _says(name: str, word: str) -> bool:
+    """Whether a name is that of a State for what a filter takes, such as `batch_stats` or `params_state`."""
+    plain = re.sub(r"_?states?$", "", name.lower()).strip("_").removesuffix("s")
+    return bool(plain and word) and (plain in {word, word.removesuffix("_state")} or (word == "rest" and name in REST))
+
+
+def _are_told_apart(event: Called, names: Sequence[str], *places: int) -> bool:
+    """Whether something is done with one of these States that is not done with the other."""
+    module = event.frame.module
+    scope = enclosing(module, event.node, *FUNCTIONS) or module.tree
+    for place in places:
+        for read in reads_of(scope, names[place]):
+            call = next(ancestors(module, read), None)
+            name = canonical_of(module.env, call.func) if isinstance(call, ast.Call) else None
+            if name not in {"nnx.merge", "nnx.update"}:
+                return True
+    return False
 
 
 @judges(rules.STATE_ARITY, Unpacked)

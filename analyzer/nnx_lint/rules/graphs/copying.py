@@ -6,10 +6,11 @@ from __future__ import annotations
 
 import ast
 import itertools
+import re
 from typing import TYPE_CHECKING
 
 from nnx_lint.model.attributes import attribute_of, original_of
-from nnx_lint.model.callables import FuncVal
+from nnx_lint.model.callables import FuncVal, Transformed
 from nnx_lint.model.classes import UserClass, method_of
 from nnx_lint.model.events import AttributeSet, Called, Mutated
 from nnx_lint.model.expressions import text_of
@@ -20,11 +21,13 @@ from nnx_lint.model.unions import UnionVal, present
 from nnx_lint.model.values import UNKNOWN, Obj
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.bindings import value_of
+from nnx_lint.rules.callees import compiled_by
 from nnx_lint.rules.program import (
     FUNCTIONS,
     LOOPS,
     ancestors,
     assigned_in,
+    calls_in,
     canonical_of,
     enclosing,
     in_test,
@@ -33,6 +36,8 @@ from nnx_lint.rules.program import (
     resolved,
 )
 from nnx_lint.rules.repeating import handed_for
+from nnx_lint.syntax.binding import is_name
+from nnx_lint.syntax.dotted import dotted_name
 from nnx_lint.syntax.parameters import positional_names
 from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.rules import graphs as rules
@@ -252,6 +257,44 @@ def original_in_place_of_copy(event: Called, report: Reporter) -> None:
             report(module, item, name=name, other=text_of(item.value), so=NO_LONGER)
 
 
+KEPT_APART = re.compile(r"_*(anchor|baseline|ema|frozen|old|prev|previous|ref|reference|target|teacher)(_|$)")
+"""How a parameter begins that is a model of before, or one beside the model that is trained."""
+
+ALONG = ": what is trained is no fixed copy any more"
+
+
+@judges_calls(rules.SELF_UPDATE, Transformed)
+def original_as_reference(event: Called, report: Reporter) -> None:
+    """``ref = policy``, and a step that trains the policy gets both."""
+    func = compiled_by(event.callee).func if isinstance(event.callee, Transformed) else None
+    if not isinstance(func, FuncVal) or len(event.args) < 2 or in_test(event.frame):
+        return
+    given = [*zip(positional_names(func.node.args), event.args, event.nodes, strict=False)]
+    for name, value, node in given:
+        if not KEPT_APART.match(name) or not isinstance(value, Obj):
+            continue
+        for trained, other, beside in given:
+            if other is not value or trained == name or not _is_updated(func.node, trained):
+                continue
+            if _are_one(event.frame, value, node, value, beside) and not _is_brought_up(event.frame.module, node):
+                place = value_of(event.frame.module, node) or node
+                report(event.frame.module, place, name=text_of(node), other=text_of(beside), so=ALONG)
+                return
+
+
+def _is_brought_up(module: Module, node: ast.expr) -> bool:
+    """Whether a file brings an object up to date from another one: there it shows that they are one."""
+    named = dotted_name(node)
+    calls = (call for call in calls_in(module.tree) if canonical_of(module.env, call.func) == "nnx.update")
+    return any(call.args and dotted_name(call.args[0]) == named for call in calls)
+
+
+def _is_updated(func: ast.AST, name: str) -> bool:
+    """Whether a function hands a parameter to an optimizer, with its gradients."""
+    updates = (call for call in calls_in(func) if isinstance(call.func, ast.Attribute) and call.func.attr == "update")
+    return any(len(call.args) == 2 and is_name(call.args[0], name) for call in updates)
+
+
 def _names_of(module: Module, call: ast.AST, source: ast.expr) -> set[str]:
     """How a class calls what a constructor copies: what it is bound to beside the copy."""
     scope = enclosing(module, call, *FUNCTIONS)
@@ -314,11 +357,11 @@ def _copied_from(module: Module, node: ast.expr) -> ast.expr | None:
 
 
 def _named(module: Module, node: ast.expr) -> object:
-    """What tells objects apart that names stand for: the expression that made them, or the name that has no other."""
+    """What tells objects apart that names stand for: what made them, or the name, dotted or not, that has no other."""
     while (bound := value_of(module, node)) is not None:
         node = _copied_from(module, bound) or bound
-    scope = enclosing(module, node, *FUNCTIONS)
-    return (id(scope), node.id) if isinstance(node, ast.Name) else id(node)
+    name = dotted_name(node)
+    return (id(enclosing(module, node, *FUNCTIONS)), name) if name is not None else id(node)
 
 
 def _source(owner: Obj, name: str) -> object:

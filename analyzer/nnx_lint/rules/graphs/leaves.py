@@ -8,6 +8,7 @@ Variables. Invariant: only what certainly is a State, or a leaf of one, is meant
 from __future__ import annotations
 
 import ast
+import re
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -19,11 +20,11 @@ from nnx_lint.model.containers import Seq
 from nnx_lint.model.elements import STATE_METHODS
 from nnx_lint.model.events import Called, Used
 from nnx_lint.model.expressions import text_of
-from nnx_lint.model.forms import is_int
+from nnx_lint.model.forms import is_int, is_number
 from nnx_lint.model.states import PartVal, StateVal
-from nnx_lint.model.strings import fits
+from nnx_lint.model.strings import HOLE, fits
 from nnx_lint.model.unions import present
-from nnx_lint.model.values import ClassVal, Obj
+from nnx_lint.model.values import ClassVal, Const, Obj, Other
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.construction.missing import is_known, names_of
 from nnx_lint.rules.containers.entries import lacks_entry
@@ -41,6 +42,7 @@ from nnx_rules.versions import VARIABLES_ARE_NODES
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from nnx_lint.model.frames import Frame
     from nnx_lint.model.modules import Module
     from nnx_lint.model.values import Value
 
@@ -90,7 +92,12 @@ def _over_leaves(event: Used, left: ast.expr, right: ast.expr, function: str) ->
 
 
 OF_ONE_ARRAY = ("abs", "exp", "isfinite", "isnan", "linalg.norm", "log", "max", "mean", "min", "sqrt", "square", "sum")
-"""Functions of ``jax.numpy`` that take an array and look into no tree."""
+OF_ARRAYS = (
+    *OF_ONE_ARRAY,
+    *("clip", "cos", "log1p", "nan_to_num", "negative", "ravel", "round", "sign", "sin", "std", "tanh", "var"),
+    *("add", "allclose", "array_equal", "divide", "dot", "maximum", "minimum", "multiply", "power", "subtract"),
+)
+"""Functions of ``jax.numpy`` that take arrays and look into no tree."""
 
 
 @judges_calls(rules.STATE_ARITHMETIC, "builtins.sum")
@@ -113,13 +120,14 @@ def states_joined(event: Called, report: Reporter) -> None:
         report(module, event.node, name=text_of(event.node), mend=mend)
 
 
-@judges_calls(rules.STATE_ARITHMETIC, *(f"jax.numpy.{name}" for name in OF_ONE_ARRAY))
+@judges_calls(rules.STATE_ARITHMETIC, *(f"jax.numpy.{name}" for name in OF_ARRAYS))
 def state_as_array(event: Called, report: Reporter) -> None:
-    """A function of one array gets a State."""
-    held, module = event.args[0] if event.args else None, event.frame.module
-    if held is not None and _is_state_of_object(held) and not is_tried(module, event.node):
-        name = text_of(event.nodes[0])
-        report(module, event.node, name=text_of(event.node), mend=f"`jax.tree.map({event.name}, {name})`")
+    """A function of arrays gets a State."""
+    module = event.frame.module
+    found = [place for place, held in enumerate(event.args) if held is not None and _is_state_of_object(held)]
+    if found and not is_tried(module, event.node):
+        names = ", ".join(text_of(event.nodes[place]) for place in found)
+        report(module, event.node, name=text_of(event.node), mend=f"`jax.tree.map({event.name}, {names})`")
 
 
 def _is_state_of_object(value: Value) -> bool:
@@ -158,6 +166,9 @@ def state_unknown_key(event: Used, report: Reporter) -> None:
                 mend="its keys are the names of attributes; gradients of several arguments need `argnums`",
             )
         return
+    shown = repr(key)[1:-1]
+    if isinstance(node.slice, ast.JoinedStr) and isinstance(of, Obj) and isinstance(of.cls, UserClass):
+        key, shown = _pattern(event.frame, node.slice), module.source.segment(node.slice)
     if not isinstance(of, Obj) or not isinstance(key, str) or not isinstance(node.ctx, ast.Load):
         return
     if is_tried(module, node) or is_asked_for(module, node) or _looked_for(module, node, key):
@@ -166,7 +177,7 @@ def state_unknown_key(event: Used, report: Reporter) -> None:
         problem: str | None = "the State of an `nnx.List` has numbers for keys"
         mend = f"write `[{key}]`" if key.isdigit() else "write the index of the element"
     else:
-        problem = f"the State of {of.describe()} has no entry `{key}`" if _lacks(of, key) else None
+        problem = f"the State of {of.describe()} has no entry `{shown}`" if _lacks(of, key) else None
         mend = "its keys are the names of attributes, from the object down"
     if problem is not None:
         fix = partial(_number, module, node, str(int(key))) if key.isdecimal() else None
@@ -186,6 +197,19 @@ def state_unknown_attribute(event: Used, report: Reporter) -> None:
         return
     mend = "it has the names of attributes, from the object down"
     report(module, node, problem=f"the State of {of.describe()} has no entry `{name}`", mend=mend)
+
+
+def _pattern(frame: Frame, text: ast.JoinedStr) -> str:
+    """The pattern of the strings that a text with places to fill in gives, those for numbers told apart."""
+    found = ""
+    for part in text.values:
+        if isinstance(part, ast.Constant):
+            found += str(part.value)
+        elif isinstance(part, ast.FormattedValue):
+            value = resolved(frame.env, part.value)
+            plain = part.format_spec is None and isinstance(value, (Const, Other)) and is_number(value)
+            found += NUMBER if plain else HOLE
+    return found
 
 
 def _number(module: Module, node: ast.Subscript, number: str) -> Fix | None:
@@ -225,8 +249,28 @@ def _lacks(of: Obj, key: str) -> bool:
     modules = (item.module for item in of.cls.lineage)
     if any(module.has(key, _sown) or module.has(ANY_NAME, _sown) for module in modules):
         return False
+    if _is_pattern(key) and any(item.module.mentions(MAKING_NAMES) for item in of.cls.lineage):
+        return False
     heirs = (of.assumed or of.origin is None) and of.cls.module.project.heirs.exist(of.cls.name)
-    return not heirs and not any(fits(key, name) for name in names_of(of))
+    return not heirs and not any(_may_be(key, name) for name in names_of(of))
+
+
+MAKING_NAMES = re.compile(r"\b(?:perturb|setattr|sow)\b")
+
+NUMBER = "#"
+"""What stands in a pattern for a number."""
+
+
+def _is_pattern(key: str) -> bool:
+    return NUMBER in key or HOLE in key
+
+
+def _may_be(key: str, name: str) -> bool:
+    """Whether a key may be a name, of which one may be known in part only."""
+    if not _is_pattern(key):
+        return fits(key, name)
+    pattern = re.escape(key).replace(re.escape(NUMBER), r"\d+").replace(re.escape(HOLE), ".*")
+    return HOLE in name or re.fullmatch(pattern, name) is not None
 
 
 @remembered
@@ -255,7 +299,10 @@ NAME_PLACES = {"sow": 1, "perturb": 0, "setattr": 1, "__setattr__": 1}
 def _looked_for(module: Module, node: ast.AST, key: str) -> bool:
     """Whether a condition around a place names the key, as in ``if "a" in state``."""
     tests = [item.test for item in ancestors(module, node) if isinstance(item, (ast.If, ast.IfExp))]
-    return any(isinstance(item, ast.Constant) and item.value == key for test in tests for item in walk(test))
+    parts = [item for test in tests for item in walk(test)]
+    if _is_pattern(key):
+        return any(isinstance(item, (ast.In, ast.NotIn)) for item in parts)
+    return any(isinstance(item, ast.Constant) and item.value == key for item in parts)
 
 
 # -- leaves ------------------------------------------------------------------------------------------------------------

@@ -127,7 +127,7 @@ def merge_arguments(event: Called, report: Reporter) -> None:
     first, *given = event.args
     first = present(first) if first is not None else None
     place = next((place for place, item in enumerate(given, start=2) if isinstance(item, GraphDefVal)), None)
-    if place is not None and not isinstance(first, GraphDefVal):
+    if (place is not None or (isinstance(first, StateVal) and given)) and not isinstance(first, GraphDefVal):
         wrong = "a State as its first argument" if isinstance(first, StateVal) else f"its GraphDef as argument {place}"
         report(event.frame.module, event.nodes[0], given=wrong)
     if isinstance(first, Obj) and first.cls.is_pytree and not first.assumed:

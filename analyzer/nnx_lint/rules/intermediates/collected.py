@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from nnx_lint.model.events import Used
 from nnx_lint.model.states import SownVal
 from nnx_lint.reporting import Reporter, judges, judges_calls
-from nnx_lint.rules.edits import insert, unsafe
+from nnx_lint.rules.edits import replace, unsafe
 from nnx_lint.rules.program import is_tried
 from nnx_rules.rules import intermediates as rules
 
@@ -37,9 +37,11 @@ def sown_value_used(event: Used, report: Reporter) -> None:
         how = "computed with"
     elif event.what in OF_ARRAYS and isinstance(node, ast.Attribute):
         node, how = node.value, f"asked for `{event.what}`"
+    elif event.what == "an index" and isinstance(node, ast.Subscript):
+        node, how = node.value, "asked for its value by `[...]`, which a tuple does not take,"
     else:
         return
-    _report(event.frame.module, node, value, how, report)
+    _report(event.frame.module, node, value, how, report, event.node)
 
 
 @judges_calls(rules.SOWN_TUPLE, "jax.numpy.*", "jax.nn.*")
@@ -50,7 +52,11 @@ def sown_value_given(event: Called, report: Reporter) -> None:
             _report(module, node, value, f"given to `{event.name}`", report)
 
 
-def _report(module: Module, node: ast.AST, value: SownVal, how: str, report: Reporter) -> None:
+def _report(
+    module: Module, node: ast.AST, value: SownVal, how: str, report: Reporter, use: ast.AST | None = None
+) -> None:
     plain = isinstance(node, (ast.Name, ast.Attribute, ast.Subscript, ast.Call))
-    fix = unsafe("Take the first of the values", insert(module.source.span(node).end, "[0]")) if plain else None
-    report(module, node, fix=fix, name=value.name, how=how, mend=f"{module.source.segment(node)}[0]")
+    mend = f"{module.source.segment(node)}[0]"
+    whole = use if isinstance(use, ast.Subscript) else node
+    fix = unsafe("Take the first of the values", replace(module.source, whole, mend)) if plain else None
+    report(module, node, fix=fix, name=value.name, how=how, mend=mend)

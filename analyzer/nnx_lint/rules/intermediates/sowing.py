@@ -31,7 +31,7 @@ from nnx_lint.rules.edits import append_argument, unsafe
 from nnx_lint.rules.filters.coverage import mapping_of
 from nnx_lint.rules.filters.expressions import expression, is_subtype
 from nnx_lint.rules.intermediates.reading import capture_around
-from nnx_lint.rules.program import FUNCTIONS, LOOPS, ancestors, enclosing, keyword_node, reads_of
+from nnx_lint.rules.program import FUNCTIONS, LOOPS, ancestors, enclosing, keyword_node, reads_of, resolved
 from nnx_lint.rules.randomness.maps import axis_of, parameter_of
 from nnx_lint.rules.repeating import handed_for, loop_around, outwards
 from nnx_lint.rules.spelling import spelled
@@ -137,7 +137,19 @@ def _repeated(frame: Frame) -> tuple[ast.AST, Frame] | None:
         if same and not is_module(handed.frame.receiver):
             return handed.call, handed.frame
         inner, name = handed.frame, handed.name
-    return None
+    return next(((call, caller) for caller, call in frame.callers() if _is_repeated(caller, call)), None)
+
+
+def _is_repeated(caller: Frame, call: ast.AST) -> bool:
+    """Whether a loop of a function that is no forward pass makes a call for one object again and again."""
+    loop = enclosing(caller.module, call, *LOOPS, *FUNCTIONS)
+    if not isinstance(loop, ast.stmt) or not isinstance(call, ast.Call) or isinstance(loop, FUNCTIONS):
+        return False
+    if is_module(caller.receiver):
+        return False  # rounds of one forward pass
+    func = call.func.value if isinstance(call.func, ast.Attribute) else call.func
+    objects = [node for node in (func, *call.args) if isinstance(resolved(caller.env, node), Obj)]
+    return bool(objects) and all(names_in(node).isdisjoint(assigned_names([loop])) for node in objects)
 
 
 def _is_made_in(frame: Frame, loop: ast.AST) -> bool:

@@ -1,5 +1,5 @@
 """Attention: masks made of something else than tokens, queries whose heads come first, and queries, keys, values and
-masks that do not fit each other (NNX826); masks whose numbers do something else than to mask (NNX872).
+masks that do not fit each other (NNX826, NNX809); masks whose numbers do something else than to mask (NNX872).
 
 ``nnx.dot_product_attention`` takes arrays of (batch, length, heads, features), where other libraries have the heads
 before the length; given such arrays it attends over the heads, and every shape fits. A mask is made of tokens, which
@@ -13,7 +13,8 @@ wrong one only if it certainly has an axis too many, or is made of such numbers.
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, NamedTuple
 
 from nnx_lint.model import forms
 from nnx_lint.model.callables import FuncVal
@@ -21,10 +22,12 @@ from nnx_lint.model.expressions import text_of
 from nnx_lint.model.values import Array, Obj, Value
 from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.rules.bindings import bound_to, constant_of, value_of
+from nnx_lint.rules.construction.signatures import misplaced_mask
 from nnx_lint.rules.layers.operands import is_prepared
 from nnx_lint.rules.program import (
     FUNCTIONS,
     ancestors,
+    calls_in,
     canonical_of,
     enclosing,
     given,
@@ -46,6 +49,7 @@ if TYPE_CHECKING:
 
     from nnx_lint.model.events import Called
     from nnx_lint.model.frames import Frame
+    from nnx_lint.model.modules import Module
     from nnx_rules.shapes import Shape
 
 # -- heads -------------------------------------------------------------------------------------------------------------
@@ -169,6 +173,23 @@ def _unlike(one: Shape, other: Shape, axes: Iterable[int], first: str, second: s
     return f"{first} of shape {layers.shown(one)} and {second} of shape {layers.shown(other)}" if differ else None
 
 
+@judges_calls(rules.LAYER_ARGUMENTS, "()")
+def sources_of_layer(event: Called, report: Reporter) -> None:
+    """Queries and keys of a layer, which have as many axes."""
+    layer = event.callee
+    library = layer.cls.called_as if isinstance(layer, Obj) and len(event.args) > 1 else None
+    if library is None or library.canonical != "nnx.MultiHeadAttention" or is_prepared(event.frame, event.node):
+        return
+    if misplaced_mask(event) is not None:
+        return
+    query, key = (forms.literal(value).shape if value is not None else None for value in event.args[:2])
+    known = query and key and is_whole(query) and is_whole(key)
+    wrong = _unlike(query, key, (), "queries", "keys") if known and query and key else None
+    if wrong is not None:
+        mend = "both are (batch, length, features)"
+        report(event.frame.module, event.node, cls=event.name, problem=f"it gets {wrong}", mend=mend)
+
+
 # -- masks -------------------------------------------------------------------------------------------------------------
 
 
@@ -225,6 +246,9 @@ def mask_of_numbers(event: Called, report: Reporter) -> None:
     for (value, node), (_, other) in (sides, sides[::-1]):
         if node is None or other is None or not _is_lowest(event.frame, other):
             continue
+        kept = _kept_triangle(event.frame, args.node_of(0, "condition"), inverted=other is sides[0][1])
+        if kept is not None and kept.leaves_nothing and isinstance(event.node, ast.expr):
+            report.memory(Emptied)[event.result] = (module, event.node, kept)
         if isinstance(node, ast.Constant) and node.value == 0:
             report.memory(Added)[event.result] = text_of(event.node) if isinstance(event.node, ast.Call) else ""
         elif isinstance(value, Array) and value.squashed == "nnx.softmax" and _weighs(event):
@@ -234,6 +258,81 @@ def mask_of_numbers(event: Called, report: Reporter) -> None:
             mend = "mask the scores, before the softmax: then what is masked gets the weight 0"
             report(module, event.node, problem=problem, mend=mend)
 
+
+class Triangle(NamedTuple):
+    """The part of a matrix on one side of a diagonal, which is ``offset`` places right of the main one and in it."""
+
+    lower: bool
+    offset: int
+
+    @property
+    def rest(self) -> Triangle:
+        return Triangle(not self.lower, self.offset + (1 if self.lower else -1))
+
+    @property
+    def leaves_nothing(self) -> bool:
+        """Whether the first row, or the last one, has no element in it."""
+        return self.offset < 0 if self.lower else self.offset > 0
+
+
+class Emptied(dict[Value, tuple["Module", ast.expr, Triangle]]):
+    """Scores of which some row has nothing but large negative numbers, with where they are made and what is kept."""
+
+
+@judges_calls(rules.ATTENTION_MASK, "jax.nn.softmax", "nnx.softmax")
+def row_without_scores(event: Called, report: Reporter) -> None:
+    """A triangle that is masked where it is to be kept, or together with the diagonal."""
+    scores = given(event).get(0, "x")
+    made = report.memory(Emptied).get(scores) if scores is not None else None
+    if made is not None and not is_tried(event.frame.module, event.node) and not _minds_empty_rows(event.frame):
+        module, where, kept = made
+        ahead = "the first position nothing" if kept.lower else "each position what comes later, and the last nothing"
+        problem = f"`{text_of(where)}` leaves {ahead} to attend to"
+        mend = "keep what is before: `jnp.where(jnp.tril(jnp.ones((n, n), bool)), scores, -jnp.inf)`"
+        report(module, where, problem=problem, mend=mend)
+
+
+def _minds_empty_rows(frame: Frame) -> bool:
+    """Whether a function does something about rows that have nothing to attend to."""
+    calls = calls_in(frame.func.node if frame.func is not None else frame.module.tree)
+    return any(isinstance(call.func, ast.Attribute) and call.func.attr in MINDING for call in calls)
+
+
+MINDING = frozenset({"any", "isfinite", "isnan", "nan_to_num"})
+
+
+def _kept_triangle(frame: Frame, node: ast.expr | None, *, inverted: bool, depth: int = 4) -> Triangle | None:
+    """Where a condition that is a triangle is true; or false, as ``inverted``."""
+    made = _made_of(frame, node) if node is not None else None
+    if isinstance(made, ast.UnaryOp) and isinstance(made.op, ast.Invert) and depth:
+        return _kept_triangle(frame, made.operand, inverted=not inverted, depth=depth - 1)
+    if isinstance(made, ast.Compare) and len(made.ops) == 1 and depth:
+        number, operator = _number(made.comparators[0]), made.ops[0]
+        if number not in (0, 1) or not isinstance(operator, (ast.Eq, ast.NotEq)):
+            return None
+        turned = inverted is not (isinstance(operator, ast.Eq) is (number == 0))
+        return _kept_triangle(frame, made.left, inverted=turned, depth=depth - 1)
+    if not isinstance(made, ast.Call):
+        return None
+    name = canonical_of(frame.env, made.func)
+    if name == "jax.numpy.logical_not" and made.args and depth:
+        return _kept_triangle(frame, made.args[0], inverted=not inverted, depth=depth - 1)
+    offset = _offset(made)
+    matrix = made.args[0] if made.args and name in ZEROS_AND_ONES and offset is not None else None
+    if offset is None or not isinstance(matrix, ast.Call) or canonical_of(frame.env, matrix.func) not in ONES:
+        return None
+    found = Triangle(name == "jax.numpy.tril", offset)
+    return found.rest if inverted else found
+
+
+def _offset(call: ast.Call) -> int | None:
+    """Which diagonal a call says."""
+    said = call.args[1] if len(call.args) > 1 else keyword_node(call, "k")
+    number = 0 if said is None else _number(said)
+    return number if isinstance(number, int) else None
+
+
+ONES = frozenset({"jax.numpy.ones", "jax.numpy.ones_like"})
 
 WEIGHING = frozenset({"jax.numpy.dot", "jax.numpy.einsum", "jax.numpy.matmul"})
 
@@ -283,7 +382,8 @@ def mask_of_the_others(event: Called, report: Reporter) -> None:
     if isinstance(made, ast.Compare):
         other = made.comparators[0]
         named = other.id if isinstance(other, ast.Name) else other.attr if isinstance(other, ast.Attribute) else ""
-        if len(made.ops) > 1 or not isinstance(made.ops[0], ast.Eq) or "pad" not in named.lower():
+        known = isinstance(made.left, (ast.Attribute, ast.Name, ast.Subscript)) and PADDING.fullmatch(named)
+        if len(made.ops) > 1 or not isinstance(made.ops[0], ast.Eq) or not known:
             return
         what, mend = "the padding", f"`{text_of(made.left)} != {text_of(other)}`"
     elif isinstance(made, ast.Call) and _is_above(event.frame, made):
@@ -294,12 +394,16 @@ def mask_of_the_others(event: Called, report: Reporter) -> None:
     report(event.frame.module, event.node, problem=problem, mend=f"say where it is to look: {mend}")
 
 
+PADDING = re.compile(r"_*pad(?:ding)?(?:_?(?:id|idx|index|symbol|tok|token|val|value))*", re.IGNORECASE)
+"""Names of the token that fills up a sequence: ``PAD``, ``pad_token_id``, and not ``not_pad`` or ``pad_to``."""
+
+
 def _made_of(frame: Frame, node: ast.expr, depth: int = 6) -> ast.expr:
     """What a mask is made of, without what gives it axes or another dtype."""
     while depth:
         depth -= 1
         if isinstance(node, ast.Name):
-            inner = value_of(frame.module, node)
+            inner = value_of(frame.module, node) or constant_of(frame.module, node)
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             inner = _returned(frame, node)
         elif isinstance(node, ast.Subscript):
@@ -334,11 +438,8 @@ RESHAPING = frozenset(
 
 def _is_above(frame: Frame, node: ast.Call) -> bool:
     """Whether a call makes a matrix of ones above the diagonal, which is not among them."""
-    matrix = node.args[0] if node.args and canonical_of(frame.env, node.func) == "jax.numpy.triu" else None
-    offset = node.args[1] if len(node.args) > 1 else keyword_node(node, "k")
-    made = canonical_of(frame.env, matrix.func) if isinstance(matrix, ast.Call) else None
-    above = isinstance(offset, ast.Constant) and isinstance(offset.value, int) and offset.value > 0
-    return above and made in {"jax.numpy.ones", "jax.numpy.ones_like"}
+    found = _kept_triangle(frame, node, inverted=False)
+    return found is not None and not found.lower and found.offset > 0
 
 
 @judges_calls(rules.ATTENTION_MASK, "jax.nn.softmax", "nnx.softmax")

@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING
 from nnx_lint.model import forms
 from nnx_lint.model.arithmetic import is_fraction
 from nnx_lint.model.containers import Seq
-from nnx_lint.model.events import Combined, Used
+from nnx_lint.model.events import Combined, Used, VariableWritten
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.operations import PAIRED
-from nnx_lint.model.values import Array, ArrayAttr, Const, HostArray, Obj
+from nnx_lint.model.values import UNKNOWN, Array, ArrayAttr, Const, HostArray, Obj
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
+from nnx_lint.rules.bindings import pairs_of
 from nnx_lint.rules.graphs.leaves import OF_ONE_ARRAY
-from nnx_lint.rules.program import ancestors, given, is_tried, resolved
+from nnx_lint.rules.program import ancestors, calls_in, canonical_of, given, is_tried, resolved
 from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules import layers
 from nnx_rules.rules import modules as rules
@@ -72,8 +73,39 @@ def _are_unlike(one: Shape, other: Shape) -> bool:
     return any(isinstance(a, int) and isinstance(b, int) and a != b and 1 not in (a, b) for a, b in pairs)
 
 
+@judges(rules.ARRAY_SHAPES, VariableWritten)
+def written_whole(event: VariableWritten, report: Reporter) -> None:
+    """An array that does not fit becomes all of what a Variable holds: ``embed.embedding[...] = vectors``."""
+    if not isinstance(event.key, Const) or event.key.value is not ... or not isinstance(event.node, ast.Assign):
+        return
+    held, given = (forms.literal(value).shape for value in (event.target, event.value))
+    if held is None or given is None or not is_whole(held) or not is_whole(given) or _fits(given, held):
+        return
+    if is_prepared(event.frame, event.node):
+        return
+    shown = layers.shown(given)
+    problem = f"`{event.name}` has shape {layers.shown(held)}, and is given an array of shape {shown}"
+    mend = "an array of the same shape goes in, or one that is repeated along axes that it lacks or has as 1"
+    places = _makers((event.value,) if isinstance(event.value, Array) else ())
+    report(event.frame.module, event.node.value, related=places, problem=problem, mend=mend)
+
+
+def _fits(given: Shape, held: Shape) -> bool:
+    """Whether an array may go into one of another shape, as far as the sizes are known."""
+    sizes = itertools.zip_longest(reversed(given), reversed(held), fillvalue=1)
+    return not any(isinstance(a, int) and isinstance(b, int) and a not in (1, b) for a, b in sizes)
+
+
 def _is_tuple(event: Used) -> bool:
     return event.what == "an operator" and type(event.value) is Seq and event.value.type == "tuple"
+
+
+OF_NO_TUPLE = frozenset({ast.Sub, ast.Div, ast.FloorDiv, ast.Pow, ast.MatMult})
+"""Operators that no tuple has: what stands beside one would have to make an array of it, as numpy's do."""
+
+
+def _is_of_numpy(frame: Frame, node: ast.expr) -> bool:
+    return any((canonical_of(frame.env, call.func) or "").startswith("numpy.") for call in calls_in(node))
 
 
 @judges(rules.ARRAY_SHAPES, Used, of=(Seq,), when=_is_tuple)
@@ -85,12 +117,34 @@ def tuple_beside_array(event: Used, report: Reporter) -> None:
         return
     done = WORDS.get(type(outer.op), "combined")
     other = resolved(frame.env, outer.right if outer.left is node else outer.left)
-    arrays = isinstance(other, Array) and any(isinstance(item, Array) for item in several.items)
-    if arrays and not isinstance(other, HostArray) and not is_tried(frame.module, node):
+    if type(outer.op) in OF_NO_TUPLE and (other is None or other is UNKNOWN):
+        wrong = not _is_of_numpy(frame, outer.right if outer.left is node else outer.left)
+    else:
+        wrong = isinstance(other, Array) and not isinstance(other, HostArray)
+    if wrong and any(isinstance(item, Array) for item in several.items) and not is_tried(frame.module, node):
         count = f"a tuple of {len(several.items)}" if several.exact else "a tuple"
-        problem = f"`{text_of(node)}` is {count}, and is {done} with an array"
+        beside = "with an array" if isinstance(other, Array) else "as if it were one array"
+        problem = f"`{text_of(node)}` is {count}, and is {done} {beside}"
         mend = "take it apart first: `first, *others = ...`, or compute with one of them: `...[0]`"
         report(frame.module, node, problem=problem, mend=mend)
+
+
+def _is_indexed(event: Used) -> bool:
+    return event.what == "an index" and type(event.value) is Seq and event.value.type == "tuple"
+
+
+@judges(rules.ARRAY_SHAPES, Used, of=(Seq,), when=_is_indexed)
+def tuple_indexed(event: Used, report: Reporter) -> None:
+    """Such a tuple, of which an element is asked for along several axes: ``logits[:, -1]``."""
+    node, several = event.node, event.value
+    axes = node.slice if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load) else None
+    if not isinstance(node, ast.Subscript) or not isinstance(axes, ast.Tuple) or not isinstance(several, Seq):
+        return
+    if any(isinstance(item, Array) for item in several.items) and not is_tried(event.frame.module, node):
+        count = f"a tuple of {len(several.items)}" if several.exact else "a tuple"
+        problem = f"`{text_of(node.value)}` is {count}, and is indexed like one array"
+        mend = "take it apart first: `first, *others = ...`"
+        report(event.frame.module, node, problem=problem, mend=mend)
 
 
 @judges_calls(rules.ARRAY_SHAPES, *(f"jax.numpy.{name}" for name in OF_ONE_ARRAY))
@@ -136,15 +190,27 @@ def carry_beside_input(event: Called, report: Reporter) -> None:
 @judges(rules.ARRAY_SHAPES, Combined)
 def factors(event: Combined, report: Reporter) -> None:
     """A product of matrices whose inner axes differ."""
-    node, one, other = event.node, _shape(event.left), _shape(event.right)
-    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.MatMult) or not one or not other:
+    if isinstance(event.node, ast.BinOp) and isinstance(event.node.op, ast.MatMult):
+        _multiplied(event, event.left, event.right, report)
+
+
+@judges_calls(rules.ARRAY_SHAPES, "jax.numpy.dot", "jax.numpy.matmul")
+def factors_given(event: Called, report: Reporter) -> None:
+    """The same, where a function makes the product."""
+    left, right = event.args if len(event.args) == 2 else (None, None)
+    if isinstance(left, Array) and isinstance(right, Array):
+        _multiplied(event, left, right, report)
+
+
+def _multiplied(event: Combined | Called, left: Array, right: Array, report: Reporter) -> None:
+    one, other = _shape(left), _shape(right)
+    if not one or not other:
         return
     inner, rows = one[-1], other[-2 if len(other) > 1 else -1]
-    if isinstance(inner, int) and isinstance(rows, int) and inner != rows and not is_prepared(event.frame, node):
+    if isinstance(inner, int) and isinstance(rows, int) and inner != rows and not is_prepared(event.frame, event.node):
         problem = f"arrays of shapes {layers.shown(one)} and {layers.shown(other)} are multiplied as matrices"
         mend = f"the last axis of the first has {inner}, and there have to be as many rows in the second"
-        places = _makers((event.left, event.right))
-        report(event.frame.module, node, related=places, problem=problem, mend=mend)
+        report(event.frame.module, event.node, related=_makers((left, right)), problem=problem, mend=mend)
 
 
 def _asks_truth(event: Used) -> bool:
@@ -199,6 +265,11 @@ def joined(event: Called, report: Reporter) -> None:
     if len(known) < len(shapes):
         return
     rank = len(known[0])
+    if not stacked and () in known:
+        problem = "numbers are joined, which have no axis"
+        mend = "`jnp.stack` makes an array of numbers: each of them gets an axis"
+        report(event.frame.module, event.node, related=_makers(arrays), problem=problem, mend=mend)
+        return
     other = next((shape for shape in known if len(shape) != rank), None)
     if other is not None:
         problem = f"arrays of shapes {layers.shown(known[0])} and {layers.shown(other)} are joined"
@@ -305,8 +376,26 @@ def is_prepared(frame: Frame, node: ast.AST) -> bool:
 
 @remembered
 def _asks_for_shapes(func: ast.AST) -> bool:
-    tests = (node.test for node in walk(func) if isinstance(node, (ast.If, ast.IfExp, ast.While)))
-    return any(isinstance(part, ast.Attribute) and part.attr in ASKED for test in tests for part in walk(test))
+    tests = [node.test for node in walk(func) if isinstance(node, (ast.If, ast.IfExp, ast.While))]
+    if any(_names_shape(test) for test in tests):
+        return True
+    names = {part.id for test in tests for part in walk(test) if isinstance(part, ast.Name)}
+    bound = (pair for node in walk(func) for pair in pairs_of(node)) if names else ()
+    return any(isinstance(target, ast.Name) and target.id in names and _is_question(value) for target, value in bound)
+
+
+def _is_question(node: ast.AST) -> bool:
+    """Whether an expression is a whole shape, or what a comparison says of one: what is taken out of one is a size."""
+    if isinstance(node, ast.IfExp):
+        return _is_question(node.body) or _is_question(node.orelse)
+    if isinstance(node, (ast.BoolOp, ast.Compare, ast.UnaryOp)):
+        return _names_shape(node)
+    asked = node.func if isinstance(node, ast.Call) else node
+    return isinstance(asked, ast.Attribute) and asked.attr in ASKED
+
+
+def _names_shape(node: ast.AST) -> bool:
+    return any(isinstance(part, ast.Attribute) and part.attr in ASKED for part in walk(node))
 
 
 ASKED = frozenset({"isscalar", "ndim", "shape", "size"})

@@ -12,6 +12,7 @@ Invariants: only what a cell or layer of the library returned counts, as it came
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING
 
 from nnx_lint.model import forms
@@ -55,9 +56,15 @@ def cell_results(event: Called, report: Reporter) -> None:
         report(module, target, fix=fix, problem=f"`{carry}`, which it gets again, is its output", mend=mend)
 
 
+CARRIED = re.compile(r"carr|hidden|^_?[ch]\b|stat|out", re.IGNORECASE)
+"""In the name of the first result: it is one of the two things that a cell gives, and not the first example of two."""
+
+
 @judges_calls(rules.CELL_RESULTS, "()")
 def layer_results(event: Called, report: Reporter) -> None:
-    """``output, (h, c) = layer(x)``, as PyTorch gives them, of a layer that returns what it carries first."""
+    """``output, (h, c) = layer(x)``, as PyTorch gives them, of a layer that returns what it carries first, and only if
+    it is asked.
+    """
     layer, module = event.callee, event.frame.module
     if not isinstance(layer, Obj) or getattr(layer.cls, "canonical", "") != "nnx.RNN":
         return
@@ -71,6 +78,12 @@ def layer_results(event: Called, report: Reporter) -> None:
     if returned is True and isinstance(carry, ast.Tuple) and isinstance(output, ast.Name):
         mend = f"(c, h), {output.id} = {event.name}(...)"
         report(module, target, problem=f"`{output.id}` takes what the layer carries", mend=mend)
+    elif isinstance(layer.args, dict) and not returned and asked is None and "return_carry" not in layer.args:
+        fits = (forms.literal(event.result).shape or (None,))[0] == 2 and not CARRIED.search(text_of(output))
+        if not fits and "**" not in {*event.keywords, *layer.args} and not isinstance(output, ast.Starred):
+            mend = f"{text_of(output)}, {text_of(carry)} = {event.name}(..., return_carry=True)"
+            problem = f"`{event.name}` gives the output alone unless it is asked, and its batch is taken apart here"
+            report(module, target, problem=problem, mend=mend)
 
 
 def swapped(event: Called) -> ast.Tuple | None:

@@ -1,12 +1,15 @@
 """Layers that have to be prepared before they are called (NNX809): attention that decodes and has no cache, modules of
-Linen that nobody has initialized, cells that nothing runs over a sequence.
+Linen that nobody has initialized, cells that nothing runs over a sequence. And attention whose cache each forward pass
+makes anew, so that it decodes every position without those before.
 
 Invariants: the running code was reached from where the model was made, and nothing in any of the files that it passed
-names what prepares such a layer.
+names what prepares such a layer. A forward pass that prepares the layer does it in every call that decodes: what else
+it asks for, such as the first position, may come true once.
 """
 
 from __future__ import annotations
 
+import ast
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -20,8 +23,10 @@ from nnx_lint.model.unions import present
 from nnx_lint.model.values import Const, Obj
 from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.rules.modes.layers import is_seen_made
-from nnx_lint.rules.program import is_tried
+from nnx_lint.rules.program import FUNCTIONS, ancestors, calls_in, in_test, is_tried, keyword_node
 from nnx_lint.rules.traces.captures import holds
+from nnx_lint.syntax.binding import names_in
+from nnx_lint.syntax.places import begin, end
 from nnx_rules.rules import modules as rules
 from nnx_rules.shape_algebra import is_whole
 
@@ -103,6 +108,39 @@ def not_prepared(event: Called, report: Reporter) -> None:
         return
     if not any(module.mentions(named) for module in _modules(event, layer)):
         report(frame.module, event.node, cls=layer.cls.name, problem=needed.problem, mend=needed.mend)
+
+
+@judges_calls(rules.LAYER_ARGUMENTS, ".init_cache")
+def prepared_in_each_call(event: Called, report: Reporter) -> None:
+    """A forward pass that makes the cache of attention which it decodes with."""
+    frame, call, callee = event.frame, event.node, event.callee
+    receiver = present(callee.receiver) if isinstance(callee, BoundMethod) else None
+    if not isinstance(receiver, Obj) or not isinstance(call, ast.Call) or in_test(frame):
+        return
+    flags = set[str]()
+    for outer in ancestors(frame.module, call):
+        if isinstance(outer, FUNCTIONS):
+            forward = isinstance(outer, ast.FunctionDef) and outer.name == "__call__" and frame.receiver is not None
+            if forward and (flags or any(_decodes(each) for each in calls_in(outer) if begin(each) > end(call))):
+                problem = "its cache is made anew in each call: it decodes each position without those before"
+                mend = "call `init_cache(input_shape)` once, before the first position, with the length of all of them"
+                report(frame.module, call, cls=receiver.cls.name, problem=problem, mend=mend)
+            return
+        if isinstance(outer, ast.If):
+            if isinstance(outer.test, ast.Name) and DECODES.search(outer.test.id):
+                flags.add(outer.test.id)
+            elif not (isinstance(outer.test, ast.Call) and "hasattr" in names_in(outer.test.func)):
+                return
+
+
+DECODES = re.compile(r"decod|autoregress")
+"""What a flag is called that is set in each call for another position."""
+
+
+def _decodes(call: ast.Call) -> bool:
+    """Whether a call asks a layer to decode."""
+    told = keyword_node(call, "decode")
+    return told is not None and not (isinstance(told, ast.Constant) and told.value is not True)
 
 
 def _is_in(obj: Obj, layer: Obj, frame: Frame) -> bool:

@@ -10,18 +10,18 @@ from nnx_lint.model.arithmetic import is_fraction
 from nnx_lint.model.attributes import attribute_names, attribute_of, original_of
 from nnx_lint.model.callables import BoundMethod
 from nnx_lint.model.classes import UserClass
-from nnx_lint.model.containers import Seq
+from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.elements import library_elements
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.forms import Step
 from nnx_lint.model.recurrent import IN_TWO, Pair
 from nnx_lint.model.unions import options, present
-from nnx_lint.model.values import UNKNOWN, Array, ClassVal, Const, Obj, Unknown, Value
+from nnx_lint.model.values import UNKNOWN, Array, ClassVal, Const, HostArray, Obj, Unknown, Value
 from nnx_lint.reporting import Reporter, judges_calls, related
 from nnx_lint.rules.construction.signatures import misplaced_mask
 from nnx_lint.rules.edits import replace, unsafe
 from nnx_lint.rules.layers.pairs import Swapped, swapped
-from nnx_lint.rules.program import FUNCTIONS, ancestors, enclosing, keyword_node
+from nnx_lint.rules.program import FUNCTIONS, ancestors, enclosing, is_tried, keyword_node
 from nnx_lint.rules.program import given as given_to
 from nnx_lint.syntax.binding import names_in, occurrences
 from nnx_rules import layers
@@ -118,10 +118,20 @@ def _problem(layer: Obj) -> layers.Problem | None:
     for item, value in (layer.args or {}).items() if arguments is not None else ():
         if is_fraction(value) and not isinstance(value, Const):
             arguments = {**(arguments or {}), item: layers.FRACTION}
+    rate = (layer.args or {}).get(RATES.get(name, ""))
+    given = forms.resolved(layer, rate) if rate is not None else None
+    if isinstance(given, Array) and not isinstance(given, HostArray):
+        return layers.Problem(f"`{RATES[name]}` is a JAX array, which has no value under `nnx.jit`", PLAIN_RATE)
     dtype = _integers(layer) if name in layers.DRAWN else None
     if dtype is not None:
         return layers.integer_parameters(dtype)
     return layers.no_size(name, arguments) or layers.problem(name, arguments) if arguments is not None else None
+
+
+RATES = {"nnx.Dropout": "rate", "nnx.MultiHeadAttention": "dropout_rate"}
+"""Layers that ask whether their rate is zero, with the name of that argument: an array of JAX is data of the layer."""
+
+PLAIN_RATE = "make it a number of Python, `float(rate)`; `numpy.linspace` makes such numbers, `jnp.linspace` does not"
 
 
 def _integers(layer: Obj) -> str | None:
@@ -169,6 +179,16 @@ def _misfit_within(layer: Obj) -> Step | None:
     return step if step is not None and not step.mismatch.dtype else None
 
 
+@judges_calls(rules.LAYER_ARGUMENTS, "nnx.Dropout")
+def chance_to_keep(event: Called, report: Reporter) -> None:
+    """``nnx.Dropout(keep_prob)``: other libraries ask how much is kept."""
+    node = given_to(event).node_of(0, "rate")
+    name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+    if isinstance(node, ast.expr) and "keep" in name.lower().split("_") and not is_tried(event.frame.module, node):
+        problem = f"it takes how much is dropped, and `{text_of(node)}` says how much is kept"
+        report(event.frame.module, node, cls=event.name, problem=problem, mend=f"pass `1 - {text_of(node)}`")
+
+
 @judges_calls(rules.LAYER_ARGUMENTS, "nnx.LoRA")
 def results_of_lora(event: Called, report: Reporter) -> None:
     """What a layer and its low-rank part give is added, and so is of one size."""
@@ -187,12 +207,14 @@ def results_of_lora(event: Called, report: Reporter) -> None:
 def window_of_pool(event: Called, report: Reporter) -> None:
     """A window of one number, where there has to be one for each axis."""
     args = given_to(event)
-    for place, name in ((1, "window_shape"), (2, "strides")):
+    for place, name in ((1, "window_shape"), (2, "strides"), (3, "padding")):
         value = args.get(place, name)
         if isinstance(value, Const) and forms.is_int(value.value):
             several = ", ".join([str(value.value)] * 2)
-            problem = f"`{name}` is the number {value.value}, and takes one number for each axis"
-            mend = f"write `({several})` for images"
+            pads = name == "padding"
+            takes = "a word, or a pair of numbers for each axis" if pads else "one number for each axis"
+            problem = f"`{name}` is the number {value.value}, and takes {takes}"
+            mend = f"write `(({several}), ({several}))` for images" if pads else f"write `({several})` for images"
             report(event.frame.module, event.node, cls=event.name, problem=problem, mend=mend)
             return
 
@@ -281,6 +303,9 @@ def pair_given(event: Called, report: Reporter) -> None:
     elif name in OF_ONE_ARRAY and _is_pair(event.args[0]) and not _is_swapped(event, report):
         problem = f"`{_place(event)}` gets a tuple of two arrays, such as an LSTM carries, and takes one array"
         mend = "take the tuple apart: `c, h = carry`"
+    elif name in layers.CALLS and event.args[0] is not None and isinstance(present(event.args[0]), DictVal):
+        problem = f"`{_place(event)}` gets a dict, and takes one array"
+        mend = "hand on the entry that is meant, such as `batch['image']`"
     elif (name in IN_TWO and len(event.args) > 1 and _is_tuple(event.args[1])) or _carry_is_second(event, name):
         problem = f"`{_place(event)}` gets the input first, and takes what it carries first"
         mend = "write `carry, y = cell(carry, x)`"

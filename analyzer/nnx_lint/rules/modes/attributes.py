@@ -271,12 +271,14 @@ def mode_not_switched(event: Called, report: Reporter) -> None:
             continue
         for name in OWN_FLAGS:
             attr = attribute_of(held, name)
-            if attr is None or not attr.assignments or not isinstance(attr.value, Const):
-                continue
-            stays = attr.value.value
+            assignments = attr.assignments if attr is not None else ()
+            flag = attr.value if attr is not None and assignments else None
+            if attr is None:  # all instances may have that of the class
+                flag = held.cls.class_attribute(name)
+            stays = flag.value if isinstance(flag, Const) else None
             if not isinstance(stays, bool) or stays is (callee.name == "train"):
                 continue
-            if not _is_set_elsewhere(event.frame.module, obj.cls, held.cls, name, attr.assignments):
+            if not _is_set_elsewhere(event.frame.module, obj.cls, held.cls, name, assignments):
                 report(event.frame.module, event.node, call=f".{callee.name}()", cls=held.cls.name, path=name)
                 return
 

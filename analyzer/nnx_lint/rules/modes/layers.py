@@ -103,7 +103,14 @@ def _never_has_streams(event: Called, obj: Obj) -> bool:
         return False
     rate = made.get("rate")
     drops = isinstance(rate, Const) and isinstance(rate.value, float) and rate.value > 0
+    drops = drops or (rate is not None and not isinstance(rate, Const) and _has_rngs_at_hand(obj))
     return drops and not obj.origin[0].mentions(SETTING)
+
+
+def _has_rngs_at_hand(obj: Obj) -> bool:
+    """Whether a layer is made by a constructor that is given streams, with what it is told to drop."""
+    maker = enclosing(*obj.origin, ast.FunctionDef) if obj.origin is not None else None
+    return maker is not None and maker.name == "__init__" and "rngs" in syntax_parameters.names(maker.args)
 
 
 @judges_calls(LAYER_WITHOUT_RNGS, ".initialize_carry")

@@ -9,11 +9,12 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
-from nnx_lint.model.callables import BoundMethod, LibraryFunction
+from nnx_lint.model.callables import BoundMethod, FuncVal, LibraryFunction, Transformed
 from nnx_lint.model.classes import ClassBase, LibClass, UserClass, method_of
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.events import Called
 from nnx_lint.model.expressions import text_of
+from nnx_lint.model.forms import literal
 from nnx_lint.model.unions import options
 from nnx_lint.model.uses import RNGS
 from nnx_lint.model.values import (
@@ -29,7 +30,7 @@ from nnx_lint.model.values import (
 )
 from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.rules.edits import append_argument, insert, remove_argument, replace, unsafe, wrap
-from nnx_lint.rules.program import canonical_of, given, keyword_node
+from nnx_lint.rules.program import calls_in, canonical_of, given, keyword_node, reads_of
 from nnx_lint.rules.randomness.membership import KEYS
 from nnx_lint.rules.randomness.reading import (
     STREAM,
@@ -43,6 +44,7 @@ from nnx_lint.rules.repeating import argument
 from nnx_lint.rules.spelling import spelled
 from nnx_lint.rules.traces.captures import value_at
 from nnx_lint.syntax import parameters as syntax_parameters
+from nnx_lint.syntax.binding import is_name
 from nnx_rules.rules import rngs as rules
 from nnx_rules.signatures import SIGNATURES
 
@@ -81,14 +83,43 @@ def taken_by(cls: ClassBase) -> Needed | None:
     return Needed("rngs", signature.positional, "rngs" in signature.required)
 
 
+def handing_on(cls: ClassBase) -> tuple[LibClass, ast.Call] | None:
+    """The base, one of the library, to which the constructor of a class hands on all keywords that it does not take
+    itself, and the call that does so.
+    """
+    found = method_of(cls, "__init__") if isinstance(cls, UserClass) else None
+    rest = found[1].node.args.kwarg if found is not None and found[0] is cls else None
+    if rest is None or found is None or found[1].wrapped is not found[1] or not isinstance(cls, UserClass):
+        return None
+    base = cls.ancestors[1] if len(cls.ancestors) > 1 and len(cls.node.bases) == 1 else None
+    if not isinstance(base, LibClass) or len(reads_of(found[1].node, rest.arg)) != 1:
+        return None
+    for call in calls_in(found[1].node):
+        above = call.func.value if isinstance(call.func, ast.Attribute) and call.func.attr == "__init__" else None
+        handed = any(item.arg is None and is_name(item.value, rest.arg) for item in call.keywords)
+        if handed and isinstance(above, ast.Call) and is_name(above.func, "super") and not above.args:
+            return base, call
+    return None
+
+
 def draws(cls: ClassBase) -> bool:
     """Whether a class certainly needs the random streams that it takes."""
-    return not isinstance(cls, UserClass) or method_of(cls, "__init__") is None or bool(drawn_from_parameter(cls))
+    if not isinstance(cls, UserClass) or (streams_parameter(cls) is None and handing_on(cls) is not None):
+        return True
+    return method_of(cls, "__init__") is None or bool(drawn_from_parameter(cls))
 
 
 def _of_initializer(cls: UserClass) -> Needed | None:
     parameter = streams_parameter(cls)
     found = method_of(cls, "__init__")
+    above = handing_on(cls) if parameter is None else None
+    if above is not None and found is not None:
+        base, call = above
+        needed = taken_by(base)
+        starred = any(isinstance(item, ast.Starred) for item in call.args) or found[1].node.args.vararg is not None
+        if needed is None or needed.name in needed.positional or starred or keyword_node(call, needed.name) is not None:
+            return None
+        return needed._replace(positional=tuple(syntax_parameters.positional_names(found[1].node.args)[1:]))
     if parameter is None or found is None or found[1].wrapped is not found[1]:
         return None
     arguments = found[1].node.args
@@ -268,9 +299,12 @@ def bad_seed(event: Called, report: Reporter) -> None:
         numpy = canonical_of(event.frame.env, node.func) if isinstance(node, ast.Call) else None
         if what is None and flax and (numpy in NUMPY_INTEGERS or isinstance(value, NumpyInteger)):
             what = "a numpy integer"
+        dtype = literal(value).dtype if flax and isinstance(value, Array) else None
+        if what is None and dtype is not None and dtype.startswith("int"):
+            what = f"an array of {dtype}"
         if what is not None:
             written = node is not None and not isinstance(node, ast.Starred)
-            fix = _as_integer(event, value, node) if node is not None and written else None
+            fix = _as_integer(event, value, node) if node is not None and written and dtype is None else None
             report(event.frame.module, node if node is not None and written else event.node, fix=fix, given=what)
 
 
@@ -402,6 +436,10 @@ def split_rngs_arguments(event: Called, report: Reporter) -> None:
     splits, squeeze = event.keywords.get("splits"), event.keywords.get("squeeze")
     if splits is None:
         report(event.frame.module, event.node, problem="is called without `splits`", mend="pass `splits=n`")
+    elif event.args and isinstance(event.args[0], (FuncVal, Transformed, BoundMethod)):
+        name = text_of(event.nodes[0])
+        mend = f"it makes a decorator, which takes the function: `nnx.split_rngs(splits=...)({name})`"
+        report(event.frame.module, event.node, problem="gets a function instead of streams", mend=mend)
     elif isinstance(squeeze, Const) and squeeze.value is True and isinstance(splits, Const) and splits.value != 1:
         problem = f"with `squeeze=True` makes one key, not {splits.value}"
         fix = partial(_without_squeeze, event)

@@ -179,10 +179,9 @@ def _renewed(func: Function) -> dict[str, set[Place]]:
 
 
 def _given_back(func: Function, *, anew: bool) -> dict[str, set[Place]]:
-    ends, found = _ends(func), dict[str, set[Place]]()
-    own = syntax_parameters.names(func.args)
-    for name in own:
-        if bool(assigned_in(func)[name]) is anew and parameters_in(func)[name] == 1 and ends:
+    assigned, parameters, found = assigned_in(func), parameters_in(func), dict[str, set[Place]]()
+    for name in syntax_parameters.names(func.args):
+        if bool(assigned[name]) is anew and parameters[name] == 1 and (ends := _ends(func)):
             first, *others = ({place for place, held in end.items() if held == name} for end in ends)
             found[name] = first.intersection(*others)
     return found

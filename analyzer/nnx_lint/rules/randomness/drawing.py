@@ -326,7 +326,7 @@ def key_of_two_calls(event: Called, report: Reporter) -> None:
         if not _stands_in(frame, call):
             continue
         used = trains(frame, call) or _differentiates(event.callee) or feeds_training(frame, call)
-        if used or _collects_the_same(frame, call):
+        if used or collects_the_same(frame, call):
             report(frame.module, node, name=ast.unparse(node), again=EACH_ROUND)
 
 
@@ -354,7 +354,7 @@ def _is_inside(frame: Frame, func: FuncVal) -> bool:
     return enclosing(func.module, func.node, *FUNCTIONS) is frame.func.node
 
 
-def _collects_the_same(frame: Frame, call: ast.Call) -> bool:
+def collects_the_same(frame: Frame, call: ast.Call) -> bool:
     """Whether all that a loop does is to collect what a call returns, and nothing that it is given is another each
     time.
     """

@@ -1,10 +1,12 @@
 """Keys that an object or a module keeps and splits again and again, without keeping a half for the next time (NNX519).
 
 ``_, sub = jax.random.split(self.key)`` leaves ``self.key`` as it is: each call of the method draws the same numbers.
-Who leaves one of the halves, or gives it the name of the attribute, means to go on with it.
+Who leaves one of the halves, or gives it the name of the attribute, means to go on with it. So does a step that splits
+``state.key`` and returns ``state._replace(...)`` without a new key.
 
 Invariants: only the constructor of the class sets the attribute, and nothing writes into a Variable that it holds. The
-method certainly runs again for the same object: in a loop, at another place of the program, or in each forward pass.
+method certainly runs again for the same object: in a loop, at another place of the program, or in each forward pass; a
+step that returns the next record is there to run again.
 """
 
 from __future__ import annotations
@@ -30,9 +32,11 @@ from nnx_lint.rules.program import (
     in_test,
     reads_of,
     resolved,
+    results_of,
 )
 from nnx_lint.rules.randomness.kept import Kept, Source, is_of_another, set_once
 from nnx_lint.rules.randomness.keys import SPLIT
+from nnx_lint.rules.randomness.records import is_handed_on
 from nnx_lint.rules.randomness.reuse import KEY_MAKERS, in_forward_pass
 from nnx_lint.rules.repeating import loop_around, outwards
 from nnx_lint.syntax.dotted import root_of
@@ -63,13 +67,37 @@ def half_not_kept(event: Called, report: Reporter) -> None:
     kept = _attribute(whole)
     if whole is None or not _leaves_a_half(frame, split, {text_of(named), kept.attr.strip("_") if kept else ""}):
         return
-    if kept is not None:
+    if isinstance(whole, (ast.Attribute, ast.Subscript)) and is_handed_on(frame, whole):
+        runs, name = True, frame.func.name
+    elif kept is not None:
         runs, cls = _runs_again(frame, kept, whole, split, report), frame.func.cls
         name = f"{cls.name}.{frame.func.name}" if cls is not None else frame.func.name
     else:
         runs, name = _is_of_module(frame, whole) and _is_called_in_loop(frame, ""), frame.func.name
     if runs:
-        report(frame.module, named, name=text_of(kept or named), again=AGAIN.format(name))
+        report(frame.module, named, name=text_of(kept or whole), again=AGAIN.format(name))
+
+
+AWAY = "by whoever it is returned to, and split again in the next call, while nothing reads `{}`"
+
+
+@judges_calls(rules.KEY_REUSED, SPLIT)
+def half_given_away(event: Called, report: Reporter) -> None:
+    """A method returns the half that its object keeps, and drops the one that it has made for its caller."""
+    frame, key = event.frame, given(event).node_of(0, "key")
+    statement = next(ancestors(frame.module, event.node), None)
+    target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+    if not isinstance(key, ast.Attribute) or not isinstance(target, ast.Tuple) or frame.func is None:
+        return
+    kept, *others = target.elts
+    if ast.unparse(kept) != ast.unparse(key) or not all(isinstance(item, ast.Name) for item in others):
+        return
+    names = [item.id for item in others if isinstance(item, ast.Name) and not item.id.startswith("_")]
+    if len(names) != len(others) or any(reads_of(frame.func.node, name) for name in names):
+        return
+    away = [value for value in results_of(frame.func.node) if ast.unparse(value) == ast.unparse(key)]
+    if away and not in_test(frame):
+        report(frame.module, away[0], name=text_of(key), again=AWAY.format(names[0]))
 
 
 def _bound_before(frame: Frame, split: ast.Call, key: ast.Name) -> ast.expr | None:

@@ -44,7 +44,7 @@ from nnx_lint.rules.program import (
     resolved,
 )
 from nnx_lint.rules.randomness.arguments import needs_key
-from nnx_lint.rules.randomness.drawing import Keys, function_of, given_for
+from nnx_lint.rules.randomness.drawing import Keys, collects_the_same, function_of, given_for
 from nnx_lint.rules.randomness.keys import (
     EACH_ROUND,
     SPLIT,
@@ -374,7 +374,7 @@ def _replaces(call: ast.Call, name: str) -> bool:
 
 
 def _goes_round(event: Called, kept: Kept) -> bool:
-    """Whether something that trains runs again and again with the object that keeps the key."""
+    """Whether something that trains runs again and again with the object that keeps the key, or makes samples."""
     through = kept.source.through
     if any(map(runs_in_rounds, through)):
         return True
@@ -384,7 +384,7 @@ def _goes_round(event: Called, kept: Kept) -> bool:
         return False
     for frame, call, holder in (Handed(kept.frame, use, name), *outwards(kept.frame, name)):
         if loop_around(frame.module, call, holder) is not None:
-            return learns or trains(frame, call)
+            return learns or trains(frame, call) or (collects_the_same(frame, call) and not in_test(frame))
     return False
 
 

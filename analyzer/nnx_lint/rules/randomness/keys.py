@@ -48,7 +48,7 @@ from nnx_lint.rules.randomness.fixed import is_projection
 from nnx_lint.rules.randomness.reuse import KEY_MAKERS, called_for, consumes
 from nnx_lint.rules.randomness.selected import apart
 from nnx_lint.rules.repeating import argument, loop_around
-from nnx_lint.syntax.binding import assigned_names
+from nnx_lint.syntax.binding import assigned_names, names_in
 from nnx_lint.syntax.dotted import root_of
 from nnx_lint.syntax.places import begin, end
 from nnx_lint.syntax.walk import dumped, remembered, walk
@@ -107,6 +107,8 @@ def key_reused(event: Called, report: Reporter) -> None:
             continue
         if (used == uses in PICKING and _in_unison(other, call)) or _is_said_twice(scope, place, here):
             continue
+        if _are_compared(scope, (place, other), (here, call)):
+            continue
         same = enclosing(module, other, *FUNCTIONS, ast.Module) is scope
         if same and follows(module, place, here) and not apart(module, env, other, call):
             again = f"here after it was split, and `{forgotten}` of the split is not" if forgotten else TWICE
@@ -125,6 +127,33 @@ def _is_said_twice(scope: ast.AST, first: ast.stmt, second: ast.stmt) -> bool:
         and bool(bound)
         and not any(end(first) < begin(read) < begin(second) for read in reads)
     )
+
+
+def _are_compared(scope: ast.AST, one: tuple[ast.stmt, ast.Call], other: tuple[ast.stmt, ast.Call]) -> bool:
+    """Whether a draw is made again to see that its numbers are the same: the function compares the two."""
+    if dumped(one[1]) != dumped(other[1]):
+        return False
+    names, others = assigned_names([one[0]]), assigned_names([other[0]])
+    if not names or not others or not names.isdisjoint(others):
+        return False
+    nodes = list(own_nodes(scope))
+    refused = (node.operand for node in nodes if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not))
+    unequal = {part for operand in refused for part in walk(operand)}
+    held = (set(names_in(node)) for node in nodes if node not in unequal and _compares(node))
+    return any(not each.isdisjoint(names) and not each.isdisjoint(others) for each in held)
+
+
+def _compares(node: ast.AST) -> bool:
+    """Whether an expression asks whether arrays are the same."""
+    if isinstance(node, ast.Compare):
+        return all(isinstance(op, ast.Eq) for op in node.ops)
+    said = node.func if isinstance(node, ast.Call) else None
+    called = said.attr if isinstance(said, ast.Attribute) else said.id if isinstance(said, ast.Name) else ""
+    return bool(COMPARING.match(called))
+
+
+COMPARING = re.compile(r"assert_|allclose|array_equal|isclose")
+"""How the functions are called that compare arrays, whatever library they are of."""
 
 
 def binder_of(module: Module, scope: ast.AST, name: str) -> ast.AST | None:

@@ -23,6 +23,7 @@ from nnx_lint.model.values import Array, Const, HostArray, Obj, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
 from nnx_lint.rules.attributes.given import noted_by_call
 from nnx_lint.rules.blocks import fresh, in_block
+from nnx_lint.rules.callees import called_value
 from nnx_lint.rules.edits import exchange, insert, insert_before, replace, unsafe
 from nnx_lint.rules.lifting import on_nnx
 from nnx_lint.rules.program import (
@@ -35,14 +36,13 @@ from nnx_lint.rules.program import (
     keyword_node,
     own_nodes,
     reads_of,
-    resolved,
     statement_of,
 )
 from nnx_lint.rules.randomness.reading import elements, is_rngs
 from nnx_lint.rules.randomness.reuse import has_equal_numbers
 from nnx_lint.rules.repeating import handed_for
 from nnx_lint.rules.spelling import spelled
-from nnx_lint.rules.traces.captures import REFERENCES
+from nnx_lint.rules.traces.captures import REFERENCES, refuses_streams
 from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_lint.syntax.binding import names_in
 from nnx_lint.syntax.dotted import root_of
@@ -184,7 +184,7 @@ def _is_single(frame: Frame, value: Obj) -> bool:
 def _is_called_plainly(frame: Frame) -> bool:
     """Whether what calls a function is seen to get no other streams there, as by ``nnx.split_rngs``."""
     called = frame.call.func if isinstance(frame.call, ast.Call) else None
-    callee = resolved(frame.caller.env, called) if frame.caller is not None else None
+    callee = called_value(frame.caller.env, called) if frame.caller is not None and called is not None else None
     while isinstance(callee, Transformed) and callee.applied.row.name != "nnx.split_rngs":
         callee = callee.func
     return callee is not None and not isinstance(callee, Transformed)
@@ -414,7 +414,7 @@ def parameter_of(scope: TraceScope, target: Value) -> tuple[str, int, tuple[str,
 @judges(rules.SHARED_NUMBERS, Mutated, when=draws)
 def shared_numbers(event: Mutated, report: Reporter) -> None:
     scope = event.frame.scope[-1]
-    if scope.row.name not in {*MAPS, "jax.vmap"} or not event.frame.certain_within(scope) or scope.held:
+    if scope.row.name not in {*MAPS, "jax.vmap", "nnx.scan"} or not event.frame.certain_within(scope) or scope.held:
         return
     found = parameter_of(scope, event.target)
     if found is None:
@@ -422,18 +422,26 @@ def shared_numbers(event: Mutated, report: Reporter) -> None:
     name, position, _ = found
     argument = scope.frame.env.names[name] if scope.frame is not None else None
     shift = 1 if scope.frame is not None and scope.frame.receiver is not None else 0
-    if (
-        is_rngs(argument)
-        or axis_of(scope.applied, position) is not None
-        or shift
-        or event.action.startswith("creating")
-    ):
+    if axis_of(scope.applied, position) is not None or shift or event.action.startswith("creating"):
         return
+    if is_rngs(argument) is not (scope.row.name == "nnx.scan") or (is_rngs(argument) and not _goes_over_layers(scope)):
+        return  # the same numbers in each step of time may be meant, with streams that are passed on their own
     others = [axis_of(scope.applied, each) for each in range(position + 3) if each != position]
     if not _nothing_mapped(scope.applied) and not any(isinstance(axis, int) for axis in others):
         return
     module, node = event.frame.place_within(scope, event.node)
     report(module, node, transform=scope.text, path=name)
+
+
+def _goes_over_layers(scope: TraceScope) -> bool:
+    """Whether a scan takes a module along an axis: one layer of a stack in each step."""
+    frame = scope.frame
+    names = syntax_parameters.positional_names(frame.func.node.args) if frame is not None and frame.func else []
+    held = [frame.env.names.get(name) if frame is not None else None for name in names]
+    return any(
+        isinstance(value, Obj) and not is_rngs(value) and isinstance(axis_of(scope.applied, position), int)
+        for position, value in enumerate(held)
+    )
 
 
 def _nothing_mapped(applied: TransformVal) -> bool:
@@ -467,6 +475,8 @@ def not_advanced(event: Mutated, report: Reporter) -> None:
         return
     short = scope.row.name.rpartition(".")[2]
     if short not in NNX_COUNTERPARTS or scope.applied.module.mentions(*REFERENCES):
+        return
+    if refuses_streams(scope):
         return
     module, node = event.frame.place_within(scope, event.node)
     mend = f"nnx.{'remat' if short == 'checkpoint' else short}"

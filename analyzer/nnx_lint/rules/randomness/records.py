@@ -1,5 +1,5 @@
 """Keys in records that rounds hand on (NNX519): ``state.key`` of a carry that is a named tuple or a dataclass, and
-``carry["key"]`` of one that is a dict.
+``carry["key"]`` of one that is a dict; and in those of a functional step, which takes a record and returns the next.
 
 Invariants: a record is followed by its name; each statement that binds the name, and each end of a round, must keep the
 key that the record had, and one of them must say so by making a new record of it.
@@ -14,8 +14,16 @@ from nnx_lint.model.classes import UserClass
 from nnx_lint.model.loops import SCANS
 from nnx_lint.model.values import ClassVal
 from nnx_lint.reporting import Reporter, judges_calls
-from nnx_lint.rules.bindings import pairs_of
-from nnx_lint.rules.program import assigned_in, canonical_of, in_test, keyword_node, own_nodes, resolved
+from nnx_lint.rules.bindings import pairs_of, value_of
+from nnx_lint.rules.program import (
+    assigned_in,
+    canonical_of,
+    in_test,
+    keyword_node,
+    names_of_parameters,
+    own_nodes,
+    resolved,
+)
 from nnx_lint.rules.randomness.arguments import needs_key
 from nnx_lint.rules.randomness.carried import carry_of
 from nnx_lint.rules.randomness.drawing import used_by
@@ -68,6 +76,27 @@ def _kept_by_loop(frame: Frame, call: ast.Call, key: Key) -> bool:
     if loop is None or not made or len(made) != assigned_in(loop)[record] or _is_set(loop, key):
         return False
     return all(_keeps(frame.env, each, key, record) for each in made)
+
+
+def is_handed_on(frame: Frame, key: Key) -> bool:
+    """Whether each end of a function returns the next one of a record that it was given, with the key that this had."""
+    func, record = frame.func, key.value.id if isinstance(key.value, ast.Name) else ""
+    if func is None or isinstance(func.node, ast.Lambda) or record not in names_of_parameters(func.node):
+        return False
+    made = [value for node in own_nodes(func.node) for value in _stored(node, record)]
+    ends = [node.value for node in own_nodes(func.node) if isinstance(node, ast.Return)]
+    if len(made) != assigned_in(func.node)[record] or not ends or _is_set(func.node, key):
+        return False
+    if not all(_keeps(frame.env, each, key, record) for each in made):
+        return False
+    return all(_has_next(frame, end, key, record, bool(made)) for end in ends)
+
+
+def _has_next(frame: Frame, end: ast.expr | None, key: Key, record: str, anew: bool) -> bool:
+    """Whether something that is returned is, or has for an element, a new record with the key of another one."""
+    parts = end.elts if isinstance(end, ast.Tuple) else [end] if end is not None else []
+    values = [value_of(frame.module, part) or part if not is_name(part, record) else part for part in parts]
+    return any((anew or not is_name(value, record)) and _keeps(frame.env, value, key, record) for value in values)
 
 
 def _is_set(scope: ast.AST, key: Key) -> bool:

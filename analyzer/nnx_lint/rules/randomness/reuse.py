@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import functools
 import itertools
+import re
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -486,14 +487,22 @@ def _is_certain(frame: Frame, node: ast.AST) -> bool:
     return branch is func or (isinstance(func.body, list) and statement in straight(func.body))
 
 
+LOSS = re.compile(r"(?<!eval)(?<!test)(?<!val)(?<!validation)(?:\b|_)loss(?:_fn)?$")
+"""How methods are called that compute what a model is trained with."""
+
+
 def in_forward_pass(frame: Frame) -> bool:
-    """Whether a method of a module runs because of a call of a module: what it draws is to differ between calls."""
+    """Whether a method of a module runs because of a call of a module, or computes its loss: what it draws is to differ
+    between calls.
+    """
     own = _called_as(frame)
     if own is None or not own.derives_from("nnx.Module"):
         return False
     current: Frame | None = frame
     while current is not None and current.initializing is None:
         if current.func is not None and current.func.name == "__call__":
+            return True
+        if current is frame and LOSS.search(current.func.name if current.func is not None else ""):
             return True
         current = current.caller
     return False

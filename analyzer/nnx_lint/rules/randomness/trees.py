@@ -48,8 +48,8 @@ COMPUTING = frozenset(
         *("abs", "add", "divide", "exp", "linalg.norm", "log", "mean", "minimum", "maximum", "multiply", "negative"),
         *("sqrt", "square", "subtract", "sum"),
     )
-)
-"""Functions of numbers, which fail for keys."""
+) | {"numpy.array", "numpy.asarray"}
+"""Functions of numbers, which fail for keys, as numpy does, which has none."""
 
 METHODS = frozenset({"astype", "max", "mean", "min", "std", "sum", "var"})
 """Methods of arrays that fail for keys."""
@@ -99,7 +99,10 @@ NORMS = tuple(
 )
 
 
-@judges_calls(rules.KEYS_IN_ARITHMETIC, *LEAVES)
+FLAT = "nnx.to_flat_state"
+
+
+@judges_calls(rules.KEYS_IN_ARITHMETIC, *LEAVES, FLAT)
 def keys_among_leaves(event: Called, report: Reporter) -> None:
     """A loop or a comprehension that computes with each leaf."""
     args, module = given(event), event.frame.module
@@ -107,18 +110,23 @@ def keys_among_leaves(event: Called, report: Reporter) -> None:
     loop = next(ancestors(module, node), None)
     if isinstance(loop, ast.comprehension):
         whole = next(ancestors(module, loop), None)
-        single = isinstance(whole, (ast.GeneratorExp, ast.ListComp)) and len(whole.generators) == 1 and not loop.ifs
+        single = isinstance(whole, COMPREHENSIONS) and len(whole.generators) == 1 and not loop.ifs
     else:
         whole, single = loop, isinstance(loop, ast.For)
     if not single or whole is None or not isinstance(loop, (ast.comprehension, ast.For)) or loop.iter is not node:
         return
-    if not isinstance(loop.target, ast.Name) or _chooses(whole) or "is_leaf" in args.keywords or is_tried(module, node):
+    pair = loop.target.elts if isinstance(loop.target, ast.Tuple) and event.subject == FLAT else []
+    target = pair[1] if len(pair) == 2 else loop.target
+    if not isinstance(target, ast.Name) or _chooses(whole) or "is_leaf" in args.keywords or is_tried(module, node):
         return
     key = _key_in(tree, event) if tree is not None else None
-    done = _computed_in(module, event.frame.env, whole, loop.target.id) if key is not None else None
+    done = _computed_in(module, event.frame.env, whole, target.id) if key is not None else None
     if key is not None and done is not None:
         where = args.node_of(0, "tree") or event.node
         report(module, where, name=text_of(where), path=path_text(key), done=done)
+
+
+COMPREHENSIONS = (ast.DictComp, ast.GeneratorExp, ast.ListComp)
 
 
 def _read_once(module: Module, node: ast.AST) -> ast.AST:
@@ -154,8 +162,11 @@ def _computed(func: FuncVal, name: str) -> str | None:
 
 def _computed_in(module: Module, env: object, scope: ast.AST, name: str) -> str | None:
     """What code computes with a leaf that it has under a name."""
-    for node in reads_of(scope, name):
+    for read in reads_of(scope, name):
+        node: ast.expr = read
         parent = next(ancestors(module, node), None)
+        if isinstance(parent, ast.Subscript) and isinstance(parent.slice, ast.Constant) and parent.slice.value is ...:
+            node, parent = parent, next(ancestors(module, parent), None)  # the value of a Variable
         if isinstance(parent, (ast.BinOp, ast.UnaryOp)):
             return module.source.segment(parent)
         whole = next(ancestors(module, parent), None) if isinstance(parent, ast.Attribute) else None

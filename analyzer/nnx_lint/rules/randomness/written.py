@@ -1,7 +1,8 @@
 """Seeds that the constructor of a layer writes down (NNX518): all its instances begin with the same numbers.
 
 A layer that makes its key itself, ``jax.random.normal(jax.random.key(0), shape)``, is right as long as a model has one
-of it.
+of it. So is one that makes its streams of a number that it is given, such as ``config.seed``, as long as no other layer
+is given the same.
 
 Invariants: a model certainly holds two that are made with the same arguments, and the numbers are those of Params; a
 projection that stays as it is drawn may be the same everywhere.
@@ -10,6 +11,7 @@ projection that stays as it is drawn may be the same everywhere.
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING
 
 from nnx_lint.model.attributes import attribute_names, attribute_of
@@ -19,12 +21,23 @@ from nnx_lint.model.events import Constructed
 from nnx_lint.model.leaves import PARAMETRIC
 from nnx_lint.model.values import Obj
 from nnx_lint.reporting import Reporter, judges, related
-from nnx_lint.rules.bindings import value_of
-from nnx_lint.rules.program import FUNCTIONS, LOOPS, ancestors, canonical_of, enclosing, straight
+from nnx_lint.rules.bindings import names_of_first, value_of
+from nnx_lint.rules.program import (
+    FUNCTIONS,
+    LOOPS,
+    STATEMENT_LOOPS,
+    ancestors,
+    assigned_in,
+    canonical_of,
+    enclosing,
+    parameters_in,
+    straight,
+)
 from nnx_lint.rules.randomness.reading import elements
-from nnx_lint.rules.randomness.reuse import KEY_MAKERS
+from nnx_lint.rules.randomness.reuse import KEY_MAKERS, TWINS
 from nnx_lint.rules.repeating import COMPREHENSIONS
-from nnx_lint.syntax.binding import names_in
+from nnx_lint.syntax.binding import assigned_names, names_in
+from nnx_lint.syntax.dotted import root_of
 from nnx_lint.syntax.walk import dumped, walk
 from nnx_rules.rules import rngs as rules
 from nnx_rules.streams import SAMPLERS
@@ -36,7 +49,7 @@ if TYPE_CHECKING:
 @judges(rules.SAME_SEED, Constructed)
 def seed_of_constructor(event: Constructed, report: Reporter) -> None:
     """Several layers of a model whose class makes its numbers from a seed of its own."""
-    first: dict[tuple[UserClass, str], ast.AST] = {}
+    first: dict[tuple[UserClass, str], tuple[str, ast.AST]] = {}
     for name in attribute_names(event.obj):
         attr = attribute_of(event.obj, name)
         if attr is None or not attr.assignments or attr.assignments[-1].branches:
@@ -46,8 +59,10 @@ def seed_of_constructor(event: Constructed, report: Reporter) -> None:
             if not isinstance(node, ast.Call) or not isinstance(layer.cls, UserClass):
                 continue
             made = " ".join(map(dumped, (*node.args, *node.keywords)))
-            several = _made_in_rounds(module, node) or first.setdefault((layer.cls, made), node) is not node
-            found = _written_below(layer) if several else None
+            known = first.setdefault((layer.cls, made), (name, node))
+            twins = TWINS.isdisjoint(known[0].split("_")) is not TWINS.isdisjoint(name.split("_"))
+            several = _made_in_rounds(module, node) or (known[1] is not node and not twins)
+            found = _written_below(layer, given=_is_given_the_same(module, node)) if several else None
             if found is not None:
                 cls, path, seed = found
                 also = (related(module, node, f"this `{layer.cls.name}` is one of them"),)
@@ -56,9 +71,23 @@ def seed_of_constructor(event: Constructed, report: Reporter) -> None:
                 return
 
 
-def _written_below(layer: Obj, depth: int = 3) -> tuple[UserClass, str, ast.Call] | None:
-    """The class, the attribute and the seed of a layer, or of a part of it, that is made of a seed of its own."""
-    found = _written(layer.cls) if isinstance(layer.cls, UserClass) else None
+def _is_given_the_same(module: Module, node: ast.Call) -> bool:
+    """Whether the arguments of a call are the same each time that it, or one that is written like it, runs."""
+    given = [*node.args, *(item.value for item in node.keywords)]
+    if any(isinstance(part, ast.Call) for item in given for part in walk(item)):
+        return False
+    scope = enclosing(module, node, *FUNCTIONS)
+    loop = enclosing(module, node, *LOOPS, *FUNCTIONS, ast.ClassDef)
+    again = assigned_names([loop]) if isinstance(loop, STATEMENT_LOOPS) else frozenset[str]()
+    names = {name for item in given for name in names_in(item)}
+    return scope is not None and names.isdisjoint(again) and all(assigned_in(scope)[name] <= 1 for name in names)
+
+
+def _written_below(layer: Obj, depth: int = 3, *, given: bool = False) -> tuple[UserClass, str, ast.Call] | None:
+    """The class, the attribute and the seed of a layer, or of a part of it, that is made of a seed of its own, or of
+    one that it is ``given``.
+    """
+    found = _written(layer.cls, given=given) if isinstance(layer.cls, UserClass) else None
     if found is not None and isinstance(layer.cls, UserClass):
         return layer.cls, f"{layer.cls.name}.{found[0]}", found[1]
     for name in attribute_names(layer) if depth and isinstance(layer.cls, UserClass) else ():
@@ -82,8 +111,10 @@ def _made_in_rounds(module: Module, node: ast.Call) -> bool:
     return bool(targets) and names_in(node).isdisjoint(name for each in targets for name in names_in(each))
 
 
-def _written(cls: UserClass) -> tuple[str, ast.Call] | None:
-    """The attribute that a constructor makes of a seed that it writes down, and the call that has the seed."""
+def _written(cls: UserClass, *, given: bool) -> tuple[str, ast.Call] | None:
+    """The attribute that a constructor makes of a seed that it writes down, or is ``given``, and the call that has the
+    seed.
+    """
     init = cls.own_method("__init__")
     if not isinstance(init, FuncVal) or not isinstance(init.node.body, list):
         return None
@@ -93,13 +124,35 @@ def _written(cls: UserClass) -> tuple[str, ast.Call] | None:
             continue
         for node in walk(statement.value):
             seed = _seed_of(init.module, node) if isinstance(node, ast.Call) else None
-            if seed is not None and _is_trained(init.module, node):
+            if seed is None or not (_is_literal(seed) or (given and _is_given(init.node, seed))):
+                continue
+            if _is_trained(init.module, node):
                 return target.attr, seed
     return None
 
 
+def _is_literal(seed: ast.Call) -> bool:
+    return len(seed.args) == 1 and isinstance(seed.args[0], ast.Constant) and not seed.keywords
+
+
+def _is_given(init: ast.AST, seed: ast.Call) -> bool:
+    """Whether a seed is what a constructor gets for a parameter, or an attribute of that, ``config.seed``."""
+    numbers = [*seed.args, *(item.value for item in seed.keywords)]
+    if not all(isinstance(item, (ast.Constant, ast.Name, ast.Attribute)) for item in numbers):
+        return False
+    roots = {root_of(item) or "" for item in numbers if not isinstance(item, ast.Constant)}
+    own = names_of_first(init) if isinstance(init, FUNCTIONS) else frozenset[str]()
+    # Streams go on with each draw: what is made of them differs.
+    kept = (root not in own and parameters_in(init)[root] == 1 and not assigned_in(init)[root] for root in roots)
+    return bool(roots) and all(kept) and not any(DRAWN.search(root) for root in roots)
+
+
+DRAWN = re.compile("rng|stream", re.IGNORECASE)
+"""In the name of a parameter: it is a source of random numbers."""
+
+
 def _seed_of(module: Module, call: ast.Call) -> ast.Call | None:
-    """The key or the streams, made of a literal, that a call draws from."""
+    """The key or the streams, made just for that, that a call draws from."""
     name = canonical_of(module.env, call.func) or ""
     if name.removeprefix("jax.random.") in SAMPLERS:
         given, makers = call.args[0] if call.args else None, KEY_MAKERS
@@ -113,8 +166,7 @@ def _seed_of(module: Module, call: ast.Call) -> ast.Call | None:
     made = (value_of(module, given) or given) if given is not None else None
     if not isinstance(made, ast.Call) or canonical_of(module.env, made.func) not in makers:
         return None
-    literal = len(made.args) == 1 and isinstance(made.args[0], ast.Constant) and not made.keywords
-    return made if literal else None
+    return made
 
 
 def _is_trained(module: Module, call: ast.AST) -> bool:

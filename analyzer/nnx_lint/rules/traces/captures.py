@@ -115,6 +115,12 @@ REFERENCES = (
 """Signs that Variables hold array references, which JAX itself tracks through traces."""
 
 
+def refuses_streams(scope: TraceScope) -> bool:
+    """Whether a call differentiates by random streams, which JAX refuses: that is told there."""
+    called = scope.frame is not None and scope.frame.call is not None
+    return called and scope.row.name in {"jax.grad", "jax.value_and_grad"} and "allow_int" not in scope.applied.keywords
+
+
 def level_of(target: Value, effect: str) -> int:
     """The trace level that decides whether the change is allowed."""
     if isinstance(target, Obj) and target.leaf_level is not None and effect in {"call", "draw"}:

@@ -10,6 +10,8 @@ import ast
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from nnx_lint.model.arrays import is_array_function
+from nnx_lint.model.classes import method_of
 from nnx_lint.model.crossing import kept_positions, literal_positions
 from nnx_lint.model.events import AttributeSet, ContainerFilled, Mutated, OuterNameSet
 from nnx_lint.model.expressions import text_of
@@ -259,7 +261,7 @@ def _computed(frame: Frame, node: ast.expr, known: set[str], unless: frozenset[s
         if isinstance(node.func, ast.Attribute) and _computed(frame, node.func.value, known, unless):
             return isinstance(node.func.value, ast.BinOp) or node.func.attr in REDUCTIONS
         callee = _callee(frame, node.func)
-        numeric = isinstance(callee, Ext) and callee.name.startswith(NUMERIC) and callee.name not in PLAIN | unless
+        numeric = isinstance(callee, Ext) and _is_numeric(callee.name) and callee.name not in PLAIN | unless
         variable = isinstance(callee, ClassVal) and callee.cls.is_variable
         argument = isinstance(node.func, ast.Name) and node.func.id in known  # a model, then
         computes = argument or numeric or variable or _is_layer(value_at(frame, node.func))
@@ -267,13 +269,23 @@ def _computed(frame: Frame, node: ast.expr, known: set[str], unless: frozenset[s
     return False
 
 
+def _is_numeric(name: str) -> bool:
+    """Whether a function of this name computes with arrays: an activation of NNX is one of JAX."""
+    return name.startswith(NUMERIC) or (name.startswith("nnx.") and is_array_function(name))
+
+
 def _is_layer(value: Value | None) -> bool:
-    """Whether a layer of the library is called, whose result depends on what goes in."""
-    return isinstance(value, Obj) and value.cls.derives_from("nnx.Module") and value.cls.called_as is not None
+    """Whether a layer or module is called, whose result depends on what goes in."""
+    if not isinstance(value, Obj) or not value.cls.derives_from("nnx.Module"):
+        return False
+    return value.cls.called_as is not None or method_of(value.cls, "__call__") is not None
 
 
 PLAIN = frozenset(f"jax.numpy.{name}" for name in ("shape", "ndim", "size", "dtype", "result_type", "finfo", "iinfo"))
-REDUCTIONS = frozenset({"sum", "mean", "max", "min", "prod", "std", "var", "astype", "reshape", "transpose", "flatten"})
+REDUCTIONS = frozenset(
+    {"sum", "mean", "max", "min", "prod", "std", "var", "astype", "reshape", "transpose", "flatten"}
+    | {"argmax", "argmin", "clip", "cumsum", "dot", "ravel", "round", "squeeze", "swapaxes"}
+)
 
 
 def _callee(frame: Frame, node: ast.expr) -> Value | None:

@@ -89,17 +89,22 @@ def is_data(value: Value) -> bool:
 
 @judges(rules.STATIC_SELF, Constructed)
 def static_self(event: Constructed, report: Reporter) -> None:
-    for name, applied, func in transformed_methods(event.cls):
-        if applied.row.arguments is Arguments.SHARED or 0 not in kept_positions(applied, func, 1):
-            continue
-        if applied.row.name.startswith("nnx.") or reads_data(event.obj, func):
-            report(
-                event.cls.module,
-                applied.node,
-                fix=lambda applied=applied, func=func: plain_nnx_jit(applied, func),  # type: ignore[misc]
-                cls=event.cls.name,
-                path=name,
-            )
+    for cls in event.cls.lineage:
+        for name, applied, func in transformed_methods(cls):
+            if applied.row.arguments is Arguments.SHARED or 0 not in kept_positions(applied, func, 1):
+                continue
+            # A base may leave to the classes below it what its method reads, so it is asked of each of them.
+            found = event.cls.find(name)
+            if found is None or found[0] is not cls:
+                continue
+            if (cls is event.cls and applied.row.name.startswith("nnx.")) or reads_data(event.obj, func):
+                report(
+                    cls.module,
+                    applied.node,
+                    fix=lambda applied=applied, func=func: plain_nnx_jit(applied, func),  # type: ignore[misc]
+                    cls=event.cls.name,
+                    path=name,
+                )
 
 
 def plain_nnx_jit(applied: TransformVal, func: FuncVal) -> Fix | None:

@@ -71,3 +71,35 @@ def warmed_up_to_the_end(event: Called, report: Reporter) -> None:
         problem = f"gets {steps.value} for `decay_steps`, which count the {warmup.value} steps of the warm-up, too"
         mend = "`decay_steps` is the number of all steps of the training: give it more than `warmup_steps`"
         report(event.frame.module, event.node, cls=event.name, problem=problem, mend=mend)
+
+
+SECOND = {
+    **{f"optax.{name}": "b1" for name in ("adam", "adamw", "adamax", "adamaxw", "nadam", "nadamw", "radam", "lion")},
+    "optax.sgd": "momentum",
+}
+"""What optimizers take after the learning rate, which is near one."""
+
+
+@judges_calls(rules.OPTIMIZER_TRANSFORMATION, *SECOND, when=lambda event: len(event.args) > 1)
+def decay_in_second_place(event: Called, report: Reporter) -> None:
+    """``optax.adamw(1e-3, 1e-4)``: a decay of the weights, or an ``eps``, where what the moments keep is taken."""
+    second, third = event.args[1], event.args[2] if len(event.args) > 2 else None
+    if is_tried(event.frame.module, event.node):
+        return
+    name, given_to = SECOND[event.subject or ""], event.args[1]
+    if isinstance(given_to, Const) and isinstance(given_to.value, float) and 0 < given_to.value < SMALLEST:
+        problem = (
+            f"gets {given_to.value:g} for `{name}`, its second parameter: next to nothing is kept from step to step"
+        )
+        mend = f"name what is meant: `{event.name}(learning_rate, weight_decay=...)`"
+        if name == "momentum" or event.name.endswith("adam"):
+            mend = f"name what is meant: `{event.name}(learning_rate, {name}=0.9)`; optax.adamw takes `weight_decay`"
+        report(event.frame.module, event.node, cls=event.name, problem=problem, mend=mend)
+    elif name == "momentum" and second is not None and isinstance(third, Const) and type(third.value) is float:
+        problem = f"gets {third.value:g} for `nesterov`, its third parameter, which is a flag"
+        mend = "put the decay of the weights before it: `optax.chain(optax.add_decayed_weights(decay), optax.sgd(...))`"
+        report(event.frame.module, event.node, cls=event.name, problem=problem, mend=mend)
+
+
+SMALLEST = 0.05
+"""The smallest share that a moving average is meant to keep."""

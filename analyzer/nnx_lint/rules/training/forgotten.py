@@ -3,8 +3,8 @@
 A step that takes an optimizer is there to update with it. Where it computes gradients, nothing but their norm is asked
 for, and it never says the optimizer's name, the update was left out: everything runs, and nothing is trained.
 
-Invariants: the optimizer is a parameter of the function, or an attribute of its receiver; the gradients have a name in
-the function, and go nowhere from there.
+Invariants: the optimizer is a parameter of the function, an attribute of one or of its receiver, or has a name that is
+bound around the call and that nobody reads; the gradients have a name, and go nowhere from there.
 """
 
 from __future__ import annotations
@@ -23,25 +23,26 @@ from nnx_lint.model.values import UNKNOWN, Obj
 from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.rules.bindings import bound_to
 from nnx_lint.rules.program import FUNCTIONS, ancestors, attribute_reads, canonical_of, in_test, reads_of, statement_of
-from nnx_lint.syntax.binding import names_in, occurrences
+from nnx_lint.syntax.binding import assigned_names, names_in, occurrences
 from nnx_lint.syntax.parameters import names as names_of
 from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.rules import training as rules
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from nnx_lint.model.frames import Frame
+    from nnx_lint.model.modules import Env
     from nnx_lint.model.values import Value
 
-    Function = ast.FunctionDef | ast.AsyncFunctionDef
+    Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.Module
 
 
 @judges_calls(rules.GRADIENTS_NOT_APPLIED, Transformed)
 def gradients_not_applied(event: Called, report: Reporter) -> None:
     frame, callee = event.frame, event.callee
-    func = frame.func.node if frame.func is not None else None
-    if not isinstance(callee, Transformed) or not isinstance(func, (ast.FunctionDef, ast.AsyncFunctionDef)):
+    func = frame.func.node if frame.func is not None else frame.module.source.tree
+    if not isinstance(callee, Transformed) or isinstance(func, ast.Lambda):
         return
     row = callee.applied.row.name
     if row not in GRADIENTS or "**" in callee.applied.keywords or in_test(frame):
@@ -76,7 +77,7 @@ def _gradients(frame: Frame, call: ast.AST, *, pair: bool, aux: bool) -> str | N
     return target.id if isinstance(target, ast.Name) else None
 
 
-def _reads(func: Function, name: str, statement: ast.stmt | None) -> list[ast.Name]:
+def _reads(func: Scope, name: str, statement: ast.stmt | None) -> list[ast.Name]:
     """The reads of a name that may be of what a statement binds it to: those before the next one that binds it."""
     if statement not in func.body or name in _read_inside(func):
         return reads_of(func, name)
@@ -92,7 +93,7 @@ def _reads(func: Function, name: str, statement: ast.stmt | None) -> list[ast.Na
 
 
 @remembered
-def _read_inside(func: Function) -> frozenset[str]:
+def _read_inside(func: Scope) -> frozenset[str]:
     """The names that are read in functions inside of one."""
     inside = [part for part in walk(func) if isinstance(part, FUNCTIONS) and part is not func]
     names = (node for part in inside for node in walk(part) if isinstance(node, ast.Name))
@@ -100,7 +101,7 @@ def _read_inside(func: Function) -> frozenset[str]:
 
 
 @remembered
-def _naming(func: Function) -> dict[str, list[int]]:
+def _naming(func: Scope) -> dict[str, list[int]]:
     """The numbers of the statements of a function that say each name."""
     found: dict[str, list[int]] = {}
     for number, statement in enumerate(func.body):
@@ -116,19 +117,40 @@ def _is_asked_size(frame: Frame, read: ast.Name) -> bool:
     return name is not None and name.startswith("optax.") and name.removeprefix("optax.") in OPTAX_NUMBERS
 
 
-def _optimizers(frame: Frame, func: Function) -> Iterator[tuple[str, Obj]]:
-    """The optimizers that a function is given, or its receiver has, and that it has not a word for."""
-    for name in names_of(func.args):
+def _optimizers(frame: Frame, func: Scope) -> Iterator[tuple[str, Obj]]:
+    """The optimizers that a function is given, that its receiver or an argument has, or that are made around it, and
+    that it has not a word for.
+    """
+    parameters = names_of(func.args) if not isinstance(func, ast.Module) else []
+    for name in parameters:
         given = _optimizer(frame.env.names.get(name))
         if given is not None and not reads_of(func, name):
             yield name, given
-    receiver = frame.receiver
     said = {node.attr for node in walk(func) if isinstance(node, ast.Attribute)}
-    for name in attribute_names(receiver) if isinstance(receiver, Obj) else ():
-        attr = attribute_of(receiver, name) if isinstance(receiver, Obj) else None
-        held = _optimizer(attr.value) if attr is not None and name not in said else None
-        if held is not None and not _is_updated_elsewhere(frame, name):
-            yield f"self.{name}", held
+    for owner, held in _attributes(frame, parameters):
+        name = owner.rpartition(".")[2]
+        if name not in said and not _is_updated_elsewhere(frame, name):
+            yield owner, held
+    env: Env | None = frame.env
+    while env is not None:
+        scope = env.func.node if env.func is not None else frame.module.tree
+        for name in sorted(assigned_names(scope.body)) if isinstance(scope.body, list) else ():
+            found = env.lookup(name)
+            made = _optimizer(found[1]) if found is not None else None
+            if made is not None and not reads_of(scope, name):
+                yield name, made
+        env = env.parent
+
+
+def _attributes(frame: Frame, parameters: Sequence[str]) -> Iterator[tuple[str, Obj]]:
+    """The optimizers in attributes of the receiver of a function, and of what it is given."""
+    owners = {"self": frame.receiver, **{name: frame.env.names.get(name) for name in parameters}}
+    for owner, value in owners.items():
+        for name in attribute_names(value) if isinstance(value, Obj) else ():
+            attr = attribute_of(value, name) if isinstance(value, Obj) else None
+            held = _optimizer(attr.value) if attr is not None else None
+            if held is not None:
+                yield f"{owner}.{name}", held
 
 
 def _is_updated_elsewhere(frame: Frame, name: str) -> bool:

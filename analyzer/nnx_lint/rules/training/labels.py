@@ -18,7 +18,18 @@ from nnx_lint.model.containers import DictVal
 from nnx_lint.model.values import Const
 from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.rules.bindings import constant_of, value_of
-from nnx_lint.rules.program import canonical_of, given, is_tried, resolved, results_of
+from nnx_lint.rules.program import (
+    FUNCTIONS,
+    assigned_in,
+    canonical_of,
+    defined_in,
+    enclosing,
+    given,
+    is_tried,
+    own_nodes,
+    resolved,
+    results_of,
+)
 from nnx_rules.rules import training as rules
 
 if TYPE_CHECKING:
@@ -65,6 +76,8 @@ def _labels(frame: Frame, node: ast.AST, steps: int) -> set[str] | None:
         parts = node.args[:1]
     elif isinstance(node, (ast.Lambda, ast.FunctionDef)):
         parts = results_of(node)
+    elif isinstance(node, ast.Name) and (inner := _inner(frame, node)) is not None:
+        parts = results_of(inner)
     elif isinstance(node, (ast.Name, ast.Attribute)):
         func, bound = resolved(frame.env, node), value_of(frame.module, node) or constant_of(frame.module, node)
         func = func.func if isinstance(func, BoundMethod) else func
@@ -74,3 +87,12 @@ def _labels(frame: Frame, node: ast.AST, steps: int) -> set[str] | None:
     found = [_labels(frame, part, steps - 1) for part in parts]
     known = [each for each in found if each is not None]
     return {label for each in known for label in each} if found and len(known) == len(found) else None
+
+
+def _inner(frame: Frame, node: ast.Name) -> ast.FunctionDef | None:
+    """The function that a name means within another one, which makes the tree by it."""
+    scope = enclosing(frame.module, node, *FUNCTIONS)
+    if scope is None or node.id in assigned_in(scope) or defined_in(scope)[node.id] != 1:
+        return None
+    named = (item for item in own_nodes(scope) if isinstance(item, ast.FunctionDef) and item.name == node.id)
+    return next((item for item in named if not item.decorator_list), None)

@@ -1,4 +1,4 @@
-"""Batches that come from a generator, which the first round of a training loop uses up (NNX626).
+"""Batches that come from a generator, which the first round of a training loop, or something before, uses up (NNX626).
 
 A loop over a list begins anew each time. A generator, or what ``zip`` and its like give, is gone through once: in the
 next epochs the loop over the batches takes no step, and says nothing.
@@ -10,6 +10,7 @@ an iterator; the loop over it runs to the end.
 from __future__ import annotations
 
 import ast
+import itertools
 from typing import TYPE_CHECKING
 
 from nnx_lint.model.attributes import attribute_of
@@ -31,13 +32,17 @@ from nnx_lint.rules.program import (
     binds,
     canonical_of,
     enclosing,
+    follows,
     in_test,
     own_nodes,
+    reads_of,
     resolved,
     results_of,
+    statement_of,
 )
 from nnx_lint.rules.repeating import argument, loop_around, outwards
 from nnx_lint.syntax.binding import is_name
+from nnx_lint.syntax.places import begin
 from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.rules import training as rules
 
@@ -61,16 +66,61 @@ def used_up_batches(event: Called, report: Reporter) -> None:
             if isinstance(outer, FUNCTIONS):
                 break
             loader = _gone_through(frame, outer.iter) if isinstance(outer, ast.For) else None
+            if (
+                isinstance(outer, ast.For)
+                and isinstance(loader, ast.Name)
+                and _begins_at_the_end(frame, outer, loader, report)
+            ):
+                return
             if isinstance(outer, ast.For) and loader is not None and _goes_on_to_the_end(outer):
                 made = _made_before_rounds(frame, outer, loader) if isinstance(loader, ast.Name) else None
                 made = _kept(frame, outer, loader) if isinstance(loader, ast.Attribute) else made
                 if made is not None:
                     also = (related(*made, "it is made here, once"),)
-                    report(frame.module, loader, related=also, name=text_of(loader), maker=text_of(made[1]))
+                    name, maker = text_of(loader), text_of(made[1])
+                    report(frame.module, loader, related=also, name=name, maker=maker, used=BY_FIRST_ROUND)
                     return
         if frame.call is None:
             return
         node = frame.call
+
+
+BY_FIRST_ROUND = "the first round uses up: in all rounds after it there are no steps"
+
+
+def _begins_at_the_end(frame: Frame, loop: ast.For, loader: ast.Name, report: Reporter) -> bool:
+    """Whether a loop goes through an iterator that its function has gone through before, which is reported."""
+    made = value_of(frame.module, loader)
+    if made is None or not _is_used_up(frame.env, made):
+        return False
+    scope = enclosing(frame.module, loop, *FUNCTIONS) or frame.module.tree
+    for read in reads_of(scope, loader.id):
+        using = _uses_up(frame, read) if begin(read) < begin(loop) else None
+        before = statement_of(frame.module, using) if using is not None else None
+        if using is None or before is None or not follows(frame.module, before, loop):
+            continue
+        also = (related(frame.module, using, "it is gone through here"),)
+        text = ast.unparse(using).partition("\n")[0].removesuffix(":")
+        used = f"`{text}` uses up: this loop takes no step"
+        report(frame.module, loader, related=also, name=loader.id, maker=text_of(made), used=used)
+        return True
+    return False
+
+
+def _uses_up(frame: Frame, read: ast.Name) -> ast.AST | None:
+    """What goes through all of an iterator where a function reads its name: a loop, a list of it, a sum."""
+    node, (outer, around) = read, itertools.islice(itertools.chain(ancestors(frame.module, read), (None, None)), 2)
+    if isinstance(outer, ast.For) and outer.iter is node:
+        return outer if _goes_on_to_the_end(outer) else None
+    if isinstance(outer, ast.comprehension):
+        if outer.iter is not node or isinstance(around, (ast.ListComp, ast.SetComp, ast.DictComp)):
+            return around if outer.iter is node else None
+        outer = next(ancestors(frame.module, around), None) if isinstance(around, ast.GeneratorExp) else None
+    return outer if isinstance(outer, ast.Call) and canonical_of(frame.env, outer.func) in EXHAUSTING else None
+
+
+EXHAUSTING = frozenset(f"builtins.{name}" for name in ("dict", "list", "max", "min", "set", "sorted", "sum", "tuple"))
+"""Functions of Python that go through all of an iterator."""
 
 
 def _is_fed(receiver: Value | None) -> bool:

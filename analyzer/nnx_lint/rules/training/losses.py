@@ -20,6 +20,7 @@ from nnx_lint.model.pairing import square_in
 from nnx_lint.model.values import Array, ArrayAttr, Const
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
 from nnx_lint.rules.program import given, is_tried
+from nnx_lint.rules.training.swapped import is_swapped
 from nnx_rules import layers
 from nnx_rules.rules import training as rules
 from nnx_rules.shape_algebra import broadcast, is_whole
@@ -204,6 +205,11 @@ def _squashed(logits: Value | None) -> Problem | None:
     )
 
 
+SWAPPED = Problem(
+    "takes the logits first and then the labels, and gets the labels of the data first, what the model gives second",
+    "change them round, or name them: `logits=...`, `labels=...`",
+)
+
 LABELS, TARGETS = ("logits", "labels"), ("predictions", "targets")
 LOSSES: dict[str, tuple[tuple[str, str], Callable[[Form, Form, str], Problem | None]]] = {
     "softmax_cross_entropy_with_integer_labels": (LABELS, _of_integers),
@@ -225,6 +231,9 @@ def loss_arguments(event: Called, report: Reporter) -> None:
         return
     values = [args.get(place, each) for place, each in enumerate(names)]
     problem = _squashed(values[0]) if names is LABELS else None
+    if names is LABELS and problem is None and len(event.nodes) > 1:
+        swapped = is_swapped(event.frame.module, event.node, event.nodes[0], event.nodes[1])
+        problem = SWAPPED if swapped and not is_tried(event.frame.module, event.node) else None
     problem = problem or judge(literal(values[0]), literal(values[1]), name)
     node = args.node_of(1, names[1])
     if problem is not None and isinstance(node, ast.expr):

@@ -4,7 +4,7 @@ An optimizer makes its state for the parameters that its model has at that momen
 compared with what was there before it: the parameters that it adds, or has in another size, have no state.
 
 Invariants: the optimizer, the change and the update lie in what one call of one function does, so that their order is
-known; an optimizer that is made anew after the change is another one.
+known, or the first two in a constructor; an optimizer that is made anew after the change is another one.
 """
 
 from __future__ import annotations
@@ -14,20 +14,25 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from nnx_lint.model.attributes import attribute_names, attribute_of
 from nnx_lint.model.containers import Seq
-from nnx_lint.model.events import AttributeSet, Called, ItemSet, Mutated
+from nnx_lint.model.events import AttributeSet, Called, Constructed, ItemSet, Mutated, PlainConstructed
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.leaves import same_object, shape_at
 from nnx_lint.model.unions import UnionVal, present
 from nnx_lint.model.values import UNKNOWN, Const, Obj, Unknown, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
+from nnx_lint.rules.bindings import names_of_first
 from nnx_lint.rules.filters.coverage import leaves_of
 from nnx_lint.rules.filters.expressions import expression, is_subtype
+from nnx_lint.rules.program import ancestors, attributes_named, enclosing, is_called
 from nnx_lint.rules.training.optimizers import OPTIMIZERS, is_resized
+from nnx_lint.syntax.dotted import root_of
+from nnx_lint.syntax.walk import walk
 from nnx_rules import _filter_logic as logic
 from nnx_rules._filter_logic import Leaf
 from nnx_rules.rules import training as rules
 
 if TYPE_CHECKING:
+    from nnx_lint.model.classes import UserClass
     from nnx_lint.model.frames import Frame
     from nnx_lint.model.leaves import Path
     from nnx_rules.filters import Expr
@@ -120,14 +125,54 @@ def optimizer_older_than_model(event: Mutated, report: Reporter) -> None:
         together = _outermost(event.frame) is _outermost(made.event.frame)
         if not together or not (made.changes or made.grown) or not same_object(made.optimizer, event.target):
             continue
-        where = related(made.event.frame.module, made.event.node, "the optimizer is made here")
-        for change, _ in made.changes.values():
-            attr = attribute_of(change.obj, change.name) if isinstance(change, AttributeSet) else None
-            if attr is not None and not attr.assignments:
-                continue  # it has been deleted since
-            report(change.frame.module, change.node, path=_place(change), related=(where,))
-        for growth in made.grown if made.complete and _has_grown(made) else ():
-            report(growth.frame.module, growth.node, path=f"{growth.name}[-1]", related=(where,))
+        _report(made, report)
+
+
+@judges(rules.OPTIMIZER_OLDER_THAN_MODEL, Constructed, PlainConstructed)
+def older_from_the_beginning(event: Constructed, report: Reporter) -> None:
+    """A constructor makes both, and changes the model after that; a method takes the steps."""
+    for made in report.memory(History).made.values():
+        if not (made.changes or made.grown):
+            continue
+        names = (name for name, attr in event.obj.attrs.items() if same_object(made.optimizer, attr.value))
+        if any(_is_stepped(event.cls, name) for name in names):
+            _report(made, report)
+
+
+def _is_stepped(cls: UserClass, name: str) -> bool:
+    """Whether a method of a class takes steps with an optimizer that it keeps, and nothing but its constructor makes
+    it.
+    """
+    steps = False
+    for method in (node for node in cls.node.body if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))):
+        own = names_of_first(method)
+        for node in walk(method):
+            if not isinstance(node, ast.Attribute) or node.attr != name or root_of(node.value) not in own:
+                continue
+            if not isinstance(node.ctx, ast.Load) and method.name != "__init__" and not _runs_at_once(cls, method.name):
+                return False
+            outer = next(ancestors(cls.module, node), None)
+            stepping = isinstance(outer, ast.Attribute) and outer.attr == "update" and is_called(cls.module, outer)
+            steps = steps or (stepping and method.name != "__init__")
+    return steps
+
+
+def _runs_at_once(cls: UserClass, name: str) -> bool:
+    """Whether only the constructor of a class calls a method, as far as its module says."""
+    named = attributes_named(cls.module.tree).get(name, [])
+    scopes = [enclosing(cls.module, node, ast.FunctionDef) for node in named]
+    return all(scope is not None and scope.name == "__init__" for scope in scopes)
+
+
+def _report(made: Made, report: Reporter) -> None:
+    where = related(made.event.frame.module, made.event.node, "the optimizer is made here")
+    for change, _ in made.changes.values():
+        attr = attribute_of(change.obj, change.name) if isinstance(change, AttributeSet) else None
+        if attr is not None and not attr.assignments:
+            continue  # it has been deleted since
+        report(change.frame.module, change.node, path=_place(change), related=(where,))
+    for growth in made.grown if made.complete and _has_grown(made) else ():
+        report(growth.frame.module, growth.node, path=f"{growth.name}[-1]", related=(where,))
 
 
 def _place(change: AttributeSet | ItemSet) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
 from nnx_lint.model.attributes import attribute_names, attribute_of
 from nnx_lint.model.callables import BoundMethod, FuncVal, Transformed
-from nnx_lint.model.classes import LibClass, UserClass, library_class
+from nnx_lint.model.classes import LibClass, UserClass, library_class, method_of
 from nnx_lint.model.containers import DictVal, ReturnedDict, Seq
 from nnx_lint.model.events import Called
 from nnx_lint.model.expressions import text_of
@@ -24,6 +24,7 @@ from nnx_lint.model.unions import present
 from nnx_lint.model.values import NONE, UNKNOWN, Array, ClassVal, Const, Ext, Obj, Value
 from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.rules.alternatives import has_other_form
+from nnx_lint.rules.autodiff.gradients import Exchanged
 from nnx_lint.rules.edits import exchange, insert, replace, unsafe
 from nnx_lint.rules.filters.coverage import leaves_of, path_text
 from nnx_lint.rules.filters.expressions import describe, expression, is_subtype, type_name
@@ -40,6 +41,7 @@ from nnx_lint.rules.program import (
     own_nodes,
     resolved,
 )
+from nnx_lint.rules.randomness.arguments import handing_on
 from nnx_lint.rules.spelling import spelled
 from nnx_lint.rules.training.keeping import KEEPER, asks_for_models, keep_model
 from nnx_lint.rules.updates.ownership import related
@@ -95,6 +97,21 @@ def base_without_wrt(event: Called, report: Reporter) -> None:
     if args.starred or len(args.positional) != 2 or "wrt" in args.keywords or cls.module is not module:
         return
     report(module, event.node, fix=partial(_on_model_and_optimizer, cls), cls="Optimizer")
+
+
+@judges_calls(rules.OPTIMIZER_WITHOUT_WRT, "class")
+def heir_without_wrt(event: Called, report: Reporter) -> None:
+    """A class below the optimizer that hands on to it whatever keywords it gets."""
+    cls = event.callee.cls if isinstance(event.callee, ClassVal) else None
+    library = cls.library if isinstance(cls, UserClass) else None
+    if cls is None or library is None or library.canonical != "nnx.Optimizer":
+        return
+    above, found, args = handing_on(cls), method_of(cls, "__init__"), given(event)
+    if above is None or found is None or args.starred or "wrt" in args.keywords:
+        return
+    told = "wrt" in names_of_parameters(found[1].node) or keyword_node(above[1], "wrt") is not None
+    if len(above[1].args) == 2 and not told:
+        report(event.frame.module, event.node, cls=cls.name)
 
 
 def _on_model_and_optimizer(cls: UserClass) -> Fix | None:
@@ -350,6 +367,8 @@ def gradients_mismatch(event: Called, report: Reporter) -> None:
     if len(event.args) != position + 1 or event.args[position] is None:
         return
     grads, node = present(event.args[position] or UNKNOWN), event.nodes[position]
+    if any(grads is each for each in report.memory(Exchanged).values):
+        return
     module = event.frame.module
     model = present(event.args[0] or UNKNOWN) if not keeps else present((optimizer.args or {}).get("model", UNKNOWN))
     if isinstance(grads, Transformed):

@@ -48,8 +48,14 @@ SCHEDULES = {
     ),
 }
 
+WRAPPERS = {
+    "MultiSteps": "opt every_k_schedule | use_grad_mean should_skip_update_fn accumulator_dtype",
+    "apply_if_finite": "inner max_consecutive_errors",
+    "lookahead": "fast_optimizer sync_period slow_step_size | reset_state",
+}
+
 PARAMETERS = {
-    **{f"optax.{name}": text for name, text in (OPTIMIZERS | SCHEDULES).items()},
+    **{f"optax.{name}": text for name, text in (OPTIMIZERS | SCHEDULES | WRAPPERS).items()},
     **{f"optax.schedules.{name}": text for name, text in SCHEDULES.items()},
 }
 """The parameters of each function: the required ones, after a bar those with a default, and those by keyword only."""

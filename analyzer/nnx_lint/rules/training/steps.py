@@ -6,7 +6,8 @@ function that this one calls. Then what repeats that is looked for, outwards: a 
 compiled, a loop that calls it.
 
 Invariants: an optimizer that leaves the function or the round, or takes several steps in it, is meant to be made there;
-so is one for a model that is made there.
+so is one for a model that is made there. Where it takes all steps of an epoch, and another one those of the next, it is
+not: stages and tasks may have an optimizer each, but epochs are one training.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from nnx_lint.model.states import OptStateVal, TransformationVal
 from nnx_lint.model.unions import present
 from nnx_lint.model.values import UNKNOWN, Obj
 from nnx_lint.reporting import Reporter, judges_calls
-from nnx_lint.rules.bindings import bound_to
+from nnx_lint.rules.bindings import bound_to, value_of
 from nnx_lint.rules.program import (
     FUNCTIONS,
     LOOPS,
@@ -34,6 +35,7 @@ from nnx_lint.rules.program import (
     enclosing,
     given,
     in_test,
+    is_chosen,
     is_tried,
     keyword_node,
     names_of_parameters,
@@ -44,6 +46,7 @@ from nnx_lint.rules.program import (
 )
 from nnx_lint.rules.training.optimizers import OPTIMIZERS
 from nnx_lint.syntax import parameters as syntax_parameters
+from nnx_lint.syntax.binding import names_in
 from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import training as rules
 
@@ -113,7 +116,8 @@ def optimizer_in_step(event: Called, report: Reporter) -> None:
         return
     handed = makes.frame is updates.frame and _is_handed(makes.node, updates.node)
     target = makes.node if handed and isinstance(makes.node, ast.Call) else _bound_by(makes)
-    if target is None or makes.loop is not updates.loop:
+    several = makes.loop is not updates.loop
+    if target is None or (several and not _is_part_of(makes, updates)):
         return
     if not isinstance(target, ast.Call) and not _is_read_once(makes, updates, target):
         return
@@ -123,7 +127,7 @@ def optimizer_in_step(event: Called, report: Reporter) -> None:
     placed = isinstance(made.result, Obj) and isinstance(model, ast.Attribute)
     if placed and isinstance(model, ast.Attribute) and model.attr in attributes_stored(makes.scope):
         return  # each step has a model of its own
-    when = _repeated(makes, model) if model is not None else None
+    when = _repeated(makes, updates, model, several=several) if model is not None else None
     if when is not None:
         report(makes.frame.module, makes.node, name=text_of(target), when=when)
 
@@ -147,12 +151,27 @@ def _brought_together(made: Called, update: Called) -> tuple[Place | None, Place
     return None, None
 
 
-def _repeated(makes: Place, model: ast.expr) -> str | None:
-    """What repeats the making of an optimizer for a model that was there before, in words."""
-    place = makes
+def _is_part_of(makes: Place, updates: Place) -> bool:
+    """Whether a loop takes the steps of an optimizer that its function, or a round of a loop around, always makes."""
+    module, inner = makes.frame.module, updates.loop
+    within = inner is not None and enclosing(module, inner, *LOOPS, *FUNCTIONS)
+    around = None if isinstance(within, FUNCTIONS) else within
+    return within is not False and around is makes.loop and not is_chosen(module, makes.node)
+
+
+def _repeated(makes: Place, updates: Place, model: ast.expr, *, several: bool) -> str | None:
+    """What repeats the making of an optimizer for a model that was there before, in words; if it takes ``several``
+    steps, that must be a loop over epochs, which makes the same one each time.
+    """
+    place, names = makes, _names_for(makes)
     while (root := _root(model)) is not None:
+        if several and place.loop is not None and not _counts_epochs(place.loop, names - {root.id}):
+            return None
         if (loop := place.loop) is not None:
-            changed = assigned_in(loop)[root.id] > _stepped(place.frame.env, loop, root.id)
+            stepped = _stepped(place.frame.env, loop, root.id)
+            step = statement_of(place.frame.module, updates.node) if several and place.frame is updates.frame else None
+            stepped += assigned_in(step)[root.id] if isinstance(step, ast.Assign) and not stepped else 0
+            changed = assigned_in(loop)[root.id] > stepped
             changed = changed or not isinstance(loop, STATEMENT_LOOPS) or _is_set(place.frame.module, model)
             tried = place is makes and _is_tried_out(makes.node, loop)
             return None if changed or tried else _when(makes)
@@ -163,15 +182,33 @@ def _repeated(makes: Place, model: ast.expr) -> str | None:
             return None
         scope = frame.scope[-1] if frame.scope else None
         if scope is not None and scope.frame is frame:
-            return _when(makes) if scope.row.name in COMPILING else None
+            return _when(makes) if scope.row.name in COMPILING and not several else None
         if frame.caller is None or not isinstance(frame.call, ast.Call):
             return None
+        names = {each for name in names for each in names_in(_argument(frame, name) or ast.Name(name))}
         place, value = Place(frame.caller, frame.call), resolved(frame.env, root)
         found = _argument(frame, root.id) or _given(place, value if value is not None else UNKNOWN)
         if found is None:
             return None
         model = found
     return None
+
+
+def _counts_epochs(loop: ast.AST, names: set[str]) -> bool:
+    """Whether a loop goes over epochs, and binds none of these names."""
+    said = f"{ast.unparse(loop.target)} {ast.unparse(loop.iter)}" if isinstance(loop, ast.For) else ""
+    return "epoch" in said.lower() and names.isdisjoint(assigned_in(loop))
+
+
+def _names_for(makes: Place) -> set[str]:
+    """The names that say what a call makes, through what its function binds once."""
+    found, todo = set[str](), [makes.node]
+    for node in todo:
+        for name in (part for part in walk(node) if isinstance(part, ast.Name) and part.id not in found):
+            value = value_of(makes.frame.module, name)
+            found |= set() if value is not None else {name.id}
+            todo += [value] if value is not None and value not in todo else []
+    return found
 
 
 def _is_tried_out(call: ast.AST, loop: ast.AST) -> bool:

@@ -37,7 +37,7 @@ class Abstract:
         self.states: dict[int, StateVal] = {}
 
 
-@judges_calls(rules.ABSTRACT_CALLED, "nnx.eval_shape")
+@judges_calls(rules.ABSTRACT_CALLED, "jax.eval_shape", "nnx.eval_shape")
 def note_abstract(event: Called, report: Reporter) -> None:
     if isinstance(event.result, Obj) and event.result.cls.derives_from("nnx.Module") and not event.frame.scope:
         report.memory(Abstract).made[id(event.result)] = event.result, event

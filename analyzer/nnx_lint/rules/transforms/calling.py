@@ -359,30 +359,50 @@ def branch_gave(event: Ran, report: Reporter) -> None:
 def shapes_differ(event: Called, report: Reporter) -> None:
     ran = report.memory(Forms).by_call.pop(id(event.node), [])
     for (first, one), (second, other) in itertools.pairwise(ran):
-        found = next((pair for pair in _paired(one, other) if _certainly_differ(*pair)), None)
+        found = next(filter(None, itertools.starmap(_difference, _paired(one, other))), None)
         if found is not None:
             report(
                 event.frame.module,
                 event.node,
                 transform=event.name,
                 path="the result",
-                one=f"of shape {layers.shown(found[0])}",
+                one=found[0],
                 first=first,
-                other=f"of shape {layers.shown(found[1])}",
+                other=found[1],
                 second=second,
             )
             return
 
 
-def _paired(one: Value, other: Value) -> Iterator[tuple[Shape, Shape]]:
-    """The shapes of the arrays in two results of one structure, side by side."""
-    if isinstance(one, Array) and isinstance(other, Array):
-        left, right = literal(one).shape, literal(other).shape
-        if left is not None and right is not None:
-            yield left, right
-    elif isinstance(one, Seq) and isinstance(other, Seq) and one.exact and other.exact:
+def _paired(one: Value, other: Value) -> Iterator[tuple[Value, Value]]:
+    """The arrays and numbers in two results of one structure, side by side."""
+    if isinstance(one, Seq) and isinstance(other, Seq) and one.exact and other.exact:
         for pair in zip(one.items, other.items, strict=False):
             yield from _paired(*pair)
+    elif isinstance(one, (Array, Const)) and isinstance(other, (Array, Const)):
+        yield one, other
+
+
+def _difference(one: Value, other: Value) -> tuple[str, str] | None:
+    """In what two arrays or numbers certainly differ, in words."""
+    shapes = [literal(each).shape if isinstance(each, Array) else None for each in (one, other)]
+    if shapes[0] is not None and shapes[1] is not None and _certainly_differ(shapes[0], shapes[1]):
+        return f"of shape {layers.shown(shapes[0])}", f"of shape {layers.shown(shapes[1])}"
+    left, right = _dtype(one), _dtype(other)
+    if left is None or right is None or left == right:
+        return None
+    number = isinstance(one, Const) or isinstance(other, Const)
+    if number and left.rstrip("0123456789") == right.rstrip("0123456789"):
+        return None  # how wide the array of a Python number is, is a setting
+    return f"of dtype {left}", f"of dtype {right}"
+
+
+def _dtype(value: Value) -> str | None:
+    """The dtype that an array has, or that JAX gives to a Python number."""
+    if isinstance(value, Array):
+        return literal(value).dtype
+    kinds: dict[type, str] = {bool: "bool", int: "int32", float: "float32"}
+    return kinds.get(type(value.value)) if isinstance(value, Const) else None
 
 
 def _certainly_differ(one: Shape, other: Shape) -> bool:

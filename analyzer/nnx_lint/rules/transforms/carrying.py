@@ -127,7 +127,9 @@ def _carry_given(scope: TraceScope, loop: Loop) -> Value | None:
     func = scope.frame.func if scope.frame is not None else None
     if func is None or func.node.args.vararg is not None:
         return None
-    given = list(scope.frame.given.values()) if scope.frame is not None and not scope.held else []
+    given = list(scope.frame.given.values()) if scope.frame is not None else []
+    if scope.held:  # a bound method has its object as one more, and a partial has something else
+        given = given[1:] if [how for _, how in scope.held] == ["bound"] else []
     return given[loop.carry] if len(given) == loop.parameters else None
 
 
@@ -147,9 +149,16 @@ def _paired(one: Value, other: Value) -> Iterator[tuple[Value, Value]]:
     """Two trees, and what stands at the same places in them, as far as they have the same containers."""
     one, other = present(one), present(other)
     yield one, other
-    if isinstance(one, Seq) and isinstance(other, Seq) and _kind(one) is not None and _kind(one) == _kind(other):
+    if _kind(one) is None or _kind(one) != _kind(other):
+        return
+    if isinstance(one, Seq) and isinstance(other, Seq):
         for pair in zip(one.items, other.items, strict=True):
             yield from _paired(*pair)
+    if isinstance(one, DictVal) and isinstance(other, DictVal):
+        entries = {key.value: value for key, value in other.items if isinstance(key, Const)}
+        for key, value in one.items:
+            if isinstance(key, Const):
+                yield from _paired(value, entries[key.value])
 
 
 def _kind(value: Value) -> str | None:
@@ -165,7 +174,9 @@ def _kind(value: Value) -> str | None:
     if isinstance(value, StateVal):
         return "a State"
     if isinstance(value, DictVal):
-        return None
+        keys = {repr(key.value) for key, _ in value.items if isinstance(key, Const)}
+        known = type(value) is DictVal and value.exact and all(isinstance(key, Const) for key, _ in value.items)
+        return f"a dict with the keys {', '.join(sorted(keys))}" if known and keys else None
     return "an array" if isinstance(value, Array) else None
 
 

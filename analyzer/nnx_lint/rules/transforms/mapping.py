@@ -24,6 +24,7 @@ from nnx_lint.model.values import Array, Const, Obj, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.callees import TRANSFORMED, compiled_by
 from nnx_lint.rules.edits import insert, is_parenthesized, unsafe, wrap
+from nnx_lint.rules.layers.operands import is_prepared
 from nnx_lint.rules.spelling import spelled
 from nnx_lint.rules.traces.boundaries import Running, transform_of
 from nnx_lint.rules.transforms.options import (
@@ -318,6 +319,8 @@ def number_mapped(event: Called, report: Reporter, applied: TransformVal, runnin
             path = f"{text_of(node) if node is not None else 'optimizer'}.step"
             report(event.frame.module, node or event.node, transform=applied.text, axis=axis, path=path, shape="()")
         if isinstance(axis, int) and shape is not None and known and not -len(shape) <= axis < len(shape):
+            if is_prepared(event.frame, event.node):
+                continue
             path, size = (text_of(node) if node is not None else "an array"), layers.shown(shape)
             report(event.frame.module, node or event.node, transform=applied.text, axis=axis, path=path, shape=size)
 

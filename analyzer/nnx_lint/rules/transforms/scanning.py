@@ -31,7 +31,7 @@ from nnx_lint.rules.edits import replace, unsafe
 from nnx_lint.rules.filters.coverage import mapping_of
 from nnx_lint.rules.filters.expressions import expression, is_subtype
 from nnx_lint.rules.intermediates.reading import capture_around
-from nnx_lint.rules.program import keyword_node
+from nnx_lint.rules.program import keyword_node, results_of
 from nnx_lint.rules.repeating import argument
 from nnx_lint.rules.spelling import spelled
 from nnx_lint.rules.traces.boundaries import running
@@ -350,6 +350,42 @@ def written_for_each_element(event: Ran, report: Reporter) -> None:
             why=f"`{item.root}` is passed with the axis None" if whole else "its axis in the `StateAxes` is None",
             mend="give it an axis, and a value for each element",
         )
+
+
+def gives_one(event: Ran) -> bool:
+    """Whether a result of a map has no axis for the elements, which have no means to agree on a value."""
+    applied = event.scope.applied
+    said = applied.keywords.get("out_axes")
+    return applied.row.name in {"jax.vmap", "nnx.vmap"} and said is not None and "axis_name" not in applied.keywords
+
+
+@judges(rules.ELEMENT_VALUES_WITHOUT_AXIS, Ran, RanInside, when=gives_one)
+def returned_for_each_element(event: Ran, report: Reporter) -> None:
+    scope, frame = event.scope, event.scope.frame
+    axes = axes_of(scope.applied, "out_axes")
+    if frame is None or frame.func is None or None not in leaves(axes):
+        return
+    arrays = [name for name, value in frame.given.items() if not isinstance(value, Obj)]
+    mapped = {name for name in arrays if (axis := axis_of(scope, name)) and isinstance(axis[0], int)}
+    results = results_of(frame.func.node)
+    if len(results) != 1:
+        return
+    items, values = [results[0]], [event.result]
+    if isinstance(axes, tuple):
+        items = results[0].elts if isinstance(results[0], ast.Tuple) else []
+        values = event.result.items if isinstance(event.result, Seq) and event.result.exact else []
+    each = axes if isinstance(axes, tuple) else (axes,)
+    for node, value, entry in zip(items, values, each, strict=False):
+        if entry is None and isinstance(value, Array) and computed_from(frame, node, mapped, COLLECTIVE):
+            report(
+                scope.applied.module,
+                option_node(scope.applied, "out_axes"),
+                transform=scope.text,
+                path=frame.module.source.segment(node),
+                why="its axis in `out_axes` is None",
+                mend="say where the axis of its values is to be: `out_axes=0`",
+            )
+            return
 
 
 def axis_of_change(scope: TraceScope, change: Change) -> tuple[Axes] | None:

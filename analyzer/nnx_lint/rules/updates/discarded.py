@@ -31,7 +31,7 @@ from nnx_lint.model.modules import Env
 from nnx_lint.model.states import StateVal
 from nnx_lint.model.tables.jax_results import METHODS, RESULTS
 from nnx_lint.model.unions import UnionVal, present
-from nnx_lint.model.values import Array, ArrayAttr, Ext, Obj, Unknown
+from nnx_lint.model.values import Array, ArrayAttr, Ext, Obj, Unknown, VariableVal
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.bindings import bound_to, names_of_first, value_of
 from nnx_lint.rules.edits import insert, unsafe
@@ -290,6 +290,8 @@ def new_value(event: Called) -> str | None:
         callee = callee.func  # outside of a loop it may be called to be compiled
     if isinstance(callee, FuncVal):
         return _of_maker(callee)
+    if event.subject == ".replace" and isinstance(event.owner, VariableVal) and event.args:
+        return "a new Variable"
     if isinstance(callee, Unknown):
         restores = event.subject == ".restore" and foreign.is_of_orbax(event.keywords.get("args"))
         return "what it has read" if restores else _of_record(event)

@@ -32,10 +32,12 @@ from nnx_lint.rules.program import (
     canonical_of,
     in_test,
     is_measured,
+    names_of_parameters,
     own_nodes,
     reads_of,
     resolved,
 )
+from nnx_lint.rules.repeating import argument, loop_around
 from nnx_lint.rules.traces.boundaries import objects_in
 from nnx_lint.rules.updates.lost import drops, matters
 from nnx_lint.rules.updates.ownership import at_level, changes_of, related
@@ -127,6 +129,9 @@ def ignored_state(event: Ran, report: Reporter) -> None:
         kept = passed and all(_is_kept(frame, each, loop) for each in passed)
         if kept and new and _thrown_away(frame, node, result, new, loop):
             report(frame.module, node, name=text_of(node.func), so=EACH_ROUND)
+            return
+        if new and passed and _is_forgotten(frame, node, passed):
+            report(frame.module, node, name=text_of(node.func), so=FORGOTTEN)
             return
         if kept and new:
             return  # what this round makes is looked at for itself, so nothing else of it is to be kept either
@@ -260,6 +265,13 @@ def ignored_outcome(event: Ran, report: Reporter) -> None:
     given = [inner for each in _given(call)[1:] for inner in _elements(frame.module, each)]
     begun = [each for each in given if any(map(_is_carried, _parts(_named(frame, each))))]
     names = [each.id for each in begun if isinstance(each, ast.Name)]
+    end = call.end_lineno or call.lineno
+    if taken is not None and new and 0 < len(names) == len(begun) and loop is None:
+        rebound = {*names} <= assigned_names([taken.statement])
+        after = (read for name in names for read in reads_of(scope, name) if read.lineno > end)
+        if rebound and next(after, None) is None and _is_run_again(frame, names[0]):
+            report(frame.module, call, name=text_of(call.func), so=FORGOTTEN)
+            return
     if (
         not unused
         or not names
@@ -271,7 +283,6 @@ def ignored_outcome(event: Ran, report: Reporter) -> None:
         if not _is_made_anew(frame, call, begun) and assigned_names([loop]).isdisjoint(names):
             report(frame.module, call, name=text_of(call.func), so=EACH_ROUND)
         return
-    end = call.end_lineno or call.lineno
     if all(_bound_again(scope, name, end) == sys.maxsize for name in names):
         states = [item for item in _parts(result) if id(item) in new and isinstance(item, StateVal)]
         models = [of for item in states for of in objects_in(item.of)]
@@ -286,6 +297,32 @@ def ignored_outcome(event: Ran, report: Reporter) -> None:
     if later:
         so = f": `{later[0].id}` is afterwards what it was before"
         report(frame.module, call, name=text_of(call.func), so=so)
+
+
+def _is_forgotten(frame: Frame, call: ast.Call, passed: list[ast.expr]) -> bool:
+    """Whether each round of a loop hands what a function was given to the next one, and the function returns none of
+    it, but is called again with what it was given before.
+    """
+    taken = bound_to(frame.module, call)
+    names = [each.id for each in passed if isinstance(each, ast.Name)]
+    if taken is None or frame.func is None or len(names) < len(passed):
+        return False
+    if not {*names} <= assigned_names([taken.statement]) & {*names_of_parameters(frame.func.node)}:
+        return False
+    own = {id(part) for part in walk(taken.statement)}
+    reads = (read for name in names for read in reads_of(frame.func.node, name))
+    return all(id(read) in own for read in reads) and _is_run_again(frame, names[0])
+
+
+FORGOTTEN = ": the function ends without it, so each round of the loop that calls it begins with the same one"
+
+
+def _is_run_again(frame: Frame, name: str) -> bool:
+    """Whether a loop calls the function that is running with the same thing for a parameter each time."""
+    given, caller = argument(frame, name), frame.caller
+    if not isinstance(given, ast.Name) or frame.call is None or caller is None or in_test(caller):
+        return False
+    return loop_around(caller.module, frame.call, given.id) is not None
 
 
 def _is_made_anew(frame: Frame, call: ast.Call, begun: list[ast.expr]) -> bool:

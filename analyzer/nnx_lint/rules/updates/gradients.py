@@ -11,8 +11,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from nnx_lint.diagnostics import Edit, Fix
+from nnx_lint.model.callables import BoundMethod, FuncVal
 from nnx_lint.model.crossing import literal_positions
 from nnx_lint.model.events import Ran, RanInside
+from nnx_lint.model.expressions import text_of
 from nnx_lint.model.library import FilterVal
 from nnx_lint.model.states import StateVal
 from nnx_lint.model.unions import present
@@ -20,7 +22,9 @@ from nnx_lint.model.values import Const, Obj, Value
 from nnx_lint.reporting import Reporter, judges
 from nnx_lint.rules.autodiff.gradients import of_one_number
 from nnx_lint.rules.bindings import bound_to
+from nnx_lint.rules.callees import called_value
 from nnx_lint.rules.program import ancestors, assigned_in, canonical_of, own_nodes, parameters_in
+from nnx_lint.rules.traces.captures import holds
 from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_lint.syntax.dotted import root_of
 from nnx_lint.syntax.places import begin
@@ -30,8 +34,8 @@ from nnx_rules.rules import updates as rules
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from nnx_lint.model.callables import FuncVal
     from nnx_lint.model.frames import Frame
+    from nnx_lint.model.modules import Env
 
 
 @judges(rules.GRADIENT_OF_CAPTURE, Ran, RanInside, when=of_one_number)
@@ -50,7 +54,7 @@ def gradient_of_capture(event: Ran, report: Reporter) -> None:
         if position >= min(len(parameters), len(call.args), len(event.args)):
             continue
         parameter, given = parameters[position], call.args[position]
-        used = not all(_is_merged_for_nothing(func, place) for place in names.get(parameter, ()))
+        used = not all(_is_for_nothing(inner.env, func, place) for place in names.get(parameter, ()))
         if used or parameter.startswith("_"):
             continue
         if isinstance(given, ast.Attribute):
@@ -68,6 +72,8 @@ def gradient_of_capture(event: Ran, report: Reporter) -> None:
                     transform=scope.text,
                     mend=f"use `{parameter}` instead of `{ast.unparse(places[0])}`",
                 )
+            else:
+                _read_further_in(event, report, position, parameter)
             continue
         name = None if bound else captured_instead(event.frame, func, given, event.args[position])
         if name is not None and name not in parameters and name in names:
@@ -94,6 +100,37 @@ def gradient_of_capture(event: Ran, report: Reporter) -> None:
             mend = f"merge `{parameter}` inside of the function, and use that instead of `{name}`"
             slots = {"parameter": parameter, "transform": scope.text, "mend": mend}
             report(func.module, names[name][0], name=name, how="comes by another parameter", **slots)
+        else:
+            _read_further_in(event, report, position, parameter)
+
+
+def _read_further_in(event: Ran, report: Reporter, position: int, parameter: str) -> None:
+    """A function that is called reads what the caller passes for a parameter, and reaches it in another way."""
+    scope, given = event.scope, event.args[position]
+    read = next((each for each in scope.reads if each[2] is given), None)
+    if read is None and isinstance(given, Obj):  # it may be a part of what the function reads
+        read = next((each for each in scope.reads if holds(each[2], given)), None)
+    if read is not None:
+        name = text_of(read[1])
+        mend = f"use `{parameter}` instead of `{name}`, and hand it on to what the function calls"
+        slots: dict[str, Any] = {"parameter": parameter, "transform": scope.text, "mend": mend}
+        report(read[0].module, read[1], name=name, how="is captured", **slots)
+
+
+def _is_for_nothing(env: Env, func: FuncVal, place: ast.Name) -> bool:
+    """Whether a name is read only to merge it, or to hand it to a function, which then does nothing with it."""
+    if _is_merged_for_nothing(func, place):
+        return True
+    call = next(ancestors(func.module, place), None)
+    callee = called_value(env, call.func) if isinstance(call, ast.Call) and place in call.args else None
+    if isinstance(callee, BoundMethod):
+        callee = callee.func
+    if not isinstance(call, ast.Call) or not isinstance(callee, FuncVal) or callee.decorators:
+        return False
+    names = syntax_parameters.positional_names(callee.node.args)[int(callee.cls is not None) :]
+    index = call.args.index(place)
+    certain = not any(isinstance(item, ast.Starred) for item in call.args[:index]) and index < len(names)
+    return certain and names[index] not in names_read(callee)
 
 
 def _captured_like_it(func: FuncVal, names: Mapping[str, object], given: Value | None) -> str | None:

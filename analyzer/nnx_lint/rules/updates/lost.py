@@ -9,6 +9,7 @@ brings these back.
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -25,15 +26,17 @@ from nnx_lint.rules.program import (
     FUNCTIONS,
     STATEMENT_LOOPS,
     ancestors,
+    assigned_in,
     attributes_named,
     calls_in,
     canonical_of,
     enclosing,
     in_test,
     is_own,
+    keyword_node,
     reads_of,
 )
-from nnx_lint.rules.traces.captures import REFERENCES, holds, value_at
+from nnx_lint.rules.traces.captures import REFERENCES, holds, refuses_streams, value_at
 from nnx_lint.rules.updates.ownership import ABSTRACT, Change, at_level, carried, changes_of, may_hold
 from nnx_lint.rules.updates.stale import is_stream
 from nnx_lint.rules.variables.promoting import as_variable
@@ -87,7 +90,8 @@ def lost(event: Ran, report: Reporter) -> None:
         step = _is_step(item)
         if item.root in seen or (not step and id(item.event.node) in steps):
             continue
-        if carried(event, item) and not _is_missed(event, item) and not _is_wanted(event, item):
+        missed = _is_missed(event, item) or _is_wanted(event, item) or _drops_carry(event, item)
+        if carried(event, item) and not missed:
             continue
         seen.add(item.root)
         rule = rules.LOST_OPTIMIZER_STEP if step else rules.LOST_MERGED_UPDATE if item.merged else rules.LOST_UPDATE
@@ -105,6 +109,25 @@ def lost(event: Ran, report: Reporter) -> None:
             transform=applied.text,
             nnx=NNX.get(applied.row.name, "nnx.jit"),
         )
+
+
+def _drops_carry(event: Ran, change: Change) -> bool:
+    """Whether a function throws away what a scan leaves in the carry, ``_, ys = jax.lax.scan(step, model, xs)``, and it
+    or its caller goes on with what the carry began with. A scan may draw the same numbers again.
+    """
+    frame, call, scope = event.frame, event.node, event.frame.func
+    outer = next(ancestors(frame.module, call), None)
+    target = outer.targets[0] if isinstance(outer, ast.Assign) and len(outer.targets) == 1 else None
+    carry = target.elts[0] if isinstance(target, ast.Tuple) and len(target.elts) == 2 else None
+    if event.scope.row.name != "jax.lax.scan" or not isinstance(carry, ast.Name) or not carry.id.startswith("_"):
+        return False
+    if is_stream(change.target) or change.target.cls.derives_from("nnx.Dropout"):
+        return False
+    given = call.args[1] if isinstance(call, ast.Call) and len(call.args) > 1 else keyword_node(call, "init")
+    names = names_in(given) if given is not None else frozenset[str]()
+    own = assigned_in(scope.node) if scope is not None else Counter[str]()
+    reads = [read for name in names if own[name] and scope is not None for read in reads_of(scope.node, name)]
+    return any(not own[name] for name in names) or any(begin(read) > end(call) for read in reads)
 
 
 def _is_missed(event: Ran, change: Change) -> bool:
@@ -195,6 +218,8 @@ def matters(change: Change, scope: TraceScope) -> bool:
         return event.effect == "write" and event.frame is scope.frame
     if event.effect != "draw" and event.state != "RngCount":
         return not _seeds(event)
+    if not change.merged and refuses_streams(scope):
+        return False
     held = scope.frame.env.lookup(change.root) if scope.frame is not None else None
     own = held is not None and isinstance(held[1], Obj) and is_stream(held[1])
     return not own and not any(map(_seeds, scope.changes))

@@ -50,7 +50,10 @@ def in_place_result(event: Called, report: Reporter) -> None:
         if not isinstance(receiver, Obj) or not any(map(receiver.cls.derives_from, owners)):
             return
         told = receiver.cls.derives_from("nnx.Optimizer") and report.runs_on(frame.module)[0] == "flax"
-        if told and not _replaces(next(iter(around(frame, node)[-1:]), None), node):
+        outer = next(iter(around(frame, node)[-1:]), None)
+        if told and isinstance(outer, ast.Return):
+            report.memory(HandedOn).told.add(id(node))
+        elif told and not _replaces(outer, node):
             return  # newer versions of flax return the updates
     outers = _chosen_for(around(frame, node), node)
     if outers and isinstance(outers[-1], ast.Return):
@@ -79,10 +82,13 @@ def _replaces(outer: ast.AST | None, call: ast.Call) -> bool:
 
 
 class HandedOn:
-    """The calls that give None to the caller of a function, by their syntax."""
+    """The calls that give None to the caller of a function, by their syntax, and those of them that tell the updates in
+    newer versions of flax.
+    """
 
     def __init__(self) -> None:
         self.calls: dict[int, Called] = {}
+        self.told: set[int] = set()
 
     def name_of(self, func: FuncVal, call: ast.Call, beside: list[ast.Call]) -> str | None:
         """What a function calls for one of its results, where that gives None."""
@@ -116,6 +122,8 @@ def none_handed_on(event: Called, report: Reporter) -> None:
     if not outers or _expects_none(frame, outers[-1]):
         return
     outer, value = outers[-1], returned[0]
+    if any(id(each) in noted.told for each in returned) and not _replaces(outer, node):
+        return
     passed = isinstance(outer, ast.keyword) or (isinstance(outer, ast.Call) and outer.func is not node)
     if used_in(outer, node) and not passed and _is_read(frame, outer):
         used = (attached(frame.module, node, "and the result is used here"),)  # something may well be called with None

@@ -39,18 +39,20 @@ from nnx_lint.rules.program import (
     reads_of,
     statement_of,
 )
-from nnx_lint.rules.repeating import goes_on
+from nnx_lint.rules.repeating import goes_on, loop_around, outwards
 from nnx_lint.rules.spelling import spelled
 from nnx_lint.rules.traces.captures import REFERENCES, holds
 from nnx_lint.rules.traces.escapes import container_node
 from nnx_lint.rules.updates.ownership import at_level
-from nnx_lint.syntax.binding import assigned_names, is_name, occurrences
+from nnx_lint.syntax.binding import assigned_names, is_name, names_in, occurrences
 from nnx_lint.syntax.dotted import root_of
 from nnx_lint.syntax.places import begin, end
 from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.rules import updates as rules
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from nnx_lint.model.frames import Frame
     from nnx_lint.model.modules import Module
 
@@ -213,21 +215,22 @@ def collected(event: ContainerFilled, report: Reporter) -> None:
     noted, frame, module = report.memory(Changes), event.frame, event.frame.module
     found = noted.made.get(id(event.value))
     of = present(found.state.of) if found is not None else None
-    loop = enclosing(module, event.node, *LOOPS, *FUNCTIONS) if found is not None else None
-    if found is None or not isinstance(of, Obj) or not isinstance(loop, STATEMENT_LOOPS) or frame.scope:
+    if found is None or not isinstance(of, Obj) or found.frame is not frame or frame.scope:
         return
     taken = found.node.args[0] if isinstance(found.node, ast.Call) and found.node.args else None
     container = container_node(event.node)
-    if found.frame is not frame or not isinstance(taken, (ast.Name, ast.Attribute)) or container is None:
+    if not isinstance(taken, (ast.Name, ast.Attribute)) or container is None:
         return
     target = event.node.targets[0] if isinstance(event.node, ast.Assign) else None
-    bound = assigned_names([loop])
-    if isinstance(target, ast.Subscript) and bound.isdisjoint(
-        x.id for x in walk(target.slice) if isinstance(x, ast.Name)
-    ):
+    roots = names_in(taken) | names_in(container)
+    loop = enclosing(module, event.node, *LOOPS, *FUNCTIONS)
+    inside = isinstance(loop, STATEMENT_LOOPS)
+    loop = loop if inside else _loop_outside(frame, roots)
+    if not isinstance(loop, STATEMENT_LOOPS):
+        return
+    bound = assigned_names([loop]) if inside else frozenset[str]()
+    if isinstance(target, ast.Subscript) and bound.isdisjoint(names_in(target.slice)):
         return  # one entry that each round writes over
-    named = (*walk(taken), *walk(container))
-    roots = {node.id for node in named if isinstance(node, ast.Name)}
     rounds = {pair for pair in frame.branches if pair[1] == ROUND}
     if not rounds.isdisjoint(pair for branches in noted.placed.get(id(of), ()) for pair in branches):
         return  # `self.member = ...`: another object in each round
@@ -241,6 +244,16 @@ def collected(event: ContainerFilled, report: Reporter) -> None:
             fix = partial(copied, found)
             report(module, event.node, fix=fix, related=where, **words(text_of(taken), CHANGES_ON))
             return
+
+
+def _loop_outside(frame: Frame, names: Iterable[str]) -> ast.AST | None:
+    """The loop that calls a function again and again, and hands it the same for all these names each time."""
+    loops = set[ast.AST | None]()
+    for name in names:
+        calls = outwards(frame, name)
+        around = (loop_around(each.frame.module, each.call, each.name) for each in calls)
+        loops.add(next((loop for loop in around if loop is not None), None))
+    return loops.pop() if len(loops) == 1 else None
 
 
 CHANGES_ON = "each round of the loop changes: all that is collected here ends up the same"

@@ -3,6 +3,9 @@
 A transform that keeps the traced function makes constants of what the function captures. That is a mistake where the
 object changes between two calls: one after the other, or in one loop.
 
+A State that ``nnx.split`` or ``nnx.state`` has made shares the Variables of its object, so a function that captures it
+has captured their values, too.
+
 Invariants: a call and a change of one evaluation are compared in the order in which they run; a function that is
 compiled anew in each round of a loop has no old values there.
 """
@@ -16,14 +19,16 @@ from typing import TYPE_CHECKING, NamedTuple
 from nnx_lint.model.attributes import attribute_of
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.crossing import kept_positions
-from nnx_lint.model.events import Mutated, Ran
+from nnx_lint.model.events import Called, Mutated, Ran
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.frames import ROUND
 from nnx_lint.model.leaves import contents
-from nnx_lint.model.unions import options
-from nnx_lint.model.values import Array, Obj
-from nnx_lint.reporting import Reporter, judges, related
-from nnx_lint.rules.program import ancestors, resolved
+from nnx_lint.model.modules import Env
+from nnx_lint.model.states import StateVal
+from nnx_lint.model.unions import options, present
+from nnx_lint.model.values import Array, ClassVal, Obj
+from nnx_lint.reporting import Reporter, judges, judges_calls, related
+from nnx_lint.rules.program import ancestors, free_names, reads_of, resolved
 from nnx_lint.rules.traces.captures import holds
 from nnx_lint.rules.traces.mends import as_parameter
 from nnx_lint.rules.updates.ownership import at_level
@@ -33,6 +38,8 @@ from nnx_rules.rules import updates as rules
 from nnx_rules.transforms import Arguments
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from nnx_lint.model.callables import FuncVal, TransformVal
     from nnx_lint.model.frames import Frame, TraceScope
     from nnx_lint.model.modules import Module
@@ -68,18 +75,34 @@ class Timeline:
         self.baked: list[Baked] = []
         self.changed: list[Changed] = []
         self.old: dict[int, Changed] = {}
+        self.states: dict[int, StateVal] = {}
+
+
+def keeps(event: Ran) -> bool:
+    """Whether the transform keeps the traced function, and with it what that captures."""
+    return event.scope.row.cached and not event.scope.lifts and not event.frame.scope
 
 
 def compiles(event: Ran) -> bool:
     """Whether the transform keeps the traced function, and the function what it captured."""
-    scope = event.scope
-    return scope.row.cached and not scope.lifts and not event.frame.scope and bool(scope.reads or scope.held)
+    return keeps(event) and bool(event.scope.reads or event.scope.held)
 
 
-@judges(rules.STALE_CAPTURE, Ran, when=compiles)
+@judges_calls(rules.STALE_CAPTURE, "nnx.split", "nnx.state")
+def made_state(event: Called, report: Reporter) -> None:
+    """Note the States that share all parameters with their objects."""
+    items = event.result.items if isinstance(event.result, Seq) else [event.result]
+    for item in items if not event.frame.scope else ():
+        if not isinstance(item, StateVal) or not (item.wanted is None or isinstance(item.wanted, ClassVal)):
+            continue
+        if item.facts().holds_data:
+            report.memory(Timeline).states[id(item)] = item
+
+
+@judges(rules.STALE_CAPTURE, Ran, when=keeps)
 def compiled(event: Ran, report: Reporter) -> None:
     timeline = report.memory(Timeline)
-    for item in captured(event):
+    for item in (*(captured(event) if compiles(event) else ()), *_captured_states(event, timeline)):
         known = [each for each in timeline.baked if _is_same(each, item)]
         old = next((timeline.old[id(each)] for each in known if id(each) in timeline.old), None)
         if old is None:
@@ -147,6 +170,20 @@ def captured(event: Ran, *, data: bool = False) -> list[Baked]:
             item = Baked(scope.applied, traced.func, obj, module, place, name, event.frame.branches)
             found.setdefault(id(obj), item)
     return list(found.values())
+
+
+def _captured_states(event: Ran, timeline: Timeline) -> Iterator[Baked]:
+    """The objects whose States a function captures by a name."""
+    traced = event.scope.frame
+    func = traced.func if traced is not None and timeline.states else None
+    env = func.env if func is not None else None
+    for name in free_names(func.node) if func is not None and isinstance(env, Env) else ():
+        found = env.lookup(name) if isinstance(env, Env) else None
+        state = timeline.states.get(id(found[1])) if found is not None else None
+        of = present(state.of) if state is not None else None
+        places = reads_of(func.node, name) if func is not None and isinstance(of, Obj) else []
+        if func is not None and isinstance(of, Obj) and places:
+            yield Baked(event.scope.applied, func, of, func.module, places[0], name, event.frame.branches)
 
 
 def _stands_in(frame: Frame, traced: Frame) -> bool:

@@ -28,6 +28,7 @@ from nnx_lint.rules.program import (
     statement_of,
 )
 from nnx_lint.syntax.binding import assigned_names, is_name, names_in
+from nnx_lint.syntax.dotted import dotted_name, root_of
 from nnx_lint.syntax.parameters import positional_names
 from nnx_lint.syntax.walk import children, remembered, walk
 from nnx_rules.rules import updates as rules
@@ -51,15 +52,13 @@ def state_not_applied(event: Called, report: Reporter) -> None:
     taken = [name for name in (names[1:] if event.subject == "nnx.split" else names) if isinstance(name, ast.Name)]
     sources = source.elts if isinstance(source, ast.Tuple) else [source]
     for name, source in ((name, source) for name in taken for source in sources):
-        named = isinstance(source, ast.Name)
         model = _of_caller(event.frame, source, node) if isinstance(source, ast.Name) else _of_object(source)
         if model is None:
             continue
-        place = _trained(module, scope, name.id, model) if named else None
-        what = "is trained here"
+        place, what = _trained(module, scope, name.id, model), "is trained here"
         if place is None:
             place, what = _edited(module, frame.env, scope, name.id), "is edited here"
-        if place is None and named:
+        if place is None:
             place, what = _mapped(frame, scope, name.id, model), "is made from its State here"
         if place is not None:
             report(module, place, name=name.id, what=what, model=model, mend="put it back", state=name.id)
@@ -105,22 +104,22 @@ def _of_object(source: ast.expr | None) -> str | None:
     return name if name and all(part.isidentifier() for part in name.split(".")) else None
 
 
-def _uses(scope: ast.AST, name: str) -> list[ast.Name]:
-    """Where a name of a scope is used, but for the functions below that have a parameter of this name."""
+def _uses(scope: ast.AST, name: str) -> list[ast.Name | ast.Attribute]:
+    """Where a name of a scope, or a dotted one, is used, but for the functions below that have a parameter of it."""
     return _uses_by_name(scope).get(name, [])
 
 
 @remembered
-def _uses_by_name(scope: ast.AST) -> dict[str, list[ast.Name]]:
-    found: dict[str, list[ast.Name]] = {}
+def _uses_by_name(scope: ast.AST) -> dict[str, list[ast.Name | ast.Attribute]]:
+    found: dict[str, list[ast.Name | ast.Attribute]] = {}
     nodes = [(node, frozenset[str]()) for node in children(scope)]
     for node, hidden in nodes:
         if isinstance(node, FUNCTIONS):
             arguments = node.args
             parameters = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
             hidden = hidden.union(item.arg for item in parameters)
-        elif isinstance(node, ast.Name) and node.id not in hidden:
-            found.setdefault(node.id, []).append(node)
+        elif isinstance(node, (ast.Name, ast.Attribute)) and root_of(node) not in {*hidden, None}:
+            found.setdefault(dotted_name(node) or "", []).append(node)
         nodes.extend((below, hidden) for below in children(node))
     return found
 
@@ -166,7 +165,7 @@ def _leading_to(loop: ast.AST, steps: list[Assignment]) -> list[Assignment]:
     return found
 
 
-def _is_differentiated(module: Module, use: ast.Name) -> bool:
+def _is_differentiated(module: Module, use: ast.expr) -> bool:
     """Whether a name is an argument of a gradient that is called where it is made."""
     call = next(ancestors(module, use), None)
     made = call.func if isinstance(call, ast.Call) and use in call.args else None
@@ -251,7 +250,7 @@ def _edited(module: Module, env: Env, scope: ast.AST, name: str) -> ast.stmt | N
     if name not in _maybe_edited(scope):
         return None
     found: ast.stmt | None = None
-    read: list[ast.Name] = []
+    read: list[ast.expr] = []
     for use in _uses(scope, name):
         if isinstance(use.ctx, ast.Store):
             continue
@@ -288,7 +287,7 @@ def _maybe_edited(scope: ast.AST) -> frozenset[str]:
     return frozenset(found)
 
 
-def _is_asked_before(module: Module, scope: ast.AST, use: ast.Name, edit: ast.stmt) -> bool:
+def _is_asked_before(module: Module, scope: ast.AST, use: ast.expr, edit: ast.stmt) -> bool:
     """Whether a State is only asked for what is in it, and that before an edit that no loop repeats."""
     call = next(ancestors(module, use), None)
     asked = isinstance(call, ast.Call) and use in call.args and canonical_of(module.env, call.func) in ASKING

@@ -19,7 +19,7 @@ from nnx_lint.model.expressions import text_of
 from nnx_lint.model.modules import Env
 from nnx_lint.model.states import TransformationVal
 from nnx_lint.model.unions import present
-from nnx_lint.model.values import UNKNOWN, Obj
+from nnx_lint.model.values import UNKNOWN, Ext, Obj
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.bindings import bound_to
 from nnx_lint.rules.program import (
@@ -34,13 +34,14 @@ from nnx_lint.rules.program import (
     reads_of,
 )
 from nnx_lint.rules.updates.discarded import MAPS, made_by, new_value, returned_by
-from nnx_lint.syntax.binding import is_name
+from nnx_lint.syntax.binding import assigned_names, is_name
 from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import updates as rules
 
 if TYPE_CHECKING:
     from nnx_lint.model.events import Called
     from nnx_lint.model.frames import Frame
+    from nnx_lint.model.modules import Module
 
 COMPUTED = (
     "jax.lax.pmean",
@@ -92,6 +93,106 @@ def result_never_read(event: Called, report: Reporter) -> None:
         report(module, event.node, name=event.name, result=f"returns {result}", mend=mend)
 
 
+MASKS = ("nnx.combine_masks", "nnx.make_attention_mask", "nnx.make_causal_mask")
+"""Functions that make masks, which are of use to a layer that gets them only."""
+
+
+def binds_layer(event: Called) -> bool:
+    """Whether a function calls a layer, or makes a mask, and has a name for the result."""
+    if event.frame.func is None or not isinstance(event.callee, (Ext, Obj)):
+        return False
+    statement = next(ancestors(event.frame.module, event.node), None)
+    return isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name)
+
+
+@judges_calls(rules.UNUSED_RESULT, "()", *MASKS, when=binds_layer)
+def layer_for_nobody(event: Called, report: Reporter) -> None:
+    """``h = self.norm(x)``, and the forward pass goes on with ``x``; ``mask = ...``, and no layer gets it."""
+    frame, module = event.frame, event.frame.module
+    statement = next(ancestors(module, event.node), None)
+    target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+    if frame.func is None or not isinstance(target, ast.Name) or target.id.startswith("_"):
+        return
+    of_module = frame.func.cls is not None and frame.func.cls.derives_from("nnx.Module")
+    if of_module and isinstance(event.callee, Obj) and _is_lost_each_round(module, event.node, target):
+        mend = f"each round begins with the same value: give the layer `{target.id}`"
+        report(module, event.node, name=event.name, result="returns a new array", mend=mend)
+        return
+    if not _is_unread(frame, frame.func.node, target):
+        return
+    if event.subject in MASKS or new_value(event) is not None:
+        mend = f"nothing reads `{target.id}`: give it to what comes next"
+        report(module, event.node, name=event.name, result="returns a new array", mend=mend)
+
+
+def _is_lost_each_round(module: Module, call: ast.AST, target: ast.Name) -> bool:
+    """Whether a loop over layers calls each of them with what none of them has given, and keeps the last result only:
+    ``for layer in self.layers: x = layer(inputs)``.
+    """
+    statement = next(ancestors(module, call), None)
+    loop = next(ancestors(module, statement), None) if statement is not None else None
+    if not isinstance(loop, ast.For) or statement not in loop.body or not isinstance(call, ast.Call):
+        return False
+    layers = {part.id for part in walk(loop.target) if isinstance(part, ast.Name)}
+    if not isinstance(call.func, ast.Name) or call.func.id not in layers or loop.orelse:
+        return False
+    inside = [part for each in loop.body for part in walk(each)]
+    if any(
+        isinstance(part, (ast.Break, ast.Return, ast.Yield, ast.YieldFrom, ast.Raise, ast.Assert)) for part in inside
+    ):
+        return False
+    named = [part for part in inside if is_name(part, target.id)]
+    given = {part.id for part in walk(call) if isinstance(part, ast.Name)} - {call.func.id}
+    return len(named) == 1 and given.isdisjoint(assigned_names([loop]))
+
+
+@judges_calls(rules.UNUSED_RESULT, "copy.deepcopy", "nnx.clone", "nnx.merge")
+def copy_switched(event: Called, report: Reporter) -> None:
+    """``nnx.clone(model).eval()`` as a statement: the copy is switched, and gone."""
+    frame, module = event.frame, event.frame.module
+    attribute, call, statement = _around(module, event.node)
+    if not isinstance(attribute, ast.Attribute) or attribute.attr not in SWITCHING or not isinstance(call, ast.Call):
+        return
+    if call.func is attribute and isinstance(statement, ast.Expr) and not in_test(frame):
+        mend = f"bind it to a name first: what is switched by `.{attribute.attr}()` is the copy, which nobody has"
+        report(module, event.node, name=event.name, result="returns a new object", mend=mend)
+
+
+def _around(module: Module, node: ast.AST) -> list[ast.AST | None]:
+    """The three nodes around another one, the innermost first."""
+    outers = ancestors(module, node)
+    return [next(outers, None) for _ in range(3)]
+
+
+METRICS = tuple(f"nnx.metrics.{name}" for name in ("Accuracy", "Average", "MultiMetric", "Welford"))
+
+
+@judges_calls(rules.UNUSED_RESULT, *METRICS)
+def metric_for_nobody(event: Called, report: Reporter) -> None:
+    """A metric that a function makes, updates and leaves behind."""
+    frame, module = event.frame, event.frame.module
+    bound = bound_to(module, event.node)
+    target, func = bound.target if bound is not None else None, frame.func.node if frame.func is not None else None
+    if func is None or not isinstance(target, ast.Name) or target.id in outer_names(func) or in_test(frame):
+        return
+    reads = reads_of(func, target.id) if is_own(module, func, target) else []
+    if reads and all(_is_told(module, read) for read in reads):
+        mend = "make it before the first step, hand it to the function, and compute it after the last step"
+        report(module, event.node, name=event.name, result="makes a metric that nothing computes,", mend=mend)
+
+
+def _is_told(module: Module, read: ast.AST) -> bool:
+    """Whether a metric is updated or reset, and nothing else."""
+    attribute, call, statement = _around(module, read)
+    called = isinstance(attribute, ast.Attribute) and isinstance(call, ast.Call) and call.func is attribute
+    told = isinstance(attribute, ast.Attribute) and attribute.attr in {"reset", "update"}
+    return called and told and isinstance(statement, ast.Expr)
+
+
+SWITCHING = frozenset({"eval", "set_attributes", "train"})
+"""Methods of modules that change their mode in place."""
+
+
 def _computes(env: Env, call: ast.Call) -> bool:
     """Whether a call makes new values of values: one that maps a tree may make zeros, or say what there is."""
     name = canonical_of(env, call.func)
@@ -136,11 +237,19 @@ def updates_never_read(event: Called, report: Reporter) -> None:
     if not isinstance(updates, ast.Name) or updates.id.startswith("_") or not _is_unread(frame, func, updates):
         return
     known = isinstance(callee, BoundMethod) and isinstance(callee.receiver, TransformationVal)
-    if (known or updates.id.endswith("updates")) and not is_measured(frame.env, func):
+    if (known or _is_named_so(event, target, updates)) and not is_measured(frame.env, func):
         mend = (
             f"nothing reads `{updates.id}`: add them to the parameters by `optax.apply_updates`, and go on with these"
         )
         report(frame.module, event.node, name=event.name, result="returns what is to be added", mend=mend)
+
+
+def _is_named_so(event: Called, target: ast.expr | None, updates: ast.Name) -> bool:
+    """Whether names say that gradients and the state of an optimizer are given: a buffer has an ``update``, too."""
+    args = event.node.args if isinstance(event.node, ast.Call) else []
+    if not updates.id.endswith("updates") or len(args) < 2 or not isinstance(target, ast.Tuple):
+        return False
+    return "grad" in text_of(args[0]).lower() or text_of(args[1]) == text_of(target.elts[1])
 
 
 # -- names in the place of what they stand for -------------------------------------------------------------------------

@@ -9,15 +9,26 @@ its attributes: what is merged, of what, and that it is written to.
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 from functools import partial
 from typing import TYPE_CHECKING
 
+from nnx_lint.model.callables import FuncVal
 from nnx_lint.model.events import ClassDefined
 from nnx_lint.reporting import Reporter, judges, related
 from nnx_lint.rules.bindings import bound_to, names_of_first, pairs_of, value_of
+from nnx_lint.rules.callees import called_value
 from nnx_lint.rules.edits import append_argument, unsafe
-from nnx_lint.rules.program import assigned_in, calls_in, canonical_of, is_own, names_of_parameters, own_nodes
+from nnx_lint.rules.program import (
+    assigned_in,
+    calls_in,
+    canonical_of,
+    is_own,
+    names_of_parameters,
+    own_nodes,
+    results_of,
+)
 from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_lint.syntax.binding import is_name
 from nnx_rules.rules import updates as rules
@@ -38,23 +49,22 @@ Method = ast.FunctionDef | ast.AsyncFunctionDef
 def merged_beside(event: ClassDefined, report: Reporter) -> None:
     """An attribute that is merged from the State of another one, and updated later on."""
     module = event.cls.module
-    if not module.mentions("merge"):
-        return
     methods = [node for node in event.cls.node.body if isinstance(node, ast.FunctionDef)]
     for method in methods:
-        for target, call in _merged(module, method):
-            of = _source(module, method, call)
+        merged = _merged(module, method) if module.mentions("merge") else ()
+        for target, call, split in itertools.chain(merged, _merged_elsewhere(module, method)):
+            of = _source(module, method, split) if split is not None else None
             written = _written(module, event.cls.node, target, of) if of is not None else None
             if written is None and of is not None and KEPT.search(target):
                 written = _trained(module, method, of)
             if written is not None and of != target:
                 where = (related(module, written, "one of them is changed here"),)
-                fix = partial(_copying, module, call)
+                fix = partial(_copying, module, call) if canonical_of(module.env, call.func) == "nnx.merge" else None
                 report(module, call, fix=fix, related=where, name=target, other=of)
 
 
-def _merged(module: Module, method: Method) -> Iterator[tuple[str, ast.Call]]:
-    """The attributes of ``self`` that a method merges without a copy."""
+def _merged(module: Module, method: Method) -> Iterator[tuple[str, ast.Call, ast.expr | None]]:
+    """The attributes of ``self`` that a method merges without a copy, and what was split for that."""
     possible = [call for call in calls_in(method) if call.args and not call.keywords]
     calls = [call for call in possible if all(isinstance(item, MERGED) for item in call.args)]
     for node in calls:
@@ -62,7 +72,29 @@ def _merged(module: Module, method: Method) -> Iterator[tuple[str, ast.Call]]:
             bound = bound_to(module, node)
             text = _own(method, bound.target) if bound is not None else None
             if text is not None:
-                yield text, node
+                yield text, node, _split_for(module, method, node)
+
+
+def _merged_elsewhere(module: Module, method: Method) -> Iterator[tuple[str, ast.Call, ast.expr]]:
+    """The attributes of ``self`` whose names say that they are copies, which the constructor gets from a function that
+    splits what it is given, and merges it without a copy.
+    """
+    pairs = [pair for node in method.body for pair in pairs_of(node)] if method.name == "__init__" else []
+    for target, call in pairs:
+        text = _own(method, target)
+        if text is None or not isinstance(call, ast.Call) or len(call.args) != 1 or not KEPT.search(text):
+            continue
+        func = called_value(module.env, call.func)
+        if not isinstance(func, FuncVal) or not isinstance(func.node, ast.FunctionDef) or func.decorators:
+            continue
+        returned = results_of(func.node)
+        merge = (value_of(func.module, returned[0]) or returned[0]) if len(returned) == 1 else None
+        merges = isinstance(merge, ast.Call) and canonical_of(func.module.env, merge.func) == "nnx.merge"
+        if not isinstance(merge, ast.Call) or not merges or merge.keywords:
+            continue
+        split = _split_for(func.module, func.node, merge)
+        if isinstance(split, ast.Name) and syntax_parameters.positional_names(func.node.args)[:1] == [split.id]:
+            yield text, call, call.args[0]
 
 
 def _own(method: Method, node: ast.AST) -> str | None:
@@ -72,8 +104,8 @@ def _own(method: Method, node: ast.AST) -> str | None:
     return f"self.{node.attr}" if node.value.id in names_of_first(method) else None
 
 
-def _source(module: Module, method: Method, merge: ast.Call) -> str | None:
-    """The attribute of ``self`` whose whole State an object is merged from."""
+def _split_for(module: Module, method: Method, merge: ast.Call) -> ast.expr | None:
+    """What a function splits to merge it."""
     assigned = assigned_in(method)
     given: ast.expr | None = None
     if len(merge.args) == 1 and isinstance(merge.args[0], ast.Starred):
@@ -86,7 +118,12 @@ def _source(module: Module, method: Method, merge: ast.Call) -> str | None:
             given = value if bound == names else given
     if not isinstance(given, ast.Call) or canonical_of(module.env, given.func) != "nnx.split" or not given.args:
         return None
-    split = value_of(module, given.args[0]) or given.args[0]
+    return value_of(module, given.args[0]) or given.args[0]
+
+
+def _source(module: Module, method: Method, split: ast.expr) -> str | None:
+    """The attribute of ``self`` that is split, or that keeps what is."""
+    assigned = assigned_in(method)
     if isinstance(split, ast.Name) and assigned[split.id] + (split.id in names_of_parameters(method)) == 1:
         bindings = [node for node in own_nodes(method) if isinstance(node, ast.Assign)]
         kept = [

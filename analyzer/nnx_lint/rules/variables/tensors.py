@@ -246,8 +246,14 @@ def _is_number(value: object) -> bool:
     return isinstance(value, ParameterNumber) or (isinstance(value, Const) and isinstance(value.value, int))
 
 
-ARGUMENTS: dict[str, str | None] = {"dim": "axis", "keepdim": "keepdims"}
+ARGUMENTS: dict[str, str | None] = {"dim": "axis", "keepdim": "keepdims", "requires_grad": None}
 """Arguments of PyTorch's functions, with their names in JAX, which has no function with those of PyTorch."""
+
+LEFT_OUT = {
+    "inplace": "leave it out: nothing is changed in place",
+    "requires_grad": "leave it out: `nnx.grad` differentiates with respect to its arguments",
+}
+"""What to do with those that JAX has no name for."""
 
 POOLING: dict[str, str | None] = {"kernel_size": "window_shape", "stride": "strides"}
 """The same of the functions of NNX that pool."""
@@ -268,7 +274,7 @@ def tensor_argument(event: Called, report: Reporter) -> None:
     if name is not None:
         right = arguments[name]
         problem = f"`{event.name}` takes no `{name}`"
-        mend = f"it is called `{right}`" if right is not None else "leave it out: nothing is changed in place"
+        mend = f"it is called `{right}`" if right is not None else LEFT_OUT.get(name, "")
         fix = partial(_argument_renamed, event.frame.module, event.node, name, right)
         report(event.frame.module, event.node, fix=fix, problem=problem, mend=mend)
 

@@ -17,7 +17,16 @@ from nnx_lint.model.values import UNKNOWN, Array, ArrayAttr, Const, HostArray, O
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
 from nnx_lint.rules.edits import append_argument, remove_statement, wrap
 from nnx_lint.rules.modes.layers import is_seen_made
-from nnx_lint.rules.program import FUNCTIONS, ancestors, assigned_in, block_of, canonical_of, enclosing, statement_of
+from nnx_lint.rules.program import (
+    FUNCTIONS,
+    ancestors,
+    assigned_in,
+    block_of,
+    canonical_of,
+    enclosing,
+    in_test,
+    statement_of,
+)
 from nnx_lint.rules.updates.discarded import discarded, is_shown
 from nnx_lint.rules.variables.operators import is_variable
 from nnx_lint.syntax.walk import walk
@@ -175,8 +184,40 @@ def variable_dtype_kept(event: VariableWritten, report: Reporter) -> None:
     if isinstance(event.value, Const) and isinstance(event.value.value, float) and event.value.value.is_integer():
         return
     value = event.value.describe() if isinstance(event.value, Const) else f"an array of {given}"
-    slots: dict[str, Any] = {"name": event.name, "dtype": held, "value": value}
-    report(event.frame.module, event.node, related=made_at(variable), **slots)
+    slots: dict[str, Any] = {"name": event.name, "dtype": held, "value": value, "how": f"{event.name}[...] ="}
+    mend = "make the Variable with a float, or write with `set_value(...)`, which takes the new dtype"
+    report(event.frame.module, event.node, related=made_at(variable), mend=mend, **slots)
+
+
+WRITING = frozenset({"add", "set", "subtract"})
+"""Methods of ``array.at[...]`` that give an element what is written there, or add it."""
+
+
+def writes_elements(event: Called) -> bool:
+    """Whether elements of an array are written, ``array.at[...].set(x)``."""
+    callee = event.callee
+    return isinstance(callee, ArrayAttr) and callee.owner == "at" and callee.name in WRITING and len(event.args) == 1
+
+
+@judges_calls(rules.VARIABLE_DTYPE_KEPT, ArrayAttr, when=writes_elements)
+def array_dtype_kept(event: Called, report: Reporter) -> None:
+    """A fraction for an element of an array of integers: ``jnp.zeros_like(ids).at[0].add(reward)``."""
+    callee, node = event.callee, event.node
+    array = callee.array if isinstance(callee, ArrayAttr) else None
+    held = literal(array).dtype if array is not None else None
+    value = event.args[0]
+    if not is_integral(held) or value is None or not isinstance(node, ast.Call) or in_test(event.frame):
+        return
+    whole = isinstance(value, Const) and (not isinstance(value.value, float) or value.value.is_integer())
+    given = "float32" if isinstance(value, Const) else literal(value).dtype
+    at = node.func.value if isinstance(node.func, ast.Attribute) else None
+    owner = at.value.value if isinstance(at, ast.Subscript) and isinstance(at.value, ast.Attribute) else None
+    if whole or not is_fractional(given) or owner is None or not isinstance(callee, ArrayAttr):
+        return
+    shown = value.describe() if isinstance(value, Const) else f"an array of {given}"
+    slots: dict[str, Any] = {"name": text_of(owner), "dtype": held, "value": shown, "how": f".at[...].{callee.name}"}
+    mend = "make the array with the dtype of what is written: `jnp.zeros(shape)`, `jnp.zeros_like(x, dtype=float)`"
+    report(event.frame.module, node, mend=mend, **slots)
 
 
 def _is_written_fraction(event: VariableWritten) -> bool:

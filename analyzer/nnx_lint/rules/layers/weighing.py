@@ -1,0 +1,133 @@
+"""Weights that a softmax makes along one axis, and that are summed along another (NNX875).
+
+Scores of queries and keys become weights that sum to one for each query, and a sum over the keys takes the values by
+them. A softmax along another axis divides the weights up among the queries: shapes fit, and what comes out is as large
+as the query happens to be popular.
+
+Invariants: the scores are a product of two arrays, as those of queries and keys are, and nothing divides the weights
+again, as slot attention does. Logits that a layer gives may be divided up among the rows, as those of a router.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from nnx_lint.model.events import Called, Combined
+from nnx_lint.model.expressions import text_of
+from nnx_lint.model.forms import literal
+from nnx_lint.reporting import Reporter, judges, judges_calls
+from nnx_lint.rules.bindings import values_in
+from nnx_lint.rules.program import (
+    FUNCTIONS,
+    ancestors,
+    assigned_in,
+    canonical_of,
+    enclosing,
+    is_tried,
+    keyword_node,
+    reads_of,
+)
+from nnx_lint.syntax.binding import is_name
+from nnx_lint.syntax.walk import walk
+from nnx_rules.rules import modules as rules
+from nnx_rules.shape_algebra import is_whole
+
+if TYPE_CHECKING:
+    from nnx_lint.model.frames import Frame
+
+SOFTMAX = frozenset({"jax.nn.softmax", "nnx.softmax"})
+PRODUCTS = frozenset(f"jax.numpy.{name}" for name in ("dot", "einsum", "matmul", "tensordot"))
+
+
+@judges_calls(rules.SOFTMAX_AXIS, "jax.numpy.einsum")
+def summed_by_equation(event: Called, report: Reporter) -> None:
+    text = event.nodes[0].value if event.nodes and isinstance(event.nodes[0], ast.Constant) else None
+    operands, arrow, result = ("".join(text.split()) if isinstance(text, str) else "").partition("->")
+    letters = operands.split(",")
+    if not arrow or len(letters) != len(event.nodes) - 1 or "." in operands:
+        return
+    for each, node in zip(letters, event.nodes[1:], strict=True):
+        made = _weights(event.frame, node)
+        axis = _axis(made) if made is not None else None
+        if made is None or axis is None or not -len(each) <= axis < len(each):
+            continue
+        summed = [letter for letter in each if letter not in result]
+        if summed and each[axis] not in summed:
+            _report(event.frame, made, axis, f"`{event.name}` sums them along `{'`, `'.join(summed)}`", report)
+            return
+
+
+@judges(rules.SOFTMAX_AXIS, Combined, when=lambda event: isinstance(getattr(event.node, "op", None), ast.MatMult))
+def summed_by_product(event: Combined, report: Reporter) -> None:
+    node, shape = event.node, literal(event.left).shape
+    made = _weights(event.frame, node.left) if isinstance(node, ast.BinOp) else None
+    axis = _axis(made) if made is not None else None
+    if made is None or axis is None or shape is None or not is_whole(shape) or len(shape) < 2:
+        return
+    if axis not in {-1, len(shape) - 1} and -len(shape) <= axis < len(shape):
+        _report(event.frame, made, axis, f"`{text_of(node)}` sums them along the last one", report)
+
+
+def _report(frame: Frame, made: ast.Call, axis: int, summed: str, report: Reporter) -> None:
+    if not is_tried(frame.module, made):
+        report(frame.module, made, name=text_of(made), axis=axis, summed=summed)
+
+
+def _axis(call: ast.Call) -> int | None:
+    """The axis that a softmax goes along, if it is written there."""
+    node = call.args[1] if len(call.args) > 1 else keyword_node(call, "axis")
+    try:
+        axis = -1 if node is None else ast.literal_eval(node)
+    except ValueError:
+        return None
+    return axis if isinstance(axis, int) else None
+
+
+def _weights(frame: Frame, node: ast.expr) -> ast.Call | None:
+    """The softmax of scores that an expression has the weights of, as they are or after a dropout."""
+    values = [node]
+    if isinstance(node, ast.Name):
+        scope = enclosing(frame.module, node, *FUNCTIONS)
+        values = values_in(scope).get(node.id, []) if scope is not None else []
+        if scope is None or len(values) != assigned_in(scope)[node.id]:
+            return None
+    made = [each for each in values if isinstance(each, ast.Call) and canonical_of(frame.env, each.func) in SOFTMAX]
+    rest = [each for each in values if each not in made]
+    if len(made) != 1 or not all(_only_drops(each, node) for each in rest) or _is_summed(frame, node):
+        return None
+    return made[0] if made[0].args and _is_product(frame, made[0].args[0]) else None
+
+
+def _is_summed(frame: Frame, node: ast.expr) -> bool:
+    """Whether a function asks for the sum of the weights, to divide by it."""
+    scope = enclosing(frame.module, node, *FUNCTIONS) if isinstance(node, ast.Name) else None
+    reads = reads_of(scope, node.id) if scope is not None and isinstance(node, ast.Name) else []
+    outer = [next(ancestors(frame.module, read)) for read in reads]
+    return any(
+        each.attr == "sum"
+        if isinstance(each, ast.Attribute)
+        else isinstance(each, ast.Call) and canonical_of(frame.env, each.func) == "jax.numpy.sum"
+        for each in outer
+    )
+
+
+def _only_drops(value: ast.expr, node: ast.expr) -> bool:
+    """Whether a value is what a layer of the module, such as a dropout, makes of the weights."""
+    called = isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and "drop" in value.func.attr
+    return called and isinstance(value, ast.Call) and isinstance(node, ast.Name) and is_name(value.args[0], node.id)
+
+
+def _is_product(frame: Frame, node: ast.expr, depth: int = 4) -> bool:
+    """Whether scores are computed from a product of two arrays."""
+    for part in walk(node):
+        if isinstance(part, ast.BinOp) and isinstance(part.op, ast.MatMult):
+            return True
+        if isinstance(part, ast.Call) and canonical_of(frame.env, part.func) in PRODUCTS:
+            return True
+        if isinstance(part, ast.Name) and depth:
+            scope = enclosing(frame.module, part, *FUNCTIONS)
+            values = values_in(scope).get(part.id, ()) if scope is not None else ()
+            if any(_is_product(frame, value, depth - 1) for value in values):
+                return True
+    return False

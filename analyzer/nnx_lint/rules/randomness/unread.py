@@ -1,0 +1,208 @@
+"""A half of a key that a call gets in the place of the other one, which nothing reads (NNX519).
+
+``key, sub = jax.random.split(key)`` makes ``sub`` for one use and keeps ``key`` for later. Where ``key`` itself goes
+into a call, and ``sub`` nowhere, the numbers of that call depend on those that come of ``key`` afterwards. What the
+call does is not known, as with a policy or an environment that is given; what the split was for tells that it draws.
+
+Invariants: nothing reads the other half before its name is bound anew, on no way through the function; the half that
+the call gets is used once more, in another call or by whoever gets it back. What only writes down, looks at or keeps a
+key draws nothing. Where the call is of a function of the project that draws, :mod:`~nnx_lint.rules.randomness.drawing`
+knows more.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from bisect import bisect_left, bisect_right
+from typing import TYPE_CHECKING
+
+from nnx_lint.reporting import Reporter, judges_calls, related
+from nnx_lint.rules.program import (
+    FUNCTIONS,
+    STATEMENT_LOOPS,
+    ancestors,
+    block_of,
+    canonical_of,
+    enclosing,
+    follows,
+    in_test,
+    own_nodes,
+    reads_of,
+    resolved,
+    statement_of,
+)
+from nnx_lint.rules.randomness.drawing import Keys, function_of, given_for
+from nnx_lint.rules.randomness.keys import SPLIT
+from nnx_lint.rules.randomness.selected import apart
+from nnx_lint.rules.repeating import goes_on
+from nnx_lint.syntax.binding import names_in
+from nnx_lint.syntax.places import begin, end
+from nnx_lint.syntax.walk import remembered, walk
+from nnx_rules.rules import rngs as rules
+
+if TYPE_CHECKING:
+    from nnx_lint.model.events import Called
+    from nnx_lint.model.frames import Frame
+    from nnx_lint.model.modules import Module
+
+INSTEAD = "here and once more, and `{}`, which the split made for one use, is not"
+SECOND = "a second time here, and `{}`, which the split made for the first use, is not"
+
+KEEPING = re.compile(
+    r"[A-Z]|add|append|array|asarray|assert|block_until|check|debug|device_put|format|info|isinstance|len|log|print|put|"
+    r"_?replace|repr|save|set$|set_|store|str$|type$|update_key|warn|write"
+)
+"""How functions are called, from the first letter on, that draw nothing from what they get."""
+
+MEANT_FOR_NONE = re.compile(r"_|dummy|ignored?|spare|unused")
+"""How halves are called, from the first letter on, that nothing is to read."""
+
+
+@judges_calls(rules.KEY_REUSED, SPLIT)
+def half_in_place_of_other(event: Called, report: Reporter) -> None:
+    frame, split, module = event.frame, event.node, event.frame.module
+    statement = next(ancestors(module, split), None)
+    halves = _halves(statement)
+    scope = enclosing(module, split, *FUNCTIONS, ast.Module)
+    if len(halves) < 2 or not isinstance(statement, ast.Assign) or scope is None or in_test(frame):
+        return
+    other = next(
+        (name for name in halves if not MEANT_FOR_NONE.match(name) and not _uses(module, scope, name, statement)), None
+    )
+    for name in halves if other is not None else ():
+        uses = _uses(module, scope, name, statement)
+        taken = next((use for use in uses if _may_draw(frame, use, report)), None)
+        again = next((use for use in uses if taken is not None and _is_once_more(frame, taken, use, statement)), None)
+        if taken is not None and again is not None:
+            if begin(again) > begin(taken):
+                where = (related(module, taken, "the first use"),)
+                report(module, again, name=name, again=SECOND.format(other), related=where)
+            else:
+                where = (related(module, again, "the use in the next round"),)
+                report(module, taken, name=name, again=INSTEAD.format(other), related=where)
+            return
+
+
+def _halves(statement: ast.AST | None) -> list[str]:
+    """The names that a statement binds to the parts of what it splits, where it binds nothing else."""
+    target = statement.targets[0] if isinstance(statement, ast.Assign) and len(statement.targets) == 1 else None
+    parts = target.elts if isinstance(target, (ast.Tuple, ast.List)) else []
+    names = [part.id for part in parts if isinstance(part, ast.Name)]
+    return names if len(names) == len(parts) else []
+
+
+def _uses(module: Module, scope: ast.AST, name: str, made: ast.Assign) -> list[ast.Name]:
+    """Where a name may be read with what a statement has bound it to, in the order of the text."""
+    loops = [item for item in ancestors(module, made) if isinstance(item, STATEMENT_LOOPS)]
+    inside = [loop for loop in loops if enclosing(module, loop, *FUNCTIONS, ast.Module) is scope]
+    reads = _reads_in_order(scope).get(name, [])
+    first = bisect_left(reads, begin(inside[-1] if inside else made), key=begin)
+    last = _bound_next(module, scope, name, made)
+    end_of = bisect_left(reads, end(last), key=begin) if last is not None else len(reads)
+    return [read for read in reads[first:end_of] if _reaches(module, scope, made, read)]
+
+
+@remembered
+def _reads_in_order(scope: ast.AST) -> dict[str, list[ast.Name]]:
+    names = {node.id for node in walk(scope) if isinstance(node, ast.Name)}
+    return {name: sorted(reads_of(scope, name), key=begin) for name in names}
+
+
+def _bound_next(module: Module, scope: ast.AST, name: str, made: ast.Assign) -> ast.Assign | None:
+    """The next statement of the same block that binds a name anew: what comes after it finds that."""
+    found = _bindings(scope).get(name, [])
+    block = block_of(module, made)
+    later = found[bisect_right(found, begin(made), key=begin) :]
+    return next((item for item in later if block_of(module, item) is block), None)
+
+
+@remembered
+def _bindings(scope: ast.AST) -> dict[str, list[ast.Assign]]:
+    """The plain assignments to each name of a function or module, in the order of the text."""
+    found: dict[str, list[ast.Assign]] = {}
+    for item in sorted((node for node in own_nodes(scope) if isinstance(node, ast.Assign)), key=begin):
+        for name in _surely_bound(item):
+            found.setdefault(name, []).append(item)
+    return found
+
+
+def _reaches(module: Module, scope: ast.AST, made: ast.Assign, read: ast.Name) -> bool:
+    """Whether what a statement binds may be what a read finds: nothing surely binds the name anew on the way."""
+    is_later = begin(read) > end(made)
+    first = begin(made)
+    if not is_later:
+        loop = next((item for item in ancestors(module, made) if isinstance(item, STATEMENT_LOOPS)), None)
+        while loop is not None and not begin(loop) <= begin(read) < end(loop):
+            loop = next((item for item in ancestors(module, loop) if isinstance(item, STATEMENT_LOOPS)), None)
+        if loop is None or enclosing(module, read, *FUNCTIONS, ast.Module) is not scope:
+            return loop is not None
+        first = begin(loop)
+    place: ast.AST = read
+    for outer in ancestors(module, read):
+        if isinstance(place, ast.stmt):
+            block = block_of(module, place)
+            before = block[bisect_right(block, first, key=begin) : bisect_left(block, begin(place), key=begin)]
+            if any(item is not made and read.id in _surely_bound(item) for item in before):
+                return False
+        if outer is scope:
+            break
+        place = outer
+    return True
+
+
+def _surely_bound(statement: ast.stmt) -> frozenset[str]:
+    """The names that a plain assignment binds."""
+    if not isinstance(statement, ast.Assign):
+        return frozenset()
+    return frozenset[str]().union(*(names_in(target) for target in statement.targets))
+
+
+def _may_draw(frame: Frame, use: ast.Name, report: Reporter) -> bool:
+    """Whether a call gets a key for itself that may draw from it, and is of nothing that is known better."""
+    module = frame.module
+    outer, around, *_ = [*ancestors(module, use), None, None]
+    call = around if isinstance(outer, ast.keyword) else outer
+    if not isinstance(call, ast.Call) or not isinstance(call.func, (ast.Name, ast.Attribute)) or call.func is use:
+        return False
+    name = canonical_of(frame.env, call.func)
+    last = call.func.attr if isinstance(call.func, ast.Attribute) else call.func.id
+    if (name or "").startswith(("jax.", "numpy.")) or (KEEPING.match(last) and name != "nnx.Rngs"):
+        return False
+    callee = function_of(resolved(frame.env, call.func))
+    if callee is None:
+        return True
+    drawn = report.memory(Keys).drawn_from(callee.func)
+    parameters = [parameter for parameter, node in given_for(call, callee) if node is use]
+    return bool(parameters) and not any(parameter in drawn for parameter in parameters)
+
+
+def _is_once_more(frame: Frame, taken: ast.Name, use: ast.Name, made: ast.Assign) -> bool:
+    """Whether a key is used besides in a call: in another one, or by whoever it is returned to."""
+    module = frame.module
+    if use is taken or enclosing(module, use, *FUNCTIONS, ast.Module) is not enclosing(
+        module, taken, *FUNCTIONS, ast.Module
+    ):
+        return False
+    outer = next(ancestors(module, use), None)
+    is_use = isinstance(outer, (ast.Call, ast.keyword, ast.Return, ast.Tuple))
+    here, there = statement_of(module, taken), statement_of(module, use)
+    if not is_use or here is None or there is None or here is there:
+        return False
+    if there is made:
+        return True
+    first, second = sorted((here, there), key=begin)
+    return _leads_to(module, first, second) and not apart(module, frame.env, taken, use)
+
+
+def _leads_to(module: Module, first: ast.stmt, second: ast.stmt) -> bool:
+    """Whether a statement may run after another one in the same round, whatever blocks that one stands in."""
+    for item in (first, *ancestors(module, first)):
+        if isinstance(item, FUNCTIONS):
+            return False
+        if isinstance(item, ast.stmt):
+            if follows(module, item, second):
+                return True
+            if not goes_on(block_of(module, item)):
+                return False
+    return False
