@@ -94,15 +94,19 @@ def is_record(cls: ClassBase) -> bool:
     return cls.generated_init or all(name.startswith("__") for item in cls.lineage for name in item.methods)
 
 
-def give_away(values: Iterable[Value | None], func: FuncVal | None = None) -> None:
-    """Note that configurations and records are in the hands of something that is not followed: a function may set what
-    its file sets of anything, something unknown what it likes.
+def give_away(values: Iterable[Value | None]) -> None:
+    """Note that something unknown has configurations in its hands: it may set what it likes."""
+    for value in values:
+        if value is not None and is_config(value):
+            forget_all(value)
+
+
+def hand_to(func: FuncVal, values: Iterable[Value]) -> None:
+    """Note that configurations and records are in the hands of a function that is not followed: it may set what its
+    file sets of anything.
     """
     for value in values:
         if not isinstance(value, Obj) or not (is_config(value) or is_record(value.cls)) or _is_frozen(value):
-            continue
-        if func is None:
-            forget_all(value)
             continue
         for name in attribute_names(value):
             own = isinstance(value.cls, UserClass) and is_set_later(value.cls, name)

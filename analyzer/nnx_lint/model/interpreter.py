@@ -466,7 +466,7 @@ class Interpreter:
         self.modes = self.modes._replace(mesh=None)  # it may set one
         names = syntax_parameters.positional_names(func.node.args)
         given = dict(zip(names, (value if value is not None else UNKNOWN for value in args), strict=False)) | keywords
-        configs.give_away(given.values(), func)
+        configs.hand_to(func, given.values())
         if is_closure(func):
             self.enter_now(frame, func)
             effects = self.effects

@@ -164,6 +164,7 @@ MODULES: tuple[str, ...] = (
     "variables.tensors",
     "variables.positions",
     "variables.lists",
+    "variables.arity",
     "variables.choices",
     "variables.dtypes",
     "layers.pairs",

@@ -184,7 +184,10 @@ def frozen_record(event: AttributeSet, report: Reporter) -> None:
     func = event.frame.func
     if func is not None and func.name == "__init_subclass__" and event.obj is event.frame.receiver:
         return  # it is the class that gets the attribute
-    owner = next((item for item in cls.lineage if _is_sealed(item)), None)
+    # What a class below adds to a frozen one, without being frozen itself, its instances may be assigned.
+    owner = next(
+        (item for item in cls.lineage if _is_sealed(item) and (item is cls or event.name in item.fields)), None
+    )
     if owner is None or cls.find("__setattr__") is not None or is_tried(module, event.node):
         return
     if event.obj.assumed and _is_cast(event):
