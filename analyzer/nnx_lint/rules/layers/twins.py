@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 NUMBER = re.compile(r"\d+")
 
-WALKING = re.compile(r"\b(?:vars|__dict__|iter_children)\b")
+WALKING = ("vars(", "__dict__", "iter_children")
 """What goes over the attributes of an object, whatever they are called."""
 
 
@@ -53,7 +53,7 @@ WALKING = re.compile(r"\b(?:vars|__dict__|iter_children)\b")
 def twin_layer_unused(event: Constructed, report: Reporter) -> None:
     cls, module = event.cls, event.cls.module
     elsewhere = any(item.module is not module for item in cls.lineage)
-    if cls.is_open or elsewhere or module.mentions(WALKING):
+    if cls.is_open or elsewhere or module.mentions(*WALKING):
         return
     for alike in _series(event):
         left_over = [name for name in alike if not _may_be_used(cls, name)]

@@ -48,12 +48,12 @@ def summed_by_equation(event: Called, report: Reporter) -> None:
     if not arrow or len(letters) != len(event.nodes) - 1 or "." in operands:
         return
     for each, node in zip(letters, event.nodes[1:], strict=True):
-        made = _weights(event.frame, node)
+        summed = [letter for letter in each if letter not in result]
+        made = _softmax(event.frame, node) if summed else None
         axis = _axis(made) if made is not None else None
         if made is None or axis is None or not -len(each) <= axis < len(each):
             continue
-        summed = [letter for letter in each if letter not in result]
-        if summed and each[axis] not in summed:
+        if each[axis] not in summed and _are_weights(event.frame, node, made):
             _report(event.frame, made, axis, f"`{event.name}` sums them along `{'`, `'.join(summed)}`", report)
             return
 
@@ -61,11 +61,13 @@ def summed_by_equation(event: Called, report: Reporter) -> None:
 @judges(rules.SOFTMAX_AXIS, Combined, when=lambda event: isinstance(getattr(event.node, "op", None), ast.MatMult))
 def summed_by_product(event: Combined, report: Reporter) -> None:
     node, shape = event.node, literal(event.left).shape
-    made = _weights(event.frame, node.left) if isinstance(node, ast.BinOp) else None
-    axis = _axis(made) if made is not None else None
-    if made is None or axis is None or shape is None or not is_whole(shape) or len(shape) < 2:
+    if not isinstance(node, ast.BinOp) or shape is None or not is_whole(shape) or len(shape) < 2:
         return
-    if axis not in {-1, len(shape) - 1} and -len(shape) <= axis < len(shape):
+    made = _softmax(event.frame, node.left)
+    axis = _axis(made) if made is not None else None
+    if made is None or axis is None or axis in {-1, len(shape) - 1} or not -len(shape) <= axis < len(shape):
+        return
+    if _are_weights(event.frame, node.left, made):
         _report(event.frame, made, axis, f"`{text_of(node)}` sums them along the last one", report)
 
 
@@ -84,19 +86,28 @@ def _axis(call: ast.Call) -> int | None:
     return axis if isinstance(axis, int) else None
 
 
-def _weights(frame: Frame, node: ast.expr) -> ast.Call | None:
-    """The softmax of scores that an expression has the weights of, as they are or after a dropout."""
-    values = [node]
-    if isinstance(node, ast.Name):
-        scope = enclosing(frame.module, node, *FUNCTIONS)
-        values = values_in(scope).get(node.id, []) if scope is not None else []
-        if scope is None or len(values) != assigned_in(scope)[node.id]:
-            return None
-    made = [each for each in values if isinstance(each, ast.Call) and canonical_of(frame.env, each.func) in SOFTMAX]
-    rest = [each for each in values if each not in made]
-    if len(made) != 1 or not all(_only_drops(each, node) for each in rest) or _is_summed(frame, node):
-        return None
-    return made[0] if made[0].args and _is_product(frame, made[0].args[0]) else None
+def _values(frame: Frame, node: ast.expr) -> list[ast.expr]:
+    """What an expression is, or what a name of it is bound to, where all of that is known."""
+    if not isinstance(node, ast.Name):
+        return [node]
+    scope = enclosing(frame.module, node, *FUNCTIONS)
+    values = values_in(scope).get(node.id, []) if scope is not None else []
+    return values if scope is not None and len(values) == assigned_in(scope)[node.id] else []
+
+
+def _softmax(frame: Frame, node: ast.expr) -> ast.Call | None:
+    """The one softmax that an expression, or a name, has the result of."""
+    calls = [each for each in _values(frame, node) if isinstance(each, ast.Call)]
+    made = [each for each in calls if canonical_of(frame.env, each.func) in SOFTMAX]
+    return made[0] if len(made) == 1 and made[0].args else None
+
+
+def _are_weights(frame: Frame, node: ast.expr, made: ast.Call) -> bool:
+    """Whether an expression has what a softmax makes of scores, as it is or after a dropout."""
+    rest = [each for each in _values(frame, node) if each is not made]
+    if not all(_only_drops(each, node) for each in rest) or _is_summed(frame, node):
+        return False
+    return _is_product(frame, made.args[0])
 
 
 def _is_summed(frame: Frame, node: ast.expr) -> bool:
