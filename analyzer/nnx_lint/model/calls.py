@@ -20,7 +20,7 @@ from nnx_lint.model.classes import UserClass
 from nnx_lint.model.construct import instantiate
 from nnx_lint.model.containers import DictVal, Seq, give_away
 from nnx_lint.model.crossing import shapeless
-from nnx_lint.model.elements import element_of, entry, lacks, slice_of
+from nnx_lint.model.elements import element_of, slice_of
 from nnx_lint.model.expressions import evaluate, note_capture, text_of, used_as
 from nnx_lint.model.frames import Frame
 from nnx_lint.model.heap import touch
@@ -179,7 +179,7 @@ def arguments(interp: Interpreter, frame: Frame, node: ast.Call) -> Arguments:
         if keyword.arg is not None:
             keywords[keyword.arg] = value
             continue
-        value = configs.entries(value) if isinstance(value, NamespaceVal) else value
+        value = configs.as_dict(value)
         if isinstance(value, DictVal) and value.exact and all(isinstance(key, Const) for key, _ in value.items):
             keywords.update({str(key.value): held for key, held in value.items if isinstance(key, Const)})
         else:
@@ -332,7 +332,7 @@ def namespace_method(
 ) -> Value:
     """Call a method of the dict of an object's attributes."""
     if method == "get":
-        return entry(configs.entries(namespace), args.get(0)) or UNKNOWN
+        return configs.entries(namespace.of).entry(args.get(0)) or UNKNOWN
     if method == "update":
         given = args.get(0)
         known = isinstance(given, DictVal) and given.exact
@@ -358,8 +358,8 @@ KEYED = {"set": ("add", "discard", "remove"), "dict": ("get", "pop", "setdefault
 def _got(container: DictVal, args: Arguments) -> Value:
     """What ``dict.get(key, default)`` gives."""
     key, default = args.get(0), args.get(1) or UNKNOWN
-    held = entry(container, key)
-    if held is None and lacks(container, key):
+    held = container.entry(key)
+    if held is None and container.lacks(key):
         number = configs.started_with(default)  # others may put something there
         held = number if number is not UNKNOWN else None
     if held is not None:

@@ -22,6 +22,7 @@ from nnx_lint.model.heap import touch
 from nnx_lint.model.later import is_set_later, set_later
 from nnx_lint.model.unions import present
 from nnx_lint.model.values import UNKNOWN, Attr, ClassVal, Computed, Const, NamespaceVal, Obj, Value
+from nnx_lint.syntax.dotted import last_name
 from nnx_lint.syntax.walk import remembered, walk
 
 if TYPE_CHECKING:
@@ -118,11 +119,16 @@ def _is_frozen(obj: Obj) -> bool:
     return isinstance(obj.cls, UserClass) and obj.cls.is_frozen
 
 
-def entries(namespace: NamespaceVal) -> DictVal:
+def entries(obj: Obj) -> DictVal:
     """The dict of the attributes of an object, as far as they are known: all of them of what a library made."""
-    known = {name: attr.value for name, attr in namespace.of.attrs.items()}
-    whole = is_config(namespace.of) and ANY_NAME not in known
+    known = {name: attr.value for name, attr in obj.attrs.items()}
+    whole = is_config(obj) and ANY_NAME not in known
     return DictVal([(Const(name), value) for name, value in known.items()], exact=whole)
+
+
+def as_dict(value: Value) -> Value:
+    """A value, and for ``vars(obj)`` the dict that it is."""
+    return entries(value.of) if isinstance(value, NamespaceVal) else value
 
 
 # -- what makes them ---------------------------------------------------------------------------------------------------
@@ -233,7 +239,7 @@ def call_method(frame: Frame, obj: Obj, method: str, args: Arguments, node: ast.
     if isinstance(obj, Parser):
         return _ask_parser(frame, obj, method, args, node)
     if method == "get":
-        return get(obj, args)
+        return entries(obj).entry(args.get(0, "key")) or UNKNOWN
     if method == "copy_and_resolve_references":
         return _made(frame, {name: attr.value for name, attr in obj.attrs.items()}, node, CONFIG_DICT)
     given = _of_dict(frame, args.get(0) or DictVal([]), node) if method == "update" else UNKNOWN
@@ -244,13 +250,6 @@ def call_method(frame: Frame, obj: Obj, method: str, args: Arguments, node: ast.
     elif method not in LOOKING:
         forget_names(obj)
     return UNKNOWN
-
-
-def get(obj: Obj, args: Arguments) -> Value:
-    """What ``config.get(name, default)`` gives where the attribute is known."""
-    name = args.get(0, "key")
-    held = obj.attrs.get(name.value) if isinstance(name, Const) and isinstance(name.value, str) else None
-    return held.value if held is not None else UNKNOWN
 
 
 def _ask_parser(frame: Frame, parser: Parser, method: str, args: Arguments, node: ast.AST) -> Value:
@@ -322,7 +321,7 @@ def _of_file(interp: Interpreter, frame: Frame, path: str, node: ast.AST) -> Val
 def _defined(statement: ast.AST) -> frozenset[str]:
     """The flags that a statement defines with a number, or with a file of Python: ``name=default``."""
     calls = (node for node in walk(statement) if isinstance(node, ast.Call) and len(node.args) > 1)
-    told = ((node.args[0], node.args[1]) for node in calls if _last(node.func) in {*_NUMBERS, _FILE})
+    told = ((node.args[0], node.args[1]) for node in calls if last_name(node.func) in {*_NUMBERS, _FILE})
     return frozenset(
         f"{name.value}={default.value}"
         for name, default in told
@@ -335,7 +334,3 @@ def _defined(statement: ast.AST) -> frozenset[str]:
 def _is_told(default: float | str) -> bool:
     number = not isinstance(default, (bool, str)) and -MAX_NUMBER < default < MAX_NUMBER
     return number or (isinstance(default, str) and default.endswith(".py"))
-
-
-def _last(func: ast.expr) -> str:
-    return func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""

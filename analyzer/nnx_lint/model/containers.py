@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from nnx_lint.model import heap
-from nnx_lint.model.unions import options
+from nnx_lint.model.unions import join, options
 from nnx_lint.model.values import MAX_NESTING, UNKNOWN, Array, Const, Obj, TagVal, Value, container_facts
 from nnx_rules.attributes import Kind, ValueFacts
 
@@ -153,6 +153,22 @@ class DictVal(Value):
             shrunk=self.shrunk,
             owner=self.owner,
         )
+
+    def entry(self, key: Value | None) -> Value | None:
+        """What stands under a key, if it was seen to be put there."""
+        if not isinstance(key, Const):
+            return None
+        known = [held for name, held in self.items if isinstance(name, Const) and name.value == key.value]
+        if known and self.exact:
+            return known[-1]
+        # A branch may have set it.
+        return join(*known, *(held for name, held in self.items if not isinstance(name, Const))) if known else None
+
+    def lacks(self, key: Value | None) -> bool:
+        """Whether nobody was seen to put anything under a key."""
+        known = [name.value for name, _ in self.items if isinstance(name, Const)]
+        complete = self.exact and not self.shrunk and not self.shared and len(known) == len(self.items)
+        return complete and isinstance(key, Const) and key.value not in known
 
     def facts(self, depth: int = MAX_NESTING) -> ValueFacts:
         return container_facts([value for _, value in self.items], self.shrunk, depth)

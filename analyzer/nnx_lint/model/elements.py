@@ -73,37 +73,18 @@ def item(value: Value, key: Value | None, level: int) -> Value:
         element = element_of(value, level)
         return _picked(value, index, element) if isinstance(element, Obj) and isinstance(index, int) else element
     if isinstance(value, DictVal):
-        found = entry(value, key)
+        found = value.entry(key)
         if found is not None:
             return found
         return join(*(held for _, held in value.items)) if value.items else UNKNOWN
-    if isinstance(value, NamespaceVal):
-        return entry(configs.entries(value), key) or UNKNOWN
-    if isinstance(value, Obj) and configs.is_config(value):
-        return entry(configs.entries(NamespaceVal(value)), key) or UNKNOWN
+    owner = value.of if isinstance(value, NamespaceVal) else value
+    if isinstance(owner, Obj) and (owner is not value or configs.is_config(owner)):
+        return configs.entries(owner).entry(key) or UNKNOWN
     if isinstance(value, Obj):
         return object_item(value, key, level)
     if isinstance(value, (StateVal, PartVal)) and isinstance(key, Const):
         return part(value, key.value)
     return UNKNOWN
-
-
-def entry(value: DictVal, key: Value | None) -> Value | None:
-    """What a dict has under a key, if it was seen to be put there."""
-    if not isinstance(key, Const):
-        return None
-    known = [held for name, held in value.items if isinstance(name, Const) and name.value == key.value]
-    if known and value.exact:
-        return known[-1]
-    # A branch may have set it.
-    return join(*known, *(held for name, held in value.items if not isinstance(name, Const))) if known else None
-
-
-def lacks(value: DictVal, key: Value | None) -> bool:
-    """Whether nobody was seen to put anything under a key."""
-    known = [name.value for name, _ in value.items if isinstance(name, Const)]
-    complete = value.exact and not value.shrunk and not value.shared and len(known) == len(value.items)
-    return complete and isinstance(key, Const) and key.value not in known
 
 
 def _leaves_axes(array: HostArray, key: Value) -> bool:

@@ -11,7 +11,7 @@ from nnx_lint.model.annotations import is_form, is_type
 from nnx_lint.model.callables import FuncVal
 from nnx_lint.model.classes import UserClass
 from nnx_lint.model.containers import DictVal, Seq
-from nnx_lint.model.elements import element_of, item, lacks, library_elements
+from nnx_lint.model.elements import element_of, item, library_elements
 from nnx_lint.model.forms import held_array
 from nnx_lint.model.indexing import of_index
 from nnx_lint.model.narrowing import asks_for_part, narrow
@@ -502,7 +502,7 @@ def _subscript(interp: Interpreter, frame: Frame, node: ast.Subscript) -> Value:
     key = index if not isinstance(index, Cut) else None
     if isinstance(value, DictVal):
         used_as(interp, frame, node.slice, index, "a key")
-        if value.node is not None and isinstance(key, Const) and isinstance(key.value, str) and lacks(value, key):
+        if value.node is not None and isinstance(key, Const) and isinstance(key.value, str) and value.lacks(key):
             interp.publish(events.EntryMissed(frame, node, value, key.value))
             return UNKNOWN
     if isinstance(value, ClassVal):

@@ -14,6 +14,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from nnx_lint.relevance import headers, last_names
+from nnx_lint.syntax.dotted import last_name
 from nnx_lint.syntax.walk import remembered, walk
 
 if TYPE_CHECKING:
@@ -143,4 +144,4 @@ def _are_several(bases: str) -> bool:
 def _last_name(base: ast.expr) -> str | None:
     while isinstance(base, (ast.Subscript, ast.Call)):
         base = base.value if isinstance(base, ast.Subscript) else base.func
-    return base.attr if isinstance(base, ast.Attribute) else base.id if isinstance(base, ast.Name) else None
+    return last_name(base) or None

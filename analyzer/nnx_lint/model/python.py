@@ -25,7 +25,6 @@ from nnx_lint.model.values import (
     Array,
     ClassVal,
     Const,
-    NamespaceVal,
     Obj,
     Other,
     Unknown,
@@ -57,7 +56,7 @@ def _sequence(type_name: str) -> Handler:
 
 def _dict(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
     given = args.get(0)
-    given = configs.entries(given) if isinstance(given, NamespaceVal) else given
+    given = configs.as_dict(given) if given is not None else None
     items: list[tuple[Value, Value]] = []
     exact = not args.starred
     if isinstance(given, DictVal):

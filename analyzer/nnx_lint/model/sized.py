@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from nnx_lint.model.attributes import attribute_of
 from nnx_lint.model.callables import FuncVal, PartialVal, Transformed
 from nnx_lint.model.classes import UserClass
-from nnx_lint.model.configs import copied, entries, is_config, is_record
+from nnx_lint.model.configs import as_dict, copied, is_config, is_record
 from nnx_lint.model.construct import build_model, instance_of
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.events import Called, CalledOneOf, EntryMissed, ItemSet
@@ -240,7 +240,7 @@ def is_layer_factory(value: Value | None) -> bool:
 
 def _items(value: Value) -> list[Value]:
     """What a plain container holds."""
-    value = entries(value) if isinstance(value, NamespaceVal) else value
+    value = as_dict(value)
     if isinstance(value, DictVal):
         return [item for _, item in value.items]
     return value.items if isinstance(value, Seq) and value.type in {"tuple", "list"} else []
@@ -291,7 +291,7 @@ def _known(value: Value, depth: int = MAX_NESTING) -> Hashable | None:
         sure = value.exact or all(map(_is_part, value.items))
         return None if None in items or not sure else (value.type, value.exact, items)
     if isinstance(value, NamespaceVal):
-        return _known(entries(value), depth)
+        return _known(as_dict(value), depth)
     if isinstance(value, DictVal) and value.exact and not value.shrunk:
         pairs = tuple((_known(key), _known(item)) for key, item in value.items)
         return None if any(None in pair for pair in pairs) else ("dict", pairs, value.shared)
@@ -379,7 +379,7 @@ def _handed(interp: Interpreter, value: Value, known: Hashable | None) -> Value:
     if isinstance(value, Seq):
         return Seq(value.type, (_handed(interp, item, known) for item in value.items), exact=value.exact)
     if isinstance(value, NamespaceVal):
-        return _handed(interp, entries(value), known)
+        return _handed(interp, as_dict(value), known)
     if isinstance(value, DictVal):
         table = DictVal(((key, _handed(interp, item, known)) for key, item in value.items), node=value.node)
         table.shared = value.shared
@@ -531,7 +531,7 @@ def _kept(cls: ClassBase, name: str, value: Value, *, frozen: bool) -> Value | N
     field = isinstance(cls, UserClass) and cls.generated_init and not is_set_later(cls, name)
     if not field or is_set_later(cls, f"{name}{ITEM}"):
         return _told(value)
-    if isinstance(value, Const) and value.value is None:
+    if _is_none(value):
         return value
     if isinstance(value, Seq) and value.exact and value.type == "list":
         items = [_told(item) for item in value.items]

@@ -1,4 +1,4 @@
-"""Dotted expressions: the name that one begins with, and what a call calls, however that is written."""
+"""Dotted expressions: the names that one begins and ends with, and what a call calls, however that is written."""
 
 from __future__ import annotations
 
@@ -10,6 +10,11 @@ def root_of(node: ast.expr | None) -> str | None:
     while isinstance(node, ast.Attribute):
         node = node.value
     return node.id if isinstance(node, ast.Name) else None
+
+
+def last_name(node: ast.expr | None) -> str:
+    """The name that a dotted expression ends with, also behind something that is no name; empty for all others."""
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
 def dotted_name(node: ast.expr | None) -> str | None:

@@ -10,6 +10,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from nnx_lint.model.classes import UserClass
+from nnx_lint.syntax.dotted import last_name
 from nnx_lint.syntax.walk import remembered, walk
 
 if TYPE_CHECKING:
@@ -57,9 +58,9 @@ def _names(nodes: Callable[[ast.AST], Iterator[ast.expr]]) -> Callable[[ast.Clas
 def _handed_over(part: ast.AST) -> Iterator[ast.expr]:
     if isinstance(part, ast.Delete):
         yield from part.targets
-    elif isinstance(part, ast.Call) and _callee(part) in HANDING_OVER:
+    elif isinstance(part, ast.Call) and last_name(part.func) in HANDING_OVER:
         yield from (item.value if isinstance(item, ast.Starred) else item for item in part.args)
-    elif isinstance(part, ast.Assign) and isinstance(part.value, ast.Call) and _callee(part.value) == "data":
+    elif isinstance(part, ast.Assign) and isinstance(part.value, ast.Call) and last_name(part.value.func) == "data":
         yield from part.targets
 
 
@@ -71,10 +72,5 @@ def _used_plainly(part: ast.AST) -> Iterator[ast.expr]:
         yield from (part.left, *part.comparators)
     elif isinstance(part, ast.Attribute) and part.attr in PLAIN_METHODS:
         yield part.value
-    elif isinstance(part, ast.Call) and _callee(part) == "isinstance":
+    elif isinstance(part, ast.Call) and last_name(part.func) == "isinstance":
         yield from part.args[:1]
-
-
-def _callee(call: ast.Call) -> str:
-    func = call.func
-    return func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""

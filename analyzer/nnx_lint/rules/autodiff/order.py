@@ -27,6 +27,7 @@ from nnx_lint.rules.callees import called_value
 from nnx_lint.rules.program import in_test, resolved, results_of
 from nnx_lint.rules.traces.mends import COMPILING
 from nnx_lint.syntax import parameters as syntax_parameters
+from nnx_lint.syntax.dotted import last_name
 from nnx_rules.rules import autodiff as rules
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def _last(node: ast.expr) -> str:
     """The name that something is bound to, of an attribute its own, without the word for what is new about it; nothing
     for other targets.
     """
-    name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+    name = last_name(node)
     return next((name.removeprefix(word) for word in NEW if name.startswith(word)), name)
 
 

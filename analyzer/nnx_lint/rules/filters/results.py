@@ -24,6 +24,7 @@ from nnx_lint.rules.edits import append_argument, insert, unsafe
 from nnx_lint.rules.filters.reading import library_name
 from nnx_lint.rules.program import FUNCTIONS, ancestors, assigned_in, canonical_of, enclosing, reads_of
 from nnx_lint.syntax.binding import occurrences
+from nnx_lint.syntax.dotted import last_name
 from nnx_rules.rules import filters as rules
 from nnx_rules.transforms import TREE_MAPS
 
@@ -89,8 +90,7 @@ def _matching(event: Unpacked, expected: int) -> Fix | None:
 
 def _snake(node: ast.expr) -> str:
     """What a State may be called that is for a filter: ``batch_stat`` for ``nnx.BatchStat``."""
-    name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else "rest"
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", last_name(node) or "rest").lower()
 
 
 FIRST_STATE = {"nnx.split": 1, "nnx.state": 0, "nnx.pop": 0, "nnx.split_state": 0, "nnx.filter_state": 0}

@@ -18,6 +18,7 @@ from nnx_lint.model.forms import is_original
 from nnx_lint.model.values import Const, Obj, ParameterNumber, ParameterVal
 from nnx_lint.reporting import Reporter, judges
 from nnx_lint.rules.program import FUNCTIONS, resolved
+from nnx_lint.syntax.dotted import last_name
 from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.rules import modules as rules
 
@@ -117,8 +118,7 @@ WRAPPING = frozenset({"Param", "array", "asarray", "from_dlpack"})
 
 
 def _rearranges(node: ast.AST) -> bool:
-    name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
-    return name in REARRANGING
+    return isinstance(node, ast.expr) and last_name(node) in REARRANGING
 
 
 REARRANGING = frozenset(

@@ -49,7 +49,7 @@ from nnx_lint.rules.randomness.reuse import KEY_MAKERS, called_for, consumes
 from nnx_lint.rules.randomness.selected import apart
 from nnx_lint.rules.repeating import argument, loop_around
 from nnx_lint.syntax.binding import assigned_names, names_in
-from nnx_lint.syntax.dotted import root_of
+from nnx_lint.syntax.dotted import last_name, root_of
 from nnx_lint.syntax.places import begin, end
 from nnx_lint.syntax.walk import dumped, remembered, walk
 from nnx_rules.rules import rngs as rules
@@ -147,9 +147,7 @@ def _compares(node: ast.AST) -> bool:
     """Whether an expression asks whether arrays are the same."""
     if isinstance(node, ast.Compare):
         return all(isinstance(op, ast.Eq) for op in node.ops)
-    said = node.func if isinstance(node, ast.Call) else None
-    called = said.attr if isinstance(said, ast.Attribute) else said.id if isinstance(said, ast.Name) else ""
-    return bool(COMPARING.match(called))
+    return isinstance(node, ast.Call) and bool(COMPARING.match(last_name(node.func)))
 
 
 COMPARING = re.compile(r"assert_|allclose|array_equal|isclose")

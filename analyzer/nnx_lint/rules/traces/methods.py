@@ -29,6 +29,7 @@ from nnx_lint.rules.spelling import spelled
 from nnx_lint.rules.traces.mends import method_of_class
 from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_lint.syntax.binding import is_name
+from nnx_lint.syntax.dotted import last_name
 from nnx_lint.syntax.walk import walk
 from nnx_rules.attributes import Kind
 from nnx_rules.rules import traces as rules
@@ -206,10 +207,7 @@ def may_not_be_argument(cls: UserClass) -> bool:
 def _last_names(cls: ast.ClassDef) -> list[str]:
     """What the bases of a class are called, without the modules that have them."""
     heads = (base.value if isinstance(base, ast.Subscript) else base for base in cls.bases)
-    return [
-        head.attr if isinstance(head, ast.Attribute) else head.id if isinstance(head, ast.Name) else ""
-        for head in heads
-    ]
+    return [last_name(head) for head in heads]
 
 
 def in_other_hands(cls: UserClass) -> bool:

@@ -25,7 +25,7 @@ from nnx_lint.rules.randomness.drawing import function_of
 from nnx_lint.rules.reaching import running
 from nnx_lint.rules.repeating import loop_around, outwards
 from nnx_lint.syntax.binding import assigned_names, is_name
-from nnx_lint.syntax.dotted import root_of
+from nnx_lint.syntax.dotted import dotted_name, root_of
 from nnx_lint.syntax.parameters import positional_names
 from nnx_lint.syntax.places import end
 from nnx_lint.syntax.walk import walk
@@ -74,8 +74,7 @@ def _metric(event: Called) -> ast.expr | None:
     func = event.node.func if isinstance(event.node, ast.Call) else None
     if not isinstance(receiver, Obj) or not isinstance(func, ast.Attribute) or receiver.origin is None:
         return None
-    named = all(part.isidentifier() for part in text_of(func.value).split("."))
-    return func.value if named and receiver.cls.derives_from("nnx.metrics.Metric") else None
+    return func.value if dotted_name(func.value) and receiver.cls.derives_from("nnx.metrics.Metric") else None
 
 
 def _round_of(event: Called) -> Rounds | None:

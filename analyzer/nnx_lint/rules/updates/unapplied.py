@@ -52,7 +52,7 @@ def state_not_applied(event: Called, report: Reporter) -> None:
     taken = [name for name in (names[1:] if event.subject == "nnx.split" else names) if isinstance(name, ast.Name)]
     sources = source.elts if isinstance(source, ast.Tuple) else [source]
     for name, source in ((name, source) for name in taken for source in sources):
-        model = _of_caller(event.frame, source, node) if isinstance(source, ast.Name) else _of_object(source)
+        model = _of_caller(event.frame, source, node) if isinstance(source, ast.Name) else dotted_name(source)
         if model is None:
             continue
         place, what = _trained(module, scope, name.id, model), "is trained here"
@@ -96,12 +96,6 @@ def _of_caller(frame: Frame, source: ast.Name, node: ast.AST) -> str | None:
     return (
         source.id if enclosing(frame.module, source, *FUNCTIONS) is enclosing(frame.module, node, *FUNCTIONS) else None
     )
-
-
-def _of_object(source: ast.expr | None) -> str | None:
-    """What an object is called that is an attribute of another one: ``self.model``."""
-    name = text_of(source) if isinstance(source, ast.Attribute) else ""
-    return name if name and all(part.isidentifier() for part in name.split(".")) else None
 
 
 def _uses(scope: ast.AST, name: str) -> list[ast.Name | ast.Attribute]:
