@@ -27,6 +27,7 @@ SUBSUMED: dict[str, frozenset[str]] = {
     "optimizer-without-variables": frozenset({"module-type-filter", "string-filter"}),
     "sequential-misuse": frozenset({"tensor-idiom"}),
     "stale-capture": frozenset({"jitted-method-stored"}),
+    "tensor-idiom": frozenset({"array-shapes"}),
 }
 """The rules that are silent, each with those beside which it is."""
 

@@ -123,6 +123,8 @@ class LibraryClass(Record):
         methods: effect of methods by name, besides ``__call__``.
         drawing: methods that draw from the ``rngs`` they are given, with the position of that argument.
         init: names of the positional constructor parameters.
+        rewrites: whether each call writes the kernel anew from what the layer has, the same each time: nothing is lost
+            where that is not kept, and a captured layer refuses it all the same.
     """
 
     name: str
@@ -137,6 +139,7 @@ class LibraryClass(Record):
     methods: tuple[tuple[str, Effect], ...] = ()
     drawing: tuple[tuple[str, int], ...] = ()
     init: tuple[str, ...] = ()
+    rewrites: bool = False
 
 
 _MODULE_METHODS = (
@@ -215,9 +218,13 @@ _CLASSES = (
     LibraryClass("nnx.GroupNorm", members=_SCALE_BIAS, init=("num_features", "num_groups", "group_size")),
     LibraryClass("nnx.InstanceNorm", members=_SCALE_BIAS, init=("num_features",)),
     LibraryClass(
-        "nnx.SpectralNorm", call=Effect.WRITES_STATE, pure_when=(("update_stats", False),), init=("layer_instance",)
+        "nnx.SpectralNorm",
+        call=Effect.WRITES_STATE,
+        pure_when=(("update_stats", False),),
+        init=("layer_instance",),
+        rewrites=True,
     ),
-    LibraryClass("nnx.WeightNorm", init=("layer_instance",)),
+    LibraryClass("nnx.WeightNorm", init=("layer_instance",), rewrites=True),
     LibraryClass(
         "nnx.Dropout",
         members=(_HELD_STREAM,),

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 from nnx_rules.records import Record
 from nnx_rules.shape_algebra import ANY, broadcast, einsum, is_whole, lettered, places, spread, window
 from nnx_rules.shapes import UNKNOWN, Dimension, Form, Shape, Symbol, size, spliced
+from nnx_rules.sizes import Size, are_two_names, differ
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -29,7 +30,7 @@ class Problem(NamedTuple):
     mend: str
 
 
-SIZES = "choose sizes that can"
+OTHER_SIZES = "choose sizes that can"
 
 
 def _number(arguments: Mapping[str, object], *names: str, default: int | None = None) -> int | None:
@@ -42,11 +43,17 @@ def _number(arguments: Mapping[str, object], *names: str, default: int | None = 
     return default
 
 
+def _sized(arguments: Mapping[str, object], *names: str) -> Dimension | None:
+    """The same, where it may be known by its name alone."""
+    value = next((value for name in names if (value := arguments.get(name)) is not None), None)
+    return value if isinstance(value, (int, Size)) and not isinstance(value, bool) else None
+
+
 def _divides(arguments: Mapping[str, object], names: tuple[str, ...], by_names: tuple[str, ...]) -> Problem | None:
     number, by = _number(arguments, *names), _number(arguments, *by_names)
     if number is None or by is None or (by and number % by == 0):
         return None
-    return Problem(f"{names[0]}={number} cannot be divided by {by_names[0]}={by}", SIZES)
+    return Problem(f"{names[0]}={number} cannot be divided by {by_names[0]}={by}", OTHER_SIZES)
 
 
 def _attention(arguments: Mapping[str, object]) -> Problem | None:
@@ -219,6 +226,9 @@ _SIZES: dict[str, tuple[str, ...]] = {
 }
 """The constructor arguments that are sizes of arrays."""
 
+SIZES = frozenset(name for names in _SIZES.values() for name in names)
+"""Their names."""
+
 _SEVERAL = frozenset(
     {
         *(("nnx.LinearGeneral", name) for name in ("in_features", "out_features")),
@@ -379,11 +389,14 @@ METHODS: dict[str, dict[str, Layer]] = {"attend": {"nnx.Embed": Layer("query", (
 
 
 class Mismatch(NamedTuple):
-    """What a layer expects of its argument; ``dtype`` says that it is about that, and not about the shape."""
+    """What a layer expects of its argument; ``dtype`` says that it is about that, not about the shape; ``names`` are
+    the two sizes where they are known to differ by their names alone.
+    """
 
     argument: str
     expected: str
     dtype: bool = False
+    names: tuple[Dimension, Dimension] | None = None
 
 
 def call(
@@ -409,15 +422,17 @@ def call(
     if layer.integers:
         return _embedded(layer, arguments, given)
     wrong: Mismatch | None = None
-    expected = _number(arguments, *layer.takes)
+    expected = _sized(arguments, *layer.takes)
     last = given.shape[-1] if given.shape else UNKNOWN
     repeated = layer.broadcasts and 1 in (expected, last)
     single = given.shape == () and not layer.spatial
-    if expected is not None and (single or (isinstance(last, int) and last != expected)) and not repeated:
+    if expected is not None and (single or differ(last, expected)) and not repeated:
         wrong = Mismatch(layer.argument, f"(..., {expected})")
+    elif expected is not None and are_two_names(last, expected):
+        wrong = Mismatch(layer.argument, f"(..., {expected})", names=(last, expected))
     if not layer.gives and (expected is None or repeated):
         return (None if repeated else given), wrong
-    result = expected if not layer.gives else _number(arguments, *layer.gives)
+    result = expected if not layer.gives else _sized(arguments, *layer.gives)
     leading = given.shape[:-1] if given.shape else (ANY,)
     if layer.spatial and len(leading) > 1:
         size = _several(arguments.get("kernel_size", UNKNOWN))
@@ -425,6 +440,18 @@ def call(
         leading = (*leading[:first], *_strided(leading[first:], arguments, name))
     dtype = given.dtype if name == "nnx.Linear" and given.dtype == "complex64" else _promoted(given.dtype)
     return Form((*leading, UNKNOWN if result is None else result), dtype), wrong
+
+
+def taken(name: str, arguments: Mapping[str, object]) -> Dimension | None:
+    """The size of the last axis of what a layer takes; ``None`` where it is not known, or may be several.
+
+    >>> taken("nnx.Linear", {"in_features": 4, "out_features": 8})
+    4
+    """
+    layer = CALLS.get(name)
+    if layer is None or any(arguments.get(option) is not None for option in layer.unless):
+        return None
+    return _sized(arguments, *layer.takes)
 
 
 def _promoted(dtype: str | None) -> str | None:
@@ -502,7 +529,7 @@ def _several(value: object) -> Shape | None:
 
 
 def _may_equal(left: Dimension, right: Dimension) -> bool:
-    return not isinstance(left, int) or not isinstance(right, int) or left == right
+    return not differ(left, right)
 
 
 def _repeats(left: Dimension, right: Dimension) -> bool:
@@ -539,7 +566,7 @@ _OTHERS: dict[str, Callable[[Mapping[str, object], Form], tuple[Form | None, Mis
 
 def _embedded(layer: Layer, arguments: Mapping[str, object], given: Form) -> tuple[Form | None, Mismatch | None]:
     wrong = Mismatch(layer.argument, "integers", True) if is_fractional(given.dtype) else None
-    features = _number(arguments, *layer.gives)
+    features = _sized(arguments, *layer.gives)
     leading = given.shape if given.shape is not None else (ANY,)
     return Form((*leading, UNKNOWN if features is None else features)), wrong
 

@@ -275,6 +275,7 @@ HELD: dict[str, frozenset[str]] = {
             "cache_index cached_key cached_value head_dim init_cache key key_ln out query query_ln set_view value"
         ),
         "OptimizedLSTMCell": "dense_h dense_i initialize_carry num_feature_axes",
+        "Optimizer": "opt_state step update",
         "RMSNorm": "scale",
         "SimpleCell": "dense_h dense_i initialize_carry num_feature_axes",
     }.items()

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from nnx_rules.shapes import UNKNOWN, Dimension, Shape, Symbol, size
+from nnx_rules.sizes import added, shared
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -97,8 +98,17 @@ def product(left: Shape | None, right: Shape | None) -> Shape | None:
         return (*right[:-2], *right[-1:]) if len(right) > 1 else ()
     if len(right) == 1:
         return left[:-1]
-    outer = left[:-2] if len(right) == 2 else broadcast(left[:-2], right[:-2])
-    return (*outer, *left[-2:-1], *right[-1:]) if outer is not None else None
+    around = left[:-2] if len(right) == 2 else broadcast(left[:-2], right[:-2])
+    return (*around, *left[-2:-1], *right[-1:]) if around is not None else None
+
+
+def outer(left: Shape | None, right: Shape | None) -> Shape | None:
+    """The shape of all products of an element of one array and an element of another.
+
+    >>> outer((8,), (3, 4))
+    (8, 12)
+    """
+    return None if left is None or right is None else (*reshaped(left, (-1,)), *reshaped(right, (-1,)))
 
 
 def einsum(equation: str, *shapes: Shape | None) -> Shape | None:
@@ -234,20 +244,30 @@ def squeezed(shape: Shape | None, axes: object) -> Shape | None:
 def joined(shapes: Sequence[Shape | None], axis: object) -> Shape | None:
     """The shape of arrays one after the other along an axis that they have."""
     known = [shape for shape in shapes if shape is not None and is_whole(shape)]
-    if axis == -1 and len(known) < len(shapes):
+    if not known and axis == -1:
         ends = [shape[-1] for shape in shapes if shape and is_whole(shape[-1:])]
-        total = sum(item for item in ends if isinstance(item, int))
-        return (ANY, total) if len(ends) == len(shapes) and all(isinstance(item, int) for item in ends) else None
-    if not known or len(known) < len(shapes) or len({len(shape) for shape in known}) > 1:
+        total = added(ends)
+        return (ANY, total) if len(ends) == len(shapes) and total != UNKNOWN else None
+    if not known or len({len(shape) for shape in known}) > 1:
+        return None
+    known = [found for shape in shapes if shape is not None and (found := _of_rank(shape, len(known[0]))) is not None]
+    if len(known) < len(shapes):
         return None
     place = places(axis, len(known[0]))
     if place is None or len(place) != 1:
         return None
     along = [shape[place[0]] for shape in known]
-    total = sum(item for item in along if isinstance(item, int))
     result = [_same(column) for column in zip(*known, strict=True)]
-    result[place[0]] = total if all(isinstance(item, int) for item in along) else UNKNOWN
+    result[place[0]] = added(along)
     return tuple(result)
+
+
+def _of_rank(shape: Shape, rank: int) -> Shape | None:
+    """A shape that must have so many axes, since it goes together with others that have; ``None`` if it has more."""
+    if is_whole(shape):
+        return shape
+    last = shape[_stars(shape) :]
+    return (*[UNKNOWN] * (rank - len(last)), *last) if len(last) <= rank else None
 
 
 def stacked(shapes: Sequence[Shape | None], axis: object, count: Dimension | None = None) -> Shape | None:
@@ -266,6 +286,17 @@ def stacked(shapes: Sequence[Shape | None], axis: object, count: Dimension | Non
 def _same(items: Sequence[Dimension]) -> Dimension:
     """The size that arrays have in common, which must be one."""
     return next((item for item in items if isinstance(item, int)), UNKNOWN)
+
+
+def either(one: Shape | None, other: Shape | None) -> Shape | None:
+    """What two arrays have in common, of which it is one.
+
+    >>> either((8, 28, 3), (8, 14, 3))
+    (8, '?', 3)
+    """
+    if one is None or other is None or len(one) != len(other) or not is_whole(one) or not is_whole(other):
+        return None
+    return tuple(left if left == right else UNKNOWN for left, right in zip(one, other, strict=True))
 
 
 def tiled(shape: Shape | None, times: object) -> Shape | None:
@@ -297,14 +328,22 @@ def _times(item: Dimension, count: object) -> Dimension:
 
 def divided(shape: Shape | None, parts: int, axis: object) -> Shape | None:
     """The shape of each of several equal parts."""
-    place = places(axis, len(shape)) if shape is not None and is_whole(shape) else None
-    if shape is None or place is None or len(place) != 1 or parts < 1:
+    place = _place(shape, axis) if shape is not None else None
+    if shape is None or place is None or parts < 1:
         return None
-    whole = shape[place[0]]
+    whole = shape[place]
     if isinstance(whole, int) and whole % parts:
         return None
-    each: Dimension = whole // parts if isinstance(whole, int) else UNKNOWN
-    return (*shape[: place[0]], each, *shape[place[0] + 1 :])
+    return (*shape[:place], shared(whole, parts), *shape[place + 1 :])
+
+
+def _place(shape: Shape, axis: object) -> int | None:
+    """The place of one axis in a shape; from the end also where it is not known how many there are before."""
+    if is_whole(shape):
+        found = places(axis, len(shape))
+        return found[0] if found is not None and len(found) == 1 else None
+    known = isinstance(axis, int) and -(len(shape) - _stars(shape)) <= axis < 0
+    return len(shape) + axis if isinstance(axis, int) and known else None
 
 
 def reshaped(shape: Shape | None, wanted: Shape) -> Shape:

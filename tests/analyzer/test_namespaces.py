@@ -33,7 +33,7 @@ def found(text: str) -> list[str]:
         ("cfg = types.SimpleNamespace(dim=4)\nvars(cfg).update(dim=5)\nnnx.Linear(cfg.dim, 3, rngs=rngs)(x)", []),
         ("cfg = types.SimpleNamespace(dim=4)\nsetattr(cfg, 'dim', 5)\nnnx.Linear(cfg.dim, 3, rngs=rngs)(x)", []),
         ("cfg = types.SimpleNamespace(**options)\nnnx.Linear(cfg.dim, 3, rngs=rngs)(x)", []),
-        ("cfg = types.SimpleNamespace()\ncfg.arrays = [x]\ncfg.arrays.append(x)\ncfg.nothing", []),
+        ("cfg = types.SimpleNamespace()\ncfg.arrays = [x]\ncfg.arrays.append(x)\ncfg.nothing", ["missing-attribute"]),
     ],
 )
 def test_a_namespace_holds_what_it_is_given(text, rules):

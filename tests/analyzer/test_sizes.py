@@ -102,6 +102,9 @@ def replaced(text, *pairs):
 
 
 WRONG = {
+    "a configuration whose size is not known": replaced(CONFIGURED, *NARROW, (MADE, "Config(tokenizer.size, given)")),
+    "a configuration that options fill": replaced(CONFIGURED, *NARROW, (MADE, "Config(tokenizer.size, **given)")),
+    "a configuration that was replaced": replaced(CONFIGURED, *NARROW, (MADE, f"dataclasses.replace({MADE}, **given)")),
     "layers one by one": """
         class Net(nnx.Module):
             def __init__(self, rngs):
@@ -365,11 +368,6 @@ FITTING = {
         net(jnp.ones((1, 4)))
         """,
     "a configuration with a field that is not known": CONFIGURED,
-    "a configuration whose size is not known": replaced(CONFIGURED, NARROW[0], (MADE, "Config(tokenizer.size, given)")),
-    "a configuration that options fill": replaced(CONFIGURED, NARROW[0], (MADE, "Config(tokenizer.size, **given)")),
-    "a configuration that was replaced": replaced(
-        CONFIGURED, NARROW[0], (MADE, f"dataclasses.replace({MADE}, **given)")
-    ),
     "noise of the shape of what has more axes": replaced(
         NOISE, ("nnx.Linear(9, 3", "nnx.Linear(8, 3"), ("  # NNX810", "")
     ),

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+import optax
 import pytest
 
 from nnx_rules.names import HELD, VARIABLE_ATTRIBUTES, attributes_of
@@ -25,6 +26,7 @@ MADE: dict[str, Callable[[Any, Any], Any]] = {
     "LoRALinear": lambda nnx, rngs: nnx.LoRALinear(2, 2, lora_rank=1, rngs=rngs),
     "MultiHeadAttention": lambda nnx, rngs: nnx.MultiHeadAttention(1, 2, decode=False, rngs=rngs),
     "OptimizedLSTMCell": lambda nnx, rngs: nnx.OptimizedLSTMCell(2, 2, rngs=rngs),
+    "Optimizer": lambda nnx, rngs: nnx.Optimizer(nnx.Linear(2, 2, rngs=rngs), optax.sgd(0.1), wrt=nnx.Param),
     "RMSNorm": lambda nnx, rngs: nnx.RMSNorm(2, rngs=rngs),
     "SimpleCell": lambda nnx, rngs: nnx.SimpleCell(2, 2, rngs=rngs),
 }

@@ -15,7 +15,7 @@ from nnx_lint.model.callables import LibraryFunction
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.frames import Frame
 from nnx_lint.model.states import StateVal
-from nnx_lint.model.unions import join
+from nnx_lint.model.unions import join, options
 from nnx_lint.model.values import (
     NONE,
     UNKNOWN,
@@ -155,7 +155,7 @@ def _subscripted(interp: Interpreter, frame: Frame, node: ast.Subscript, depth: 
         return Other("a function")
     if name.startswith("jaxtyping.") and name.rpartition(".")[2] in JAXTYPING:
         inner = value_of(interp, frame, parts[0], depth + 1)
-        return inner if isinstance(inner, Array) else UNKNOWN
+        return inner if all(isinstance(option, Array) for option in options(inner)) else UNKNOWN
     return UNKNOWN
 
 

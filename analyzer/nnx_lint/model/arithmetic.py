@@ -10,7 +10,8 @@ import math
 import operator
 from typing import TYPE_CHECKING, Any
 
-from nnx_lint.model.values import FRACTION, Computed, Const, Quotient, Value
+from nnx_lint.model.unions import UnionVal
+from nnx_lint.model.values import FLOAT, FRACTION, NUMBER, UNKNOWN, Computed, Const, Ext, Other, Quotient, Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -66,13 +67,61 @@ FUNCTIONS: dict[str, Callable[..., object]] = {
     "builtins.round": round,
     "builtins.sum": sum,
     "math.ceil": math.ceil,
+    "math.cos": math.cos,
+    "math.exp": math.exp,
     "math.floor": math.floor,
     "math.isqrt": math.isqrt,
+    "math.log": math.log,
+    "math.log10": math.log10,
     "math.log2": math.log2,
+    "math.pow": math.pow,
     "math.prod": math.prod,
+    "math.sin": math.sin,
     "math.sqrt": math.sqrt,
+    "math.tanh": math.tanh,
 }
 """Functions of numbers, or of one sequence of them, by canonical name."""
+
+
+def otherwise(name: str) -> Value:
+    """What a function of numbers gives for numbers that nobody knows; those that take arrays too may give anything."""
+    if name == "math.prod" or not name.startswith("math."):
+        return UNKNOWN
+    return NUMBER if name in {"math.ceil", "math.floor", "math.isqrt"} else FLOAT
+
+
+COUNTS = frozenset({"a number", "an int"})
+"""What values are called of which no more is known than that they are a number."""
+
+CONSTANTS = frozenset(
+    f"{module}.{name}" for module in ("jax.numpy", "math", "numpy") for name in ("e", "inf", "nan", "pi", "tau")
+)
+"""Names of numbers."""
+
+
+_PLAIN_NUMBERS: dict[type, Value] = {int: NUMBER, float: FLOAT}
+
+
+def one_number(value: Value) -> Value | None:
+    """``NUMBER`` or ``FLOAT`` where a value certainly is one number of Python, and no array; else ``None``."""
+    if isinstance(value, Const):
+        return _PLAIN_NUMBERS.get(type(value.value))
+    if isinstance(value, Ext):
+        return FLOAT if value.name in CONSTANTS else None
+    if isinstance(value, UnionVal):
+        found = [one_number(option) for option in value.options]
+        return None if None in found else FLOAT if all(each is FLOAT for each in found) else NUMBER
+    if isinstance(value, Other) and value.what in COUNTS:
+        return NUMBER
+    return FLOAT if isinstance(value, Other) and value.what == FLOAT.what else None
+
+
+def of_numbers(op: ast.operator, left: Value, right: Value) -> Value | None:
+    """What an operator gives for two numbers that nobody knows."""
+    one, other = one_number(left), one_number(right)
+    if one is None or other is None or type(op) not in OPERATORS:
+        return None
+    return FLOAT if FLOAT in (one, other) or isinstance(op, ast.Div) else NUMBER
 
 
 def evaluated(function: Callable[..., object], *values: object) -> bool | int | float | str | None:
@@ -101,7 +150,7 @@ def plain(*values: Value) -> list[object] | None:
 def is_fraction(value: Value) -> bool:
     """Whether a value is no number that counts elements: one number with a fraction, or no number at all."""
     fractional = isinstance(value, Const) and isinstance(value.value, float)
-    return fractional or value is FRACTION or isinstance(value, Quotient)
+    return fractional or value is FRACTION or isinstance(value, Quotient) or one_number(value) is FLOAT
 
 
 def is_fractional(op: ast.operator, left: Value, right: Value) -> bool:

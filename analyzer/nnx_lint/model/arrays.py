@@ -64,9 +64,9 @@ def value_of_kind(kind: str | None, args: Arguments, level: int) -> Value:
 _MAKING = """
     arange argsort array asarray ascontiguousarray atleast_1d atleast_2d bartlett blackman broadcast_to concatenate
     cumprod cumsum diag empty empty_like expand_dims eye fft.fftfreq fft.rfftfreq frombuffer fromiter full full_like
-    geomspace hamming hanning hstack identity kaiser kron linspace loadtxt logspace ones ones_like outer pad
-    random.permutation random.rand random.randn repeat reshape stack tile transpose tri tril triu vander vstack zeros
-    zeros_like
+    geomspace hamming hanning hstack identity intersect1d kaiser kron linspace loadtxt logspace ones ones_like outer pad
+    random.permutation random.rand random.randn repeat reshape setdiff1d stack tile transpose tri tril triu union1d
+    vander vstack zeros zeros_like
 """
 
 NUMPY_ARRAYS = frozenset(_MAKING.split())

@@ -23,12 +23,13 @@ from nnx_lint.model.classes import LibClass, UserClass, library_class
 from nnx_lint.model.containers import DictVal, ReturnedDict, Seq
 from nnx_lint.model.crossing import Axes, refresh, set_leaf_level
 from nnx_lint.model.fields import is_metadata
-from nnx_lint.model.forms import bind, plain_value
+from nnx_lint.model.forms import arguments_of, bind, plain_value
 from nnx_lint.model.handed import handed_in, is_model, to_instance
 from nnx_lint.model.heap import touch
 from nnx_lint.model.states import ForeignVal, GraphDefVal, PartVal, SownVal, StateVal, TransformationVal
 from nnx_lint.model.strings import HOLE, fits, text_in
 from nnx_lint.model.switching import switched
+from nnx_lint.model.symbols import NamedParameter, seen_from
 from nnx_lint.model.unions import UnionVal, join, options, present
 from nnx_lint.model.values import (
     MAX_NESTING,
@@ -91,6 +92,8 @@ def get_attribute(
             interp.publish(events.Used(frame, node, value, name))
         return object_attribute(interp, frame, value, name, node, sure=sure)
     if isinstance(value, Array):
+        if name in WATCHED:
+            interp.publish(events.Used(frame, node, value, name))
         return array_attribute(value, name, value.level)
     if isinstance(value, ArrayAttr):
         return ArrayAttr(value.level, name, owner=value.name, array=value.array)
@@ -106,7 +109,7 @@ def get_attribute(
         interp.publish(events.Used(frame, node, value, name))
     if isinstance(value, (Seq, DictVal, StateVal, NamespaceVal)):
         return BoundMethod(value, name)
-    if isinstance(value, GraphDefVal) and name == "merge":
+    if isinstance(value, GraphDefVal) and name in {"apply", "merge"}:
         return BoundMethod(value, name)
     if isinstance(value, ClassVal):
         return class_attribute(value, name)
@@ -118,6 +121,8 @@ def get_attribute(
         return foreign.member(value, name) or UNKNOWN
     if isinstance(value, VersionVal):
         return value
+    if isinstance(value, NamedParameter):
+        return value.part(name)
     if isinstance(value, BoundMethod) and name in STREAM and is_stream(value):
         return SOME_VARIABLE
     if isinstance(value, BoundMethod) and name in SAMPLERS and is_stream(value) and value.name not in METHODS:
@@ -204,7 +209,8 @@ def object_attribute(
             interp.publish(events.AttributeMissed(frame, node, obj, name))
         return variable_attribute(obj, name)
     if sure:
-        interp.publish(events.AttributeMissed(frame, node, obj, name))
+        missed = events.EntryMissed if cls.derives_from("types.SimpleNamespace") else events.AttributeMissed
+        interp.publish(missed(frame, node, obj, name))
     if cls.library is not None and (name in {"__call__", "__setattr__"} or not name.startswith("__")):
         from nnx_lint.model.instances import library_member
 
@@ -274,7 +280,10 @@ def attribute_of(obj: Obj, name: str) -> Attr | None:
         return attr
     gained = None if obj.gained is None or template.gained is None else obj.gained - template.gained
     known = not _unfolds(obj) and not (isinstance(original.value, Array) and is_metadata(obj.cls, name))
-    attr = Attr(refresh(original.value, obj.level, axes=Axes(gained)) if known else UNKNOWN, original.declared)
+    axes = Axes(1, 0, obj.extent) if gained == 1 and obj.extent is not None else Axes(gained)
+    attr = Attr(refresh(original.value, obj.level, axes=axes) if known else UNKNOWN, original.declared)
+    if attr.value.symbol is not None:
+        attr.value = seen_from(attr.value, arguments_of(obj) if is_model(template) else obj.binds)
     if type(attr.value) is HostArray and obj.level > template.level and not is_model(template):
         attr.value = Array(obj.level, attr.value.form)  # it has become a leaf of an argument
     _hold(attr.value, obj)

@@ -34,10 +34,10 @@ class FuncVal(Value):
     """A function of the project: ``def``, ``async def`` or ``lambda``, with the scope that it closes over.
 
     ``wraps`` is the function that a decorator of the project put it in place of; one that is a property of its class
-    may have a ``setter``.
+    may have a ``setter``. ``seen`` is what the names of the function around it stood for when it was defined.
     """
 
-    __slots__ = ("cls", "decorators", "defaults", "env", "module", "node", "setter", "wraps")
+    __slots__ = ("cls", "decorators", "defaults", "env", "module", "node", "seen", "setter", "wraps")
     kind = Kind.OTHER
 
     def __init__(
@@ -52,6 +52,7 @@ class FuncVal(Value):
         self.env = env
         self.cls = cls
         self.defaults: dict[str, Value] = {}
+        self.seen: dict[str, Value] = {}
         self.decorators: tuple[str, ...] = ()
         self.setter: FuncVal | None = None
         self.wraps: Value | None = None

@@ -5,7 +5,20 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from nnx_lint.model import attributes, configs, events, items, loops, modes, parameters, rounds, surgery, trees
+from nnx_lint.model import (
+    applying,
+    attributes,
+    configs,
+    events,
+    items,
+    leafwise,
+    loops,
+    modes,
+    parameters,
+    rounds,
+    surgery,
+    trees,
+)
 from nnx_lint.model.arrays import call_array_method, value_of_kind
 from nnx_lint.model.callables import (
     BoundMethod,
@@ -233,6 +246,8 @@ def invoke(interp: Interpreter, frame: Frame, callee: Value, args: Arguments, no
         return call_object(interp, frame, callee, args, node, name)
     if isinstance(callee, ArrayAttr):
         return call_array_method(callee, args, frame.level)
+    if isinstance(callee, applying.AppliedVal):
+        return applying.called(interp, frame, callee, args, node, name)
     if isinstance(callee, LibraryFunction):
         return with_form(INITIALIZED, args, value_of_kind(callee.result, args, frame.level), frame.level)
     interp.modes = interp.modes._replace(mesh=None)  # it may have set one
@@ -416,6 +431,10 @@ def container_method(
         if isinstance(container, Seq):
             return Seq(container.type, container.items, frame.level, exact=container.exact)
         return DictVal(container.items, frame.level, exact=container.exact)
+    if method == "pop" and isinstance(container, Seq):
+        known = items.taken(interp, frame, container, args.get(0))
+        if known is not None:
+            return known
     if method in {"pop", "popleft", "popitem", "clear", "remove", "discard"}:
         touch(container)
         container.exact = False
@@ -536,6 +555,10 @@ def call_now(
                 invoke(interp, frame, func, Arguments(node, operands, {}, []), node, text)  # it is only called
                 continue
             interp.publish(events.TransformApplied(frame, node, applied, func, where, None, "call"))
+            if row.name == "jax.tree.map" and "is_leaf" not in args.keywords:
+                whole = leafwise.mapped(interp, frame, operands, leafwise.Leaves(applied, func, node, text))
+                if whole is not None:
+                    return whole
             inner = operand_values(interp, frame, row, operands, args)
             result = interp.run_under(frame, applied, func, inner, {}, node)
     if row.name == "jax.tree.map":

@@ -176,7 +176,8 @@ class UserClass(ClassBase):
     that has a name. ``made_dataclass`` says that a call has made it a dataclass, or a base
     that does so with all classes below it (``made_by_base``); ``replaced_init`` that something unknown was put in the
     place of its constructor; ``structural`` that it is a protocol, which others satisfy without being below it;
-    ``foreign`` is the class of another library that it is below, if that is one of which methods are known.
+    ``foreign`` is the class of another library that it is below, if that is one of which methods are known, ``record``
+    what of another library makes a record of it.
     """
 
     def __init__(
@@ -202,6 +203,7 @@ class UserClass(ClassBase):
         self.replaced_init = False
         self.structural = False
         self.foreign = ""
+        self.record = ""
         self.pytree_keyword: bool | None = None
         self.dynamic = False
         self.model: Obj | None = None
@@ -332,7 +334,8 @@ class UserClass(ClassBase):
     @property
     def has_fields(self) -> bool:
         """Whether annotated names of this very class are parameters of a constructor that nobody wrote."""
-        return self.named_tuple or self.own_dataclass or not self.decorators.keys().isdisjoint(FIELD_DECORATORS)
+        plain = self.named_tuple or self.own_dataclass or bool(self.record)
+        return plain or not self.decorators.keys().isdisjoint(FIELD_DECORATORS)
 
     @functools.cached_property
     def generated_init(self) -> bool:

@@ -11,17 +11,18 @@ Invariants: what somebody may say otherwise when the program starts is a number 
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+import json
+from typing import TYPE_CHECKING, cast
 
 from nnx_lint.model.arithmetic import MAX_NUMBER
 from nnx_lint.model.attributes import ANY_NAME, attribute_names, forget, forget_all, forget_names, original_of
 from nnx_lint.model.callables import BoundMethod, FuncVal
 from nnx_lint.model.classes import LibClass, UserClass
-from nnx_lint.model.containers import DictVal, Seq
+from nnx_lint.model.containers import DictVal, FrozenDictVal, Seq
 from nnx_lint.model.heap import touch
 from nnx_lint.model.later import is_set_later, set_later
 from nnx_lint.model.unions import present
-from nnx_lint.model.values import UNKNOWN, Attr, ClassVal, Computed, Const, NamespaceVal, Obj, Value
+from nnx_lint.model.values import STRING, UNKNOWN, Attr, ClassVal, Computed, Const, NamespaceVal, Obj, Value
 from nnx_lint.syntax.dotted import last_name
 from nnx_lint.syntax.walk import remembered, walk
 
@@ -37,15 +38,17 @@ if TYPE_CHECKING:
 
 NAMESPACE = LibClass("types.SimpleNamespace", (), None)
 CONFIG_DICT = LibClass("ml_collections.ConfigDict", (NAMESPACE,), None)
+ARGUMENTS = LibClass("argparse.Namespace", (NAMESPACE,), None)
 PARSER = LibClass("argparse.ArgumentParser", (), None)
 """Of a parser, the attributes are those of what it will make."""
 
-CLASSES = frozenset({NAMESPACE, CONFIG_DICT, PARSER})
+CONFIGS = frozenset({NAMESPACE, ARGUMENTS, CONFIG_DICT})
+CLASSES = CONFIGS | {PARSER}
 
 
 def is_config(value: Value) -> bool:
     """Whether a value is an object that has the attributes it was given, and no methods that matter."""
-    return isinstance(value, Obj) and value.cls in {NAMESPACE, CONFIG_DICT}
+    return isinstance(value, Obj) and value.cls in CONFIGS
 
 
 class Parser(Obj):
@@ -56,6 +59,11 @@ class Parser(Obj):
     def __init__(self, frame: Frame, node: ast.AST) -> None:
         super().__init__(PARSER, frame.level, {}, node)
         self.branches = frame.branches
+
+
+def is_parser(value: Value | None) -> bool:
+    """Whether a value is a parser, which libraries tell of options of their own."""
+    return isinstance(value, Parser)
 
 
 def _made(frame: Frame, values: Mapping[str, Value], node: ast.AST, cls: LibClass = NAMESPACE) -> Obj:
@@ -98,7 +106,7 @@ def is_record(cls: ClassBase) -> bool:
 def give_away(values: Iterable[Value | None]) -> None:
     """Note that something unknown has configurations in its hands: it may set what it likes."""
     for value in values:
-        if value is not None and is_config(value):
+        if value is not None and (is_config(value) or isinstance(value, Parser)):
             forget_all(value)
 
 
@@ -107,6 +115,8 @@ def hand_to(func: FuncVal, values: Iterable[Value]) -> None:
     file sets of anything.
     """
     for value in values:
+        if isinstance(value, Parser):
+            forget_all(value)
         if not isinstance(value, Obj) or not (is_config(value) or is_record(value.cls)) or _is_frozen(value):
             continue
         for name in attribute_names(value):
@@ -164,6 +174,46 @@ def _parser(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, n
     return Parser(frame, node) if plain else UNKNOWN
 
 
+def _option(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
+    """What ``click.option`` hands to the function below it, by the name of the parameter."""
+    names = [value.value for value in args.positional if isinstance(value, Const) and isinstance(value.value, str)]
+    own = next((each for each in names if each.isidentifier()), None) or _destination(args)
+    known = own is not None and args.keywords.keys().isdisjoint({"callback", "is_flag", "multiple", "nargs", "**"})
+    return _made(frame, {own: started_with(args.keywords.get("default"))}, node) if known and own else UNKNOWN
+
+
+def _json(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
+    """What a text in the program says."""
+    text = args.get(0, "s")
+    if not isinstance(text, Const) or not isinstance(text.value, str) or len(args.keywords) + len(args.positional) > 1:
+        return UNKNOWN
+    try:
+        return _of_json(frame, json.loads(text.value), node)
+    except (ValueError, RecursionError):
+        return UNKNOWN
+
+
+def _of_json(frame: Frame, held: object, node: ast.AST) -> Value:
+    if isinstance(held, dict):
+        entries = cast("dict[str, object]", held)
+        pairs: list[tuple[Value, Value]] = [(Const(key), _of_json(frame, each, node)) for key, each in entries.items()]
+        return DictVal(pairs, frame.level, node=node)
+    if isinstance(held, list):
+        items = cast("list[object]", held)
+        return Seq("list", [_of_json(frame, each, node) for each in items], frame.level, node=node)
+    return Const(held)
+
+
+def _frozen(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
+    """A dict of numbers that nobody changes; what holds arrays is taken apart by JAX, and no plain dict."""
+    given = args.get(0)
+    plain = isinstance(given, DictVal) and given.facts().holds_data is False and not args.keywords
+    if not isinstance(given, DictVal) or not plain:
+        return UNKNOWN
+    made = DictVal if name.rpartition(".")[2] == "unfreeze" else FrozenDictVal
+    return made(given.items, frame.level, exact=given.exact, node=node)
+
+
 def _defined_flag(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
     default = args.get(1, "default")
     path = default.value if isinstance(default, Const) and isinstance(default.value, str) else ""
@@ -201,7 +251,11 @@ _FILE = "DEFINE_config_file"
 HANDLERS: dict[str, Handler] = {
     "absl.app.run": _run,
     "argparse.ArgumentParser": _parser,
+    "click.option": _option,
+    "json.loads": _json,
     "types.SimpleNamespace": _namespace,
+    **dict.fromkeys(("flax.core.FrozenDict", "flax.core.freeze", "flax.core.unfreeze"), _frozen),
+    **dict.fromkeys(("flax.core.frozen_dict.FrozenDict", "types.MappingProxyType"), _frozen),
     **{f"absl.flags.{name}": _defined_flag for name in _NUMBERS},
     f"ml_collections.config_flags.{_FILE}": _defined_flag,
     **dict.fromkeys(
@@ -222,6 +276,8 @@ HANDLERS: dict[str, Handler] = {
 def member(obj: Obj, name: str) -> Value:
     """What a parser or a configuration has besides the attributes that are known: methods, perhaps."""
     own = obj.cls is CONFIG_DICT or (obj.cls is PARSER and name in PARSER_METHODS)
+    if obj.cls is PARSER and not own:
+        forget_names(obj)  # parsers below it, and what it is told otherwise
     return BoundMethod(obj, name) if own else UNKNOWN
 
 
@@ -232,6 +288,14 @@ LOOKING = frozenset(
     | {"keys", "lock", "to_dict", "to_json", "to_yaml", "unlock", "unlocked", "values"}
 )
 """Methods of a ``ConfigDict`` that leave what it holds as it is."""
+FILLING = frozenset({"convert_dict", "copy_and_resolve_references", "ignore_type", "update_from_flattened_dict"})
+"""Others of its methods."""
+
+
+def has_method(obj: Obj, name: str) -> bool:
+    """Whether every configuration of this class has a method of this name."""
+    listed = name in LOOKING or name in FILLING or hasattr(dict, name)
+    return obj.cls is CONFIG_DICT and listed
 
 
 def call_method(frame: Frame, obj: Obj, method: str, args: Arguments, node: ast.AST) -> Value:
@@ -257,9 +321,11 @@ def _ask_parser(frame: Frame, parser: Parser, method: str, args: Arguments, node
         return parser
     if method == "add_argument":
         name = _destination(args)
-        if name is not None:
+        if name is None or "**" in args.keywords:
+            forget_names(parser)
+        else:
             touch(parser)
-            default = started_with(args.keywords.get("default"))
+            default = _default(args)
             parser.attrs[name] = Attr(default if frame.branches == parser.branches and _is_one(args) else UNKNOWN)
         return UNKNOWN
     if method == "set_defaults":
@@ -269,8 +335,16 @@ def _ask_parser(frame: Frame, parser: Parser, method: str, args: Arguments, node
         return UNKNOWN
     given = args.get(0, "args")
     plain = args.keywords.keys() <= {"args"} and not args.starred and not (isinstance(given, Seq) and given.items)
-    made = _made(frame, {name: attr.value for name, attr in parser.attrs.items()}, node) if plain else UNKNOWN
+    told = {name: attr.value for name, attr in parser.attrs.items()}
+    made = _made(frame, told, node, ARGUMENTS) if plain else UNKNOWN
     return Seq("tuple", [made, UNKNOWN], frame.level) if method == "parse_known_args" else made
+
+
+def _default(args: Arguments) -> Value:
+    """What an argument of a program is that nobody gives; without a type it is a string, whatever anybody gives."""
+    given = args.keywords.get("default")
+    text = isinstance(given, Const) and isinstance(given.value, str)
+    return STRING if text and "type" not in args.keywords else started_with(given)
 
 
 def _is_one(args: Arguments) -> bool:

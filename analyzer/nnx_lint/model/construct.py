@@ -13,7 +13,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from nnx_lint.model import annotations as annotated
-from nnx_lint.model import events, parameters
+from nnx_lint.model import events, parameters, records
 from nnx_lint.model.attributes import ANY_NAME, attribute_of, untagged
 from nnx_lint.model.callables import FuncVal, LibraryFunction
 from nnx_lint.model.classes import ClassBase, LibClass, UserClass, method_of
@@ -67,7 +67,7 @@ def build_model(interp: Interpreter, cls: UserClass, obj: Obj, given: dict[str, 
     found = cls.find("__init__")
     if cls.generated_init:
         dataclass_attributes(interp, frame, cls, obj, given)
-        post = method_of(cls, "__post_init__")
+        post = method_of(cls, "__post_init__") or method_of(cls, "__attrs_post_init__")
         if post is not None:
             _post_init(interp, frame, cls, obj, post[1])
     elif found is not None and isinstance(found[1], FuncVal):
@@ -170,6 +170,9 @@ def instantiate(interp: Interpreter, frame: Frame, cls: object, args: Arguments,
         return construct_library(interp, frame, cls, args, node)
     if not isinstance(cls, UserClass):
         return UNKNOWN
+    if cls.record == records.TYPED_DICT and not args.positional:
+        pairs = [(Const(name), value) for name, value in args.keywords.items() if name != "**"]
+        return DictVal(pairs, frame.level, exact=not args.starred, node=node)
     if not cls.is_pytree and not cls.is_variable and cls.is_open:
         return UNKNOWN
     made = _made(interp, frame, cls, args, node)

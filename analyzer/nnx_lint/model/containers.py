@@ -187,6 +187,12 @@ class ReturnedDict(DictVal):
         super().__init__(items or [(UNKNOWN, UNKNOWN)], level, exact=bool(items))
 
 
+class FrozenDictVal(DictVal):
+    """A dict that nobody can change, and that has a hash."""
+
+    __slots__ = ()
+
+
 def _contents(items: Sequence[Value]) -> str:
     names = list(dict.fromkeys(_element_name(option) for item in items for option in options(item)))
     known = [name for name in names if name]

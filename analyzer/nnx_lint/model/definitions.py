@@ -11,14 +11,16 @@ import ast
 from typing import TYPE_CHECKING
 
 from nnx_lint.model import annotations as annotated
-from nnx_lint.model import events
+from nnx_lint.model import events, records
 from nnx_lint.model.callables import BoundMethod, FuncVal, PartialVal, Transformed
 from nnx_lint.model.classes import ClassBase, UserClass, method_of
+from nnx_lint.model.deferred import settled
 from nnx_lint.model.fields import Field, specified_status
 from nnx_lint.model.foreign import RETURNING
 from nnx_lint.model.frames import Frame
 from nnx_lint.model.modules import Env
-from nnx_lint.model.values import UNKNOWN, AliasVal, ClassVal, Const, Ext, FieldVal, TagVal, Value
+from nnx_lint.model.unions import join
+from nnx_lint.model.values import UNKNOWN, AliasVal, ClassVal, Const, Ext, FieldVal, Obj, TagVal, Value
 from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_rules.attributes import Declaration, declare
 
@@ -66,9 +68,10 @@ def type_scope(frame: Frame, node: ast.AST) -> Env:
 
 
 def bind_defaults(interp: Interpreter, frame: Frame, func: FuncVal) -> None:
-    """Evaluate the defaults of parameters."""
+    """Evaluate the defaults of parameters, and note what the names around a function stand for."""
     from nnx_lint.model.expressions import evaluate
 
+    func.seen = dict(frame.env.names) if frame.func is not None else {}
     arguments = func.node.args
     parameters = syntax_parameters.positional(arguments)
     for parameter, default in zip(
@@ -80,6 +83,18 @@ def bind_defaults(interp: Interpreter, frame: Frame, func: FuncVal) -> None:
             func.defaults[parameter.arg] = evaluate(interp, frame, keyword_default)
 
 
+def rebound(func: FuncVal) -> dict[str, Value]:
+    """The names around a function that have come to stand for something of another kind since it was defined. Who calls
+    it may have done so before that, and after.
+    """
+    seen, func.seen = func.seen, {}
+    scope = func.env.names if isinstance(func.env, Env) and func.env.kind == "function" else {}
+    if isinstance(func.node, ast.Lambda) or not any(isinstance(part, ast.Nonlocal) for part in func.node.body):
+        pairs = ((name, value, scope.get(name, value)) for name, value in seen.items())
+        return {name: join(settled(old), settled(new)) for name, old, new in pairs if type(old) is not type(new)}
+    return {}
+
+
 KNOWN_DECORATORS = frozenset(
     {"property", "staticmethod", "classmethod", "functools.cached_property", "functools.cache", "functools.lru_cache"}
     | {"abc.abstractmethod", "abc.abstractproperty", "contextlib.contextmanager", "contextlib.asynccontextmanager"}
@@ -89,7 +104,7 @@ KNOWN_DECORATORS = frozenset(
 
 TRANSPARENT = frozenset(
     {"jax.named_call", "jax.named_scope", "jax.default_matmul_precision", "jax.profiler.annotate_function"}
-    | {"typing.no_type_check", "warnings.deprecated"}
+    | {"pydantic.computed_field", "typing.no_type_check", "warnings.deprecated"}
 )
 """Decorators that change nothing that matters here, with or without arguments."""
 
@@ -116,7 +131,10 @@ def decorate(interp: Interpreter, frame: Frame, func: FuncVal, node: ast.Functio
         if name in TRANSPARENT or name.partition(".")[0] in TRANSPARENT_PACKAGES:
             continue
         if name in STARTING:
-            value = value if isinstance(value, PartialVal) else PartialVal(value, [], {"**": UNKNOWN})
+            given = value.keywords if isinstance(value, PartialVal) else {"**": UNKNOWN}
+            option = evaluate(interp, frame, decorator) if name == "click.option" else UNKNOWN
+            told = {key: attr.value for key, attr in option.attrs.items()} if isinstance(option, Obj) else {}
+            value = PartialVal(value.func if isinstance(value, PartialVal) else value, [], given | told)
             continue
         if name in KNOWN_DECORATORS:
             names.append(name)
@@ -173,15 +191,18 @@ def _class_with_bases(interp: Interpreter, frame: Frame, node: ast.ClassDef) -> 
         head = evaluate(interp, frame, base.value) if isinstance(base, ast.Subscript) else value
         if isinstance(value, ClassVal):
             bases.append(value.cls)
-        elif isinstance(head, Ext) and head.name in HARMLESS_BASES | FIELD_BASES:
+        elif isinstance(head, Ext) and head.name in HARMLESS_BASES | FIELD_BASES | records.MAKING:
             forms.add(head.name)
         else:
+            forms |= {head.name} & records.BASES if isinstance(head, Ext) else set()
             unresolved = True
             base_of_library = head.name if isinstance(head, Ext) and head.name in RETURNING else base_of_library
     cls = UserClass(node, frame.module, tuple(bases), unresolved, Env("class", frame.env))
     cls.structural = "typing.Protocol" in forms
     inherited = (base.foreign for base in bases if isinstance(base, UserClass))
     cls.foreign = base_of_library or next(filter(None, inherited), "")
+    made = (base.record for base in bases if isinstance(base, UserClass) and base.record in records.BASES)
+    cls.record = next(iter(forms & records.BASES), "") or next(made, "")
     cls.named_tuple = "typing.NamedTuple" in forms or any(base.named_tuple for base in bases)
     cls.made_dataclass = not FIELD_BASES.isdisjoint(forms) or any(
         isinstance(base, UserClass) and base.made_by_base for base in bases
@@ -200,16 +221,19 @@ def _class_with_bases(interp: Interpreter, frame: Frame, node: ast.ClassDef) -> 
     return cls
 
 
-def named_tuple(frame: Frame, name: str, names: list[str], call: ast.Call) -> ClassVal:
-    """The class that ``namedtuple("Name", ...)`` makes: that of a class statement with these fields."""
+def named_tuple(frame: Frame, name: str, names: list[str], call: ast.Call, defaults: int = 0) -> ClassVal:
+    """The class that ``namedtuple("Name", ...)`` makes: that of a class statement with these fields, of which the last
+    ones have defaults.
+    """
     node = ast.copy_location(ast.ClassDef(name, [], [], [], []), call)
     cls = UserClass(node, frame.module, (), False, Env("class", frame.env))
     cls.registered_container = cls.named_tuple = True
-    for item in names:
+    for place, item in enumerate(names):
         annotation = ast.copy_location(ast.Constant(...), call)
         target = ast.copy_location(ast.Name(item, ast.Store()), call)
         statement = ast.copy_location(ast.AnnAssign(target, annotation, None, 1), call)
         cls.fields[item] = Field(item, annotation, statement, None)
+        cls.fields[item].has_default = place >= len(names) - defaults
     return ClassVal(cls)
 
 
@@ -250,6 +274,8 @@ def decorators(interp: Interpreter, frame: Frame, cls: UserClass, node: ast.Clas
                 inner = evaluate(interp, frame, decorator.args[0])
                 name = inner.name if isinstance(inner, Ext) else name
             cls.decorators[name] = decorator
+            given = decorator.keywords if isinstance(decorator, ast.Call) else []
+            cls.record = cls.record or records.maker(name, {item.arg: item.value for item in given if item.arg})
             cls.registered_container = cls.registered_container or name in REGISTERING
             cls.registered_data = cls.registered_data or name == "nnx.register_data_type"
         elif isinstance(value, FuncVal):
@@ -302,3 +328,5 @@ def collect_body(interp: Interpreter, body: Frame, cls: UserClass, node: ast.Cla
     inherited = [item.declared for item in cls.ancestors[1:] if isinstance(item, UserClass)]
     declared = declare(inherited, own)
     cls.declared, cls.conflicts = dict(declared.statuses), declared.conflicts
+    if cls.record:
+        records.settle(cls)

@@ -15,7 +15,7 @@ from nnx_lint.model.classes import UserClass
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.forms import is_number
 from nnx_lint.model.heap import touch
-from nnx_lint.model.states import PartVal, SownVal, StateVal
+from nnx_lint.model.states import ForeignVal, PartVal, SownVal, StateVal
 from nnx_lint.model.unions import UnionVal, join, options, present
 from nnx_lint.model.values import (
     NUMBER,
@@ -31,6 +31,7 @@ from nnx_lint.model.values import (
     HostArray,
     NamespaceVal,
     NumpyInteger,
+    NumpyNumber,
     Obj,
     Other,
     Value,
@@ -55,7 +56,7 @@ def item(value: Value, key: Value | None, level: int) -> Value:
     if isinstance(value, HostArray):
         if key is None or _cuts(key) or _leaves_axes(value, key):
             return HostArray(level)
-        return _part_of(value)
+        return _part_of(value, one=_is_one_place(key))
     if isinstance(value, Array):
         taken = Array(level)
         taken.squashed = value.squashed
@@ -84,7 +85,18 @@ def item(value: Value, key: Value | None, level: int) -> Value:
         return object_item(value, key, level)
     if isinstance(value, (StateVal, PartVal)) and isinstance(key, Const):
         return part(value, key.value)
+    if isinstance(value, ForeignVal) and isinstance(key, Const) and isinstance(key.value, str):
+        return value.held.get(key.value, UNKNOWN)
     return UNKNOWN
+
+
+def sliced(value: Value, cut: Cut, level: int) -> Value | None:
+    """A slice of a list or tuple; ``None`` where it is not known which elements that are."""
+    held = library_elements(value) if isinstance(value, Obj) and value.cls.derives_from("nnx.List") else value
+    bounds = [bound for bound in cut.bounds if bound is None or isinstance(bound, int)]
+    if not isinstance(held, Seq) or not held.exact or held.shrunk or len(bounds) < 3 or bounds[2] == 0:
+        return None
+    return Seq(held.type, held.items[slice(*bounds)], level)
 
 
 def _leaves_axes(array: HostArray, key: Value) -> bool:
@@ -93,8 +105,12 @@ def _leaves_axes(array: HostArray, key: Value) -> bool:
         picked = key.form.shape if key.form is not None else None
         return bool(picked) and is_whole(picked)
     known = array.form.shape if array.form is not None else None
-    number = isinstance(key, (Const, Other)) and is_number(key)
-    return number and known is not None and is_whole(known) and len(known) > 1
+    return _is_one_place(key) and known is not None and is_whole(known) and len(known) > 1
+
+
+def _is_one_place(key: Value) -> bool:
+    """Whether an index is one number."""
+    return isinstance(key, NumpyNumber) or (isinstance(key, (Const, Other)) and is_number(key))
 
 
 def _picked(held: Seq, index: int, element: Obj) -> Obj:
@@ -218,7 +234,14 @@ def element_of(value: Value, level: int) -> Value:
     if isinstance(value, DictVal):
         return join(*(key for key, _ in value.items)) if value.items else UNKNOWN
     if isinstance(value, Array):
-        return _part_of(value) if isinstance(value, HostArray) else Array(level, _without_first(value.form))
+        row = _without_first(value.form)
+        if not isinstance(value, HostArray):
+            return Array(level, row)
+        return (
+            HostArray(level, row)
+            if row is not None and row.shape and is_whole(row.shape)
+            else _part_of(value, one=True)
+        )
     if isinstance(value, StateVal):
         return STRING
     if isinstance(value, Obj):
@@ -234,10 +257,12 @@ def element_of(value: Value, level: int) -> Value:
     return UNKNOWN
 
 
-def _part_of(array: HostArray) -> Value:
-    """What stands at one place of an array of numpy, which may have several axes."""
-    dtype = array.form.dtype if array.form is not None else None
-    return NumpyInteger() if dtype in INTEGERS and dtype != "bool" else UNKNOWN
+def _part_of(array: HostArray, *, one: bool) -> Value:
+    """What an index takes of an array of numpy: what stands at ``one`` place of the first axis, or at several."""
+    shape, dtype = (array.form.shape, array.form.dtype) if array.form is not None else (None, None)
+    if dtype not in INTEGERS or dtype == "bool":
+        return UNKNOWN
+    return NumpyNumber() if one and is_whole(shape) and shape is not None and len(shape) == 1 else NumpyInteger()
 
 
 def _without_first(form: Form | None) -> Form | None:

@@ -345,9 +345,9 @@ class NotImplementedMet(Event):
 
 
 class EntryMissed(Event):
-    """A dict is asked for an entry that nobody was seen to put there."""
+    """A dict, or a configuration of a library, is asked for an entry that nobody was seen to put there."""
 
-    held: DictVal
+    held: DictVal | Obj
     key: str
 
 

@@ -6,16 +6,18 @@ import ast
 from types import NoneType
 from typing import TYPE_CHECKING
 
-from nnx_lint.model import arithmetic, attributes, bounds, events, pairing, strings
+from nnx_lint.model import arithmetic, attributes, bounds, events, pairing, strings, symbols, taken
 from nnx_lint.model.annotations import is_form, is_type
 from nnx_lint.model.callables import FuncVal
 from nnx_lint.model.classes import UserClass
 from nnx_lint.model.containers import DictVal, Seq
-from nnx_lint.model.elements import element_of, item, library_elements
+from nnx_lint.model.elements import element_of, item, sliced
 from nnx_lint.model.forms import held_array
 from nnx_lint.model.indexing import of_index
-from nnx_lint.model.narrowing import asks_for_part, narrow
+from nnx_lint.model.narrowing import asks_for_part
 from nnx_lint.model.operations import of_comparison, of_operator
+from nnx_lint.model.premises import chosen
+from nnx_lint.model.rounds import subscripted
 from nnx_lint.model.states import PartVal, SownVal, StateVal
 from nnx_lint.model.unions import UnionVal, join, options, present
 from nnx_lint.model.values import (
@@ -240,6 +242,7 @@ def binary(left: Value, right: Value, level: int) -> Value:
 def _binop(interp: Interpreter, frame: Frame, node: ast.BinOp) -> Value:
     left = evaluate(interp, frame, node.left)
     right = evaluate(interp, frame, node.right)
+    left = taken.by_now(frame, node.left, left)
     for given, side in ((left, node.left), (right, node.right)):
         value = _state_of(given) if isinstance(given, UnionVal) else given
         if isinstance(value, (TagVal, StateVal)) or (isinstance(value, Obj) and value.cls.is_variable):
@@ -280,7 +283,7 @@ def operation(frame: Frame, node: ast.BinOp, left: Value, right: Value) -> Value
     for sequence, count in ((left, right), (right, left)):
         if isinstance(sequence, Seq) and isinstance(node.op, ast.Mult):
             times = count.value if isinstance(count, Const) and isinstance(count.value, int) else None
-            if times is not None and 0 < times <= 8 and sequence.exact:
+            if times is not None and times <= 8 and sequence.exact:
                 return Seq(sequence.type, sequence.items * times, frame.level, node=node)
             return Seq(sequence.type, sequence.items, frame.level, exact=False, node=node)
     if isinstance(left, DictVal) and isinstance(right, DictVal) and isinstance(node.op, ast.BitOr):
@@ -290,7 +293,8 @@ def operation(frame: Frame, node: ast.BinOp, left: Value, right: Value) -> Value
 
 def computed(left: Value, op: ast.operator, right: Value, level: int) -> Value:
     """The value of an arithmetic operator, with the form of an array."""
-    number = arithmetic.number(op, left, right)
+    number = arithmetic.number(op, left, right) or symbols.computed(op, left, right)
+    number = number or arithmetic.of_numbers(op, left, right)
     if number is not None:
         return number
     value = binary(left, right, level)
@@ -350,7 +354,7 @@ def _unary(interp: Interpreter, frame: Frame, node: ast.UnaryOp) -> Value:
     if is_array_like(value):
         form = value.form if isinstance(value, Array) and not asked else None
         return value if isinstance(value, HostArray) else _array_type(value)(frame.level, form)
-    return value if isinstance(value, Other) else UNKNOWN
+    return value if isinstance(value, Other) else arithmetic.one_number(value) or UNKNOWN
 
 
 def _boolop(interp: Interpreter, frame: Frame, node: ast.BoolOp) -> Value:
@@ -382,6 +386,10 @@ def _compare(interp: Interpreter, frame: Frame, node: ast.Compare) -> Value:
         _container(interp, frame, node, left, rights[0], type(node.ops[0]))
         if isinstance(node.ops[0], (ast.Eq, ast.NotEq)) and _are_two_of_one_class(left, rights[0]):
             interp.publish(events.Used(frame, node, left, "an equality"))
+        elif isinstance(node.ops[0], (ast.Eq, ast.NotEq)):
+            for value in (left, rights[0]):
+                if isinstance(value, Ext) and value.name in NAN:
+                    interp.publish(events.Used(frame, node, value, "an equality"))
     if len(rights) == 1 and isinstance(node.ops[0], (ast.Is, ast.IsNot)):
         return _identity(left, rights[0], isinstance(node.ops[0], ast.Is))
     if isinstance(node.ops[0], (ast.In, ast.NotIn)):
@@ -402,6 +410,9 @@ def _compare(interp: Interpreter, frame: Frame, node: ast.Compare) -> Value:
         return known
     return UNKNOWN if any(isinstance(item, Unknown) for item in (left, *rights)) else Other("a bool")
 
+
+NAN = frozenset({"jax.numpy.nan", "math.nan", "numpy.nan", "numpy.NaN"})
+"""What is equal to nothing."""
 
 ORDER: dict[type[ast.cmpop], bool] = {ast.Gt: True, ast.GtE: True, ast.Lt: False, ast.LtE: False}
 """Whether the comparison holds when the left side is the greater one."""
@@ -447,13 +458,11 @@ def _ifexp(interp: Interpreter, frame: Frame, node: ast.IfExp) -> Value:
     before = dict(frame.env.names)
     there, outer = asks_for_part(frame, node.test), frame.supposed
     frame.doubts += 1
-    narrow(interp, frame, node.test, True)
     frame.supposed = outer + (there is True)
-    left = evaluate(interp, frame, node.body)
+    left = chosen(interp, frame, node.test, True, node.body)
     frame.env.names = dict(before)
-    narrow(interp, frame, node.test, False)
     frame.supposed = outer + (there is False)
-    right = evaluate(interp, frame, node.orelse)
+    right = chosen(interp, frame, node.test, False, node.orelse)
     frame.env.names = before
     frame.doubts, frame.supposed = frame.doubts - 1, outer
     return join(left, right)
@@ -497,7 +506,7 @@ def _attribute(interp: Interpreter, frame: Frame, node: ast.Attribute) -> Value:
 def _subscript(interp: Interpreter, frame: Frame, node: ast.Subscript) -> Value:
     value = present(evaluate(interp, frame, node.value))
     index = evaluate(interp, frame, node.slice)
-    if isinstance(index, Cut) and (part := _part_of(value, index, frame.level)) is not None:
+    if isinstance(index, Cut) and (part := sliced(value, index, frame.level)) is not None:
         return part
     key = index if not isinstance(index, Cut) else None
     if isinstance(value, DictVal):
@@ -525,26 +534,18 @@ def _subscript(interp: Interpreter, frame: Frame, node: ast.Subscript) -> Value:
         used_as(interp, frame, node, value, "an index")
     if key is not None:
         _container(interp, frame, node, value, UNKNOWN if isinstance(key, Obj) else key, ast.Subscript)
-    found = item(value, key, frame.level)
+    found = subscripted(interp, frame, node, value, index) or item(value, key, frame.level)
     whole = held_array(value)
     if isinstance(whole, Array) and isinstance(found, Array) and found is not value:
-        several = isinstance(index, Seq) and index.type == "tuple" and index.exact
-        items = index.items if several and isinstance(index, Seq) else [index]
+        items = index.items if isinstance(index, Seq) and index.type == "tuple" and index.exact else [index]
         found.form, found.bound = of_index(whole, items), bounds.of_index(whole, items)
         if whole.form is not None:
             interp.publish(events.Indexed(frame, node, whole, items))
         if isinstance(index, Array) and index.form is not None and index.form.dtype == "bool":
             interp.publish(events.Used(frame, node, index, "a mask"))
+    if frame.scope and type(index) is Array and isinstance(value, (HostArray, Seq)):
+        interp.publish(events.Used(frame, node, index, "a place"))
     return found
-
-
-def _part_of(value: Value, cut: Cut, level: int) -> Value | None:
-    """A slice of a list or tuple; ``None`` where it is not known which elements that are."""
-    held = library_elements(value) if isinstance(value, Obj) and value.cls.derives_from("nnx.List") else value
-    bounds = [bound for bound in cut.bounds if bound is None or isinstance(bound, int)]
-    if not isinstance(held, Seq) or not held.exact or held.shrunk or len(bounds) < 3 or bounds[2] == 0:
-        return None
-    return Seq(held.type, held.items[slice(*bounds)], level)
 
 
 def _starred(interp: Interpreter, frame: Frame, node: ast.Starred) -> Value:

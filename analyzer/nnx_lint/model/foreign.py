@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 from nnx_lint.model.arrays import array_call
 from nnx_lint.model.callables import BoundMethod
-from nnx_lint.model.containers import Seq
+from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.operations import FUNCTIONS, with_form
 from nnx_lint.model.states import ForeignVal, GradientVal, OptStateVal, StateVal, TransformationVal
+from nnx_lint.model.unions import present
 from nnx_lint.model.values import UNKNOWN, Array, NumpyInteger, Value
 
 if TYPE_CHECKING:
@@ -52,6 +53,9 @@ _MAKERS = {
 
 _ARGUMENTS = "orbax.checkpoint.args."
 
+COMPOSITE = f"{_ARGUMENTS}Composite"
+"""What has the parts of a checkpoint by name: how each is saved or restored, and after that, what was restored."""
+
 _LIKE = frozenset({f"{_ARGUMENTS}PyTreeRestore", f"{_ARGUMENTS}StandardRestore"})
 """What says to Orbax what the tree is like that it is to restore, by an ``item``."""
 
@@ -69,11 +73,11 @@ def made_by(name: str, args: Arguments) -> ForeignVal | None:
     Where one of several parts is restored by a handler that is not Orbax's own, it may be restored in place.
     """
     given = args.keywords
-    if name == f"{_ARGUMENTS}Composite" and not all(map(is_of_orbax, given.values())):
+    if name == COMPOSITE and not all(map(is_of_orbax, given.values())):
         return None
     cls = name if name.startswith(_ARGUMENTS) else _MAKERS.get(name)
     plain = len(args.positional) <= 1 and not args.starred and given.keys() <= _NEUTRAL
-    held = given if cls == _TRAIN_STATE else None
+    held = given if cls in {_TRAIN_STATE, COMPOSITE} else None
     if name in _LIKE:
         item = args.get(0, "item")
         held = {"item": item} if item is not None else None
@@ -146,8 +150,23 @@ def result_of(method: BoundMethod, args: Arguments, level: int) -> Value | None:
 def _restored(args: Arguments, level: int) -> Value | None:
     """What Orbax restores: a State of new arrays, where it is told the State that this is to be like."""
     told = args.keywords.get("args")
+    if isinstance(told, ForeignVal) and told.name == COMPOSITE:
+        return ForeignVal(COMPOSITE, {name: _restored_part(part, level) for name, part in told.held.items()})
     like = told.held.get("item") if isinstance(told, ForeignVal) else args.get(1, "target") or args.keywords.get("item")
-    if not isinstance(like, StateVal) or args.starred:
+    return None if args.starred or like is None else _read_like(present(like), level)
+
+
+def _restored_part(told: Value, level: int) -> Value:
+    like = told.held.get("item") if isinstance(told, ForeignVal) else None
+    return (_read_like(present(like), level) if like is not None else None) or UNKNOWN
+
+
+def _read_like(like: Value, level: int) -> Value | None:
+    """A tree of new arrays; of a dict, with what is known of its entries."""
+    if isinstance(like, DictVal) and like.exact and not like.shrunk:
+        entries = [(key, _read_like(present(held), level) or UNKNOWN) for key, held in like.items]
+        return DictVal(entries, level, node=like.node)
+    if not isinstance(like, StateVal):
         return None
     restored = like.again(level)
     restored.made = Array(level)

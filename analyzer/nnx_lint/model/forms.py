@@ -11,16 +11,20 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, NamedTuple
 
+from nnx_lint.model import arithmetic
 from nnx_lint.model.classes import LibClass
 from nnx_lint.model.containers import Seq
-from nnx_lint.model.unions import options, present
+from nnx_lint.model.symbols import OWN, NamedOther, seen_from
+from nnx_lint.model.unions import UnionVal, options, present
 from nnx_lint.model.values import (
+    FLOAT,
     NONE,
     NUMBER,
     SHAPE,
     Array,
     Const,
     Ext,
+    NumpyNumber,
     Obj,
     Other,
     ParameterNumber,
@@ -31,6 +35,7 @@ from nnx_lint.model.values import UNKNOWN as UNKNOWN_VALUE
 from nnx_rules import layers
 from nnx_rules.shape_algebra import ANY
 from nnx_rules.shapes import UNKNOWN, Dimension, Form, Shape
+from nnx_rules.sizes import Size, added
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -51,16 +56,14 @@ def shape_of(value: Value | None) -> Shape | None:
 
 def dimension(value: Value) -> Dimension:
     """One size."""
+    if value.symbol is not None:
+        return value.symbol
     return value.value if isinstance(value, Const) and isinstance(value.value, int) and is_int(value.value) else UNKNOWN
 
 
 def is_number(value: Const | Other) -> bool:
     """Whether a value is one whole number, known or not, where it says how many there are."""
-    return value.what in COUNTS if isinstance(value, Other) else is_int(value.value)
-
-
-COUNTS = frozenset({"a number", "an int"})
-"""What values are called of which no more is known than that they are a number."""
+    return value.what in arithmetic.COUNTS if isinstance(value, Other) else is_int(value.value)
 
 
 def is_int(value: object) -> bool:
@@ -128,12 +131,21 @@ def literal(value: Value | None) -> Form:
         kind = type(value.value)
         known = _LITERALS.get(kind)
         return Form((), known) if known is not None else NOTHING
+    if isinstance(value, (Other, Ext, UnionVal)) and (number := arithmetic.one_number(value)) is not None:
+        return Form((), "float32" if number is FLOAT else None)
+    if isinstance(value, NumpyNumber):
+        return Form((), "int32")
+    if isinstance(value, Other) and value.what == "a bool":
+        return Form((), "bool")
     if isinstance(value, Seq) and value.exact and value.items and value.type in {"tuple", "list"}:
         inner = [literal(item) for item in value.items]
         shapes, dtypes = {item.shape for item in inner}, {item.dtype for item in inner}
         shape = shapes.pop() if len(shapes) == 1 else None
         dtype = dtypes.pop() if len(dtypes) == 1 else "float32" if dtypes == {"int32", "float32"} else None
         return Form((len(value.items), *shape) if shape is not None else None, dtype)
+    if isinstance(value, Seq) and value.each is not None and value.type in {"tuple", "list"}:
+        row = literal(value.each)
+        return Form((UNKNOWN, *row.shape) if row.shape is not None else None, row.dtype)
     return NOTHING
 
 
@@ -145,7 +157,13 @@ def shape_value(array: Array, level: int) -> Value:
     shape = array.form.shape if array.form is not None else None
     if shape is None or any(str(item).startswith("*") for item in shape):
         return SHAPE
-    return Seq("tuple", [Const(item) if isinstance(item, int) else NUMBER for item in shape], level)
+    return Seq("tuple", map(_number, shape), level)
+
+
+def _number(length: Dimension) -> Value:
+    if isinstance(length, Size):
+        return NamedOther(length)
+    return Const(length) if isinstance(length, int) else NUMBER
 
 
 # -- layers ------------------------------------------------------------------------------------------------------------
@@ -155,11 +173,13 @@ def sizes(obj: Obj) -> dict[str, object] | None:
     """The constructor arguments of a layer, as :mod:`nnx_rules.layers` wants them; ``None`` if they are not known."""
     if obj.args is None or "**" in obj.args:
         return None
-    return {name: plain(resolved(obj, value)) for name, value in obj.args.items()}
+    return {name: plain(resolved(obj, value), sized=name in layers.SIZES) for name, value in obj.args.items()}
 
 
 def resolved(obj: Obj, value: Value) -> Value:
     """An argument; where it is a parameter of the constructor that made the object, what that was given."""
+    if value.symbol is not None:
+        return seen_from(value, obj.binds)
     for option in options(value):
         if isinstance(option, (ParameterVal, ParameterNumber)):
             return (obj.binds or {}).get(option.name, value)
@@ -168,12 +188,16 @@ def resolved(obj: Obj, value: Value) -> Value:
     return value
 
 
-def plain(value: Value) -> object:
-    """An argument as the rules want it: a literal, a tuple of them, a Symbol for what is not known."""
+def plain(value: Value, *, sized: bool = False) -> object:
+    """An argument as the rules want it: a literal, a tuple of them, a Symbol for what is not known. One that is
+    ``sized`` may be a number that is known by its name.
+    """
     if isinstance(value, Const):
         return value.value
+    if sized and value.symbol is not None:
+        return value.symbol
     known = isinstance(value, Seq) and value.exact and value.type in {"tuple", "list"}
-    return tuple(map(plain, value.items)) if known and isinstance(value, Seq) else UNKNOWN
+    return tuple(plain(item, sized=sized) for item in value.items) if known and isinstance(value, Seq) else UNKNOWN
 
 
 def is_original(obj: Obj) -> bool:
@@ -287,8 +311,8 @@ def _both_ways(obj: Obj, given: Form) -> tuple[Form | None, Step | None]:
     shapes = [form.shape for form in found if form is not None and form.shape]
     if len(shapes) < 2 or obj.args is None or not obj.args.keys().isdisjoint({"merge_fn", "return_carry", "**"}):
         return None, None
-    last = [shape[-1] for shape in shapes if isinstance(shape[-1], int)]
-    return (Form((*shapes[0][:-1], sum(last))) if len(last) == len(shapes) else None), None
+    total = added(shape[-1] for shape in shapes)
+    return (Form((*shapes[0][:-1], total)) if total != UNKNOWN else None), None
 
 
 def _in_turn(obj: Obj, given: Form) -> tuple[Form | None, Step | None]:
@@ -330,7 +354,7 @@ def of_method(obj: Obj, name: str, argument: Value | None) -> Form | None:
 def bind(value: Value, owner: Obj) -> None:
     """Note of what an instance holds which arguments its constructor was given."""
     known = arguments_of(owner)
-    if known:
+    if known or known is OWN:
         for option in options(value):
             held = option.items if isinstance(option, Seq) else [option]
             for item in held:
@@ -342,10 +366,10 @@ def arguments_of(owner: Obj) -> Mapping[str, Value] | None:
     """What the constructor of an instance was given, and the defaults of its parameters."""
     if isinstance(owner.cls, LibClass):
         return owner.binds  # a container holds what the constructor of its own owner made
-    if owner.args is None:
-        return None
     if owner.given is not None and owner.given[0] is owner.args and owner.given[1] is owner.binds:
         return owner.given[2]  # each attribute that is read asks for it
+    if owner.args is None:
+        return None
     from nnx_lint.model.classes import method_of
 
     found = method_of(owner.cls, "__init__")

@@ -44,6 +44,7 @@ LIBRARIES = frozenset(
         "functools",
         "typing",
         "typing_extensions",
+        "beartype",
         "collections",
         "dataclasses",
         "math",
@@ -101,11 +102,16 @@ def _nnx(parts: list[str]) -> str:
     return api.TOP_LEVEL_ALIASES.get(name, transforms.ALIASES.get(name, name))
 
 
+TYPING = ("beartype.typing", "typing_extensions")
+"""Modules that have the names of ``typing``."""
+
+
 def library_value(name: str, module: Module | None = None) -> Value:
     """The value of a library name."""
     name = canonical(name, module)
-    if name.startswith("typing_extensions."):
-        name = name.replace("typing_extensions", "typing", 1)
+    for package in TYPING:
+        if name.startswith(package):
+            name = "typing" + name.removeprefix(package)
     if name.startswith("nnx."):
         cls = library_class(name)
         if cls is not None:

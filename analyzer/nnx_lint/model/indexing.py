@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nnx_lint.model.forms import NOTHING, is_int, literal
-from nnx_lint.model.values import WHOLE, Array, Const, Cut, Value
+from nnx_lint.model.values import NUMBER, WHOLE, Array, Const, Cut, NumpyNumber, Value
 from nnx_rules import shape_algebra as algebra
 from nnx_rules.layers import is_integral
 from nnx_rules.shapes import UNKNOWN, Form
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def of_index(array: Array, indices: Sequence[Value]) -> Form | None:
-    """What an array gives for an index: numbers, slices, ``None``, ``...``, and beside slices an array of integers."""
+    """What an array gives for an index: numbers, slices, ``None``, ``...``, and arrays of integers side by side."""
     known = array.form
     if known is None or known.shape is None:
         return known  # at least the dtype stays
@@ -40,19 +40,30 @@ def of_index(array: Array, indices: Sequence[Value]) -> Form | None:
     filled[where : where + 1 if dots else where] = whole
     axes = iter(known.shape)
     shape: list[Dimension] = []
-    for item in filled:
+    together = _together(filled)
+    for place, item in enumerate(filled):
         if _is(item, None):
             shape.append(1)
             continue
         axis = next(axes)
-        places = _places(item)
         if isinstance(item, Cut):
             shape.append(_length(item, axis))
-        elif places is not None and sum(map(_picks, filled)) == 1:
-            shape += places
-        elif not _is_number(item):
+        elif together is not None and place == together[0]:
+            shape += together[1]
+        elif together is None and not _is_number(item):
             return None
     return Form(tuple(shape), known.dtype)
+
+
+def _together(indices: Sequence[Value]) -> tuple[int, Shape] | None:
+    """What the arrays among some indices pick together, and the place of the first of them: ``x[rows, columns]``."""
+    picking = [place for place, item in enumerate(indices) if _picks(item)]
+    arrays = [indices[place] for place in picking if not _is_number(indices[place])]
+    if not arrays or picking[-1] - picking[0] >= len(picking):
+        return None  # those that stand apart put their axes in front of all others
+    shapes = [places_of(item) for item in arrays]
+    shape = algebra.broadcast(*shapes)
+    return (picking[0], shape) if shape is not None else None
 
 
 def along_axis(args: Arguments) -> Form:
@@ -68,13 +79,15 @@ def along_axis(args: Arguments) -> Form:
 
 
 def _of_ends(ends: Shape, indices: Sequence[Value]) -> Shape | None:
-    """What an index leaves of the last axes, where nobody knows how many come before them: ``x[:, None, :]`` keeps the
-    last one, ``x[..., None]`` adds one, ``x[..., :8]`` takes a part.
+    """What an index leaves of the last axes, where nobody knows how many come before them: ``x[None]`` keeps them all,
+    ``x[:, None, :]`` the last one, ``x[..., None]`` adds one, ``x[..., :8]`` takes a part.
     """
     dots = [place for place, item in enumerate(indices) if _is(item, ...)]
     if len(dots) > 1 or not ends:
         return None
     if not dots:
+        if all(_is(item, None) for item in indices):
+            return ends
         plain = all(isinstance(item, Cut) or _is(item, None) or _is_number(item) for item in indices)
         return ends[-1:] if plain and indices and _is_all(indices[-1]) else None
     before, after = indices[: dots[0]], indices[dots[0] + 1 :]
@@ -97,10 +110,13 @@ def _is_all(item: Value) -> bool:
 
 
 def _is_number(item: Value) -> bool:
-    return isinstance(item, Const) and is_int(item.value)
+    """Whether an index is one number, known or not: it takes one place of an axis."""
+    if isinstance(item, Const):
+        return is_int(item.value)
+    return item is NUMBER or isinstance(item, NumpyNumber)
 
 
-def _places(item: Value) -> Shape | None:
+def places_of(item: Value) -> Shape | None:
     """The shape of an array of integers, which picks elements along an axis."""
     known = item.form if isinstance(item, Array) else None
     return known.shape if known is not None and is_integral(known.dtype) and algebra.is_whole(known.shape) else None

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from nnx_lint.model import attributes, configs, entries, foreign, forms, items, python, recurrent, rounds, trees
+from nnx_lint.model import attributes, configs, entries, foreign, forms, items, python, recurrent, rounds, taken, trees
+from nnx_lint.model.applying import AppliedVal
 from nnx_lint.model.callables import BoundMethod
 from nnx_lint.model.classes import LibClass, UserClass, library_class
 from nnx_lint.model.containers import DictVal, ReturnedDict, Seq
@@ -14,18 +15,20 @@ from nnx_lint.model.expressions import text_of
 from nnx_lint.model.heap import touch
 from nnx_lint.model.library import shared_out
 from nnx_lint.model.members import inherit
-from nnx_lint.model.states import SownVal, StateVal
+from nnx_lint.model.states import GraphDefVal, SownVal, StateVal
 from nnx_lint.model.strings import formatted
 from nnx_lint.model.switching import set_training
 from nnx_lint.model.unions import join
 from nnx_lint.model.values import (
     NONE,
+    NUMBER,
     SOME_VARIABLE,
     STRING,
     UNKNOWN,
     Array,
     Attr,
     ClassVal,
+    Computed,
     Const,
     MemberVal,
     Obj,
@@ -57,9 +60,32 @@ def library_member(obj: Obj, name: str) -> Value:
     held = [member.holds for spec in specs for member in spec.members or () if member.path == (name,)]
     if held:  # the options that decide whether it is there are not known
         return MemberVal() if all(_is_variable(item) for item in held) else UNKNOWN
+    size = kept_size(obj, name)
+    if size is not None:
+        return size
     known = isinstance(obj.cls, LibClass) or name in {"__call__", "__setattr__"} or effect_of(obj, name) is not None
     known = known or (name in MODULE_METHODS and obj.cls.derives_from("nnx.Module"))
     return BoundMethod(obj, name) if known or obj.cls.library in OPEN_FACES else UNKNOWN
+
+
+KEPT_SIZES = frozenset(
+    {
+        *("features", "in_features", "out_features", "qkv_features", "hidden_features"),
+        *("num_embeddings", "num_features", "num_groups", "num_heads"),
+    }
+)
+"""Arguments of layers that are one number, and that the layer keeps under their own name."""
+
+
+def kept_size(obj: Obj, name: str) -> Value | None:
+    """What a layer of the library keeps of its arguments: ``cell.hidden_features``, ``embed.features``."""
+    if name not in KEPT_SIZES or not isinstance(obj.cls, LibClass) or obj.cls.canonical == "nnx.LinearGeneral":
+        return None
+    given = (obj.args or {}).get(name)
+    value = forms.resolved(obj, given) if given is not None else None
+    if isinstance(value, Const):
+        return Computed(value.value) if forms.is_int(value.value) else None
+    return value if value is not None and value.symbol is not None else NUMBER
 
 
 def _is_variable(canonical: str) -> bool:
@@ -147,6 +173,8 @@ def call_library_object(
             attributes.mutate(interp, frame, given, _keyword_text(node, "rngs"), "calling it", "draw", node, "RngCount")
     elif effect is not None and certainly_stateful(obj, args):
         attributes.mutate(interp, frame, obj, name, "calling it", "call", node, STATE_OF.get(library.name, "state"))
+    elif library.spec is not None and library.spec.rewrites and _params_level(obj) < frame.level:
+        attributes.mutate(interp, frame, obj, name, "calling it", "call", node, "Param")
     if obj.cls.is_variable:
         return UNKNOWN
     last = _call_in_turn(interp, frame, obj, args, node, name) if library.canonical == "nnx.Sequential" else UNKNOWN
@@ -155,6 +183,8 @@ def call_library_object(
         return pair
     plain = not args.starred and args.keywords.keys().isdisjoint({"return_carry", "**"})
     form = forms.result(obj, args.get(0)) if plain else None
+    if plain:
+        taken.note(frame, obj, args, name)
     if form is None and (library.spec is None or library.name not in ARRAY_LAYERS):
         return last
     result = Array(frame.level, form)
@@ -180,6 +210,11 @@ def _call_in_turn(interp: Interpreter, frame: Frame, obj: Obj, args: Arguments, 
                 given = [*result.items]
             args = Arguments(args.node, given, {}, [])
     return result if held is not None and held.exact else UNKNOWN
+
+
+def _params_level(obj: Obj) -> int:
+    """The trace level of the Params of a layer."""
+    return obj.leaf_level if obj.leaf_level is not None and obj.leaf_params else obj.level
 
 
 def _keyword_text(node: ast.AST, name: str) -> str:
@@ -235,6 +270,8 @@ def call_library_method(
         return trees.flat_state(interp, frame, args, node, name)
     if isinstance(receiver, StateVal) and method.name == "map":
         return trees.map_state(interp, frame, args.get(0) or UNKNOWN, receiver, node, name)
+    if isinstance(receiver, GraphDefVal) and method.name == "apply":
+        return AppliedVal(receiver.of)
     if isinstance(receiver, SownVal):
         return receiver
     if isinstance(receiver, VariableVal):

@@ -44,7 +44,7 @@ from nnx_lint.model.callables import (
 )
 from nnx_lint.model.classes import UserClass
 from nnx_lint.model.containers import Seq
-from nnx_lint.model.definitions import is_declaration
+from nnx_lint.model.definitions import is_declaration, rebound
 from nnx_lint.model.effects import Effects
 from nnx_lint.model.events import Mutated
 from nnx_lint.model.frames import Frame, TraceScope
@@ -356,6 +356,7 @@ class Interpreter:
         self.entered.add(id(func.node))
         self.modes = self.configured
         env = Env("function", func.env, func)  # type: ignore[arg-type]
+        env.names.update(rebound(func))
         # Defined under a transform, but not seen to be called: it may as well run on the host, outside of every trace.
         entry = Frame(func.module, env, func=func, level=frame.level, cls=func.cls)
         receiver = parameters.receiver_of(self, func)

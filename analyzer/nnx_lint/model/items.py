@@ -138,6 +138,23 @@ def _branches_since(frame: Frame, container: Seq) -> tuple[tuple[int, int], ...]
     return frame.branches[len(before) :] if made else frame.branches
 
 
+def taken(interp: Interpreter, frame: Frame, container: Seq, place: Value | None) -> Value | None:
+    """What ``pop`` takes out of a list that the running function keeps under a name of its own: the way down a U-Net
+    leaves what the way up takes. ``None`` where it is not known what the list holds, or whether anything is taken.
+    """
+    index = -1 if place is None else place.value if isinstance(place, Const) else None
+    whole = container.exact and not container.shrunk and container.owner is None and not frame.doubtful
+    if not whole or type(index) is not int or not -len(container.items) <= index < len(container.items):
+        return None
+    if not any(held is container for held in frame.env.names.values()):
+        return None  # whoever else has it may take something, too
+    if any(node not in interp.rolled for node, _ in _branches_since(frame, container)):
+        return None
+    touch(container)
+    container.sure.clear()
+    return container.items.pop(index)
+
+
 def delete_item(interp: Interpreter, frame: Frame, container: Value, text: str, node: ast.AST) -> None:
     """Execute ``del container[key]``."""
     target = present(container)

@@ -6,7 +6,19 @@ import ast
 import sys
 from typing import TYPE_CHECKING
 
-from nnx_lint.model import attributes, configs, events, foreign, meshes, modes, operations, python, surgery, trees
+from nnx_lint.model import (
+    attributes,
+    configs,
+    events,
+    foreign,
+    meshes,
+    modes,
+    operations,
+    python,
+    records,
+    surgery,
+    trees,
+)
 from nnx_lint.model.arrays import array_call
 from nnx_lint.model.callables import FuncVal, PartialVal, TransformVal
 from nnx_lint.model.classes import UserClass, library_class
@@ -18,7 +30,7 @@ from nnx_lint.model.imports import LIBRARIES
 from nnx_lint.model.leaves import forget_variables
 from nnx_lint.model.states import GraphDefVal, StateVal
 from nnx_lint.model.switching import set_training
-from nnx_lint.model.unions import present
+from nnx_lint.model.unions import options, present
 from nnx_lint.model.values import UNKNOWN, ClassVal, Const, Ext, FieldVal, Obj, TagVal, Value
 from nnx_rules import api, transforms
 from nnx_rules.attributes import Tag
@@ -65,6 +77,7 @@ def call_library(interp: Interpreter, frame: Frame, callee: Ext, args: Arguments
         give_away((*args.positional, *args.keywords.values()))
         if canonical.partition(".")[0] not in sys.stdlib_module_names:
             surgery.handed(frame, args, node)
+            configs.give_away(filter(configs.is_parser, (*args.positional, *args.keywords.values())))
     made = foreign.made_by(canonical, args)
     if made is not None:
         return made
@@ -224,7 +237,15 @@ def _written_state(interp: Interpreter, frame: Frame, args: Arguments, node: ast
 
 def _states(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
     """Functions that share out a State; what else they are given is not known to be one."""
-    return _state(interp, frame, args, node, name) if isinstance(args.get(0), StateVal) else UNKNOWN
+    from nnx_lint.model.calls import Arguments
+
+    held = args.get(0)
+    several = options(held) if held is not None else ()
+    if len(several) > 1 and any(isinstance(option, StateVal) for option in several):
+        some = StateVal(UNKNOWN, frame.level, UNKNOWN)  # one of several States
+        args = Arguments(args.node, [some, *args.positional[1:]], args.keywords, args.nodes)
+        return _state(interp, frame, args, node, name)
+    return _state(interp, frame, args, node, name) if isinstance(held, StateVal) else UNKNOWN
 
 
 def _merged_states(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
@@ -355,6 +376,7 @@ def _dataclass_container(interp: Interpreter, frame: Frame, args: Arguments, nod
 HANDLERS: dict[str, Handler] = {
     **python.HANDLERS,
     **configs.HANDLERS,
+    **records.HANDLERS,
     **trees.HANDLERS,
     **surgery.HANDLERS,
     "nnx.DiffState": _diff_state,

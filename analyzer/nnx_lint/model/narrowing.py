@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from nnx_lint.model import arithmetic
 from nnx_lint.model.attributes import attribute_of
 from nnx_lint.model.callables import BoundMethod, FuncVal, LibraryFunction, PartialVal, Transformed
 from nnx_lint.model.classes import LibClass, UserClass
@@ -23,6 +24,7 @@ from nnx_lint.model.values import (
     AliasVal,
     Array,
     ClassVal,
+    Computed,
     Const,
     Ext,
     HostArray,
@@ -53,6 +55,9 @@ LITERALS: dict[str, tuple[type, ...]] = {
 CONTAINERS = frozenset({"builtins.list", "builtins.tuple", "builtins.set", "builtins.frozenset", "builtins.dict"})
 ARRAYS = frozenset({"jax.Array", "jax.numpy.ndarray"})
 HOST_ARRAYS = frozenset({"numpy.ndarray"})
+
+NUMERIC = frozenset({"numbers", "numpy"})
+"""Libraries whose classes are arrays and numbers: no container of Python is an instance of one."""
 
 FRAMEWORKS = frozenset({"equinox", "flax", "haiku", "keras", "tensorflow", "torch"})
 """Libraries whose classes are no protocols: what has none of them as a base is no instance of one."""
@@ -110,6 +115,8 @@ def _fits_library(value: Value, name: str) -> bool | None:
         if isinstance(value, Array):
             return True if isinstance(value, HostArray) is (name in HOST_ARRAYS) else None
         return False if isinstance(value, (Const, Seq, DictVal, FuncVal)) else None
+    if name.partition(".")[0] in NUMERIC and isinstance(value, (Seq, DictVal, FuncVal)):
+        return False
     return None
 
 
@@ -254,6 +261,40 @@ def match(interp: Interpreter, frame: Frame, pattern: ast.pattern, value: Value)
         return taken
     _bind_parts(interp, frame, pattern, value)
     return value
+
+
+def cases(interp: Interpreter, frame: Frame, node: ast.Match, subject: Value) -> tuple[list[ast.match_case], bool]:
+    """The cases that a value may come to, and whether nothing goes past the last of them."""
+    possible: list[ast.match_case] = []
+    for each in node.cases:
+        verdict = _takes(interp, frame, each.pattern, subject)
+        if verdict is not False:
+            possible.append(each)
+        if verdict and each.guard is None:
+            return possible, True
+    return possible, False
+
+
+def _takes(interp: Interpreter, frame: Frame, pattern: ast.pattern, value: Value) -> bool | None:
+    """Whether a pattern takes a value; ``None`` where that is not known."""
+    from nnx_lint.model.expressions import evaluate, truth
+
+    if isinstance(pattern, ast.MatchAs):
+        return True if pattern.pattern is None else _takes(interp, frame, pattern.pattern, value)
+    if isinstance(pattern, ast.MatchOr):
+        return _any(_takes(interp, frame, item, value) for item in pattern.patterns)
+    if isinstance(pattern, ast.MatchSingleton) and isinstance(value, Const) and not isinstance(value, Computed):
+        return value.value is pattern.value
+    if isinstance(pattern, ast.MatchValue):
+        asked = evaluate(interp, frame, pattern.value)
+        same = arithmetic.compared(ast.Eq(), value, asked)
+        if same is None and isinstance(value, Const) and isinstance(asked, Const):
+            return False if isinstance(value.value, str) is not isinstance(asked.value, str) else None
+        return truth(same) if same is not None else None
+    if isinstance(pattern, ast.MatchClass):
+        return False if is_instance(value, evaluate(interp, frame, pattern.cls)) is False else None
+    taken_apart = isinstance(pattern, (ast.MatchMapping, ast.MatchSequence))
+    return False if taken_apart and isinstance(value, Const) else None
 
 
 def _match_class(interp: Interpreter, frame: Frame, pattern: ast.MatchClass, value: Value) -> Value:

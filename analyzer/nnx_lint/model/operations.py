@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import ast
 import functools
-import itertools
 from typing import TYPE_CHECKING
 
-from nnx_lint.model import bounds, indexing, networks, pairing, sampling, spectra
+from nnx_lint.model import bounds, indexing, networks, pairing, parts, sampling, spectra
 from nnx_lint.model.callables import PartialVal
 from nnx_lint.model.containers import Seq
-from nnx_lint.model.forms import NOTHING, dimension, dtype_of, is_int, literal, plain, shape_of
-from nnx_lint.model.values import NONE, Array, Const, Ext, Value
+from nnx_lint.model.forms import NOTHING, dimension, dtype_of, is_number, literal, plain, shape_of
+from nnx_lint.model.values import NONE, Array, Const, Ext, Other, Value
 from nnx_rules import layers
 from nnx_rules import shape_algebra as algebra
 from nnx_rules.shapes import UNKNOWN, Dimension, Form, Shape, Symbol
@@ -71,9 +70,15 @@ def _range(args: Arguments) -> Form:
     known = 0 < len(numbers) == len(args.positional) <= 3
     whole = [value for value in numbers if isinstance(value, int) or value.is_integer()] if known else []
     steps = [int(value) for value in whole] if len(whole) == len(numbers) else []
-    default = ("int32" if all(map(is_int, numbers)) else "float32") if known else None
+    counts = all(isinstance(item, (Const, Other)) and is_number(item) for item in args.positional)
+    default = "int32" if counts else "float32" if known else None
     counted = steps and 0 not in steps[2:] and args.keywords.keys() <= {"dtype"}
     return Form((len(range(*steps)) if counted else UNKNOWN,), dtype_of(given) if given is not None else default)
+
+
+def _some_of(args: Arguments) -> Form:
+    """Elements of an array along one axis, nobody knows how many."""
+    return Form((UNKNOWN,), literal(args.get(0)).dtype)
 
 
 def _spaced(args: Arguments) -> Form:
@@ -140,10 +145,10 @@ def _common(left: str | None, right: str | None) -> str | None:
 
 def _chosen(args: Arguments) -> Form:
     """``where(condition, a, b)``."""
-    parts = [literal(args.get(position)) for position in range(3)]
+    given = [literal(args.get(position)) for position in range(3)]
     if len(args.positional) != 3 or args.keywords:
         return NOTHING
-    return Form(algebra.broadcast(*(part.shape for part in parts)), _common(parts[1].dtype, parts[2].dtype))
+    return Form(algebra.broadcast(*(each.shape for each in given)), _common(given[1].dtype, given[2].dtype))
 
 
 def _per_example(args: Arguments) -> Form:
@@ -187,6 +192,18 @@ def _pair_loss(*names: str) -> Operation:
     return form
 
 
+def _over_last(*names: str) -> Operation:
+    """A loss of two arrays that goes over their last axis."""
+    whole = _pair_loss(*names)
+
+    def form(args: Arguments) -> Form:
+        known = whole(args)
+        plain_call = args.keywords.keys() <= {*names, "epsilon"} and len(args.positional) <= len(names)
+        return Form(known.shape[:-1], known.dtype) if plain_call and known.shape else NOTHING
+
+    return form
+
+
 # -- axes --------------------------------------------------------------------------------------------------------------
 
 
@@ -221,6 +238,12 @@ def _norm(args: Arguments) -> Form:
 
 def _without(keywords: dict[str, Value], name: str) -> dict[str, Value]:
     return {key: value for key, value in keywords.items() if key != name}
+
+
+def _counted(args: Arguments) -> Form:
+    """A reduction that makes integers of integers."""
+    form, known = _reduction(args), literal(args.get(0, "a"))
+    return Form(form.shape, "int32") if known.dtype == "int32" and form != NOTHING else _summed(args)
 
 
 def _found(args: Arguments) -> Form:
@@ -277,9 +300,12 @@ def _stacked(args: Arguments) -> Form:
     return Form(algebra.stacked([literal(given.each).shape], axis, UNKNOWN), literal(given.each).dtype)
 
 
-def _product(args: Arguments) -> Form:
-    one, other = literal(args.get(0)), literal(args.get(1))
-    return Form(algebra.product(one.shape, other.shape), _common(one.dtype, other.dtype))
+def _of_two(shape: Callable[[Shape | None, Shape | None], Shape | None]) -> Operation:
+    def form(args: Arguments) -> Form:
+        one, other = literal(args.get(0)), literal(args.get(1))
+        return Form(shape(one.shape, other.shape), _common(one.dtype, other.dtype))
+
+    return form
 
 
 def _equation(args: Arguments) -> Form:
@@ -292,11 +318,14 @@ def _equation(args: Arguments) -> Form:
 
 
 def _padded(args: Arguments) -> Form:
-    """``pad(array, widths)``: one number, or a pair of numbers for each axis."""
+    """``pad(array, widths)``: one number, a pair of numbers, or a pair for each axis."""
     known, widths = literal(args.get(0, "array")), args.get(1, "pad_width")
     if known.shape is None or not algebra.is_whole(known.shape):
         return NOTHING
-    pairs = widths.items if isinstance(widths, Seq) and widths.exact else [widths] * len(known.shape)
+    whole = isinstance(widths, Seq) and widths.exact
+    pairs: list[Value | None] = [*widths.items] if isinstance(widths, Seq) and whole else [widths] * len(known.shape)
+    if len(pairs) == 2 and isinstance(widths, Seq) and not any(isinstance(pair, Seq) for pair in pairs):
+        pairs = [widths] * len(known.shape)  # a pair of numbers is for all axes
     both = [shape_of(pair) if isinstance(pair, Seq) else (dimension(pair or NONE),) * 2 for pair in pairs]
     if len(both) != len(known.shape):
         return NOTHING
@@ -355,7 +384,8 @@ _NUMPY: dict[str, Operation] = {
     **dict.fromkeys(("ones_like", "zeros_like", "empty_like", "full_like"), _like),
     **dict.fromkeys(("array", "asarray"), _converted),
     **dict.fromkeys(REDUCTIONS, _reduction),
-    **dict.fromkeys(("mean", "prod", "sum"), _summed),
+    "mean": _summed,
+    **dict.fromkeys(("max", "min", "prod", "sum"), _counted),
     **dict.fromkeys(("argmax", "argmin"), _found),
     **dict.fromkeys(("all", "any"), _asked),
     **dict.fromkeys(_PAIRED.split(), _paired),
@@ -365,6 +395,7 @@ _NUMPY: dict[str, Operation] = {
     "ravel": _flat,
     "full": _full,
     "arange": _range,
+    **dict.fromkeys(("intersect1d", "setdiff1d", "union1d"), _some_of),
     **dict.fromkeys(("geomspace", "linspace", "logspace"), _spaced),
     "eye": _diagonal,
     "where": _chosen,
@@ -375,9 +406,10 @@ _NUMPY: dict[str, Operation] = {
     "squeeze": _on_axes(algebra.squeezed, "axis"),
     "concatenate": _together(algebra.joined),
     "stack": _stacked,
-    "matmul": _product,
+    "matmul": _of_two(algebra.product),
+    "outer": _of_two(algebra.outer),
     "astype": lambda args: Form(literal(args.get(0, "x")).shape, dtype_of(args.get(1, "dtype"))),
-    "dot": lambda args: _product(args) if len(literal(args.get(1)).shape or (1, 1, 1)) < 3 else NOTHING,
+    "dot": _of_two(lambda left, right: algebra.product(left, right) if len(right or (1, 1, 1)) < 3 else None),
     "einsum": _equation,
     "broadcast_to": _spread_to,
     "take": _taken,
@@ -412,7 +444,12 @@ _LOSSES: dict[str, Operation] = {
     "softmax_cross_entropy_with_integer_labels": _per_label,
     "sigmoid_binary_cross_entropy": _pair_loss("logits", "labels"),
     **dict.fromkeys(("huber_loss", "l2_loss", "log_cosh", "squared_error"), _pair_loss("predictions", "targets")),
+    **dict.fromkeys(("cosine_distance", "cosine_similarity"), _over_last("predictions", "targets")),
+    "kl_divergence": _over_last("log_predictions", "targets"),
 }
+
+LOSSES = tuple(_LOSSES)
+"""Losses of optax."""
 
 PAIRED = tuple(f"{head}.{name}" for head in ("jax.numpy", "numpy") for name in (*_PAIRED.split(), *_COMPARED.split()))
 """Functions of two arrays, element by element."""
@@ -438,6 +475,7 @@ FUNCTIONS: dict[str, Operation] = {
         (INITIALIZED, *(f"{head}.initializers.{name}" for head in _HEADS for name in _FILLING)), _initialized
     ),
     "jax.numpy.linalg.norm": _norm,
+    "jax.image.resize": _spread_to,
     "jax.lax.stop_gradient": _kept,
     "jax.lax.rsqrt": _same,
     **{f"jax.ops.segment_{name}": _segmented for name in ("max", "min", "prod", "sum")},
@@ -448,16 +486,13 @@ FUNCTIONS: dict[str, Operation] = {
 SQUASHING = frozenset(f"{head}.{name}" for head in _HEADS for name in ("sigmoid", "softmax"))
 """Functions that make probabilities of logits."""
 
-PARTS = frozenset({"jax.numpy.split", "numpy.split"})
-"""Functions that give several equal parts of an array."""
-
 
 def with_form(name: str, args: Arguments, result: Value, level: int) -> Value:
     """The result of a call of a library function, with what is known of it."""
     if args.starred:
         return result
-    if name in PARTS:
-        return _parts(args, level) or result
+    if name in parts.FUNCTIONS:
+        return parts.FUNCTIONS[name](args, level) or result
     function = FUNCTIONS.get(name)
     if isinstance(result, Array):
         result.bound = bounds.of_function(name, args)
@@ -474,39 +509,6 @@ def with_form(name: str, args: Arguments, result: Value, level: int) -> Value:
         elif name in bounds.KEEPING and isinstance(given := args.get(0), Array):
             result.squashed = given.squashed
     return result
-
-
-def _parts(args: Arguments, level: int) -> Value | None:
-    array, count, axis = args.get(0), args.get(1, "indices_or_sections"), args.get(2, "axis")
-    if not isinstance(array, Array):
-        return None
-    known, along = literal(array), 0 if axis is None else _axes(axis)
-    number = count.value if isinstance(count, Const) else None
-    if isinstance(number, int) and 0 < number <= MAX_PARTS:
-        forms = [Form(algebra.divided(known.shape, number, along), known.dtype)] * number
-    else:
-        forms = [Form(shape, known.dtype) for shape in _cut(known.shape, shape_of(count), along)]
-    parts = [type(array)(level, form if form != NOTHING else None) for form in forms]
-    return Seq("list", parts, level) if parts else None
-
-
-MAX_PARTS = 16
-"""How many parts of an array are told apart."""
-
-
-def _cut(shape: Shape | None, places: Shape | None, axis: object) -> list[Shape]:
-    """The parts of an array that is cut at these places; none where they are not known."""
-    ends = [place for place in places or () if isinstance(place, int)]
-    if not shape or not algebra.is_whole(shape) or not isinstance(axis, int) or not -len(shape) <= axis < len(shape):
-        return []
-    length = shape[axis]
-    if not ends or len(ends) < len(places or ()) or len(ends) >= MAX_PARTS or not isinstance(length, int):
-        return []
-    bounds = [0, *(min(end, length) for end in ends), length]
-    if bounds != sorted(bounds):
-        return []
-    axis %= len(shape)
-    return [(*shape[:axis], end - start, *shape[axis + 1 :]) for start, end in itertools.pairwise(bounds)]
 
 
 def keeps_shape(value: Value) -> bool:

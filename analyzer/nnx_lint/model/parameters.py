@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING
 
 from nnx_lint.model import uses
 from nnx_lint.model.annotations import NUMBERS, parse_string, resolve, value_of
+from nnx_lint.model.attributes import attribute_names, original_of
 from nnx_lint.model.callables import LibraryFunction
-from nnx_lint.model.classes import UserClass
+from nnx_lint.model.classes import UserClass, method_of
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.crossing import kept_keywords
 from nnx_lint.model.frames import Frame
 from nnx_lint.model.later import CONSTRUCTORS, is_set_later
 from nnx_lint.model.states import OptStateVal
+from nnx_lint.model.symbols import OWN, NamedNumber, NamedOther, NamedParameter
 from nnx_lint.model.unions import join, options
 from nnx_lint.model.values import (
     NONE,
@@ -27,10 +29,12 @@ from nnx_lint.model.values import (
     Array,
     Attr,
     ClassVal,
+    Computed,
     Const,
     Ext,
     Obj,
     Other,
+    ParameterFlag,
     ParameterNumber,
     ParameterVal,
     Unknown,
@@ -39,6 +43,7 @@ from nnx_lint.model.values import (
 from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_lint.syntax.binding import is_name
 from nnx_lint.syntax.walk import remembered, walk
+from nnx_rules.sizes import named
 
 if TYPE_CHECKING:
     from nnx_lint.model.callables import FuncVal, TransformVal
@@ -55,7 +60,9 @@ def receiver_of(interp: Interpreter, func: FuncVal) -> Value | None:
     if "staticmethod" in func.decorators:
         return None
     if "classmethod" in func.decorators:
-        return UNKNOWN
+        # It is for the classes below as well, which may be made in another way.
+        lowest = isinstance(func.cls, UserClass) and not interp.project.heirs.exist(func.cls.name)
+        return ClassVal(func.cls) if lowest else UNKNOWN
     if func.name == "__new__":
         return ClassVal(func.cls)
     if _takes_no_object(interp, func):
@@ -63,6 +70,7 @@ def receiver_of(interp: Interpreter, func: FuncVal) -> Value | None:
     from nnx_lint.model.construct import model_of
 
     obj = model_of(interp, func.cls, fresh=True)
+    obj.given = obj.args, obj.binds, _usual(interp, func.cls) or OWN
     # The forward pass must work in training; of other methods it is not known in which mode they are called.
     obj.training = True if func.name == "__call__" else None
     if obj.template is not None and func.name not in CONSTRUCTORS:
@@ -71,6 +79,30 @@ def receiver_of(interp: Interpreter, func: FuncVal) -> Value | None:
                 obj.attrs[name] = later = Attr(_declared_as(interp, func.cls, attr), attr.declared)
                 later.assignments = attr.assignments
     return obj
+
+
+def _usual(interp: Interpreter, cls: ClassBase) -> dict[str, Value] | None:
+    """The numbers that the constructor of a class has as defaults, if nobody needs to give it any."""
+    found = method_of(cls, "__init__") if isinstance(cls, UserClass) else None
+    if found is None:
+        return None
+    func = found[1].wrapped
+    arguments = func.node.args
+    needed = [
+        parameter
+        for parameter in (*syntax_parameters.positional(arguments)[1:], *arguments.kwonlyargs)
+        if parameter.arg not in func.defaults and not _is_streams(interp, func, parameter)
+    ]
+    numbers = {name: value.value for name, value in func.defaults.items() if isinstance(value, Const)}
+    known: dict[str, Value] = {name: Computed(value) for name, value in numbers.items() if type(value) is int}
+    return known if not needed and known else None
+
+
+def _is_streams(interp: Interpreter, func: FuncVal, parameter: ast.arg) -> bool:
+    if parameter.annotation is None:
+        return parameter.arg == "rngs"
+    said = value_of(interp, Frame(func.module, func.module.env), parameter.annotation)
+    return isinstance(said, Obj) and said.cls.derives_from("nnx.Rngs")
 
 
 def _takes_no_object(interp: Interpreter, func: FuncVal) -> bool:
@@ -107,10 +139,35 @@ def bind_entry(interp: Interpreter, frame: Frame, func: FuncVal, receiver: Value
             names[parameter.arg] = receiver
             frame.receiver = receiver
         else:
-            names[parameter.arg] = _parameter(interp, frame, func, parameter)
+            names[parameter.arg] = _at_entry(interp, frame, func, parameter)
     for parameter in arguments.kwonlyargs:
-        names[parameter.arg] = _parameter(interp, frame, func, parameter)
+        names[parameter.arg] = _at_entry(interp, frame, func, parameter)
     _bind_variadic(interp, frame, func)
+
+
+def _at_entry(interp: Interpreter, frame: Frame, func: FuncVal, parameter: ast.arg) -> Value:
+    value = _parameter(interp, frame, func, parameter)
+    return _by_name(value) if frame.initializing is not None else value
+
+
+def _by_name(value: Value) -> Value:
+    """A parameter of a constructor that runs on its own, with names for the numbers that it may be or hold."""
+    if type(value) is ParameterVal:
+        return NamedParameter(value.name, value.required)
+    if isinstance(value, Obj) and isinstance(value.node, ast.arg) and not value.cls.tracked:
+        _name_fields(value, value.node.arg)
+    numbers = [item for item in options(value) if type(item) is ParameterNumber]
+    rest = [item for item in options(value) if item not in numbers]
+    counted = all(isinstance(item, Const) and type(item.value) is int for item in rest)  # the default of it
+    return NamedNumber(numbers[0].name) if len(numbers) == 1 and counted else value
+
+
+def _name_fields(record: Obj, parameter: str) -> None:
+    for name in attribute_names(record):
+        known = original_of(record, name)
+        if known is not None and type(known.value) is Other:
+            attr = record.attrs[name] = Attr(NamedOther(named(f"{parameter}.{name}")), known.declared)
+            attr.assignments = known.assignments
 
 
 def wanted(interp: Interpreter, frame: Frame, func: FuncVal, applied: TransformVal) -> dict[str, Value]:
@@ -186,7 +243,8 @@ def _parameter(interp: Interpreter, frame: Frame, func: FuncVal, parameter: ast.
         if isinstance(used, Obj):
             used.node = parameter  # which parameter it is: what is made with it may keep it
         return join(used, NONE) if optional else used
-    return ParameterVal(parameter.arg, default is None)
+    flag = isinstance(default, Const) and isinstance(default.value, bool)
+    return ParameterFlag(parameter.arg, required=False) if flag else ParameterVal(parameter.arg, default is None)
 
 
 def bind(

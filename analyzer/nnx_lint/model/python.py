@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import ast
-import itertools
 from typing import TYPE_CHECKING
 
-from nnx_lint.model import arithmetic, attributes, configs, imports, rounds, surgery
+from nnx_lint.model import arithmetic, attributes, configs, imports, records, rounds, sequences, surgery
 from nnx_lint.model.annotations import value_of
 from nnx_lint.model.callables import FuncVal
 from nnx_lint.model.classes import UserClass
@@ -75,16 +74,6 @@ def _dict(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, nam
     return DictVal(items, frame.level, exact=exact, node=node)
 
 
-def _zip(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
-    columns = [rounds.elements(value) if value is not None else None for value in args.positional]
-    known = [column for column in columns if column is not None]
-    if known and len(known) == len(columns):
-        rows = [Seq("tuple", row, frame.level) for row in zip(*known, strict=False)]
-        return Seq("generator", rows, frame.level)
-    parts = [element_of(value, frame.level) if value is not None else UNKNOWN for value in args.positional]
-    return Seq("generator", [Seq("tuple", parts, frame.level)], frame.level, exact=False)
-
-
 def _enumerate(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
     given, start = args.get(0) or UNKNOWN, args.get(1, "start") or Const(0)
     known = rounds.elements(given)
@@ -96,15 +85,6 @@ def _enumerate(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST
         return Seq("generator", pairs, frame.level)
     pair = Seq("tuple", [NUMBER, element_of(given, frame.level)], frame.level)
     return Seq("generator", [pair], frame.level, exact=False)
-
-
-def _pairwise(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
-    given = args.get(0) or UNKNOWN
-    known = rounds.elements(given)
-    if known is not None:
-        pairs = [Seq("tuple", pair, frame.level) for pair in itertools.pairwise(known)]
-        return Seq("generator", pairs, frame.level)
-    return Seq("generator", [Seq("tuple", [element_of(given, frame.level)] * 2, frame.level)], frame.level, exact=False)
 
 
 def _range(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
@@ -128,43 +108,11 @@ def _len(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name
     return interp.number(len(known)) if known is not None else Other("an int")
 
 
-def _numeric(function: Callable[..., object], otherwise: Value) -> Handler:
-    """A function of numbers, or of one sequence of them; ``otherwise`` is the result of others."""
-
-    def handler(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
-        given = [value or UNKNOWN for value in args.positional]
-        if given and not args.keywords:
-            held = rounds.elements(given[0]) if len(given) == 1 else None
-            known = arithmetic.plain(*(given if held is None else held))
-            result = None
-            if known is not None:
-                result = arithmetic.evaluated(function, *(known if held is None else [known]))
-            if result is not None:
-                return interp.number(result)
-        return otherwise
-
-    return handler
-
-
 def _elements_as(type_name: str) -> Handler:
     def handler(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
         return Seq(type_name, [element_of(args.get(0) or UNKNOWN, frame.level)], frame.level, exact=False)
 
     return handler
-
-
-def _map(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
-    from nnx_lint.model.calls import Arguments as CallArguments
-    from nnx_lint.model.calls import invoke
-
-    func = args.get(0) or UNKNOWN
-    elements: list[Value | None] = [element_of(value or UNKNOWN, frame.level) for value in args.positional[1:]]
-    return Seq(
-        "map",
-        [invoke(interp, frame, func, CallArguments(node, elements, {}, []), node, name)],
-        frame.level,
-        exact=False,
-    )
 
 
 def _plain(what: str) -> Handler:
@@ -257,12 +205,16 @@ def _named_tuple(interp: Interpreter, frame: Frame, args: Arguments, node: ast.A
     title, fields = args.get(0, "typename"), args.get(1, "field_names") or args.get(1, "fields")
     if not isinstance(node, ast.Call) or not isinstance(title, Const) or fields is None:
         return UNKNOWN
+    names: list[str] = []
     if isinstance(fields, Const) and isinstance(fields.value, str):
-        return named_tuple(frame, str(title.value), fields.value.replace(",", " ").split(), node)
-    items = fields.items if isinstance(fields, Seq) and fields.exact else [UNKNOWN]
-    pairs = [item.items[0] if isinstance(item, Seq) and item.items else item for item in items]
-    names = [item.value for item in pairs if isinstance(item, Const) and isinstance(item.value, str)]
-    return named_tuple(frame, str(title.value), names, node) if len(names) == len(items) else UNKNOWN
+        names = fields.value.replace(",", " ").split()
+    elif isinstance(fields, Seq) and fields.exact:
+        pairs = [item.items[0] if isinstance(item, Seq) and item.items else item for item in fields.items]
+        names = [item.value for item in pairs if isinstance(item, Const) and isinstance(item.value, str)]
+        names = names if len(names) == len(pairs) else []
+    given = args.keywords.get("defaults")
+    count = len(given.items) if isinstance(given, Seq) and given.exact else len(names) if given is not None else 0
+    return named_tuple(frame, str(title.value), names, node, count) if names else UNKNOWN
 
 
 def _cast(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
@@ -313,21 +265,30 @@ def _replaced(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST,
 
 def replaced_by_method(interp: Interpreter, frame: Frame, held: Obj, name: str, args: Arguments) -> Value:
     """What a method of a record gives that makes it anew; UNKNOWN of any other method."""
+    record = held.cls.record if isinstance(held.cls, UserClass) else ""
+    if record and name in records.DUMPING and not args.positional and not args.keywords:
+        return _dumped(frame, held, args.node)
+    if record and name in records.COPYING and not args.positional and args.keywords.keys() <= {"deep", "update"}:
+        told = args.keywords.get("update")
+        return _with_entries(interp, frame, held, told if told is not None else DictVal([]), args)
     named = isinstance(held.cls, UserClass) and name == held.cls.renewed_by
     return _with_fields(interp, frame, held, args, args.node) if named and not args.positional else UNKNOWN
 
 
 def _asdict(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
     """The numbers in a dataclass, by field; others that it holds are made into dicts as well."""
-    held = present(args.get(0) or UNKNOWN)
-    fields = _fields(held)
+    return _dumped(frame, present(args.get(0) or UNKNOWN), node)
+
+
+def _dumped(frame: Frame, held: Value, node: ast.AST) -> Value:
+    fields = fields_of(held)
     if fields is None:
         return UNKNOWN
     known = [(Const(name), configs.started_with(value)) for name, value in fields.items()]
     return DictVal(known, frame.level, node=node)
 
 
-def _fields(held: Value | None) -> dict[str, Value] | None:
+def fields_of(held: Value | None) -> dict[str, Value] | None:
     """What a dataclass or a named tuple holds that the program was seen to make."""
     if not isinstance(held, Obj) or held.assumed or held.cls.is_pytree:
         return None
@@ -340,15 +301,25 @@ def _fields(held: Value | None) -> dict[str, Value] | None:
 def _with_fields(interp: Interpreter, frame: Frame, held: Value | None, args: Arguments, node: ast.AST) -> Value:
     from nnx_lint.model.calls import Arguments
 
-    kept = _fields(held)
+    kept = fields_of(held)
     if kept is None or args.starred or not isinstance(held, Obj):
         return UNKNOWN
     return instantiate(interp, frame, held.cls, Arguments(node, [], kept | args.keywords, []), node)
 
 
+def _with_entries(interp: Interpreter, frame: Frame, held: Obj, told: Value, args: Arguments) -> Value:
+    """A record that is made anew, with what a dict has in it."""
+    from nnx_lint.model.calls import Arguments
+
+    pairs = told.items if isinstance(told, DictVal) and told.exact else [(UNKNOWN, UNKNOWN)]
+    given = {str(key.value): value for key, value in pairs if isinstance(key, Const)}
+    whole = len(given) == len(pairs)
+    return _with_fields(interp, frame, held, Arguments(args.node, [], given, []), args.node) if whole else UNKNOWN
+
+
 HANDLERS: dict[str, Handler] = {
-    **dict.fromkeys(("copy.replace", "dataclasses.replace"), _replaced),
-    "dataclasses.asdict": _asdict,
+    **dict.fromkeys(("attr.evolve", "attrs.evolve", "copy.replace", "dataclasses.replace"), _replaced),
+    **dict.fromkeys(("attr.asdict", "attrs.asdict", "dataclasses.asdict"), _asdict),
     "os.path.join": _joined_path,
     "builtins.list": _sequence("list"),
     "builtins.tuple": _sequence("tuple"),
@@ -360,15 +331,12 @@ HANDLERS: dict[str, Handler] = {
     "builtins.filter": _elements_as("generator"),
     "builtins.dict": _dict,
     "collections.OrderedDict": _dict,
-    "builtins.zip": _zip,
     "builtins.enumerate": _enumerate,
     "builtins.range": _range,
-    "builtins.map": _map,
-    "itertools.pairwise": _pairwise,
-    **{name: _numeric(function, UNKNOWN) for name, function in arithmetic.FUNCTIONS.items()},
-    "numpy.prod": _numeric(arithmetic.FUNCTIONS["math.prod"], UNKNOWN),
-    "builtins.int": _numeric(int, Other("an int")),
-    "builtins.float": _numeric(float, Other("a float")),
+    **sequences.HANDLERS,
+    "numpy.prod": sequences.numeric(arithmetic.FUNCTIONS["math.prod"], UNKNOWN),
+    "builtins.int": sequences.numeric(int, Other("an int")),
+    "builtins.float": sequences.numeric(float, Other("a float")),
     **dict.fromkeys(("time.time", "time.monotonic", "time.perf_counter", "random.random"), _plain("a float")),
     "builtins.bool": _plain("a bool"),
     "builtins.str": _plain("a string"),

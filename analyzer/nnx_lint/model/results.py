@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from nnx_lint.model import symbols
 from nnx_lint.model.attributes import attribute_of
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.handed import is_model
@@ -118,6 +119,8 @@ class Renewal:
             return type(value)(self._level)
         if isinstance(value, ParameterNumber):
             return Other("a plain value")
+        if value.symbol is not None:
+            return symbols.nameless(value)
         if isinstance(value, (Const, Other, ClassVal, Ext)):
             return value
         if isinstance(value, Obj):

@@ -45,6 +45,13 @@ def gone_through(interp: Interpreter, frame: Frame, node: ast.expr) -> Value:
     return given if isinstance(given, Seq) else value
 
 
+def subscripted(interp: Interpreter, frame: Frame, node: ast.expr, value: Value, index: Value) -> Value | None:
+    """What an object of the project, such as a data set, gives for an index; ``None`` where it is no such object."""
+    obj = present(value)
+    found = method_of(obj.cls, "__getitem__") if isinstance(obj, Obj) and not obj.cls.tracked else None
+    return interp.call_function(frame, found[1], [index], {}, node, receiver=obj) if found is not None else None
+
+
 def elements(value: Value) -> list[Value] | None:
     """What a loop over a value meets, in order; ``None`` if that is not known."""
     value = present(value)

@@ -17,15 +17,15 @@ from __future__ import annotations
 
 import ast
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 from nnx_lint.model.attributes import attribute_of
-from nnx_lint.model.callables import FuncVal, PartialVal, Transformed
+from nnx_lint.model.callables import FuncVal, PartialVal, Transformed, is_closure
 from nnx_lint.model.classes import UserClass
 from nnx_lint.model.configs import as_dict, copied, is_config, is_record
 from nnx_lint.model.construct import build_model, instance_of
 from nnx_lint.model.containers import DictVal, Seq
-from nnx_lint.model.events import Called, CalledOneOf, EntryMissed, ItemSet
+from nnx_lint.model.events import AttributeMissed, Called, CalledOneOf, EntryMissed, ItemSet
 from nnx_lint.model.later import ITEM, is_set_later
 from nnx_lint.model.modules import Env
 from nnx_lint.model.states import GradientVal, StateVal
@@ -420,7 +420,7 @@ class Sized:
         self.model: Obj | None = None
         self.evaluation = evaluation
         self.noted: list[Called | ItemSet] = []
-        self.layers: list[CalledOneOf | EntryMissed] = []
+        self.layers: list[CalledOneOf | EntryMissed | AttributeMissed] = []
 
     def note(self, event: Event) -> None:
         """Keep what rules may ask for: items of containers of the library, and streams under a transform. What the
@@ -428,10 +428,15 @@ class Sized:
         """
         if isinstance(event, ItemSet) or (isinstance(event, Called) and _is_told_of(event)):
             self.noted.append(event)
-        if isinstance(event, (CalledOneOf, EntryMissed)):
+        if isinstance(event, (CalledOneOf, EntryMissed)) or _asks_record(event):
             self.layers.append(event)
         elif isinstance(event, Called) and (_makes_as_told(event) or _looks_up(event)):
             self.layers.append(CalledOneOf(event.frame, event.node, [event]))
+
+
+def _asks_record(event: Event) -> TypeGuard[AttributeMissed]:
+    """Whether a plain object is asked for an attribute that it was not seen to have."""
+    return isinstance(event, AttributeMissed) and is_record(event.obj.cls)
 
 
 def _makes_as_told(event: Called) -> bool:
@@ -542,9 +547,20 @@ def _kept(cls: ClassBase, name: str, value: Value, *, frozen: bool) -> Value | N
     return _told(value)
 
 
+def _is_made_inside(value: Value) -> bool:
+    """Whether a value is a function that the constructor itself defines, transformed or not: a step that knows the
+    sizes of this object by the names around it.
+    """
+    while isinstance(value, Transformed):
+        value = value.func
+    return isinstance(value, FuncVal) and is_closure(value)
+
+
 def _told(value: Value) -> Value | None:
     """What is kept of a value that a plain object holds."""
     if _is_part(value) or is_sized(value) or isinstance(value, Ext) or is_layer_factory(value) or is_config(value):
+        return value
+    if _is_made_inside(value):
         return value
     if isinstance(value, Const) and (_is_number(value) or isinstance(value.value, float)):
         return Computed(value.value)

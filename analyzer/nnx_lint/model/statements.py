@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from nnx_lint.model import (
     attributes,
     blanks,
+    carried,
     definitions,
     elements,
     events,
@@ -16,25 +17,24 @@ from nnx_lint.model import (
     imports,
     items,
     narrowing,
+    premises,
     rounds,
     shims,
 )
 from nnx_lint.model.annotations import value_of
 from nnx_lint.model.callables import ContextVal, FuncVal, Transformed
 from nnx_lint.model.containers import DictVal, Seq
-from nnx_lint.model.crossing import shapeless
 from nnx_lint.model.deferred import settled
 from nnx_lint.model.expressions import evaluate
 from nnx_lint.model.frames import ROUND
 from nnx_lint.model.heap import touch
-from nnx_lint.model.states import ForeignVal, OptStateVal, StateVal
+from nnx_lint.model.states import ForeignVal
 from nnx_lint.model.switching import set_training
-from nnx_lint.model.unions import join, options, present
+from nnx_lint.model.unions import join, present
 from nnx_lint.model.values import (
     NONE,
     NUMBER,
     UNKNOWN,
-    Array,
     ClassVal,
     Computed,
     Const,
@@ -216,8 +216,8 @@ def _if(interp: Interpreter, frame: Frame, node: ast.If) -> bool:
     doubts = (None if shims.is_script(node) else _doubt_beside(node.orelse), _doubt_beside(node.body))
     there = narrowing.asks_for_part(frame, node.test)
     arms = (
-        lambda: _arm(interp, frame, node.test, True, node.body, supposed=there is True and doubts[0] == 1),
-        lambda: _arm(interp, frame, node.test, False, node.orelse, supposed=there is False and doubts[1] == 1),
+        lambda: _arm(interp, frame, node, True, supposed=there is True and doubts[0] == 1),
+        lambda: _arm(interp, frame, node, False, supposed=there is False and doubts[1] == 1),
     )
     return branch(interp, frame, node, arms, doubts)
 
@@ -227,13 +227,14 @@ def _doubt_beside(*blocks: Sequence[ast.stmt]) -> int | None:
     return None if all(block and isinstance(block[-1], ast.Raise) for block in blocks) else 1
 
 
-def _arm(
-    interp: Interpreter, frame: Frame, test: ast.expr, positive: bool, body: list[ast.stmt], *, supposed: bool
-) -> bool:
-    narrowing.narrow(interp, frame, test, positive)
+def _arm(interp: Interpreter, frame: Frame, node: ast.If, positive: bool, *, supposed: bool) -> bool:
+    body, beside = (node.body, node.orelse) if positive else (node.orelse, node.body)
+    narrowing.narrow(interp, frame, node.test, positive)
+    doubts = premises.Doubts(frame, node.test, positive)
     frame.supposed += supposed
     ended = interp.block(frame, body)
     frame.supposed -= supposed
+    doubts.end(premises.leaves(beside))
     return ended
 
 
@@ -299,23 +300,23 @@ def _loop(
 
     Of the names that it assigns, objects and arrays are at its start what they are in the first round; other values may
     be those of an earlier round, so they are unknown. Afterwards a name is what it was before the loop or what the body
-    left, if that is of the same kind, so that a further round would leave the same. Where the shapes are others after
-    the round, it runs again with shapes that are not known.
+    left, if that is of the same kind (:mod:`nnx_lint.model.carried`).
     """
     assigned, returns = assigned_in_loop(node), returns_in_loop(node)
 
     def once() -> bool:
         frame.branches = (*frame.branches[:-1], (id(node), ROUND))
         names = frame.env.names
-        started = {name: value for name in assigned & names.keys() if isinstance(value := names[name], STEADY)}
+        started = {name: value for name in assigned & names.keys() if isinstance(value := names[name], carried.STEADY)}
         names.update(dict.fromkeys((assigned & names.keys()) - started.keys(), UNKNOWN))
         before = dict(names)
         _round(interp, frame, node.body, bind, end)
-        if any(_reshaped(value, frame.env.names.get(name)) for name, value in started.items()):
-            frame.env.names = before | {name: shapeless(value) for name, value in started.items()}
+        again = carried.second_round(assigned, before, frame.env.names)
+        if again is not None:
+            frame.env.names = before | again
             _round(interp, frame, node.body, bind, end)
         for name, value in started.items():
-            if not _alike(value, frame.env.names.get(name, UNKNOWN)):
+            if not carried.steady(value, frame.env.names.get(name)):
                 frame.env.names[name] = UNKNOWN
         return False
 
@@ -331,33 +332,6 @@ def _round(
     bind()
     if not interp.block(frame, body):
         end()
-
-
-def _reshaped(before: Value, after: Value | None) -> bool:
-    """Whether the shape that an array started with is another one after a round."""
-    return isinstance(before, Array) and before.form is not None and not (
-        isinstance(after, Array) and after.form == before.form
-    )  # fmt: skip
-
-
-STEADY = (Array, Obj, StateVal, OptStateVal, Seq, DictVal, FuncVal)
-"""Values that a loop starts with."""
-
-
-def _alike(before: Value, after: Value) -> bool:
-    """Whether what a round of a loop leaves is of the kind that it started with."""
-    if isinstance(before, Array):
-        return isinstance(after, Array) and before.level == after.level
-    if isinstance(before, Obj):
-        return isinstance(after, Obj) and before.cls is after.cls and before.level == after.level
-    if isinstance(before, StateVal):
-        return all(
-            isinstance(option, StateVal) and before.of is option.of and before.level == option.level
-            for option in options(after)
-        )
-    if isinstance(before, OptStateVal):
-        return isinstance(after, OptStateVal) and before.of is after.of
-    return before is after or (type(before) is type(after) and isinstance(before, (Seq, DictVal)))
 
 
 def _for(interp: Interpreter, frame: Frame, node: ast.For | ast.AsyncFor) -> bool:
@@ -480,18 +454,16 @@ def _match(interp: Interpreter, frame: Frame, node: ast.Match) -> bool:
 
         return run
 
-    arms: list[Callable[[], bool | None]] = [case(item) for item in node.cases]
-    bodies = [item.body for item in node.cases]
-    if not any(_takes_all(item) for item in node.cases):
+    cases, decided = narrowing.cases(interp, frame, node, subject)
+    if decided and len(cases) == 1:
+        return case(cases[0])()
+    arms: list[Callable[[], bool | None]] = [case(item) for item in cases]
+    bodies = [item.body for item in cases]
+    if not decided:
         arms.append(lambda: False)
         bodies.append([])
     doubts = [_doubt_beside(*bodies[:arm], *bodies[arm + 1 :]) for arm in range(len(arms))]
     return branch(interp, frame, node, arms, doubts)
-
-
-def _takes_all(case: ast.match_case) -> bool:
-    """Whether the case is a bare name or ``_``, so that nothing goes past it."""
-    return case.guard is None and isinstance(case.pattern, ast.MatchAs) and case.pattern.pattern is None
 
 
 def _delete(interp: Interpreter, frame: Frame, node: ast.Delete) -> bool:
@@ -559,6 +531,7 @@ def _type_alias(interp: Interpreter, frame: Frame, node: ast.AST) -> bool:
 def _assert(interp: Interpreter, frame: Frame, node: ast.Assert) -> bool:
     expressions.condition(interp, frame, node.test)
     narrowing.narrow(interp, frame, node.test, True)
+    premises.Doubts(frame, node.test, True).end(refused=True)
     return False
 
 

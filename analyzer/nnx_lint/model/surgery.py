@@ -89,11 +89,10 @@ def _walk(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, nam
     return UNKNOWN
 
 
-def _reduce(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
-    func = args.get(0)
+def reduced(interp: Interpreter, frame: Frame, func: Value, start: Value | None, node: ast.AST) -> None:
+    """Note that ``functools.reduce(getattr, path, model)`` walks down a model."""
     if isinstance(func, Ext) and func.name == "builtins.getattr":
-        walked(interp, frame, args.get(2) or UNKNOWN, node)
-    return UNKNOWN
+        walked(interp, frame, start or UNKNOWN, node)
 
 
 HANDLERS: dict[str, Handler] = {
@@ -101,5 +100,4 @@ HANDLERS: dict[str, Handler] = {
         ("nnx.iter_modules", "nnx.iter_children", "nnx.iter_module_children", "nnx.iter_graph", "nnx.recursive_map"),
         _walk,
     ),
-    "functools.reduce": _reduce,
 }

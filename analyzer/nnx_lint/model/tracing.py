@@ -17,7 +17,19 @@ from nnx_lint.model.crossing import SAME, Axes, kept_keywords, kept_positions, l
 from nnx_lint.model.events import Ran, RanInside
 from nnx_lint.model.frames import Frame, TraceScope
 from nnx_lint.model.modules import Env
-from nnx_lint.model.values import NUMBER, UNKNOWN, AliasVal, Array, ClassVal, Const, Obj, Value
+from nnx_lint.model.unions import UnionVal
+from nnx_lint.model.values import (
+    NUMBER,
+    UNKNOWN,
+    AliasVal,
+    Array,
+    ClassVal,
+    Const,
+    Obj,
+    ParameterFlag,
+    ParameterNumber,
+    Value,
+)
 from nnx_rules.transforms import Arguments as Changes
 
 if TYPE_CHECKING:
@@ -129,13 +141,23 @@ def _mapped(args: Sequence[Value | None], level: int, around: Sequence[Transform
 def _traced(value: Value, level: int, axes: Axes, number: Value | None, seen: dict[int, Value] | None) -> Value:
     """An argument as the function under a transform sees it: of the inner level, and what ``number`` says, if any."""
     literal = isinstance(value, Const) and isinstance(value.value, (bool, int, float, complex))
-    if number is not None and (literal or value is NUMBER):
+    if number is not None and (literal or value is NUMBER or _is_flag(value)):
         return number
     if number is not None and isinstance(value, Seq) and value.type == "tuple" and value.exact:
         seen = {} if seen is None else seen
         parts = [_traced(item, level, axes, number, seen) for item in value.items]
         return Seq("tuple", parts, level, node=value.node)
     return refresh(value, level, axes=axes, seen=seen)
+
+
+def _is_flag(value: Value) -> bool:
+    """Whether a value is a parameter of the caller that is a flag by its default."""
+    if isinstance(value, ParameterFlag):
+        return True
+    return isinstance(value, UnionVal) and all(
+        isinstance(option, ParameterNumber) or (isinstance(option, Const) and isinstance(option.value, bool))
+        for option in value.options
+    )
 
 
 def construct_mapped(

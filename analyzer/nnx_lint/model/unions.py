@@ -24,7 +24,9 @@ from nnx_lint.model.values import (
     Value,
     VariableVal,
 )
+from nnx_rules import shape_algebra
 from nnx_rules.attributes import DATA_KINDS, Kind, ValueFacts
+from nnx_rules.shapes import Form
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -63,7 +65,7 @@ class UnionVal(Value):
         return " or ".join(dict.fromkeys(option.describe() for option in self.options))
 
 
-MAX_UNION = 6
+MAX_UNION = 8
 
 
 def join(*values: Value) -> Value:
@@ -93,12 +95,21 @@ def _either(known: Value, option: Value) -> Value:
     if isinstance(known, Array) and isinstance(option, Array):
         alike = known.form == option.form
         if not alike or known.bound != option.bound:  # neither is sure
-            either = type(known)(known.level, known.form if alike else None)
+            either = type(known)(known.level, known.form if alike else _common(known.form, option.form))
             either.maker, either.squashed = (known.maker, known.squashed) if alike else (None, None)
             return either
     if isinstance(known, ParameterNumber) and not (isinstance(option, ParameterNumber) and option.name == known.name):
         return Other("a plain value")
+    if isinstance(known, Other) and known.symbol is not None and known.symbol != option.symbol:
+        return Other(known.what)
     return known
+
+
+def _common(one: Form | None, other: Form | None) -> Form | None:
+    """What is true of both forms: the sizes that they share, where they have as many axes."""
+    if one is None or other is None:
+        return None
+    return Form(shape_algebra.either(one.shape, other.shape), one.dtype if one.dtype == other.dtype else None)
 
 
 def _any_of(values: Iterable[Value]) -> Value:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from nnx_lint.model.modules import Env, Module
     from nnx_rules.registry import Rule
     from nnx_rules.shapes import Form
+    from nnx_rules.sizes import Size
 
 MAX_NESTING = 8
 """How deep containers are looked into: a list may hold itself, and the same list many times over."""
@@ -37,6 +38,8 @@ class Value:
     __slots__ = ()
 
     kind: Kind = Kind.UNKNOWN
+    symbol: Size | None = None
+    """The number that it is, by the names of others (:mod:`nnx_lint.model.symbols`)."""
 
     def describe(self) -> str:
         """A noun phrase for messages: "a list of Linear"."""
@@ -70,10 +73,20 @@ class ParameterVal(Unknown):
         self.required = required
 
 
+class ParameterFlag(ParameterVal):
+    """A parameter that is ``True`` or ``False`` where nobody gives another value: whoever does gives a flag, too."""
+
+    __slots__ = ()
+
+
 class VariableVal(Unknown):
     """A Variable, since the program asked whether it is one: where it came from, and its type, are not known."""
 
     __slots__ = ()
+    kind = Kind.VARIABLE
+
+    def describe(self) -> str:
+        return "a Variable"
 
 
 SOME_VARIABLE = VariableVal()
@@ -83,6 +96,7 @@ class MemberVal(VariableVal):
     """A Variable that a layer has unless an option leaves it out, which is not known: then it is ``None``."""
 
     __slots__ = ()
+    kind = Kind.UNKNOWN
 
 
 class Quotient(Unknown):
@@ -93,6 +107,12 @@ class Quotient(Unknown):
 
 class NumpyInteger(Unknown):
     """A part of a numpy array of whole numbers: one of them, which is no ``int``, or several."""
+
+    __slots__ = ()
+
+
+class NumpyNumber(NumpyInteger):
+    """One of them."""
 
     __slots__ = ()
 
@@ -158,6 +178,7 @@ class Cut(Other):
 WHOLE = Cut((None, None, None))
 NUMBER = Other("a number")
 FRACTION = Other("a number with a fraction")
+FLOAT = Other("a float")
 SHAPE = Other("a tuple of numbers")
 STRING = Other("a string")
 
@@ -204,6 +225,19 @@ class HostArray(Array):
     """A numpy array. Its elements, and what is computed from it, may be numpy scalars, which are no data."""
 
     __slots__ = ()
+
+
+class TakenArray(Array):
+    """An array of which the size of the last axis is known from a layer that was called with it, the ``taker``: how the
+    program names that, and where the array stands in the call. ``before`` is what was known without it.
+    """
+
+    __slots__ = ("before", "taker")
+
+    def __init__(self, level: int = 0, form: Form | None = None) -> None:
+        super().__init__(level, form)
+        self.taker: tuple[str, Module, ast.AST] | None = None
+        self.before: Value | None = None
 
 
 class ArrayAttr(Value):

@@ -101,8 +101,7 @@ MASKED_GRADIENT = Rule(
     name="masked-gradient",
     summary="A gradient is NaN where `jnp.where` leaves out what has no derivative.",
     message="`jnp.where` computes `{name}` where `{condition}` leaves it out, too, and its gradient is NaN there",
-    help="make `{guarded}` safe first: `safe = jnp.where({condition}, {guarded}, 1.0)`, with 1.0 where it is left out, "
-    "and compute with `safe`",
+    help="{mend}",
     severity=Severity.WARNING,
 )
 DEBUG_FIELDS = Rule(
@@ -120,6 +119,15 @@ ZERO_GRADIENT = Rule(
     "is learned",
     help="compute the loss of the scores themselves, as `optax.softmax_cross_entropy_with_integer_labels` does; what "
     "counts correct answers is a metric",
+    severity=Severity.WARNING,
+)
+STRAIGHT_THROUGH_SWAPPED = Rule(
+    code="NNX480",
+    name="straight-through-swapped",
+    summary="A value is to be made discrete with the gradient of the original one, and comes out as the original one.",
+    message="`{text}` has the value of `{raw}` and the gradient of `{hard}`: nothing that follows sees the discrete "
+    "value, and what computes `{raw}` gets no gradient",
+    help="exchange the two: `{raw} + jax.lax.stop_gradient({hard} - {raw})`",
     severity=Severity.WARNING,
 )
 

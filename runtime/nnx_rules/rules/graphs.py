@@ -298,7 +298,7 @@ MAPPED_TREES_DIFFER = Rule(
     name="mapped-trees-differ",
     summary="JAX is to go through two trees side by side that do not have the same leaves.",
     message="{problem}: `{function}` goes through them side by side",
-    help="take both by the same filter, such as `nnx.state(model, nnx.Param)` beside the gradients of the parameters",
+    help="{mend}",
 )
 
 RULES = tuple(value for value in list(globals().values()) if isinstance(value, Rule))

@@ -120,4 +120,13 @@ TENSOR_IDIOM = Rule(
     help="{mend}",
     fix=Fixable.SAFE,
 )
+NAN_COMPARISON = Rule(
+    code="NNX876",
+    name="nan-comparison",
+    summary="A value is compared with NaN by `==` or `!=`: NaN is equal to nothing, itself included.",
+    message="`{name}` is {always}, whatever is compared: NaN is equal to nothing, itself included",
+    help="ask for it: `{mend}`",
+    fix=Fixable.UNSAFE,
+)
+
 RULES = tuple(value for value in list(globals().values()) if isinstance(value, Rule))

@@ -3,8 +3,9 @@
 ``self.norm = norm`` leaves a static attribute where nothing is given, and ``if norm is None: self.norm = ...`` then
 assigns data to it: whoever relies on the default gets an error.
 
-Invariant: the condition of the arm asks for the parameter or the attribute itself, and the parameter is what the
-attribute got last, so that the attribute certainly became static with this ``None``.
+Invariants: the condition of the arm asks for the parameter or the attribute itself, and the parameter is what the
+attribute got last, so that the attribute certainly became static with this ``None``. Of a fallback that is not known it
+is believed that it is what the annotation of the parameter promises.
 """
 
 from __future__ import annotations
@@ -16,18 +17,19 @@ from nnx_lint.diagnostics import Applicability, Fix
 from nnx_lint.model.attributes import stored
 from nnx_lint.model.classes import UserClass
 from nnx_lint.model.events import AttributeSet
-from nnx_lint.model.values import TagVal
+from nnx_lint.model.unions import options, present
+from nnx_lint.model.values import UNKNOWN, TagVal, Unknown
 from nnx_lint.reporting import Reporter, judges, related
 from nnx_lint.rules.attributes.status import broken
 from nnx_lint.rules.edits import wrap
 from nnx_lint.rules.program import ancestors, assigned_in, names_of_parameters, own_nodes
 from nnx_lint.rules.spelling import spelled
 from nnx_lint.syntax.walk import walk
-from nnx_rules.attributes import Status, decide
+from nnx_rules.attributes import DATA_KINDS, Status, decide
 from nnx_rules.rules import attributes as rules
 
 if TYPE_CHECKING:
-    from nnx_lint.model.values import Assignment
+    from nnx_lint.model.values import Assignment, Value
 
 
 @judges(rules.DATA_TO_STATIC_ATTRIBUTE, AttributeSet)
@@ -39,16 +41,24 @@ def fallback_for_none(event: AttributeSet, report: Reporter) -> None:
         return
     if isinstance(before.value, TagVal) or not _is_none(event, before):
         return
-    if decide(Status.STATIC, event.value.facts(), checked=True).broken is report.rule:
+    value = _promised(before) if type(event.value) is Unknown else event.value
+    if decide(Status.STATIC, value.facts(), checked=True).broken is report.rule:
         report(
             event.frame.module,
             event.node,
             cls=cls.name,
             path=event.name,
-            value=event.value.describe(),
+            value=value.describe(),
             related=(related(before.module, before.node, "the attribute became static here, where this is None"),),
             fix=lambda: _mark(before),
         )
+
+
+def _promised(before: Assignment) -> Value:
+    """What an annotation says that a parameter is unless it is ``None``, if that is always data."""
+    promised = present(before.value)
+    known = promised is not before.value and all(item.kind in DATA_KINDS for item in options(promised))
+    return promised if known else UNKNOWN
 
 
 def _mark(before: Assignment) -> Fix | None:

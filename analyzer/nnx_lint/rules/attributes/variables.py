@@ -9,14 +9,16 @@ from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
 from nnx_lint.model.classes import UserClass
 from nnx_lint.model.events import AttributeSet, Constructed, ContainerFilled
 from nnx_lint.model.unions import options, present
-from nnx_lint.model.values import UNKNOWN, Array, Const, Obj, TagVal, Value
+from nnx_lint.model.values import UNKNOWN, Array, ClassVal, Const, Obj, TagVal, Value
 from nnx_lint.reporting import Reporter, judges
 from nnx_lint.rules.edits import insert, remove_statement
+from nnx_lint.rules.program import attributes_named, resolved, statement_of
 from nnx_lint.syntax.binding import assigned_names
 from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import attributes as rules
 
 if TYPE_CHECKING:
+    from nnx_lint.model.classes import ClassBase
     from nnx_lint.model.frames import Frame
 
 
@@ -41,6 +43,39 @@ def variable_overwritten(event: AttributeSet, report: Reporter) -> None:
         value=event.value.describe(),
         fix=lambda: _write_into(event.frame, event.node, variable),
     )
+
+
+@judges(rules.VARIABLE_OVERWRITTEN, AttributeSet, of=(Array,))
+def variable_of_another_method(event: AttributeSet, report: Reporter) -> None:
+    """An array in the place of a Variable that another method makes, such as the one that allocates a cache."""
+    cls, name, frame = event.obj.cls, event.name, event.frame
+    if event.before is not None or event.attr.assignments or not isinstance(cls, UserClass):
+        return
+    if frame.func is None or frame.func.cls is not cls or frame.initializing is not None or frame.module.mocks:
+        return
+    if event.value_node is not None and _reads(event.value_node, name):
+        return
+    variable = _made_for(cls, name, event.node)
+    if variable is not None:
+        shown = variable.name
+        report(frame.module, event.node, cls=cls.name, path=name, variable=shown, value=event.value.describe())
+
+
+def _made_for(cls: UserClass, name: str, here: ast.AST) -> ClassBase | None:
+    """The class of the Variables that all assignments of an attribute in a class make, but for the one at hand."""
+    stored = [node for node in attributes_named(cls.node).get(name, ()) if isinstance(node.ctx, ast.Store)]
+    statements = [statement_of(cls.module, node) for node in stored]
+    values = [item.value for item in statements if isinstance(item, (ast.Assign, ast.AnnAssign)) and item is not here]
+    if not values or len(values) != len(stored) - 1 or not isinstance(here, ast.Assign):
+        return None
+    found: ClassBase | None = None
+    for value in values:
+        made = resolved(cls.module.env, value.func) if isinstance(value, ast.Call) else None
+        if isinstance(made, ClassVal) and made.cls.is_variable:
+            found = made.cls
+        elif not (isinstance(value, ast.Constant) and value.value is None):
+            return None
+    return found
 
 
 def _variable(value: Value) -> Obj | None:

@@ -11,6 +11,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from nnx_lint.model.callables import FuncVal, Transformed
+from nnx_lint.model.classes import UserClass
 from nnx_lint.model.containers import Seq
 from nnx_lint.model.elements import as_tuple
 from nnx_lint.model.events import Called, Unpacked, Used
@@ -19,14 +20,18 @@ from nnx_lint.model.loops import CARRYING, STEPPING
 from nnx_lint.model.values import Array, Ext, Obj, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.autodiff.gradients import unpacks_call
+from nnx_lint.rules.callees import called_value
 from nnx_lint.rules.filters.results import parts_of
 from nnx_lint.rules.intermediates.reading import CAPTURE
-from nnx_lint.rules.program import assigned_in, in_test, is_tried, resolved
+from nnx_lint.rules.program import FUNCTIONS, assigned_in, enclosing, in_test, is_tried, own_nodes, resolved
 from nnx_lint.rules.randomness.keys import keys_made
+from nnx_lint.syntax.binding import is_name
+from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import autodiff as rules
 
 if TYPE_CHECKING:
     from nnx_lint.model.frames import Frame
+    from nnx_lint.model.modules import Module
 
 
 @judges(rules.GRADIENT_RESULTS, Unpacked, when=unpacks_call)
@@ -43,7 +48,11 @@ def results_unpacked(event: Unpacked, report: Reporter) -> None:
         known = 2, "`carry, ys`", "carry, ys"
     elif isinstance(func, Ext) and func.name == "jax.random.split":
         known = _number_of_keys(call)
-    elif isinstance(func, (FuncVal, Transformed, Obj)) or (isinstance(func, Ext) and func.name in CARRYING):
+    elif (
+        isinstance(func, (FuncVal, Transformed, Obj))
+        or (isinstance(func, Ext) and func.name in CARRYING)
+        or (isinstance(value, Seq) and _is_own_method(frame, called_value(frame.env, call.func)))
+    ):
         known = _number_of_results(value)
     captured = isinstance(func, Transformed) and func.applied.row.name == CAPTURE  # NNX644 counts its types
     if known is None or known[0] == event.count or captured or parts_of(value) is not None:
@@ -62,6 +71,15 @@ def results_unpacked(event: Unpacked, report: Reporter) -> None:
             problem=problem,
             mend=mend,
         )
+
+
+def _is_own_method(frame: Frame, method: Value | None) -> bool:
+    """Whether a method of the project is called that no heir of its class has another one for."""
+    cls = method.cls if isinstance(method, FuncVal) and not method.decorators else None
+    if not isinstance(cls, UserClass) or not isinstance(method, FuncVal) or cls.is_open or cls.opaque:
+        return False
+    heirs = frame.module.project.heirs.of(cls.name)
+    return not any(isinstance(item, FUNCTIONS) and item.name == method.name for heir in heirs for item in heir.body)
 
 
 def _is_bound_again(frame: Frame, func: ast.expr) -> bool:
@@ -124,16 +142,44 @@ def format_of_several(event: Used, report: Reporter) -> None:
 def _taken_for_number(frame: Frame, node: ast.expr, value: Value, problem: str, report: Reporter) -> None:
     """Report a name for several results that is taken for the first of them."""
     count, results, _ = _number_of_results(value) or (0, "", "")
-    if count > 1 and isinstance(node, ast.Name) and not in_test(frame) and not is_tried(frame.module, node):
+    if count < 2 or not isinstance(node, ast.Name) or in_test(frame):
+        return
+    if not is_tried(frame.module, node) and not _is_asked_about(frame.module, node):
         name = node.id
         mend = f"{name}, *rest"
         report(frame.module, node, transform=name, aux="", verb="is", results=results, problem=problem, mend=mend)
+
+
+def _is_asked_about(module: Module, name: ast.Name) -> bool:
+    """Whether a function asks what a name stands for, as ``isinstance`` does: it expects values of several kinds."""
+    scope = enclosing(module, name, *FUNCTIONS)
+    tests = [node.test for node in own_nodes(scope) if isinstance(node, (ast.If, ast.IfExp))] if scope else []
+    calls = (part for test in tests for part in walk(test) if isinstance(part, ast.Call))
+    return any(
+        is_name(argument, name.id)
+        for call in calls
+        if not (isinstance(call.func, ast.Name) and call.func.id in NUMBERS)
+        for argument in call.args
+    )
+
+
+NUMBERS = frozenset({"abs", "bool", "float", "int", "max", "min", "round"})
+"""Functions that compute with a number, and ask nothing about it."""
+
+
+def _is_one_module(value: Obj) -> bool:
+    """Whether a value is a module that was made in the program, and has no elements."""
+    known = value.cls.derives_from("nnx.Module") and not value.assumed and not value.cls.is_open
+    elements = ("__iter__", "__getitem__", "__getattr__")
+    return known and isinstance(value.cls, UserClass) and all(value.cls.find(name) is None for name in elements)
 
 
 def _number_of_results(value: Value) -> tuple[int, str, str] | None:
     """How many results a value certainly is, how a message calls them, and names for them."""
     if isinstance(value, Array) and value.form is not None and value.form.shape == ():
         return 0, "one number", "value"
+    if isinstance(value, Obj) and _is_one_module(value):
+        return 0, f"one {value.cls.name}", "value"
     value = as_tuple(value) if isinstance(value, Obj) else value
     if isinstance(value, Seq) and value.type == "tuple" and value.exact and not value.shrunk and len(value.items) > 1:
         count = len(value.items)

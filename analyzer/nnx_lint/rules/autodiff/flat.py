@@ -36,6 +36,7 @@ from nnx_lint.rules.program import (
 from nnx_lint.syntax.dotted import root_of
 from nnx_lint.syntax.parameters import positional_names
 from nnx_lint.syntax.walk import walk
+from nnx_rules import layers
 from nnx_rules.rules import autodiff as rules
 
 if TYPE_CHECKING:
@@ -52,7 +53,11 @@ FLAT = frozenset(
 METHODS = frozenset({"argmax", "argmin", "argsort", "round"})
 """Methods of arrays of the same kind."""
 
-INTEGERS = frozenset({"builtins.bool", "builtins.int", "jax.numpy.bool_", "jax.numpy.int32", "jax.numpy.int64"})
+INTEGERS = frozenset(
+    {"builtins.bool", "builtins.int", "jax.numpy.bool_", "numpy.bool_"}
+    | {f"{package}.{name}" for package in ("jax.numpy", "numpy") for name in layers.INTEGERS}
+)
+"""Types of whole numbers and of truth values, to which a conversion cuts off what makes a slope."""
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
@@ -141,7 +146,10 @@ class _Way:
         return all(map(self.is_flat, given)) and (holder is None or self.is_flat(holder))
 
     def _makes_integers(self, node: ast.Call) -> bool:
-        return bool(node.args) and canonical_of(self.env, node.args[0]) in INTEGERS
+        given = node.args[0] if node.args else None
+        if isinstance(given, ast.Constant):
+            return given.value in layers.INTEGERS
+        return given is not None and canonical_of(self.env, given) in INTEGERS
 
     def _ends(self, node: ast.expr, parts: list[ast.expr]) -> bool:
         """A slope that leads so far ends here."""

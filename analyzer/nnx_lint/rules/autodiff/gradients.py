@@ -24,6 +24,7 @@ from nnx_lint.model.unions import present
 from nnx_lint.model.values import UNKNOWN, Array, ArrayAttr, ClassVal, Const, Obj, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.autodiff.protocol import CUSTOM
+from nnx_lint.rules.bindings import value_of
 from nnx_lint.rules.callees import compiled_by
 from nnx_lint.rules.edits import replace, unsafe
 from nnx_lint.rules.filters.coverage import leaves_of
@@ -201,9 +202,15 @@ class Exchanged:
         self.values: list[Value] = []
 
 
-@judges(rules.GRADIENT_RESULTS, Unpacked, when=unpacks_call)
+def unpacks_result(event: Unpacked) -> bool:
+    """Whether the result of a call may be unpacked, or what has a name."""
+    return event.count is not None and isinstance(event.value_node, (ast.Call, ast.Name))
+
+
+@judges(rules.GRADIENT_RESULTS, Unpacked, when=unpacks_result)
 def gradient_results(event: Unpacked, report: Reporter) -> None:
-    call, target = event.value_node, event.target
+    node, target = event.value_node, event.target
+    call = value_of(event.frame.module, node) if isinstance(node, ast.Name) else node
     if not isinstance(call, ast.Call) or not isinstance(target, (ast.Tuple, ast.List)) or event.count is None:
         return
     name, aux, text = gradient_call(event.frame, call.func)
@@ -225,6 +232,15 @@ def gradient_results(event: Unpacked, report: Reporter) -> None:
         swap = unsafe("Swap the names", replace(source, target, mend))
         report.memory(Exchanged).values += event.value.items if isinstance(event.value, Seq) else []
         say(fix=swap, results=results, problem=f"`{names[0]}` takes the first", mend=mend)
+    elif valued and not aux and event.count == 2 and isinstance(target.elts[0], (ast.Tuple, ast.List)):
+        known = event.value.items[0] if isinstance(event.value, Seq) and event.value.exact else None
+        if not isinstance(known, Seq):  # NNX463 says it of a function that is known to return a tuple
+            problem, mend = f"`{names[0]}` takes the value, which is one number", f"{names[0]}, {names[1]}"
+            say(results="`value, gradients` without `has_aux=True`", problem=problem, mend=mend)
+    elif not valued and not aux and event.count == 2 and _is_named(names[1], names[0]) and names[0] in LOSSES:
+        if not isinstance(event.value, StateVal) and not _differentiates_several(call):  # NNX315 says it of a State
+            problem = f"`{names[0]}` takes a part of them: `value_and_grad` returns the value, too"
+            say(results="`gradients`", problem=problem, mend=names[1])
     elif event.count != 2 and (valued or aux):
         mend = ("(value, aux), gradients" if aux else "value, gradients") if valued else "gradients, aux"
         say(results=f"`{mend}`", problem=f"{event.count} names take them", mend=mend)
@@ -232,6 +248,16 @@ def gradient_results(event: Unpacked, report: Reporter) -> None:
         mend, problem = f"({names[0]}, _)", f"`{names[0]}`, which takes the pair, is used as a number"
         fix = Fix("Take the value", (Edit(source.span(target.elts[0]), mend),))
         say(fix=fix, results=AUX_WITH_VALUE, problem=problem, mend=f"{mend}, {names[1]}")
+
+
+LOSSES = frozenset({"loss", "loss_val", "loss_value", "total_loss", "train_loss", "value"})
+"""Names that stand for the value that is differentiated, and for no gradient by one of several arguments."""
+
+
+def _differentiates_several(call: ast.Call) -> bool:
+    """Whether ``argnums`` is given where the call is written: there are gradients for each of several arguments."""
+    func = call.func
+    return not isinstance(func, ast.Call) or len(func.args) > 1 or any(item.arg != "has_aux" for item in func.keywords)
 
 
 def _is_named(name: str, other: str) -> bool:

@@ -14,12 +14,13 @@ from nnx_lint.diagnostics import Edit, Fix
 from nnx_lint.model.attributes import attribute_of
 from nnx_lint.model.callables import BoundMethod, FuncVal, PartialVal, Transformed
 from nnx_lint.model.classes import UserClass
-from nnx_lint.model.containers import DictVal, Seq
+from nnx_lint.model.containers import DictVal, FrozenDictVal, Seq
 from nnx_lint.model.crossing import kept_keywords, kept_positions, literal_positions, statics_known
 from nnx_lint.model.events import Called, TransformApplied
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.states import TransformationVal
-from nnx_lint.model.values import Array, Const, FieldVal, Obj, ParameterVal, Value
+from nnx_lint.model.unions import options
+from nnx_lint.model.values import Array, Const, FieldVal, Obj, ParameterNumber, ParameterVal, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
 from nnx_lint.rules.callees import TRANSFORMED
 from nnx_lint.rules.edits import remove_argument, replace, unsafe
@@ -157,8 +158,8 @@ def _is_flag(value: Value | None) -> bool:
 
 def _is_flag_of_caller(frame: Frame, value: Value | None) -> bool:
     """Whether a value is a parameter of the calling function that is a flag by default."""
-    func = frame.func if isinstance(value, ParameterVal) else None
-    return func is not None and isinstance(value, ParameterVal) and _is_flag(func.defaults.get(value.name))
+    known = [item for item in options(value) if isinstance(item, (ParameterNumber, ParameterVal))] if value else []
+    return len(known) == 1 and frame.func is not None and _is_flag(frame.func.defaults.get(known[0].name))
 
 
 def _receiver(event: Called, shift: int) -> Value | None:
@@ -427,6 +428,8 @@ def _is_made_mutable(value: Value) -> bool:
 
     People annotate shapes as ``list[int]`` and give tuples, and give frozen mappings for a ``dict``.
     """
+    if isinstance(value, FrozenDictVal):
+        return False
     mutable = isinstance(value, DictVal) or (isinstance(value, Seq) and value.type in {"list", "set"})
     return mutable and isinstance(value, (DictVal, Seq)) and value.node is not None
 

@@ -14,14 +14,18 @@ from typing import TYPE_CHECKING
 
 from nnx_lint.model.attributes import is_stream
 from nnx_lint.model.callables import BoundMethod, FuncVal
+from nnx_lint.model.classes import UserClass
 from nnx_lint.model.containers import Seq
 from nnx_lint.model.events import Called, Used
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.loops import LOOPS
-from nnx_lint.model.values import Array, ArrayAttr, HostArray, Value
+from nnx_lint.model.unions import present
+from nnx_lint.model.values import UNKNOWN, Array, ArrayAttr, HostArray, Obj, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls
-from nnx_lint.rules.program import ancestors, canonical_of, given
+from nnx_lint.rules.bindings import constant_of
+from nnx_lint.rules.program import ancestors, canonical_of, given, resolved
 from nnx_lint.syntax.walk import walk
+from nnx_rules.attributes import Kind
 from nnx_rules.rules import autodiff as rules
 
 if TYPE_CHECKING:
@@ -38,7 +42,7 @@ TRACING = frozenset({"jax.jit", "nnx.jit", "jax.checkpoint", "nnx.remat", "jax.l
 def scope_of(event: Event, value: Value | None) -> TransformVal | None:
     """The transform under which a value certainly is a stand-in."""
     frame = event.frame
-    if not frame.scope or not isinstance(value, Array) or isinstance(value, HostArray) or _is_eager(frame, event.node):
+    if not frame.scope or not isinstance(value, Array) or isinstance(value, HostArray) or is_eager(frame, event.node):
         return None
     for scope in frame.scope:
         found = next((each for each in (scope.applied, *scope.within) if each.row.name in TRACING), None)
@@ -47,7 +51,7 @@ def scope_of(event: Event, value: Value | None) -> TransformVal | None:
     return None
 
 
-def _is_eager(frame: Frame, node: ast.AST) -> bool:
+def is_eager(frame: Frame, node: ast.AST) -> bool:
     """Whether code runs at once all the same: on the host, where it asks for it, or where it may fail."""
     if any(scope.row.host for scope in frame.scope):
         return True
@@ -202,6 +206,37 @@ def item_of_traced_value(event: Called, report: Reporter) -> None:
     if scope is not None and isinstance(func, ast.Attribute):
         name, transform = text_of(func.value), scope.text
         report(event.frame.module, node, name=name, transform=transform, function=f".{func.attr}()")
+
+
+def is_a_place(event: Used) -> bool:
+    """Whether an array says which elements are meant, by their numbers."""
+    return event.what == "a place"
+
+
+@judges(rules.TRACED_VALUE, Used, when=is_a_place)
+def element_at_traced_place(event: Used, report: Reporter) -> None:
+    """An element of a list or of an array of NumPy, which ask an index for its number; of an ``nnx.List`` NNX852 says
+    the same.
+    """
+    node, frame = event.node, event.frame
+    scope = scope_of(event, event.value)
+    if scope is None or not isinstance(node, ast.Subscript):
+        return
+    held = present(resolved(frame.env, node.value) or UNKNOWN)
+    listed = isinstance(held, Seq) and held.type in {"list", "tuple"}
+    if listed or (isinstance(held, HostArray) and _stays_of_numpy(frame, node.value)):
+        name, function = text_of(node.slice), f"{text_of(node.value)}[...]"
+        report(frame.module, node, name=name, transform=scope.text, function=function)
+
+
+def _stays_of_numpy(frame: Frame, array: ast.expr) -> bool:
+    """Whether an array of NumPy certainly was no argument of the traced function, which would make it one of JAX: a
+    constant of the module, or an attribute of an object that JAX cannot take apart.
+    """
+    if isinstance(array, ast.Name):
+        return constant_of(frame.module, array) is not None
+    owner = present(resolved(frame.env, array.value) or UNKNOWN) if isinstance(array, ast.Attribute) else UNKNOWN
+    return isinstance(owner, Obj) and isinstance(owner.cls, UserClass) and owner.kind is Kind.OTHER
 
 
 # -- sizes that depend on values --------------------------------------------------------------------------------------

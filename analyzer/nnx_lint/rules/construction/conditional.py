@@ -112,7 +112,7 @@ def _only_in_constructors(cls: UserClass, name: str, here: Module) -> tuple[Modu
             return None
     modules = {id(module): module for module in (here, *(owner.module for owner in owners))}.values()
     everywhere = sum(_stored(statement)[name] for module in modules for statement in module.tree.body)
-    strings = any(module.has(name, _strings) for module in modules)
+    strings = any(module.has(name, strings_in) for module in modules)
     return inside[0] if inside and not strings and everywhere == len(inside) else None
 
 
@@ -128,6 +128,6 @@ def _stored(statement: ast.AST) -> Counter[str]:
 
 
 @remembered
-def _strings(statement: ast.AST) -> frozenset[str]:
+def strings_in(statement: ast.AST) -> frozenset[str]:
     nodes = (node for node in walk(statement) if isinstance(node, ast.Constant))
     return frozenset(node.value for node in nodes if isinstance(node.value, str))

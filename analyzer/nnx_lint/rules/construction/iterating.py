@@ -11,15 +11,17 @@ import ast
 from typing import TYPE_CHECKING, Any
 
 from nnx_lint.model.attributes import attribute_names, attribute_of
+from nnx_lint.model.callables import BoundMethod
 from nnx_lint.model.classes import LibClass, UserClass
-from nnx_lint.model.containers import DictVal
+from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.elements import element_of
-from nnx_lint.model.events import Iterated, Unpacked
+from nnx_lint.model.events import Called, Iterated, Unpacked
 from nnx_lint.model.expressions import text_of
+from nnx_lint.model.instances import ARRAY_LAYERS
 from nnx_lint.model.states import StateVal
 from nnx_lint.model.unions import UnionVal, options, present
 from nnx_lint.model.values import UNKNOWN, Array, Const, Obj, Unknown, Value
-from nnx_lint.reporting import Reporter, judges, related
+from nnx_lint.reporting import Reporter, judges, judges_calls, related
 from nnx_lint.rules.blocks import fresh
 from nnx_lint.rules.edits import insert, replace, unsafe
 from nnx_lint.rules.intermediates.sowing import is_module
@@ -71,17 +73,38 @@ def _keyed(value: Value) -> str | None:
 def module_without_elements(event: Iterated, report: Reporter) -> None:
     """A module is gone through that is no container: one that was made under a map, with all layers in it."""
     value, module = event.value, event.frame.module
-    made = isinstance(value, Obj) and not value.assumed and value.origin is not None
-    cls = value.cls if made and isinstance(value, Obj) and isinstance(value.cls, UserClass) else None
-    if cls is None or cls.is_open or cls.remade or cls.opaque:
+    if not isinstance(value, Obj) or value.origin is None or not _is_no_container(value):
         return
-    if is_tried(module, event.node) or is_asked_for(module, event.node):
-        return
-    plain = cls.library is not None and cls.library.canonical in {"nnx.Module", "nnx.Pytree"}
-    if plain and cls.find("__iter__") is None and cls.find("__getitem__") is None:
+    if not is_tried(module, event.node) and not is_asked_for(module, event.node):
         slots: dict[str, Any] = {"value": value.describe(), "elements": "nothing: the class has no `__iter__`"}
         mend = "go over a list of modules, or `nnx.scan` over one that a map has made"
         report(module, event.node, name=text_of(event.node), mend=mend, **slots)
+
+
+@judges_calls(rules.LOOP_ELEMENTS, ".extend", "builtins.list", "builtins.tuple", "nnx.List")
+def module_for_list(event: Called, report: Reporter) -> None:
+    """One module where a list of modules is taken: ``layers.extend(nnx.Linear(...))``."""
+    value, callee, module = event.args[0] if len(event.args) == 1 else None, event.callee, event.frame.module
+    if not isinstance(value, Obj) or not _is_no_container(value) or is_tried(module, event.node):
+        return
+    adds = isinstance(callee, BoundMethod) and isinstance(callee.receiver, Seq)
+    if adds or not isinstance(callee, BoundMethod):
+        slots: dict[str, Any] = {"value": value.describe(), "elements": "nothing: the class has no `__iter__`"}
+        name = text_of(event.nodes[0])
+        mend = "add one module with `append`" if adds else f"give it a list: `[{name}]`"
+        report(module, event.nodes[0], name=name, mend=mend, **slots)
+
+
+def _is_no_container(value: Obj) -> bool:
+    """Whether an object certainly is a module without elements."""
+    cls = value.cls
+    if value.assumed or cls.is_open or not cls.derives_from("nnx.Module"):
+        return False
+    if not isinstance(cls, UserClass):
+        return cls.library is not None and cls.library.name in ARRAY_LAYERS - {"Sequential"}
+    plain = cls.library is not None and cls.library.canonical in {"nnx.Module", "nnx.Pytree"}
+    known = plain and not cls.remade and not cls.opaque
+    return known and cls.find("__iter__") is None and cls.find("__getitem__") is None
 
 
 @judges(rules.LOOP_ELEMENTS, Iterated)

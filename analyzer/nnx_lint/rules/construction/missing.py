@@ -18,16 +18,20 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from nnx_lint.diagnostics import Edit, Fix, Span
+from nnx_lint.model import configs
 from nnx_lint.model.attributes import ANY_NAME, attribute_names
 from nnx_lint.model.callables import FuncVal
 from nnx_lint.model.classes import ClassBase, LibClass, UserClass
 from nnx_lint.model.containers import ReturnedDict
-from nnx_lint.model.events import AttributeMissed, Used
-from nnx_lint.model.values import ClassVal
+from nnx_lint.model.events import AttributeMissed, EntryMissed, Used
+from nnx_lint.model.records import has_method
+from nnx_lint.model.values import ClassVal, Obj
 from nnx_lint.reporting import Reporter, judges
 from nnx_lint.rules.bindings import bound_to
 from nnx_lint.rules.construction.classes import gets_instance, self_names
 from nnx_lint.rules.construction.habits import FOREIGN
+from nnx_lint.rules.construction.owners import is_complete
+from nnx_lint.rules.containers.entries import modules_of
 from nnx_lint.rules.edits import replace, unsafe
 from nnx_lint.rules.program import (
     FUNCTIONS,
@@ -40,7 +44,9 @@ from nnx_lint.rules.program import (
     is_called,
     is_for_others,
     is_tried,
+    resolved,
 )
+from nnx_lint.syntax import parameters
 from nnx_lint.syntax.binding import is_name
 from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.names import ARGUMENTS, ATTRIBUTES, HELD, attributes_of
@@ -49,7 +55,6 @@ from nnx_rules.rules import construction as rules
 if TYPE_CHECKING:
     from nnx_lint.model.frames import Frame
     from nnx_lint.model.modules import Module
-    from nnx_lint.model.values import Obj
 
 PLAIN = frozenset({"nnx.Module", "nnx.Pytree", "nnx.Object"})
 """Library classes whose instances have the attributes of their class and those that are assigned, and no other."""
@@ -82,9 +87,9 @@ def missing_attribute(event: AttributeMissed, report: Reporter) -> None:
     if library is not None and library.canonical not in PLAIN:
         _missing_in_layer(event, library, report)
         return
-    if obj.assumed:
-        return
     if not isinstance(obj.cls, UserClass) or not is_known(obj.cls):
+        return
+    if obj.assumed and not _is_slip(event, obj):
         return
     if _is_later(event, obj.cls):
         report(event.frame.module, node, cls=obj.cls.name, name=name, mend=LATER)
@@ -98,7 +103,8 @@ def missing_attribute(event: AttributeMissed, report: Reporter) -> None:
     alike = difflib.get_close_matches(name, names_of(obj), n=1, cutoff=CLOSE)
     local = _is_local_in_constructor(obj.cls, name)
     meant = bool(alike) or local or name in MODES
-    if obj.origin is None and (not meant or event.frame.module.project.heirs.exist(obj.cls.name)):
+    unsure = obj.origin is None and (not meant or event.frame.module.project.heirs.exist(obj.cls.name))
+    if unsure and not is_complete(event.frame, obj.cls, name, names_of(obj)):
         return
     if name in MODES:
         mend = "a module has no mode: its layers have one, which `train()` and `eval()` switch"
@@ -111,6 +117,39 @@ def missing_attribute(event: AttributeMissed, report: Reporter) -> None:
     mend = f"did you mean `{alike[0]}`?" if alike else "assign it in the constructor"
     fix = partial(_called, event.frame.module, node, alike[0]) if alike else None
     report(event.frame.module, node, fix=fix, cls=obj.cls.name, name=name, mend=mend)
+
+
+def _is_slip(event: AttributeMissed, obj: Obj) -> bool:
+    """Whether a name is a slip of one that an object has, if it is what an annotation says: nothing is below that, and
+    the two are not of a numbered series, of which the real object may have more.
+    """
+    alike = difflib.get_close_matches(event.name, names_of(obj), n=1, cutoff=SAME)
+    if not alike or _DIGITS.sub("", alike[0]) == _DIGITS.sub("", event.name):
+        return False
+    return not event.frame.module.project.heirs.exist(obj.cls.name)
+
+
+_DIGITS = re.compile(r"\d+")
+
+
+@judges(rules.MISSING_ATTRIBUTE, EntryMissed)
+def missing_option(event: EntryMissed, report: Reporter) -> None:
+    """``args.learning_rate`` of a parser that was told of ``--lr``, ``cfg.hidden`` of a namespace without it."""
+    held, name, node, frame = event.held, event.key, event.node, event.frame
+    if not isinstance(held, Obj) or not isinstance(node, ast.Attribute) or not isinstance(node.ctx, ast.Load):
+        return
+    known = attribute_names(held)
+    if name.startswith("_") or not known or ANY_NAME in known or frame.doubtful or configs.has_method(held, name):
+        return
+    if is_tried(frame.module, node) or is_asked_for(frame.module, node) or is_for_others(frame):
+        return
+    if any(each.mocks or each.has(name, _mentioned) or each.has(ANY_NAME, _mentioned) for each in modules_of(frame)):
+        return
+    alike = difflib.get_close_matches(name, known, n=1, cutoff=CLOSE)
+    shown = ", ".join(f"`{each}`" for each in known[:MANY]) + (", ..." if len(known) > MANY else "")
+    mend = f"did you mean `{alike[0]}`?" if alike else f"it was made with {shown}"
+    fix = partial(_called, frame.module, node, alike[0]) if alike else None
+    report(frame.module, node, fix=fix, cls=held.cls.name, name=name, mend=mend)
 
 
 def _is_given_to_one_of_several(frame: Frame, obj: Obj) -> bool:
@@ -214,9 +253,11 @@ def _missing_in_record(event: AttributeMissed, cls: UserClass, report: Reporter)
     """A slip in the name of a field: the object may have been seen by the annotation of a parameter alone. One that was
     seen to be made, and cannot be changed, has the fields of its class and no others.
     """
-    if cls.named_tuple and (event.name.startswith("_") or hasattr(tuple, event.name)):
+    if (cls.named_tuple and (event.name.startswith("_") or hasattr(tuple, event.name))) or has_method(cls, event.name):
         return
     alike = difflib.get_close_matches(event.name, names_of(event.obj), n=1, cutoff=SAME)
+    if event.obj.assumed or not (event.frame.doubtful or _is_told_of_another(event)):
+        alike = alike or _longer(event.name, cls)
     module, node = event.frame.module, event.node
     whole = cls.is_frozen and not event.obj.assumed and event.obj.args is not None
     if (
@@ -240,6 +281,26 @@ def _missing_in_record(event: AttributeMissed, cls: UserClass, report: Reporter)
     report(module, node, cls=cls.name, name=event.name, mend=f"its fields are {held}{more}")
 
 
+def _is_told_of_another(event: AttributeMissed) -> bool:
+    """Whether a record comes for a parameter that is annotated with another one: a condition of the caller may choose
+    the function with the record, and each has its own.
+    """
+    name, func = getattr(event.node, "value", None), event.frame.func
+    if not isinstance(name, ast.Name) or func is None:
+        return False
+    told = next((each.annotation for each in parameters.each(func.node.args) if each.arg == name.id), None)
+    said = resolved(event.frame.env, told)
+    return isinstance(said, ClassVal) and said.cls not in event.obj.cls.ancestors
+
+
+def _longer(name: str, cls: UserClass) -> list[str]:
+    """The field whose name is a part of another name, or the other way round: ``hidden`` for ``hidden_dim``."""
+    words = {*name.split("_")}
+    fields = [field.name for field in cls.all_fields()]
+    found = [each for each in fields if words < {*each.split("_")} or words > {*each.split("_")}]
+    return difflib.get_close_matches(name, found, n=1, cutoff=0.0)
+
+
 MANY = 8
 """How many fields of a class a message names."""
 
@@ -249,7 +310,7 @@ def _is_record(cls: UserClass) -> bool:
     known.
     """
     known = (
-        (cls.is_dataclass or cls.named_tuple)
+        (cls.is_dataclass or cls.named_tuple or bool(cls.record))
         and cls.library is None
         and not (cls.is_open or cls.opaque or cls.remade or cls.structural)
     )
@@ -406,9 +467,15 @@ SETTERS = frozenset({"setattr", "__setattr__"})
 def _mentioned(tree: ast.AST) -> frozenset[str]:
     """The attributes that a file assigns, and its strings, which may name some."""
     names = set(attributes_stored(tree))
+    labels = {item for node in walk(tree) if _is_label(node) for item in walk(node)}
     for node in walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            names.add(node.value)
+            names |= {node.value} if node not in labels else set[str]()
         elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "__setattr__":
             names |= {ANY_NAME} if not all(isinstance(item, ast.Constant) for item in node.args[-2:-1]) else set[str]()
     return frozenset(names)
+
+
+def _is_label(node: ast.AST) -> bool:
+    """Whether a call gives a name to a part of a profile, which is that of no attribute."""
+    return isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "named_scope"

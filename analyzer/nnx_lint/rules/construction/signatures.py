@@ -18,9 +18,10 @@ from nnx_lint.model.classes import ClassBase, LibClass, UserClass, method_of
 from nnx_lint.model.events import Unpacked
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.forms import is_int, literal
-from nnx_lint.model.values import NUMBER, Array, ClassVal, Const, Obj, ParameterNumber
+from nnx_lint.model.values import NUMBER, Array, ClassVal, Const, HostArray, Obj, ParameterNumber
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.bindings import value_of
+from nnx_lint.rules.callees import called_value
 from nnx_lint.rules.intermediates.sowing import is_module
 from nnx_lint.rules.program import (
     FUNCTIONS,
@@ -42,6 +43,8 @@ from nnx_lint.rules.program import (
 from nnx_lint.rules.randomness.arguments import constructed, taken_by
 from nnx_lint.rules.randomness.reading import is_rngs, stands_for_rngs
 from nnx_lint.syntax import parameters as syntax_parameters
+from nnx_lint.syntax.binding import is_name
+from nnx_lint.syntax.dotted import last_name
 from nnx_rules.api import VARIABLES
 from nnx_rules.layers import CELLS
 from nnx_rules.names import ARGUMENTS
@@ -232,8 +235,10 @@ def _is_this(event: Called, cls: UserClass) -> bool:
     owner = next((each for each in scopes_around(module, func) if binds(each, text_of(func))), None)
     if not isinstance(owner, FUNCTIONS) or text_of(func) not in names_of_parameters(owner):
         return False
+    if bound_in(owner)[text_of(func)] or not _only_called(module, owner, func):
+        return False
     method = isinstance(next(ancestors(module, owner), None), ast.ClassDef) and text_of(func) == "cls"
-    return not method and not bound_in(owner)[text_of(func)] and _only_called(module, owner, func)
+    return not method or not module.project.heirs.exist(cls.name)
 
 
 def _only_called(module: Module, scope: ast.AST | None, name: ast.expr) -> bool:
@@ -305,10 +310,9 @@ def module_called(event: Called, report: Reporter) -> None:
     label = ""
     if isinstance(callee, BoundMethod):
         obj, func, label = callee.receiver, callee.func, f".{callee.name}"
-    elif isinstance(obj, Obj) and (found := method_of(obj.cls, "__call__")) is not None:
+    elif isinstance(obj, Obj) and isinstance(obj.cls, UserClass) and (found := obj.cls.find("__call__")) is not None:
         func = found[1]
-    while isinstance(func, Transformed) and func.applied.row.name in HANDING_ON:
-        func = func.func
+    func = _handed_to(func)
     if not isinstance(obj, Obj) or not isinstance(func, FuncVal) or not is_module(obj) or label.startswith(".__"):
         return
     if obj.assumed or obj.origin is None or not isinstance(obj.cls, UserClass) or obj.cls.is_open or obj.cls.opaque:
@@ -318,6 +322,35 @@ def module_called(event: Called, report: Reporter) -> None:
         when = " when it is called" if not label and "called" not in problem.text else ""
         name = f"{obj.cls.name}{label}"
         report(event.frame.module, event.node, cls=name, problem=f"{problem.text}{when}", mend=problem.mend)
+
+
+def _handed_to(func: Value | None) -> Value | None:
+    """The function that gets what a method is called with, which may be under a transform: ``@nnx.jit``."""
+    while isinstance(func, Transformed) and func.applied.row.name in HANDING_ON:
+        func = func.func
+    return func
+
+
+@judges_calls(rules.LAYER_SIGNATURE, BoundMethod)
+def base_called(event: Called, report: Reporter) -> None:
+    """A method that calls the one of its base, of which there is one: ``super().__call__(x)``."""
+    callee, node = event.callee, event.node
+    text = node.func if isinstance(node, ast.Call) else None
+    of = text.value if isinstance(text, ast.Attribute) and text.attr != "__init__" else None
+    if not isinstance(of, ast.Call) or not is_name(of.func, "super") or not isinstance(callee, BoundMethod):
+        return
+    cls, receiver = event.frame.func.cls if event.frame.func is not None else None, callee.receiver
+    func = _handed_to(callee.func)
+    if not isinstance(cls, UserClass) or not isinstance(receiver, Obj) or not isinstance(func, FuncVal):
+        return
+    if receiver is not event.frame.receiver or receiver.cls is not cls or not is_module(receiver):
+        return
+    if len(cls.node.bases) != 1 or cls.is_open or cls.opaque or cls.module.project.heirs.mix(cls.name):
+        return
+    problem = unfit(func, given(event), None, made="called")
+    if problem is not None and func.cls is not None and is_meant(event):
+        name = f"{func.cls.name}.{callee.name}"
+        report(event.frame.module, node, cls=name, problem=problem.text, mend=problem.mend)
 
 
 @judges_calls(rules.LAYER_SIGNATURE, *CALLING)
@@ -402,17 +435,39 @@ def axes_free(event: Called, report: Reporter) -> None:
         report.memory(Free).add(event.node)
 
 
-@judges(rules.LAYER_SIGNATURE, Unpacked)
+@judges(rules.LAYER_SIGNATURE, Unpacked, of=(Array,))
 def result_unpacked(event: Unpacked, report: Reporter) -> None:
-    value = event.value
+    value, written = event.value, event.value_node
+    node = value_of(event.frame.module, written) if isinstance(written, ast.Name) else written
     maker = value.maker if isinstance(value, Array) else None
-    called = maker is not None and isinstance(maker[2], ast.Call) and maker[2] is event.value_node
-    if maker is not None and called and event.count is not None:
-        shape = literal(value).shape
-        if (shape is not None and shape[:1] == (event.count,)) or event.value_node in report.memory(Free):
-            return  # an axis of that many elements, such as two inputs that were stacked
-        problem = f"returns one array, which is unpacked into {event.count} names along its first axis"
-        report(event.frame.module, event.value_node, cls=maker[0], problem=problem, mend="bind the array to one name")
+    by_layer = maker is not None and isinstance(maker[2], ast.Call)
+    if not isinstance(node, ast.Call) or event.count is None or not (by_layer or _is_said(event, node)):
+        return
+    made, shape = maker[2] if maker is not None else node, literal(value).shape
+    if (shape is not None and shape[:1] == (event.count,)) or not {node, made}.isdisjoint(report.memory(Free)):
+        return  # an axis of that many elements, such as two inputs that were stacked
+    if is_asked_for(event.frame.module, node):
+        return  # of another class, it may return several
+    # A method of a module may return what a layer does.
+    name = maker[0] if maker is not None and made is node else text_of(node.func)
+    problem = f"returns one array, which is unpacked into {event.count} names along its first axis"
+    report(event.frame.module, node, cls=name, problem=problem, mend="bind the array to one name")
+
+
+def _is_said(event: Unpacked, call: ast.Call) -> bool:
+    """Whether a function of the project says that it returns as many values as are unpacked, and returns an array."""
+    callee = called_value(event.frame.env, call.func)
+    if isinstance(callee, Obj) and isinstance(callee.cls, UserClass):
+        found = callee.cls.find("__call__")
+        callee = found[1] if found is not None else None
+    func = _handed_to(callee)
+    said = func.node.returns if isinstance(func, FuncVal) and not isinstance(func.node, ast.Lambda) else None
+    if not isinstance(said, ast.Subscript) or last_name(said.value) not in {"Tuple", "tuple"}:
+        return False
+    parts = said.slice.elts if isinstance(said.slice, ast.Tuple) else []
+    endless = any(isinstance(each, ast.Constant) and each.value is ... for each in parts)
+    jax_array = isinstance(event.value, Array) and not isinstance(event.value, HostArray)
+    return jax_array and len(parts) == event.count and not endless
 
 
 class Unfit(NamedTuple):

@@ -99,6 +99,8 @@ def missing_entry(event: ContainerUsed, report: Reporter) -> None:
 def entry_missed(event: EntryMissed, report: Reporter) -> None:
     """``config["learning_rate"]`` of a plain dict that has ``lr``, ``batch["images"]`` of one that has ``image``."""
     node, held, frame, key = event.node, event.held, event.frame, event.key
+    if isinstance(held, Obj):
+        return  # an attribute of a configuration
     names = [name.value for name, _ in held.items if isinstance(name, Const) and isinstance(name.value, str)]
     if not names or len(names) != len(held.items) or held.node is None or frame.doubtful:
         return
@@ -169,10 +171,10 @@ def _may_be_another(frame: Frame, held: ast.expr) -> bool:
 
 def _may_be_put(frame: Frame, key: str) -> bool:
     """Whether a file on the way to a place puts an entry of this name into a dict, or asks whether it is there."""
-    return any(module.has(key, _items_put) or module.has(key, _asked) for module in _modules(frame))
+    return any(module.has(key, _items_put) or module.has(key, _asked) for module in modules_of(frame))
 
 
-def _modules(frame: Frame) -> Iterator[Module]:
+def modules_of(frame: Frame) -> Iterator[Module]:
     """The modules of a function and of those that call it."""
     inner: Frame | None = frame
     seen: set[Module] = set()
@@ -186,7 +188,7 @@ def _modules(frame: Frame) -> Iterator[Module]:
 def _made(frame: Frame, held: DictVal | Seq) -> tuple[Related, ...]:
     """The place where a dict or a tuple is made, if it is in one of these modules."""
     node = held.node
-    found = (module for module in _modules(frame) if any(part is node for part in walk(module.source.tree)))
+    found = (module for module in modules_of(frame) if any(part is node for part in walk(module.source.tree)))
     module = next(found, None)
     return (related(module, node, "it is made here"),) if module is not None and node is not None else ()
 

@@ -127,12 +127,10 @@ def _static_to_data(field: Field, module: Module) -> Fix | None:
 
 @judges(dataclasses.MUTABLE_DEFAULT, ClassDefined)
 def mutable_default(event: ClassDefined, report: Reporter) -> None:
-    for field, value, node in _defaults(event.cls):
-        if (
-            isinstance(value, (Array, DictVal))
-            or (isinstance(value, Seq) and value.type in {"list", "set"})
-            or _is_variable(value)
-        ):
+    for field, value, node in _defaults(event.cls, of_configs=True):
+        container = isinstance(value, DictVal) or (isinstance(value, Seq) and value.type in {"list", "set"})
+        of_pytree = event.cls.is_pytree and (isinstance(value, Array) or _is_variable(value))
+        if container or of_pytree:
             _report_default(event, report, field, value, node)
 
 
@@ -148,9 +146,11 @@ def _is_variable(value: Value) -> bool:
     return isinstance(value, Obj) and value.cls.is_variable
 
 
-def _defaults(cls: UserClass) -> list[tuple[Field, Value, ast.expr]]:
-    """The fields of a dataclass on a Pytree that have a default, with its value and expression."""
-    if not cls.is_pytree or not cls.own_dataclass:
+def _defaults(cls: UserClass, *, of_configs: bool = False) -> list[tuple[Field, Value, ast.expr]]:
+    """The fields of a dataclass on a Pytree that have a default, with its value and expression; those of one that holds
+    settings only if these count too.
+    """
+    if not cls.own_dataclass or not (cls.is_pytree or (of_configs and not cls.is_open)):
         return []
     found: list[tuple[Field, Value, ast.expr]] = []
     for field in cls.fields.values():
@@ -190,8 +190,8 @@ def _as_factory(cls: UserClass, field: Field, value: Value, node: ast.expr) -> F
     if status is None:
         status = Status.DATA if value.facts().is_data else Status.STATIC
     field_name = spelled("dataclasses.field", cls.module)
-    name = field_name if field_name is not None and value.facts().is_data else None
-    if name is None or isinstance(value, (Seq, DictVal)):
+    name = field_name if not cls.is_pytree or value.facts().is_data else None
+    if cls.is_pytree and (name is None or isinstance(value, (Seq, DictVal))):
         name = spelled(f"nnx.{status.value}", cls.module)
     if name is None:
         return None

@@ -91,13 +91,14 @@ def updated_from_itself(event: Called, report: Reporter) -> None:
     if len(event.args) != 2 or None in event.args or len(event.nodes) != 2:
         return
     target, state = present(event.args[0] or event.result), event.args[1]
-    if not isinstance(target, Obj) or not isinstance(state, StateVal):
+    if not isinstance(target, (Obj, UnionVal)) or not isinstance(state, StateVal):
         return
     source = _source_of(event.frame, event.nodes[1])
     if source is None:
         return
     place, node, (named, source) = _given_as(event, event.nodes[0], source)
-    if not _are_one(place, target, named, present(state.of), source):
+    one = isinstance(target, Obj) and _are_one(place, target, named, present(state.of), source)
+    if not one and not _stands_in(place.module, named, source):
         return
     report(place.module, node, name=text_of(named), other=text_of(source), so=", so this changes nothing")
 
@@ -115,10 +116,27 @@ def averaged_with_itself(event: Called, report: Reporter) -> None:
         frame, node = event.frame, event.node
         if not kept:
             frame, node, (one_node, other_node) = _given_as(event, one_node, other_node)
-        if kept or (one is not UNKNOWN and _are_one(frame, one, one_node, other, other_node)):
+        same = kept or (one is not UNKNOWN and _are_one(frame, one, one_node, other, other_node))
+        if same or _stands_in(frame.module, one_node, other_node) or _stands_in(frame.module, other_node, one_node):
             name, shown = text_of(one_node), text_of(other_node)
             report(frame.module, node, name=name, other=shown, so=", so this is the State that it has")
             return
+
+
+def _stands_in(module: Module, copy: ast.expr, original: ast.expr) -> bool:
+    """Whether an object takes the place of its copy where the caller has given none: ``if target is None: target =
+    net``.
+    """
+    scope = enclosing(module, copy, *FUNCTIONS)
+    names = [node.id for node in (copy, original) if isinstance(node, ast.Name)]
+    if not isinstance(scope, (ast.FunctionDef, ast.AsyncFunctionDef)) or len(names) < 2:
+        return False
+    parameters, (kept, other) = names_of_parameters(scope), names
+    if not {kept, other} <= parameters or assigned_in(scope)[kept] != 1 or assigned_in(scope)[other]:
+        return False
+    anew = next(iter(_assigned_anew(scope).get(kept, ())), None)
+    inside = enclosing(module, anew, ast.If) if anew is not None and is_name(anew.value, other) else None
+    return inside is not None and anew in inside.body and ast.unparse(inside.test) == f"{kept} is None"
 
 
 def _given_as(event: Called, one: ast.expr, other: ast.expr) -> tuple[Frame, ast.AST, tuple[ast.expr, ast.expr]]:

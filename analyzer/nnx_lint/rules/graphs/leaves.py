@@ -189,14 +189,24 @@ def state_unknown_attribute(event: Used, report: Reporter) -> None:
     """``state.params``: what a State holds may be read as an attribute, too."""
     node, module, value, name = event.node, event.frame.module, event.value, event.what
     of = present(value.of) if isinstance(value, StateVal) else None
-    if not isinstance(of, Obj) or not isinstance(node, ast.Attribute) or is_called(module, node):
+    if not isinstance(of, Obj) or not isinstance(node, ast.Attribute):
+        return
+    if is_called(module, node) and name not in ARRAY_METHODS:
         return
     if name.startswith("_") or name in STATE_METHODS or not _has_names(of):
         return
     if not _lacks(of, name) or is_tried(module, node) or is_asked_for(module, node) or _looked_for(module, node, name):
         return
     mend = "it has the names of attributes, from the object down"
+    if is_called(module, node):
+        mend = f"it is a tree of arrays: `jax.tree.map(lambda leaf: leaf.{name}(...), {text_of(node.value)})`"
     report(module, node, problem=f"the State of {of.describe()} has no entry `{name}`", mend=mend)
+
+
+ARRAY_METHODS = frozenset(
+    {"astype", "block_until_ready", "flatten", "max", "mean", "min", "ravel", "reshape", "sum", "tolist"}
+)
+"""Methods of arrays that people call of a whole State."""
 
 
 def _pattern(frame: Frame, text: ast.JoinedStr) -> str:

@@ -19,7 +19,8 @@ from nnx_lint.model.classes import LibClass, UserClass
 from nnx_lint.model.containers import DictVal, Fill, Seq
 from nnx_lint.model.events import Called
 from nnx_lint.model.expressions import text_of
-from nnx_lint.model.states import GraphDefVal, PartVal, StateVal, TransformationVal
+from nnx_lint.model.foreign import COMPOSITE
+from nnx_lint.model.states import ForeignVal, GraphDefVal, PartVal, StateVal, TransformationVal
 from nnx_lint.model.unions import present
 from nnx_lint.model.values import Array, ClassVal, Const, Obj, Value
 from nnx_lint.reporting import Reporter, judges_calls
@@ -135,6 +136,10 @@ def merge_arguments(event: Called, report: Reporter) -> None:
     if not isinstance(first, GraphDefVal):
         return
     for item, node in zip(given, event.nodes[1:], strict=False):
+        if _has_parts(item):
+            report(event.frame.module, node, given=PARTS)
+        if type(item) is Array and isinstance(first.of, Obj) and len(leaves_of(first.of, event.frame).leaves) > 1:
+            report(event.frame.module, node, given=FLAT)
         several = isinstance(item, Seq) and item.exact and bool(item.items)
         if isinstance(item, Seq) and several and all(isinstance(each, StateVal) for each in item.items):
             report(
@@ -143,6 +148,15 @@ def merge_arguments(event: Called, report: Reporter) -> None:
                 fix=partial(starred, event.frame, node),
                 given=f"a {item.type} of States where a State is expected",
             )
+
+
+FLAT = "an array where a State is expected: what `ravel_pytree` has made flat, its second result makes a State of again"
+PARTS = "all parts of a checkpoint where a State is expected: take the one that is meant, by its name"
+
+
+def _has_parts(value: Value | None) -> bool:
+    """Whether a value is what Orbax restores of several parts, which have names."""
+    return isinstance(value, ForeignVal) and value.name == COMPOSITE
 
 
 def starred(frame: Frame, node: ast.expr) -> Fix | None:
@@ -222,6 +236,8 @@ def update_arguments(event: Called, report: Reporter) -> None:
         return
     for item, where in zip(states, event.nodes[1:], strict=False):
         plain = isinstance(item, Array) or (isinstance(item, Const) and item.value is not None)
+        if _has_parts(item) and isinstance(node, Obj):
+            report(event.frame.module, where, function="nnx.update", given=PARTS)
         wrong = is_module(item) or (plain and isinstance(node, Obj))
         if wrong and item is not None and not (isinstance(node, Obj) and node.cls.is_variable):
             given = f"{item.describe()} where a State is expected"

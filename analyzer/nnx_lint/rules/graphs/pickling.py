@@ -2,7 +2,7 @@
 `lambda` (NNX654).
 
 `pickle` writes a function by its name, and a function without one of a module cannot be found again. All that
-training changes is in the State, which it can write.
+training changes is in the State, which it can write. JSON knows numbers, texts, lists and dicts, and no array (NNX654).
 
 Invariants: an object that says itself how it is pickled is not judged, nor are packages that write functions whole.
 """
@@ -17,9 +17,9 @@ from nnx_lint.model.callables import FuncVal
 from nnx_lint.model.classes import UserClass
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.expressions import text_of
-from nnx_lint.model.states import TransformationVal
+from nnx_lint.model.states import GraphDefVal, TransformationVal
 from nnx_lint.model.unions import present
-from nnx_lint.model.values import Obj
+from nnx_lint.model.values import Array, HostArray, Obj
 from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.rules.program import given, is_tried
 from nnx_rules.rules import checkpoints as rules
@@ -51,6 +51,8 @@ def _unwritable(value: Value) -> tuple[str, str] | None:
         return next((found for part in parts if (found := _unwritable(part)) is not None), None)
     if isinstance(value, TransformationVal):
         return "and a transformation is made of local functions", "pickle the state of the optimizer"
+    if isinstance(value, GraphDefVal):
+        value = present(value.of)  # whose static attributes it has
     if not isinstance(value, Obj) or (isinstance(value.cls, UserClass) and any(map(value.cls.find, OWN))):
         return None
     mend = "write the arrays: `nnx.to_pure_dict(nnx.state(...))`, and put them into a new object when you load them"
@@ -58,6 +60,29 @@ def _unwritable(value: Value) -> tuple[str, str] | None:
         return "and the transformation of an optimizer is made of local functions", mend
     name = _lambda_of(value) if isinstance(value.cls, UserClass) and value.cls.is_pytree else None
     return (f"whose attribute `{name}` is a `lambda`", mend) if name is not None else None
+
+
+@judges_calls(rules.CHECKPOINT_ARGUMENT, "json.dump", "json.dumps")
+def written_as_json(event: Called, report: Reporter) -> None:
+    """Numbers for a log, as they come out of a step: JSON knows those of Python only."""
+    args = given(event)
+    value, node = args.get(0, "obj"), args.node_of(0, "obj")
+    if value is None or node is None or not args.keywords.keys().isdisjoint({"cls", "default", "**"}):
+        return
+    if _has_array(value) and not is_tried(event.frame.module, event.node):
+        problem = f"`{event.name}` gets `{text_of(node)}`, in which there is an array, and JSON has none"
+        report(event.frame.module, node, problem=problem, mend="write `float(x)` for a number, `x.tolist()` for more")
+
+
+def _has_array(value: Value, depth: int = 4) -> bool:
+    """Whether there certainly is an array, or a Variable, in a tree; a number of NumPy may be one of Python's too."""
+    value = present(value)
+    if isinstance(value, (Seq, DictVal)) and depth:
+        parts = value.items if isinstance(value, Seq) else [part for _, part in value.items]
+        return any(_has_array(part, depth - 1) for part in parts)
+    if isinstance(value, HostArray):
+        return value.form is not None and bool(value.form.shape)
+    return isinstance(value, Array) or (isinstance(value, Obj) and value.cls.is_variable and not value.assumed)
 
 
 def _lambda_of(obj: Obj) -> str | None:

@@ -17,11 +17,24 @@ from typing import TYPE_CHECKING
 from nnx_lint.model.classes import ClassBase
 from nnx_lint.model.states import GradientVal, StateVal
 from nnx_lint.model.unions import present
-from nnx_lint.model.values import Obj, Value
+from nnx_lint.model.values import UNKNOWN, Array, Const, Obj, Value
 from nnx_lint.reporting import Reporter, judges_calls
+from nnx_lint.rules.bindings import pairs_of
 from nnx_lint.rules.filters.coverage import leaves_of, path_text
 from nnx_lint.rules.filters.expressions import expression, is_subtype
-from nnx_lint.rules.program import FUNCTIONS, enclosing, given, is_tried
+from nnx_lint.rules.program import (
+    FUNCTIONS,
+    ancestors,
+    assigned_in,
+    enclosing,
+    given,
+    is_tried,
+    own_nodes,
+    parameters_in,
+    statement_of,
+)
+from nnx_lint.syntax.binding import is_name, names_in
+from nnx_lint.syntax.places import begin
 from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules import _filter_logic as logic
 from nnx_rules.filters import Everything
@@ -44,18 +57,28 @@ SHOWN = 40
 """How long an expression may be that a message quotes."""
 
 
+SAME_FILTER = (
+    "take both by the same filter, such as `nnx.state(model, nnx.Param)` beside the gradients of the parameters"
+)
+FIRST_TREE = "begin with the first tree: `total = grads if total is None else jax.tree.map(jnp.add, total, grads)`"
+
+
 @judges_calls(rules.MAPPED_TREES_DIFFER, *PLACES)
 def mapped_trees_differ(event: Called, report: Reporter) -> None:
     args, frame, first = given(event), event.frame, PLACES[event.subject or ""]
     if args.starred or args.keywords.keys() - {"f", "tree", "step_size"} or is_tried(frame.module, event.node):
         return
     trees = list(zip(args.positional, args.nodes, strict=False))[first : first + 2 if first == 0 else None]
-    known = [(_tree(value), node) for value, node in trees if not _is_edited(frame.module, node)]
+    trees = [(value, node) for value, node in trees if not _is_edited(frame.module, node)]
+    known = [(_tree(value), node) for value, node in trees]
     for place, (other, other_node) in enumerate(known):
         tree, node = known[0]
         problem = _difference(frame, (tree, node), (other, other_node)) if place else None
+        mend = SAME_FILTER
+        if problem is None and place:
+            problem, mend = _of_nothing(event, (tree, node), trees[place]), FIRST_TREE
         if problem is not None:
-            report(frame.module, other_node, problem=problem, function=event.name)
+            report(frame.module, other_node, problem=problem, function=event.name, mend=mend)
             return
 
 
@@ -74,6 +97,35 @@ def _difference(frame: Frame, one: tuple[Value | None, ast.expr], other: tuple[V
         if leaf is not None:
             return f"`{_text(frame, beside)}` has no `{path_text(leaf)}`, which `{_text(frame, node)}` has"
     return None
+
+
+def _of_nothing(event: Called, one: tuple[Value | None, ast.expr], other: tuple[Value | None, ast.expr]) -> str | None:
+    """The first tree is ``None``, as a sum is before its first round, and the other one has leaves."""
+    (tree, node), (against, beside) = one, other
+    known = isinstance(tree, Const) and tree.value is None and not event.frame.doubtful
+    if event.subject not in TREE_MAPS or not (known or (tree is UNKNOWN and _begins_with_none(event, node))):
+        return None
+    if not isinstance(present(against) if against is not None else None, (Array, GradientVal, StateVal)):
+        return None
+    shown = _text(event.frame, node), _text(event.frame, beside)
+    return f"`{shown[0]}` is `None` in the first round, a tree without leaves, and `{shown[1]}` has some"
+
+
+def _begins_with_none(event: Called, node: ast.expr) -> bool:
+    """Whether a name is ``None`` before a loop, each round of which computes it anew from what it is."""
+    module, statement = event.frame.module, statement_of(event.frame.module, event.node)
+    loop = next(ancestors(module, statement), None) if statement is not None else None
+    if not isinstance(node, ast.Name) or not isinstance(statement, ast.Assign) or not isinstance(loop, ast.For):
+        return False
+    if statement.value is not event.node:
+        return False  # whether it comes to the call, a condition says
+    scope = enclosing(module, loop, *FUNCTIONS) or module.tree
+    pairs = [pair for item in own_nodes(scope) for pair in pairs_of(item) if node.id in names_in(pair[0])]
+    before = [value for target, value in pairs if begin(target) < begin(loop)]
+    earlier = [target for target, _ in pairs if begin(loop) <= begin(target) < begin(statement)]
+    empty = bool(before) and all(isinstance(value, ast.Constant) and value.value is None for value in before)
+    whole = len(pairs) == assigned_in(scope)[node.id] and not parameters_in(scope)[node.id]
+    return empty and whole and not earlier and is_name(statement.targets[0], node.id)
 
 
 def _missing(tree: Value | None, against: Value | None, frame: Frame) -> Leaf | None:

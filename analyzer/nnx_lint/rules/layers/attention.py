@@ -317,9 +317,11 @@ def _kept_triangle(frame: Frame, node: ast.expr | None, *, inverted: bool, depth
     name = canonical_of(frame.env, made.func)
     if name == "jax.numpy.logical_not" and made.args and depth:
         return _kept_triangle(frame, made.args[0], inverted=not inverted, depth=depth - 1)
-    offset = _offset(made)
-    matrix = made.args[0] if made.args and name in ZEROS_AND_ONES and offset is not None else None
-    if offset is None or not isinstance(matrix, ast.Call) or canonical_of(frame.env, matrix.func) not in ONES:
+    matrix = made.args[0] if made.args and name in ZEROS_AND_ONES else None
+    if not isinstance(matrix, ast.Call) or canonical_of(frame.env, matrix.func) not in ONES:
+        return None
+    offset = 0 if _ends_with_last(made, matrix) else _offset(made)
+    if offset is None:
         return None
     found = Triangle(name == "jax.numpy.tril", offset)
     return found.rest if inverted else found
@@ -330,6 +332,15 @@ def _offset(call: ast.Call) -> int | None:
     said = call.args[1] if len(call.args) > 1 else keyword_node(call, "k")
     number = 0 if said is None else _number(said)
     return number if isinstance(number, int) else None
+
+
+def _ends_with_last(call: ast.Call, matrix: ast.Call) -> bool:
+    """Whether a diagonal ends in the last row and column: ``tril(ones((t, s)), k=s - t)``, as beside a cache."""
+    said, shape = keyword_node(call, "k"), matrix.args[0] if matrix.args else None
+    said = call.args[1] if len(call.args) > 1 else said
+    if not isinstance(said, ast.BinOp) or not isinstance(said.op, ast.Sub) or not isinstance(shape, ast.Tuple):
+        return False
+    return [ast.dump(node) for node in shape.elts] == [ast.dump(said.right), ast.dump(said.left)]
 
 
 ONES = frozenset({"jax.numpy.ones", "jax.numpy.ones_like"})

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, cast
 
 from nnx_lint.model.events import Indexed
 from nnx_lint.model.forms import is_int, literal, plain
+from nnx_lint.model.indexing import places_of
 from nnx_lint.model.operations import REDUCTIONS
 from nnx_lint.model.values import Array, ArrayAttr, Const, Cut
 from nnx_lint.reporting import Reporter, judges, judges_calls
@@ -24,7 +25,7 @@ from nnx_lint.rules.program import ancestors, assigned_in, enclosing, given, rea
 from nnx_lint.rules.traces.captures import value_at
 from nnx_rules import layers
 from nnx_rules.rules import modules as rules
-from nnx_rules.shape_algebra import is_whole
+from nnx_rules.shape_algebra import broadcast, is_whole
 
 if TYPE_CHECKING:
     from nnx_lint.model.calls import Arguments
@@ -143,6 +144,13 @@ def axes_indexed(event: Indexed, report: Reporter) -> None:
     counted = [item for item in items if not (isinstance(item, Const) and item.value is ...)]
     if len(dots) > 1 or not all(_takes_one(item) for item in counted):
         return
+    picked = [places for item in items if (places := places_of(item)) is not None]
+    if len(picked) > 1 and broadcast(*picked) is None:
+        shown = " and ".join(map(layers.shown, picked))
+        problem = f"arrays of shapes {shown} are indices of one array"
+        mend = "they say together which elements are picked, one after the other: as many rows as columns"
+        report(event.frame.module, event.node, problem=problem, mend=mend)
+        return
     if len(counted) > len(shape):
         problem = f"an array of shape {layers.shown(shape)} gets an index for {len(counted)} axes"
         report(event.frame.module, event.node, problem=problem, mend="an index has an item for each axis at the most")
@@ -158,6 +166,27 @@ def axes_indexed(event: Indexed, report: Reporter) -> None:
             mend = f"the places are numbered from 0 to {size - 1}: JAX takes the nearest of them silently"
             report(event.frame.module, event.node, problem=problem, mend=mend)
             return
+
+
+@judges(rules.ARRAY_SHAPES, Indexed)
+def indexed_by_fractions(event: Indexed, report: Reporter) -> None:
+    """An index of numbers with a fraction, such as actions that were read as ``float32``."""
+    dtypes = (literal(item).dtype for item in event.indices if isinstance(item, Array))
+    dtype = next(filter(layers.is_fractional, dtypes), None)
+    if dtype is not None and _is_certain(event):
+        _count_with(event, dtype, report)
+
+
+@judges_calls(rules.ARRAY_SHAPES, "jax.numpy.take", "jax.numpy.take_along_axis")
+def taken_by_fractions(event: Called, report: Reporter) -> None:
+    dtype = literal(given(event).get(1, "indices")).dtype
+    if dtype is not None and layers.is_fractional(dtype) and not given(event).starred and _is_certain(event):
+        _count_with(event, dtype, report)
+
+
+def _count_with(event: Called | Indexed, dtype: str, report: Reporter) -> None:
+    problem, mend = f"the indices are {dtype}", "JAX takes whole numbers for places: `indices.astype(jnp.int32)`"
+    report(event.frame.module, event.node, problem=problem, mend=mend)
 
 
 def _takes_one(item: Value) -> bool:

@@ -17,22 +17,21 @@ from nnx_lint.model.arithmetic import is_fraction
 from nnx_lint.model.containers import Seq
 from nnx_lint.model.events import Combined, Used, VariableWritten
 from nnx_lint.model.expressions import text_of
-from nnx_lint.model.operations import PAIRED
+from nnx_lint.model.operations import LOSSES, PAIRED
 from nnx_lint.model.values import UNKNOWN, Array, ArrayAttr, Const, HostArray, Obj
-from nnx_lint.reporting import Reporter, judges, judges_calls, related
+from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.bindings import pairs_of
 from nnx_lint.rules.graphs.leaves import OF_ONE_ARRAY
+from nnx_lint.rules.layers.origins import origins_of, shape_of
 from nnx_lint.rules.program import ancestors, calls_in, canonical_of, given, is_tried, resolved
 from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules import layers
 from nnx_rules.rules import modules as rules
 from nnx_rules.shape_algebra import is_whole, lettered
 from nnx_rules.shapes import size
+from nnx_rules.sizes import differ
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from nnx_lint.diagnostics import Related
     from nnx_lint.model.events import Called
     from nnx_lint.model.frames import Frame
     from nnx_lint.model.values import Value
@@ -59,18 +58,18 @@ AGREE = "their last axes have to agree, or be 1"
 def operands(event: Combined, report: Reporter) -> None:
     node, left, right = event.node, event.left, event.right
     done = WORDS.get(type(node.op)) if isinstance(node, ast.BinOp) else "compared"
-    one, other = _shape(left), _shape(right)
+    one, other = shape_of(left), shape_of(right)
     if done is None or one is None or other is None or is_prepared(event.frame, node):
         return
     if _are_unlike(one, other):
         problem = f"arrays of shapes {layers.shown(one)} and {layers.shown(other)} are {done}"
-        report(event.frame.module, node, related=_makers((left, right)), problem=problem, mend=AGREE)
+        report(event.frame.module, node, related=origins_of((left, right)), problem=problem, mend=AGREE)
 
 
 def _are_unlike(one: Shape, other: Shape) -> bool:
     """Whether two arrays certainly do not go together element by element."""
     pairs = zip(reversed(one), reversed(other), strict=False)
-    return any(isinstance(a, int) and isinstance(b, int) and a != b and 1 not in (a, b) for a, b in pairs)
+    return any(differ(a, b) and 1 not in (a, b) for a, b in pairs)
 
 
 @judges(rules.ARRAY_SHAPES, VariableWritten)
@@ -86,7 +85,7 @@ def written_whole(event: VariableWritten, report: Reporter) -> None:
     shown = layers.shown(given)
     problem = f"`{event.name}` has shape {layers.shown(held)}, and is given an array of shape {shown}"
     mend = "an array of the same shape goes in, or one that is repeated along axes that it lacks or has as 1"
-    places = _makers((event.value,) if isinstance(event.value, Array) else ())
+    places = origins_of((event.value,) if isinstance(event.value, Array) else ())
     report(event.frame.module, event.node.value, related=places, problem=problem, mend=mend)
 
 
@@ -147,13 +146,21 @@ def tuple_indexed(event: Used, report: Reporter) -> None:
         report(event.frame.module, node, problem=problem, mend=mend)
 
 
-@judges_calls(rules.ARRAY_SHAPES, *(f"jax.numpy.{name}" for name in OF_ONE_ARRAY))
+ACTIVATIONS = ("elu", "gelu", "leaky_relu", "log_softmax", "relu", "sigmoid", "silu", "softmax", "softplus", "swish")
+
+
+@judges_calls(
+    rules.ARRAY_SHAPES,
+    *(f"jax.numpy.{name}" for name in (*OF_ONE_ARRAY, "argmax", "argmin")),
+    *(f"{package}.{name}" for package in ("jax.nn", "nnx") for name in ACTIVATIONS),
+    *(f"{package}.{name}" for package in ("optax", "optax.losses") for name in LOSSES if name != "l2_loss"),
+)
 def several_as_one(event: Called, report: Reporter) -> None:
     """A function of one array gets such a tuple: JAX makes no array of it."""
     several = event.args[0] if event.args else None
     if type(several) is not Seq or several.type != "tuple" or is_tried(event.frame.module, event.node):
         return
-    if several.exact and several.items and all(isinstance(item, Array) for item in several.items):
+    if several.exact and any(isinstance(item, Array) for item in several.items):
         problem = f"`{event.name}` takes one array, and `{text_of(event.nodes[0])}` is a tuple of {len(several.items)}"
         mend = "take it apart first: `first, *others = ...`, or make one array of it by `jnp.stack`"
         report(event.frame.module, event.node, problem=problem, mend=mend)
@@ -164,11 +171,11 @@ def side_by_side(event: Called, report: Reporter) -> None:
     """A function of several arrays that goes element by element."""
     given_arrays = [forms.held_array(value) for value in event.args if value is not None]
     arrays = [item for item in given_arrays if isinstance(item, Array)]
-    shapes = [shape for item in arrays if (shape := _shape(item)) is not None]
+    shapes = [shape for item in arrays if (shape := shape_of(item)) is not None]
     for one, other in itertools.combinations(shapes, 2):
         if _are_unlike(one, other) and not is_prepared(event.frame, event.node):
             problem = f"`{event.name}` gets arrays of shapes {layers.shown(one)} and {layers.shown(other)}"
-            report(event.frame.module, event.node, related=_makers(arrays), problem=problem, mend=AGREE)
+            report(event.frame.module, event.node, related=origins_of(arrays), problem=problem, mend=AGREE)
             return
 
 
@@ -203,14 +210,14 @@ def factors_given(event: Called, report: Reporter) -> None:
 
 
 def _multiplied(event: Combined | Called, left: Array, right: Array, report: Reporter) -> None:
-    one, other = _shape(left), _shape(right)
+    one, other = shape_of(left), shape_of(right)
     if not one or not other:
         return
     inner, rows = one[-1], other[-2 if len(other) > 1 else -1]
     if isinstance(inner, int) and isinstance(rows, int) and inner != rows and not is_prepared(event.frame, event.node):
         problem = f"arrays of shapes {layers.shown(one)} and {layers.shown(other)} are multiplied as matrices"
         mend = f"the last axis of the first has {inner}, and there have to be as many rows in the second"
-        report(event.frame.module, event.node, related=_makers((left, right)), problem=problem, mend=mend)
+        report(event.frame.module, event.node, related=origins_of((left, right)), problem=problem, mend=mend)
 
 
 def _asks_truth(event: Used) -> bool:
@@ -221,13 +228,13 @@ def _asks_truth(event: Used) -> bool:
 def truth(event: Used, report: Reporter) -> None:
     """The truth of an array of several elements; under a transform no array has one (NNX465)."""
     node, array = event.node, event.value
-    shape = _shape(array) if isinstance(array, Array) else None
+    shape = shape_of(array) if isinstance(array, Array) else None
     if shape is None or not is_whole(shape) or (size(shape) or 0) <= 1 or not isinstance(array, Array):
         return
     if isinstance(node, ast.expr) and not is_prepared(event.frame, node):
         problem = f"`{text_of(node)}` has the shape {layers.shown(shape)}, and a condition takes one element"
         mend = "ask for `.all()` or `.any()`, or whether it `is None`"
-        report(event.frame.module, node, related=_makers((array,)), problem=problem, mend=mend)
+        report(event.frame.module, node, related=origins_of((array,)), problem=problem, mend=mend)
 
 
 @judges_calls(rules.ARRAY_SHAPES, "jax.image.resize")
@@ -256,7 +263,7 @@ def joined(event: Called, report: Reporter) -> None:
         return
     held = map(forms.held_array, parts.items)
     arrays = [item for item in held if isinstance(item, Array)]
-    shapes = [_shape(item) for item in arrays]
+    shapes = [shape_of(item) for item in arrays]
     along = axis.value if isinstance(axis, Const) else 0 if axis is None and not event.keywords else None
     if not isinstance(along, int) or len(shapes) != len(parts.items) or not shapes or None in shapes:
         return
@@ -268,13 +275,13 @@ def joined(event: Called, report: Reporter) -> None:
     if not stacked and () in known:
         problem = "numbers are joined, which have no axis"
         mend = "`jnp.stack` makes an array of numbers: each of them gets an axis"
-        report(event.frame.module, event.node, related=_makers(arrays), problem=problem, mend=mend)
+        report(event.frame.module, event.node, related=origins_of(arrays), problem=problem, mend=mend)
         return
     other = next((shape for shape in known if len(shape) != rank), None)
     if other is not None:
         problem = f"arrays of shapes {layers.shown(known[0])} and {layers.shown(other)} are joined"
         mend = "give them the same number of axes: `x[None]` adds one in front, `x[..., None]` one at the end"
-        report(event.frame.module, event.node, related=_makers(arrays), problem=problem, mend=mend)
+        report(event.frame.module, event.node, related=origins_of(arrays), problem=problem, mend=mend)
         return
     for place in range(rank):
         sizes = {shape[place] for shape in known if isinstance(shape[place], int)}
@@ -283,7 +290,7 @@ def joined(event: Called, report: Reporter) -> None:
             first = next(shape for shape in known if shape[place] != known[0][place])
             problem = f"arrays of shapes {layers.shown(known[0])} and {layers.shown(first)} are {done}"
             mend = f"they have to agree in axis {place}: `jnp.broadcast_to` repeats one that has size 1 there"
-            report(event.frame.module, event.node, related=_makers(arrays), problem=problem, mend=mend)
+            report(event.frame.module, event.node, related=origins_of(arrays), problem=problem, mend=mend)
             return
 
 
@@ -305,7 +312,7 @@ def _unfit(equation: str, operands: list[str], arrays: list[Value]) -> tuple[str
     """Why arrays are no operands of an equation, and what to do about it."""
     sizes: dict[str, int] = {}
     for operand, array in zip(operands, arrays, strict=True):
-        shape = _shape(array) if isinstance(array, Array) else None
+        shape = shape_of(array) if isinstance(array, Array) else None
         if shape is None or not is_whole(shape):
             continue
         found, names = lettered(operand, shape), f"`{operand}` of `{equation}`"
@@ -326,7 +333,7 @@ def reshaped(event: Called, report: Reporter) -> None:
     callee = event.callee
     if not isinstance(callee, ArrayAttr) or callee.name != "reshape" or callee.owner or callee.array is None:
         return
-    old = _shape(callee.array)
+    old = shape_of(callee.array)
     given = [value for value in event.args if value is not None]
     new = forms.shape_of(given[0]) if len(given) == 1 else tuple(map(forms.dimension, given))
     if old is None or not new or len(given) < len(event.args) or event.keywords or new.count(-1) > 1:
@@ -338,7 +345,7 @@ def reshaped(event: Called, report: Reporter) -> None:
         before, after = layers.shown(old), layers.shown(new)
         problem = f"an array of shape {before}, which has {count} elements, cannot have the shape {after}"
         mend = "choose sizes whose product is that number"
-        report(event.frame.module, event.node, related=_makers((callee.array,)), problem=problem, mend=mend)
+        report(event.frame.module, event.node, related=origins_of((callee.array,)), problem=problem, mend=mend)
 
 
 SHAPED = {
@@ -400,15 +407,3 @@ def _names_shape(node: ast.AST) -> bool:
 
 ASKED = frozenset({"isscalar", "ndim", "shape", "size"})
 """Attributes and functions by which a program asks for the shape of an array."""
-
-
-def _shape(array: Array) -> Shape | None:
-    return array.form.shape if array.form is not None else None
-
-
-def _makers(arrays: Sequence[Array]) -> tuple[Related, ...]:
-    """Where layers made the arrays."""
-    made = [(array, array.maker) for array in arrays if array.maker is not None]
-    return tuple(
-        related(maker[1], maker[2], f"`{maker[0]}` gives {layers.shown(_shape(array) or ())}") for array, maker in made
-    )

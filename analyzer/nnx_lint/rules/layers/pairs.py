@@ -24,7 +24,8 @@ from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.bindings import value_of
 from nnx_lint.rules.edits import replace, unsafe
 from nnx_lint.rules.graphs.leaves import OF_ONE_ARRAY
-from nnx_lint.rules.program import ancestors, is_tried, resolved
+from nnx_lint.rules.program import ancestors, given, is_tried, resolved
+from nnx_rules import layers
 from nnx_rules.rules import modules as rules
 
 if TYPE_CHECKING:
@@ -75,8 +76,8 @@ def layer_results(event: Called, report: Reporter) -> None:
     output, carry = target.elts
     asked = event.keywords.get("return_carry")
     returned = asked.value if isinstance(asked, Const) else (forms.sizes(layer) or {}).get("return_carry")
-    if returned is True and isinstance(carry, ast.Tuple) and isinstance(output, ast.Name):
-        mend = f"(c, h), {output.id} = {event.name}(...)"
+    if returned is True and isinstance(output, ast.Name) and _is_carry(carry) and not OF_ANY.search(output.id):
+        mend = f"{text_of(carry)}, {output.id} = {event.name}(...)"
         report(module, target, problem=f"`{output.id}` takes what the layer carries", mend=mend)
     elif isinstance(layer.args, dict) and not returned and asked is None and "return_carry" not in layer.args:
         fits = (forms.literal(event.result).shape or (None,))[0] == 2 and not CARRIED.search(text_of(output))
@@ -84,6 +85,19 @@ def layer_results(event: Called, report: Reporter) -> None:
             mend = f"{text_of(output)}, {text_of(carry)} = {event.name}(..., return_carry=True)"
             problem = f"`{event.name}` gives the output alone unless it is asked, and its batch is taken apart here"
             report(module, target, problem=problem, mend=mend)
+
+
+NAMED_CARRY = re.compile(r"carry$|hidden$|state$|^[ch]\d*$", re.IGNORECASE)
+"""A name for what a layer carries on, and not for all outputs, which may be its hidden states."""
+
+OF_ANY = re.compile(r"^_|carr|hidd|stat|last|final|^[ch]", re.IGNORECASE)
+"""A name that may be for what a layer carries on, or is for nothing."""
+
+
+def _is_carry(target: ast.expr) -> bool:
+    """Whether a target is meant for what a layer carries on: a pair, or by its name."""
+    name = target.attr if isinstance(target, ast.Attribute) else target.id if isinstance(target, ast.Name) else ""
+    return isinstance(target, ast.Tuple) or NAMED_CARRY.search(name) is not None
 
 
 def swapped(event: Called) -> ast.Tuple | None:
@@ -99,17 +113,30 @@ def swapped(event: Called) -> ast.Tuple | None:
 @judges(rules.CELL_RESULTS, Used, of=(Pair,))
 def pair_computed_with(event: Used, report: Reporter) -> None:
     """The pair is added to an array, or indexed along several axes."""
+    found = computed_with(event)
+    if found is not None:
+        _report_pair(event.frame, *found, report)
+
+
+def computed_with(event: Used) -> tuple[ast.AST, ast.expr] | None:
+    """The expression that does with a tuple what only arrays can do, and the tuple in it."""
     node, frame = event.node, event.frame
     if event.what == "an index":
         several = isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Tuple)
-        if several and isinstance(node, ast.Subscript):
-            _report_pair(frame, node, node.value, report)
-        return
+        return (node, node.value) if several and isinstance(node, ast.Subscript) else None
+    if isinstance(node, ast.Attribute):
+        return None if hasattr(tuple, node.attr) else (node, node.value)
     outer = next(ancestors(frame.module, node), None)
     if event.what != "an operator" or not isinstance(outer, ast.BinOp) or not isinstance(node, ast.expr):
-        return
-    if isinstance(resolved(frame.env, outer.right if outer.left is node else outer.left), Array):
-        _report_pair(frame, outer, node, report)
+        return None
+    if isinstance(outer.op, OF_NUMBERS):
+        return outer, node
+    other = outer.right if outer.left is node else outer.left
+    return (outer, node) if isinstance(resolved(frame.env, other), Array) else None
+
+
+OF_NUMBERS = (ast.Sub, ast.Div, ast.Pow, ast.MatMult)
+"""Operators that no tuple has, whatever is on the other side."""
 
 
 @judges_calls(rules.CELL_RESULTS, *(f"jax.numpy.{name}" for name in OF_ONE_ARRAY))
@@ -117,6 +144,22 @@ def pair_as_array(event: Called, report: Reporter) -> None:
     """A function of one array gets the pair."""
     if event.args and event.nodes and isinstance(event.args[0], Pair):
         _report_pair(event.frame, event.node, event.nodes[0], report)
+
+
+@judges_calls(rules.LAYER_ARGUMENTS, "()")
+def pair_as_carry(event: Called, report: Reporter) -> None:
+    """``carry = encoder(x)`` of a layer that returns both, and ``decoder(y, initial_carry=carry)``."""
+    library = event.callee.cls.works_as if isinstance(event.callee, Obj) else None
+    name = library.canonical if library is not None else ""
+    args = given(event)
+    place = (0, "carry") if name in {*CARRYING, *layers.CELLS} else (1, "initial_carry") if name == "nnx.RNN" else None
+    node = args.node_of(*place) if place is not None else None
+    if place is None or node is None or not isinstance(args.get(*place), Pair) or is_tried(event.frame.module, node):
+        return
+    pair = text_of(node)
+    problem = f"`{pair}` is what a layer carries and its output, and `{event.name}` is to go on from the first of them"
+    mend = f"take the pair apart where the layer returns it: `{pair}, outputs = ...`"
+    report(event.frame.module, node, cls=name.removeprefix("nnx."), problem=problem, mend=mend)
 
 
 def _report_pair(frame: Frame, node: ast.AST, pair: ast.expr, report: Reporter) -> None:

@@ -346,11 +346,21 @@ def spec_of_array(event: Called, report: Reporter) -> None:
     """An array that has fewer axes than the spec, or one that cannot be cut in as many parts as there are devices."""
     args = given(event)
     array, sharding = args.get(0, "x"), args.get(1, "device") or args.get(1, "shardings")
-    shape = forms.literal(array).shape if isinstance(array, Array) else None
     node = args.node_of(0, "x")
     if isinstance(sharding, SpecVal) and event.subject == CONSTRAINT:
         sharding = ShardingVal(MeshVal(event.modes.mesh or (), event.modes.sizes), sharding)
-    if not isinstance(sharding, ShardingVal) or shape is None or not is_whole(shape) or node is None:
+    if not isinstance(sharding, ShardingVal) or node is None:
+        return
+    if isinstance(array, Seq) and isinstance(node, (ast.Tuple, ast.List)) and len(array.items) == len(node.elts):
+        for part, place in zip(array.items, node.elts, strict=True):
+            _judge_array(event, part, place, sharding, report)
+    else:
+        _judge_array(event, array, node, sharding, report)
+
+
+def _judge_array(event: Called, array: Value | None, node: ast.expr, sharding: ShardingVal, report: Reporter) -> None:
+    shape = forms.literal(array).shape if isinstance(array, Array) else None
+    if shape is None or not is_whole(shape):
         return
     entries, mesh = sharding.spec.entries, sharding.mesh
     parted = bool(event.frame.scope) and event.subject == CONSTRAINT  # then the parts may be of different sizes

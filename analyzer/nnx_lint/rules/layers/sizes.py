@@ -15,11 +15,15 @@ from nnx_lint.model.elements import library_elements
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.forms import Step
 from nnx_lint.model.recurrent import IN_TWO, Pair
+from nnx_lint.model.symbols import OWN
 from nnx_lint.model.unions import options, present
-from nnx_lint.model.values import UNKNOWN, Array, ClassVal, Const, HostArray, Obj, Unknown, Value
+from nnx_lint.model.values import UNKNOWN, Array, ClassVal, Const, HostArray, Obj, TakenArray, Unknown, Value
 from nnx_lint.reporting import Reporter, judges_calls, related
 from nnx_lint.rules.construction.signatures import misplaced_mask
 from nnx_lint.rules.edits import replace, unsafe
+from nnx_lint.rules.layers.named import mean_two_numbers
+from nnx_lint.rules.layers.operands import is_prepared
+from nnx_lint.rules.layers.origins import origins_of
 from nnx_lint.rules.layers.pairs import Swapped, swapped
 from nnx_lint.rules.program import FUNCTIONS, ancestors, enclosing, is_tried, keyword_node
 from nnx_lint.rules.program import given as given_to
@@ -34,6 +38,7 @@ if TYPE_CHECKING:
 
     from nnx_lint.diagnostics import Related
     from nnx_lint.model.events import Called
+    from nnx_lint.model.frames import Frame
     from nnx_lint.model.modules import Module
 
 MAX_DEPTH = 4
@@ -162,15 +167,25 @@ def layers_of_layer_of_instance(event: Called, report: Reporter) -> None:
     if not isinstance(owner, Obj) or not isinstance(owner.cls, UserClass) or not _has_sizes(owner):
         return
     for layer in layers_of(owner):
-        composed = layer.cls.works_as is not None and layer.cls.works_as.canonical in COMPOSED
-        step = _misfit_within(layer) if composed else None
-        if step is not None and layer.origin is not None:
-            module, node = layer.origin
-            parts = node.args if isinstance(node, ast.Call) else []
-            single = 0 < step.place < len(parts) and not any(isinstance(part, ast.Starred) for part in parts)
-            made = (related(event.frame.module, event.node, f"this `{owner.cls.name}` gives the sizes"),)
-            place = parts[step.place] if single else node
-            _report(module, place, f"{layer.cls.name}{step.path}", step, report, made)
+        made = (related(event.frame.module, event.node, f"this `{owner.cls.name}` gives the sizes"),)
+        _report_within(event.frame, layer, report, made)
+
+
+@judges_calls(rules.LAYER_INPUT_SHAPE, "()")
+def layers_of_own_layer(event: Called, report: Reporter) -> None:
+    """The same whatever the constructor is given."""
+    if isinstance(event.callee, Obj) and event.callee.binds is OWN:
+        _report_within(event.frame, event.callee, report, ())
+
+
+def _report_within(frame: Frame, layer: Obj, report: Reporter, made: tuple[Related, ...]) -> None:
+    composed = layer.cls.works_as is not None and layer.cls.works_as.canonical in COMPOSED
+    step = _misfit_within(layer) if composed else None
+    if step is not None and layer.origin is not None and _is_certain(frame, step):
+        module, node = layer.origin
+        parts = node.args if isinstance(node, ast.Call) else []
+        single = 0 < step.place < len(parts) and not any(isinstance(part, ast.Starred) for part in parts)
+        _report(module, parts[step.place] if single else node, f"{layer.cls.name}{step.path}", step, report, made)
 
 
 def _misfit_within(layer: Obj) -> Step | None:
@@ -247,11 +262,9 @@ def layer_input(event: Called, report: Reporter) -> None:
         return  # its layers do not fit each other: that is said where it is made
     if step is None or step.mismatch.dtype is not (report.rule is rules.LAYER_INPUT_DTYPE):
         return
-    made: tuple[Related, ...] = ()
-    if given.maker is not None:
-        name, module, node = given.maker
-        made = (related(module, node, f"`{name}` gives {layers.shown(given.form.shape or ())}"),)
-    _report(event.frame.module, event.node, f"{_place(event)}{step.path}", step, report, made)
+    if not _is_certain(event.frame, step) or (isinstance(given, TakenArray) and is_prepared(event.frame, event.node)):
+        return
+    _report(event.frame.module, event.node, f"{place_of(event)}{step.path}", step, report, origins_of((given,)))
 
 
 @judges_calls(rules.LAYER_INPUT_SHAPE, "()")
@@ -259,7 +272,7 @@ def cell_input(event: Called, report: Reporter) -> None:
     """A cell takes what it carries, and then an element of the sequence."""
     if isinstance(event.callee, Obj) and getattr(event.callee.cls, "canonical", "") in layers.CELLS:
         for value, table in zip(event.args, (layers.CARRIES, layers.CELLS), strict=False):
-            if _misfit(event, event.callee, _place(event), value, table, report):
+            if _misfit(event, event.callee, place_of(event), value, table, report):
                 return
 
 
@@ -270,7 +283,7 @@ def carry_given(event: Called, report: Reporter) -> None:
     held = attribute_of(layer, "cell") if layer is not None and layer.cls.derives_from("nnx.RNN") else None
     cell, carry = present(held.value) if held is not None else None, given_to(event).get(1, "initial_carry")
     if isinstance(cell, Obj):
-        _misfit(event, cell, f"{_place(event)}.cell", carry, layers.CARRIES, report)
+        _misfit(event, cell, f"{place_of(event)}.cell", carry, layers.CARRIES, report)
 
 
 @judges_calls(rules.LAYER_INPUT_SHAPE, "()")
@@ -285,7 +298,7 @@ def sources_of_attention(event: Called, report: Reporter) -> None:
     if keys is None and "in_kv_features" in (layer.args or {}):
         keys = args.get(0, "inputs_q")
     for name, value in (("inputs_k", keys), ("inputs_v", values)):
-        if _misfit(event, layer, _place(event), value, layers.SOURCES[name], report):
+        if _misfit(event, layer, place_of(event), value, layers.SOURCES[name], report):
             return
 
 
@@ -298,19 +311,19 @@ def pair_given(event: Called, report: Reporter) -> None:
     if not isinstance(layer, Obj) or not event.args:
         return
     if name in {*layers.CALLS, "nnx.RNN"} and isinstance(event.args[0], Pair):
-        problem = f"`{_place(event)}` gets a pair, what a cell carries and its output, and takes the output"
+        problem = f"`{place_of(event)}` gets a pair, what a cell carries and its output, and takes the output"
         mend = "take the pair apart: `carry, y = ...`"
-    elif name in OF_ONE_ARRAY and _is_pair(event.args[0]) and not _is_swapped(event, report):
-        problem = f"`{_place(event)}` gets a tuple of two arrays, such as an LSTM carries, and takes one array"
+    elif name in OF_ONE_ARRAY and is_pair(event.args[0]) and not is_swapped(event, report):
+        problem = f"`{place_of(event)}` gets a tuple of two arrays, such as an LSTM carries, and takes one array"
         mend = "take the tuple apart: `c, h = carry`"
     elif name in layers.CALLS and event.args[0] is not None and isinstance(present(event.args[0]), DictVal):
-        problem = f"`{_place(event)}` gets a dict, and takes one array"
+        problem = f"`{place_of(event)}` gets a dict, and takes one array"
         mend = "hand on the entry that is meant, such as `batch['image']`"
     elif (name in IN_TWO and len(event.args) > 1 and _is_tuple(event.args[1])) or _carry_is_second(event, name):
-        problem = f"`{_place(event)}` gets the input first, and takes what it carries first"
+        problem = f"`{place_of(event)}` gets the input first, and takes what it carries first"
         mend = "write `carry, y = cell(carry, x)`"
     elif _carries_two(layer, name) and _gets_one(event, name) and swapped(event) is None:
-        problem = f"`{_place(event)}` gets one array for what it carries, and carries a pair of arrays"
+        problem = f"`{place_of(event)}` gets one array for what it carries, and carries a pair of arrays"
         mend = "make the first carry with `initialize_carry`, or give the two as `(c, h)`"
     elif _cell_of(layer, name) in IN_ONE and _gets_two(event, name):
         problem, mend = "its carry is one array, and it got 2 of them", "make the first carry with `initialize_carry`"
@@ -372,17 +385,17 @@ def _cell_of(layer: Obj, name: str) -> str:
 
 def _gets_two(event: Called, name: str) -> bool:
     """Whether two arrays are given for what is carried."""
-    return _is_pair(event.keywords.get("initial_carry") if name == "nnx.RNN" else event.args[0])
+    return is_pair(event.keywords.get("initial_carry") if name == "nnx.RNN" else event.args[0])
 
 
-def _is_pair(value: Value | None) -> bool:
+def is_pair(value: Value | None) -> bool:
     """Whether a value is a tuple of two arrays."""
     if not isinstance(value, Seq) or value.type != "tuple" or not value.exact or value.shrunk:
         return False
     return len(value.items) == 2 and all(isinstance(present(item), Array) for item in value.items)
 
 
-def _is_swapped(event: Called, report: Reporter) -> bool:
+def is_swapped(event: Called, report: Reporter) -> bool:
     """Whether it has been said already that the first argument is not what its name says."""
     return bool(event.nodes) and text_of(event.nodes[0]) in report.memory(Swapped).names
 
@@ -407,6 +420,9 @@ def _gets_one(event: Called, name: str) -> bool:
     shape = carry.form.shape if isinstance(carry, Array) and carry.form is not None else None
     if not isinstance(carry, Array) or shape is None or len(shape) < 2 or not is_whole(shape):
         return False
+    given = forms.literal(event.args[1]).shape if name != "nnx.RNN" and len(event.args) > 1 else None
+    if given is not None and is_whole(given) and len(given) == len(shape):
+        return True  # one for each example, where both would have an axis more
     return shape[0] != 2 if isinstance(shape[0], int) else carry.maker is not None
 
 
@@ -439,7 +455,7 @@ def window_of_images(event: Called, report: Reporter) -> None:
             if len(size) == 2
             else "gets images, and its window goes along one axis"
         )
-        _report_window(event, layer.cls.name, f"`{_place(event)}` {what}", report)
+        _report_window(event, layer.cls.name, f"`{place_of(event)}` {what}", report)
 
 
 @judges_calls(rules.LAYER_ARGUMENTS, "nnx.avg_pool", "nnx.max_pool", "nnx.min_pool")
@@ -479,12 +495,18 @@ def _misfit(
     if arguments is None or cls is None or not isinstance(given, Array) or given.form is None:
         return False
     mismatch = layers.call(cls.canonical, arguments, given.form, table)[1]
-    if mismatch is not None:
-        _report(event.frame.module, event.node, name, Step(layer, "", given.form, mismatch), report, ())
-    return mismatch is not None
+    step = Step(layer, "", given.form, mismatch) if mismatch is not None else None
+    if step is not None and _is_certain(event.frame, step):
+        _report(event.frame.module, event.node, name, step, report, ())
+    return step is not None
 
 
-def _place(event: Called) -> str:
+def _is_certain(frame: Frame, step: Step) -> bool:
+    """Whether an array is of another size than a layer takes for all that may make the layer."""
+    return step.mismatch.names is None or mean_two_numbers(frame, step.mismatch.names)
+
+
+def place_of(event: Called) -> str:
     """What a layer is called: the class that has it as an attribute, and the attribute."""
     func = event.node.func if isinstance(event.node, ast.Call) else None
     receiver = event.frame.receiver

@@ -5,7 +5,8 @@ them. A softmax along another axis divides the weights up among the queries: sha
 as the query happens to be popular.
 
 Invariants: the scores are a product of two arrays, as those of queries and keys are, and nothing divides the weights
-again, as slot attention does. Logits that a layer gives may be divided up among the rows, as those of a router.
+again, as slot attention does. Logits that a layer or a weight of the module gives may be divided up among the rows, as
+those of a router; so may what a softmax along the last axis makes, which says to which cluster or expert a row goes.
 """
 
 from __future__ import annotations
@@ -22,11 +23,13 @@ from nnx_lint.rules.program import (
     FUNCTIONS,
     ancestors,
     assigned_in,
+    block_of,
     canonical_of,
     enclosing,
     is_tried,
     keyword_node,
     reads_of,
+    statement_of,
 )
 from nnx_lint.syntax.binding import is_name
 from nnx_lint.syntax.walk import walk
@@ -51,7 +54,7 @@ def summed_by_equation(event: Called, report: Reporter) -> None:
         summed = [letter for letter in each if letter not in result]
         made = _softmax(event.frame, node) if summed else None
         axis = _axis(made) if made is not None else None
-        if made is None or axis is None or not -len(each) <= axis < len(each):
+        if made is None or axis is None or not -len(each) <= axis < len(each) or axis in {-1, len(each) - 1}:
             continue
         if each[axis] not in summed and _are_weights(event.frame, node, made):
             _report(event.frame, made, axis, f"`{event.name}` sums them along `{'`, `'.join(summed)}`", report)
@@ -87,12 +90,39 @@ def _axis(call: ast.Call) -> int | None:
 
 
 def _values(frame: Frame, node: ast.expr) -> list[ast.expr]:
-    """What an expression is, or what a name of it is bound to, where all of that is known."""
+    """What an expression is, or what a name of it is bound to, where all of that is known; after a dropout or not."""
+    node = _undropped(node)
     if not isinstance(node, ast.Name):
         return [node]
+    if (last := _last(frame, node)) is not None:
+        return [last]
     scope = enclosing(frame.module, node, *FUNCTIONS)
     values = values_in(scope).get(node.id, []) if scope is not None else []
-    return values if scope is not None and len(values) == assigned_in(scope)[node.id] else []
+    known = scope is not None and len(values) == assigned_in(scope)[node.id]
+    made = map(_undropped, values) if known else ()
+    return [each for each in made if not is_name(each, node.id)]
+
+
+def _last(frame: Frame, name: ast.Name) -> ast.expr | None:
+    """What a name was bound to last among the statements before, where no branch or loop has done so since."""
+    statement = statement_of(frame.module, name)
+    block = block_of(frame.module, statement) if statement is not None else []
+    for each in reversed(block[: block.index(statement)] if statement in block else []):
+        value = each.value if isinstance(each, ast.Assign) and is_name(each.targets[0], name.id) else None
+        if value is not None and not is_name(_undropped(value), name.id):
+            return _undropped(value)
+        if value is None and name.id in assigned_in(each):
+            return None
+    return None
+
+
+def _undropped(node: ast.expr) -> ast.expr:
+    """What a layer of the module that drops some of it, such as a dropout, is given."""
+    while (
+        isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and "drop" in node.func.attr and node.args
+    ):
+        node = node.args[0]
+    return node
 
 
 def _softmax(frame: Frame, node: ast.expr) -> ast.Call | None:
@@ -104,8 +134,7 @@ def _softmax(frame: Frame, node: ast.expr) -> ast.Call | None:
 
 def _are_weights(frame: Frame, node: ast.expr, made: ast.Call) -> bool:
     """Whether an expression has what a softmax makes of scores, as it is or after a dropout."""
-    rest = [each for each in _values(frame, node) if each is not made]
-    if not all(_only_drops(each, node) for each in rest) or _is_summed(frame, node):
+    if any(each is not made for each in _values(frame, node)) or _is_summed(frame, _undropped(node)):
         return False
     return _is_product(frame, made.args[0])
 
@@ -123,18 +152,15 @@ def _is_summed(frame: Frame, node: ast.expr) -> bool:
     )
 
 
-def _only_drops(value: ast.expr, node: ast.expr) -> bool:
-    """Whether a value is what a layer of the module, such as a dropout, makes of the weights."""
-    called = isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and "drop" in value.func.attr
-    return called and isinstance(value, ast.Call) and isinstance(node, ast.Name) and is_name(value.args[0], node.id)
-
-
 def _is_product(frame: Frame, node: ast.expr, depth: int = 4) -> bool:
     """Whether scores are computed from a product of two arrays."""
     for part in walk(node):
+        factors: list[ast.expr] = []
         if isinstance(part, ast.BinOp) and isinstance(part.op, ast.MatMult):
-            return True
-        if isinstance(part, ast.Call) and canonical_of(frame.env, part.func) in PRODUCTS:
+            factors = [part.left, part.right]
+        elif isinstance(part, ast.Call) and canonical_of(frame.env, part.func) in PRODUCTS:
+            factors = part.args
+        if factors and not any(map(_is_weight, factors)):
             return True
         if isinstance(part, ast.Name) and depth:
             scope = enclosing(frame.module, part, *FUNCTIONS)
@@ -142,3 +168,20 @@ def _is_product(frame: Frame, node: ast.expr, depth: int = 4) -> bool:
             if any(_is_product(frame, value, depth - 1) for value in values):
                 return True
     return False
+
+
+def _is_weight(node: ast.expr) -> bool:
+    """Whether a factor is what an object keeps, such as ``self.centers[...].T``, and nothing that a layer gives."""
+    while True:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in LAYING_OUT:
+            node = node.func.value
+        elif isinstance(node, (ast.Attribute, ast.Subscript)):
+            if is_name(node.value, "self"):
+                return True
+            node = node.value
+        else:
+            return False
+
+
+LAYING_OUT = frozenset({"astype", "get_value", "reshape", "swapaxes", "transpose"})
+"""Methods that leave the numbers of an array what they are."""

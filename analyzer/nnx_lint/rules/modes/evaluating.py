@@ -205,7 +205,8 @@ def _is_shown(frame: Frame, node: ast.AST, depth: int = 3) -> bool:
             parts = [part for each in targets for part in walk(each)]
             whole = all(isinstance(part, (ast.Name, ast.Tuple, ast.expr_context)) for part in parts)
             scope = enclosing(module, outer, *FUNCTIONS) or module.tree
-            reads = [read for name in assigned_names([outer]) for read in reads_of(scope, name)]
+            names = {part.id for part in parts if isinstance(part, ast.Name)}
+            reads = [read for name in names for read in reads_of(scope, name)]
             return bool(whole and reads and depth) and all(_is_shown(frame, read, depth - 1) for read in reads)
     return False
 

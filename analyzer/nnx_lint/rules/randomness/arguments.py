@@ -49,6 +49,8 @@ from nnx_rules.rules import rngs as rules
 from nnx_rules.signatures import SIGNATURES
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from nnx_lint.model.frames import Frame
 
 TAKING_RNGS = tuple(name for name, item in SIGNATURES.items() if "rngs" in item.keywords)
@@ -178,10 +180,10 @@ def positional_rngs(event: Called, report: Reporter) -> None:
     if cls is None or None in event.args or not any(map(stands_for_rngs, args.positional)):
         return
     needed = taken_by(cls)
-    if needed is None or needed.name in needed.positional or not draws(cls):
+    if needed is None or needed.name in needed.positional or needed.name in args.keywords:
         return
     for place, value in enumerate(args.positional):
-        if value is None or not stands_for_rngs(value) or needed.name in args.keywords:
+        if not stands_for_rngs(value) or not (draws(cls) or _is_of_plain(cls, needed.positional[place:])):
             continue
         node = args.nodes[place]
         taken = f", which is its `{needed.positional[place]}`" if place < len(needed.positional) else ""
@@ -189,6 +191,13 @@ def positional_rngs(event: Called, report: Reporter) -> None:
         fix = _named(event, place, needed.name)
         report(event.frame.module, node, fix=fix, cls=cls.name, value=text, number=place + 1, taken=taken)
         return
+
+
+def _is_of_plain(cls: ClassBase, names: Sequence[str]) -> bool:
+    """Whether the first of these parameters of a constructor has a number, a string or a truth value as its default."""
+    found = method_of(cls, "__init__")
+    default = found[1].defaults.get(names[0]) if found is not None and names else None
+    return isinstance(default, Const) and isinstance(default.value, (bool, int, float, str))
 
 
 def _named(event: Called, place: int, name: str) -> Fix | None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import ast
 import itertools
+import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from nnx_lint.model.attributes import attribute_of
@@ -20,7 +21,7 @@ from nnx_lint.model.callables import BoundMethod, FuncVal, PartialVal, Transform
 from nnx_lint.model.classes import UserClass, method_of
 from nnx_lint.model.events import Called
 from nnx_lint.model.modules import Env
-from nnx_lint.model.values import Obj
+from nnx_lint.model.values import ClassVal, Obj, Unknown
 from nnx_lint.reporting import Reporter, judges_calls, related
 from nnx_lint.rules.program import (
     FUNCTIONS,
@@ -93,12 +94,13 @@ class Use(NamedTuple):
 
 class Keys:
     """What draws from the keys of a function, by its scope, the name and what binds that last, and from what functions
-    draw.
+    draw; distributions of other libraries are told apart by how the program calls them.
     """
 
     def __init__(self) -> None:
         self.uses: dict[tuple[int, str, int], list[Use]] = {}
         self.drawn: dict[int, Drawn] = {}
+        self.distributions: dict[str, object] = {}
 
     def drawn_from(self, func: FuncVal, depth: int = MAX_CALLS) -> Drawn:
         """The parameters, and the names of functions around it, that a function draws from."""
@@ -123,12 +125,30 @@ class Keys:
                 if isinstance(key, ast.Name) and key.id in names and how:
                     found[key.id] = found.get(key.id, how) | how
                 continue
-            callee = function_of(called or _of_object(func, call.func))
+            called = called or _of_object(func, call.func)
+            given = _sampled_with(call) if called is None else None
+            if given is not None and given.id in names:
+                found[given.id] = found.get(given.id, frozenset()) | {DRAW}
+                continue
+            callee = function_of(called)
             drawn = self.drawn_from(callee.func, depth - 1) if callee is not None else {}
             for parameter, given in handed(call, callee) if callee is not None and drawn else ():
                 if parameter in drawn and given.id in names:
                     found[given.id] = found.get(given.id, drawn[parameter]) | drawn[parameter]
         return found
+
+
+def _sampled_with(call: ast.Call) -> ast.Name | None:
+    """The key that a distribution of another library draws with, ``distribution.sample(seed=key)``; a table may take a
+    number for its seed.
+    """
+    if not isinstance(call.func, ast.Attribute) or call.func.attr != "sample":
+        return None
+    given = (keyword_node(call, name) for name in ("key", "rng_key", "seed"))
+    return next((node for node in given if isinstance(node, ast.Name) and _KEY_LIKE.search(node.id)), None)
+
+
+_KEY_LIKE = re.compile(r"key|rng|prng")
 
 
 def used_by(module: Module, name: str | None, call: ast.Call) -> frozenset[str] | None:
@@ -271,12 +291,13 @@ class Callee(NamedTuple):
 
 
 def function_of(value: Value | None) -> Callee | None:
-    """The function of the project that runs when a value is called."""
+    """The function of the project that runs when a value is called; of a class it is the constructor."""
     given = 0
-    while isinstance(value, (Transformed, BoundMethod, PartialVal, Obj)):
+    while isinstance(value, (Transformed, BoundMethod, PartialVal, Obj, ClassVal)):
         given += len(value.args) if isinstance(value, PartialVal) else not isinstance(value, Transformed)
-        if isinstance(value, Obj):
-            found = value.cls.find("__call__") if isinstance(value.cls, UserClass) else None
+        if isinstance(value, (Obj, ClassVal)):
+            name = "__call__" if isinstance(value, Obj) else "__init__"
+            found = value.cls.find(name) if isinstance(value.cls, UserClass) else None
             value = found[1] if found is not None else None
         else:
             value = value.func
@@ -320,14 +341,33 @@ def key_of_two_calls(event: Called, report: Reporter) -> None:
         keys += [(found[0], how) for found, how in reads if found]
     for node, how in keys:
         _used(frame, Use(frame.module, call, node, func.node, how), report)
-        name = key_name(scope, node)
-        if name is None or not repeated(frame.module, call, name) or not binds(scope, name):
-            continue
-        if not _stands_in(frame, call):
-            continue
-        used = trains(frame, call) or _differentiates(event.callee) or feeds_training(frame, call)
-        if used or collects_the_same(frame, call):
-            report(frame.module, node, name=ast.unparse(node), again=EACH_ROUND)
+        _in_rounds(event, call, node, report)
+
+
+def _in_rounds(event: Called, call: ast.Call, node: ast.expr, report: Reporter) -> None:
+    """Report a key that a call draws from in each round of a loop that needs other numbers each time."""
+    frame = event.frame
+    scope = _scope(frame)
+    name = key_name(scope, node)
+    if name is None or not repeated(frame.module, call, name) or not binds(scope, name):
+        return
+    if not _stands_in(frame, call):
+        return
+    used = trains(frame, call) or _differentiates(event.callee) or feeds_training(frame, call)
+    if used or collects_the_same(frame, call):
+        report(frame.module, node, name=ast.unparse(node), again=EACH_ROUND)
+
+
+@judges_calls(rules.KEY_REUSED, ".sample")
+def key_of_distribution(event: Called, report: Reporter) -> None:
+    """A draw of a distribution of another library, beside other draws, or in each round of a loop."""
+    call = event.node
+    node = _sampled_with(call) if isinstance(call, ast.Call) and isinstance(event.callee, Unknown) else None
+    if node is None or not isinstance(call, ast.Call) or in_test(event.frame):
+        return
+    drawing = report.memory(Keys).distributions.setdefault(ast.unparse(call.func), object())
+    _used(event.frame, Use(event.frame.module, call, node, drawing, frozenset({DRAW})), report)
+    _in_rounds(event, call, node, report)
 
 
 @judges_calls(rules.KEY_REUSED, "jax.random.*")

@@ -38,7 +38,8 @@ from nnx_lint.rules.randomness.kept import Kept, Source, is_of_another, set_once
 from nnx_lint.rules.randomness.keys import SPLIT
 from nnx_lint.rules.randomness.records import is_handed_on
 from nnx_lint.rules.randomness.reuse import KEY_MAKERS, in_forward_pass
-from nnx_lint.rules.repeating import loop_around, outwards
+from nnx_lint.rules.repeating import handed_for, loop_around, outwards
+from nnx_lint.syntax.binding import assigned_names
 from nnx_lint.syntax.dotted import root_of
 from nnx_rules.rules import rngs as rules
 
@@ -65,10 +66,15 @@ def half_not_kept(event: Called, report: Reporter) -> None:
         return
     whole = _bound_before(frame, split, named) if isinstance(named, ast.Name) else named
     kept = _attribute(whole)
-    if whole is None or not _leaves_a_half(frame, split, {text_of(named), kept.attr.strip("_") if kept else ""}):
+    if whole is None:
+        return
+    left = _leaves_a_half(frame, split, {text_of(named), kept.attr.strip("_") if kept else ""})
+    if not left and not _is_round(frame, root_of(whole)):
         return
     if isinstance(whole, (ast.Attribute, ast.Subscript)) and is_handed_on(frame, whole):
         runs, name = True, frame.func.name
+    elif not left:
+        return
     elif kept is not None:
         runs, cls = _runs_again(frame, kept, whole, split, report), frame.func.cls
         name = f"{cls.name}.{frame.func.name}" if cls is not None else frame.func.name
@@ -124,6 +130,16 @@ def _attribute(node: ast.expr | None) -> ast.Attribute | None:
     if isinstance(node, (ast.Subscript, ast.Attribute)) and (whole or getattr(node, "attr", "") == "value"):
         node = node.value
     return node if isinstance(node, ast.Attribute) else None
+
+
+def _is_round(frame: Frame, record: str | None) -> bool:
+    """Whether a loop calls a function with a record that the call gives another value: ``state, x = step(state)``."""
+    given, call = handed_for(frame, record) if record is not None else None, frame.call
+    if not isinstance(given, ast.Name) or call is None or frame.caller is None:
+        return False
+    statement = next(ancestors(frame.caller.module, call), None)
+    again = isinstance(statement, ast.Assign) and given.id in assigned_names([statement])
+    return again and loop_around(frame.caller.module, call, "") is not None
 
 
 def _leaves_a_half(frame: Frame, split: ast.Call, names_of_key: set[str]) -> bool:

@@ -18,6 +18,7 @@ from nnx_lint.model.effects import place_of
 from nnx_lint.model.events import Called, Mutated, TransformApplied
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.instances import certainly_stateful
+from nnx_lint.model.unions import UnionVal, options
 from nnx_lint.model.uses import RNGS
 from nnx_lint.model.values import Array, Const, HostArray, Obj, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
@@ -65,7 +66,7 @@ def axis_of(applied: TransformVal, position: int) -> object:
         return ...
     axes = applied.keywords.get("in_axes")
     if axes is None:
-        return 0
+        return ... if applied.row.name == "nnx.scan" and position == 0 else 0  # a scan carries its first argument
     if isinstance(axes, Seq) and axes.type == "tuple" and axes.exact:
         axes = axes.items[position] if position < len(axes.items) else None
     if isinstance(axes, Const) and (axes.value is None or isinstance(axes.value, int)):
@@ -77,8 +78,8 @@ def axis_of(applied: TransformVal, position: int) -> object:
 
 
 def calls_map(event: Called) -> bool:
-    """Whether a function under a map is called."""
-    return isinstance(event.callee, Transformed) and event.callee.applied.row.name in MAPS
+    """Whether a function under a map or a scan is called, which both go over axes."""
+    return isinstance(event.callee, Transformed) and event.callee.applied.row.name in {*MAPS, "nnx.scan"}
 
 
 @judges_calls(rules.UNSPLIT_RNGS, Transformed, when=calls_map)
@@ -90,8 +91,11 @@ def unsplit_rngs(event: Called, report: Reporter) -> None:
         return  # NNX520 says so where the decorators are
     for position, value in enumerate(event.args):
         axis = axis_of(callee.applied, position)
-        if not isinstance(axis, int) or not isinstance(value, Obj) or not _is_single(event.frame, value):
+        # Those that a function makes if it is given none have single keys, whatever else it may be given.
+        held = [each for each in options(value) if isinstance(each, Obj)] if value is not None else []
+        if not isinstance(axis, int) or not any(_is_single(event.frame, each, value) for each in held):
             continue
+        value = held[0]
         node = event.nodes[position]
         path = text_of(node) if is_rngs(value) else f"{text_of(node)}.rngs"
         fix = partial(_split_around, event, callee.applied, position) if axis == 0 else None
@@ -158,17 +162,19 @@ def _count(event: Called, applied: TransformVal, position: int) -> str | None:
     return f"{text_of(node)}.shape[{axis}]" if known and isinstance(axis, int) else None
 
 
-def _is_single(frame: Frame, value: Obj) -> bool:
+def _is_single(frame: Frame, value: Obj, named: Value | None = None) -> bool:
     """Whether streams, or those of a dropout layer, certainly have single keys: they are made in this function or in
-    one that leads to it, or it hands them to a layer, too. What a map has made has one for each element.
+    one that leads to it, or it hands them to a layer, too. What a map has made has one for each element. They may be
+    one of several values that are ``named``.
     """
     call = value.node
     if value.gained != 0:
         return False
     for each in frame.outwards():
         scope = each.func.node if each.func is not None else each.module.tree
-        names = {name for name, held in each.env.names.items() if held is value}
-        if _is_split(each, scope, names):
+        names = {name for name, held in each.env.names.items() if held is value or held is named}
+        # Where a name stands for several values, all that it is bound to is among them.
+        if _splits_in_place(each, scope, names) if isinstance(named, UnionVal) else _is_split(each, scope, names):
             return False
         if not isinstance(call, ast.Call) or value.args is None:
             return is_rngs(value) and value.assumed and any(_hands_on(each, node, names) for node in own_nodes(scope))
@@ -192,14 +198,18 @@ def _is_called_plainly(frame: Frame) -> bool:
 
 def _is_split(frame: Frame, scope: ast.AST, names: set[str]) -> bool:
     """Whether a function may split streams in place, or bind their name to others."""
-    for node in walk(scope):
-        given = node.args if isinstance(node, ast.Call) else []
-        named = any(isinstance(item, ast.Name) and item.id in names for item in given)
-        if named and isinstance(node, ast.Call) and canonical_of(frame.env, node.func) in SPLITTING:
-            return True
+    if _splits_in_place(frame, scope, names):
+        return True
     own = [node for node in own_nodes(scope) if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)]
     given_names = {item.arg for item in scope.args.args} if isinstance(scope, FUNCTIONS) else set[str]()
     return any(sum(node.id == name for node in own) + (name in given_names) > 1 for name in names)
+
+
+def _splits_in_place(frame: Frame, scope: ast.AST, names: set[str]) -> bool:
+    """Whether a function may give streams other keys."""
+    calls = (node for node in walk(scope) if isinstance(node, ast.Call))
+    named = (call for call in calls if any(isinstance(item, ast.Name) and item.id in names for item in call.args))
+    return any(canonical_of(frame.env, call.func) in SPLITTING for call in named)
 
 
 SPLITTING = frozenset({"nnx.split_rngs", "nnx.fork_rngs", "nnx.update"})

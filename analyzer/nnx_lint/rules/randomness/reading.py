@@ -329,8 +329,13 @@ def streams_parameter(cls: UserClass) -> ast.arg | None:
 
 
 def _takes_streams(func: FuncVal, parameter: ast.arg, depth: int = 0) -> bool:
-    if parameter.annotation is not None:
-        return canonical_of(func.module.env, parameter.annotation) == "nnx.Rngs"
+    said = parameter.annotation
+    if said is not None:
+        if isinstance(said, ast.BinOp) and isinstance(said.right, ast.Constant) and said.right.value is None:
+            said = said.left  # `nnx.Rngs | None`
+        elif isinstance(said, ast.Subscript) and canonical_of(func.module.env, said.value) == "typing.Optional":
+            said = said.slice
+        return canonical_of(func.module.env, said) == "nnx.Rngs"
     return parameter.arg in _given_as_rngs(func.node) or (depth < MAX_DEPTH and _hands_on(func, parameter.arg, depth))
 
 

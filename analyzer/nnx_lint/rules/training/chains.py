@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.states import TransformationVal
-from nnx_lint.model.values import Const
+from nnx_lint.model.values import STRING, Const
 from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.rules.program import given, is_tried, resolved
 from nnx_lint.rules.training.optimizers import FACTORIES
@@ -44,9 +44,15 @@ def clipped_after_step(event: Called, report: Reporter) -> None:
 
 @judges_calls(rules.OPTIMIZER_TRANSFORMATION, *(f"optax.{name}" for name in FACTORIES))
 def rate_of_one_step(event: Called, report: Reporter) -> None:
-    """A schedule is called for one step, where the optimizer would call it for each."""
+    """A schedule is called for one step, where the optimizer would call it for each; or the rate is a text."""
     args = given(event)
-    node = args.node_of(0, "learning_rate")
+    node, rate = args.node_of(0, "learning_rate"), args.get(0, "learning_rate")
+    text = rate is STRING or (isinstance(rate, Const) and isinstance(rate.value, str))
+    if text and node is not None and not is_tried(event.frame.module, event.node):
+        problem = "gets a string as the learning rate: nothing can be multiplied by it"
+        mend = "make a number of it: `float(...)`, or `type=float` where an argument of the program comes from"
+        report(event.frame.module, node, cls=event.name, problem=problem, mend=mend)
+        return
     if not isinstance(node, ast.Call) or len(node.args) != 1 or not isinstance(node.args[0], ast.Constant):
         return
     schedule = resolved(event.frame.env, node.func)
@@ -70,6 +76,22 @@ def warmed_up_to_the_end(event: Called, report: Reporter) -> None:
     if isinstance(warmup.value, int) and isinstance(steps.value, int) and warmup.value >= steps.value:
         problem = f"gets {steps.value} for `decay_steps`, which count the {warmup.value} steps of the warm-up, too"
         mend = "`decay_steps` is the number of all steps of the training: give it more than `warmup_steps`"
+        report(event.frame.module, event.node, cls=event.name, problem=problem, mend=mend)
+
+
+@judges_calls(rules.OPTIMIZER_TRANSFORMATION, *(f"optax.{name}join_schedules" for name in ("", "schedules.")))
+def schedule_without_boundary(event: Called, report: Reporter) -> None:
+    """Schedules that are joined with too few boundaries between them, so that the last of them never begins."""
+    args = given(event)
+    schedules, boundaries = args.node_of(0, "schedules"), args.node_of(1, "boundaries")
+    lists = [node for node in (schedules, boundaries) if isinstance(node, (ast.List, ast.Tuple))]
+    if len(lists) < 2 or any(isinstance(item, ast.Starred) for node in lists for item in node.elts):
+        return
+    count, between = (len(node.elts) for node in lists)
+    if count - 1 != between and not is_tried(event.frame.module, event.node):
+        effect = "the rest never begins" if between < count - 1 else "a schedule is missing"
+        problem = f"joins {count} schedules at {between} boundaries: {effect}"
+        mend = "give one boundary less than schedules: the step at which each but the first begins"
         report(event.frame.module, event.node, cls=event.name, problem=problem, mend=mend)
 
 

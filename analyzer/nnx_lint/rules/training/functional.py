@@ -1,4 +1,4 @@
-"""Transformations of optax that a program calls by itself: the order of what goes in (NNX618).
+"""Transformations of optax that a program calls by itself: what goes in, and in which order (NNX618).
 
 Invariant: what is given counts only where it certainly is the state of a transformation, which nothing else can be.
 """
@@ -15,18 +15,43 @@ from nnx_lint.model.events import Ran
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.states import OptStateVal, TransformationVal
 from nnx_lint.model.unions import present
-from nnx_lint.model.values import UNKNOWN
+from nnx_lint.model.values import NONE, UNKNOWN
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.autodiff.gradients import of_one_number
 from nnx_lint.rules.bindings import bound_to
 from nnx_lint.rules.edits import unsafe
-from nnx_lint.rules.program import FUNCTIONS, ancestors, assigned_in, canonical_of, enclosing, is_tried, uses_in
+from nnx_lint.rules.program import FUNCTIONS, ancestors, assigned_in, canonical_of, enclosing, given, is_tried, uses_in
 from nnx_rules.rules import training as rules
 
 if TYPE_CHECKING:
     from nnx_lint.diagnostics import Fix
     from nnx_lint.model.events import Called
     from nnx_lint.model.values import Value
+
+
+@judges_calls(rules.OPTIMIZER_TRANSFORMATION, ".update")
+def update_without_params(event: Called, report: Reporter) -> None:
+    """A transformation is called that needs the parameters besides the gradients, as all with weight decay do, or what
+    a line search goes by.
+    """
+    callee, args = event.callee, given(event)
+    tx = callee.receiver if isinstance(callee, BoundMethod) else None
+    if not isinstance(tx, TransformationVal) or args.starred or "**" in event.keywords:
+        return
+    lacking = [name for name in tx.asks if name != "params" and name not in event.keywords]
+    if lacking:
+        listed = ", ".join(f"`{name}`" for name in lacking)
+        problem = f"gets no {listed}, and `{tx.maker}` needs {'them' if len(lacking) > 1 else 'it'} by name"
+        mend = f"write `{event.name}(gradients, state, params, {', '.join(f'{name}={name}' for name in lacking)})`"
+        report(event.frame.module, event.node, cls=event.name, problem=problem, mend=mend)
+        return
+    if "params" not in tx.asks:
+        return
+    value = args.get(2, "params")
+    if len(event.args) + ("state" in event.keywords) == 2 and (value is None or value is NONE):
+        problem = f"gets no parameters, and `{tx.maker}` needs them besides the gradients"
+        mend = f"pass them third: `{event.name}(gradients, state, params)`"
+        report(event.frame.module, event.node, cls=event.name, problem=problem, mend=mend)
 
 
 @judges_calls(rules.OPTIMIZER_TRANSFORMATION, ".update")
@@ -63,16 +88,16 @@ def gradients_applied(event: Ran, report: Reporter) -> None:
     if taken is None or not isinstance(target, ast.Name):
         return
     scope = enclosing(module, taken.statement, *FUNCTIONS) or module.tree
-    for given in uses_in(scope).get(target.id, ()) if assigned_in(scope)[target.id] == 1 else ():
-        call = next(ancestors(module, given), None)
-        if not isinstance(call, ast.Call) or len(call.args) != 2 or call.args[1] is not given:
+    for use in uses_in(scope).get(target.id, ()) if assigned_in(scope)[target.id] == 1 else ():
+        call = next(ancestors(module, use), None)
+        if not isinstance(call, ast.Call) or len(call.args) != 2 or call.args[1] is not use:
             continue
         if canonical_of(event.frame.env, call.func) == "optax.apply_updates" and not is_tried(module, call):
             problem = "adds the gradients as they are to the parameters, so that the loss grows"
             mend = (
                 f"add what the transformation makes of them: `updates, state = tx.update({target.id}, state, params)`"
             )
-            report(module, given, cls=text_of(call.func), problem=problem, mend=mend)
+            report(module, use, cls=text_of(call.func), problem=problem, mend=mend)
 
 
 def _is_state(value: Value | None) -> bool:

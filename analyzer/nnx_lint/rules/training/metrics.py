@@ -28,6 +28,7 @@ from nnx_lint.rules.program import (
 )
 from nnx_lint.rules.spelling import spelled
 from nnx_lint.syntax import parameters as syntax_parameters
+from nnx_rules.layers import is_fractional
 from nnx_rules.rules import training as rules
 from nnx_rules.shape_algebra import is_whole
 
@@ -120,16 +121,22 @@ def ranks_of_accuracy(event: Called, report: Reporter) -> None:
     logits, labels = (event.keywords.get(name) for name in ("logits", "labels"))
     shapes = [value.form.shape for value in (logits, labels) if isinstance(value, Array) and value.form is not None]
     ranks = [len(shape) for shape in shapes if shape is not None and is_whole(shape)]
+    dtype = labels.form.dtype if isinstance(labels, Array) and labels.form is not None else None
     node = keyword_node(event.node, "labels")
     one_hot = isinstance(node, ast.Call) and canonical_of(event.frame.env, node.func) in ONE_HOT
-    if not isinstance(receiver, Obj) or len(ranks) < 2 or one_hot:
+    if not isinstance(receiver, Obj) or (len(ranks) < 2 and not is_fractional(dtype)) or one_hot:
         return
     for metric in _metrics(receiver):
         limit = (metric.args or {}).get("threshold", Const(None))
         if getattr(metric.cls, "canonical", None) != "nnx.metrics.Accuracy" or not isinstance(limit, Const):
             continue
         plain = limit.value is None
-        if ranks[0] != ranks[1] + plain:
+        if len(ranks) < 2 or ranks[0] == ranks[1] + plain:
+            if is_fractional(dtype) and node is not None and not is_tried(event.frame.module, node):
+                problem, mend = f"labels are numbers of classes, and these are {dtype}", "read them as `jnp.int32`"
+                report(event.frame.module, node, cls="Accuracy", problem=problem, mend=mend)
+                return
+        else:
             problem = f"logits have {ranks[0]} axes and labels {ranks[1]}"
             mend = "without a threshold, logits have one axis more: that of the classes"
             if not plain:

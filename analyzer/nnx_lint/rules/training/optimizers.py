@@ -21,7 +21,7 @@ from nnx_lint.model.forms import is_int, sizes
 from nnx_lint.model.leaves import same_object
 from nnx_lint.model.states import GradientVal, OptStateVal, StateVal, TransformationVal
 from nnx_lint.model.unions import present
-from nnx_lint.model.values import NONE, UNKNOWN, Array, ClassVal, Const, Ext, Obj, Value
+from nnx_lint.model.values import UNKNOWN, Array, ClassVal, Const, Ext, Obj, Value
 from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.rules.alternatives import has_other_form
 from nnx_lint.rules.autodiff.gradients import Exchanged
@@ -392,6 +392,9 @@ def gradients_mismatch(event: Called, report: Reporter) -> None:
         report(module, node, fix=fix, problem="are the pair of value and gradients that `value_and_grad` returns")
     elif isinstance(grads, Seq) and grads.type == "tuple" and grads.exact and isinstance(model, Obj) and grads.items:
         report(module, node, problem=f"are a tuple of {len(grads.items)}, and the optimizer takes those of one model")
+    elif isinstance(grads, GradientVal) and isinstance(model, Obj) and (count := _count_of_objects(grads.of)):
+        kind = "one model" if count == 1 else f"{count} models together"
+        report(module, node, problem=f"are those of a container with {kind}, and not those of the model")
     elif isinstance(grads, DictVal) and grads.exact and isinstance(model, Obj) and _has_other_names(grads, model):
         report(module, node, problem="are a dict of other things, such as what a loss returns beside its value")
     elif isinstance(grads, StateVal) and grads.wanted is not None:
@@ -400,6 +403,12 @@ def gradients_mismatch(event: Called, report: Reporter) -> None:
         if missing is not None:
             fix = partial(_aligned, module, optimizer, grads)
             report(module, node, fix=fix, problem=f"have no `{path_text(missing)}`, which the optimizer was made for")
+
+
+def _count_of_objects(value: Value) -> int:
+    """How many objects of NNX a tuple or list holds that holds nothing else."""
+    parts = value.items if isinstance(value, Seq) and value.type in {"list", "tuple"} and value.exact else []
+    return len(parts) if all(isinstance(part, Obj) and part.cls.tracked for part in parts) else 0
 
 
 def _computed(grads: Array) -> str | None:
@@ -415,20 +424,6 @@ def _unanswered(optimizer: Obj, event: Called) -> list[str]:
     tx = (optimizer.args or {}).get("tx")
     asks = tx.asks if isinstance(tx, TransformationVal) else ()
     return [name for name in asks if name not in event.keywords and name != "params"]  # it passes these itself
-
-
-@judges_calls(rules.OPTIMIZER_TRANSFORMATION, ".update")
-def update_without_params(event: Called, report: Reporter) -> None:
-    """A transformation is called that needs the parameters besides the gradients, as all with weight decay do."""
-    callee, args = event.callee, given(event)
-    tx = callee.receiver if isinstance(callee, BoundMethod) else None
-    if not isinstance(tx, TransformationVal) or "params" not in tx.asks or args.starred or "**" in event.keywords:
-        return
-    value = args.get(2, "params")
-    if len(event.args) + ("state" in event.keywords) == 2 and (value is None or value is NONE):
-        problem = f"gets no parameters, and `{tx.maker}` needs them besides the gradients"
-        mend = f"pass them third: `{event.name}(gradients, state, params)`"
-        report(event.frame.module, event.node, cls=event.name, problem=problem, mend=mend)
 
 
 def _aligned(module: Module, optimizer: Obj, grads: StateVal) -> Fix | None:

@@ -84,7 +84,7 @@ def _function(callee: Value, args: Arguments) -> tuple[FuncVal | None, Arguments
     """
     transformed = any(map(_is_of_nnx, args.positional))
     while True:
-        if isinstance(callee, Transformed) and callee.applied.row.name in HANDING_ON:
+        if isinstance(callee, Transformed) and _hands_on(callee):
             callee, transformed = callee.func, True
         elif isinstance(callee, PartialVal):
             keywords = {**callee.keywords, **args.keywords}
@@ -93,6 +93,11 @@ def _function(callee: Value, args: Arguments) -> tuple[FuncVal | None, Arguments
         else:
             break
     return callee if transformed and isinstance(callee, FuncVal) else None, args
+
+
+def _hands_on(callee: Transformed) -> bool:
+    """Whether a function gets what the call gives, after what a cache of its first arguments adds."""
+    return callee.applied.row.name in HANDING_ON or callee.applied.row.binds
 
 
 def _is_of_nnx(value: Value | None) -> bool:

@@ -10,10 +10,11 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from nnx_lint.model.attributes import attribute_names, attribute_of
 from nnx_lint.model.callables import BoundMethod, FuncVal
 from nnx_lint.model.classes import UserClass
 from nnx_lint.model.containers import DictVal, Seq
-from nnx_lint.model.events import Ran, RanInside, TransformApplied
+from nnx_lint.model.events import Ran, RanInside, Returned, TransformApplied
 from nnx_lint.model.forms import literal
 from nnx_lint.model.loops import LOOPS, STEPPING
 from nnx_lint.model.states import OptStateVal, StateVal
@@ -21,8 +22,11 @@ from nnx_lint.model.unions import present
 from nnx_lint.model.values import Array, Const, Obj, Value
 from nnx_lint.reporting import Reporter, judges
 from nnx_lint.rules.program import keyword_node, resolved
-from nnx_lint.rules.transforms.scanning import carry_given, carry_returned
+from nnx_lint.rules.traces.boundaries import running
+from nnx_lint.rules.transforms.options import CARRY, axes_of
+from nnx_lint.rules.transforms.scanning import carry_given, carry_returned, in_trace
 from nnx_lint.syntax import parameters as syntax_parameters
+from nnx_lint.syntax.binding import is_name
 from nnx_rules import layers
 from nnx_rules.rules import transforms as rules
 from nnx_rules.shape_algebra import is_whole
@@ -83,6 +87,8 @@ def step_returns_pair(event: Ran, report: Reporter) -> None:
 def carry_structure(event: Ran, report: Reporter) -> None:
     for one, other in _carries(event):
         kinds = _kind(one), _kind(other)
+        if None in kinds:  # a list is no tuple, however many are in it
+            kinds = _sort(one), _sort(other)
         if isinstance(one, OptStateVal) is not isinstance(other, OptStateVal):
             pair = [OF_OPTIMIZER if isinstance(side, OptStateVal) else _kind(side) for side in (one, other)]
             kinds = (pair[0], pair[1]) if "a State" in pair else (None, None)  # it may be a tuple, or None
@@ -98,6 +104,31 @@ def carry_type(event: Ran, report: Reporter) -> None:
         if found is not None:
             _report(event, report, found)
             return
+
+
+@judges(rules.LOOP_TREE, Returned, when=in_trace)
+def carry_beside_nothing(event: Returned, report: Reporter) -> None:
+    """``return x, None`` of a step whose ``out_axes`` is the carry alone, as for ``jax.lax.scan``."""
+    scope, func = running(event), event.frame.func
+    if scope is None or func is None or scope.row.name != "nnx.scan" or axes_of(scope.applied, "out_axes") is not CARRY:
+        return
+    if _is_carry_beside_nothing(event, scope):
+        one, other = "one value", "a tuple of that and `None`"
+        report(func.module, func.node, transform=scope.text, path="the carry", one=one, other=other)
+
+
+def _is_carry_beside_nothing(event: Returned, scope: TraceScope) -> bool:
+    """``return x, None`` of what the step has got as ``x``, and computed an array of: the carry would hold itself."""
+    func, axes = event.frame.func, axes_of(scope.applied, "in_axes")
+    value, node = event.value, event.node.value if isinstance(event.node, ast.Return) else None
+    if not isinstance(value, Seq) or len(value.items) != 2 or not isinstance(node, ast.Tuple) or func is None:
+        return False
+    first, second = value.items
+    if not isinstance(first, Array) or not (isinstance(second, Const) and second.value is None) or scope.held:
+        return False
+    names = [argument.arg for argument in syntax_parameters.positional(func.node.args)]
+    carry = axes.index(CARRY) if isinstance(axes, tuple) and axes.count(CARRY) == 1 else None
+    return carry is not None and carry < len(names) and is_name(node.elts[0], names[carry])
 
 
 def _report(event: Ran, report: Reporter, found: tuple[str | None, str | None]) -> None:
@@ -154,6 +185,11 @@ def _paired(one: Value, other: Value) -> Iterator[tuple[Value, Value]]:
     if isinstance(one, Seq) and isinstance(other, Seq):
         for pair in zip(one.items, other.items, strict=True):
             yield from _paired(*pair)
+    if isinstance(one, Obj) and isinstance(other, Obj) and not one.cls.tracked:
+        for name in attribute_names(one):
+            held, new = attribute_of(one, name), attribute_of(other, name)
+            if held is not None and new is not None:
+                yield from _paired(held.value, new.value)
     if isinstance(one, DictVal) and isinstance(other, DictVal):
         entries = {key.value: value for key, value in other.items if isinstance(key, Const)}
         for key, value in one.items:
@@ -178,6 +214,11 @@ def _kind(value: Value) -> str | None:
         known = type(value) is DictVal and value.exact and all(isinstance(key, Const) for key, _ in value.items)
         return f"a dict with the keys {', '.join(sorted(keys))}" if known and keys else None
     return "an array" if isinstance(value, Array) else None
+
+
+def _sort(value: Value) -> str | None:
+    """What a value is as a tree, but for how many elements a list or tuple has."""
+    return f"a {value.type}" if isinstance(value, Seq) and value.type in {"tuple", "list"} else _kind(value)
 
 
 OF_OPTIMIZER = "the state of an optimizer"

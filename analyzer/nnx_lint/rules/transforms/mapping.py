@@ -178,8 +178,12 @@ def labelled(event: Called) -> tuple[Running, TransformVal, list[Axes]] | None:
 
 
 def _mapping_by(event: Called) -> TransformVal | None:
-    """The transform under which the called function is, or the one within it where that only compiles."""
+    """The transform under which the called function is, or the one within it where that only compiles, or gives each
+    element random streams of its own and leaves all other Variables as they are.
+    """
     outer = transformed_by(event)
+    if outer is not None and outer.applied.row.name == "nnx.split_rngs" and isinstance(outer.func, Transformed):
+        outer = outer.func
     return compiled_by(outer).applied if outer is not None else None
 
 

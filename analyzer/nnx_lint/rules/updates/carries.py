@@ -27,6 +27,7 @@ from nnx_lint.rules.program import (
     around,
     assigned_in,
     block_of,
+    canonical_of,
     in_test,
     is_measured,
     names_of_parameters,
@@ -51,12 +52,12 @@ if TYPE_CHECKING:
 
 
 def makes_state(event: Called) -> bool:
-    """Whether an optimizer of optax makes a new state, of arrays, in a function."""
+    """Whether an optimizer of optax makes a new state, of arrays."""
     callee, result = event.callee, event.result
     if not isinstance(callee, BoundMethod) or not isinstance(callee.receiver, TransformationVal):
         return False
     state = result.items[1] if isinstance(result, Seq) and result.exact and len(result.items) == 2 else None
-    return isinstance(state, OptStateVal) and state.keeps and event.frame.func is not None
+    return isinstance(state, OptStateVal) and state.keeps
 
 
 @judges_calls(rules.IGNORED_STATE, ".update", when=makes_state)
@@ -68,7 +69,9 @@ def unkept_state(event: Called, report: Reporter) -> None:
     if isinstance(old, ast.Name):
         kept = _returns(frame, old) or _is_repeated(frame, old.id)
     else:
-        kept = isinstance(old, ast.Attribute) and (_replaces_others(frame, old) or _is_put_into_record(frame, old))
+        kept = isinstance(old, ast.Attribute) and (
+            _replaces_others(frame, old) or _is_put_into_record(frame, old) or _moves_on(frame, old)
+        )
     if kept:
         report(frame.module, node, name=text_of(node.func), so=f": `{text_of(old)}` stays what it was{EACH_ROUND}")
 
@@ -187,6 +190,19 @@ def _is_put_into_record(frame: Frame, old: ast.Attribute) -> bool:
         if made and any(text_of(_latest_value(frame.module, item)) == text_of(old) for item in given):
             return True
     return False
+
+
+def _moves_on(frame: Frame, old: ast.Attribute) -> bool:
+    """Whether a method keeps the parameters that it updates, in an attribute of the same object."""
+    func = frame.func.node if frame.func is not None else None
+    pairs = (pair for node in own_nodes(func) for pair in pairs_of(node)) if func is not None else ()
+    return any(
+        isinstance(target, ast.Attribute)
+        and text_of(target.value) == text_of(old.value)
+        and isinstance(value, ast.Call)
+        and canonical_of(frame.env, value.func) == "optax.apply_updates"
+        for target, value in pairs
+    )
 
 
 REPLACING = frozenset({"_replace", "replace"})

@@ -28,7 +28,7 @@ from nnx_lint.model.events import AttributeMissed, Called, Used
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.instances import ARRAY_LAYERS, effect_of
 from nnx_lint.model.modules import Env
-from nnx_lint.model.states import StateVal
+from nnx_lint.model.states import StateVal, TransformationVal
 from nnx_lint.model.tables.jax_results import METHODS, RESULTS
 from nnx_lint.model.unions import UnionVal, present
 from nnx_lint.model.values import Array, ArrayAttr, Ext, Obj, Unknown, VariableVal
@@ -283,6 +283,9 @@ def new_value(event: Called) -> str | None:
     if isinstance(callee, Ext):
         if isinstance(event.result, Transformed):
             return "a function" if callee.name not in IN_PLACE else None
+        made = event.result if event.frame.func is not None else None
+        if isinstance(made, TransformationVal) and not made.schedule:
+            return "a transformation"
         if event.subject in MAPS:
             return MAPS[event.subject] if _maps_purely(event) else None
         return FUNCTIONS_OF_VALUES.get(event.subject or "")

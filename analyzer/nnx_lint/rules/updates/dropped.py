@@ -10,6 +10,7 @@ one in each round; a round of which anything else is kept is looked at for itsel
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from typing import TYPE_CHECKING
 
@@ -68,7 +69,7 @@ def _is_train_state(value: Value) -> bool:
     return isinstance(value, ForeignVal) and "apply_gradients" in methods_of(value)
 
 
-def _parts(value: Value | None, depth: int = 4) -> Iterator[Value]:
+def parts_of(value: Value | None, depth: int = 4) -> Iterator[Value]:
     """What a value is put together of: the elements of tuples, lists and dicts, and the fields of records, inner ones
     too; the record of Linen counts as a part itself.
     """
@@ -85,7 +86,7 @@ def _parts(value: Value | None, depth: int = 4) -> Iterator[Value]:
         inner = (attr.value for attr in value.attrs.values()) if value.attrs else (value.args or {}).values()
     if inner is not None:
         for each in inner:
-            yield from _parts(each, depth - 1)
+            yield from parts_of(each, depth - 1)
     elif value is not None:
         yield value
 
@@ -96,7 +97,7 @@ KINDS = (_is_state, _is_optimizer_state, _is_train_state)
 
 def returns_state(event: Ran) -> bool:
     """Whether a State, what an optimizer of optax keeps, or a record of both is among what a function returns."""
-    return any(of_kind(item) for item in _parts(event.result) for of_kind in KINDS)
+    return any(of_kind(item) for item in parts_of(event.result) for of_kind in KINDS)
 
 
 def _result(event: Ran) -> Value:
@@ -118,16 +119,16 @@ def ignored_state(event: Ran, report: Reporter) -> None:
     frame, node = handed_on(event.frame, event.node)
     if event.frame.scope or not isinstance(node, ast.Call) or not event.scope.row.cached:
         return
-    loop = _loop_around(frame, node)
+    loop = innermost_loop(frame, node)
     if loop is None:
         return
     owned = [item.target for item in changes_of(event) if _is_learned(item, event.scope)] if drops(event) else []
-    given = _given(node)
+    given = given_one_by_one(node)
     for of_kind in KINDS:
-        new = {id(item) for item in _parts(result) if of_kind(item) and _is_new(item, owned, event)}
-        passed = [each for each in given if any(map(of_kind, _parts(_named(frame, each))))]
-        kept = passed and all(_is_kept(frame, each, loop) for each in passed)
-        if kept and new and _thrown_away(frame, node, result, new, loop):
+        new = {id(item) for item in parts_of(result) if of_kind(item) and _is_new(item, owned, event)}
+        passed = [each for each in given if any(map(of_kind, parts_of(named(frame, each))))]
+        kept = passed and all(is_kept(frame, each, loop) for each in passed)
+        if kept and new and is_thrown_away(frame, node, result, new, loop):
             report(frame.module, node, name=text_of(node.func), so=EACH_ROUND)
             return
         if new and passed and _is_forgotten(frame, node, passed):
@@ -136,8 +137,8 @@ def ignored_state(event: Ran, report: Reporter) -> None:
         if kept and new:
             return  # what this round makes is looked at for itself, so nothing else of it is to be kept either
         for each in passed if of_kind is _is_state and new else ():
-            own = {id(item) for item in _parts(result) if id(item) in new and _follows(item, _named(frame, each))}
-            if own and _is_kept(frame, each, loop) and _thrown_away(frame, node, result, own, loop):
+            own = {id(item) for item in parts_of(result) if id(item) in new and _follows(item, named(frame, each))}
+            if own and is_kept(frame, each, loop) and is_thrown_away(frame, node, result, own, loop):
                 report(frame.module, node, name=text_of(node.func), so=EACH_ROUND)
                 return
 
@@ -149,12 +150,12 @@ def _follows(item: Value, given: Value | None) -> bool:
     return item.of is given.of and item.wanted is given.wanted
 
 
-def _loop_around(frame: Frame, node: ast.AST) -> ast.stmt | None:
+def innermost_loop(frame: Frame, node: ast.AST) -> ast.stmt | None:
     """The innermost loop of a function that a call stands in."""
     return next((item for item in reversed(around(frame, node)) if isinstance(item, STATEMENT_LOOPS)), None)
 
 
-def _given(call: ast.Call) -> list[ast.expr]:
+def given_one_by_one(call: ast.Call) -> list[ast.expr]:
     """What a call is given, the elements of tuples one by one."""
     found: list[ast.expr] = []
     todo = [*call.args, *(keyword.value for keyword in call.keywords)]
@@ -166,17 +167,17 @@ def _given(call: ast.Call) -> list[ast.expr]:
     return found
 
 
-def _named(frame: Frame, node: ast.expr) -> Value | None:
+def named(frame: Frame, node: ast.expr) -> Value | None:
     """What a name stands for, an attribute, or an entry of a dict under a literal key."""
     if not isinstance(node, ast.Subscript) or not isinstance(node.slice, ast.Constant):
         return resolved(frame.env, node)
-    held = _named(frame, node.value)
+    held = named(frame, node.value)
     entries = held.items if isinstance(held, DictVal) and held.exact else []
     own = (value for key, value in entries if isinstance(key, Const) and key.value == node.slice.value)
     return next(own, None)
 
 
-def _is_kept(frame: Frame, node: ast.expr, loop: ast.stmt) -> bool:
+def is_kept(frame: Frame, node: ast.expr, loop: ast.stmt) -> bool:
     """Whether an expression is the same value in each round: nothing there binds the name, and nothing after the
     constructor sets the attribute. What has more than a name is only read.
     """
@@ -209,17 +210,22 @@ def ignored_object(event: Ran, report: Reporter) -> None:
     frame, node, result = event.frame, event.node, _result(event)
     if frame.scope or not isinstance(node, ast.Call) or not event.scope.row.cached:
         return
-    returned = [item for item in _parts(result) if isinstance(item, Obj) and item.cls.tracked]
-    loop = _loop_around(frame, node) if returned else None
+    returned = [item for item in parts_of(result) if isinstance(item, Obj) and item.cls.tracked]
+    loop = innermost_loop(frame, node) if returned else None
     if loop is None:
         return
     changed = [item.target for item in changes_of(event)]
-    handed = [(each, part) for each in _given(node) for part in _parts(_named(frame, each))]
+    handed = [(each, part) for each in given_one_by_one(node) for part in parts_of(named(frame, each))]
+    owned = [item.target for item in changes_of(event) if _is_learned(item, event.scope)]
+    trained = [each for each, part in handed if isinstance(part, Obj) and any(related(part, obj) for obj in owned)]
+    if trained and _is_forgotten(frame, node, trained):
+        report(frame.module, node, name=text_of(node.func), so=FORGOTTEN)
+        return
     for item in returned:
         given = next((each for each, part in handed if part is at_level(item, frame.level)), None)
-        if given is None or not _is_kept(frame, given, loop) or not any(related(item, obj) for obj in changed):
+        if given is None or not is_kept(frame, given, loop) or not any(related(item, obj) for obj in changed):
             continue
-        if _thrown_away(frame, node, result, {id(item)}, loop):
+        if is_thrown_away(frame, node, result, {id(item)}, loop):
             report(frame.module, node, name=text_of(node.func), so=EACH_ROUND)
             return
 
@@ -227,7 +233,7 @@ def ignored_object(event: Ran, report: Reporter) -> None:
 def scans(event: Ran) -> bool:
     """Whether a loop of JAX has run that carries States or objects."""
     name = event.scope.row.name
-    return name in LOOPS and name.startswith("jax.") and any(map(_is_carried, _parts(event.result)))
+    return name in LOOPS and name.startswith("jax.") and any(map(_is_carried, parts_of(event.result)))
 
 
 def _is_carried(value: Value) -> bool:
@@ -246,24 +252,24 @@ def ignored_outcome(event: Ran, report: Reporter) -> None:
         return
     taken, alone = bound_to(frame.module, call), isinstance(next(ancestors(frame.module, call)), ast.Expr)
     target = taken.target if taken is not None else None
-    learning, loop = any(scope.row.name not in COMPILING for scope in frame.scope), _loop_around(frame, call)
+    learning, loop = any(scope.row.name not in COMPILING for scope in frame.scope), innermost_loop(frame, call)
     step = event.scope.frame.func if event.scope.frame is not None else None
     bound = isinstance(target, ast.Tuple) or (target is not None and not pairs)
     if learning or in_test(frame) or not (bound or alone):
         return
-    if loop is not None and (step is None or not _is_counted(loop, call, step.node)):
+    if loop is not None and (step is None or not is_counted(loop, call, step.node)):
         return
     owned = [item.target for item in changes_of(event) if _is_learned(item, event.scope)]
     new = {
         id(item)
-        for item in _parts(result.items[0] if pairs and isinstance(result, Seq) else result)
+        for item in parts_of(result.items[0] if pairs and isinstance(result, Seq) else result)
         if (any(related(item, obj) for obj in owned) if isinstance(item, Obj) else _is_new(item, owned, event))
     }
     scope = frame.func.node if frame.func is not None else frame.module.tree
     dropped = _is_dropped(frame, target, result, new, loop) if target is not None else not is_measured(frame.env, scope)
     unused = new and dropped
-    given = [inner for each in _given(call)[1:] for inner in _elements(frame.module, each)]
-    begun = [each for each in given if any(map(_is_carried, _parts(_named(frame, each))))]
+    given = [inner for each in given_one_by_one(call)[1:] for inner in _elements(frame.module, each)]
+    begun = [each for each in given if any(map(_is_carried, parts_of(named(frame, each))))]
     names = [each.id for each in begun if isinstance(each, ast.Name)]
     end = call.end_lineno or call.lineno
     if taken is not None and new and 0 < len(names) == len(begun) and loop is None:
@@ -272,6 +278,9 @@ def ignored_outcome(event: Ran, report: Reporter) -> None:
         if rebound and next(after, None) is None and _is_run_again(frame, names[0]):
             report(frame.module, call, name=text_of(call.func), so=FORGOTTEN)
             return
+    if loop is None and bound and new and _is_trained_for_nothing(frame, call, result, new, owned, names):
+        report(frame.module, call, name=text_of(call.func), so=STAYS)
+        return
     if (
         not unused
         or not names
@@ -284,7 +293,7 @@ def ignored_outcome(event: Ran, report: Reporter) -> None:
             report(frame.module, call, name=text_of(call.func), so=EACH_ROUND)
         return
     if all(_bound_again(scope, name, end) == sys.maxsize for name in names):
-        states = [item for item in _parts(result) if id(item) in new and isinstance(item, StateVal)]
+        states = [item for item in parts_of(result) if id(item) in new and isinstance(item, StateVal)]
         models = [of for item in states for of in objects_in(item.of)]
         held = [name for name, value in frame.env.names.items() if any(value is of for of in models)]
         names += [name for name in held if not any(_is_filled(frame, read) for read in reads_of(scope, name))]
@@ -297,6 +306,37 @@ def ignored_outcome(event: Ran, report: Reporter) -> None:
     if later:
         so = f": `{later[0].id}` is afterwards what it was before"
         report(frame.module, call, name=text_of(call.func), so=so)
+
+
+STAYS = ": the function ends without it, and what its caller handed over stays as it was"
+
+SEARCHING = re.compile(r"bench|check|dry|estimate|find|measure|probe|profile|search|simulate|test|time|tune|warm")
+"""What functions are called that train to look at the losses only."""
+
+
+def _is_trained_for_nothing(
+    frame: Frame, call: ast.Call, result: Value, new: set[int], owned: list[Obj], names: list[str]
+) -> bool:
+    """Whether a function takes steps with what its caller trains, or its State, and ends with nothing but losses."""
+    func = frame.func.node if frame.func is not None else None
+    trains = any(item.cls.derives_from("nnx.Optimizer") for item in owned)
+    if func is None or isinstance(func, ast.Lambda) or not trains or SEARCHING.search(func.name):
+        return False
+    begun = [part for name in names for part in parts_of(frame.env.names.get(name))]
+    models = [of for state in begun if isinstance(state, StateVal) for of in objects_in(state.of)]
+    models += [part for part in begun if isinstance(part, Obj)]
+    held = {name for name, value in frame.env.names.items() if any(value is of for of in models)}
+    held &= names_of_parameters(func)
+    if not held or any(_is_filled(frame, read) for name in held for read in reads_of(func, name)):
+        return False
+    taken, after = bound_to(frame.module, call), call.end_lineno or call.lineno
+    later = (read for name in {*names, *held} for read in reads_of(func, name) if read.lineno > after)
+    if taken is None or next(later, None) is not None:
+        return False
+    states = [item for item in parts_of(result) if id(item) in new and isinstance(item, StateVal)]
+    of_each = ((item, objects_in(item.of)) for item in states)
+    trained = {id(item) for item, of in of_each if any(each.cls.derives_from("nnx.Optimizer") for each in of)}
+    return {*names} <= assigned_names([taken.statement]) or _is_dropped(frame, taken.target, result, trained or new)
 
 
 def _is_forgotten(frame: Frame, call: ast.Call, passed: list[ast.expr]) -> bool:
@@ -333,7 +373,7 @@ def _is_made_anew(frame: Frame, call: ast.Call, begun: list[ast.expr]) -> bool:
     return any(isinstance(part, ast.Call) for start in starts for part in start)
 
 
-def _is_counted(loop: ast.stmt, call: ast.Call, step: ast.AST) -> bool:
+def is_counted(loop: ast.stmt, call: ast.Call, step: ast.AST) -> bool:
     """Whether a loop counts rounds, and what it calls does not depend on the number: it compares no settings."""
     counts = isinstance(loop, ast.For) and isinstance(loop.iter, ast.Call) and is_name(loop.iter.func, "range")
     number = loop.target.id if isinstance(loop, ast.For) and isinstance(loop.target, ast.Name) else None
@@ -386,13 +426,13 @@ def ignored_carry(event: Called, report: Reporter) -> None:
     """What a recurrent cell carries on is dropped, and the loop goes on with the carry that it began with."""
     frame, node = event.frame, event.node
     carry = node.args[0] if isinstance(node, ast.Call) and node.args else None
-    loop = _loop_around(frame, node) if isinstance(carry, ast.Name) else None
+    loop = innermost_loop(frame, node) if isinstance(carry, ast.Name) else None
     pair = event.result
     if not isinstance(node, ast.Call) or not isinstance(carry, ast.Name) or loop is None or not isinstance(pair, Pair):
         return
     if not _is_step_in_time(loop, node) or carry.id in assigned_names([loop]):
         return
-    if _thrown_away(frame, node, pair, {id(pair.items[0])}, loop):
+    if is_thrown_away(frame, node, pair, {id(pair.items[0])}, loop):
         report(frame.module, node, name=text_of(node.func), so=EACH_ROUND)
 
 
@@ -443,7 +483,7 @@ def _is_unread(frame: Frame, name: ast.expr, statement: ast.stmt) -> bool:
     if not isinstance(name, ast.Name) or name.id.startswith("_") or frame.func is None:
         return False
     reads, own = reads_of(frame.func.node, name.id), {id(node) for node in own_nodes(frame.func.node)}
-    end, again = statement.end_lineno or statement.lineno, _loop_around(frame, statement) is not None
+    end, again = statement.end_lineno or statement.lineno, innermost_loop(frame, statement) is not None
     return not reads or (not again and all(id(read) in own and read.lineno <= end for read in reads))
 
 
@@ -458,7 +498,7 @@ def _is_learned(change: Change, scope: TraceScope) -> bool:
 def _is_new(item: Value, owned: list[Obj], event: Ran) -> bool:
     """Whether a result is not what the function was given, but what it made of it."""
     frame = event.scope.frame
-    given = [part for value in frame.given.values() for part in _parts(value)] if frame is not None else []
+    given = [part for value in frame.given.values() for part in parts_of(value)] if frame is not None else []
     if isinstance(item, StateVal) and any(related(of, obj) for of in objects_in(item.of) for obj in owned):
         return True
     made = any(
@@ -471,7 +511,7 @@ def _is_new(item: Value, owned: list[Obj], event: Ran) -> bool:
     return made and all(value is not before for value in given)
 
 
-def _thrown_away(frame: Frame, node: ast.Call, result: Value, new: set[int], loop: ast.stmt) -> bool:
+def is_thrown_away(frame: Frame, node: ast.Call, result: Value, new: set[int], loop: ast.stmt) -> bool:
     """Whether a call stands where none of these parts of its result are bound to a name that the loop uses."""
     outer = next(ancestors(frame.module, node))
     if isinstance(outer, ast.Expr):
@@ -485,7 +525,7 @@ def _thrown_away(frame: Frame, node: ast.Call, result: Value, new: set[int], loo
 
 
 def _has_any(value: Value, parts: set[int]) -> bool:
-    return any(id(part) in parts for part in _parts(value))
+    return any(id(part) in parts for part in parts_of(value))
 
 
 def _is_dropped(frame: Frame, target: ast.expr, value: Value, new: set[int], loop: ast.stmt | None = None) -> bool:

@@ -20,8 +20,9 @@ from nnx_lint.model.effects import SETTING, place_of
 from nnx_lint.model.states import GraphDefVal, StateVal
 from nnx_lint.model.unions import options
 from nnx_lint.model.values import Array, ClassVal, Const, Ext, Obj, Other, Value
-from nnx_lint.rules.program import FUNCTIONS, STATEMENT_LOOPS, enclosing, follows, statement_of
+from nnx_lint.rules.program import FUNCTIONS, STATEMENT_LOOPS, binds, enclosing, follows, statement_of
 from nnx_lint.rules.traces.captures import holds, owner_at, value_at
+from nnx_lint.syntax.dotted import root_of
 from nnx_lint.syntax.walk import walk
 from nnx_rules.transforms import Arguments
 
@@ -180,16 +181,25 @@ def _is_read(frame: Frame, change: Change) -> bool:
                 continue  # what is computed there is so before the attribute is set
             for name in (item for each in part.targets for item in walk(each) if isinstance(item, ast.Name)):
                 assigned.setdefault(name.id, []).append(part.value)
+    # What takes steps inside got the objects as they were before: that it returns a loss says nothing of them.
+    inside = change.event.frame is not frame and change.event.action.endswith("update(...)`")
+    handed = {id(part) for part in walk(change.node)} if inside else set[int]()
     for value in values:
         called = {id(part.func) for part in walk(value) if isinstance(part, ast.Call)}
         owners = {id(part.value): part for part in walk(value) if isinstance(part, ast.Attribute)}
         for part in walk(value):
+            if id(part) in handed:
+                continue
             if isinstance(part, ast.Name):
                 values.extend(assigned.pop(part.id, ()))
             if not isinstance(part, (ast.Name, ast.Attribute)):
                 continue
             held = value_at(frame, part)
-            if not isinstance(held, Obj) or not (held.cls.is_variable or id(part) not in called):
+            if (
+                not isinstance(held, Obj)
+                or _is_of_another(frame, part)
+                or not (held.cls.is_variable or id(part) not in called)
+            ):
                 continue
             if is_optimizer and (id(part) in owners if held is target else not held.cls.is_variable):
                 continue  # the model that it keeps goes into the loss, before the step
@@ -198,6 +208,13 @@ def _is_read(frame: Frame, change: Change) -> bool:
             if held is target or holds(target, held):
                 return True
     return False
+
+
+def _is_of_another(frame: Frame, part: ast.expr) -> bool:
+    """Whether a name is one that a function within this one binds for itself."""
+    inner, root = enclosing(frame.module, part, *FUNCTIONS), root_of(part)
+    own = frame.func is None or inner is None or inner is frame.func.node
+    return not own and inner is not None and root is not None and binds(inner, root)
 
 
 def _is_beside(target: Obj, name: str, part: ast.Name | ast.Attribute, read: ast.Attribute | None) -> bool:

@@ -32,6 +32,7 @@ from nnx_lint.rules.program import (
     is_own,
     outer_names,
     reads_of,
+    resolved,
 )
 from nnx_lint.rules.updates.discarded import MAPS, made_by, new_value, returned_by
 from nnx_lint.syntax.binding import assigned_names, is_name
@@ -236,12 +237,38 @@ def updates_never_read(event: Called, report: Reporter) -> None:
     updates = target.elts[0] if isinstance(target, ast.Tuple) and len(target.elts) == 2 else None
     if not isinstance(updates, ast.Name) or updates.id.startswith("_") or not _is_unread(frame, func, updates):
         return
-    known = isinstance(callee, BoundMethod) and isinstance(callee.receiver, TransformationVal)
-    if (known or _is_named_so(event, target, updates)) and not is_measured(frame.env, func):
+    if (_is_of_transformation(event) or _is_named_so(event, target, updates)) and not is_measured(frame.env, func):
         mend = (
             f"nothing reads `{updates.id}`: add them to the parameters by `optax.apply_updates`, and go on with these"
         )
         report(frame.module, event.node, name=event.name, result="returns what is to be added", mend=mend)
+
+
+@judges_calls(rules.UNUSED_RESULT, ".update")
+def state_never_read(event: Called, report: Reporter) -> None:
+    """``_, state = tx.update(grads, state)``, of a transformation that averages, and nothing reads the state either."""
+    frame = event.frame
+    func = frame.func.node if frame.func is not None else None
+    bound = bound_to(frame.module, event.node) if func is not None and len(event.args) > 1 else None
+    names = bound.target.elts if bound is not None and isinstance(bound.target, ast.Tuple) else []
+    if func is None or len(names) != 2 or not is_name(names[0], "_") or not isinstance(names[1], ast.Name):
+        return
+    state = names[1]
+    if state.id.startswith("_") or not _is_unread(frame, func, state) or not _is_of_transformation(event):
+        return
+    if not is_measured(frame.env, func):
+        mend = f"nothing reads `{state.id}`: put what it holds where it belongs, such as by `nnx.update(model, ...)`"
+        report(frame.module, event.node, name=event.name, result="returns a new state", mend=mend)
+
+
+def _is_of_transformation(event: Called) -> bool:
+    """Whether the method is certainly that of a transformation of optax, such as the one that an optimizer keeps."""
+    callee, node = event.callee, event.node
+    if isinstance(callee, BoundMethod) and isinstance(callee.receiver, TransformationVal):
+        return True
+    kept = node.func.value if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else None
+    owner = resolved(event.frame.env, kept.value) if isinstance(kept, ast.Attribute) and kept.attr == "tx" else None
+    return isinstance(owner, Obj) and owner.cls.derives_from("nnx.Optimizer")
 
 
 def _is_named_so(event: Called, target: ast.expr | None, updates: ast.Name) -> bool:
@@ -298,6 +325,16 @@ def name_bound_in_walk(event: Called, report: Reporter) -> None:
     _bound_in_walk(event, MODULES, mend, report)
 
 
+LEAVES = ("jax.tree.leaves", "jax.tree_util.tree_leaves")
+
+
+@judges_calls(rules.UNUSED_RESULT, *LEAVES)
+def name_bound_in_leaves(event: Called, report: Reporter) -> None:
+    """``for target, source in zip(leaves(a), leaves(b)): target = ...``: the tree keeps the leaf that had the name."""
+    mend = "make a new tree with `jax.tree.map`, and put it in the place of the old one: `nnx.update(model, new)`"
+    _bound_in_walk(event, ast.expr, mend, report)
+
+
 def _bound_in_walk(
     event: Called, kinds: type[ast.expr] | tuple[type[ast.expr], ...], mend: str, report: Reporter
 ) -> None:
@@ -311,7 +348,7 @@ def _bound_in_walk(
         target = each.targets[0]
         if not isinstance(target, ast.Name) or target.id not in met or not isinstance(each.value, kinds):
             continue
-        if all(read.lineno <= each.lineno for read in reads_of(scope, target.id)):
+        if all(read.lineno <= (each.end_lineno or each.lineno) for read in reads_of(scope, target.id)):
             shown = text_of(each.value) if isinstance(each.value, MODULES) else "..."
             name = f"{target.id} = {shown}"
             report(module, each, name=name, result="binds a name", mend=mend.format(name=target.id))

@@ -10,9 +10,10 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
+from nnx_lint.model.forms import literal
 from nnx_lint.model.values import ArrayAttr
 from nnx_lint.reporting import Reporter, judges_calls
-from nnx_lint.rules.program import ancestors, canonical_of, is_tried
+from nnx_lint.rules.program import ancestors, canonical_of, given, is_tried
 from nnx_lint.rules.variables.arity import is_written_whole
 from nnx_rules.rules import variables as rules
 
@@ -20,8 +21,11 @@ if TYPE_CHECKING:
     from nnx_lint.model.events import Called
 
 INDICES = re.compile(r"(?:^|_)(?:idx|ids|inds?|index|indexes|indices)(?:_|\d|$)|(?:idx|indices)$")
-VALUES = re.compile(r"(?:^|_)(?:gates?|logits?|probs?|scores?|vals?|values?|weights?)(?:_|\d|$)")
+VALUES = re.compile(r"(?:^|_)(?:gates?|logits?|probs?|scores?|vals?|values?|w|weights?)(?:_|\d|$)")
 """How the indices and the values of the largest elements are called."""
+
+BATCH = re.compile(r"(?:^|[^a-z])(?:labels?|logits?|outputs?|predictions?|preds?|targets?|y)(?:[^a-z]|$)")
+"""How the scores of a batch, or what they are compared with, are called."""
 
 
 def _targets(event: Called) -> list[ast.expr]:
@@ -84,6 +88,9 @@ def over_whole_batch(event: Called, report: Reporter) -> None:
     method = isinstance(call.func, ast.Attribute) and call.func.attr == "mean" and call.func.value is compared
     if not method and canonical_of(event.frame.env, call.func) != "jax.numpy.mean":
         return
+    shape = literal(given(event).get(0)).shape
+    if not BATCH.search(ast.unparse(compared).lower()) or (shape is not None and len(shape) < 2):
+        return  # how often the best one of all was chosen is a share, too
     problem = f"`{event.name}` without `axis` finds one element of all: the mean is over labels that meet one index"
     mend = f"say which axis the classes are on: `{event.name}(logits, axis=-1)`"
     report(event.frame.module, event.node, problem=problem, mend=mend)

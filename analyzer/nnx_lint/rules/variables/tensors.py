@@ -13,16 +13,30 @@ from typing import TYPE_CHECKING
 
 from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
 from nnx_lint.model.attributes import attribute_of
-from nnx_lint.model.callables import LibraryFunction
+from nnx_lint.model.callables import FuncVal, LibraryFunction, Transformed
 from nnx_lint.model.containers import Seq
-from nnx_lint.model.events import ArrayWritten, Called, OtherAttributeSet, VariableAttributeSet
+from nnx_lint.model.events import ArrayWritten, Called, OtherAttributeSet, Used, VariableAttributeSet
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.values import Array, ArrayAttr, Const, HostArray, Obj, Other, ParameterNumber
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.autodiff.values import scope_of
+from nnx_lint.rules.callees import called_value
 from nnx_lint.rules.edits import remove_argument, replace
-from nnx_lint.rules.program import FUNCTIONS, canonical_of, enclosing, follows, is_tried, own_nodes, resolved
+from nnx_lint.rules.program import (
+    FUNCTIONS,
+    canonical_of,
+    enclosing,
+    follows,
+    is_asked_for,
+    is_for_others,
+    is_tried,
+    own_nodes,
+    resolved,
+    results_of,
+)
+from nnx_lint.rules.traces.captures import value_at
 from nnx_lint.syntax.binding import is_name
+from nnx_rules.rules import construction
 from nnx_rules.rules import variables as rules
 
 if TYPE_CHECKING:
@@ -56,7 +70,7 @@ def array_item_assigned(event: ArrayWritten, report: Reporter) -> None:
     if len(targets) != 1 or not places or not method:
         return
     place = places[0]
-    made = _is_computed(module, place.value, node) or _is_attribute_of_jax(event.frame, place.value)
+    made = _is_computed(module, place.value, node) or is_attribute_of_jax(event.frame, place.value)
     if not made and scope_of(event, event.target) is None:
         return
     array, index, value = (module.source.segment(item) for item in (place.value, place.slice, node.value))
@@ -90,13 +104,16 @@ def _is_computed(module: Module, array: ast.expr, here: ast.stmt) -> bool:
     return False
 
 
-def _is_attribute_of_jax(frame: Frame, array: ast.expr) -> bool:
+def is_attribute_of_jax(frame: Frame, array: ast.expr) -> bool:
     """Whether all that a class puts into an attribute is made by functions of JAX."""
     owner = resolved(frame.env, array.value) if isinstance(array, ast.Attribute) else None
     attr = attribute_of(owner, array.attr) if isinstance(owner, Obj) and isinstance(array, ast.Attribute) else None
-    made = [item.value_node for item in attr.assignments] if attr is not None else []
+    assigned = [item.value_node for item in attr.assignments] if attr is not None else []
+    made = [item for item in assigned if item is not None]
     return bool(made) and all(
-        isinstance(item, ast.Call) and (canonical_of(frame.env, item.func) or "").startswith("jax.") for item in made
+        _is_value_of_variable(item)
+        or (isinstance(item, ast.Call) and (canonical_of(frame.env, item.func) or "").startswith("jax."))
+        for item in made
     )
 
 
@@ -104,6 +121,8 @@ def _is_value_of_variable(node: ast.expr) -> bool:
     """Whether an expression is how the value of a Variable is read, where it is an array: ``x[...]``, ``x.value``."""
     if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Attribute):
         return isinstance(node.slice, ast.Constant) and node.slice.value is ...
+    if isinstance(node, ast.Call):
+        return isinstance(node.func, ast.Attribute) and node.func.attr == "get_value"
     return isinstance(node, ast.Attribute) and node.attr == "value"
 
 
@@ -211,6 +230,36 @@ def method_of_list(event: Called, report: Reporter) -> None:
 
 LISTS = (ast.List, ast.ListComp, ast.Tuple)
 
+TYPES: dict[str, type] = {"tuple": tuple, "list": list}
+
+
+@judges(construction.MISSING_ATTRIBUTE, Used, of=(Seq,))
+def attribute_of_part(event: Used, report: Reporter) -> None:
+    """All that a function returns is asked for what a part of it has: ``self.encode(x).sample(key)`` for a pair."""
+    owner, node, module, name = event.value, event.node, event.frame.module, event.what
+    if not isinstance(owner, Seq) or not isinstance(node, ast.Attribute) or not isinstance(owner.node, LISTS):
+        return
+    if name != node.attr or not _is_no_other(event.frame, node.value, owner):
+        return  # an attribute whose value is used, as an f-string does; or one of several things
+    if owner.type not in TYPES or hasattr(TYPES[owner.type], name) or name in OF_ARRAYS or event.frame.doubtful:
+        return
+    if not is_tried(module, node) and not is_asked_for(module, node) and not is_for_others(event.frame):
+        mend = f"take the part that is meant: `{text_of(node.value)}[0].{name}`"
+        report(module, node, cls=owner.type, name=name, mend=mend)
+
+
+def _is_no_other(frame: Frame, node: ast.expr, owner: Seq) -> bool:
+    """Whether an expression is a certain list or tuple, and not one of several things: a name stands for it, or a
+    function is called that makes one at each place where it returns.
+    """
+    if not isinstance(node, ast.Call):
+        return value_at(frame, node) is owner
+    func = called_value(frame.env, node.func)
+    while isinstance(func, Transformed):
+        func = func.func
+    results = results_of(func.node) if isinstance(func, FuncVal) else []
+    return bool(results) and all(isinstance(each, LISTS) for each in results)
+
 
 @judges_calls(rules.TENSOR_IDIOM, ArrayAttr)
 def tensor_method(event: Called, report: Reporter) -> None:
@@ -220,6 +269,8 @@ def tensor_method(event: Called, report: Reporter) -> None:
     mend = FOREIGN.get(method.name)
     if mend is None and method.name.endswith("_") and not method.name.startswith("_"):
         mend = "what returns a new array: JAX changes none in place"
+    if mend is None and method.name in OF_AT and (place := _element(event.node)) is not None:
+        mend = f"`{text_of(place.value)}.at[...].{method.name}(...)`, which returns a new array"
     if method.name == "view" and (len(event.args) > 2 or any(map(_is_number, event.args))):
         problem, mend = "`view` of a JAX array takes a dtype, not a shape", "`reshape`"
     else:
@@ -227,6 +278,16 @@ def tensor_method(event: Called, report: Reporter) -> None:
     if mend is not None and not is_tried(module, event.node):
         fix = partial(_by_another_name, module, event.node)
         report(module, event.node, fix=fix, problem=problem, mend=f"use {mend}")
+
+
+OF_AT = frozenset({"add", "apply", "divide", "mul", "multiply", "power", "set", "subtract"})
+"""Methods of ``x.at[index]`` that ``x[index]`` lacks."""
+
+
+def _element(call: ast.AST) -> ast.Subscript | None:
+    """What of an array a method is called of, where that is written as elements of it."""
+    owner = call.func.value if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) else None
+    return owner if isinstance(owner, ast.Subscript) else None
 
 
 RENAMED = {"clamp": "clip", "permute": "transpose", "view": "reshape"}

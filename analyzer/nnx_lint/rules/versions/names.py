@@ -43,12 +43,13 @@ ASKING = ("hasattr", "getattr")
 
 def is_meant_for_another(event: LibraryName) -> bool:
     """Whether a name is used only where some version, or another library, is known to have it."""
-    name = re.escape(event.written)
-    named = re.compile(rf"[\"'](?:[\w.]+\.)?{name}[\"']")
     module, node = event.frame.module, event.node
+    if not module.mentions(f'{event.written}"', f"{event.written}'"):  # a word is found in no time, a pattern is not
+        return _is_guarded(module, node)
+    named = re.compile(rf"[\"'](?:[\w.]+\.)?{re.escape(event.written)}[\"']")
     of = re.escape(module.source.segment(node.value)) if isinstance(node, ast.Attribute) else r"\w+"
     asking = re.compile(rf"attr\(\s*{of}\s*,|__dict__|\b(?:dir|vars)\(\s*{of}|patch|import_module")
-    return (module.mentions(asking) and module.mentions(named)) or _is_guarded(module, node)
+    return (module.mentions(named) and module.mentions(asking)) or _is_guarded(module, node)
 
 
 def is_evaluated(event: LibraryName) -> bool:

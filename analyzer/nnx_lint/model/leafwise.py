@@ -1,0 +1,103 @@
+"""Trees that are known whole: a batch in a dict, a record of arrays, and what a function makes of it leaf by leaf.
+
+``jax.tree.map(jnp.asarray, batch)`` gives a dict with the same keys, so that the shapes of its arrays are not lost.
+
+Invariants: a tree is taken apart as JAX does it: lists, tuples, dicts, named tuples, and dataclasses of which it is
+certain that JAX knows them, with the fields that are no leaves left as they are; one with many leaves is not followed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from nnx_lint.model import python, trees
+from nnx_lint.model.classes import UserClass
+from nnx_lint.model.construct import instantiate
+from nnx_lint.model.containers import DictVal, Seq
+from nnx_lint.model.states import GradientVal, PartVal, StateVal
+from nnx_lint.model.unions import present
+from nnx_lint.model.values import UNKNOWN, Const, Ext, Obj, Value
+
+if TYPE_CHECKING:
+    import ast
+    from collections.abc import Sequence
+
+    from nnx_lint.model.callables import TransformVal
+    from nnx_lint.model.frames import Frame
+    from nnx_lint.model.interpreter import Interpreter
+
+MAX_LEAVES = 8
+"""How many leaves a function is run for one by one."""
+
+
+class Leaves(NamedTuple):
+    """A function that a map over trees calls for each leaf, and the call of the map."""
+
+    applied: TransformVal
+    func: Value
+    node: ast.AST
+    text: str
+
+    def run(self, interp: Interpreter, frame: Frame, given: list[Value | None]) -> Value:
+        from nnx_lint.model.calls import Arguments, invoke
+
+        if isinstance(self.func, Ext):
+            return invoke(interp, frame, self.func, Arguments(self.node, given, {}, []), self.node, self.text)
+        return interp.run_under(frame, self.applied, self.func, given, {}, self.node)
+
+
+def mapped(interp: Interpreter, frame: Frame, operands: Sequence[Value | None], leaves: Leaves) -> Value | None:
+    """What a map over trees gives, where the first is known whole; ``None`` for any other."""
+    held = [present(each) for each in operands if each is not None]
+    if not held or len(held) < len(operands) or _parts(held[0]) is None or _count(held[0]) > MAX_LEAVES:
+        return None
+    return _of_each(interp, frame, held, leaves)
+
+
+def _parts(tree: Value) -> dict[object, Value] | None:
+    """What JAX takes a tree apart into, by index, key or field; ``None`` for a leaf, and what is not known whole."""
+    if isinstance(tree, Seq) and tree.exact and not tree.shrunk and tree.type in {"list", "tuple"}:
+        return dict(enumerate(tree.items))
+    if isinstance(tree, DictVal) and tree.exact and not (tree.shrunk or tree.shared):
+        keyed = {key.value: value for key, value in tree.items if isinstance(key, Const)}
+        return keyed if len(keyed) == len(tree.items) else None
+    cls = tree.cls if isinstance(tree, Obj) else None
+    if not isinstance(cls, UserClass) or not (cls.named_tuple or cls.leaf_names):
+        return None
+    fields = python.fields_of(tree)
+    return dict[object, Value](fields.items()) if fields is not None else None
+
+
+def _count(tree: Value) -> int:
+    parts = _parts(tree)
+    return 1 if parts is None else sum(map(_count, map(present, parts.values())))
+
+
+def _of_each(interp: Interpreter, frame: Frame, given: list[Value], leaves: Leaves) -> Value:
+    from nnx_lint.model.calls import Arguments
+
+    first = given[0]
+    if isinstance(first, Const) and first.value is None:
+        return first
+    found = [_parts(each) for each in given]
+    parts = found[0]
+    if parts is None:
+        made = leaves.run(interp, frame, [trees.leaf(interp, frame, each, None) for each in given])
+        is_state = isinstance(first, (StateVal, PartVal, GradientVal))
+        return trees.mapped(trees.first_known(given), frame.level, made) if is_state else made
+
+    none: frozenset[str] = frozenset()
+    kept = first.cls.leaf_names if isinstance(first, Obj) and isinstance(first.cls, UserClass) else none
+    results: dict[object, Value] = {}
+    for key, part in parts.items():
+        if kept and key not in kept:
+            results[key] = part
+            continue
+        beside = [each.get(key, UNKNOWN) if each is not None else UNKNOWN for each in found[1:]]
+        results[key] = _of_each(interp, frame, [present(each) for each in (part, *beside)], leaves)
+    if isinstance(first, Seq):
+        return Seq(first.type, results.values(), frame.level, node=leaves.node)
+    if isinstance(first, Obj):
+        named = {str(key): value for key, value in results.items()}
+        return instantiate(interp, frame, first.cls, Arguments(leaves.node, [], named, []), leaves.node)
+    return DictVal([(Const(key), value) for key, value in results.items()], frame.level, node=leaves.node)

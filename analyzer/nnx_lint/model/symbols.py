@@ -1,0 +1,117 @@
+"""Numbers that are known by their names: what a constructor computes from parameters of which nobody says how large.
+
+The constructor of a class runs on the model of the class with such numbers (:mod:`nnx_rules.sizes`). A method that runs
+on its own has them of its own object; another instance has what it was made with in their place, or nothing.
+
+Invariants: whatever else is known of a parameter, it is that, too: each value here is of the class that it would be of
+without its name. The names are those of one constructor, so no value may get to another instance as it is:
+:func:`seen_from` says what becomes of it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nnx_lint.model.values import UNKNOWN, Computed, Const, Other, ParameterNumber, ParameterVal, Unknown, Value
+from nnx_rules.sizes import OPERATIONS, Size, named, where
+
+if TYPE_CHECKING:
+    import ast
+    from collections.abc import Mapping
+
+    from nnx_rules.shapes import Dimension
+
+
+class NamedParameter(ParameterVal):
+    """A parameter of which nothing is known, and the attributes of it that were asked for."""
+
+    __slots__ = ("parts", "symbol")
+
+    def __init__(self, name: str, required: bool) -> None:
+        super().__init__(name, required)
+        self.symbol = named(name)
+        self.parts: dict[str, NamedVal] = {}
+
+    def part(self, name: str) -> NamedVal:
+        """An attribute of it, the same one each time: ``config.hidden_size``."""
+        return self.parts.setdefault(name, NamedVal(named(f"{self.name}.{name}")))
+
+
+class NamedNumber(ParameterNumber):
+    """A parameter that is annotated as a number."""
+
+    __slots__ = ("symbol",)
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.symbol = named(name)
+
+
+class NamedVal(Unknown):
+    """What is computed from such values; if it is a number, then this one."""
+
+    __slots__ = ("symbol",)
+
+    def __init__(self, symbol: Size) -> None:
+        self.symbol = symbol
+
+
+class NamedOther(Other):
+    """A number that is computed from such numbers."""
+
+    __slots__ = ("symbol",)
+
+    def __init__(self, symbol: Size) -> None:
+        super().__init__("a number")
+        self.symbol = symbol
+
+
+OWN: Mapping[str, Value] = {}
+"""Stands for the arguments of a constructor in the object of a method that runs on its own: each is its own name."""
+
+
+def computed(op: ast.operator, left: Value, right: Value) -> Value | None:
+    """What an operator makes of two numbers of which one is known by its name."""
+    operation = OPERATIONS.get(type(op).__name__) if left.symbol is not None or right.symbol is not None else None
+    sides = (_dimension(left), _dimension(right))
+    if operation is None or None in sides:
+        return None
+    result = operation(*(side for side in sides if side is not None))
+    if not isinstance(result, Size):
+        return None
+    plain = isinstance(left, (Const, Other)) and isinstance(right, (Const, Other))
+    return NamedOther(result) if plain else NamedVal(result)
+
+
+def _dimension(value: Value) -> Dimension | None:
+    if value.symbol is not None:
+        return value.symbol
+    return value.value if isinstance(value, Const) and type(value.value) is int else None
+
+
+def nameless(value: Value) -> Value:
+    """What is known of a value but for its name."""
+    if isinstance(value, NamedParameter):
+        return ParameterVal(value.name, value.required)
+    if isinstance(value, NamedNumber):
+        return ParameterNumber(value.name)
+    if isinstance(value, NamedOther):
+        return Other(value.what)
+    return UNKNOWN if isinstance(value, NamedVal) else value
+
+
+def seen_from(value: Value, made_with: Mapping[str, Value] | None) -> Value:
+    """What stands for a value in an instance whose constructor got these arguments; ``None`` if nobody knows which."""
+    if value.symbol is None or made_with is OWN:
+        return value
+    if made_with is None:
+        return nameless(value)
+    if isinstance(value, (NamedParameter, NamedNumber)):
+        return made_with.get(value.name, nameless(value))
+    known = {name: size for name, each in made_with.items() if (size := _dimension(each)) is not None}
+    result = where(value.symbol, known)
+    if isinstance(result, int):
+        return Computed(result)
+    if not isinstance(result, Size):
+        return nameless(value)
+    return NamedOther(result) if isinstance(value, NamedOther) else NamedVal(result)
