@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from nnx_rules.shapes import UNKNOWN, Dimension, Shape, Symbol, size
-from nnx_rules.sizes import added, shared
+from nnx_rules.sizes import Size, added, shared
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -62,7 +62,7 @@ def beside_any(shape: Shape | None) -> Shape | None:
     ('*?', 8, '?', 3)
     """
     last = shape[_stars(shape) :] if shape is not None else ()
-    kept = tuple(item if isinstance(item, int) and item > 1 else UNKNOWN for item in last)
+    kept = tuple(item if isinstance(item, Size) or (isinstance(item, int) and item > 1) else UNKNOWN for item in last)
     return (ANY, *kept) if kept else None
 
 
@@ -87,6 +87,8 @@ def product(left: Shape | None, right: Shape | None) -> Shape | None:
     >>> product((8, 3, 4), (4, 5))
     (8, 3, 5)
     """
+    if left is None and right is not None and len(right) == 2 and is_whole(right):
+        return (ANY, right[1])  # whatever has rows
     if not left or not right or not is_whole(right) or not (is_whole(left) or len(right) <= 2):
         return None
     if len(left) == 1 and not is_whole(left):

@@ -108,16 +108,17 @@ def minus(left: Dimension, right: Dimension) -> Dimension:
 
 
 def times(left: Dimension, right: Dimension) -> Dimension:
-    """The product of two sizes."""
+    """The product of two sizes; unknown where one was rounded, and one may be less than nothing."""
     one, other = _terms(left), _terms(right)
-    if one is None or other is None:
+    rounded = _is_rounded(left) or _is_rounded(right)
+    if one is None or other is None or (rounded and any(count < 0 for count in (*one.values(), *other.values()))):
         return UNKNOWN
     total: dict[Product, Fraction] = {}
     for product, count in one.items():
         for factor, often in other.items():
             both = tuple(sorted((*product, *factor)))
             total[both] = total.get(both, Fraction(0)) + count * often
-    return _made(total, rounded=_is_rounded(left) or _is_rounded(right))
+    return _made(total, rounded=rounded)
 
 
 def divided(left: Dimension, right: Dimension) -> Dimension:
@@ -163,17 +164,17 @@ OPERATIONS: Mapping[str, Callable[[Dimension, Dimension], Dimension]] = {
 """What operators do to sizes, by the name of their node in :mod:`ast`."""
 
 
-def where(size: Size, values: Mapping[str, Dimension]) -> Dimension:
-    """A size for what some of its names stand for; the others are not known.
+def where(size: Size, stands_for: Callable[[str], Dimension]) -> Dimension:
+    """A size for what its names stand for.
 
-    >>> where(times(4, named("dim")), {"dim": 16})
+    >>> where(times(4, named("dim")), lambda name: 16)
     64
     """
     parts: list[Dimension] = []
     for product, count in size.terms.items():
         part: Dimension = int(count.numerator)
         for name in product:
-            part = times(part, values.get(name, UNKNOWN))
+            part = times(part, stands_for(name))
         parts.append(part if count.denominator == 1 else divided(part, count.denominator))
     return added(parts)
 

@@ -59,7 +59,7 @@ def test_arithmetic_gives_the_number_that_the_program_computes(pair: Pair, value
     if isinstance(size, int):
         assert size == number
     elif isinstance(size, Size) and not size.rounded:
-        assert where(size, values) == number
+        assert where(size, values.__getitem__) == number
     elif isinstance(size, Size):
         bound = sum(count * values_of(product, values) for product, count in size.terms.items())
         assert number <= bound
@@ -129,6 +129,7 @@ def test_what_may_be_equal_does_not_differ(left: Dimension, right: Dimension) ->
         (divided(DIM, HIDDEN), "?"),
         (minus(DIM, divided(DIM, 2)), "?"),
         (minus(DIM, DIM), 0),
+        (times(minus(DIM, HIDDEN), divided(DIM, 2)), "?"),  # one may be the larger one
     ],
 )
 def test_a_size_reads_as_it_is_computed(size: Dimension, text: object) -> None:
@@ -136,6 +137,6 @@ def test_a_size_reads_as_it_is_computed(size: Dimension, text: object) -> None:
 
 
 def test_a_size_is_known_where_its_names_are() -> None:
-    assert where(times(4, DIM), {"dim": 16}) == 64
-    assert where(times(4, DIM), {"dim": times(2, HIDDEN)}) == "8*hidden"
-    assert where(plus(DIM, HIDDEN), {"dim": 16}) == UNKNOWN
+    assert where(times(4, DIM), {"dim": 16}.__getitem__) == 64
+    assert where(times(4, DIM), {"dim": times(2, HIDDEN)}.__getitem__) == "8*hidden"
+    assert where(plus(DIM, HIDDEN), {"dim": 16, "hidden": UNKNOWN}.__getitem__) == UNKNOWN

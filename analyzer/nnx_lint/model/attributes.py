@@ -29,7 +29,7 @@ from nnx_lint.model.heap import touch
 from nnx_lint.model.states import ForeignVal, GraphDefVal, PartVal, SownVal, StateVal, TransformationVal
 from nnx_lint.model.strings import HOLE, fits, text_in
 from nnx_lint.model.switching import switched
-from nnx_lint.model.symbols import NamedParameter, seen_from
+from nnx_lint.model.symbols import NamedParameter, form_seen_from, seen_from
 from nnx_lint.model.unions import UnionVal, join, options, present
 from nnx_lint.model.values import (
     MAX_NESTING,
@@ -60,6 +60,8 @@ from nnx_rules.rules import attributes as rules
 from nnx_rules.streams import METHODS, SAMPLERS
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from nnx_lint.model.frames import Frame
     from nnx_lint.model.interpreter import Interpreter
 
@@ -282,8 +284,8 @@ def attribute_of(obj: Obj, name: str) -> Attr | None:
     known = not _unfolds(obj) and not (isinstance(original.value, Array) and is_metadata(obj.cls, name))
     axes = Axes(1, 0, obj.extent) if gained == 1 and obj.extent is not None else Axes(gained)
     attr = Attr(refresh(original.value, obj.level, axes=axes) if known else UNKNOWN, original.declared)
-    if attr.value.symbol is not None:
-        attr.value = seen_from(attr.value, arguments_of(obj) if is_model(template) else obj.binds)
+    if attr.value.symbol is not None or (isinstance(attr.value, Array) and attr.value.form is not None):
+        attr.value = _seen_from(attr.value, arguments_of(obj) if is_model(template) else obj.binds)
     if type(attr.value) is HostArray and obj.level > template.level and not is_model(template):
         attr.value = Array(obj.level, attr.value.form)  # it has become a leaf of an argument
     _hold(attr.value, obj)
@@ -300,6 +302,14 @@ def attribute_of(obj: Obj, name: str) -> Attr | None:
     if isinstance(attr.value, (Seq, DictVal)):
         attr.value.owner = (obj, name)
     return attr
+
+
+def _seen_from(value: Value, made_with: Mapping[str, Value] | None) -> Value:
+    """A number or an array of an instance whose constructor got these arguments."""
+    if not isinstance(value, Array) or value.form is None:
+        return seen_from(value, made_with)
+    form = form_seen_from(value.form, made_with)
+    return value if form is value.form else type(value)(value.level, form)
 
 
 def original_of(obj: Obj, name: str) -> Attr | None:
@@ -394,7 +404,7 @@ def variable_value(obj: Obj) -> Value:
     """What a Variable holds. A number or string may be another one by now, and ``None`` is there to be replaced."""
     held = (obj.args or {}).get("value")
     if isinstance(held, Array):
-        return Array(obj.level, None if obj.gained != 0 else held.form)
+        return Array(obj.level, form_seen_from(held.form, obj.binds) if obj.gained == 0 else None)
     if isinstance(held, Const):
         return plain_value(obj, held)
     return held if held is not None else UNKNOWN

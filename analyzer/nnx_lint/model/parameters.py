@@ -20,7 +20,7 @@ from nnx_lint.model.crossing import kept_keywords
 from nnx_lint.model.frames import Frame
 from nnx_lint.model.later import CONSTRUCTORS, is_set_later
 from nnx_lint.model.states import OptStateVal
-from nnx_lint.model.symbols import OWN, NamedNumber, NamedOther, NamedParameter
+from nnx_lint.model.symbols import OWN, NamedNumber, NamedOther, NamedParameter, NamedVal
 from nnx_lint.model.unions import join, options
 from nnx_lint.model.values import (
     NONE,
@@ -158,16 +158,29 @@ def _by_name(value: Value) -> Value:
         _name_fields(value, value.node.arg)
     numbers = [item for item in options(value) if type(item) is ParameterNumber]
     rest = [item for item in options(value) if item not in numbers]
-    counted = all(isinstance(item, Const) and type(item.value) is int for item in rest)  # the default of it
+    counted = all(map(_is_count, rest))  # the default of it
     return NamedNumber(numbers[0].name) if len(numbers) == 1 and counted else value
 
 
 def _name_fields(record: Obj, parameter: str) -> None:
     for name in attribute_names(record):
         known = original_of(record, name)
-        if known is not None and type(known.value) is Other:
-            attr = record.attrs[name] = Attr(NamedOther(named(f"{parameter}.{name}")), known.declared)
+        made = _named_as(known.value, f"{parameter}.{name}") if known is not None else None
+        if known is not None and made is not None:
+            attr = record.attrs[name] = Attr(made, known.declared)
             attr.assignments = known.assignments
+
+
+def _named_as(value: Value, name: str) -> Value | None:
+    """A number by its name, where a field may be one: by its annotation, or since the constructor is given it."""
+    found = options(value)
+    if all(isinstance(each, Other) or _is_count(each) for each in found) and not all(map(_is_count, found)):
+        return NamedOther(named(name))
+    return NamedVal(named(name)) if isinstance(value, ParameterVal) else None
+
+
+def _is_count(value: Value) -> bool:
+    return isinstance(value, Const) and type(value.value) is int
 
 
 def wanted(interp: Interpreter, frame: Frame, func: FuncVal, applied: TransformVal) -> dict[str, Value]:

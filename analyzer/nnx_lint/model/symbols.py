@@ -10,9 +10,12 @@ without its name. The names are those of one constructor, so no value may get to
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
-from nnx_lint.model.values import UNKNOWN, Computed, Const, Other, ParameterNumber, ParameterVal, Unknown, Value
+from nnx_lint.model.values import UNKNOWN, Computed, Const, Obj, Other, ParameterNumber, ParameterVal, Unknown, Value
+from nnx_rules.shapes import UNKNOWN as UNKNOWN_SIZE
+from nnx_rules.shapes import Form
 from nnx_rules.sizes import OPERATIONS, Size, named, where
 
 if TYPE_CHECKING:
@@ -100,6 +103,30 @@ def nameless(value: Value) -> Value:
     return UNKNOWN if isinstance(value, NamedVal) else value
 
 
+def form_seen_from(form: Form | None, made_with: Mapping[str, Value] | None) -> Form | None:
+    """The form of an array, as such an instance has it."""
+    shape = form.shape if form is not None else None
+    if form is None or shape is None or made_with is OWN or not any(isinstance(item, Size) for item in shape):
+        return form
+    of = partial(_stands_for, made_with or {})
+    return Form(tuple(where(item, of) if isinstance(item, Size) else item for item in shape), form.dtype)
+
+
+def _stands_for(made_with: Mapping[str, Value], name: str) -> Dimension:
+    """The size that a parameter is, or an attribute of one, for these arguments."""
+    parameter, _, field = name.partition(".")
+    value = made_with.get(parameter)
+    if isinstance(value, NamedParameter) and field:
+        return value.part(field).symbol or UNKNOWN_SIZE
+    of = value if isinstance(value, Obj) and field else None
+    while of is not None and field not in of.attrs:
+        of = of.template
+    value = of.attrs[field].value if of is not None else value if not field else None
+    known = _dimension(value) if value is not None else None
+    other = of is not None and of is getattr(of.cls, "model", None)  # what has a name there has it from its own class
+    return UNKNOWN_SIZE if known is None or (other and isinstance(known, Size)) else known
+
+
 def seen_from(value: Value, made_with: Mapping[str, Value] | None) -> Value:
     """What stands for a value in an instance whose constructor got these arguments; ``None`` if nobody knows which."""
     if value.symbol is None or made_with is OWN:
@@ -108,8 +135,7 @@ def seen_from(value: Value, made_with: Mapping[str, Value] | None) -> Value:
         return nameless(value)
     if isinstance(value, (NamedParameter, NamedNumber)):
         return made_with.get(value.name, nameless(value))
-    known = {name: size for name, each in made_with.items() if (size := _dimension(each)) is not None}
-    result = where(value.symbol, known)
+    result = where(value.symbol, partial(_stands_for, made_with))
     if isinstance(result, int):
         return Computed(result)
     if not isinstance(result, Size):
