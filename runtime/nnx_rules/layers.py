@@ -18,7 +18,7 @@ from nnx_rules.shapes import UNKNOWN, Dimension, Form, Shape, Symbol, size, spli
 from nnx_rules.sizes import Size, are_two_names, differ
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 # -- constructors ------------------------------------------------------------------------------------------------------
 
@@ -35,17 +35,19 @@ OTHER_SIZES = "choose sizes that can"
 
 def _number(arguments: Mapping[str, object], *names: str, default: int | None = None) -> int | None:
     """The first of these arguments that is given, where it is a number; the next stands in for one that is ``None``."""
-    for name in names:
-        value = arguments.get(name)
-        if value is None:
-            continue
-        return value if isinstance(value, int) and not isinstance(value, bool) else None
-    return default
+    value = _first(arguments, names)
+    if value is None:
+        return default
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _first(arguments: Mapping[str, object], names: Iterable[str]) -> object:
+    return next((value for name in names if (value := arguments.get(name)) is not None), None)
 
 
 def _sized(arguments: Mapping[str, object], *names: str) -> Dimension | None:
     """The same, where it may be known by its name alone."""
-    value = next((value for name in names if (value := arguments.get(name)) is not None), None)
+    value = _first(arguments, names)
     return value if isinstance(value, (int, Size)) and not isinstance(value, bool) else None
 
 

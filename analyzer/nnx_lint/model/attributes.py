@@ -60,8 +60,6 @@ from nnx_rules.rules import attributes as rules
 from nnx_rules.streams import METHODS, SAMPLERS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from nnx_lint.model.frames import Frame
     from nnx_lint.model.interpreter import Interpreter
 
@@ -285,7 +283,7 @@ def attribute_of(obj: Obj, name: str) -> Attr | None:
     axes = Axes(1, 0, obj.extent) if gained == 1 and obj.extent is not None else Axes(gained)
     attr = Attr(refresh(original.value, obj.level, axes=axes) if known else UNKNOWN, original.declared)
     if attr.value.symbol is not None or (isinstance(attr.value, Array) and attr.value.form is not None):
-        attr.value = _seen_from(attr.value, arguments_of(obj) if is_model(template) else obj.binds)
+        attr.value = seen_from(attr.value, arguments_of(obj) if is_model(template) else obj.binds)
     if type(attr.value) is HostArray and obj.level > template.level and not is_model(template):
         attr.value = Array(obj.level, attr.value.form)  # it has become a leaf of an argument
     _hold(attr.value, obj)
@@ -302,14 +300,6 @@ def attribute_of(obj: Obj, name: str) -> Attr | None:
     if isinstance(attr.value, (Seq, DictVal)):
         attr.value.owner = (obj, name)
     return attr
-
-
-def _seen_from(value: Value, made_with: Mapping[str, Value] | None) -> Value:
-    """A number or an array of an instance whose constructor got these arguments."""
-    if not isinstance(value, Array) or value.form is None:
-        return seen_from(value, made_with)
-    form = form_seen_from(value.form, made_with)
-    return value if form is value.form else type(value)(value.level, form)
 
 
 def original_of(obj: Obj, name: str) -> Attr | None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from nnx_lint.model import arithmetic
 from nnx_lint.model.classes import LibClass
 from nnx_lint.model.containers import Seq
-from nnx_lint.model.symbols import OWN, NamedOther, seen_from
+from nnx_lint.model.symbols import OWN, NamedOther, seen_from, size_of
 from nnx_lint.model.unions import UnionVal, options, present
 from nnx_lint.model.values import (
     FLOAT,
@@ -56,9 +56,8 @@ def shape_of(value: Value | None) -> Shape | None:
 
 def dimension(value: Value) -> Dimension:
     """One size."""
-    if value.symbol is not None:
-        return value.symbol
-    return value.value if isinstance(value, Const) and isinstance(value.value, int) and is_int(value.value) else UNKNOWN
+    size = size_of(value)
+    return UNKNOWN if size is None else size
 
 
 def is_number(value: Const | Other) -> bool:

@@ -14,11 +14,11 @@ import ast
 from typing import TYPE_CHECKING, TypeVar
 
 from nnx_lint.model.arithmetic import EQUALITIES, OPERATORS, ORDERS, evaluated
-from nnx_lint.model.attributes import attribute_of, forget
-from nnx_lint.model.deferred import settled
+from nnx_lint.model.attributes import forget
+from nnx_lint.model.naming import value_at
 from nnx_lint.model.narrowing import narrow
 from nnx_lint.model.values import Computed, Const, Obj, Unknown, Value
-from nnx_lint.syntax.dotted import last_name
+from nnx_lint.syntax.dotted import last_name, root_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -48,7 +48,7 @@ class _Forgotten:
     """One of them, and what it was. An arm may bind something else in its place, which stays."""
 
     def __init__(self, frame: Frame, node: ast.Name | ast.Attribute) -> None:
-        owner = _value(frame, node.value) if isinstance(node, ast.Attribute) else None
+        owner = value_at(frame, node.value) if isinstance(node, ast.Attribute) else None
         self.frame, self.owner = frame, owner if isinstance(owner, Obj) else None
         self.name = node.attr if isinstance(node, ast.Attribute) else node.id
         self.bound = frame.env.names.get(self.name) if self.owner is None else None
@@ -106,12 +106,12 @@ def _contradicting(frame: Frame, test: ast.expr, positive: bool) -> list[ast.Nam
         parts = test.values if isinstance(test.op, ast.And) is positive else ()
         return [node for part in parts for node in _contradicting(frame, part, positive)]
     leaves_of_test = _leaves(test)
-    if not leaves_of_test or not any(type(_value(frame, node)) is Computed for node in leaves_of_test):
+    if not leaves_of_test or not any(type(value_at(frame, node)) is Computed for node in leaves_of_test):
         return []
     known = _known(frame, test)
     if known is None or bool(known) is positive:
         return []
-    return [node for node in leaves_of_test if type(_value(frame, node)) is Computed]
+    return [node for node in leaves_of_test if type(value_at(frame, node)) is Computed]
 
 
 def _leaves(test: ast.AST) -> list[ast.Name | ast.Attribute]:
@@ -119,30 +119,12 @@ def _leaves(test: ast.AST) -> list[ast.Name | ast.Attribute]:
     if isinstance(test, ast.Name):
         return [test]
     if isinstance(test, ast.Attribute):
-        return [test] if _is_path(test) else []
+        return [test] if root_of(test) is not None else []
     if isinstance(test, ast.BinOp):
         return [*_leaves(test.left), *_leaves(test.right)]
     if isinstance(test, ast.Compare) and len(test.ops) == 1:
         return [*_leaves(test.left), *_leaves(test.comparators[0])]
     return []
-
-
-def _is_path(node: ast.expr) -> bool:
-    while isinstance(node, ast.Attribute):
-        node = node.value
-    return isinstance(node, ast.Name)
-
-
-def _value(frame: Frame, node: ast.expr) -> Value | None:
-    """What a name stands for, or an attribute of one."""
-    if isinstance(node, ast.Name):
-        found = frame.env.lookup(node.id)
-        return found[1] if found is not None else None
-    if isinstance(node, ast.Attribute):
-        obj = _value(frame, node.value)
-        attr = attribute_of(obj, node.attr) if isinstance(obj, Obj) else None
-        return settled(attr.value) if attr is not None else None
-    return None
 
 
 def _known(frame: Frame, node: ast.expr) -> object:
@@ -153,7 +135,7 @@ def _known(frame: Frame, node: ast.expr) -> object:
         value = _known(frame, node.operand)
         return -value if isinstance(value, (int, float)) else None
     if isinstance(node, (ast.Name, ast.Attribute)):
-        held = _value(frame, node)
+        held = value_at(frame, node)
         return held.value if isinstance(held, Const) and isinstance(held.value, (int, float)) else None
     if isinstance(node, ast.BinOp):
         return _made(OPERATORS.get(type(node.op)), _known(frame, node.left), _known(frame, node.right))

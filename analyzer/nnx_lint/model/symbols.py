@@ -13,7 +13,18 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from nnx_lint.model.values import UNKNOWN, Computed, Const, Obj, Other, ParameterNumber, ParameterVal, Unknown, Value
+from nnx_lint.model.values import (
+    UNKNOWN,
+    Array,
+    Computed,
+    Const,
+    Obj,
+    Other,
+    ParameterNumber,
+    ParameterVal,
+    Unknown,
+    Value,
+)
 from nnx_rules.shapes import UNKNOWN as UNKNOWN_SIZE
 from nnx_rules.shapes import Form
 from nnx_rules.sizes import OPERATIONS, Size, named, where
@@ -76,7 +87,7 @@ OWN: Mapping[str, Value] = {}
 def computed(op: ast.operator, left: Value, right: Value) -> Value | None:
     """What an operator makes of two numbers of which one is known by its name."""
     operation = OPERATIONS.get(type(op).__name__) if left.symbol is not None or right.symbol is not None else None
-    sides = (_dimension(left), _dimension(right))
+    sides = (size_of(left), size_of(right))
     if operation is None or None in sides:
         return None
     result = operation(*(side for side in sides if side is not None))
@@ -86,7 +97,8 @@ def computed(op: ast.operator, left: Value, right: Value) -> Value | None:
     return NamedOther(result) if plain else NamedVal(result)
 
 
-def _dimension(value: Value) -> Dimension | None:
+def size_of(value: Value) -> Dimension | None:
+    """The number that a value is, or what it is by name."""
     if value.symbol is not None:
         return value.symbol
     return value.value if isinstance(value, Const) and type(value.value) is int else None
@@ -122,13 +134,16 @@ def _stands_for(made_with: Mapping[str, Value], name: str) -> Dimension:
     while of is not None and field not in of.attrs:
         of = of.template
     value = of.attrs[field].value if of is not None else value if not field else None
-    known = _dimension(value) if value is not None else None
+    known = size_of(value) if value is not None else None
     other = of is not None and of is getattr(of.cls, "model", None)  # what has a name there has it from its own class
     return UNKNOWN_SIZE if known is None or (other and isinstance(known, Size)) else known
 
 
 def seen_from(value: Value, made_with: Mapping[str, Value] | None) -> Value:
     """What stands for a value in an instance whose constructor got these arguments; ``None`` if nobody knows which."""
+    if isinstance(value, Array):
+        form = form_seen_from(value.form, made_with)
+        return value if form is value.form else type(value)(value.level, form)
     if value.symbol is None or made_with is OWN:
         return value
     if made_with is None:

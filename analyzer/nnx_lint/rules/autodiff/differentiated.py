@@ -23,6 +23,7 @@ from nnx_lint.rules.bindings import values_in
 from nnx_lint.rules.program import assigned_in, canonical_of, names_of_parameters, resolved
 from nnx_lint.rules.repeating import handed_for
 from nnx_lint.syntax.parameters import positional_names
+from nnx_rules.layers import is_fractional
 from nnx_rules.rules import autodiff as rules
 from nnx_rules.transforms import DIFFERENTIATING
 
@@ -102,11 +103,7 @@ def _differentiates(applied: TransformVal) -> bool:
 
 def _may_have_derivative(value: Array) -> bool:
     dtype = value.form.dtype if value.form is not None else None
-    return dtype is None or _is_fraction(dtype)
-
-
-def _is_fraction(dtype: str | None) -> bool:
-    return dtype is not None and ("float" in dtype or "complex" in dtype)
+    return dtype is None or is_fractional(dtype)
 
 
 def _is_method_of(node: ast.expr, names: frozenset[str]) -> bool:
@@ -147,7 +144,7 @@ def _depends(frame: Frame, node: ast.expr, names: frozenset[str], depth: int = 0
         values = values_in(frame.func.node).get(node.id, [])
         if len(values) == 1 and _is_method_of(values[0], names):
             value = resolved(frame.env, node)
-            return isinstance(value, Array) and value.form is not None and _is_fraction(value.form.dtype)
+            return isinstance(value, Array) and value.form is not None and is_fractional(value.form.dtype)
         whole = values and assigned_in(frame.func.node)[node.id] == len(values)
         return (
             bool(whole)

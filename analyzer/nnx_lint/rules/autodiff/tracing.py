@@ -18,6 +18,7 @@ from nnx_lint.model.containers import DictVal, FrozenDictVal, Seq
 from nnx_lint.model.crossing import kept_keywords, kept_positions, literal_positions, statics_known
 from nnx_lint.model.events import Called, TransformApplied
 from nnx_lint.model.expressions import text_of
+from nnx_lint.model.naming import value_at
 from nnx_lint.model.states import TransformationVal
 from nnx_lint.model.unions import options
 from nnx_lint.model.values import Array, Const, FieldVal, Obj, ParameterNumber, ParameterVal, Value
@@ -30,7 +31,6 @@ from nnx_lint.rules.program import (
     keyword_node,
     own_nodes,
 )
-from nnx_lint.rules.traces.captures import value_at
 from nnx_lint.rules.traces.mends import COMPILING
 from nnx_lint.rules.variables.promoting import assigned_value
 from nnx_lint.syntax import parameters as syntax_parameters

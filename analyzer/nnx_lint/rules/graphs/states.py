@@ -13,6 +13,7 @@ from nnx_lint.model.attributes import attribute_of
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.events import Called, Used
 from nnx_lint.model.expressions import text_of
+from nnx_lint.model.naming import value_at
 from nnx_lint.model.states import StateVal
 from nnx_lint.model.unions import present
 from nnx_lint.model.values import Const, Ext, Obj
@@ -20,7 +21,6 @@ from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.edits import replace, unsafe, wrap
 from nnx_lint.rules.program import FUNCTIONS, ancestors, around, assigned_in, enclosing, is_called
 from nnx_lint.rules.spelling import spelled
-from nnx_lint.rules.traces.captures import value_at
 from nnx_lint.syntax.binding import is_name, occurrences
 from nnx_rules.rules import graphs as rules
 

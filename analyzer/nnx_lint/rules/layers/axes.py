@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, cast
 from nnx_lint.model.events import Indexed
 from nnx_lint.model.forms import is_int, literal, plain
 from nnx_lint.model.indexing import places_of
+from nnx_lint.model.naming import value_at
 from nnx_lint.model.operations import REDUCTIONS
 from nnx_lint.model.values import Array, ArrayAttr, Const, Cut
 from nnx_lint.reporting import Reporter, judges, judges_calls
@@ -22,7 +23,6 @@ from nnx_lint.rules.bindings import bound_to
 from nnx_lint.rules.layers.operands import is_prepared
 from nnx_lint.rules.program import FUNCTIONS as FUNCTION_NODES
 from nnx_lint.rules.program import ancestors, assigned_in, enclosing, given, reads_of
-from nnx_lint.rules.traces.captures import value_at
 from nnx_rules import layers
 from nnx_rules.rules import modules as rules
 from nnx_rules.shape_algebra import broadcast, is_whole

@@ -15,6 +15,7 @@ from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.events import Called
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.forms import literal
+from nnx_lint.model.naming import value_at
 from nnx_lint.model.unions import options
 from nnx_lint.model.uses import RNGS
 from nnx_lint.model.values import (
@@ -42,7 +43,6 @@ from nnx_lint.rules.randomness.reading import (
 )
 from nnx_lint.rules.repeating import argument
 from nnx_lint.rules.spelling import spelled
-from nnx_lint.rules.traces.captures import value_at
 from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_lint.syntax.binding import is_name
 from nnx_rules.rules import rngs as rules

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from nnx_lint.model.events import AttributeSet, Called
 from nnx_lint.model.expressions import text_of
+from nnx_lint.model.naming import value_at
 from nnx_lint.model.unions import options
 from nnx_lint.model.values import Const
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.program import ancestors, assigned_in, block_of, canonical_of, statement_of
 from nnx_lint.rules.randomness.reading import is_rngs
-from nnx_lint.rules.traces.captures import value_at
 from nnx_lint.syntax.binding import is_name
 from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import rngs as rules

@@ -17,6 +17,7 @@ from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.events import Called, Returned, TransformApplied
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.modes import of_transform
+from nnx_lint.model.naming import value_at
 from nnx_lint.model.unions import options
 from nnx_lint.model.values import (
     Ext,
@@ -26,7 +27,7 @@ from nnx_lint.model.values import (
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
 from nnx_lint.rules.bindings import value_of
 from nnx_lint.rules.callees import TRANSFORMED, TRANSFORMING
-from nnx_lint.rules.traces.captures import Capture, owner_at, provenance, value_at
+from nnx_lint.rules.traces.captures import Capture, owner_at, provenance
 from nnx_lint.rules.traces.mends import as_parameter, unbound
 from nnx_lint.rules.traces.mutation import copying_merge
 from nnx_lint.syntax.walk import walk

@@ -13,9 +13,9 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-from nnx_lint.model.attributes import attribute_of
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.expressions import text_of
+from nnx_lint.model.naming import value_at
 from nnx_lint.model.states import StateVal
 from nnx_lint.model.unions import options
 from nnx_lint.model.values import Obj, Value
@@ -157,18 +157,6 @@ def entered(frame: Frame, traced: Frame) -> Frame:
     while frame.caller is not None and frame.caller is not traced:
         frame = frame.caller
     return frame
-
-
-def value_at(frame: Frame, node: ast.expr) -> Value | None:
-    """The value of a name or a dotted name, read without executing anything."""
-    if isinstance(node, ast.Name):
-        found = frame.env.lookup(node.id)
-        return found[1] if found is not None else None
-    if isinstance(node, ast.Attribute):
-        owner = value_at(frame, node.value)
-        attr = attribute_of(owner, node.attr) if isinstance(owner, Obj) else None
-        return attr.value if attr is not None else None
-    return None
 
 
 def holds(owner: Value, target: Value, depth: int = 6) -> bool:

@@ -15,10 +15,11 @@ from nnx_lint.model.classes import method_of
 from nnx_lint.model.crossing import kept_positions, literal_positions
 from nnx_lint.model.events import AttributeSet, ContainerFilled, Mutated, OuterNameSet
 from nnx_lint.model.expressions import text_of
+from nnx_lint.model.naming import value_at
 from nnx_lint.model.values import Array, ClassVal, Ext, HostArray, Obj, Value
 from nnx_lint.reporting import Reporter, judges
 from nnx_lint.rules.program import attributes_named
-from nnx_lint.rules.traces.captures import capture_of, level_of, value_at
+from nnx_lint.rules.traces.captures import capture_of, level_of
 from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.rules import traces as rules

@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.events import AttributeSet, ContainerFilled
 from nnx_lint.model.expressions import text_of
+from nnx_lint.model.naming import value_at
 from nnx_lint.model.values import Obj, Value
 from nnx_lint.reporting import Reporter, judges
 from nnx_lint.rules.program import attributes_named, attributes_stored, binds
 from nnx_lint.rules.repeating import argument, handed_for
-from nnx_lint.rules.traces.captures import level_of, value_at
+from nnx_lint.rules.traces.captures import level_of
 from nnx_lint.rules.traces.escapes import (
     TAKING,
     container_node,

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from nnx_lint.diagnostics import Applicability, Fix
 from nnx_lint.model.events import AttributeSet, ContainerFilled, Mutated
 from nnx_lint.model.expressions import text_of
+from nnx_lint.model.naming import value_at
 from nnx_lint.model.values import Obj
 from nnx_lint.reporting import Reporter, judges, related
 from nnx_lint.rules.bindings import pairs_of
@@ -22,7 +23,7 @@ from nnx_lint.rules.edits import wrap
 from nnx_lint.rules.program import FUNCTIONS, STATEMENT_LOOPS, around, block_of, enclosing, reads_of, statement_of
 from nnx_lint.rules.repeating import handed_for
 from nnx_lint.rules.spelling import spelled
-from nnx_lint.rules.traces.captures import holds, value_at
+from nnx_lint.rules.traces.captures import holds
 from nnx_lint.rules.traces.escapes import container_node
 from nnx_lint.rules.updates.ownership import at_level
 from nnx_lint.rules.updates.snapshots import CHANGES_ON

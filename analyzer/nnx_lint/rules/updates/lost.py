@@ -17,6 +17,7 @@ from nnx_lint.diagnostics import Fix
 from nnx_lint.model.attributes import attribute_of
 from nnx_lint.model.effects import SETTING
 from nnx_lint.model.events import Ran
+from nnx_lint.model.naming import value_at
 from nnx_lint.model.unions import options
 from nnx_lint.model.values import Obj
 from nnx_lint.reporting import Reporter, judges, related
@@ -36,7 +37,7 @@ from nnx_lint.rules.program import (
     keyword_node,
     reads_of,
 )
-from nnx_lint.rules.traces.captures import REFERENCES, holds, refuses_streams, value_at
+from nnx_lint.rules.traces.captures import REFERENCES, holds, refuses_streams
 from nnx_lint.rules.updates.ownership import ABSTRACT, Change, at_level, carried, changes_of, may_hold
 from nnx_lint.rules.updates.stale import is_stream
 from nnx_lint.rules.variables.promoting import as_variable

@@ -17,11 +17,12 @@ from nnx_lint.model.attributes import attribute_of
 from nnx_lint.model.classes import LibClass
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.effects import SETTING, place_of
+from nnx_lint.model.naming import value_at
 from nnx_lint.model.states import GraphDefVal, StateVal
 from nnx_lint.model.unions import options
 from nnx_lint.model.values import Array, ClassVal, Const, Ext, Obj, Other, Value
 from nnx_lint.rules.program import FUNCTIONS, STATEMENT_LOOPS, binds, enclosing, follows, statement_of
-from nnx_lint.rules.traces.captures import holds, owner_at, value_at
+from nnx_lint.rules.traces.captures import holds, owner_at
 from nnx_lint.syntax.dotted import root_of
 from nnx_lint.syntax.walk import walk
 from nnx_rules.transforms import Arguments

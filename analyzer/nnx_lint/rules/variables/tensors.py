@@ -17,6 +17,7 @@ from nnx_lint.model.callables import FuncVal, LibraryFunction, Transformed
 from nnx_lint.model.containers import Seq
 from nnx_lint.model.events import ArrayWritten, Called, OtherAttributeSet, Used, VariableAttributeSet
 from nnx_lint.model.expressions import text_of
+from nnx_lint.model.naming import value_at
 from nnx_lint.model.values import Array, ArrayAttr, Const, HostArray, Obj, Other, ParameterNumber
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.autodiff.values import scope_of
@@ -34,7 +35,6 @@ from nnx_lint.rules.program import (
     resolved,
     results_of,
 )
-from nnx_lint.rules.traces.captures import value_at
 from nnx_lint.syntax.binding import is_name
 from nnx_rules.rules import construction
 from nnx_rules.rules import variables as rules
