@@ -44,7 +44,6 @@ PACKAGES = (
     Package("avitai-artifex", "0.1.15", "c6ee8dd13a2ab04b16b8678905ca7c6ec12443a3b2e02ec59e85af56cd534710"),
     Package("bijx", "1.3.2", "c8d8f87ccde69e90a9468027763202e9d4e4815f5c2692e218ba97ad3def6731"),
     Package("blaxbird", "0.2.0", "f2f16c0c7b6eff7009bbe3ceb292b398223f11704462d71bfe2beaaf0af7fb03"),
-    Package("calibrax", "0.1.1", "31c954986a2e53f699f299409fdd3ce001f0276375b614ed044509a7ea7a1047"),
     Package("canvit-nnx", "0.2.0", "0a4bd14caab81326197c80ba69b6aa2aa41666c7a40c3aadc4c080e9186e1d05"),
     Package("dantinox", "0.4.14", "1bca1ed8096013bdfb35b3390beee0f037c8c4e761c0d9ed16dd4a0deb1dbf17"),
     Package("datarax", "0.1.17", "ee4b2654b0e883c06a76b9715829b9801a6fcf5d2f8944b66c690b7ccabdc4af"),

@@ -160,7 +160,7 @@ class Engine:
         assert module is not None
         report = self.report(self.evaluate(module))
         for each in self._listeners:
-            each.memory.clear()  # what judges note is for one evaluation, and all have ended
+            each.memory = None  # what judges note is for one evaluation, and all have ended
         self._listeners.clear()
         return report
 

@@ -104,8 +104,7 @@ class Judging:
 
     def __init__(self, options: Options) -> None:
         self.options = options
-        self.found: dict[Key, Diagnostic] = {}
-        self.memory: dict[type, Any] = {}
+        self.present = Findings(self)
         asked = [options.default, *options.by_path.values()]
         self._codes = frozenset(code for each in asked for code in each.severities)
         self._reporters: dict[str, Reporter] = {}
@@ -174,13 +173,19 @@ class Judging:
         return self.options.for_path(module.source.path).jax
 
 
+_NOTHING: dict[Key, Diagnostic] = {}
+"""What is found in most evaluations, once for all."""
+
+
 class Findings:
     """Listens to one evaluation, and collects what the rules report of it."""
 
+    __slots__ = ("found", "judging", "memory")
+
     def __init__(self, judging: Judging) -> None:
         self.judging = judging
-        self.found: dict[Key, Diagnostic] = {}
-        self.memory: dict[type, Any] = {}
+        self.found: dict[Key, Diagnostic] = _NOTHING
+        self.memory: dict[type, Any] | None = None
 
     def __call__(self, event: Event) -> None:
         """Hand an event to the rules that judge its type.
@@ -195,8 +200,7 @@ class Findings:
         if not asked:
             return
         # A judge may ask for something that starts an evaluation.
-        outer = judging.found, judging.memory
-        judging.found, judging.memory = self.found, self.memory
+        outer, judging.present = judging.present, self
         for when, judges in asked:
             if when is None or when(event):
                 for function, reporter in judges:
@@ -204,7 +208,7 @@ class Findings:
                         function(event, reporter)
                     except RecursionError:
                         continue
-        judging.found, judging.memory = outer
+        judging.present = outer
 
     def _of_each(self, calls: Sequence[Called]) -> None:
         """Collect what the rules report of each of several calls, one of which happens. It is not mended there: what is
@@ -217,8 +221,20 @@ class Findings:
             found.append(self.found)
         self.found = known
         for key, finding in found[0].items():
-            if all(key in each for each in found):
-                known.setdefault(key, finding.replaced(fix=None))
+            if key not in known and all(key in each for each in found):
+                self.add(key, finding.replaced(fix=None))
+
+    def add(self, key: Key, finding: Diagnostic) -> None:
+        """Hold another finding."""
+        if self.found is _NOTHING:
+            self.found = {}
+        self.found[key] = finding
+
+    def noted(self) -> dict[type, Any]:
+        """What judges have noted in the evaluation, by its kind."""
+        if self.memory is None:
+            self.memory = {}
+        return self.memory
 
     def gather(self, others: Sequence[Findings]) -> None:
         """Hold what others have found in parts of the evaluation, and nothing else."""
@@ -237,7 +253,7 @@ class Reporter:
 
     def memory(self, kind: type[M]) -> M:
         """What judges have noted of this kind in the present evaluation; made when first asked for."""
-        noted = self.judging.memory
+        noted = self.judging.present.noted()
         if kind not in noted:
             noted[kind] = kind()
         found: M = noted[kind]
@@ -270,9 +286,9 @@ class Reporter:
             return
         span = source.span(node)
         key = (self.rule.code, source.path, span.start, span.end)
-        if key in self.judging.found:
+        if key in self.judging.present.found:
             return
-        self.judging.found[key] = Diagnostic(
+        finding = Diagnostic(
             rule=self.rule,
             path=source.path,
             span=span,
@@ -282,6 +298,7 @@ class Reporter:
             related=related,
             level=self.judging.options.for_path(source.path).severity(self.rule),
         )
+        self.judging.present.add(key, finding)
 
 
 def _possible(fix: Fix | None, source: SourceFile) -> Fix | None:

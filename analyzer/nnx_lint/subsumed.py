@@ -18,16 +18,21 @@ if TYPE_CHECKING:
 
 SUBSUMED: dict[str, frozenset[str]] = {
     "aliased-snapshot": frozenset({"self-update"}),
-    "array-shapes": frozenset({"foreign-weight"}),
+    "array-shapes": frozenset({"foreign-weight", "layer-arguments"}),
     "data-to-static-attribute": frozenset({"data-marked-static"}),
     "element-values-without-axis": frozenset({"sown-under-map"}),
+    "keys-in-arithmetic": frozenset({"mapped-trees-differ"}),
+    "layer-input-shape": frozenset({"array-shapes"}),
     "layer-signature": frozenset({"initializer-misuse", "layer-arguments"}),
     "lazy-attribute": frozenset({"optimizer-older-than-model"}),
     "lost-update": frozenset({"rngs-not-advanced"}),
+    "missing-rngs": frozenset({"layer-signature"}),
     "optimizer-without-variables": frozenset({"module-type-filter", "string-filter"}),
     "sequential-misuse": frozenset({"tensor-idiom"}),
     "stale-capture": frozenset({"jitted-method-stored"}),
+    "static-counter": frozenset({"data-to-static-attribute"}),
     "tensor-idiom": frozenset({"array-shapes"}),
+    "unused-result": frozenset({"state-not-applied"}),
 }
 """The rules that are silent, each with those beside which it is."""
 

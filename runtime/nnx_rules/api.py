@@ -63,6 +63,11 @@ SUBMODULES: frozenset[str] = frozenset(
 PACKAGES: frozenset[str] = frozenset({"nn", "transforms", "training"})
 """The submodules that have modules of their own (``flax.nnx.nn.linear.Linear`` is ``nnx.Linear``)."""
 
+MODULES: frozenset[str] = frozenset(
+    ["activations", "attention", "linear", "lora", "normalization", "recurrent", "stochastic"]
+)
+"""Those modules of their own that programs import whole (``from flax.nnx.nn import linear``)."""
+
 FORMER: frozenset[str] = frozenset({"deprecated"})
 """Modules of those packages that keep what a name was before (``flax.nnx.transforms.deprecated.vmap``)."""
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 from nnx_rules.records import Record
 from nnx_rules.shape_algebra import ANY, broadcast, einsum, is_whole, lettered, places, spread, window
 from nnx_rules.shapes import UNKNOWN, Dimension, Form, Shape, Symbol, size, spliced
-from nnx_rules.sizes import Size, are_two_names, differ
+from nnx_rules.sizes import Size, differ, two_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -392,7 +392,7 @@ METHODS: dict[str, dict[str, Layer]] = {"attend": {"nnx.Embed": Layer("query", (
 
 class Mismatch(NamedTuple):
     """What a layer expects of its argument; ``dtype`` says that it is about that, not about the shape; ``names`` are
-    the two sizes where they are known to differ by their names alone.
+    what tells the two sizes apart, where they are known to differ by their names alone.
     """
 
     argument: str
@@ -430,8 +430,8 @@ def call(
     single = given.shape == () and not layer.spatial
     if expected is not None and (single or differ(last, expected)) and not repeated:
         wrong = Mismatch(layer.argument, f"(..., {expected})")
-    elif expected is not None and are_two_names(last, expected):
-        wrong = Mismatch(layer.argument, f"(..., {expected})", names=(last, expected))
+    elif expected is not None and not repeated and (names := two_names(last, expected)) is not None:
+        wrong = Mismatch(layer.argument, f"(..., {expected})", names=names)
     if not layer.gives and (expected is None or repeated):
         return (None if repeated else given), wrong
     result = expected if not layer.gives else _sized(arguments, *layer.gives)
@@ -526,7 +526,9 @@ def _with_axes(sizes: Sequence[tuple[Dimension, Dimension]]) -> str:
 
 
 def _several(value: object) -> Shape | None:
-    """A size or several, where it is known how many."""
+    """A size or several, where it is known how many; what a class computes with, or names a size, is one."""
+    if isinstance(value, Size):
+        return (value,)
     return None if isinstance(value, Symbol) else spliced(value)
 
 

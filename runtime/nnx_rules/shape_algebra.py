@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from nnx_rules.shapes import UNKNOWN, Dimension, Shape, Symbol, size
-from nnx_rules.sizes import Size, added, shared
+from nnx_rules.sizes import Size, added, multiple, shared
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -336,7 +336,26 @@ def divided(shape: Shape | None, parts: int, axis: object) -> Shape | None:
     whole = shape[place]
     if isinstance(whole, int) and whole % parts:
         return None
+    times = multiple(whole) if isinstance(whole, Size) else None
+    if times is not None and times % parts and parts % times:
+        return None  # it was made for other parts
     return (*shape[:place], shared(whole, parts), *shape[place + 1 :])
+
+
+def resized(shape: Shape | None, axis: object, size: Dimension) -> Shape | None:
+    """A shape of which one axis has another size.
+
+    >>> resized((8, 6), -1, 2)
+    (8, 2)
+    """
+    place = _place(shape, axis) if shape is not None else None
+    return (*shape[:place], size, *shape[place + 1 :]) if shape is not None and place is not None else None
+
+
+def length(shape: Shape | None, axis: object) -> Dimension:
+    """The size of one axis."""
+    place = _place(shape, axis) if shape is not None else None
+    return shape[place] if shape is not None and place is not None else UNKNOWN
 
 
 def _place(shape: Shape, axis: object) -> int | None:
@@ -349,7 +368,8 @@ def _place(shape: Shape, axis: object) -> int | None:
 
 
 def reshaped(shape: Shape | None, wanted: Shape) -> Shape:
-    """What ``reshape`` makes of a shape; a size of -1 is what is left over.
+    """What ``reshape`` makes of a shape; a size of -1 is what is left over. Of one that it refuses nothing is known but
+    how many axes were asked for: what is wrong there is said there.
 
     >>> reshaped((8, 4, 4, 2), (8, -1))
     (8, 32)
@@ -358,7 +378,8 @@ def reshaped(shape: Shape | None, wanted: Shape) -> Shape:
     given = [item for item in wanted if item != -1]
     rest = size(tuple(given))
     if len(given) == len(wanted):
-        return wanted
+        fails = isinstance(count, int) and isinstance(rest, int) and count != rest
+        return (UNKNOWN,) * len(wanted) if fails else wanted
     left: Dimension = count // rest if count is not None and rest and count % rest == 0 else UNKNOWN
     if left == UNKNOWN and shape and wanted[0] == shape[0] == UNKNOWN:  # the batch stays
         count, rest = size(shape[1:]), size(tuple(given[1:]))

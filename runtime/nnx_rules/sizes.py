@@ -3,7 +3,7 @@
 A :class:`Size` is a polynomial of names that stand for whole numbers. Two of them can be told apart for good where one
 has more of the same than the other one, whatever the names stand for: an array that has ``4 * dim`` features fits no
 layer that takes ``dim``. That ``hidden`` is not ``dim`` nobody knows, nor that ``extra`` in ``dim + extra`` is not 0;
-but whoever gave them two names meant two numbers (:func:`are_two_names`).
+but whoever gave them two names meant two numbers (:func:`two_names`).
 
 Invariants: arithmetic gives a Size, a number, or :data:`~nnx_rules.shapes.UNKNOWN`; a Size has at least one name, and
 is equal to another one only if both are the same polynomial. One that was divided and rounded down is *at most* its
@@ -12,7 +12,9 @@ polynomial, which is all that is said of it.
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from nnx_rules.shapes import UNKNOWN, Dimension, Symbol
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 
 Product = tuple[str, ...]
 """Names that are multiplied, in order; none for what a plain number is a multiple of."""
+
+ONE = Fraction(1)
 
 MAX_TERMS = 8
 """How many terms a polynomial may have."""
@@ -41,13 +45,19 @@ class Size(Symbol):
     rounded: bool
 
 
+@lru_cache(4096)
 def named(name: str) -> Size:
-    """The size that a name stands for.
+    """The size that a name stands for; what follows an ``@`` in it tells it from others of that name.
 
     >>> times(4, named("dim"))
     '4*dim'
     """
-    return _size({(name,): Fraction(1)}, rounded=False)
+    return _size({(name,): ONE}, rounded=False)
+
+
+def is_local(size: Dimension) -> bool:
+    """Whether a size has a name that stands for another number elsewhere."""
+    return isinstance(size, Size) and any("@" in name for product in size.terms for name in product)
 
 
 def _size(terms: Mapping[Product, Fraction], *, rounded: bool) -> Size:
@@ -62,7 +72,8 @@ def _text(terms: Mapping[Product, Fraction]) -> str:
 
 
 def _term(product: Product, count: Fraction) -> str:
-    factors = [*([str(count.numerator)] if count.numerator != 1 or not product else []), *product]
+    names = [re.sub("@[0-9]+", "", name) for name in product]
+    factors = [*([str(count.numerator)] if count.numerator != 1 or not product else []), *names]
     text = "*".join(factors).replace("-1*", "-")
     return text if count.denominator == 1 else f"{text}//{count.denominator}"
 
@@ -116,20 +127,47 @@ def times(left: Dimension, right: Dimension) -> Dimension:
     total: dict[Product, Fraction] = {}
     for product, count in one.items():
         for factor, often in other.items():
-            both = tuple(sorted((*product, *factor)))
+            both = tuple(sorted(_multiplied([*product, *factor])))
             total[both] = total.get(both, Fraction(0)) + count * often
     return _made(total, rounded=rounded)
 
 
+def _multiplied(names: list[str]) -> list[str]:
+    """Names that are multiplied: a quotient of two of them times the second one is the first."""
+    for quotient in [name for name in names if OVER in name]:
+        whole, _, parts = quotient.partition(OVER)
+        if parts in names:
+            names.remove(parts)
+            names[names.index(quotient)] = whole
+    return names
+
+
+OVER = "//"
+"""Between two names of which one is a number of parts of the other, such as the width of the heads of attention."""
+
+
+def product_of(sizes: Iterable[Dimension]) -> Dimension:
+    """The product of any number of sizes."""
+    total: Dimension = 1
+    for each in sizes:
+        total = times(total, each)
+    return total
+
+
 def divided(left: Dimension, right: Dimension) -> Dimension:
-    """A size divided by another one, and rounded down. By one of several names it is known only without a rest.
+    """A size divided by another one, and rounded down. By one of several names it is known only without a rest; a name
+    divided by another one is taken to leave none.
 
     >>> divided(times(named("heads"), named("width")), named("heads"))
     'width'
+    >>> divided(named("dim"), named("heads")), times(divided(named("dim"), named("heads")), named("heads"))
+    ('dim//heads', 'dim')
     """
     one, other = _terms(left), _terms(right)
     if one is None or not other or len(other) > 1 or _is_rounded(right):
         return UNKNOWN
+    if _is_plain(one) and _is_plain(other) and one != other and not _is_rounded(left):
+        return named(OVER.join(name for terms in (one, other) for [name] in terms))
     [(divisor, by)] = other.items()
     if by <= 0:
         return UNKNOWN
@@ -143,6 +181,11 @@ def divided(left: Dimension, right: Dimension) -> Dimension:
         total[tuple(rest)] = count / by
     whole = all(count.denominator == 1 for count in total.values())
     return _made(total, rounded=_is_rounded(left) or not whole)
+
+
+def _is_plain(terms: Mapping[Product, Fraction]) -> bool:
+    """Whether a size is one name, and no quotient."""
+    return len(terms) == 1 and all(len(of) == 1 and count == 1 and OVER not in of[0] for of, count in terms.items())
 
 
 def shared(whole: Dimension, parts: int) -> Dimension:
@@ -174,7 +217,9 @@ def where(size: Size, stands_for: Callable[[str], Dimension]) -> Dimension:
     for product, count in size.terms.items():
         part: Dimension = int(count.numerator)
         for name in product:
-            part = times(part, stands_for(name))
+            whole, over, number = name.partition(OVER)
+            stands = divided(stands_for(whole), stands_for(number)) if over else stands_for(name)
+            part = times(part, stands)
         parts.append(part if count.denominator == 1 else divided(part, count.denominator))
     return added(parts)
 
@@ -199,15 +244,60 @@ def differ(left: Dimension, right: Dimension) -> bool:
     return len(signs) == 1 and alike and not _is_rounded(larger)
 
 
-def are_two_names(left: Dimension, right: Dimension) -> bool:
-    """Whether two sizes are two names, of which nothing is computed.
+def two_names(left: Dimension, right: Dimension) -> tuple[Dimension, Dimension] | None:
+    """The two names, or a number and a name, in which two sizes differ that are products and otherwise the same.
 
-    >>> are_two_names(named("dim"), named("hidden")), are_two_names(named("dim"), times(4, named("hidden")))
-    (True, False)
+    >>> two_names(named("dim"), named("hidden")), two_names(named("dim"), times(4, named("hidden")))
+    (('dim', 'hidden'), None)
+    >>> heads, width = named("heads"), named("width")
+    >>> two_names(times(heads, width), times(named("groups"), width)), two_names(times(heads, width), width)
+    (('heads', 'groups'), ('heads', 1))
     """
-    sides = [side.terms for side in (left, right) if isinstance(side, Size)]
-    return len(sides) == 2 and sides[0] != sides[1] and all(_is_name(terms) for terms in sides)
+    one, other = _one_term(left), _one_term(right)
+    if one is None or other is None or not (one[0] or other[0]):
+        return None
+    (product, count), (others, often) = one, other
+    rest, others_rest = [*product], [*others]
+    _multiply_out(rest, others_rest)
+    _multiply_out(others_rest, rest)
+    for name in [name for name in rest if name in others_rest]:
+        if name in others_rest:
+            rest.remove(name)
+            others_rest.remove(name)
+    sides = (_name_or_number(rest, count, often), _name_or_number(others_rest, often, count))
+    if sides[0] is None or sides[1] is None or not any(isinstance(side, Size) for side in sides):
+        return None
+    return sides[0], sides[1]
 
 
-def _is_name(terms: Mapping[Product, Fraction]) -> bool:
-    return all(len(product) == 1 and count == 1 for product, count in terms.items()) and len(terms) == 1
+def _multiply_out(names: list[str], others: list[str]) -> None:
+    """Multiply two products by what the first one is divided by."""
+    for place, name in enumerate(names):
+        whole, over, parts = name.partition(OVER)
+        names[place] = whole
+        others += [parts] if over else []
+
+
+def _one_term(value: Dimension) -> tuple[Product, Fraction] | None:
+    terms = _terms(value)
+    return next(iter(terms.items())) if terms is not None and len(terms) == 1 and not _is_rounded(value) else None
+
+
+def _name_or_number(names: list[str], count: Fraction, often: Fraction) -> Dimension | None:
+    """What is left of a side: a name, where both sides are the same multiple, or how often that of the other it is."""
+    if names:
+        return named(names[0]) if len(names) == 1 and 0 < count <= often and (often / count).denominator == 1 else None
+    return int(count / often) if (count / often).denominator == 1 else None
+
+
+def multiple(size: Size) -> int | None:
+    """How many times a product of names a size is, where it is several times one.
+
+    >>> multiple(times(4, named("dim"))), multiple(named("dim"))
+    (4, None)
+    """
+    [*terms] = size.terms.items()
+    if len(terms) != 1 or size.rounded:
+        return None
+    product, count = terms[0]
+    return int(count) if product and count.denominator == 1 and count > 1 else None

@@ -28,6 +28,17 @@ for _ in range(3):
     agent.learn()
     agent.sync()
 """,
+    "layer-input-shape": """\
+import jax.numpy as jnp
+from flax import nnx
+class Merged(nnx.Module):
+    def __init__(self, rngs):
+        self.out = nnx.Linear(8, 8, rngs=rngs)
+    def __call__(self, x):
+        b, t, _ = x.shape
+        return self.out(x.reshape(b, t, 4))
+Merged(nnx.Rngs(0))(jnp.ones((2, 5, 8)))
+""",
     "layer-signature": """\
 from flax import nnx
 weight = nnx.Param(nnx.initializers.normal(), (2, 3))
@@ -43,6 +54,13 @@ class Noise(nnx.Module):
         return x + self.rngs.normal(x.shape)
 noise = Noise(nnx.Rngs(0))
 jax.jit(lambda m, x: m(x))(noise, jnp.zeros(3))
+""",
+    "missing-rngs": """\
+from flax import nnx
+class Net(nnx.Module):
+    def __init__(self, dim, *, rngs: nnx.Rngs):
+        self.out = nnx.Linear(dim, dim, rngs=rngs)
+net = Net(4, key=0)
 """,
     "optimizer-without-variables": """\
 import optax

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from nnx_rules import sizes
 from nnx_rules.shapes import UNKNOWN, Dimension
-from nnx_rules.sizes import Size, differ, divided, minus, named, plus, shared, times, where
+from nnx_rules.sizes import Size, differ, divided, is_local, minus, named, plus, shared, times, two_names, where
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -126,7 +126,7 @@ def test_what_may_be_equal_does_not_differ(left: Dimension, right: Dimension) ->
         (divided(DIM, 2), "dim//2"),
         (divided(times(HIDDEN, DIM), HIDDEN), "dim"),
         (shared(times(2, DIM), 2), "dim"),
-        (divided(DIM, HIDDEN), "?"),
+        (divided(DIM, HIDDEN), "dim//hidden"),
         (minus(DIM, divided(DIM, 2)), "?"),
         (minus(DIM, DIM), 0),
         (times(minus(DIM, HIDDEN), divided(DIM, 2)), "?"),  # one may be the larger one
@@ -140,3 +140,37 @@ def test_a_size_is_known_where_its_names_are() -> None:
     assert where(times(4, DIM), {"dim": 16}.__getitem__) == 64
     assert where(times(4, DIM), {"dim": times(2, HIDDEN)}.__getitem__) == "8*hidden"
     assert where(plus(DIM, HIDDEN), {"dim": 16, "hidden": UNKNOWN}.__getitem__) == UNKNOWN
+
+
+HEADS, WIDTH = named("heads"), divided(DIM, named("heads"))
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "names"),
+    [
+        (DIM, HIDDEN, ("dim", "hidden")),
+        (times(4, DIM), times(4, HIDDEN), ("dim", "hidden")),
+        (times(HEADS, HIDDEN), times(DIM, HIDDEN), ("heads", "dim")),
+        (times(HEADS, HIDDEN), HIDDEN, ("heads", 1)),
+        (times(2, HIDDEN), times(HEADS, HIDDEN), (2, "heads")),
+        (DIM, 64, ("dim", 64)),
+        (DIM, WIDTH, ("heads", 1)),  # as many times as there are heads
+        (times(HEADS, WIDTH), DIM, None),
+        (DIM, times(4, HIDDEN), None),
+        (times(DIM, HIDDEN), HEADS, None),
+        (plus(DIM, 1), HIDDEN, None),
+        (divided(times(3, DIM), 2), HIDDEN, None),
+        (DIM, UNKNOWN, None),
+        (8, 4, None),
+    ],
+)
+def test_the_names_that_tell_two_sizes_apart(left: Dimension, right: Dimension, names: object) -> None:
+    assert two_names(left, right) == names
+
+
+def test_a_size_of_one_function_is_no_size_of_another() -> None:
+    assert is_local(times(2, named("length@12")))
+    assert not is_local(times(2, DIM))
+    assert not is_local(8)
+    assert where(times(2, named("length@12")), lambda name: UNKNOWN) == UNKNOWN
+    assert where(divided(DIM, HEADS), {"dim": 12, "heads": 4}.__getitem__) == 3

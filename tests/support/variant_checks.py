@@ -60,6 +60,13 @@ OPINIONS = {
     ("unused-result", "script-in-function"): "the same",
     ("unused-result", "script-in-method"): "the same",
     ("unused-result", "constructed-in-init"): "the same",
+    ("ignored-state", "script-in-function"): "the same",
+    ("layer-input-shape", "definitions-in-package"): "what a class is made with is read off its file",
+    ("layer-input-shape", "definitions-in-module"): "the same",
+    ("layer-input-shape", "definitions-elsewhere"): "the same",
+    ("lost-count", "renamed"): "a number that is called after traces is to count them",
+    ("optimizer-transformation", "renamed"): "that a step is to go up is told by its names",
+    ("rngs-not-advanced", "definitions-elsewhere"): "that Variables are references is read off the file",
 }
 """Rules that speak of a variant though it runs as the original does, and why they may: (rule, way)."""
 

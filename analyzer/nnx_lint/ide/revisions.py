@@ -134,7 +134,7 @@ class Revisions:
         assert isinstance(main, Noting)
         part.listener = listener = self._project.listen()  # type: ignore[assignment]
         assert isinstance(listener, Noting)
-        listener.memory = main.memory
+        listener.memory = main.noted()
         interp.functions, interp.classes, interp.transforms = part.functions, part.classes, part.transforms
         interp.ran, interp.entered = part.ran, part.entered
         publish, interp.publish = interp.publish, listener

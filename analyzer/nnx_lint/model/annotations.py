@@ -18,6 +18,7 @@ from nnx_lint.model.states import StateVal
 from nnx_lint.model.unions import join, options
 from nnx_lint.model.values import (
     NONE,
+    STRING,
     UNKNOWN,
     AliasVal,
     Array,
@@ -116,6 +117,8 @@ def plain_value(interp: Interpreter, frame: Frame, head: Value, depth: int = 0) 
     if isinstance(head, Ext):
         if head.name in ARRAYS:
             return HostArray(frame.level) if head.name == "numpy.ndarray" else Array(frame.level)
+        if head.name == "builtins.str":
+            return STRING
         if head.name in PLAIN or head.name in CALLABLES:
             return Other("a plain value")
         if head.name in INITIALIZERS:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nnx_lint.model import bounds
+from nnx_lint.model.arithmetic import one_number
 from nnx_lint.model.callables import LibraryFunction
 from nnx_lint.model.containers import Seq
 from nnx_lint.model.crossing import refresh
@@ -20,7 +21,20 @@ from nnx_lint.model.forms import shape_value
 from nnx_lint.model.operations import FUNCTIONS, of_method, of_property
 from nnx_lint.model.states import TransformationVal
 from nnx_lint.model.tables.jax_results import METHODS, OVERLOADS, PROPERTIES, RESULTS
-from nnx_lint.model.values import NONE, NUMBER, SHAPE, UNKNOWN, Array, ArrayAttr, Const, HostArray, Obj, Other, Value
+from nnx_lint.model.values import (
+    FRACTION,
+    NONE,
+    NUMBER,
+    SHAPE,
+    UNKNOWN,
+    Array,
+    ArrayAttr,
+    Const,
+    HostArray,
+    Obj,
+    Other,
+    Value,
+)
 from nnx_rules.shape_algebra import is_whole
 
 if TYPE_CHECKING:
@@ -79,6 +93,12 @@ _OF_EACH = """
 
 NUMPY_OF_EACH = frozenset(_OF_EACH.split())
 """Functions of numpy that compute with each element of an ``ndarray``, as operators do."""
+
+NUMPY_FLOATS = frozenset(
+    {"arccos", "arcsin", "arctan", "cos", "cosh", "exp", "expm1", "log", "log10", "log1p", "log2"}
+    | {"sin", "sinh", "sqrt", "tan", "tanh"}
+)
+"""Those of one number among them that give a number with a fraction, of a dtype of its own, for any number."""
 
 NUMPY_DRAWS = {
     "random.choice": 1,
@@ -175,6 +195,8 @@ def array_call(name: str, args: Arguments, level: int) -> Value:
         return LibraryFunction(made.result, name) if isinstance(made, LibraryFunction) else made
     if head == "numpy":
         several = rest in NUMPY_DRAWS and args.get(NUMPY_DRAWS[rest], "size") not in (None, NONE)
+        if rest in NUMPY_FLOATS and len(args.positional) == 1 and one_number(args.positional[0] or UNKNOWN) is not None:
+            return FRACTION
         each = rest in NUMPY_OF_EACH and any(map(_has_axes, args.positional))
         return HostArray(level) if several or each or rest in NUMPY_ARRAYS or _leaves_axes(name, args) else UNKNOWN
     if head == "optax" and (rest.removeprefix("losses.") in OPTAX_LOSSES or rest in OPTAX_NUMBERS):

@@ -21,7 +21,7 @@ from nnx_lint.model.callables import (
 )
 from nnx_lint.model.classes import LibClass, UserClass, library_class
 from nnx_lint.model.containers import DictVal, ReturnedDict, Seq
-from nnx_lint.model.crossing import Axes, refresh, set_leaf_level
+from nnx_lint.model.crossing import Axes, crossed, more_axes, refresh, set_leaf_level
 from nnx_lint.model.fields import is_metadata
 from nnx_lint.model.forms import arguments_of, bind, plain_value
 from nnx_lint.model.handed import handed_in, is_model, to_instance
@@ -29,7 +29,7 @@ from nnx_lint.model.heap import touch
 from nnx_lint.model.states import ForeignVal, GraphDefVal, PartVal, SownVal, StateVal, TransformationVal
 from nnx_lint.model.strings import HOLE, fits, text_in
 from nnx_lint.model.switching import switched
-from nnx_lint.model.symbols import NamedParameter, form_seen_from, seen_from
+from nnx_lint.model.symbols import NamedParameter, NamedRecord, form_seen_from, seen_from
 from nnx_lint.model.unions import UnionVal, join, options, present
 from nnx_lint.model.values import (
     MAX_NESTING,
@@ -121,7 +121,7 @@ def get_attribute(
         return foreign.member(value, name) or UNKNOWN
     if isinstance(value, VersionVal):
         return value
-    if isinstance(value, NamedParameter):
+    if isinstance(value, (NamedParameter, NamedRecord)):
         return value.part(name)
     if isinstance(value, BoundMethod) and name in STREAM and is_stream(value):
         return SOME_VARIABLE
@@ -394,7 +394,7 @@ def variable_value(obj: Obj) -> Value:
     """What a Variable holds. A number or string may be another one by now, and ``None`` is there to be replaced."""
     held = (obj.args or {}).get("value")
     if isinstance(held, Array):
-        return Array(obj.level, form_seen_from(held.form, obj.binds) if obj.gained == 0 else None)
+        return Array(obj.level, crossed(form_seen_from(held.form, obj.binds), more_axes(obj)))
     if isinstance(held, Const):
         return plain_value(obj, held)
     return held if held is not None else UNKNOWN

@@ -11,7 +11,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from nnx_lint.model.modules import Env
-from nnx_lint.model.values import Obj, Value
+from nnx_lint.model.values import UNKNOWN, Obj, Value
 from nnx_lint.syntax.binding import assigned_names
 from nnx_lint.syntax.parameters import names, positional_names
 from nnx_lint.syntax.walk import walk
@@ -267,3 +267,10 @@ def _is_returned(func: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, call
     }
     results = [node.value for node in walk(func) if isinstance(node, ast.Return)]
     return any(result is call or (isinstance(result, ast.Name) and result.id in kept) for result in results)
+
+
+def syntax_of(func: Value) -> ast.AST | None:
+    """The syntax of the function that is run, inside of all that was made of it."""
+    while isinstance(func, (Transformed, PartialVal, BoundMethod)):
+        func = func.func or UNKNOWN
+    return func.node if isinstance(func, FuncVal) else None

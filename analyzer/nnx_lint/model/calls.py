@@ -33,7 +33,7 @@ from nnx_lint.model.classes import UserClass
 from nnx_lint.model.construct import instantiate
 from nnx_lint.model.containers import DictVal, Seq, give_away
 from nnx_lint.model.crossing import shapeless
-from nnx_lint.model.elements import element_of, slice_of
+from nnx_lint.model.elements import element_of
 from nnx_lint.model.expressions import evaluate, note_capture, text_of, used_as
 from nnx_lint.model.frames import Frame
 from nnx_lint.model.heap import touch
@@ -556,7 +556,9 @@ def call_now(
                 continue
             interp.publish(events.TransformApplied(frame, node, applied, func, where, None, "call"))
             if row.name == "jax.tree.map" and "is_leaf" not in args.keywords:
-                whole = leafwise.mapped(interp, frame, operands, leafwise.Leaves(applied, func, node, text))
+                several = args.spread if operands == [None] else []
+                trees_given = [*(element_of(each, frame.level) for each in several[:1]), *operands]
+                whole = leafwise.mapped(interp, frame, trees_given, leafwise.Leaves(applied, func, node, text))
                 if whole is not None:
                     return whole
             inner = operand_values(interp, frame, row, operands, args)
@@ -575,7 +577,8 @@ def operand_values(
     if row.name in {"jax.lax.scan"}:
         init = args.get(1, "init")
         xs = args.get(2, "xs")
-        return [init if init is not None else UNKNOWN, slice_of(xs, frame.level) if xs is not None else UNKNOWN]
+        step = leafwise.step_of(interp, frame, xs, args.node) if xs is not None else UNKNOWN
+        return [init if init is not None else UNKNOWN, step]
     if loops.carried_at(row.name) == 1:
         init = args.get(3, "init_val")
         return [Array(frame.level, Form((), "int32")), init if init is not None else UNKNOWN]

@@ -352,7 +352,14 @@ class UserClass(ClassBase):
         """Whether instances stay as the constructor left them that a frozen dataclass or a named tuple generates."""
         if not self.generated_init or self.remade or self.find("__post_init__") is not None:
             return False
-        return self.named_tuple or all(item.own_dataclass and item.option("frozen") is True for item in self.lineage)
+        return self.named_tuple or all(item.own_frozen for item in self.lineage)
+
+    @property
+    def own_frozen(self) -> bool:
+        """Whether the decorator of this very class freezes its instances; that of flax does unless it is told not."""
+        if self.made_dataclass or "flax.struct.dataclass" in self.decorators:
+            return self.option("frozen") is not False
+        return self.own_dataclass and self.option("frozen") is True
 
     @functools.cached_property
     def renewed_by(self) -> str | None:

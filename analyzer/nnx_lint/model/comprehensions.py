@@ -35,6 +35,8 @@ def _comprehend(
     first, *rest = generators
     iterable = rounds.gone_through(interp, frame, first.iter)
     interp.publish(events.Iterated(frame, first.iter, iterable, first.target))
+    if rounds.has_none(iterable):
+        return True
     known = rounds.few(interp, iterable)
     every = known is not None
     for element in rounds.one_by_one(interp, first, known or [element_of(iterable, frame.level)]):

@@ -108,6 +108,18 @@ def give_away(values: Iterable[Value | None]) -> None:
     for value in values:
         if value is not None and (is_config(value) or isinstance(value, Parser)):
             forget_all(value)
+        elif value is not None:
+            may_be_filled(value)
+
+
+def may_be_filled(value: Value) -> None:
+    """Note that something unknown has a plain object, such as a trainer, in its hands: it may have set other attributes
+    beside those that the object has.
+    """
+    cls = value.cls if isinstance(value, Obj) else None
+    if isinstance(value, Obj) and isinstance(cls, UserClass) and not (cls.tracked or cls.generated_init):
+        touch(value)
+        value.attrs.setdefault(ANY_NAME, Attr(UNKNOWN))
 
 
 def hand_to(func: FuncVal, values: Iterable[Value]) -> None:

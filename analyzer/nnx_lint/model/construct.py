@@ -24,6 +24,7 @@ from nnx_lint.model.modules import Env
 from nnx_lint.model.unions import options
 from nnx_lint.model.values import UNKNOWN, Assignment, Attr, ClassVal, Const, FieldVal, Obj, TagVal, Value
 from nnx_lint.syntax import parameters as syntax_parameters
+from nnx_lint.syntax.dotted import last_name
 from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.attributes import decide
 
@@ -74,10 +75,22 @@ def build_model(interp: Interpreter, cls: UserClass, obj: Obj, given: dict[str, 
         run_initializer(interp, frame, obj, found[1], given)
     elif found is not None or cls.replaced_init:
         obj.attrs[ANY_NAME] = Attr(UNKNOWN)
+    prepares = None if cls.is_pytree else _preparing(cls)
+    if prepares is not None:
+        run_initializer(interp, frame, obj, prepares)
     obj.constructing = False
     forget_shapes(obj)
     made = events.Constructed if cls.is_pytree else events.PlainConstructed
     interp.publish(made(frame, cls.node, cls, obj))
+
+
+def _preparing(cls: UserClass) -> FuncVal | None:
+    """The method that makes what the tests of a class find on ``self``: the one of ``unittest``, or that of pytest."""
+    found = method_of(cls, "setUp") or (method_of(cls, "setup_method") if cls.name.startswith("Test") else None)
+    if found is None or found[1].name != "setUp":
+        return found[1] if found is not None else None
+    cases = (last_name(base).endswith("TestCase") for item in cls.lineage for base in item.node.bases)
+    return found[1] if any(cases) else None
 
 
 def run_initializer(

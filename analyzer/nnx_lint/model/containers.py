@@ -106,6 +106,11 @@ class Seq(Value):
         return f"{article} {self.type}{_contents(self.items)}"
 
 
+def is_filled(value: Value) -> bool:
+    """Whether a list, a tuple or a dict certainly holds something where it stands, so that it is true."""
+    return isinstance(value, (Seq, DictVal)) and value.exact and not value.shrunk and bool(value.items)
+
+
 def give_away(values: Iterable[Value | None]) -> None:
     """Note that something unknown has lists or dicts in its hands: it may put anything into them."""
     for value in values:
@@ -185,6 +190,39 @@ class ReturnedDict(DictVal):
     def __init__(self, level: int, held: Mapping[str, Value] | None = None) -> None:
         items: list[tuple[Value, Value]] = [(Const(key), value) for key, value in (held or {}).items()]
         super().__init__(items or [(UNKNOWN, UNKNOWN)], level, exact=bool(items))
+
+
+class PureDict(ReturnedDict):
+    """The dict of dicts of arrays that is made of a State, which it is ``of``."""
+
+    __slots__ = ("of",)
+
+    def __init__(self, of: Value, level: int) -> None:
+        super().__init__(level)
+        self.of = of
+
+
+class FlatSeq(Seq):
+    """A flat State: pairs of a path in the State that it is ``of``, and a Variable."""
+
+    __slots__ = ("of",)
+
+    def __init__(self, of: Value, pair: Value, level: int, node: ast.AST | None) -> None:
+        super().__init__("FlatState", [pair], level, exact=False, node=node)
+        self.of = of
+
+
+class PathDict(DictVal):
+    """A dict whose keys are the paths in the State that it is ``of``, of strings and numbers, or where there is a
+    ``separator``, joined by it.
+    """
+
+    __slots__ = ("of", "separator")
+
+    def __init__(self, of: Value, held: Value, level: int, separator: str | None = None) -> None:
+        super().__init__([(UNKNOWN, held)], level, exact=False)
+        self.of = of
+        self.separator = separator
 
 
 class FrozenDictVal(DictVal):

@@ -118,6 +118,12 @@ class Axes(NamedTuple):
 SAME = Axes(0)
 
 
+def more_axes(obj: Obj) -> Axes:
+    """The axes that the arrays of an object have more than its class gives them."""
+    stacked = obj.gained == 1 and obj.extent is not None
+    return Axes(1, 0, obj.extent or UNKNOWN_SIZE) if stacked else Axes(0 if obj.gained == 0 else None)
+
+
 def refresh(value: Value, level: int, *, axes: Axes = SAME, seen: dict[int, Value] | None = None) -> Value:
     """The value as it arrives on the other side of a transform: the same, but created at ``level``.
 
@@ -130,7 +136,7 @@ def _refresh(value: Value, level: int, seen: dict[int, Value], axes: Axes) -> Va
     if id(value) in seen:
         return seen[id(value)]
     if isinstance(value, Array):
-        array = type(value)(level, _crossed(value.form, axes))
+        array = type(value)(level, crossed(value.form, axes))
         array.bound = value.bound if axes.gained == 0 or (value.bound and value.bound.anywhere) else None
         array.maker = value.maker
         array.squashed = value.squashed if axes.gained == 0 else None
@@ -168,7 +174,7 @@ def _refresh(value: Value, level: int, seen: dict[int, Value], axes: Axes) -> Va
     return value
 
 
-def _crossed(form: Form | None, axes: Axes) -> Form | None:
+def crossed(form: Form | None, axes: Axes) -> Form | None:
     """What is known of an array that has gained or lost axes."""
     shape = form.shape if form is not None else None
     if axes.gained == 0 or axes.gained is None:

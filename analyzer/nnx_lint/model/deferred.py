@@ -15,19 +15,29 @@ from typing import TYPE_CHECKING
 from nnx_lint.model.values import UNKNOWN, Value
 
 if TYPE_CHECKING:
+    import ast
     from collections.abc import Callable
+
+    from nnx_lint.model.modules import Module
 
 
 class Deferred(Value):
-    """What an import binds; ``ask`` gives the value, or ``None`` while the module that has it is being executed.
+    """What an import binds: a module's statement, which imports a name.
 
-    ``asking`` says that the value is being asked for: the name leads to itself.
+    ``ask`` gives the value of these, or ``None`` while the module that has it is being executed; ``asking`` says that
+    the value is being asked for: the name leads to itself.
     """
 
-    __slots__ = ("_ask", "_value", "asking")
+    __slots__ = ("_ask", "_importer", "_name", "_node", "_value", "asking")
 
-    def __init__(self, ask: Callable[[], Value | None]) -> None:
-        self._ask = ask
+    def __init__(
+        self,
+        ask: Callable[[Module, ast.ImportFrom, str], Value | None],
+        importer: Module,
+        node: ast.ImportFrom,
+        name: str,
+    ) -> None:
+        self._ask, self._importer, self._node, self._name = ask, importer, node, name
         self.asking = False
         self._value: Value | None = None
 
@@ -38,7 +48,7 @@ class Deferred(Value):
                 return UNKNOWN
             self.asking = True
             try:
-                self._value = self._ask()
+                self._value = self._ask(self._importer, self._node, self._name)
             finally:
                 self.asking = False
         return self._value if self._value is not None else UNKNOWN

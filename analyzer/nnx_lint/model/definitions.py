@@ -157,6 +157,8 @@ def decorate(interp: Interpreter, frame: Frame, func: FuncVal, node: ast.Functio
 
 def define_class(interp: Interpreter, frame: Frame, node: ast.ClassDef) -> Value:
     """Execute a class statement."""
+    from nnx_lint.model.expressions import evaluate
+
     outer, frame.env = frame.env, type_scope(frame, node)
     try:
         cls = _class_with_bases(interp, frame, node)
@@ -168,7 +170,8 @@ def define_class(interp: Interpreter, frame: Frame, node: ast.ClassDef) -> Value
     collect_body(interp, body, cls, node)
     hook = next((found for base in cls.ancestors[1:] if (found := method_of(base, "__init_subclass__"))), None)
     if hook is not None:
-        interp.call_function(frame, hook[1], [], {}, node, receiver=ClassVal(cls))
+        told = {each.arg: evaluate(interp, frame, each.value) for each in node.keywords if each.arg not in NOT_TOLD}
+        interp.call_function(frame, hook[1], [], {key: told[key] for key in told if key}, node, receiver=ClassVal(cls))
     for decorator, where in reversed(own):
         result = interp.call_function(frame, decorator, [ClassVal(cls)], {}, where)
         cls.unknown_decorators |= not (isinstance(result, ClassVal) and result.cls is cls)
@@ -176,6 +179,10 @@ def define_class(interp: Interpreter, frame: Frame, node: ast.ClassDef) -> Value
         interp.defined_class(cls)
     interp.publish(events.ClassDefined(frame, node, cls))
     return ClassVal(cls)
+
+
+NOT_TOLD = frozenset({"metaclass", None})
+"""Keywords of a class that its `__init_subclass__` does not get by their names."""
 
 
 def _class_with_bases(interp: Interpreter, frame: Frame, node: ast.ClassDef) -> UserClass:
@@ -237,7 +244,13 @@ def named_tuple(frame: Frame, name: str, names: list[str], call: ast.Call, defau
     return ClassVal(cls)
 
 
-HARMLESS_BASES = frozenset({"typing.Generic", "typing.Protocol", "abc.ABC", "builtins.object", "typing.NamedTuple"})
+ASKING_BASES = ("Callable", "Collection", "Container", "Hashable", "Iterable", "Iterator", "Sized")
+"""Classes of ``collections.abc`` that ask for methods with underscores around their names, and bring no others."""
+
+HARMLESS_BASES = frozenset(
+    {"typing.Generic", "typing.Protocol", "abc.ABC", "builtins.object", "typing.NamedTuple"}
+    | {f"{module}.{name}" for module in ("collections.abc", "typing") for name in ASKING_BASES}
+)
 """Bases that add nothing to what we track."""
 
 FIELD_BASES = frozenset({"flax.struct.PyTreeNode"})
@@ -313,7 +326,8 @@ def collect_body(interp: Interpreter, body: Frame, cls: UserClass, node: ast.Cla
                 own.append(Declaration(name, status, "annotation"))
             if isinstance(value, (TagVal, FieldVal)):
                 field.specify(value.keywords)
-    for name, value in body.env.names.items():
+    for name, made in body.env.names.items():
+        value = UNKNOWN if _is_descriptor(made) else made
         if name in cls.fields or isinstance(value, ClassVal):
             if name in assigned:
                 cls.attributes[name] = (value, assigned[name])
@@ -330,3 +344,8 @@ def collect_body(interp: Interpreter, body: Frame, cls: UserClass, node: ast.Cla
     cls.declared, cls.conflicts = dict(declared.statuses), declared.conflicts
     if cls.record:
         records.settle(cls)
+
+
+def _is_descriptor(value: Value) -> bool:
+    """Whether an object in the body of a class says itself what the name gives: ``def __get__(self, obj, owner)``."""
+    return isinstance(value, Obj) and isinstance(value.cls, UserClass) and value.cls.find("__get__") is not None

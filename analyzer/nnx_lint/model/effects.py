@@ -16,7 +16,7 @@ for recursive structures.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.results import Place, Renewal, Results
@@ -67,6 +67,10 @@ class Call(NamedTuple):
     given: tuple[tuple[str, Place], ...]
 
 
+_NOTHING: dict[Any, None] = {}
+"""What most functions do, once for all."""
+
+
 class Summary:
     """What a function certainly does."""
 
@@ -95,6 +99,8 @@ class Summary:
 
 class Effects:
     """The summaries of one evaluation."""
+
+    __slots__ = ("_closed", "_own")
 
     def __init__(self) -> None:
         self._own: dict[object, Summary] = {}
@@ -130,6 +136,11 @@ class Effects:
         places = ((name, place_of(outer.given, value)) for name, value in given.items())
         known = tuple((name, place) for name, place in places if place is not None)
         outer.summary.calls[Call(func.key, known)] = None
+
+    def settle(self) -> None:
+        """No summary is added to any more."""
+        for summary in self._own.values():
+            summary.calls, summary.changes = summary.calls or _NOTHING, summary.changes or _NOTHING
 
     # -- asking --------------------------------------------------------------------------------------------------------
 

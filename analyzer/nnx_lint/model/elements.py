@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from nnx_lint.model import attributes, configs, entries
 from nnx_lint.model.callables import BoundMethod
 from nnx_lint.model.classes import UserClass
-from nnx_lint.model.containers import DictVal, Seq
+from nnx_lint.model.containers import DictVal, PureDict, Seq
 from nnx_lint.model.forms import is_number
 from nnx_lint.model.heap import touch
 from nnx_lint.model.states import ForeignVal, PartVal, SownVal, StateVal
@@ -73,6 +73,9 @@ def item(value: Value, key: Value | None, level: int) -> Value:
             return value.items[index]
         element = element_of(value, level)
         return _picked(value, index, element) if isinstance(element, Obj) and isinstance(index, int) else element
+    if isinstance(value, PureDict) and isinstance(key, Const):
+        held = part(value.of, key.value) if isinstance(value.of, (StateVal, PartVal)) else UNKNOWN
+        return PureDict(held, level) if isinstance(held, (StateVal, PartVal)) else UNKNOWN
     if isinstance(value, DictVal):
         found = value.entry(key)
         if found is not None:
@@ -134,10 +137,9 @@ def _another(like: Obj, made: dict[int, Obj]) -> Obj:
 
 
 def _cuts(key: Value) -> bool:
-    """Whether an index of several axes leaves or makes one: it has a slice or a new axis."""
-    if not isinstance(key, Seq) or key.type != "tuple":
-        return False
-    return any(isinstance(item, Cut) or (isinstance(item, Const) and item.value in {None, ...}) for item in key.items)
+    """Whether an index leaves an axis or makes one: it is or has a slice or a new axis."""
+    given = key.items if isinstance(key, Seq) and key.type == "tuple" else [key]
+    return any(isinstance(item, Cut) or (isinstance(item, Const) and item.value in {None, ...}) for item in given)
 
 
 def part(state: StateVal | PartVal, key: object) -> Value:
@@ -168,6 +170,18 @@ def _sown_in(body: ast.ClassDef) -> frozenset[str]:
     plain = [call for call in calls if _called_method(call) == "sow"]
     names = (call.args[1].value for call in plain if isinstance(call.args[1], ast.Constant))
     return frozenset(name for name in names if isinstance(name, str))
+
+
+def sows_anything(cls: UserClass) -> bool:
+    """Whether methods of a class sow values under names that its text does not say."""
+    return any(_sows_anything(item.node) for item in cls.lineage)
+
+
+@remembered
+def _sows_anything(body: ast.ClassDef) -> bool:
+    calls = (node for node in walk(body) if isinstance(node, ast.Call) and _called_method(node) == "sow")
+    named = ([*call.args[1:2], *(item.value for item in call.keywords if item.arg == "name")] for call in calls)
+    return any(not isinstance(name, ast.Constant) for names in named for name in names)
 
 
 def _called_method(call: ast.Call) -> str:

@@ -29,6 +29,7 @@ def settle(evaluation: Interpreter) -> None:
     evaluation.adopted = evaluation.adopted or _DICT
     evaluation.ran = evaluation.ran or _SET
     evaluation.used = evaluation.used or _SET
+    evaluation.effects.settle()
 
 
 def untie(evaluation: Interpreter) -> None:

@@ -10,7 +10,7 @@ from nnx_lint.model import arithmetic, attributes, bounds, events, pairing, stri
 from nnx_lint.model.annotations import is_form, is_type
 from nnx_lint.model.callables import FuncVal
 from nnx_lint.model.classes import UserClass
-from nnx_lint.model.containers import DictVal, Seq
+from nnx_lint.model.containers import DictVal, PathDict, Seq, is_filled
 from nnx_lint.model.elements import element_of, item, sliced
 from nnx_lint.model.forms import held_array
 from nnx_lint.model.indexing import of_index
@@ -18,7 +18,7 @@ from nnx_lint.model.narrowing import asks_for_part
 from nnx_lint.model.operations import of_comparison, of_operator
 from nnx_lint.model.premises import chosen
 from nnx_lint.model.rounds import subscripted
-from nnx_lint.model.states import PartVal, SownVal, StateVal
+from nnx_lint.model.states import PartVal, SownVal, StateVal, TransformationVal
 from nnx_lint.model.unions import UnionVal, join, options, present
 from nnx_lint.model.values import (
     FRACTION,
@@ -247,7 +247,7 @@ def _binop(interp: Interpreter, frame: Frame, node: ast.BinOp) -> Value:
         value = _state_of(given) if isinstance(given, UnionVal) else given
         if isinstance(value, (TagVal, StateVal)) or (isinstance(value, Obj) and value.cls.is_variable):
             interp.publish(events.Used(frame, node, value, "an operator"))
-        elif isinstance(value, (SownVal, Seq)):
+        elif isinstance(value, (SownVal, Seq, TransformationVal)):
             interp.publish(events.Used(frame, side, value, "an operator"))
     _combined(interp, frame, node, left, right)
     _container(interp, frame, node, left, right, type(node.op))
@@ -346,9 +346,10 @@ def condition(interp: Interpreter, frame: Frame, node: ast.expr) -> Value:
 def _unary(interp: Interpreter, frame: Frame, node: ast.UnaryOp) -> Value:
     asked = isinstance(node.op, ast.Not)
     value = condition(interp, frame, node.operand) if asked else evaluate(interp, frame, node.operand)
-    if isinstance(node.op, ast.Not):
-        known = truth(value)
-        return Other("a bool") if known is None else Const(not known)
+    if asked:
+        return Other("a bool") if (known := truth(value)) is None else Const(not known)
+    if isinstance(value, TransformationVal):
+        interp.publish(events.Used(frame, node.operand, value, "an operator"))
     if isinstance(node.op, ast.USub) and isinstance(value, Const) and isinstance(value.value, (int, float)):
         return type(value)(-value.value)
     if is_array_like(value):
@@ -366,7 +367,7 @@ def _boolop(interp: Interpreter, frame: Frame, node: ast.BoolOp) -> Value:
         last = operand is node.values[-1]
         value = evaluate(interp, frame, operand) if last else condition(interp, frame, operand)
         results += [option for option in options(value) if last or truth(option) is not (not ends)]
-        if truth(value) is ends:
+        if truth(value) is ends or (ends and is_filled(value)):
             break
         frame.doubts = doubts + 1
     frame.doubts = doubts
@@ -457,8 +458,7 @@ def _ifexp(interp: Interpreter, frame: Frame, node: ast.IfExp) -> Value:
         return evaluate(interp, frame, node.body if known else node.orelse)
     before = dict(frame.env.names)
     there, outer = asks_for_part(frame, node.test), frame.supposed
-    frame.doubts += 1
-    frame.supposed = outer + (there is True)
+    frame.doubts, frame.supposed = frame.doubts + 1, outer + (there is True)
     left = chosen(interp, frame, node.test, True, node.body)
     frame.env.names = dict(before)
     frame.supposed = outer + (there is False)
@@ -523,8 +523,8 @@ def _subscript(interp: Interpreter, frame: Frame, node: ast.Subscript) -> Value:
     if is_form(value):
         return TypeVal(node, frame.module, frame.env)
     named = isinstance(key, Const) and isinstance(key.value, str)
-    spelled = named or isinstance(node.slice, (ast.Call, ast.JoinedStr))
-    told = isinstance(value, TagVal) or (isinstance(value, (StateVal, PartVal)) and spelled)
+    said = named or isinstance(node.slice, (ast.Call, ast.JoinedStr))
+    told = isinstance(value, (PathDict, TagVal, TransformationVal)) or (isinstance(value, (StateVal, PartVal)) and said)
     stacked = isinstance(value, Obj) and bool(value.gained) and value.cls.derives_from("nnx.Module")
     told = told or stacked or (isinstance(value, Obj) and value.cls.derives_from("nnx.Sequential"))
     told = told or (isinstance(value, StateVal) and isinstance(key, Const)) or (isinstance(value, DictVal) and named)

@@ -18,6 +18,7 @@ from nnx_lint.model.symbols import OWN, NamedOther, seen_from, size_of
 from nnx_lint.model.unions import UnionVal, options, present
 from nnx_lint.model.values import (
     FLOAT,
+    FRACTION,
     NONE,
     NUMBER,
     SHAPE,
@@ -134,6 +135,8 @@ def literal(value: Value | None) -> Form:
         return Form((), "float32" if number is FLOAT else None)
     if isinstance(value, NumpyNumber):
         return Form((), "int32")
+    if value is FRACTION:
+        return Form(())
     if isinstance(value, Other) and value.what == "a bool":
         return Form((), "bool")
     if isinstance(value, Seq) and value.exact and value.items and value.type in {"tuple", "list"}:

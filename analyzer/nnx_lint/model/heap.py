@@ -30,6 +30,10 @@ class Changeable(Protocol):
         ...
 
 
+_NOTHING: dict[int, Callable[[], None]] = {}
+"""What has been changed by all that have ended."""
+
+
 class Evaluation:
     """The objects from before it that an evaluation has changed, and how each is put back.
 
@@ -45,14 +49,14 @@ class Evaluation:
 
     def __enter__(self) -> None:
         global current
-        self._outer, current = current, self
+        self._outer, current, self._undo = current, self, {}
 
     def __exit__(self, *_: object) -> None:
         global current
         assert self._outer is not None
         for undo in self._undo.values():
             undo()
-        self._undo.clear()
+        self._undo = _NOTHING
         self._outer, current = None, self._outer
 
     def keep(self, changed: Changeable) -> None:

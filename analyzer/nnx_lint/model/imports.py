@@ -96,7 +96,8 @@ def _canonical(name: str) -> tuple[str, str | None]:
 
 def _nnx(parts: list[str]) -> str:
     # `nnx.variablelib.Param` is `nnx.Param`; `nnx.metrics.Average` and `nnx.initializers.zeros` are names of their own.
-    while len(parts) > 2 and parts[1] in api.SUBMODULES - api.NAMESPACES and parts[2] not in api.FORMER:
+    whole = len(parts) == 3 and parts[1] in api.PACKAGES and parts[2] in api.MODULES
+    while len(parts) > 2 and not whole and parts[1] in api.SUBMODULES - api.NAMESPACES and parts[2] not in api.FORMER:
         del parts[1 : 3 if parts[1] in api.PACKAGES and len(parts) > 3 else 2]
     name = ".".join(parts)
     return api.TOP_LEVEL_ALIASES.get(name, transforms.ALIASES.get(name, name))
@@ -216,27 +217,23 @@ def _import_from(interp: Interpreter, frame: Frame, node: ast.ImportFrom) -> Non
         if alias.name == "*":
             _star(interp, frame, node, origin)
         elif deferring:
-            frame.bind(name, _deferred(frame.module, node, alias.name))
+            frame.bind(name, Deferred(_asked, frame.module, node, alias.name))
         else:
             frame.bind(name, _member(interp, frame, node, origin, alias.name, name))
 
 
-def _deferred(importer: Module, node: ast.ImportFrom, attribute: str) -> Deferred:
-    """What ``from origin import attribute`` binds at the top of a module."""
-
-    def ask() -> Value | None:
-        interp = importer.body
-        # The module is looked for again: the one of before may have been forgotten.
-        origin = _origin(interp, importer, node) if interp is not None else None
-        if interp is None or origin is None:
-            return UNKNOWN
-        value = _value_in(interp, importer, node, origin, attribute)
-        if value is UNKNOWN and not origin.complete:
-            interp.project.knotted = True
-            return None
-        return value
-
-    return Deferred(ask)
+def _asked(importer: Module, node: ast.ImportFrom, attribute: str) -> Value | None:
+    """What ``from origin import attribute`` has bound at the top of a module."""
+    interp = importer.body
+    # The module is looked for again: the one of before may have been forgotten.
+    origin = _origin(interp, importer, node) if interp is not None else None
+    if interp is None or origin is None:
+        return UNKNOWN
+    value = _value_in(interp, importer, node, origin, attribute)
+    if value is UNKNOWN and not origin.complete:
+        interp.project.knotted = True
+        return None
+    return value
 
 
 def _origin(interp: Interpreter, importer: Module, node: ast.ImportFrom) -> Module | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from nnx_lint.model.containers import Seq
 from nnx_lint.model.forms import NOTHING, is_int, literal
 from nnx_lint.model.values import NUMBER, WHOLE, Array, Const, Cut, NumpyNumber, Value
 from nnx_rules import shape_algebra as algebra
@@ -92,7 +93,8 @@ def _of_ends(ends: Shape, indices: Sequence[Value]) -> Shape | None:
         return ends[-1:] if plain and indices and _is_all(indices[-1]) else None
     before, after = indices[: dots[0]], indices[dots[0] + 1 :]
     counted = sum(not _is(item, None) for item in after)
-    if counted > len(ends) or not all(_is_all(item) or _is(item, None) for item in before):
+    ends = (*[UNKNOWN] * (counted - len(ends)), *ends)  # as many as it asks for, or it fails
+    if not all(_is_all(item) or _is(item, None) for item in before):
         return None
     axes = iter(ends[len(ends) - counted :])
     shape = list(ends[: len(ends) - counted])
@@ -117,7 +119,9 @@ def _is_number(item: Value) -> bool:
 
 
 def places_of(item: Value) -> Shape | None:
-    """The shape of an array of integers, which picks elements along an axis."""
+    """The shape of an array of integers, or of a list of some, which picks elements along an axis."""
+    if isinstance(item, Seq) and item.type == "list" and item.exact and item.items and all(map(_is_number, item.items)):
+        return (len(item.items),)
     known = item.form if isinstance(item, Array) else None
     return known.shape if known is not None and is_integral(known.dtype) and algebra.is_whole(known.shape) else None
 

@@ -267,7 +267,7 @@ def call_library_method(
             return formatted(receiver.value)
         return STRING if method.name in {"join", "lower", "upper", "strip"} else UNKNOWN
     if isinstance(receiver, StateVal) and method.name == "flat_state":
-        return trees.flat_state(interp, frame, args, node, name)
+        return trees.flattened(receiver, frame, node)
     if isinstance(receiver, StateVal) and method.name == "map":
         return trees.map_state(interp, frame, args.get(0) or UNKNOWN, receiver, node, name)
     if isinstance(receiver, GraphDefVal) and method.name == "apply":

@@ -17,7 +17,6 @@ from __future__ import annotations
 import ast
 import contextlib
 import copy
-from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from nnx_lint.model import (
@@ -41,6 +40,7 @@ from nnx_lint.model.callables import (
     Transformed,
     is_closure,
     stands_for,
+    syntax_of,
 )
 from nnx_lint.model.classes import UserClass
 from nnx_lint.model.containers import Seq
@@ -89,6 +89,9 @@ if TYPE_CHECKING:
 NOTHING: frozenset[Any] = frozenset()
 """Python makes a new empty set each time that it is asked for one."""
 
+_NOWHERE: dict[Any, Any] = {}
+"""Where an evaluation stands that nobody will ask for again."""
+
 CALLABLES = (FuncVal, BoundMethod, PartialVal, Transformed, ClassVal)
 
 
@@ -97,8 +100,9 @@ class Interpreter:
 
     An evaluation that needs another one starts it, once; it has a budget of its own, publishes for itself, and undoes
     what it changes elsewhere (:mod:`~nnx_lint.model.heap`). ``module`` is the one that is evaluated, or that has the
-    class; ``subject`` is the syntax of the class or function that it is about, ``forget`` lets its result be unknown;
-    ``used`` are the other evaluations that this one looked at, ``heirs`` the names whose heirs it asked for.
+    class; ``subject`` is the syntax of the class or function that it is about, ``known`` is where the evaluation stands
+    under ``key``, or the class whose model it makes; ``used`` are the other evaluations that this one looked at,
+    ``heirs`` the names whose heirs it asked for.
     """
 
     __slots__ = (
@@ -110,10 +114,11 @@ class Interpreter:
         "entered",
         "entering",
         "failure",
-        "forget",
         "functions",
         "heap",
         "heirs",
+        "key",
+        "known",
         "listener",
         "loops",
         "modes",
@@ -156,7 +161,8 @@ class Interpreter:
         self.failure: Exception | None = None
         self.partial: Interpreter | None = None
         self.subject: ast.AST | None = None
-        self.forget: Callable[[], object] = _nothing
+        self.known: UserClass | dict[Any, Any] = _NOWHERE
+        self.key: object = None
         self.provisional: list[Interpreter] = []
         self.ended_early = False
         self.heap = Evaluation()
@@ -178,8 +184,7 @@ class Interpreter:
         self.rolled: frozenset[int] = NOTHING
         self.nested = 1
 
-    # -- modules
-    # ---------------------------------------------------------------------------------------------------------------
+    # -- modules -------------------------------------------------------------------------------------------------------
 
     def load(self, module: Module) -> None:
         """Execute the body of a module, once. A module that is being executed (an import cycle) is left as far as it
@@ -209,7 +214,7 @@ class Interpreter:
             inner = cls.modelled = Interpreter(self.project, self.project.listen(), cls.module)
             if _ignore in {self.publish, self.listener} and cls.born is self.heap:
                 inner.publish = _ignore  # code that is meant to fail makes the class, and the only instance
-            with inner.evaluating_for(cls.node, cls.forget_model):
+            with inner.evaluating_for(cls.node, cls):
                 model = cls.model = Obj(cls, 0)
                 if cls.node in self.project.modelling:
                     cls.dynamic = True  # a constructor defines its own class anew, and would do so without end
@@ -250,15 +255,24 @@ class Interpreter:
             ended.untie(self)
 
     @contextlib.contextmanager
-    def evaluating_for(self, subject: ast.AST | None, forget: Callable[[], object]) -> Generator[None, None, None]:
+    def evaluating_for(
+        self, subject: ast.AST | None, known: UserClass | dict[Any, Any], key: object = None
+    ) -> Generator[None, None, None]:
         """Evaluate in here what others will ask for again; a result that came out of a part of another is forgotten."""
-        self.subject, self.forget = subject, forget
+        self.subject, self.known, self.key = subject, known, key
         self.project.evaluations.append(self)
         with self.evaluating():
             yield
         if self.partial is not None:
             self.partial.provisional.append(self)
         ended.settle(self)
+
+    def forget(self) -> None:
+        """Let what came out of this evaluation be unknown again."""
+        if isinstance(self.known, UserClass):
+            self.known.forget_model()
+        else:
+            self.known.pop(self.key, None)
 
     def adopt(self, other: Interpreter) -> None:
         """Count what another evaluation of the same module has seen as seen."""
@@ -305,7 +319,7 @@ class Interpreter:
         inner = functions.get(key)
         if inner is None:
             inner = functions[key] = Interpreter(self.project, self.project.listen(), frame.module)
-            with inner.evaluating_for(_syntax(func), partial(functions.pop, key, None)):
+            with inner.evaluating_for(syntax_of(func), functions, key):
                 if isinstance(func, FuncVal):
                     inner.enter(func, frame)
                 else:
@@ -348,8 +362,7 @@ class Interpreter:
         """Note that a function was transformed, so that its body is seen under the transform in any case."""
         self.transforms.append((transformed, frame))
 
-    # -- functions
-    # -------------------------------------------------------------------------------------------------------------
+    # -- functions -----------------------------------------------------------------------------------------------------
 
     def enter(self, func: FuncVal, frame: Frame) -> None:
         """Run a function on its own: parameters are what their annotations and defaults say."""
@@ -528,8 +541,7 @@ class Interpreter:
             current = current.caller
         return False
 
-    # -- transforms
-    # ------------------------------------------------------------------------------------------------------------
+    # -- transforms ----------------------------------------------------------------------------------------------------
 
     @contextlib.contextmanager
     def failing(self) -> Generator[None, None, None]:
@@ -561,8 +573,7 @@ class Interpreter:
         """
         return tracing.run_under(self, frame, applied, func, args, keywords, node, receiver)
 
-    # -- statements
-    # ------------------------------------------------------------------------------------------------------------
+    # -- statements ----------------------------------------------------------------------------------------------------
 
     def block(self, frame: Frame, body: Sequence[ast.stmt]) -> bool:
         """Execute statements; whether the block certainly ends the function or the loop iteration."""
@@ -583,17 +594,6 @@ class Interpreter:
         obj.assumed = True
         obj.training = None
         return obj
-
-
-def _syntax(func: Value) -> ast.AST | None:
-    """The syntax of the function that is run, inside of all that was made of it."""
-    while isinstance(func, (Transformed, PartialVal, BoundMethod)):
-        func = func.func or UNKNOWN
-    return func.node if isinstance(func, FuncVal) else None
-
-
-def _nothing() -> None:
-    """Nobody knows the result."""
 
 
 def _ignore(event: Event) -> None:

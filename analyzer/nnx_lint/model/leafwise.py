@@ -14,6 +14,7 @@ from nnx_lint.model import python, trees
 from nnx_lint.model.classes import UserClass
 from nnx_lint.model.construct import instantiate
 from nnx_lint.model.containers import DictVal, Seq
+from nnx_lint.model.elements import slice_of
 from nnx_lint.model.states import GradientVal, PartVal, StateVal
 from nnx_lint.model.unions import present
 from nnx_lint.model.values import UNKNOWN, Const, Ext, Obj, Value
@@ -31,27 +32,34 @@ MAX_LEAVES = 8
 
 
 class Leaves(NamedTuple):
-    """A function that a map over trees calls for each leaf, and the call of the map."""
+    """A function that a map over trees calls for each leaf, and the call of the map; ``many`` says that it gets more
+    leaves than are known.
+    """
 
     applied: TransformVal
     func: Value
     node: ast.AST
     text: str
+    many: bool = False
 
     def run(self, interp: Interpreter, frame: Frame, given: list[Value | None]) -> Value:
         from nnx_lint.model.calls import Arguments, invoke
 
+        given = [*given, None] if self.many else given
         if isinstance(self.func, Ext):
             return invoke(interp, frame, self.func, Arguments(self.node, given, {}, []), self.node, self.text)
         return interp.run_under(frame, self.applied, self.func, given, {}, self.node)
 
 
 def mapped(interp: Interpreter, frame: Frame, operands: Sequence[Value | None], leaves: Leaves) -> Value | None:
-    """What a map over trees gives, where the first is known whole; ``None`` for any other."""
+    """What a map over trees gives, where the first is known whole; ``None`` for any other. The last operand is ``None``
+    where more such trees come, nobody knows how many: ``jax.tree.map(stack, *steps)``.
+    """
     held = [present(each) for each in operands if each is not None]
-    if not held or len(held) < len(operands) or _parts(held[0]) is None or _count(held[0]) > MAX_LEAVES:
+    many = operands[-1:] == [None]
+    if not held or len(held) + many < len(operands) or _parts(held[0]) is None or _count(held[0]) > MAX_LEAVES:
         return None
-    return _of_each(interp, frame, held, leaves)
+    return _of_each(interp, frame, held, leaves._replace(many=many))
 
 
 def _parts(tree: Value) -> dict[object, Value] | None:
@@ -66,6 +74,24 @@ def _parts(tree: Value) -> dict[object, Value] | None:
         return None
     fields = python.fields_of(tree)
     return dict[object, Value](fields.items()) if fields is not None else None
+
+
+def step_of(interp: Interpreter, frame: Frame, tree: Value, node: ast.AST) -> Value:
+    """What a scan over a tree gives to one step of it: an element of each array, in such a tree."""
+    from nnx_lint.model.calls import Arguments
+
+    tree = present(tree)
+    if isinstance(tree, Seq) and tree.exact and tree.type in {"list", "tuple"}:
+        return Seq(tree.type, [step_of(interp, frame, each, node) for each in tree.items], frame.level)
+    cls = tree.cls if isinstance(tree, Obj) else None
+    if not isinstance(cls, UserClass) or not (cls.named_tuple or cls.leaf_names):
+        return slice_of(tree, frame.level)
+    parts = _parts(tree)
+    if parts is None:
+        return interp.instance(cls, frame.level)
+    kept = {str(key): each for key, each in parts.items() if cls.leaf_names and key not in cls.leaf_names}
+    steps = {str(key): step_of(interp, frame, each, node) for key, each in parts.items() if str(key) not in kept}
+    return instantiate(interp, frame, cls, Arguments(node, [], kept | steps, []), node)
 
 
 def _count(tree: Value) -> int:

@@ -22,7 +22,7 @@ from nnx_lint.model import (
 from nnx_lint.model.arrays import array_call
 from nnx_lint.model.callables import FuncVal, PartialVal, TransformVal
 from nnx_lint.model.classes import UserClass, library_class
-from nnx_lint.model.containers import DictVal, ReturnedDict, Seq, give_away
+from nnx_lint.model.containers import DictVal, PureDict, Seq, give_away
 from nnx_lint.model.crossing import refresh
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.heap import touch
@@ -58,8 +58,8 @@ def call_library(interp: Interpreter, frame: Frame, callee: Ext, args: Arguments
     placed = meshes.made(canonical, args)
     if placed is not None:
         return placed
-    if canonical in modes.MESH_SETTERS or canonical in modes.MESH_CHANGERS:
-        interp.modes = modes.with_mesh(interp.modes, args.get(0) if canonical in modes.MESH_SETTERS else None)
+    if canonical in modes.MESH_CHANGERS:
+        interp.modes = modes.with_mesh(interp.modes, canonical, args.get(0))
         return UNKNOWN
     if canonical in modes.SETTERS:
         interp.modes = modes.changed(interp.modes, canonical, args.get(0))
@@ -68,7 +68,7 @@ def call_library(interp: Interpreter, frame: Frame, callee: Ext, args: Arguments
         target = args.get(0)
         where = args.node_of(0)
         if target is not None and where is not None:
-            attributes.mutate(interp, frame, target, text_of(where), f"`{name}(...)`", "write", node)
+            attributes.mutate(interp, frame, target, text_of(where), f"`{canonical}(...)`", "write", node)
         return UNKNOWN
     if canonical in api.FILTER_CLASSES or canonical in api.FILTER_MAPPINGS:
         return FilterVal(canonical, args, frame.module, node)
@@ -78,6 +78,8 @@ def call_library(interp: Interpreter, frame: Frame, callee: Ext, args: Arguments
         if canonical.partition(".")[0] not in sys.stdlib_module_names:
             surgery.handed(frame, args, node)
             configs.give_away(filter(configs.is_parser, (*args.positional, *args.keywords.values())))
+            for value in args.positional:
+                configs.may_be_filled(value or UNKNOWN)
     made = foreign.made_by(canonical, args)
     if made is not None:
         return made
@@ -222,8 +224,11 @@ class ShardedInit(Value):
 
 def _with_partitioning(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
     sharding = args.get(1, "sharding")
-    own = sharding is None or not args.keywords.keys() <= {"initializer", "sharding"}
-    return UNKNOWN if sharding is None or own else ShardedInit(sharding)
+    rules = meshes.rules_in(args.keywords.get("sharding_rules"))
+    own = not args.keywords.keys() <= {"initializer", "sharding", "sharding_rules"}
+    if sharding is None or own or rules is None or (rules and not isinstance(sharding, Seq)):
+        return UNKNOWN
+    return ShardedInit(meshes.through(rules, sharding) if rules and isinstance(sharding, Seq) else sharding)
 
 
 def _prefix(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
@@ -255,7 +260,7 @@ def _merged_states(interp: Interpreter, frame: Frame, args: Arguments, node: ast
 
 
 def _pure_dict(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
-    return ReturnedDict(frame.level)
+    return PureDict(present(args.get(0) or UNKNOWN), frame.level)
 
 
 def _split_context(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
@@ -301,10 +306,16 @@ def _merge(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, na
         if isinstance(item, Obj):
             item.assumed = item.assumed or item.origin is None  # like `self`, it may be of a class below the known one
             item.origin = (frame.module, node)
-            item.gained = item.gained and None  # the States may have been mapped, too
+            item.gained = item.gained if _are_whole(of, args.positional[1:]) else item.gained and None
             item.leaf_level, item.leaf_params = _merged_level(frame, args)
             item.merged = () if {"copy", "**"} & args.keywords.keys() else tuple(args.positional[1:])
     return merged
+
+
+def _are_whole(of: Value, states: Sequence[Value | None]) -> bool:
+    """Whether the States that are merged are those of the object as it is: they may have been mapped as well."""
+    kept = (isinstance(state, StateVal) and state.of is of and state.before is state.made is None for state in states)
+    return bool(states) and all(kept)
 
 
 def _merged_level(frame: Frame, args: Arguments) -> tuple[int | None, bool]:

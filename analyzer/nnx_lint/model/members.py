@@ -26,7 +26,9 @@ from nnx_lint.model.values import (
     Value,
 )
 from nnx_rules import shapes
+from nnx_rules.shapes import UNKNOWN as UNKNOWN_SIZE
 from nnx_rules.shapes import Form
+from nnx_rules.sizes import Size
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -175,12 +177,17 @@ def _add(obj: Obj, member: api.Member) -> None:
 
 
 def _form(obj: Obj, member: api.Member) -> Form | None:
-    """The shape of a Variable that a layer makes, as far as its arguments tell."""
+    """The shape of a Variable that a layer makes, as far as its arguments tell. Sizes that its maker has by their names
+    keep these: the Variable says later what they stand for.
+    """
     cls, arguments = obj.cls, forms.sizes(obj)
     if not isinstance(cls, LibClass) or arguments is None:
         return None
+    arguments |= {name: value.symbol for name, value in (obj.args or {}).items() if value.symbol is not None}
     found = shapes.form(cls.canonical, member.path, arguments)
-    return Form(found.shape) if found is not None and found.shape is not None else None
+    if found is None or found.shape is None:
+        return None
+    return Form(tuple(item if isinstance(item, (int, Size)) else UNKNOWN_SIZE for item in found.shape))
 
 
 def is_present(member: api.Member, args: dict[str, Value] | None) -> bool | None:

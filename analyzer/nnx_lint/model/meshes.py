@@ -97,6 +97,39 @@ def names_in(entry: Value) -> list[str] | None:
     return list(known) if known is not None else None
 
 
+Rules = tuple[tuple[str, tuple[str, ...]], ...]
+"""What names of axes stand for: the axes of the mesh."""
+
+
+def rules_in(given: Value | None) -> Rules | None:
+    """The rules that a program gives for names of axes, where all of them are literals. Of two for one name,
+    the libraries take different ones: then nothing is known.
+    """
+    if given is None or (isinstance(given, Const) and given.value is None):
+        return ()
+    pairs = given.items if isinstance(given, Seq) and given.exact else None
+    if pairs is None:
+        return None
+    found: dict[str, tuple[str, ...]] = {}
+    for pair in pairs:
+        name, axes = pair.items if isinstance(pair, Seq) and pair.exact and len(pair.items) == 2 else (UNKNOWN, UNKNOWN)
+        known = names_in(axes)
+        if not isinstance(name, Const) or not isinstance(name.value, str) or known is None or name.value in found:
+            return None
+        found[name.value] = tuple(known)
+    return tuple(found.items())
+
+
+def through(rules: Rules, names: Seq) -> Seq:
+    """The axes of the mesh that names of axes stand for; a name without a rule stands for itself."""
+    known = dict(rules)
+    items: list[Value] = []
+    for item in names.items:
+        axes = known.get(item.value) if isinstance(item, Const) and isinstance(item.value, str) else None
+        items.append(item if axes is None else Seq("tuple", [Const(axis) for axis in axes]) if axes else Const(None))
+    return Seq(names.type, items, names.level, exact=names.exact)
+
+
 def made(canonical: str, args: Arguments) -> Value | None:
     """What a call of a library function makes, if that is of the kinds that are known here."""
     if canonical in MESHES:

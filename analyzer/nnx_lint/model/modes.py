@@ -16,12 +16,13 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from nnx_lint.model.fields import literal
-from nnx_lint.model.meshes import MeshVal
+from nnx_lint.model.meshes import MeshVal, rules_in
 from nnx_lint.model.values import Const, Value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from nnx_lint.model.meshes import Rules
     from nnx_lint.model.modules import Module
     from nnx_rules.shapes import Shape
 
@@ -30,13 +31,14 @@ class Modes(NamedTuple):
     """The modes of a transform, or the configured ones.
 
     ``mesh`` are the names of the axes of the mesh that is set, ``()`` for none; it is ``None`` where that is not known.
-    ``sizes`` are those of its axes, where they are known.
+    ``sizes`` are those of its axes, where they are known, and ``rules`` say what other names of axes stand for.
     """
 
     graph: bool | None
     updates: bool | None
     mesh: tuple[str, ...] | None = None
     sizes: Shape | None = None
+    rules: Rules | None = ()
 
     @property
     def writes_back(self) -> bool:
@@ -90,13 +92,20 @@ def of_transform(name: str, keywords: Mapping[str, Value], configured: Modes) ->
 MESH_SETTERS = frozenset({"jax.set_mesh", "jax.sharding.set_mesh", "jax.sharding.use_mesh"})
 """What sets the mesh, for a block or from there on."""
 
-MESH_CHANGERS = frozenset({"nnx.use_eager_sharding", "nnx.logical_axis_rules", "nnx.spmd.logical_axis_rules"})
-"""What else decides what a sharding means."""
+AXIS_RULES = frozenset({"nnx.logical_axis_rules", "nnx.spmd.logical_axis_rules"})
+"""What gives names of axes a meaning, for a block."""
+
+MESH_CHANGERS = MESH_SETTERS | AXIS_RULES | {"nnx.use_eager_sharding"}
+"""What decides what a sharding means."""
 
 
-def with_mesh(configured: Modes, given: Value | None) -> Modes:
-    """The configuration after a mesh was set."""
-    known = given if isinstance(given, MeshVal) else None
+def with_mesh(configured: Modes, setter: str, given: Value | None) -> Modes:
+    """The configuration after a mesh was set, or something else that decides what a sharding means."""
+    if setter in AXIS_RULES:
+        rules = rules_in(given)
+        known_mesh = configured.mesh if rules is not None else None
+        return configured._replace(mesh=known_mesh or None, rules=rules)
+    known = given if setter in MESH_SETTERS and isinstance(given, MeshVal) and configured.rules is not None else None
     return configured._replace(mesh=known.axes if known else None, sizes=known.shape if known else None)
 
 

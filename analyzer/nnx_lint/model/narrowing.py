@@ -145,7 +145,7 @@ def narrow(interp: Interpreter, frame: Frame, test: ast.expr, positive: bool) ->
         for value in test.values:
             narrow(interp, frame, value, positive)
     elif isinstance(test, ast.Compare) and len(test.ops) == 1:
-        _narrow_none(frame, test, positive)
+        _narrow_same(interp, frame, test, positive)
     elif isinstance(test, ast.Call) and isinstance(test.func, ast.Name) and len(test.args) == 2:
         if test.func.id == "isinstance":
             _narrow_instance(interp, frame, test, positive)
@@ -190,13 +190,27 @@ def _replace(frame: Frame, node: ast.expr, change: Callable[[Value], Value]) -> 
         frame.env.names[name] = change(found[1])
 
 
-def _narrow_none(frame: Frame, test: ast.Compare, positive: bool) -> None:
+def _narrow_same(interp: Interpreter, frame: Frame, test: ast.Compare, positive: bool) -> None:
     comparator = test.comparators[0]
-    if not (isinstance(comparator, ast.Constant) and comparator.value is None):
-        return
     same = isinstance(test.ops[0], (ast.Is, ast.Eq))
-    if same or isinstance(test.ops[0], (ast.IsNot, ast.NotEq)):
+    if not same and not isinstance(test.ops[0], (ast.IsNot, ast.NotEq)):
+        return
+    if isinstance(comparator, ast.Constant) and comparator.value is None:
         _replace(frame, test.left, (lambda value: NONE) if same is positive else present)
+    elif isinstance(comparator, (ast.Name, ast.Attribute)):
+        _replace(frame, test.left, lambda value: _same_class(interp, frame, value, comparator, same is positive))
+
+
+def _same_class(interp: Interpreter, frame: Frame, value: Value, asked: ast.expr, positive: bool) -> Value:
+    """What a value is where it is a certain class, or is not: ``if norm is nnx.BatchNorm:``."""
+    from nnx_lint.model.expressions import evaluate
+
+    if not any(isinstance(option, ClassVal) for option in options(value)):
+        return value
+    wanted = evaluate(interp, frame, asked)
+    if not isinstance(wanted, ClassVal):
+        return value
+    return restrict(value, lambda option: not isinstance(option, ClassVal) or (option.cls is wanted.cls) is positive)
 
 
 def _narrow_instance(interp: Interpreter, frame: Frame, test: ast.Call, positive: bool) -> None:

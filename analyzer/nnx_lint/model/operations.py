@@ -11,7 +11,7 @@ import ast
 import functools
 from typing import TYPE_CHECKING
 
-from nnx_lint.model import bounds, indexing, networks, pairing, parts, sampling, spectra
+from nnx_lint.model import bounds, indexing, networks, pairing, parts, patterns, sampling, spectra
 from nnx_lint.model.callables import PartialVal
 from nnx_lint.model.containers import Seq
 from nnx_lint.model.forms import NOTHING, dimension, dtype_of, is_number, literal, plain, shape_of
@@ -476,7 +476,7 @@ FUNCTIONS: dict[str, Operation] = {
     ),
     "jax.numpy.linalg.norm": _norm,
     "jax.image.resize": _spread_to,
-    "jax.lax.stop_gradient": _kept,
+    **dict.fromkeys(("jax.lax.stop_gradient", "jax.lax.with_sharding_constraint"), _kept),
     "jax.lax.rsqrt": _same,
     **{f"jax.ops.segment_{name}": _segmented for name in ("max", "min", "prod", "sum")},
     "jax.experimental.mesh_utils.create_device_mesh": lambda args: Form(shape_of(args.get(0, "mesh_shape")), None),
@@ -493,6 +493,8 @@ def with_form(name: str, args: Arguments, result: Value, level: int) -> Value:
         return result
     if name in parts.FUNCTIONS:
         return parts.FUNCTIONS[name](args, level) or result
+    if name in patterns.FUNCTIONS:
+        return patterns.moved(name, args, level) or result
     function = FUNCTIONS.get(name)
     if isinstance(result, Array):
         result.bound = bounds.of_function(name, args)
@@ -571,8 +573,8 @@ def of_operator(op: ast.operator, left: Value, right: Value) -> Form | None:
         known = Form(algebra.product(one.shape, other.shape), _common(one.dtype, other.dtype))
     elif type(op) in _ARITHMETIC:
         dtype = _common(one.dtype, other.dtype)
-        if {one.dtype, other.dtype} == {"int32"} and type(op) in _WHOLE:
-            dtype = "int32"
+        if {one.dtype, other.dtype} == {"int32"} and (type(op) in _WHOLE or isinstance(op, ast.Div)):
+            dtype = "float32" if isinstance(op, ast.Div) else "int32"
         if {one.dtype, other.dtype} == {"bool"} and type(op) in _BITWISE:
             dtype = "bool"
         known = Form(_broadcast(one.shape, other.shape), dtype)

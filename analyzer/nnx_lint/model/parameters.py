@@ -20,7 +20,7 @@ from nnx_lint.model.crossing import kept_keywords
 from nnx_lint.model.frames import Frame
 from nnx_lint.model.later import CONSTRUCTORS, is_set_later
 from nnx_lint.model.states import OptStateVal
-from nnx_lint.model.symbols import OWN, NamedNumber, NamedOther, NamedParameter, NamedVal
+from nnx_lint.model.symbols import OWN, NamedNumber, NamedOther, NamedParameter, NamedRecord, NamedVal
 from nnx_lint.model.unions import join, options
 from nnx_lint.model.values import (
     NONE,
@@ -99,9 +99,10 @@ def _usual(interp: Interpreter, cls: ClassBase) -> dict[str, Value] | None:
 
 
 def _is_streams(interp: Interpreter, func: FuncVal, parameter: ast.arg) -> bool:
-    if parameter.annotation is None:
+    annotation = syntax_parameters.said_of(parameter)
+    if annotation is None:
         return parameter.arg == "rngs"
-    said = value_of(interp, Frame(func.module, func.module.env), parameter.annotation)
+    said = value_of(interp, Frame(func.module, func.module.env), annotation)
     return isinstance(said, Obj) and said.cls.derives_from("nnx.Rngs")
 
 
@@ -147,7 +148,9 @@ def bind_entry(interp: Interpreter, frame: Frame, func: FuncVal, receiver: Value
 
 def _at_entry(interp: Interpreter, frame: Frame, func: FuncVal, parameter: ast.arg) -> Value:
     value = _parameter(interp, frame, func, parameter)
-    return _by_name(value) if frame.initializing is not None else value
+    if frame.initializing is None:
+        return value
+    return NamedRecord(parameter.arg) if value is UNKNOWN and parameter.annotation is not None else _by_name(value)
 
 
 def _by_name(value: Value) -> Value:
@@ -242,8 +245,9 @@ def _parameter(interp: Interpreter, frame: Frame, func: FuncVal, parameter: ast.
         return default
     if isinstance(default, LibraryFunction):
         return default  # what is given instead is called in the same way
-    if parameter.annotation is not None:
-        annotated = value_of(interp, frame, parameter.annotation)
+    said = syntax_parameters.said_of(parameter)
+    if said is not None:
+        annotated = value_of(interp, frame, said)
         if type(annotated) is Other:
             annotated = ParameterNumber(parameter.arg)
         elif isinstance(annotated, Obj) and annotated.node is None:
@@ -273,8 +277,8 @@ def bind(
         given = certain[position] if position < len(certain) else keywords.get(parameter.arg)
         if given is None:
             given = _missing(interp, frame, func, parameter, starred or "**" in keywords)
-        elif isinstance(given, Unknown) and parameter.annotation is not None:
-            annotated = value_of(interp, frame, parameter.annotation)
+        elif isinstance(given, Unknown) and (said := syntax_parameters.said_of(parameter)) is not None:
+            annotated = value_of(interp, frame, said)
             given = given if annotated is UNKNOWN and isinstance(given, OptStateVal) else annotated
         names[parameter.arg] = given
     for parameter in arguments.kwonlyargs:

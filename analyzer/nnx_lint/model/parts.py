@@ -7,13 +7,15 @@ Invariants: the parts are told apart where their number is known, and small; a p
 from __future__ import annotations
 
 import itertools
+from functools import partial
 from typing import TYPE_CHECKING
 
 from nnx_lint.model.containers import Seq
 from nnx_lint.model.forms import NOTHING, dimension, literal, plain, shape_of
-from nnx_lint.model.values import Array, Const, Value
+from nnx_lint.model.values import Array, Const, HostArray, ParameterVal, Unknown, Value
 from nnx_rules import shape_algebra as algebra
-from nnx_rules.shapes import UNKNOWN, Form, Shape
+from nnx_rules.shapes import UNKNOWN, Dimension, Form, Shape
+from nnx_rules.sizes import minus
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,9 +26,10 @@ MAX_PARTS = 16
 """How many parts of an array are told apart."""
 
 
-def _divided(args: Arguments, level: int) -> Value | None:
+def _divided(args: Arguments, level: int, makes: type[Array] = Array) -> Value | None:
     """``split(array, count or places, axis)``."""
     array, count, axis = args.get(0), args.get(1, "indices_or_sections"), args.get(2, "axis")
+    array = makes(level) if type(array) in {Unknown, ParameterVal} else array
     if not isinstance(array, Array):
         return None
     known, along = literal(array), 0 if axis is None else plain(axis)
@@ -35,7 +38,21 @@ def _divided(args: Arguments, level: int) -> Value | None:
         forms = [Form(algebra.divided(known.shape, number, along), known.dtype)] * number
     else:
         forms = [Form(shape, known.dtype) for shape in _cut(known.shape, shape_of(count), along)]
-    parts = [type(array)(level, form if form != NOTHING else None) for form in forms]
+    return _listed(array, forms, level)
+
+
+def _divided_by_sizes(args: Arguments, level: int) -> Value | None:
+    """``jax.lax.split(array, sizes, axis)``."""
+    array, sizes, axis = args.get(0, "operand"), shape_of(args.get(1, "sizes")), args.get(2, "axis")
+    if not isinstance(array, Array) or sizes is None or len(sizes) > MAX_PARTS:
+        return None
+    known, along = literal(array), 0 if axis is None else plain(axis)
+    return _listed(array, [Form(algebra.resized(known.shape, along, size), known.dtype) for size in sizes], level)
+
+
+def _listed(array: Array, forms: list[Form], level: int) -> Value | None:
+    kind = HostArray if isinstance(array, HostArray) else Array
+    parts = [kind(level, None if form == NOTHING else form) for form in forms]
     return Seq("list", parts, level) if parts else None
 
 
@@ -50,19 +67,18 @@ def _divided_roughly(args: Arguments, level: int) -> Value | None:
     return Seq("list", [type(array)(level, form if form != NOTHING else None) for _ in range(number)], level)
 
 
-def _cut(shape: Shape | None, places: Shape | None, axis: object) -> list[Shape]:
-    """The parts of an array that is cut at these places; none where they are not known."""
-    ends = [place for place in places or () if isinstance(place, int)]
-    if not shape or not algebra.is_whole(shape) or not isinstance(axis, int) or not -len(shape) <= axis < len(shape):
+def _cut(shape: Shape | None, places: Shape | None, axis: object) -> list[Shape | None]:
+    """The parts of an array that is cut at these places; none where it is not known how many there are."""
+    if not places or len(places) >= MAX_PARTS:
         return []
-    length = shape[axis]
-    if not ends or len(ends) < len(places or ()) or len(ends) >= MAX_PARTS or not isinstance(length, int):
-        return []
-    bounds = [0, *(min(end, length) for end in ends), length]
-    if bounds != sorted(bounds):
-        return []
-    axis %= len(shape)
-    return [(*shape[:axis], end - start, *shape[axis + 1 :]) for start, end in itertools.pairwise(bounds)]
+    whole = algebra.length(shape, axis)
+    bounds: list[Dimension] = [0, *places, whole]
+    if all(isinstance(end, int) for end in bounds):
+        numbers = [end for end in bounds if isinstance(end, int)]
+        if min(numbers) < 0 or numbers[1:-1] != sorted(numbers[1:-1]):
+            return [None] * (len(places) + 1)
+        bounds = [min(end, numbers[-1]) for end in numbers]
+    return [algebra.resized(shape, axis, minus(end, start)) for start, end in itertools.pairwise(bounds)]
 
 
 def _largest(args: Arguments, level: int) -> Value | None:
@@ -95,9 +111,11 @@ def _grid(args: Arguments, level: int) -> Value | None:
 
 
 FUNCTIONS: dict[str, Callable[[Arguments, int], Value | None]] = {
-    **dict.fromkeys(("jax.numpy.split", "numpy.split"), _divided),
+    "jax.numpy.split": _divided,
+    "numpy.split": partial(_divided, makes=HostArray),
     **dict.fromkeys(("jax.numpy.array_split", "numpy.array_split"), _divided_roughly),
     **dict.fromkeys(("jax.numpy.meshgrid", "numpy.meshgrid"), _grid),
+    "jax.lax.split": _divided_by_sizes,
     "jax.lax.top_k": _largest,
 }
 """What gives several arrays, by canonical name; nothing where the parts are not known."""

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from nnx_lint.model import arithmetic, attributes, configs, imports, records, rounds, sequences, surgery
 from nnx_lint.model.annotations import value_of
 from nnx_lint.model.callables import FuncVal
-from nnx_lint.model.classes import UserClass
+from nnx_lint.model.classes import UserClass, method_of
 from nnx_lint.model.construct import instance_of, instantiate
-from nnx_lint.model.containers import DictVal, Seq
+from nnx_lint.model.containers import DictVal, FlatSeq, PathDict, Seq
 from nnx_lint.model.definitions import named_tuple
 from nnx_lint.model.elements import element_of
 from nnx_lint.model.expressions import text_of
@@ -20,6 +20,7 @@ from nnx_lint.model.unions import options, present
 from nnx_lint.model.values import (
     NONE,
     NUMBER,
+    SOME_VARIABLE,
     UNKNOWN,
     Array,
     ClassVal,
@@ -58,6 +59,8 @@ def _dict(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, nam
     given = configs.as_dict(given) if given is not None else None
     items: list[tuple[Value, Value]] = []
     exact = not args.starred
+    if isinstance(given, FlatSeq) and not args.keywords:
+        return PathDict(given.of, SOME_VARIABLE, frame.level)
     if isinstance(given, DictVal):
         items.extend(given.items)
         exact = exact and given.exact
@@ -104,7 +107,11 @@ def _reversed(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST,
 
 
 def _len(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
-    known = rounds.elements(args.get(0) or UNKNOWN)
+    held = present(args.get(0) or UNKNOWN)
+    if isinstance(held, Obj) and (found := method_of(held.cls, "__len__")) is not None:
+        interp.call_function(frame, found[1], [], {}, node, receiver=held)
+        return Other("an int")
+    known = rounds.elements(held)
     return interp.number(len(known)) if known is not None else Other("an int")
 
 

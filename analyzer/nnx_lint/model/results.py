@@ -51,6 +51,9 @@ class Place(NamedTuple):
     path: tuple[str, ...] = ()
 
 
+_NOTHING: dict[int, Place] = {}
+
+
 class Results:
     """What a function returns: one of some values, in which there may be parts of its arguments."""
 
@@ -59,7 +62,7 @@ class Results:
     def __init__(self, value: Value = UNKNOWN, place_of: Callable[[Value], Place | None] | None = None) -> None:
         found = options(value)
         self.values: tuple[Value, ...] = found if len(found) <= MAX_RETURNED else (UNKNOWN,)
-        self.parts: dict[int, Place] = {}
+        self.parts: dict[int, Place] = _NOTHING
         if place_of is not None:
             self._find_parts(place_of)
 
@@ -74,7 +77,7 @@ class Results:
                 continue
             place = place_of(value) if value is not UNKNOWN else None
             if place is not None:
-                self.parts[id(value)] = place
+                self.parts = {**self.parts, id(value): place}
             else:
                 todo += _held(value)
 

@@ -38,7 +38,11 @@ def gone_through(interp: Interpreter, frame: Frame, node: ast.expr) -> Value:
     """What a loop over an expression goes through: of an object of the project, such as a loader, what it yields."""
     from nnx_lint.model.expressions import evaluate
 
-    value = evaluate(interp, frame, node)
+    return yielded(interp, frame, evaluate(interp, frame, node), node)
+
+
+def yielded(interp: Interpreter, frame: Frame, value: Value, node: ast.AST) -> Value:
+    """What an object of the project yields, where the value is such an object."""
     obj = present(value)
     found = method_of(obj.cls, "__iter__") if isinstance(obj, Obj) and not obj.cls.tracked else None
     given = interp.call_function(frame, found[1], [], {}, node, receiver=obj) if found is not None else value
@@ -73,6 +77,11 @@ def keys(value: DictVal) -> list[Value] | None:
     return [key for key, _ in value.items] if len(set(map(repr, known))) == len(value.items) else None
 
 
+def has_none(value: Value) -> bool:
+    """Whether a loop over a value certainly has no round, as over ``range(1, blocks)`` where there is one block."""
+    return isinstance(value, Seq) and value.type == "range" and value.exact and not value.items
+
+
 def few(interp: Interpreter, value: Value) -> list[Value] | None:
     """The elements of a value, if they are few enough to go through them one by one."""
     known = elements(value)
@@ -105,6 +114,8 @@ def of_loop(interp: Interpreter, frame: Frame, node: ast.For | ast.AsyncFor, ite
 
     Nothing is told by the numbers of rounds that only count, outside of constructors.
     """
+    if has_none(iterable):
+        return []
     known = few(interp, iterable)
     if known is None or not any(map(_tells, known)) or _jumps(node):
         return None

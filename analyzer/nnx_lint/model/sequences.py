@@ -1,4 +1,5 @@
-"""Functions that make one sequence of others: ``map``, ``sum`` of lists, ``reduce``, and those of ``itertools``.
+"""Functions that make one sequence of others: ``map``, ``sum`` of lists, ``reduce``, and those of ``itertools``. And
+what ``next`` takes of one.
 
 Invariants: what comes out is known whole only where all that goes in is, and is short; a function that is called for
 the elements is called for each of few that are known, in order, else once for any element.
@@ -9,11 +10,11 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING
 
-from nnx_lint.model import arithmetic, rounds, surgery
-from nnx_lint.model.containers import Seq
+from nnx_lint.model import arithmetic, crossing, rounds, surgery
+from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.elements import element_of
-from nnx_lint.model.unions import join
-from nnx_lint.model.values import UNKNOWN, Const, Value
+from nnx_lint.model.unions import join, present
+from nnx_lint.model.values import UNKNOWN, Array, Const, Value
 
 if TYPE_CHECKING:
     import ast
@@ -207,9 +208,38 @@ def numeric(function: Callable[..., object], otherwise: Value) -> Handler:
 
 NUMBERS = numeric(sum, UNKNOWN)
 
+
+def _iterator(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
+    """What a loader yields; of anything else nobody knows who takes what of it."""
+    given = rounds.yielded(interp, frame, args.get(0) or UNKNOWN, node) if len(args.positional) == 1 else UNKNOWN
+    yields = isinstance(given, Seq) and given.type == "generator"
+    element = element_of(given, frame.level) if yields else UNKNOWN
+    return _some([element], frame) if _is_data(element) else UNKNOWN
+
+
+def _next(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
+    """The next batch of a loader: data like all that come, and not the same as the one before."""
+    given = present(args.get(0) or UNKNOWN)
+    iterates = isinstance(given, Seq) and given.type == "generator" and len(args.positional) == 1
+    element = element_of(given, frame.level) if iterates else UNKNOWN
+    return crossing.refresh(element, frame.level) if _is_data(element) else UNKNOWN
+
+
+def _is_data(value: Value) -> bool:
+    """Whether a value certainly is an array of numbers, or some of them: of no random key the dtype is known."""
+    if isinstance(value, Seq):
+        return value.exact and value.type in {"list", "tuple"} and all(map(_is_data, value.items))
+    if isinstance(value, DictVal):
+        return value.exact and all(_is_data(part) for _, part in value.items)
+    form = value.form if isinstance(value, Array) else None
+    return form is not None and form.shape is not None and form.dtype is not None
+
+
 HANDLERS: dict[str, Handler] = {
     **{name: numeric(function, arithmetic.otherwise(name)) for name, function in arithmetic.FUNCTIONS.items()},
+    "builtins.iter": _iterator,
     "builtins.map": _map,
+    "builtins.next": _next,
     "builtins.sum": _sum,
     "builtins.zip": _zip,
     "functools.reduce": _reduce,

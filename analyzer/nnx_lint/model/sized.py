@@ -16,7 +16,6 @@ condition of those that look at it, unless nothing can change it after it was ma
 from __future__ import annotations
 
 import ast
-from functools import partial
 from typing import TYPE_CHECKING, TypeGuard
 
 from nnx_lint.model.attributes import attribute_of
@@ -297,6 +296,10 @@ def _known(value: Value, depth: int = MAX_NESTING) -> Hashable | None:
         return None if any(None in pair for pair in pairs) else ("dict", pairs, value.shared)
     if _is_state(value):
         return "data", StateVal
+    if isinstance(value, Obj) and value.cls is RNGS:
+        # Those that have all streams are like any other.
+        named = value.args and value.args.keys().isdisjoint({"default", "**"}) and not value.attrs
+        return ("streams", *sorted(value.args)) if named and value.args else None
     if _is_part(value):
         return ("data", value.cls, _is_seen_made(value)) if isinstance(value, Obj) else ("data", type(value))
     if isinstance(value, Obj) and is_config(value):
@@ -373,7 +376,11 @@ def _is_seen_made(obj: Obj) -> bool:
 def _handed(interp: Interpreter, value: Value, known: Hashable | None) -> Value:
     """An argument as the constructor gets it: a copy, if it could be changed."""
     if isinstance(value, Obj) and value.cls is RNGS:
-        return interp.instance(RNGS, 0)
+        streams = interp.instance(RNGS, 0)
+        if isinstance(streams, Obj) and known is not None:
+            named: dict[str, Value] = dict.fromkeys(value.args or (), UNKNOWN)
+            streams.args = named
+        return streams
     if known is None:
         return UNKNOWN
     if isinstance(value, Seq):
@@ -493,7 +500,7 @@ def _model(interp: Interpreter, cls: UserClass, key: Hashable, given: dict[str, 
         made = Sized(inner)
         inner.publish = made.note
         model: Obj | None = None
-        with inner.evaluating_for(cls.node, partial(cls.sized.pop, key, None)):
+        with inner.evaluating_for(cls.node, cls.sized, key):
             model = Obj(cls, 0)
             project.modelling.add(cls.node)
             try:

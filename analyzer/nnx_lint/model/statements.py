@@ -16,6 +16,7 @@ from nnx_lint.model import (
     failures,
     imports,
     items,
+    measured,
     narrowing,
     premises,
     rounds,
@@ -119,6 +120,8 @@ def unpack(
         listed = elements.library_elements(value) if isinstance(value, Obj) else value
         if isinstance(listed, Seq) and starred is None:
             parts = [elements.item(listed, Const(place), frame.level) for place in range(len(parts))]
+        if starred is not None:  # `*keys` is a list of them, however many there are
+            parts[starred] = Seq("list", [parts[starred]], frame.level, exact=False)
     for item, part, part_node in zip(target.elts, parts, nodes, strict=True):
         inner = item.value if isinstance(item, ast.Starred) else item
         assign(interp, frame, inner, part, part_node, node)
@@ -129,7 +132,7 @@ def unpack(
 
 
 def _assign(interp: Interpreter, frame: Frame, node: ast.Assign) -> bool:
-    value = evaluate(interp, frame, node.value)
+    value = measured.measured(interp, frame, node, evaluate(interp, frame, node.value))
     for target in node.targets:
         assign(interp, frame, target, value, node.value, node)
     return False

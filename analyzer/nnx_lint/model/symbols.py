@@ -70,6 +70,23 @@ class NamedVal(Unknown):
         self.symbol = symbol
 
 
+class NamedRecord(NamedVal):
+    """A parameter whose annotation is not understood, such as the configuration of another library, and the attributes
+    of it that were asked for.
+    """
+
+    __slots__ = ("name", "parts")
+
+    def __init__(self, name: str) -> None:
+        super().__init__(named(name))
+        self.name = name
+        self.parts: dict[str, NamedVal] = {}
+
+    def part(self, name: str) -> NamedVal:
+        """An attribute of it, the same one each time: ``config.hidden_size``."""
+        return self.parts.setdefault(name, NamedVal(named(f"{self.name}.{name}")))
+
+
 class NamedOther(Other):
     """A number that is computed from such numbers."""
 
@@ -128,7 +145,7 @@ def _stands_for(made_with: Mapping[str, Value], name: str) -> Dimension:
     """The size that a parameter is, or an attribute of one, for these arguments."""
     parameter, _, field = name.partition(".")
     value = made_with.get(parameter)
-    if isinstance(value, NamedParameter) and field:
+    if isinstance(value, (NamedParameter, NamedRecord)) and field:
         return value.part(field).symbol or UNKNOWN_SIZE
     of = value if isinstance(value, Obj) and field else None
     while of is not None and field not in of.attrs:
@@ -148,7 +165,7 @@ def seen_from(value: Value, made_with: Mapping[str, Value] | None) -> Value:
         return value
     if made_with is None:
         return nameless(value)
-    if isinstance(value, (NamedParameter, NamedNumber)):
+    if isinstance(value, (NamedParameter, NamedNumber, NamedRecord)):
         return made_with.get(value.name, nameless(value))
     result = where(value.symbol, partial(_stands_for, made_with))
     if isinstance(result, int):

@@ -15,6 +15,7 @@ from nnx_lint.model.values import Array, ParameterVal, TakenArray, Unknown
 from nnx_rules import layers
 from nnx_rules.shape_algebra import ANY
 from nnx_rules.shapes import UNKNOWN, Form
+from nnx_rules.sizes import is_local
 
 if TYPE_CHECKING:
     from nnx_lint.model.calls import Arguments
@@ -45,8 +46,13 @@ def by_now(frame: Frame, node: ast.expr, value: Value) -> Value:
 
 def _is_open(value: Value, shape: Shape | None) -> bool:
     """Whether a value may be an array whose last axis has any size, for all that is known."""
-    any_size = shape is None or (bool(shape) and shape[-1] in (UNKNOWN, ANY))
-    return any_size and type(value) in {Array, ParameterVal, Unknown}
+    any_size = shape is None or (bool(shape) and (shape[-1] in (UNKNOWN, ANY) or is_local(shape[-1])))
+    return any_size and (type(value) in {Array, ParameterVal, Unknown} or _is_measured(value))
+
+
+def _is_measured(value: Value) -> bool:
+    """Whether all that is known of an array is what the program asked it for, and no layer has taken it."""
+    return isinstance(value, TakenArray) and value.taker is None
 
 
 def _ending(shape: Shape | None, length: Dimension) -> Shape:

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 from nnx_lint.model import narrowing
 from nnx_lint.model.callables import FuncVal
-from nnx_lint.model.containers import Seq
+from nnx_lint.model.containers import FlatSeq, PathDict, PureDict, Seq
 from nnx_lint.model.modules import Env
 from nnx_lint.model.states import GradientVal, PartVal, StateVal
 from nnx_lint.model.unions import present
-from nnx_lint.model.values import SOME_VARIABLE, UNKNOWN, Array, Const, Obj, ParameterVal, Unknown, Value
+from nnx_lint.model.values import NONE, SOME_VARIABLE, UNKNOWN, Array, Const, Obj, ParameterVal, Unknown, Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -117,10 +117,14 @@ def _map_state(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST
 
 def flat_state(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
     """A State as pairs of path and Variable; a module has no such form."""
-    if isinstance(present(args.get(0) or UNKNOWN), Obj):
-        return UNKNOWN
+    of = present(args.get(0) or UNKNOWN)
+    return UNKNOWN if isinstance(of, Obj) else flattened(of, frame, node)
+
+
+def flattened(of: Value, frame: Frame, node: ast.AST) -> Value:
+    """The pairs that a State is made into."""
     pair = Seq("tuple", [Seq("tuple", [UNKNOWN], frame.level, exact=False), SOME_VARIABLE], frame.level)
-    return Seq("FlatState", [pair], frame.level, exact=False, node=node)
+    return FlatSeq(of, pair, frame.level, node)
 
 
 def _applied(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
@@ -129,7 +133,18 @@ def _applied(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, 
     return StateVal(state.of, frame.level, state.wanted) if isinstance(state, StateVal) else UNKNOWN
 
 
+def _flat_dict(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
+    """A dict of dicts as one whose keys are paths."""
+    given, joined = args.get(0, "xs"), args.get(2, "sep") or NONE
+    known = isinstance(given, PureDict) and isinstance(joined, Const) and args.get(1, "keep_empty_nodes") is None
+    separator = joined.value if isinstance(joined, Const) else None
+    if not known or not isinstance(given, PureDict):
+        return UNKNOWN
+    return PathDict(given.of, Array(frame.level), frame.level, separator if isinstance(separator, str) else None)
+
+
 HANDLERS: dict[str, Handler] = {
+    "flax.traverse_util.flatten_dict": _flat_dict,
     **dict.fromkeys(("optax.apply_updates", "optax.incremental_update", "optax.periodic_update"), _applied),
     "nnx.to_flat_state": flat_state,
     "nnx.map_state": _map_state,

@@ -36,7 +36,7 @@ MAX_CALLS = 24
 
 
 def uses_of(interp: Interpreter, frame: Frame, func: FuncVal, calls: int = 0) -> dict[str, LibClass]:
-    """The parameters without annotation that a function uses as instances of a library class; read once.
+    """The parameters without an annotation that a function uses as instances of a library class; read once.
 
     ``calls`` counts those that have led here from the function that somebody asked about.
     """
@@ -46,7 +46,7 @@ def uses_of(interp: Interpreter, frame: Frame, func: FuncVal, calls: int = 0) ->
     if known is None:
         known = interp.uses[id(func.node)] = {}
         given = func.node.args
-        names = {item.arg for item in (*given.posonlyargs, *given.args, *given.kwonlyargs) if item.annotation is None}
+        names = {item.arg for item in syntax_parameters.each(given) if syntax_parameters.said_of(item) is None}
         nodes = walk(func.node) if names else []
         bound = {node.id for node in nodes if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)}
         seen = _Reading(interp, frame, _named_in(nodes), names - bound, names | bound, calls)

@@ -1,7 +1,8 @@
-"""Code for several versions of a library: two arms do the same, in the form of each version.
+"""Code for several versions of a library, or kinds of models: two arms do the same, in the form of each.
 
 How the program asks which version it runs on does not matter (a signature, ``flax.__version__``, an error that it
-takes, a flag from elsewhere); only one of the arms is right, whatever the version, and the program knows it. The arms
+takes, a flag from elsewhere); only one of the arms is right, whatever the version, and the program knows it. The same
+holds of models and functions of several kinds that a program is given, each of which it calls in its own way. The arms
 are those of a condition, of a ``try`` and its handlers, and of a condition that leaves the block against what follows.
 """
 
@@ -11,7 +12,9 @@ import ast
 import itertools
 from typing import TYPE_CHECKING
 
-from nnx_lint.rules.program import BLOCKS, FUNCTIONS, ancestors, canonical_of
+from nnx_lint.model.attributes import original_of
+from nnx_lint.model.values import Obj
+from nnx_lint.rules.program import BLOCKS, FUNCTIONS, ancestors, canonical_of, names_of_parameters, resolved
 from nnx_lint.syntax.walk import walk
 
 if TYPE_CHECKING:
@@ -33,6 +36,28 @@ def has_other_form(module: Module, call: ast.AST | None) -> bool:
         for arm in _beside(module, call)
         for part in walk(arm)
     )
+
+
+def stands_beside(frame: Frame, call: ast.AST | None) -> bool:
+    """Whether an arm beside makes the very same call of what the program is given: each arm is for one kind of it."""
+    if not frame.doubtful or not isinstance(call, ast.Call) or not is_handed_over(frame, call):
+        return False
+    text = ast.dump(call)
+    parts = (part for arm in _beside(frame.module, call) for part in walk(arm) if isinstance(part, ast.Call))
+    return any(ast.dump(part) == text for part in parts)
+
+
+def is_handed_over(frame: Frame, call: ast.AST) -> bool:
+    """Whether what is called may be another one each time: a parameter, or an attribute that holds what has a name."""
+    held = call.func if isinstance(call, ast.Call) else None
+    while isinstance(held, ast.Attribute):
+        owner = resolved(frame.env, held.value)
+        attr = original_of(owner, held.attr) if isinstance(owner, Obj) else None
+        if attr is not None and attr.first is not None:
+            return isinstance(attr.first.value_node, ast.Name)
+        held = held.value
+    around = (each for each in ancestors(frame.module, call) if isinstance(each, FUNCTIONS))
+    return isinstance(held, ast.Name) and any(held.id in names_of_parameters(each) for each in around)
 
 
 def is_wrapped_beside(frame: Frame, statement: ast.AST, value: ast.expr | None) -> bool:

@@ -32,6 +32,7 @@ from nnx_lint.syntax.walk import remembered, walk
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from nnx_lint.model.events import AttributeSet
     from nnx_lint.model.frames import Frame
     from nnx_lint.model.modules import Module
 
@@ -50,8 +51,9 @@ def pairs_of(statement: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
     if isinstance(statement, ast.AnnAssign):
         if statement.value is not None:
             yield statement.target, statement.value
-    elif isinstance(statement, ast.Assign) and len(statement.targets) == 1:
-        yield from _pairs(statement.targets[0], statement.value)
+    elif isinstance(statement, ast.Assign):
+        for target in statement.targets:
+            yield from _pairs(target, statement.value)
 
 
 def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
@@ -77,14 +79,34 @@ def values_in(scope: ast.AST) -> dict[str, list[ast.expr]]:
 
 def bound_to(module: Module, node: ast.AST) -> Bound | None:
     """What takes the value of an expression; a name that only passes it on to another target is left out."""
+    first = _bound_here(module, node)
+    later = _passed_on(module, first.target) if first is not None and isinstance(first.target, ast.Name) else None
+    return (bound_to(module, later) if later is not None else None) or first
+
+
+def target_of(module: Module, node: ast.AST) -> ast.expr | None:
+    """The target that the statement around an expression binds to its value."""
+    found = _bound_here(module, node)
+    return found.target if found is not None else None
+
+
+def place_of(event: AttributeSet) -> ast.Attribute | None:
+    """The target of an assignment that sets an attribute, alone or not: ``obj.name`` of ``obj.name, y = x``."""
+    statement = event.node
+    if not isinstance(statement, (ast.Assign, ast.AnnAssign)):
+        return None
+    targets = (target for target, value in pairs_of(statement) if event.value_node in (None, value))
+    places = [part for target in targets for part in walk(target) if isinstance(part, ast.Attribute)]
+    own = [part for part in places if part.attr == event.name and not isinstance(part.ctx, ast.Load)]
+    return own[0] if len(own) == 1 else None
+
+
+def _bound_here(module: Module, node: ast.AST) -> Bound | None:
     statement = next(standing_in(module.source.tree, getattr(node, "lineno", 0), getattr(node, "col_offset", 0)), None)
     if not isinstance(statement, (ast.Assign, ast.AnnAssign)):
         return None
-    target = next((target for target, value in pairs_of(statement) if value is node), None)
-    if target is None:
-        return None
-    later = _passed_on(module, target) if isinstance(target, ast.Name) else None
-    return (bound_to(module, later) if later is not None else None) or Bound(target, statement)
+    targets = [target for target, value in pairs_of(statement) if value is node]
+    return Bound(targets[0], statement) if len(targets) == 1 else None
 
 
 def _passed_on(module: Module, target: ast.Name) -> ast.Name | None:
@@ -103,14 +125,14 @@ def value_of(module: Module, node: ast.expr) -> ast.expr | None:
     scope = enclosing(module, node, *FUNCTIONS) or module.tree
     if bound_in(scope)[node.id] != 1:
         return None
-    return _values(scope).get(node.id)
+    return first_values(scope).get(node.id)
 
 
 def constant_of(module: Module, node: ast.expr) -> ast.expr | None:
     """What a name is bound to, where a module binds it once and no function has it for something of its own."""
     if not isinstance(node, ast.Name) or _is_local(module, node) or assigned_in(module.tree)[node.id] != 1:
         return None
-    return None if parameters_in(module.tree)[node.id] else _values(module.tree).get(node.id)
+    return None if parameters_in(module.tree)[node.id] else first_values(module.tree).get(node.id)
 
 
 def _is_local(module: Module, node: ast.Name) -> bool:
@@ -124,7 +146,7 @@ def _is_local(module: Module, node: ast.Name) -> bool:
 
 
 @functools.lru_cache(maxsize=50)  # questions are about a few functions at a time
-def _values(scope: ast.AST) -> dict[str, ast.expr]:
+def first_values(scope: ast.AST) -> dict[str, ast.expr]:
     """What names of a function or module are bound to first, where that is an expression of its own."""
     found: dict[str, ast.expr] = {}
     for target, value in (pair for item in own_nodes(scope) for pair in pairs_of(item)):

@@ -66,8 +66,10 @@ def _converted(node: ast.AST) -> ast.AST:
     for name in FIELDS[kind]:
         value: list[object] | ast.AST | str | None = held.get(name)
         if isinstance(value, list):
-            made = [_converted(each) if isinstance(each, ast.AST) else each for each in value]
-            held[name] = made or _NOTHING
+            for place, each in enumerate(value):  # a new list would have room for more
+                if isinstance(each, ast.AST):
+                    value[place] = _converted(each)
+            held[name] = value or _NOTHING
         elif isinstance(value, ast.AST):
             held[name] = _converted(value)
     if "lineno" in held:

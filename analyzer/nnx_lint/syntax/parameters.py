@@ -6,10 +6,12 @@ refuses a call.
 
 from __future__ import annotations
 
+import ast
 from typing import TYPE_CHECKING
 
+from nnx_lint.syntax.dotted import last_name
+
 if TYPE_CHECKING:
-    import ast
     from collections.abc import Collection
 
 
@@ -31,6 +33,17 @@ def each(arguments: ast.arguments) -> list[ast.arg]:
 def names(arguments: ast.arguments) -> list[str]:
     """The names of all parameters of their own, in order."""
     return [item.arg for item in each(arguments)]
+
+
+def said_of(parameter: ast.arg) -> ast.expr | None:
+    """The annotation of a parameter, if it says anything: ``Any`` and ``object`` may be everything."""
+    said = parameter.annotation
+    if isinstance(said, ast.Constant) and isinstance(said.value, str):
+        return None if said.value.rpartition(".")[2] in _EVERYTHING else said
+    return None if last_name(said) in _EVERYTHING else said
+
+
+_EVERYTHING = frozenset({"Any", "object"})
 
 
 def defaults(arguments: ast.arguments) -> dict[str, ast.expr]:

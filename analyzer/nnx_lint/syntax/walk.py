@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ast
 import functools
-import weakref
 from typing import TYPE_CHECKING, TypeVar, cast
 
 if TYPE_CHECKING:
@@ -76,17 +75,21 @@ def first_line(node: ast.stmt) -> int:
 
 
 def remembered(read: Callable[[N], R]) -> Callable[[N], R]:
-    """Read a node once. What is read must not hold the node itself, which would live as long as the process."""
-    known: weakref.WeakKeyDictionary[N, R] = weakref.WeakKeyDictionary()
+    """Read a node once; the node holds what was read, beside its fields.
+
+    What is read must not hold the node itself: nobody would collect the two.
+    """
+    name = f"{read.__module__}.{read.__qualname__}"  # no field has a dot
 
     @functools.wraps(read)
     def reading(node: N) -> R:
+        held = node.__dict__
         try:
-            return known[node]
+            found: R = held[name]
         except KeyError:
             found = read(node)
-            known[node] = found = cast("R", NOTHING) if found == NOTHING else found
-            return found
+            held[name] = found = cast("R", NOTHING) if found == NOTHING else found
+        return found
 
     return reading
 

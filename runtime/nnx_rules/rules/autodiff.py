@@ -124,10 +124,9 @@ ZERO_GRADIENT = Rule(
 STRAIGHT_THROUGH_SWAPPED = Rule(
     code="NNX480",
     name="straight-through-swapped",
-    summary="A value is to be made discrete with the gradient of the original one, and comes out as the original one.",
-    message="`{text}` has the value of `{raw}` and the gradient of `{hard}`: nothing that follows sees the discrete "
-    "value, and what computes `{raw}` gets no gradient",
-    help="exchange the two: `{raw} + jax.lax.stop_gradient({hard} - {raw})`",
+    summary="A value is to be made discrete with the gradient of the original one, and has another value or gradient.",
+    message="`{text}` has {problem}, and what computes `{raw}` gets no gradient",
+    help="write `{raw} + jax.lax.stop_gradient({hard} - {raw})`",
     severity=Severity.WARNING,
 )
 

@@ -15,7 +15,7 @@ CONTAINER_FIELD = Rule(
 MUTABLE_DEFAULT = Rule(
     code="NNX141",
     name="dataclass-mutable-default",
-    summary="The default of a dataclass field is a list, dict, set, array or Variable, which `dataclasses` refuses.",
+    summary="The default of a dataclass field is a list, dict, set, array, Variable or record, which is refused.",
     message="the default of `{cls}.{path}` is {value}, which cannot be shared by instances",
     help="write `default_factory=lambda: ...`",
     fix=Fixable.SAFE,

@@ -289,8 +289,8 @@ STATE_UNKNOWN_KEY = Rule(
 KEY_PATH_AS_STRINGS = Rule(
     code="NNX366",
     name="key-path-as-strings",
-    summary="The path that JAX gives for a leaf is taken for strings: it holds keys, and no string equals one.",
-    message="{problem}: the elements of `{path}` are keys of JAX, such as `DictKey(key='linear')`, and no strings",
+    summary="The path that JAX gives for a leaf is taken for strings, or its keys for others than they are.",
+    message="{problem}: the elements of `{path}` are keys of JAX, such as `{first}`, {held}",
     help="look into `jax.tree_util.keystr({path})`, or ask an element for its `key` in a State, its `name` in a module",
 )
 MAPPED_TREES_DIFFER = Rule(

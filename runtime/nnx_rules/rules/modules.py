@@ -185,8 +185,8 @@ FOREIGN_WEIGHT = Rule(
 CELL_RESULTS = Rule(
     code="NNX829",
     name="cell-results",
-    summary="The results of a recurrent cell are unpacked the other way round, or taken for one array.",
-    message="a recurrent cell gives two things, what it carries and then its output: {problem}",
+    summary="The results of a recurrent cell or a scan are unpacked the other way round, or taken for one array.",
+    message="a recurrent cell or a scan gives two things, what it carries and then its output: {problem}",
     help="write `{mend}`",
     fix=Fixable.UNSAFE,
 )

@@ -25,6 +25,7 @@ from nnx_lint.reporting import Reporter, judges, judges_calls, related
 from nnx_lint.rules.attributes.given import attributes_by_call
 from nnx_lint.rules.attributes.mends import as_data, wrapper_of
 from nnx_lint.rules.attributes.usage import is_handed_over, is_used_plainly
+from nnx_lint.rules.bindings import place_of
 from nnx_lint.rules.edits import insert, replace, unsafe, wrap
 from nnx_lint.rules.program import assigned_in, keyword_node
 from nnx_lint.rules.spelling import spelled
@@ -334,8 +335,8 @@ def array_kept_by_plain_object(event: AttributeSet, report: Reporter) -> None:
     forward = frame.func is not None and frame.func.name == "__call__" and frame.initializing is None
     if not forward or not isinstance(owner, Obj) or not is_checked(owner) or obj.cls.tracked or obj.assumed:
         return
-    target = event.node.targets[0] if isinstance(event.node, ast.Assign) else None
-    path = target.value if isinstance(target, ast.Attribute) else None
+    target = place_of(event)
+    path = target.value if target is not None else None
     plain = isinstance(obj.cls, UserClass) and obj.kind is Kind.OTHER and not (obj.cls.opaque or obj.cls.remade)
     attr = owner.attrs.get(path.attr) if isinstance(path, ast.Attribute) else None
     if plain and isinstance(path, ast.Attribute) and attr is not None and attr.value is obj and _is_array(event.value):

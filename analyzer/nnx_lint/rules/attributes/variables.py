@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
 from nnx_lint.model.classes import UserClass
 from nnx_lint.model.events import AttributeSet, Constructed, ContainerFilled
+from nnx_lint.model.expressions import text_of
 from nnx_lint.model.unions import options, present
 from nnx_lint.model.values import UNKNOWN, Array, ClassVal, Const, Obj, TagVal, Value
 from nnx_lint.reporting import Reporter, judges
@@ -30,7 +31,7 @@ def variable_overwritten(event: AttributeSet, report: Reporter) -> None:
     variable = _variable(held)
     if variable is None or not _is_array(event.value) or (event.obj.assumed and event.frame.module.mocks):
         return
-    if event.value_node is not None and _reads(event.value_node, event.name):
+    if event.value_node is not None and _reads(event.value_node, event.name, event.node):
         return
     if event.frame.initializing is event.obj and event.before and event.before.branches != event.frame.branches:
         return  # a constructor that replaces it under a condition chooses what the attribute is to be
@@ -53,7 +54,7 @@ def variable_of_another_method(event: AttributeSet, report: Reporter) -> None:
         return
     if frame.func is None or frame.func.cls is not cls or frame.initializing is not None or frame.module.mocks:
         return
-    if event.value_node is not None and _reads(event.value_node, name):
+    if event.value_node is not None and _reads(event.value_node, name, event.node):
         return
     variable = _made_for(cls, name, event.node)
     if variable is not None:
@@ -91,14 +92,18 @@ def _is_array(value: Value) -> bool:
     return isinstance(value, Array) or number
 
 
-def _reads(node: ast.expr, name: str) -> bool:
-    """Whether the expression is nothing but the value of that same attribute: the Variable is unwrapped on purpose."""
+def _reads(node: ast.expr, name: str, statement: ast.AST) -> bool:
+    """Whether the expression is nothing but the value of that same attribute: the Variable is unwrapped on purpose.
+
+    That of another object is copied: ``new.kernel = old.kernel[...]``.
+    """
     if isinstance(node, ast.Call) and not node.args:
         node = node.func
-    if isinstance(node, (ast.Attribute, ast.Subscript)):
-        inner = node.value
-        return isinstance(inner, ast.Attribute) and inner.attr == name
-    return False
+    inner = node.value if isinstance(node, (ast.Attribute, ast.Subscript)) else None
+    if not isinstance(inner, ast.Attribute) or inner.attr != name:
+        return False
+    target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+    return not isinstance(target, ast.Attribute) or text_of(target.value) == text_of(inner.value)
 
 
 def _write_into(frame: Frame, node: ast.AST, variable: Obj) -> Fix | None:

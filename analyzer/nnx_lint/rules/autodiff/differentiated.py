@@ -18,10 +18,12 @@ from nnx_lint.model.events import Called, Used
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.values import Array, ArrayAttr, Const, HostArray, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls
-from nnx_lint.rules.autodiff.values import is_eager, scope_of
-from nnx_lint.rules.bindings import values_in
-from nnx_lint.rules.program import assigned_in, canonical_of, names_of_parameters, resolved
+from nnx_lint.rules.autodiff.standins import is_eager
+from nnx_lint.rules.autodiff.values import scope_of
+from nnx_lint.rules.bindings import pairs_of, values_in
+from nnx_lint.rules.program import assigned_in, canonical_of, names_of_parameters, resolved, straight
 from nnx_lint.rules.repeating import handed_for
+from nnx_lint.syntax.binding import is_name
 from nnx_lint.syntax.parameters import positional_names
 from nnx_rules.layers import is_fractional
 from nnx_rules.rules import autodiff as rules
@@ -166,12 +168,9 @@ def _depends(frame: Frame, node: ast.expr, names: frozenset[str], depth: int = 0
 def _is_bound_whole(frame: Frame, name: str, value: ast.expr) -> bool:
     """Whether a name takes all of a value, and not a part of a tuple."""
     func = frame.func.node if frame.func is not None else None
-    statements = func.body if isinstance(func, (ast.FunctionDef, ast.AsyncFunctionDef)) else []
-    for statement in statements:
-        if isinstance(statement, (ast.Assign, ast.AnnAssign)) and statement.value is value:
-            targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-            return any(isinstance(target, ast.Name) and target.id == name for target in targets)
-    return False
+    statements = straight(func.body) if isinstance(func, (ast.FunctionDef, ast.AsyncFunctionDef)) else []
+    pairs = (pair for statement in statements for pair in pairs_of(statement))
+    return any(bound is value and is_name(target, name) for target, bound in pairs)
 
 
 def _gives_derivative(frame: Frame, call: ast.Call, names: frozenset[str], depth: int) -> bool:

@@ -147,7 +147,8 @@ def _use_after(module: Module, statement: ast.stmt, given: Named) -> Named | Non
         loads = [node for node in names if isinstance(node.ctx, ast.Load)]
         if stored or isinstance(later, (ast.FunctionDef, ast.ClassDef)):
             return None
-        reached = owner is not None and any(_reaches(call, owner) for call in calls_in(later))
+        calls = calls_in(later) if owner is not None else ()
+        reached = owner is not None and (_names_method(later, owner) or any(_reaches(call, owner) for call in calls))
         if reached or (owner is not None and isinstance(later, COMPOUND) and not isinstance(later, ast.Return)):
             return None
         for use in loads:
@@ -163,6 +164,12 @@ def _places(scope: ast.AST, given: Named) -> list[Named]:
     text = ast.unparse(given)
     named = (node for node in walk(scope) if isinstance(node, ast.Attribute) and node.attr == given.attr)
     return [node for node in named if ast.unparse(node) == text]
+
+
+def _names_method(statement: ast.stmt, owner: str) -> bool:
+    """Whether a statement gives a name to what may be a method of an object: ``keep = self.keep``."""
+    value = statement.value if isinstance(statement, (ast.Assign, ast.AnnAssign)) else None
+    return isinstance(value, ast.Attribute) and root_of(value) == owner
 
 
 def _reaches(call: ast.Call, owner: str) -> bool:

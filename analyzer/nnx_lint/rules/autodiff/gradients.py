@@ -21,10 +21,10 @@ from nnx_lint.model.leaves import AtLeast, contents
 from nnx_lint.model.operations import EXAMPLES
 from nnx_lint.model.states import PartVal, StateVal
 from nnx_lint.model.unions import present
-from nnx_lint.model.values import UNKNOWN, Array, ArrayAttr, ClassVal, Const, Obj, Value
+from nnx_lint.model.values import UNKNOWN, Array, ArrayAttr, ClassVal, Const, Obj, Unknown, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.autodiff.protocol import CUSTOM
-from nnx_lint.rules.bindings import value_of
+from nnx_lint.rules.bindings import pairs_of, target_of, value_of
 from nnx_lint.rules.callees import compiled_by
 from nnx_lint.rules.edits import replace, unsafe
 from nnx_lint.rules.filters.coverage import leaves_of
@@ -273,8 +273,7 @@ AUX_WITH_VALUE = "`(value, aux), gradients`"
 @judges_calls(rules.GRADIENT_RESULTS, "jax.lax.scan")
 def pair_of_scan(event: Called, report: Reporter) -> None:
     """One name for the carry and the outputs, which the program takes for a number."""
-    outer = next(ancestors(event.frame.module, event.node), None)
-    target = outer.targets[0] if isinstance(outer, ast.Assign) and len(outer.targets) == 1 else None
+    target = target_of(event.frame.module, event.node)
     if isinstance(target, ast.Name) and _is_used_as_number(event.frame, target, target):
         problem, mend = f"`{target.id}`, which takes both, is used as a number", f"{target.id}, _"
         say = partial(report, event.frame.module, target, transform=event.name, aux="", verb="returns")
@@ -315,8 +314,7 @@ def _begins_as_number(frame: Frame, statement: ast.AugAssign) -> bool:
     """Whether a total begins as a literal number in the same function."""
     scope = enclosing(frame.module, statement, *FUNCTIONS) or frame.module.tree
     total = text_of(statement.target)
-    assigned = (node for node in walk(scope) if isinstance(node, ast.Assign))
-    begins = [node.value for node in assigned if any(text_of(item) == total for item in node.targets)]
+    begins = [value for node in walk(scope) for target, value in pairs_of(node) if text_of(target) == total]
     literal = (item.value for item in begins if isinstance(item, ast.Constant))
     return bool(begins) and sum(isinstance(item, (int, float)) for item in literal) == len(begins)
 
@@ -455,9 +453,20 @@ def aux_pair(event: Returned, report: Reporter) -> None:
         given = "one value"
     elif isinstance(value, Seq) and value.type == "tuple" and value.exact and len(value.items) != 2:
         given = f"a tuple of {len(value.items)}"
+    elif isinstance(value, Unknown) and isinstance(event.node, ast.Return) and _is_computed(event.node.value):
+        given = "one value"
     else:
         return
     report(frame.caller.module, frame.call, transform=applied.text, given=given)
+
+
+def _is_computed(node: ast.expr | None) -> bool:
+    """Whether arithmetic makes an expression what it is, of a kind that makes no tuple."""
+    if isinstance(node, ast.UnaryOp):
+        return isinstance(node.op, ast.USub)
+    if not isinstance(node, ast.BinOp) or isinstance(node.left, ast.Tuple) or isinstance(node.right, ast.Tuple):
+        return False
+    return isinstance(node.op, (ast.Div, ast.Mult, ast.Pow, ast.Sub))
 
 
 def _with_aux(module: Module, applied: TransformVal) -> Fix | None:

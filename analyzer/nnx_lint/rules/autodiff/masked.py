@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.values import Obj, VariableVal
 from nnx_lint.reporting import Reporter, judges_calls
+from nnx_lint.rules.bindings import pairs_of
 from nnx_lint.rules.graphs.merging import is_module
 from nnx_lint.rules.program import (
     FUNCTIONS,
@@ -271,22 +272,8 @@ def _is_parameter(frame: Frame, node: ast.expr) -> bool:
 
 def _assigned(scope: ast.AST, name: str) -> list[ast.expr]:
     """What a name is assigned in a function or by a statement, if plain ones do that, alone or with others in a row."""
-    found: list[ast.expr] = []
-    for node in (scope, *own_nodes(scope)):
-        pairs: list[tuple[ast.expr, ast.expr]] = []
-        if isinstance(node, ast.AnnAssign) and node.value is not None:
-            pairs = [(node.target, node.value)]
-        elif isinstance(node, ast.Assign) and len(node.targets) == 1:
-            pairs = list(_paired(node.targets[0], node.value))
-        found += [value for target, value in pairs if is_name(target, name)]
-    return found
-
-
-def _paired(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
-    if isinstance(target, (ast.Tuple, ast.List)) and isinstance(value, (ast.Tuple, ast.List)):
-        yield from zip(target.elts, value.elts, strict=False)
-    else:
-        yield target, value
+    pairs = (pair for node in (scope, *own_nodes(scope)) for pair in pairs_of(node))
+    return [value for target, value in pairs if is_name(target, name)]
 
 
 def _meant(frame: Frame, node: ast.expr) -> ast.expr:

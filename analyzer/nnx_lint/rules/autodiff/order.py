@@ -84,10 +84,15 @@ def _is_another_kind(
 KINDS = (Array, DictVal, GraphDefVal, Obj, OptStateVal, StateVal)
 
 
-def _kind(value: Value | None) -> type | None:
-    """What sort of thing a value is, where that is known."""
+def _kind(value: Value | None) -> object:
+    """What sort of thing a value is, where that is known: an optimizer is none of the other objects."""
     value = present(value) if value is not None else UNKNOWN
+    if isinstance(value, Obj) and any(map(value.cls.derives_from, OPTIMIZERS)):
+        return OPTIMIZERS
     return type(value) if isinstance(value, KINDS) else None
+
+
+OPTIMIZERS = ("nnx.Optimizer", "nnx.ModelAndOptimizer")
 
 
 def _last(node: ast.expr) -> str:

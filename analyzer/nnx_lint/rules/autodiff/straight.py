@@ -2,10 +2,12 @@
 
 ``x + stop_gradient(q - x)`` has the value of ``q`` and the gradient of ``x``: an entry of a codebook, a rounded number
 or the class of a sample goes on, and the encoder learns as if it were its own output. With the two exchanged the sum
-has the value of ``x``: nothing is discrete any more, and nothing is learned through it.
+has the value of ``x``: nothing is discrete any more, and nothing is learned through it. With the parentheses in another
+place, ``stop_gradient(x + (q - x))`` or ``x + stop_gradient(q) - x``, it is ``q``, and has no gradient at all.
 
 Invariants: both are names of one function; of the outer one an index, a rounding or a class is certainly computed on
-the way to it, of the other one nothing of that kind.
+the way to it, of the other one nothing of that kind. Where all that is added is taken off again, nobody can have meant
+anything else.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from nnx_rules.rules import autodiff as rules
 
 if TYPE_CHECKING:
     from nnx_lint.model.events import Called
-    from nnx_lint.model.modules import Env
+    from nnx_lint.model.modules import Env, Module
 
 _NAMES = ("argmax", "argmin", "ceil", "floor", "rint", "round", "sign")
 DISCRETE = frozenset({*(f"jax.numpy.{name}" for name in _NAMES), "jax.nn.one_hot", "nnx.one_hot"})
@@ -38,7 +40,15 @@ def straight_through_swapped(event: Called, report: Reporter) -> None:
     module, node = event.frame.module, event.node
     inner = node.args[0] if isinstance(node, ast.Call) and len(node.args) == 1 else None
     outer = next(ancestors(module, node), None)
-    if not isinstance(inner, ast.BinOp) or not isinstance(inner.op, ast.Sub) or in_test(event.frame):
+    if in_test(event.frame):
+        return
+    cancelled = _cancelled(module, node, inner)
+    if cancelled is not None:
+        whole, added, value = cancelled
+        problem = f"the value of `{value}` and no gradient: `{added}` is added and taken off again"
+        report(module, whole, text=ast.unparse(whole), problem=problem, raw=added, hard=value)
+        return
+    if not isinstance(inner, ast.BinOp) or not isinstance(inner.op, ast.Sub):
         return
     if not isinstance(outer, ast.BinOp) or not isinstance(outer.op, ast.Add):
         return
@@ -48,7 +58,27 @@ def straight_through_swapped(event: Called, report: Reporter) -> None:
     scope = enclosing(module, node, *FUNCTIONS)
     if scope is None or not _is_discrete(scope, event.frame.env, hard) or _is_discrete(scope, event.frame.env, raw):
         return
-    report(module, outer, text=text_of(outer), raw=raw.id, hard=hard.id)
+    problem = f"the value of `{raw.id}` and the gradient of `{hard.id}`: nothing that follows sees the discrete value"
+    report(module, outer, text=text_of(outer), problem=problem, raw=raw.id, hard=hard.id)
+
+
+def _cancelled(module: Module, node: ast.AST, inner: ast.expr | None) -> tuple[ast.expr, str, str] | None:
+    """A sum that ends where it began, with the name that is in it twice, and the other one: all of it is behind
+    ``stop_gradient``, or of ``x + stop_gradient(q) - x`` the discrete value alone.
+    """
+    if isinstance(inner, ast.BinOp) and isinstance(inner.op, ast.Add) and isinstance(node, ast.expr):
+        for raw, gap in ((inner.left, inner.right), (inner.right, inner.left)):
+            if not isinstance(raw, ast.Name) or not isinstance(gap, ast.BinOp) or not isinstance(gap.op, ast.Sub):
+                continue
+            if isinstance(gap.left, ast.Name) and is_name(gap.right, raw.id):
+                return node, raw.id, gap.left.id
+    added, whole = (*ancestors(module, node), None, None)[:2]
+    if isinstance(inner, ast.Name) and isinstance(added, ast.BinOp) and isinstance(whole, ast.BinOp):
+        raw = added.left if added.right is node else added.right
+        both = isinstance(added.op, ast.Add) and isinstance(whole.op, ast.Sub) and whole.left is added
+        if both and isinstance(raw, ast.Name) and is_name(whole.right, raw.id):
+            return whole, raw.id, inner.id
+    return None
 
 
 def _is_discrete(scope: ast.AST, env: Env, name: ast.Name) -> bool:

@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from nnx_lint.diagnostics import Edit, Fix
+from nnx_lint.model.annotations import declared_name, parse_string
 from nnx_lint.model.attributes import attribute_of
 from nnx_lint.model.callables import BoundMethod, FuncVal, PartialVal, Transformed
 from nnx_lint.model.classes import UserClass
@@ -18,18 +19,36 @@ from nnx_lint.model.containers import DictVal, FrozenDictVal, Seq
 from nnx_lint.model.crossing import kept_keywords, kept_positions, literal_positions, statics_known
 from nnx_lint.model.events import Called, TransformApplied
 from nnx_lint.model.expressions import text_of
+from nnx_lint.model.forms import is_number
+from nnx_lint.model.frames import Frame
+from nnx_lint.model.modules import Env
 from nnx_lint.model.naming import value_at
+from nnx_lint.model.python import fields_of
 from nnx_lint.model.states import TransformationVal
 from nnx_lint.model.unions import options
-from nnx_lint.model.values import Array, Const, FieldVal, Obj, ParameterNumber, ParameterVal, Value
+from nnx_lint.model.values import (
+    STRING,
+    Array,
+    ClassVal,
+    Const,
+    FieldVal,
+    Obj,
+    Other,
+    ParameterNumber,
+    ParameterVal,
+    Value,
+)
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
+from nnx_lint.rules.autodiff.standins import standing_in
 from nnx_lint.rules.callees import TRANSFORMED
 from nnx_lint.rules.edits import remove_argument, replace, unsafe
 from nnx_lint.rules.program import (
     assigned_in,
     calls_in,
+    canonical_of,
     keyword_node,
     own_nodes,
+    resolved,
 )
 from nnx_lint.rules.traces.mends import COMPILING
 from nnx_lint.rules.variables.promoting import assigned_value
@@ -41,11 +60,10 @@ from nnx_rules.rules import autodiff as rules
 from nnx_rules.rules.transforms import MISSING_PARAMETER, NOT_AN_ARRAY, UNHASHABLE_STATIC_ARGUMENT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from nnx_lint.model.callables import TransformVal
     from nnx_lint.model.fields import Field
-    from nnx_lint.model.frames import Frame
 
 TRACING = frozenset({"jax.jit", "nnx.jit", "jax.checkpoint", "nnx.remat"})
 
@@ -241,11 +259,15 @@ def traced_size(event: Called, report: Reporter) -> None:
     for value, node in zip(event.args, event.nodes, strict=False):
         scope = next((each for each in event.frame.scope if each.level > 0), None)
         traced = isinstance(value, Array) or (isinstance(value, Obj) and value.cls.is_variable)
-        if scope is None or not traced or not isinstance(value, (Array, Obj)) or value.level < scope.level:
-            continue
-        if scope.row.name in TRACING and event.frame.certain_within(scope):
-            fix = partial(_plain_number, event.frame, node)
-            report(event.frame.module, node, fix=fix, name=text_of(node), transform=scope.text, function=event.name)
+        if scope is not None and traced and isinstance(value, (Array, Obj)) and value.level >= scope.level:
+            if scope.row.name not in TRACING or not event.frame.certain_within(scope):
+                continue
+            fix: Callable[[], Fix | None] | None = partial(_plain_number, event.frame, node)
+            applied: TransformVal | None = scope.applied
+        else:
+            fix, applied = None, standing_in(event.frame, node)
+        if applied is not None:
+            report(event.frame.module, node, fix=fix, name=text_of(node), transform=applied.text, function=event.name)
             return
 
 
@@ -336,26 +358,33 @@ def value_as_array(event: Called, report: Reporter) -> None:
         for place, (value, name) in enumerate(zip(event.args, parameters, strict=False))
         if _is_flag(value) and _decides(func, name) is not None  # that is said where it decides
     }
-    given: list[tuple[bool, Value | None, ast.expr | None]] = [
-        (place not in kept, value, node)
+    given: list[tuple[bool, str, Value | None, ast.expr | None]] = [
+        (place not in kept, parameters[place] if place < len(parameters) else "", value, node)
         for place, (value, node) in enumerate(zip(event.args, event.nodes, strict=False))
     ]
     named = found.kept_by_name(event.keywords)
-    given += [(name not in named, value, keyword_node(event.node, name)) for name, value in event.keywords.items()]
-    for traced, value, node in given:
+    given += [
+        (name not in named, name, value, keyword_node(event.node, name)) for name, value in event.keywords.items()
+    ]
+    for traced, name, value, node in given:
         if value is None or not traced or node is None or isinstance(node, ast.Starred):
             continue
         for path, part in _parts(value):
-            what = _no_array(event, part)
+            what = _no_array(event, part) or (None if path else _said(event, func, name, part))
             if what is not None:
-                name = "..." if path and isinstance(node, (ast.Dict, ast.List, ast.Tuple)) else text_of(node)
-                report(event.frame.module, node, path=name + path, given=what, transform=applied.text)
+                shown = "..." if path and isinstance(node, (ast.Dict, ast.List, ast.Tuple)) else text_of(node)
+                report(event.frame.module, node, path=shown + path, given=what, transform=applied.text)
                 break
 
 
 def _parts(value: Value) -> Iterator[tuple[str, Value]]:
-    """A value, and what it certainly holds where it is a plain container, each with the path to it."""
+    """A value, and what it certainly holds where it is a plain container or a record, each with the path to it."""
     yield "", value
+    cls = value.cls if isinstance(value, Obj) else None
+    if isinstance(cls, UserClass) and (cls.named_tuple or cls.leaf_names):
+        for name, part in (fields_of(value) or {}).items():
+            if cls.named_tuple or name in cls.leaf_names:
+                yield from ((f".{name}{path}", held) for path, held in _parts(part))
     if isinstance(value, (DictVal, Seq)) and value.exact and not value.shrunk and not value.fills:
         entries = value.items if isinstance(value, DictVal) else enumerate(value.items)
         for key, part in entries:
@@ -372,6 +401,8 @@ def _no_array(event: Called, value: Value | None) -> str | None:
     """What a value is that JAX certainly cannot take for an array or a tree of arrays."""
     if isinstance(value, Const):
         return "a string" if isinstance(value.value, str) else None
+    if value is STRING:
+        return "a string"
     if isinstance(value, FuncVal):
         return value.describe()
     if isinstance(value, TransformationVal):
@@ -385,14 +416,41 @@ def _no_array(event: Called, value: Value | None) -> str | None:
     return None
 
 
+def _said(event: Called, func: FuncVal, name: str, value: Value) -> str | None:
+    """What the annotation of the parameter that a value goes to says that it is, where JAX takes no such thing."""
+    note = next((each.annotation for each in syntax_parameters.each(func.node.args) if each.arg == name), None)
+    env = func.env if isinstance(func.env, Env) else None
+    if note is None or env is None or isinstance(value, Array) or (isinstance(value, Const) and value.value is None):
+        return None
+    note, frame = parse_string(note), Frame(func.module, env)
+    known = isinstance(value, Const) or (isinstance(value, Other) and is_number(value))
+    if is_name(note, "str") and not known:
+        return "a string" if env.lookup("str") is None else None
+    if isinstance(note, ast.Subscript) and declared_name(frame, note) == "typing.Literal" and not known:
+        parts = note.slice.elts if isinstance(note.slice, ast.Tuple) else [note.slice]
+        strings = all(isinstance(part, ast.Constant) and isinstance(part.value, str) for part in parts)
+        return "a string" if strings else None
+    said = resolved(env, note)
+    cls = said.cls if isinstance(said, ClassVal) else None
+    if not isinstance(cls, UserClass) or any(each.mentions(*REGISTERING) for each in (cls.module, event.frame.module)):
+        return None
+    bases = {canonical_of(cls.module.env, base) for base in cls.node.bases}
+    is_enum = not bases.isdisjoint(ENUMS) and bases <= ENUMS | {"builtins.str"}  # members may be numbers, too
+    return f"a member of `{cls.name}`, which is no array" if is_enum else None
+
+
+ENUMS = frozenset({"enum.Enum", "enum.StrEnum"})
+"""Classes whose members are no arrays, unless they have another base beside these that is of numbers."""
+
+
 def _has_no_hash(value: Value) -> bool:
     """Whether a value certainly cannot tell compiled functions apart."""
     if isinstance(value, Obj):
-        return value.cls.is_pytree or value.cls.is_variable or _is_record_without_hash(value)
+        return value.cls.is_pytree or value.cls.is_variable or is_record_without_hash(value)
     return isinstance(value, Array) or _is_made_mutable(value)
 
 
-def _is_record_without_hash(obj: Obj) -> bool:
+def is_record_without_hash(obj: Obj) -> bool:
     """Whether an object is of a dataclass that compares by value.
 
     It has a hash only where it is frozen, and that is the hash of its fields.

@@ -22,6 +22,7 @@ from nnx_lint.model.loops import LOOPS
 from nnx_lint.model.unions import present
 from nnx_lint.model.values import UNKNOWN, Array, ArrayAttr, HostArray, Obj, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls
+from nnx_lint.rules.autodiff.standins import is_eager, standing_in
 from nnx_lint.rules.bindings import constant_of
 from nnx_lint.rules.program import ancestors, canonical_of, given, resolved
 from nnx_lint.syntax.walk import walk
@@ -49,18 +50,6 @@ def scope_of(event: Event, value: Value | None) -> TransformVal | None:
         if found is not None and scope.level <= value.level:
             return found if frame.certain_within(scope) else None
     return None
-
-
-def is_eager(frame: Frame, node: ast.AST) -> bool:
-    """Whether code runs at once all the same: on the host, where it asks for it, or where it may fail."""
-    if any(scope.row.host for scope in frame.scope):
-        return True
-    for outer in ancestors(frame.module, node):
-        if isinstance(outer, ast.Try):
-            return True
-        if isinstance(outer, ast.With) and any("compile_time_eval" in ast.dump(item) for item in outer.items):
-            return True
-    return False
 
 
 # -- conditions --------------------------------------------------------------------------------------------------------
@@ -138,14 +127,24 @@ CONVERTING = (
 )
 """Functions that need the numbers in an array."""
 
+NUMBERS = frozenset(
+    {"builtins.float", "builtins.int", "builtins.complex", *(name for name in CONVERTING if name[:4] == "math")}
+)
+"""Those of them that take nothing but a number: whatever JAX traces is none."""
+
 JOINING = tuple(f"numpy.{name}" for name in ("array", "asarray", "concatenate", "hstack", "stack", "vstack"))
 """Functions of NumPy that need the numbers in each array of a list."""
 
 
 @judges_calls(rules.TRACED_VALUE, *CONVERTING)
 def number_of_traced_value(event: Called, report: Reporter) -> None:
-    if None not in event.args:
-        _report_first(event, zip(event.args, event.nodes, strict=False), report)
+    if None in event.args:
+        return
+    given = [*zip(event.args, event.nodes, strict=False)]
+    _report_first(event, given, report)
+    applied = standing_in(event.frame, given[0][1]) if event.subject in NUMBERS and len(given) == 1 else None
+    if applied is not None and not isinstance(given[0][0], Array):
+        report(event.frame.module, given[0][1], name=text_of(given[0][1]), transform=applied.text, function=event.name)
 
 
 @judges_calls(rules.TRACED_VALUE, *JOINING)
@@ -311,6 +310,9 @@ SIZED = {
 }
 """Functions whose result has the shape that an argument says: its position, and its name."""
 
+COUNTS = frozenset({"N", "k", "n", "num", "num_classes", "num_segments", "slice_size", "size", "start"})
+"""Which of these are one number: a shape may be empty, and then nothing in it is traced."""
+
 DRAWN = frozenset({".exponential", ".gumbel", ".normal", ".truncated_normal", ".uniform"})
 """Methods of random streams, which have the shape first."""
 
@@ -338,7 +340,7 @@ def reshaped_to_traced_value(event: Called, report: Reporter) -> None:
         held = event.args[0] if event.args else None
         pairs = [*zip(held.items if isinstance(held, Seq) and held.exact else [], written[0].elts, strict=False)]
     for size, part in pairs:
-        scope = scope_of(event, size)
+        scope = scope_of(event, size) or (standing_in(event.frame, part) if len(pairs) > 1 else None)
         if scope is not None and not isinstance(part, ast.Starred):
             report(event.frame.module, part, name=text_of(part), transform=scope.text, function=event.name)
             return
@@ -349,8 +351,11 @@ def shape_of_traced_value(event: Called, report: Reporter) -> None:
     arguments, (position, name) = given(event), SIZED.get(event.subject or "", (0, "shape"))
     if event.subject in DRAWN and not (isinstance(event.callee, BoundMethod) and is_stream(event.callee)):
         return
-    for size, part in _sizes(arguments.get(position, name), arguments.node_of(position, name)):
+    whole = arguments.node_of(position, name)
+    for size, part in _sizes(arguments.get(position, name), whole):
         scope = scope_of(event, size)
+        if scope is None and (part is not whole or name in COUNTS):
+            scope = standing_in(event.frame, part)
         if scope is not None and part is not None:
             report(event.frame.module, part, name=text_of(part), transform=scope.text, function=event.name)
             return

@@ -11,7 +11,7 @@ import ast
 from typing import TYPE_CHECKING, Any
 
 from nnx_lint.model.attributes import attribute_names, attribute_of
-from nnx_lint.model.callables import BoundMethod
+from nnx_lint.model.callables import BoundMethod, FuncVal
 from nnx_lint.model.classes import LibClass, UserClass
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.elements import element_of
@@ -79,6 +79,18 @@ def module_without_elements(event: Iterated, report: Reporter) -> None:
         slots: dict[str, Any] = {"value": value.describe(), "elements": "nothing: the class has no `__iter__`"}
         mend = "go over a list of modules, or `nnx.scan` over one that a map has made"
         report(module, event.node, name=text_of(event.node), mend=mend, **slots)
+
+
+@judges(rules.LOOP_ELEMENTS, Iterated)
+def function_in_loop(event: Iterated, report: Reporter) -> None:
+    """A loop goes over a function that would give what it is to go over, and is not called."""
+    value, module = event.value, event.frame.module
+    if not isinstance(value, FuncVal) or value.decorators or is_asked_for(module, event.node):
+        return
+    if not is_tried(module, event.node):
+        name, what = text_of(event.node), f"the function `{value.name}`"
+        elements = "nothing: only what it returns has elements"
+        report(module, event.node, name=name, value=what, elements=elements, mend=f"call it: `{name}(...)`")
 
 
 @judges_calls(rules.LOOP_ELEMENTS, ".extend", "builtins.list", "builtins.tuple", "nnx.List")

@@ -23,6 +23,7 @@ from nnx_lint.model.attributes import ANY_NAME, attribute_names
 from nnx_lint.model.callables import FuncVal
 from nnx_lint.model.classes import ClassBase, LibClass, UserClass
 from nnx_lint.model.containers import ReturnedDict
+from nnx_lint.model.elements import sows_anything
 from nnx_lint.model.events import AttributeMissed, EntryMissed, Used
 from nnx_lint.model.records import has_method
 from nnx_lint.model.values import ClassVal, Obj
@@ -31,6 +32,7 @@ from nnx_lint.rules.bindings import bound_to
 from nnx_lint.rules.construction.classes import gets_instance, self_names
 from nnx_lint.rules.construction.habits import FOREIGN
 from nnx_lint.rules.construction.owners import is_complete
+from nnx_lint.rules.construction.slips import is_slip
 from nnx_lint.rules.containers.entries import modules_of
 from nnx_lint.rules.edits import replace, unsafe
 from nnx_lint.rules.program import (
@@ -87,8 +89,14 @@ def missing_attribute(event: AttributeMissed, report: Reporter) -> None:
     if library is not None and library.canonical not in PLAIN:
         _missing_in_layer(event, library, report)
         return
-    if not isinstance(obj.cls, UserClass) or not is_known(obj.cls):
+    if isinstance(obj.cls, UserClass) and obj.cls.is_open:
+        _misspelt(event, obj.cls, report)
         return
+    if not isinstance(obj.cls, UserClass) or not (is_known(obj.cls) or _is_plain(obj.cls)):
+        return
+    unseen = obj.origin is None and library is None
+    if unseen and not any(is_slip(name, each) for each in names_of(obj)):
+        return  # what is no module may be filled by whoever has it
     if obj.assumed and not _is_slip(event, obj):
         return
     if _is_later(event, obj.cls):
@@ -111,12 +119,26 @@ def missing_attribute(event: AttributeMissed, report: Reporter) -> None:
         report(event.frame.module, node, cls=obj.cls.name, name=name, mend=mend)
         return
     if local:
-        mend = f"write `self.{name} = ...` in `__init__`, which binds a local name `{name}`"
+        mend = f"write `self.{name} = ...` in `__init__`, where `{name}` is a local name"
         report(event.frame.module, node, cls=obj.cls.name, name=name, mend=mend)
         return
     mend = f"did you mean `{alike[0]}`?" if alike else "assign it in the constructor"
     fix = partial(_called, event.frame.module, node, alike[0]) if alike else None
     report(event.frame.module, node, fix=fix, cls=obj.cls.name, name=name, mend=mend)
+
+
+def _misspelt(event: AttributeMissed, cls: UserClass, report: Reporter) -> None:
+    """A slip in the name of an attribute of an object whose class has bases that nobody knows."""
+    name, module, node = event.name, event.frame.module, event.node
+    meant = next((each for each in attribute_names(event.obj) if is_slip(name, each)), None)
+    if meant is None or not isinstance(node, ast.Attribute):
+        return
+    if any("__getattr__" in each.methods for each in cls.lineage):
+        return
+    heirs = module.project.heirs.mentioning(cls.name, name)
+    if not _is_named(event, cls) and not any(has_in_text(heir, name) for heir in heirs):
+        fix = partial(_called, module, node, meant)
+        report(module, node, fix=fix, cls=cls.name, name=name, mend=f"did you mean `{meant}`?")
 
 
 def _is_slip(event: AttributeMissed, obj: Obj) -> bool:
@@ -237,7 +259,7 @@ METADATA = re.compile(r"set_metadata|from_metadata|update_metadata")
 def _is_of_class(event: AttributeMissed, cls: ClassBase) -> bool:
     """Whether something may have given a layer the attribute: a class of the project, or some text at hand."""
     name = event.name
-    if name in OWN or event.frame.module.mocks or event.frame.module.has(name, _assigned):
+    if name in OWN or event.frame.module.mocks or event.frame.module.has(name, assigned):
         return True
     if not isinstance(cls, UserClass):
         return False
@@ -254,6 +276,8 @@ def _missing_in_record(event: AttributeMissed, cls: UserClass, report: Reporter)
     seen to be made, and cannot be changed, has the fields of its class and no others.
     """
     if (cls.named_tuple and (event.name.startswith("_") or hasattr(tuple, event.name))) or has_method(cls, event.name):
+        return
+    if event.name == cls.renewed_by:
         return
     alike = difflib.get_close_matches(event.name, names_of(event.obj), n=1, cutoff=SAME)
     if event.obj.assumed or not (event.frame.doubtful or _is_told_of_another(event)):
@@ -310,7 +334,7 @@ def _is_record(cls: UserClass) -> bool:
     known.
     """
     known = (
-        (cls.is_dataclass or cls.named_tuple or bool(cls.record))
+        any(item.has_fields for item in cls.lineage)
         and cls.library is None
         and not (cls.is_open or cls.opaque or cls.remade or cls.structural)
     )
@@ -392,9 +416,9 @@ MODES = frozenset({"training", "is_training"})
 
 
 def _is_local_in_constructor(cls: UserClass, name: str) -> bool:
-    """Whether a constructor binds a name that it was to make an attribute."""
+    """Whether a constructor binds a name that it was to make an attribute, or is given it."""
     func = cls.methods.get("__init__")
-    return isinstance(func, FuncVal) and assigned_in(func.node)[name] > 0
+    return isinstance(func, FuncVal) and (assigned_in(func.node)[name] > 0 or name in parameters.names(func.node.args))
 
 
 def _elsewhere(cls: LibClass) -> dict[str, str]:
@@ -410,7 +434,19 @@ def is_known(cls: UserClass) -> bool:
     library = cls.library
     if cls.is_open or cls.opaque or cls.remade or library is None or library.canonical not in PLAIN:
         return False
-    return not any(isinstance(item, UserClass) and "__getattr__" in item.methods for item in cls.ancestors)
+    if any(isinstance(item, UserClass) and "__getattr__" in item.methods for item in cls.ancestors):
+        return False
+    return not sows_anything(cls)
+
+
+def _is_plain(cls: UserClass) -> bool:
+    """Whether a class is one of Python alone, such as a trainer, whose instances have what the program shows."""
+    if cls.library is not None or cls.is_open or cls.opaque or cls.remade or cls.structural or cls.foreign:
+        return False
+    made = any("__init__" in item.methods for item in cls.lineage)
+    if not made or cls.replaced_init or cls.record or cls.registered_container:
+        return False
+    return not any(item.node.decorator_list or "__getattr__" in item.methods for item in cls.lineage)
 
 
 def names_of(obj: Obj) -> list[str]:
@@ -427,8 +463,12 @@ def _is_named(event: AttributeMissed, cls: UserClass) -> bool:
         return True
     if event.frame.cls is not None and event.frame.cls is not cls and _is_of_heirs(event.frame.cls, name):
         return True
+    if any(name in _mentioned(item.node) for item in cls.lineage):
+        return True
     modules = [event.frame.module, *(item.module for item in cls.lineage)]
-    return any(module.mocks or module.has(name, _mentioned) or module.has(ANY_NAME, _mentioned) for module in modules)
+    return any(
+        module.mocks or module.has(name, _mentioned_outside) or module.has(ANY_NAME, _mentioned) for module in modules
+    )
 
 
 def _is_of_heirs(base: ClassBase, name: str) -> bool:
@@ -450,7 +490,7 @@ def _bound(node: ast.ClassDef) -> frozenset[str]:
 
 
 @remembered
-def _assigned(tree: ast.AST) -> frozenset[str]:
+def assigned(tree: ast.AST) -> frozenset[str]:
     """The attributes that a file assigns, and those that it sets by ``setattr``."""
     names = set(attributes_stored(tree))
     for node in walk(tree):
@@ -461,6 +501,16 @@ def _assigned(tree: ast.AST) -> frozenset[str]:
 
 
 SETTERS = frozenset({"setattr", "__setattr__"})
+
+
+@remembered
+def _mentioned_outside(statement: ast.AST) -> frozenset[str]:
+    """The same as :func:`_mentioned`, but for what a class assigns to its own instances, which are no others'."""
+    if not isinstance(statement, ast.ClassDef):
+        return _mentioned(statement)
+    nodes = [node for node in walk(statement) if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)]
+    own = {node.attr for node in nodes} - {node.attr for node in nodes if not is_name(node.value, "self")}
+    return _mentioned(statement) - own
 
 
 @remembered

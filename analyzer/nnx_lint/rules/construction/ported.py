@@ -8,6 +8,7 @@ has never taken. What a library has by the same name, with another meaning, is l
 from __future__ import annotations
 
 import ast
+import re
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,7 @@ from nnx_lint.diagnostics import Edit, Fix, Span
 from nnx_lint.model.containers import Seq
 from nnx_lint.model.forms import literal
 from nnx_lint.model.states import TransformationVal
-from nnx_lint.model.values import SHAPE, Array, ArrayAttr, Const
+from nnx_lint.model.values import SHAPE, Array, ArrayAttr, Const, ParameterNumber
 from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.rules.bindings import value_of
 from nnx_lint.rules.edits import replace
@@ -238,6 +239,9 @@ def clipped_at_once(event: Called, report: Reporter) -> None:
 
 # -- random numbers ----------------------------------------------------------------------------------------------------
 
+KEYS = re.compile("key|rng|seed", re.IGNORECASE)
+"""What stands in the names of parameters that get a key whatever their annotation says."""
+
 
 @judges_calls(rules.TENSOR_IDIOM, "jax.random.*", when=needs_key)
 def key_left_out(event: Called, report: Reporter) -> None:
@@ -248,6 +252,7 @@ def key_left_out(event: Called, report: Reporter) -> None:
         return  # a method that stands for a function may bring the key along
     value = args.get(0, "key")
     number = isinstance(value, Const) and type(value.value) is int
+    number = number or (isinstance(value, ParameterNumber) and not KEYS.search(value.name))
     if value is None and not event.args and "seed" not in event.keywords:
         got = "none"
     elif number or value is SHAPE or (isinstance(value, Seq) and value.type in {"tuple", "list"}):

@@ -14,7 +14,7 @@ from nnx_lint.model.callables import BoundMethod, FuncVal, Transformed
 from nnx_lint.model.definitions import is_declaration
 from nnx_lint.model.values import Const, Obj
 from nnx_lint.reporting import Reporter, judges_calls, related
-from nnx_lint.rules.bindings import values_in
+from nnx_lint.rules.bindings import target_of, values_in
 from nnx_lint.rules.program import (
     FUNCTIONS,
     ancestors,
@@ -44,11 +44,11 @@ def result_of_nothing(event: Called, report: Reporter) -> None:
     if frame.discards is node or not isinstance(event.result, Const) or event.result.value is not None:
         return
     func = _called(event.callee)
-    if func is None or not isinstance(node, ast.Call) or not _returns_nothing(func.node) or is_declaration(func):
+    if func is None or not isinstance(node, ast.Call) or not returns_nothing(func.node) or is_declaration(func):
         return
     if not _is_needed(frame.module, node) or is_tried(frame.module, node):
         return
-    target = next(iter(_targets(frame.module, node)), None)
+    target = target_of(frame.module, node)
     name = target.id if isinstance(target, ast.Name) else "..."
     place = related(func.module, func.node, f"`{func.name}` has no `return` with a value")
     report(frame.module, node, related=(place,), function=func.name, ends="ends without a value", name=name)
@@ -66,7 +66,7 @@ def _called(callee: Value) -> FuncVal | None:
 
 
 @remembered
-def _returns_nothing(func: ast.AST) -> bool:
+def returns_nothing(func: ast.AST) -> bool:
     """Whether a function has statements, and none that gives a value, or leaves the program."""
     if not isinstance(func, ast.FunctionDef):
         return False
@@ -76,20 +76,14 @@ def _returns_nothing(func: ast.AST) -> bool:
     return not any(isinstance(each, GIVING) for each in own_nodes(func))
 
 
-def _targets(module: Module, node: ast.AST) -> list[ast.expr]:
-    """What an assignment binds to the very value of an expression."""
-    outer = next(ancestors(module, node), None)
-    return outer.targets if isinstance(outer, ast.Assign) and len(outer.targets) == 1 else []
-
-
 def _is_needed(module: Module, node: ast.AST) -> bool:
     """Whether the value of an expression is used for what ``None`` cannot do, at once or under its one name."""
-    targets = _targets(module, node)
-    if not targets:
+    target = target_of(module, node)
+    if target is None:
         return _needs(module, node)
-    if not isinstance(targets[0], ast.Name):
-        return isinstance(targets[0], (ast.List, ast.Tuple))
-    scope, name = enclosing(module, node, *FUNCTIONS) or module.tree, targets[0].id
+    if not isinstance(target, ast.Name):
+        return isinstance(target, (ast.List, ast.Tuple))
+    scope, name = enclosing(module, node, *FUNCTIONS) or module.tree, target.id
     reads = reads_of(scope, name) if values_in(scope).get(name) == [node] else []
     return any(_needs(module, read) for read in reads) and not any(_asks(module, read) for read in reads)
 

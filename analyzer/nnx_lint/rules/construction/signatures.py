@@ -20,6 +20,7 @@ from nnx_lint.model.expressions import text_of
 from nnx_lint.model.forms import is_int, literal
 from nnx_lint.model.values import NUMBER, Array, ClassVal, Const, HostArray, Obj, ParameterNumber
 from nnx_lint.reporting import Reporter, judges, judges_calls
+from nnx_lint.rules.alternatives import has_other_form, is_handed_over
 from nnx_lint.rules.bindings import value_of
 from nnx_lint.rules.callees import called_value
 from nnx_lint.rules.intermediates.sowing import is_module
@@ -40,7 +41,7 @@ from nnx_lint.rules.program import (
     reads_of,
     scopes_around,
 )
-from nnx_lint.rules.randomness.arguments import constructed, taken_by
+from nnx_lint.rules.randomness.arguments import constructed, draws, taken_by
 from nnx_lint.rules.randomness.reading import is_rngs, stands_for_rngs
 from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_lint.syntax.binding import is_name
@@ -206,15 +207,22 @@ def _counted(number: int) -> str:
 @judges_calls(rules.LAYER_SIGNATURE, "class")
 def module_made(event: Called, report: Reporter) -> None:
     cls, args = constructed(event), given(event)
-    if not isinstance(cls, UserClass) or not cls.derives_from("nnx.Module") or cls.find("__new__") is not None:
+    if not isinstance(cls, UserClass) or not _is_judged(cls) or cls.find("__new__") is not None:
         return
     if cls.is_open or cls.opaque or cls.remade or cls.replaced_init or cls.generated_init or not _is_this(event, cls):
         return
     found = method_of(cls, "__init__")
     needed = taken_by(cls)
-    problem = unfit(found[1], args, needed.name if needed is not None else None, made="made") if found else None
+    told = needed is not None and (draws(cls) or any(map(stands_for_rngs, args.positional)))  # by another rule
+    streams = needed.name if needed is not None and told else None
+    problem = unfit(found[1], args, streams, made="made") if found else None
     if problem is not None and is_meant(event):
         report(event.frame.module, event.node, cls=cls.name, problem=problem.text, mend=problem.mend)
+
+
+def _is_judged(cls: ClassBase) -> bool:
+    """Whether how instances of a class are made and called is judged: modules, and plain objects such as trainers."""
+    return cls.library is None or cls.derives_from("nnx.Module")
 
 
 def _is_this(event: Called, cls: UserClass) -> bool:
@@ -231,7 +239,8 @@ def _is_this(event: Called, cls: UserClass) -> bool:
         return False
     if isinstance(taken, ast.Subscript):
         scope = enclosing(module, func, *FUNCTIONS)
-        return isinstance(taken.value, ast.Name) and (taken is func or _only_called(module, scope, func))
+        named = isinstance(taken.value, (ast.Attribute, ast.Name))
+        return named and (taken is func or _only_called(module, scope, func))
     owner = next((each for each in scopes_around(module, func) if binds(each, text_of(func))), None)
     if not isinstance(owner, FUNCTIONS) or text_of(func) not in names_of_parameters(owner):
         return False
@@ -313,7 +322,7 @@ def module_called(event: Called, report: Reporter) -> None:
     elif isinstance(obj, Obj) and isinstance(obj.cls, UserClass) and (found := obj.cls.find("__call__")) is not None:
         func = found[1]
     func = _handed_to(func)
-    if not isinstance(obj, Obj) or not isinstance(func, FuncVal) or not is_module(obj) or label.startswith(".__"):
+    if not isinstance(obj, Obj) or not isinstance(func, FuncVal) or not _is_judged(obj.cls) or label.startswith(".__"):
         return
     if obj.assumed or obj.origin is None or not isinstance(obj.cls, UserClass) or obj.cls.is_open or obj.cls.opaque:
         return
@@ -374,10 +383,12 @@ def called_by_function(event: Called, report: Reporter) -> None:
 
 def is_meant(event: Called) -> bool:
     """Whether a program means a call as it is: it neither expects it to fail, nor makes it for one kind of value, nor
-    for another class than the present one, which may never come here.
+    for another class than the present one, which may never come here, nor calls what it is given in several ways.
     """
     frame = event.frame
-    if is_for_others(frame):
+    if is_for_others(frame) or (frame.doubtful and _hands_on_all(event.node)):
+        return False
+    if frame.doubtful and is_handed_over(frame, event.node) and has_other_form(frame.module, event.node):
         return False
     return not is_tried(frame.module, event.node) and not is_asked_for(frame.module, event.node)
 
@@ -468,6 +479,12 @@ def _is_said(event: Unpacked, call: ast.Call) -> bool:
     endless = any(isinstance(each, ast.Constant) and each.value is ... for each in parts)
     jax_array = isinstance(event.value, Array) and not isinstance(event.value, HostArray)
     return jax_array and len(parts) == event.count and not endless
+
+
+def _hands_on_all(node: ast.AST) -> bool:
+    """Whether a call hands on all that a wrapper got: a condition around it may ask what that is."""
+    starred = isinstance(node, ast.Call) and any(isinstance(each, ast.Starred) for each in node.args)
+    return starred or (isinstance(node, ast.Call) and any(each.arg is None for each in node.keywords))
 
 
 class Unfit(NamedTuple):

@@ -22,6 +22,7 @@ from nnx_lint.model.events import AttributeSet, Called, Ran
 from nnx_lint.model.modules import Env
 from nnx_lint.model.values import ClassVal, Const, Ext, Obj, Unknown, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
+from nnx_lint.rules.bindings import target_of
 from nnx_lint.rules.blocks import fresh
 from nnx_lint.rules.edits import insert, insert_before, remove_statement, replace
 from nnx_lint.rules.program import (
@@ -241,7 +242,7 @@ def _is_called_in(loop: ast.stmt, module: Module, made: ast.Call) -> bool:
     outer = next(ancestors(module, made), None)
     if isinstance(outer, ast.Call):
         return outer.func is made
-    name = outer.targets[0] if isinstance(outer, ast.Assign) and len(outer.targets) == 1 else None
+    name = target_of(module, made)
     return isinstance(name, ast.Name) and any(is_name(each.func, name.id) for each in calls_in(loop))
 
 
@@ -485,7 +486,10 @@ def function_of_its_own(event: Called, report: Reporter) -> None:
 
 def _is_there_before(first: Assignment) -> bool:
     """Whether an attribute is assigned what a name, or an attribute, stands for that the function does not bind."""
-    func, name = enclosing(first.module, first.node, *FUNCTIONS), root_of(first.value_node)
+    held = first.value_node
+    while isinstance(held, (ast.Attribute, ast.Subscript)):
+        held = held.value
+    func, name = enclosing(first.module, first.node, *FUNCTIONS), root_of(held)
     if not isinstance(func, FUNCTIONS) or name is None:
         return False
     return not binds(func, name) or name in names_of_parameters(func)

@@ -12,7 +12,7 @@ from nnx_lint.model.classes import LibClass, UserClass
 from nnx_lint.model.events import AttributeSet, Called, ClassDefined, Event, Used
 from nnx_lint.model.values import Array, ClassVal, Obj, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
-from nnx_lint.rules.bindings import values_in
+from nnx_lint.rules.bindings import place_of, values_in
 from nnx_lint.rules.edits import insert, replace
 from nnx_lint.rules.program import FUNCTIONS, canonical_of, enclosing, is_tried
 from nnx_lint.rules.spelling import spelled
@@ -201,7 +201,7 @@ def frozen_record(event: AttributeSet, report: Reporter) -> None:
 def _is_cast(event: AttributeSet) -> bool:
     """Whether only `typing.cast` says of what class an object is."""
     module = event.frame.module
-    target = event.node.targets[0] if isinstance(event.node, ast.Assign) else None
+    target = place_of(event)
     scope = enclosing(module, event.node, *FUNCTIONS) or module.tree
     values = values_in(scope).get(root_of(target) or "", []) if target is not None else []
     return any(isinstance(each, ast.Call) and canonical_of(module.env, each.func) == "typing.cast" for each in values)

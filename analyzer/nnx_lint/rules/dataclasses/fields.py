@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from nnx_lint.diagnostics import Applicability, Fix
-from nnx_lint.model.classes import UserClass
+from nnx_lint.model.classes import FIELD_DECORATORS, UserClass
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.events import ClassDefined, Constructed
 from nnx_lint.model.fields import Field, metadata_entry
@@ -22,7 +22,9 @@ from nnx_lint.model.values import (
 )
 from nnx_lint.reporting import Reporter, judges
 from nnx_lint.rules.attributes.leaves import is_foreign
+from nnx_lint.rules.autodiff.tracing import is_record_without_hash
 from nnx_lint.rules.edits import insert, replace
+from nnx_lint.rules.program import canonical_of
 from nnx_lint.rules.spelling import spelled
 from nnx_lint.rules.traces.boundaries import holds_variables
 from nnx_lint.syntax.walk import walk
@@ -130,7 +132,7 @@ def mutable_default(event: ClassDefined, report: Reporter) -> None:
     for field, value, node in _defaults(event.cls, of_configs=True):
         container = isinstance(value, DictVal) or (isinstance(value, Seq) and value.type in {"list", "set"})
         of_pytree = event.cls.is_pytree and (isinstance(value, Array) or _is_variable(value))
-        if container or of_pytree:
+        if container or of_pytree or _is_unhashable(event.cls, value, node) or _is_record(value):
             _report_default(event, report, field, value, node)
 
 
@@ -139,6 +141,26 @@ def shared_module_default(event: ClassDefined, report: Reporter) -> None:
     for field, value, node in _defaults(event.cls):
         if isinstance(value, Obj) and value.cls.is_pytree and holds_variables(value):
             _report_default(event, report, field, value, node)
+
+
+def _is_unhashable(cls: UserClass, value: Value, node: ast.expr) -> bool:
+    """Whether a default is certainly an array: an element of one of numpy is hashable."""
+    made = canonical_of(cls.module.env, node.func) if isinstance(node, ast.Call) and isinstance(value, Array) else None
+    return made is not None and (made.startswith("jax.") or made in ARRAYS_OF_NUMPY)
+
+
+def _is_record(value: Value) -> bool:
+    """Whether a default is of a dataclass that has no hash: one that compares by value, and is not frozen."""
+    if not isinstance(value, Obj) or not isinstance(value.cls, UserClass) or value.cls.is_pytree:
+        return False
+    hashed = any(item.option(name) is True for item in value.cls.lineage for name in ("frozen", "unsafe_hash"))
+    return not hashed and is_record_without_hash(value)
+
+
+ARRAYS_OF_NUMPY = frozenset(
+    f"numpy.{name}" for name in ("arange", "array", "asarray", "empty", "eye", "full", "linspace", "ones", "zeros")
+)
+"""What makes arrays of numpy, and no elements of them."""
 
 
 def _is_variable(value: Value) -> bool:
@@ -150,7 +172,10 @@ def _defaults(cls: UserClass, *, of_configs: bool = False) -> list[tuple[Field, 
     """The fields of a dataclass on a Pytree that have a default, with its value and expression; those of one that holds
     settings only if these count too.
     """
-    if not cls.own_dataclass or not (cls.is_pytree or (of_configs and not cls.is_open)):
+    made = cls.own_dataclass or (
+        of_configs and (cls.made_by_base or not cls.decorators.keys().isdisjoint(FIELD_DECORATORS))
+    )
+    if not made or not (cls.is_pytree or (of_configs and not cls.is_open)):
         return []
     found: list[tuple[Field, Value, ast.expr]] = []
     for field in cls.fields.values():

@@ -20,12 +20,11 @@ from nnx_lint.model.states import StateVal
 from nnx_lint.model.unions import UnionVal, present
 from nnx_lint.model.values import UNKNOWN, Obj
 from nnx_lint.reporting import Reporter, judges, judges_calls
-from nnx_lint.rules.bindings import value_of
+from nnx_lint.rules.bindings import pairs_of, place_of, target_of, value_of
 from nnx_lint.rules.callees import compiled_by
 from nnx_lint.rules.program import (
     FUNCTIONS,
     LOOPS,
-    ancestors,
     assigned_in,
     calls_in,
     canonical_of,
@@ -58,8 +57,9 @@ def param_copied(event: AttributeSet, report: Reporter) -> None:
     value = present(event.value)
     if event.frame.initializing is None or not isinstance(value, Obj) or not value.cls.derives_from("nnx.Param"):
         return
-    if isinstance(event.value_node, ast.Call) and isinstance(event.node, ast.Assign):
-        _judge(event.frame, event.node, event.node.targets[0], event.value_node, report)
+    place = place_of(event)
+    if isinstance(event.value_node, ast.Call) and place is not None:
+        _judge(event.frame, event.node, place, event.value_node, report)
 
 
 @judges(rules.COPIED_WEIGHTS, Mutated)
@@ -73,7 +73,7 @@ def value_copied(event: Mutated, report: Reporter) -> None:
         _judge(event.frame, node, place, node.value, report)
 
 
-def _judge(frame: Frame, node: ast.Assign, place: ast.expr, value: ast.expr, report: Reporter) -> None:
+def _judge(frame: Frame, node: ast.AST, place: ast.expr, value: ast.expr, report: Reporter) -> None:
     """Report weights that are the transposed ones of another layer: that is what tied layers have."""
     turned = any(isinstance(item, ast.Attribute) and item.attr in TRANSPOSED for item in walk(value))
     for source in walk(value):
@@ -135,8 +135,10 @@ def _stands_in(module: Module, copy: ast.expr, original: ast.expr) -> bool:
     if not {kept, other} <= parameters or assigned_in(scope)[kept] != 1 or assigned_in(scope)[other]:
         return False
     anew = next(iter(_assigned_anew(scope).get(kept, ())), None)
-    inside = enclosing(module, anew, ast.If) if anew is not None and is_name(anew.value, other) else None
-    return inside is not None and anew in inside.body and ast.unparse(inside.test) == f"{kept} is None"
+    inside = enclosing(module, anew[0], ast.If) if anew is not None and is_name(anew[1], other) else None
+    if anew is None or inside is None or anew[0] not in inside.body:
+        return False
+    return ast.unparse(inside.test) == f"{kept} is None"
 
 
 def _given_as(event: Called, one: ast.expr, other: ast.expr) -> tuple[Frame, ast.AST, tuple[ast.expr, ast.expr]]:
@@ -213,7 +215,7 @@ def _is_copied(module: Module, node: ast.expr) -> bool:
         return True
     cls = enclosing(module, node, ast.ClassDef) if isinstance(node, ast.Attribute) else None
     scope: ast.AST = cls or enclosing(module, node, *FUNCTIONS) or module.tree
-    made = [item.value for item in _assigned_anew(scope).get(text_of(node), ())]
+    made = [value for _, value in _assigned_anew(scope).get(text_of(node), ())]
     calls = (each for value in made for each in walk(value) if isinstance(each, ast.Call))
     return any(canonical_of(module.env, each.func) in (*COPYING, "nnx.merge") for each in calls)
 
@@ -250,14 +252,13 @@ def original_on_attribute(event: AttributeSet, report: Reporter) -> None:
 def original_in_place_of_copy(event: Called, report: Reporter) -> None:
     """A copy that is kept beside an object, and is brought up to date by assigning the object itself."""
     module, call = event.frame.module, event.node
-    statement = next(ancestors(module, call), None)
+    target = target_of(module, call)
     source = event.nodes[0] if event.nodes else None
     made = event.args[0] if event.args else None
-    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1 or source is None:
+    if target is None or source is None:
         return
     if event.subject != "nnx.clone" and not (isinstance(made, Obj) and made.cls.derives_from("nnx.Module")):
         return
-    target = statement.targets[0]
     if isinstance(target, ast.Attribute):
         scope: ast.AST | None = enclosing(module, call, ast.ClassDef)
     else:
@@ -267,12 +268,12 @@ def original_in_place_of_copy(event: Called, report: Reporter) -> None:
     name, others = text_of(target), _names_of(module, call, source)
     if isinstance(target, ast.Name) and assigned_in(scope)[text_of(source)]:
         return
-    for item in _assigned_anew(scope).get(name, ()):
-        if item.lineno <= statement.lineno:
+    for item, value in _assigned_anew(scope).get(name, ()):
+        if item.lineno <= target.lineno:
             continue
         again = isinstance(target, ast.Attribute) or isinstance(enclosing(module, item, *LOOPS, *FUNCTIONS), LOOPS)
-        if again and text_of(item.value) in others:
-            report(module, item, name=name, other=text_of(item.value), so=NO_LONGER)
+        if again and text_of(value) in others:
+            report(module, item, name=name, other=text_of(value), so=NO_LONGER)
 
 
 KEPT_APART = re.compile(r"_*(anchor|baseline|ema|frozen|old|prev|previous|ref|reference|target|teacher)(_|$)")
@@ -321,12 +322,12 @@ def _names_of(module: Module, call: ast.AST, source: ast.expr) -> set[str]:
 
 
 @remembered
-def _assigned_anew(scope: ast.AST) -> dict[str, list[ast.Assign]]:
-    """The assignments to one target in a class or function, by how that is written."""
-    found: dict[str, list[ast.Assign]] = {}
-    for item in walk(scope):
-        if isinstance(item, ast.Assign) and len(item.targets) == 1:
-            found.setdefault(text_of(item.targets[0]), []).append(item)
+def _assigned_anew(scope: ast.AST) -> dict[str, list[tuple[ast.stmt, ast.expr]]]:
+    """The assignments in a class or function with what they assign, by how the target is written."""
+    found: dict[str, list[tuple[ast.stmt, ast.expr]]] = {}
+    for item in (node for node in walk(scope) if isinstance(node, ast.stmt)):
+        for target, value in pairs_of(item):
+            found.setdefault(text_of(target), []).append((item, value))
     return found
 
 
@@ -335,8 +336,8 @@ def _names_by_value(scope: ast.AST) -> dict[str, list[str]]:
     """What a function binds to a value, by how that is written."""
     found: dict[str, list[str]] = {}
     for item in own_nodes(scope):
-        if isinstance(item, ast.Assign):
-            found.setdefault(text_of(item.value), []).append(text_of(item.targets[0]))
+        for target, value in pairs_of(item):
+            found.setdefault(text_of(value), []).append(text_of(target))
     return found
 
 

@@ -16,17 +16,17 @@ from nnx_lint.diagnostics import Fix
 from nnx_lint.model.attributes import ANY_NAME, attribute_names
 from nnx_lint.model.callables import FuncVal
 from nnx_lint.model.classes import LibClass, UserClass
-from nnx_lint.model.containers import Seq
-from nnx_lint.model.elements import STATE_METHODS
+from nnx_lint.model.containers import PathDict, PureDict, Seq
+from nnx_lint.model.elements import STATE_METHODS, item
 from nnx_lint.model.events import Called, Used
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.forms import is_int, is_number
 from nnx_lint.model.states import PartVal, StateVal
 from nnx_lint.model.strings import HOLE, fits
 from nnx_lint.model.unions import present
-from nnx_lint.model.values import ClassVal, Const, Obj, Other
+from nnx_lint.model.values import UNKNOWN, ClassVal, Const, Obj, Other
 from nnx_lint.reporting import Reporter, judges, judges_calls
-from nnx_lint.rules.construction.missing import is_known, names_of
+from nnx_lint.rules.construction.missing import assigned, is_known, names_of
 from nnx_lint.rules.containers.entries import lacks_entry
 from nnx_lint.rules.edits import replace
 from nnx_lint.rules.layers.names import NAMES
@@ -35,6 +35,7 @@ from nnx_lint.rules.spelling import spelled
 from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_lint.syntax.binding import is_name, occurrences
 from nnx_lint.syntax.walk import remembered, walk
+from nnx_rules.names import attributes_of
 from nnx_rules.rules import graphs as rules
 from nnx_rules.transforms import TREE_MAPS
 from nnx_rules.versions import VARIABLES_ARE_NODES
@@ -143,7 +144,11 @@ SHORT = 40
 @judges(rules.STATE_UNKNOWN_KEY, Used, when=lambda event: event.what == "an index")
 def state_unknown_key(event: Used, report: Reporter) -> None:
     node, module, value = event.node, event.frame.module, event.value
-    if not isinstance(value, (StateVal, PartVal)) or not isinstance(node, ast.Subscript):
+    if not isinstance(node, ast.Subscript) or not isinstance(value, (StateVal, PartVal, PureDict)):
+        return
+    if isinstance(value, PureDict):
+        value = value.of if not module.has(ast.unparse(node.slice), _put) else UNKNOWN
+    if not isinstance(value, (StateVal, PartVal)):
         return
     of, key = present(value.of), node.slice.value if isinstance(node.slice, ast.Constant) else None
     made = isinstance(node.slice, ast.JoinedStr) or _made_string(event, node.slice) is not None
@@ -188,7 +193,7 @@ def state_unknown_key(event: Used, report: Reporter) -> None:
 def state_unknown_attribute(event: Used, report: Reporter) -> None:
     """``state.params``: what a State holds may be read as an attribute, too."""
     node, module, value, name = event.node, event.frame.module, event.value, event.what
-    of = present(value.of) if isinstance(value, StateVal) else None
+    of = present(value.of) if isinstance(value, (StateVal, PartVal)) else None
     if not isinstance(of, Obj) or not isinstance(node, ast.Attribute):
         return
     if is_called(module, node) and name not in ARRAY_METHODS:
@@ -201,6 +206,50 @@ def state_unknown_attribute(event: Used, report: Reporter) -> None:
     if is_called(module, node):
         mend = f"it is a tree of arrays: `jax.tree.map(lambda leaf: leaf.{name}(...), {text_of(node.value)})`"
     report(module, node, problem=f"the State of {of.describe()} has no entry `{name}`", mend=mend)
+
+
+@judges(rules.STATE_UNKNOWN_KEY, Used, when=lambda event: event.what == "an index", of=(PathDict,))
+def unknown_path(event: Used, report: Reporter) -> None:
+    """``flat["layers", "0", "kernel"]`` of a State that was made a dict of paths."""
+    node, module, value = event.node, event.frame.module, event.value
+    if not isinstance(node, ast.Subscript) or not isinstance(value, PathDict) or not isinstance(node.ctx, ast.Load):
+        return
+    path = _path(node.slice, value.separator)
+    if path is None or is_tried(module, node) or is_asked_for(module, node):
+        return
+    if module.has(ast.unparse(node.slice), _put):
+        return
+    part: Value = value.of
+    for key in path:
+        of = present(part.of) if isinstance(part, (StateVal, PartVal)) else None
+        if not isinstance(of, Obj):
+            return
+        listed = of.cls.derives_from("nnx.List")
+        if listed and isinstance(key, str):
+            report(module, node, problem="the State of an `nnx.List` has numbers for keys", mend=f"write `{key}`")
+            return
+        if (isinstance(key, str) and _lacks(of, key)) or (isinstance(key, int) and _has_names(of)):
+            mend = "a path has the names of attributes and the numbers of elements, from the object down"
+            report(module, node, problem=f"the State of {of.describe()} has no entry `{key}`", mend=mend)
+            return
+        part = item(part, Const(key), event.frame.level)
+
+
+@remembered
+def _put(statement: ast.AST) -> frozenset[str]:
+    """The keys, as they are written, under which a statement puts something."""
+    places = (node for node in walk(statement) if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store))
+    return frozenset(ast.unparse(node.slice) for node in places)
+
+
+def _path(key: ast.expr, separator: str | None) -> list[str | int] | None:
+    """The path that stands as a key, if all of it is known."""
+    if isinstance(key, ast.Constant) and isinstance(key.value, str) and separator:
+        return [*key.value.split(separator)]
+    parts = key.elts if isinstance(key, ast.Tuple) and separator is None else []
+    values = [part.value if isinstance(part, ast.Constant) else None for part in parts]
+    known = [value for value in values if isinstance(value, (int, str))]
+    return known if known and len(known) == len(parts) else None
 
 
 ARRAY_METHODS = frozenset(
@@ -252,7 +301,7 @@ def _lacks(of: Obj, key: str) -> bool:
         return of.origin is not None and lacks_entry(of, key, of.origin[0])
     if isinstance(of.cls, LibClass):
         foreign = key in COLLECTIONS or key in NAMES.get(of.cls.canonical, ())
-        known = foreign or ("." in key and of.cls.name != "List")
+        known = foreign or "." in key or _is_unknown(of, of.cls, key)
         return known and of.cls.derives_from("nnx.Module") and of.cls.name != "List"
     if not isinstance(of.cls, UserClass) or not is_known(of.cls) or ANY_NAME in attribute_names(of):
         return False
@@ -263,6 +312,14 @@ def _lacks(of: Obj, key: str) -> bool:
         return False
     heirs = (of.assumed or of.origin is None) and of.cls.module.project.heirs.exist(of.cls.name)
     return not heirs and not any(_may_be(key, name) for name in names_of(of))
+
+
+def _is_unknown(of: Obj, cls: LibClass, key: str) -> bool:
+    """Whether a layer of the library that was seen to be made has nothing of a name, and the text gives it nothing."""
+    known = attributes_of(cls.canonical)
+    if known is None or key in known or _is_pattern(key) or of.assumed or of.origin is None:
+        return False
+    return key not in attribute_names(of) and not of.origin[0].has(key, assigned)
 
 
 MAKING_NAMES = re.compile(r"\b(?:perturb|setattr|sow)\b")

@@ -1,4 +1,5 @@
-"""Paths of JAX that are taken for strings (NNX366): ``"bias" in path`` in a function for ``tree_map_with_path``.
+"""Paths of JAX that are taken for strings (NNX366): ``"bias" in path`` in a function for ``tree_map_with_path``. And
+keys of them that are asked for what they do not have: ``path[-1].key`` in a State, where the last one is a Variable's.
 
 JAX says where a leaf stands by a tuple of keys: ``DictKey("linear")`` in a State, ``GetAttrKey("linear")`` in a module,
 and one more for the array in a Variable. None of them is a string, equals one, or has its methods. The paths of NNX
@@ -6,7 +7,7 @@ and one more for the array in a Variable. None of them is a string, equals one, 
 
 Invariants: only the path itself is judged, the first parameter of the function or the first target of the loop, and
 only where its name is bound once; where the file registers trees with keys of its own, or asks what an element is,
-nothing is said.
+nothing is said. What kind of key stands at a place is known where the tree certainly is a State or a module.
 """
 
 from __future__ import annotations
@@ -15,17 +16,27 @@ import ast
 from typing import TYPE_CHECKING
 
 from nnx_lint.model.callables import BoundMethod, FuncVal
+from nnx_lint.model.expressions import text_of
+from nnx_lint.model.modules import Env
+from nnx_lint.model.states import StateVal, TransformationVal
+from nnx_lint.model.unions import present
+from nnx_lint.model.values import UNKNOWN, Obj
 from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.rules.program import (
     ancestors,
     assigned_in,
+    calls_in,
+    canonical_of,
+    defined_in,
     given,
     is_asked_for,
+    is_chosen,
     is_tried,
     own_nodes,
     reads_of,
     scopes_around,
 )
+from nnx_lint.rules.training.optimizers import OPTIMIZERS
 from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_lint.syntax.binding import is_name, occurrences
 from nnx_lint.syntax.walk import walk
@@ -56,7 +67,36 @@ def path_of_mapped_leaf(event: Called, report: Reporter) -> None:
         return
     names = syntax_parameters.positional_names(func.node.args)[isinstance(given_first, BoundMethod) :]
     if names and not assigned_in(func.node)[names[0]]:
-        _judge(func.module, reads_of(func.node, names[0]), report)
+        _judge(func.module, reads_of(func.node, names[0]), _kind_of(event, 1), report)
+
+
+@judges_calls(rules.KEY_PATH_AS_STRINGS, *OPTIMIZERS)
+def path_of_masked_leaf(event: Called, report: Reporter) -> None:
+    """A function for optax that makes a mask or labels of the parameters, which are a State."""
+    tx = given(event).get(1, "tx")
+    for _, _, value in tx.trees if isinstance(tx, TransformationVal) else ():
+        func = present(value)
+        if isinstance(func, FuncVal) and OWN_KEYS not in func.module.source.text:
+            for mapped in _mapped_by(func):
+                names = syntax_parameters.positional_names(mapped.args)
+                if names and not assigned_in(mapped)[names[0]]:
+                    _judge(func.module, reads_of(mapped, names[0]), DICT_KEY, report)
+
+
+def _mapped_by(func: FuncVal) -> Iterator[ast.FunctionDef | ast.Lambda]:
+    """The functions that a function runs for each leaf of the tree which it gets, written inside of it."""
+    tree = next(iter(syntax_parameters.positional_names(func.node.args)), "")
+    for call in calls_in(func.node):
+        whole = len(call.args) == 2 and not call.keywords and is_name(call.args[1], tree)
+        name = canonical_of(func.env, call.func) if isinstance(func.env, Env) else None
+        if not whole or name is None or name not in MAPS:
+            continue
+        mapped = call.args[0]
+        if isinstance(mapped, ast.Lambda):
+            yield mapped
+        elif isinstance(mapped, ast.Name) and defined_in(func.node)[mapped.id] == 1:
+            inner = (item for item in own_nodes(func.node) if isinstance(item, ast.FunctionDef))
+            yield from (item for item in inner if item.name == mapped.id)
 
 
 @judges_calls(rules.KEY_PATH_AS_STRINGS, *LISTS, *FLATTENED)
@@ -70,7 +110,7 @@ def path_of_listed_leaf(event: Called, report: Reporter) -> None:
         named = [node for node in names if isinstance(first, ast.Name) and node.id == first.id]
         reads = [node for node in named if isinstance(node.ctx, ast.Load)]
         if len(named) == len(reads) + 1:
-            _judge(module, reads, report)
+            _judge(module, reads, _kind_of(event, 0), report)
 
 
 def _loops(module: Module, call: ast.AST, *, flattened: bool) -> Iterator[tuple[ast.AST, ast.expr]]:
@@ -104,13 +144,60 @@ def _loop_over(module: Module, node: ast.AST) -> Iterator[tuple[ast.AST, ast.exp
         yield parent, parent.target
 
 
-def _judge(module: Module, reads: Iterable[ast.Name], report: Reporter) -> None:
+DICT_KEY, ATTRIBUTE_KEY = "DictKey", "GetAttrKey"
+
+NAMED_BY = {DICT_KEY: "key", ATTRIBUTE_KEY: "name"}
+"""The attribute in which a key holds what it is called."""
+
+
+def _kind_of(event: Called, place: int) -> str | None:
+    """The keys with which the paths of a tree begin, all of whose leaves are the arrays in Variables."""
+    args = given(event)
+    tree = present(args.get(place, "tree") or UNKNOWN)
+    if args.starred or "is_leaf" in args.keywords or len(args.positional) > place + 1:
+        return None
+    if isinstance(tree, StateVal):
+        return DICT_KEY if isinstance(present(tree.of), Obj) else None
+    return ATTRIBUTE_KEY if isinstance(tree, Obj) and tree.cls.derives_from("nnx.Module") else None
+
+
+def _judge(module: Module, reads: Iterable[ast.Name], kind: str | None, report: Reporter) -> None:
     """Look at each use of a path."""
     for node in reads:
         found = _misused(module, node)
+        held = "and no strings"
+        if found is None and kind is not None:
+            found = _asked_of_other(module, node, kind)
+            held = "and the last one is `GetAttrKey(name='value')`, for the array in a Variable"
         if found is not None and not is_tried(module, node) and not is_asked_for(module, node):
             place, problem = found
-            report(module, place, problem=f"`{module.source.segment(place)}` {problem}", path=node.id)
+            first = f"{kind or DICT_KEY}({NAMED_BY[kind or DICT_KEY]}='linear')"
+            problem = f"`{module.source.segment(place)}` {problem}"
+            report(module, place, problem=problem, path=node.id, first=first, held=held)
+
+
+def _asked_of_other(module: Module, node: ast.Name, kind: str) -> tuple[ast.expr, str] | None:
+    """Where a key of a path is asked for what only another kind of key has, and what comes of it."""
+    parent = next(ancestors(module, node), None)
+    if isinstance(parent, ast.Subscript) and parent.value is node:
+        key = {"-1": ATTRIBUTE_KEY, "0": kind}.get(text_of(parent.slice))
+        return _asked(module, parent, key) if key is not None else None
+    for loop, target in _loop_over(module, node):  # the last key is among them
+        named = occurrences(loop, target.id) if isinstance(target, ast.Name) else []
+        once = sum(not isinstance(item.ctx, ast.Load) for item in named) == 1
+        chosen = isinstance(loop, ast.For) or any(part.ifs for part in getattr(loop, "generators", ()))
+        reads = [item for item in named if isinstance(item.ctx, ast.Load) and not is_asked_for(module, item)]
+        if once and not chosen and kind == DICT_KEY:
+            found = (_asked(module, item, ATTRIBUTE_KEY) for item in reads if not is_chosen(module, item))
+            return next((each for each in found if each is not None), None)
+    return None
+
+
+def _asked(module: Module, element: ast.expr, kind: str) -> tuple[ast.expr, str] | None:
+    """A key of a certain kind that is asked for the name of another kind."""
+    asked = next(ancestors(module, element), None)
+    named = isinstance(asked, ast.Attribute) and asked.value is element and asked.attr in NAMED_BY.values()
+    return (asked, "fails") if isinstance(asked, ast.Attribute) and named and asked.attr != NAMED_BY[kind] else None
 
 
 def _misused(module: Module, node: ast.Name) -> tuple[ast.expr, str] | None:

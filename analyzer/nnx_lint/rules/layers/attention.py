@@ -329,6 +329,8 @@ def _kept_triangle(frame: Frame, node: ast.expr | None, *, inverted: bool, depth
 
 def _offset(call: ast.Call) -> int | None:
     """Which diagonal a call says."""
+    if any(item.arg is None for item in call.keywords):
+        return None
     said = call.args[1] if len(call.args) > 1 else keyword_node(call, "k")
     number = 0 if said is None else _number(said)
     return number if isinstance(number, int) else None

@@ -12,26 +12,29 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, cast
 
-from nnx_lint.model.events import Indexed
+from nnx_lint.model.events import Indexed, Unpacked
 from nnx_lint.model.forms import is_int, literal, plain
 from nnx_lint.model.indexing import places_of
 from nnx_lint.model.naming import value_at
 from nnx_lint.model.operations import REDUCTIONS
 from nnx_lint.model.values import Array, ArrayAttr, Const, Cut
 from nnx_lint.reporting import Reporter, judges, judges_calls
-from nnx_lint.rules.bindings import bound_to
+from nnx_lint.rules.bindings import bound_to, target_of
 from nnx_lint.rules.layers.operands import is_prepared
 from nnx_lint.rules.program import FUNCTIONS as FUNCTION_NODES
 from nnx_lint.rules.program import ancestors, assigned_in, enclosing, given, reads_of
+from nnx_lint.syntax import parameters
+from nnx_lint.syntax.binding import is_name
 from nnx_rules import layers
 from nnx_rules.rules import modules as rules
 from nnx_rules.shape_algebra import broadcast, is_whole
+from nnx_rules.sizes import Size, multiple
 
 if TYPE_CHECKING:
     from nnx_lint.model.calls import Arguments
     from nnx_lint.model.events import Called
     from nnx_lint.model.values import Value
-    from nnx_rules.shapes import Shape
+    from nnx_rules.shapes import Dimension, Shape
 
 Places = tuple[tuple[int, str], ...]
 """Where among its arguments a function is told axes: by position, counted with the array, and by name."""
@@ -206,9 +209,26 @@ def divided(event: Called, report: Reporter) -> None:
     if args.starred or shape is None or not isinstance(axis, int) or not isinstance(number, int) or not is_int(number):
         return
     size = _size_at(shape, axis)
-    if size is not None and number > 0 and size % number:
-        problem = f"axis {axis} of an array of shape {layers.shown(shape)} is split into {number} equal parts"
+    problem = f"axis {axis} of an array of shape {layers.shown(shape)} is split into {number} equal parts"
+    if isinstance(size, Size) and number > 2:  # whatever it was made for may be halved
+        times, target = multiple(size), target_of(event.frame.module, event.node)
+        if times is not None and times % number and number % times and isinstance(target, ast.Tuple):
+            _report(event, report, problem, f"`{size}` was made for {times} parts")
+    elif isinstance(size, int) and number > 0 and size % number:
         _report(event, report, problem, f"{size} cannot be divided by {number}: `jnp.array_split` makes unequal parts")
+
+
+@judges(rules.ARRAY_SHAPES, Unpacked, of=(Array,))
+def round_unpacked(event: Unpacked, report: Reporter) -> None:
+    """The number of the round, where a step of ``fori_loop`` takes it for what the loop carries."""
+    func, scope = event.frame.func, event.frame.scope[-1] if event.frame.scope else None
+    if scope is None or scope.frame is not event.frame or not scope.row.name.endswith(".fori_loop") or func is None:
+        return
+    first = parameters.positional_names(func.node.args)[:1]
+    if first and is_name(event.value_node, first[0]) and literal(event.value).shape == ():
+        problem = f"`{first[0]}` is one number, and is unpacked like a tuple"
+        mend = "a step of `fori_loop` gets the number of the round first: `def body(i, carry)`"
+        report(event.frame.module, event.value_node, problem=problem, mend=mend)
 
 
 @judges_calls(rules.ARRAY_SHAPES, "jax.numpy.take_along_axis")
@@ -243,12 +263,11 @@ def _several(value: Value | None) -> tuple[object, ...]:
     return cast("tuple[object, ...]", axes) if isinstance(axes, tuple) else (axes,)
 
 
-def _size_at(shape: Shape, axis: int) -> int | None:
+def _size_at(shape: Shape, axis: int) -> Dimension | None:
     """The size of an axis, also of the last ones of an array that may have more."""
     whole = is_whole(shape) or axis < 0
     known = whole and -len(shape) <= axis < len(shape) and is_whole(shape[axis:] if axis < 0 else shape)
-    size = shape[axis] if known else None
-    return size if isinstance(size, int) else None
+    return shape[axis] if known else None
 
 
 def _function(

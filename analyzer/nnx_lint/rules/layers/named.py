@@ -13,47 +13,144 @@ from typing import TYPE_CHECKING
 
 from nnx_lint.model.classes import UserClass, method_of
 from nnx_lint.model.values import ClassVal, Const, Obj
-from nnx_lint.rules.program import calls_in, resolved
+from nnx_lint.rules.program import ancestors, attributes_stored, calls_in, resolved
 from nnx_lint.syntax import parameters
 from nnx_lint.syntax.binding import assigned_names, is_name
 from nnx_lint.syntax.dotted import last_name
 from nnx_lint.syntax.walk import remembered, walk
+from nnx_rules.sizes import differ, two_names
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from nnx_lint.model.callables import FuncVal
     from nnx_lint.model.frames import Frame
     from nnx_lint.model.modules import Module
+    from nnx_rules.shapes import Dimension
 
 
-def mean_two_numbers(frame: Frame, names: tuple[object, object]) -> bool:
-    """Whether nothing shows that two names of sizes in the constructor of the object at hand stand for one number."""
-    cls = frame.receiver.cls if isinstance(frame.receiver, Obj) else None
-    found = method_of(cls, "__init__") if isinstance(cls, UserClass) else None
-    if not isinstance(cls, UserClass) or found is None:
+def are_unlike(frame: Frame, node: ast.AST, one: Dimension, other: Dimension) -> bool:
+    """Whether two sizes are different for all that may make the object at hand, or by their names."""
+    if differ(one, other):
+        return True
+    names = two_names(one, other)
+    return names is not None and mean_two_numbers(frame, names, node)
+
+
+def mean_two_numbers(frame: Frame, names: tuple[Dimension, Dimension], *places: ast.AST) -> bool:
+    """Whether nothing shows that two names of sizes in the constructor of the object at hand stand for one number,
+    where these places of its class need them to; or that one name stands for that number.
+    """
+    known = [str(name) for name in names if not isinstance(name, int)]
+    roots = {name.partition(".")[0] for name in known}
+    found = _constructor_with(frame, roots)
+    if found is None:
         return False
-    func = found[1].wrapped
-    one, other = (str(name) for name in names)
-    if not {one.partition(".")[0], other.partition(".")[0]} <= {*parameters.names(func.node.args)}:
-        return False  # they are those of an object that has this one
-    return not (
-        _are_compared(cls, one, other)
-        or _are_said(frame.module, one, other)
-        or _have_one_default(func, one, other)
-        or _are_given_as_one(frame, cls, func, one, other)
-    )
+    cls, func = found
+    if _are_said(frame.module, *known) or _are_compared(cls, places, *known):
+        return False
+    if len(known) == 1:
+        usual = _default(func, known[0])
+        return type(usual) is int and usual not in names
+    one, other = known
+    if _may_be_aliases(func, one, other):
+        return False
+    return not (_have_one_default(func, one, other) or _are_given_as_one(frame, cls, func, one, other))
 
 
-def _are_compared(cls: UserClass, *names: str) -> bool:
-    """Whether the class asks somewhere whether they are equal, or chooses by one of them."""
+ALIASES = frozenset({"d_model", "dim", "hidden_size", "n_embd"})
+"""What configurations of transformers call the size of the model; many have two of these names for it."""
+
+
+def _may_be_aliases(func: FuncVal, *names: str) -> bool:
+    """Whether two fields of a configuration that is out of sight may be two names of one number."""
+    owners = {name.rpartition(".")[0] for name in names}
+    named = all(name.rpartition(".")[2] in ALIASES and _default(func, name) is None for name in names)
+    return named and len(owners) == 1 and "" not in owners
+
+
+def _constructor_with(frame: Frame, names: set[str]) -> tuple[UserClass, FuncVal] | None:
+    """The class whose constructor has parameters of these names: that of the object at hand, or of one that has it,
+    where nothing on the way to it asks whether the sizes are equal that it is given.
+    """
+    for each in (frame, *(outer for outer, _ in frame.callers())):
+        cls = each.receiver.cls if isinstance(each.receiver, Obj) else None
+        found = method_of(cls, "__init__") if isinstance(cls, UserClass) else None
+        if isinstance(cls, UserClass) and found is not None:
+            taken = parameters.positional_names(found[1].wrapped.node.args)[1:]
+            taken += [item.arg for item in found[1].wrapped.node.args.kwonlyargs]
+            if names <= {*taken}:
+                return cls, found[1].wrapped
+            if any(len(compared & {*taken}) > 1 for compared in _compared_in(cls)):
+                return None
+    return None
+
+
+def _compared_in(cls: UserClass) -> Iterator[set[str]]:
+    """The names in each comparison of a class."""
+    for item in cls.lineage:
+        for node in walk(item.node):
+            if isinstance(node, ast.Compare):
+                yield {last_name(part) for part in walk(node) if isinstance(part, ast.expr)}
+
+
+def _are_compared(cls: UserClass, places: tuple[ast.AST, ...], *names: str) -> bool:
+    """Whether the class asks somewhere whether they are equal, or chooses by one of them: but where it makes something
+    more for those that differ, they may differ everywhere else.
+    """
     ends = {name.rpartition(".")[2] for name in names}
-    nodes = (node for item in cls.lineage for node in walk(item.node) if isinstance(node, ast.Compare))
-    return any(ends <= {last_name(part) for part in walk(node) if isinstance(part, ast.expr)} for node in nodes)
+    for item in cls.lineage:
+        for asked in walk(item.node):
+            if not isinstance(asked, ast.Compare):
+                continue
+            if ends <= {last_name(part) for part in walk(asked) if isinstance(part, ast.expr)}:
+                chosen = _choice(item.module, asked)
+                if chosen is None or len(names) == 1 or any(each in places for each in walk(chosen)):
+                    return True
+    return False
+
+
+def _choice(module: Module, asked: ast.Compare) -> ast.If | ast.IfExp | None:
+    """What does something for those of which a comparison holds and another thing for the rest, and ends nothing."""
+    outer = next((each for each in ancestors(module, asked) if not isinstance(each, ast.BoolOp)), None)
+    if not isinstance(outer, (ast.If, ast.IfExp)) or not isinstance(asked.ops[0], (ast.Eq, ast.NotEq)):
+        return None
+    if isinstance(outer, ast.IfExp):
+        return outer
+    ends = (ast.Raise, ast.Return, ast.Assert, ast.Continue, ast.Break)
+    return None if any(isinstance(each, ends) for part in outer.body for each in walk(part)) else outer
 
 
 def _are_said(module: Module, *names: str) -> bool:
     """Whether the file says somewhere what one of two fields of a configuration is."""
     fields = frozenset(name.rpartition(".")[2] for name in names if "." in name)
-    return not fields.isdisjoint(_said(module.tree)) if fields else False
+    if fields.isdisjoint(_said(module.tree)):
+        return False
+    return len(fields) == 1 or not _are_told_apart(module.tree, *fields)
+
+
+def _are_told_apart(tree: ast.AST, one: str, other: str) -> bool:
+    """Whether every place of a file that says how large one of two fields is says another number of the other one."""
+    for node in walk(tree):
+        given: dict[str | None, ast.expr | None] = {}
+        if isinstance(node, ast.Call):
+            # what only hands the field on says nothing: `Embedder(dim=config.dim)`
+            given = {item.arg: item.value for item in node.keywords if last_name(item.value) != item.arg}
+        elif isinstance(node, ast.ClassDef):
+            for item in node.body:
+                if isinstance(item, (ast.AnnAssign, ast.Assign)) and item.value is not None:
+                    given.update(dict.fromkeys(assigned_names([item]), item.value))
+            given.update((name, None) for name in attributes_stored(node) if name in given)  # it computes them
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and not is_name(node.value, "self"):
+            given = {node.attr: None}
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            given = {node.value.lstrip("-").replace("-", "_"): None}
+        if one in given or other in given:
+            values = [given.get(one), given.get(other)]
+            numbers = {item.value for item in values if isinstance(item, ast.Constant) and type(item.value) is int}
+            if len(numbers) != len(values):
+                return False
+    return True
 
 
 @remembered
@@ -91,12 +188,18 @@ def _default(func: FuncVal, name: str) -> object:
     return value.value if isinstance(value, Const) else None
 
 
+ASKING = frozenset({"isinstance", "issubclass", "iter_modules", "super"})
+"""Functions that get a class and make nothing of it."""
+
+
 def _are_given_as_one(frame: Frame, cls: UserClass, func: FuncVal, *names: str) -> bool:
-    """Whether a call in the file gives the class the same for both parameters."""
+    """Whether a call in the file gives the class the same for both parameters, or hands the class to who may do so."""
     order = parameters.positional_names(func.node.args)[1:]
     for call in calls_in(frame.module.tree):
         made = resolved(frame.module.env, call.func)
-        if isinstance(made, ClassVal) and cls in made.cls.ancestors:
+        if any(is_name(item, cls.name) for item in call.args) and last_name(call.func) not in ASKING:
+            return True
+        if (isinstance(made, ClassVal) and cls in made.cls.ancestors) or last_name(call.func) == cls.name:
             given = dict(zip(order, call.args, strict=False))
             given |= {item.arg: item.value for item in call.keywords if item.arg is not None}
             texts = [ast.dump(given[name]) for name in names if name in given]

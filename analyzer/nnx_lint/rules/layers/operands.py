@@ -1,9 +1,9 @@
 """Arrays that are added or joined and do not fit together, are given a shape of another size, or asked for their truth
 (NNX826).
 
-A program that adds what a layer gives to what it got finds out at run time that the sizes differ. Invariants: only
-sizes that are known as numbers are compared, and not in a function that asks for shapes: it is not always known which
-way that goes.
+A program that adds what a layer gives to what it got finds out at run time that the sizes differ. Invariants: sizes are
+compared that are known as numbers, or by names that mean two numbers (:mod:`~nnx_lint.rules.layers.named`), and not in
+a function that asks for shapes: it is not always known which way that goes.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import ast
 import itertools
 from typing import TYPE_CHECKING
 
-from nnx_lint.model import forms
+from nnx_lint.model import forms, patterns
 from nnx_lint.model.arithmetic import is_fraction
 from nnx_lint.model.containers import Seq
 from nnx_lint.model.events import Combined, Used, VariableWritten
@@ -20,22 +20,24 @@ from nnx_lint.model.expressions import text_of
 from nnx_lint.model.operations import LOSSES, PAIRED
 from nnx_lint.model.values import UNKNOWN, Array, ArrayAttr, Const, HostArray, Obj
 from nnx_lint.reporting import Reporter, judges, judges_calls
-from nnx_lint.rules.bindings import pairs_of
+from nnx_lint.rules.alternatives import stands_beside
+from nnx_lint.rules.bindings import pairs_of, value_of
 from nnx_lint.rules.graphs.leaves import OF_ONE_ARRAY
+from nnx_lint.rules.layers.named import are_unlike
 from nnx_lint.rules.layers.origins import origins_of, shape_of
 from nnx_lint.rules.program import ancestors, calls_in, canonical_of, given, is_tried, resolved
 from nnx_lint.syntax.walk import remembered, walk
-from nnx_rules import layers
+from nnx_rules import axis_patterns, layers
 from nnx_rules.rules import modules as rules
 from nnx_rules.shape_algebra import is_whole, lettered
 from nnx_rules.shapes import size
-from nnx_rules.sizes import differ
+from nnx_rules.sizes import Size, differ, product_of
 
 if TYPE_CHECKING:
     from nnx_lint.model.events import Called
     from nnx_lint.model.frames import Frame
     from nnx_lint.model.values import Value
-    from nnx_rules.shapes import Shape
+    from nnx_rules.shapes import Dimension, Shape
 
 WORDS: dict[type[ast.operator], str] = {
     ast.Add: "added",
@@ -120,12 +122,18 @@ def tuple_beside_array(event: Used, report: Reporter) -> None:
         wrong = not _is_of_numpy(frame, outer.right if outer.left is node else outer.left)
     else:
         wrong = isinstance(other, Array) and not isinstance(other, HostArray)
-    if wrong and any(isinstance(item, Array) for item in several.items) and not is_tried(frame.module, node):
+    if wrong and any(isinstance(item, Array) for item in several.items) and not _is_expected(frame, node):
         count = f"a tuple of {len(several.items)}" if several.exact else "a tuple"
         beside = "with an array" if isinstance(other, Array) else "as if it were one array"
         problem = f"`{text_of(node)}` is {count}, and is {done} {beside}"
         mend = "take it apart first: `first, *others = ...`, or compute with one of them: `...[0]`"
         report(frame.module, node, problem=problem, mend=mend)
+
+
+def _is_expected(frame: Frame, several: ast.expr) -> bool:
+    """Whether the program takes the error, or knows the models that return several from those that return one array."""
+    made = value_of(frame.module, several) if isinstance(several, ast.Name) else several
+    return is_tried(frame.module, several) or stands_beside(frame, made)
 
 
 def _is_indexed(event: Used) -> bool:
@@ -139,7 +147,7 @@ def tuple_indexed(event: Used, report: Reporter) -> None:
     axes = node.slice if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load) else None
     if not isinstance(node, ast.Subscript) or not isinstance(axes, ast.Tuple) or not isinstance(several, Seq):
         return
-    if any(isinstance(item, Array) for item in several.items) and not is_tried(event.frame.module, node):
+    if any(isinstance(item, Array) for item in several.items) and not _is_expected(event.frame, node.value):
         count = f"a tuple of {len(several.items)}" if several.exact else "a tuple"
         problem = f"`{text_of(node.value)}` is {count}, and is indexed like one array"
         mend = "take it apart first: `first, *others = ...`"
@@ -158,7 +166,9 @@ ACTIVATIONS = ("elu", "gelu", "leaky_relu", "log_softmax", "relu", "sigmoid", "s
 def several_as_one(event: Called, report: Reporter) -> None:
     """A function of one array gets such a tuple: JAX makes no array of it."""
     several = event.args[0] if event.args else None
-    if type(several) is not Seq or several.type != "tuple" or is_tried(event.frame.module, event.node):
+    if type(several) is not Seq or several.type != "tuple" or not event.nodes:
+        return
+    if _is_expected(event.frame, event.nodes[0]):
         return
     if several.exact and any(isinstance(item, Array) for item in several.items):
         problem = f"`{event.name}` takes one array, and `{text_of(event.nodes[0])}` is a tuple of {len(several.items)}"
@@ -204,7 +214,7 @@ def factors(event: Combined, report: Reporter) -> None:
 @judges_calls(rules.ARRAY_SHAPES, "jax.numpy.dot", "jax.numpy.matmul")
 def factors_given(event: Called, report: Reporter) -> None:
     """The same, where a function makes the product."""
-    left, right = event.args if len(event.args) == 2 else (None, None)
+    left, right = (value and forms.held_array(value) for value in event.args) if len(event.args) == 2 else (None, None)
     if isinstance(left, Array) and isinstance(right, Array):
         _multiplied(event, left, right, report)
 
@@ -214,7 +224,7 @@ def _multiplied(event: Combined | Called, left: Array, right: Array, report: Rep
     if not one or not other:
         return
     inner, rows = one[-1], other[-2 if len(other) > 1 else -1]
-    if isinstance(inner, int) and isinstance(rows, int) and inner != rows and not is_prepared(event.frame, event.node):
+    if are_unlike(event.frame, event.node, inner, rows) and not is_prepared(event.frame, event.node):
         problem = f"arrays of shapes {layers.shown(one)} and {layers.shown(other)} are multiplied as matrices"
         mend = f"the last axis of the first has {inner}, and there have to be as many rows in the second"
         report(event.frame.module, event.node, related=origins_of((left, right)), problem=problem, mend=mend)
@@ -302,15 +312,15 @@ def equated(event: Called, report: Reporter) -> None:
     operands = equation.partition("->")[0].split(",")
     if len(operands) != len(arrays) or len(event.args) != len(arrays) + 1:
         return
-    wrong = _unfit(equation, operands, arrays)
+    wrong = _unfit(event, equation, operands, arrays)
     if wrong is not None and not is_prepared(event.frame, event.node):
         problem, mend = wrong
         report(event.frame.module, event.node, problem=problem, mend=mend)
 
 
-def _unfit(equation: str, operands: list[str], arrays: list[Value]) -> tuple[str, str] | None:
+def _unfit(event: Called, equation: str, operands: list[str], arrays: list[Value]) -> tuple[str, str] | None:
     """Why arrays are no operands of an equation, and what to do about it."""
-    sizes: dict[str, int] = {}
+    sizes: dict[str, Dimension] = {}
     for operand, array in zip(operands, arrays, strict=True):
         shape = shape_of(array) if isinstance(array, Array) else None
         if shape is None or not is_whole(shape):
@@ -320,8 +330,8 @@ def _unfit(equation: str, operands: list[str], arrays: list[Value]) -> tuple[str
             problem = f"an array of shape {layers.shown(shape)} is no {names}: it has another number of axes"
             return problem, "give each axis a letter"
         for name, length in (found[0] if found is not None else {}).items():
-            known = sizes.setdefault(name, length) if isinstance(length, int) else None
-            if known is not None and known != length and 1 not in (known, length):
+            known = sizes.setdefault(name, length) if isinstance(length, (int, Size)) else length
+            if 1 not in (known, length) and are_unlike(event.frame, event.node, known, length):
                 problem = f"`{name}` is {known} and {length}: an array of shape {layers.shown(shape)} is no {names}"
                 return problem, "give axes of different sizes different letters, in the order of the axes"
     return None
@@ -338,14 +348,33 @@ def reshaped(event: Called, report: Reporter) -> None:
     new = forms.shape_of(given[0]) if len(given) == 1 else tuple(map(forms.dimension, given))
     if old is None or not new or len(given) < len(event.args) or event.keywords or new.count(-1) > 1:
         return
-    count, rest = size(old), size(tuple(item for item in new if item != -1))
-    if count is None or rest is None or is_prepared(event.frame, event.node):
-        return
-    if count != rest if -1 not in new else (not rest or count % rest):
+    count, rest = product_of(old), product_of(tuple(item for item in new if item != -1))
+    if -1 not in new:
+        wrong = are_unlike(event.frame, event.node, count, rest)
+    else:
+        wrong = isinstance(count, int) and isinstance(rest, int) and (not rest or count % rest > 0)
+    if wrong and not is_prepared(event.frame, event.node):
         before, after = layers.shown(old), layers.shown(new)
         problem = f"an array of shape {before}, which has {count} elements, cannot have the shape {after}"
         mend = "choose sizes whose product is that number"
         report(event.frame.module, event.node, related=origins_of((callee.array,)), problem=problem, mend=mend)
+
+
+@judges_calls(rules.ARRAY_SHAPES, *patterns.FUNCTIONS)
+def moved(event: Called, report: Reporter) -> None:
+    """A pattern by which an array cannot be taken apart: ``rearrange(x, "b (h w) c -> b h w c")``."""
+    args = given(event)
+    array, pattern = args.get(0, "tensor"), patterns.pattern_of(args)
+    if pattern is None or isinstance(array, Seq) or is_tried(event.frame.module, event.node):
+        return
+    shape = shape_of(array) if isinstance(array, Array) else None
+    why = axis_patterns.problem(pattern, shape, patterns.sizes_of(args))
+    if why is not None and (shape is None or not is_prepared(event.frame, event.node)):
+        before = f" from an array of shape {layers.shown(shape)}" if shape is not None else ""
+        problem = f"`{event.name}` cannot make `{args.get(1, 'pattern').value}`{before}: {why}"  # type: ignore[union-attr]
+        untold = "give the sizes of all names in brackets but one: `rearrange(x, pattern, h=8)`"
+        mend = untold if "neither" in why else "a pattern names each axis of the array, in order"
+        report(event.frame.module, event.node, problem=problem, mend=mend)
 
 
 SHAPED = {

@@ -21,7 +21,7 @@ from nnx_lint.model.expressions import text_of
 from nnx_lint.model.recurrent import Pair
 from nnx_lint.model.values import Array, Const, Obj
 from nnx_lint.reporting import Reporter, judges, judges_calls
-from nnx_lint.rules.bindings import value_of
+from nnx_lint.rules.bindings import target_of, value_of
 from nnx_lint.rules.edits import replace, unsafe
 from nnx_lint.rules.graphs.leaves import OF_ONE_ARRAY
 from nnx_lint.rules.program import ancestors, given, is_tried, resolved
@@ -69,16 +69,16 @@ def layer_results(event: Called, report: Reporter) -> None:
     layer, module = event.callee, event.frame.module
     if not isinstance(layer, Obj) or getattr(layer.cls, "canonical", "") != "nnx.RNN":
         return
-    outer = next(ancestors(module, event.node), None)
-    target = outer.targets[0] if isinstance(outer, ast.Assign) else None
+    target = target_of(module, event.node)
     if not isinstance(target, ast.Tuple) or len(target.elts) != 2 or is_tried(module, event.node):
         return
     output, carry = target.elts
     asked = event.keywords.get("return_carry")
     returned = asked.value if isinstance(asked, Const) else (forms.sizes(layer) or {}).get("return_carry")
-    if returned is True and isinstance(output, ast.Name) and _is_carry(carry) and not OF_ANY.search(output.id):
-        mend = f"{text_of(carry)}, {output.id} = {event.name}(...)"
-        report(module, target, problem=f"`{output.id}` takes what the layer carries", mend=mend)
+    name = output.id if isinstance(output, ast.Name) and not OF_ANY.search(output.id) else None
+    if returned is True and name is not None and _is_carry(carry, name):
+        mend = f"{text_of(carry)}, {name} = {event.name}(...)"
+        report(module, target, problem=f"`{name}` takes what the layer carries", mend=mend)
     elif isinstance(layer.args, dict) and not returned and asked is None and "return_carry" not in layer.args:
         fits = (forms.literal(event.result).shape or (None,))[0] == 2 and not CARRIED.search(text_of(output))
         if not fits and "**" not in {*event.keywords, *layer.args} and not isinstance(output, ast.Starred):
@@ -90,20 +90,22 @@ def layer_results(event: Called, report: Reporter) -> None:
 NAMED_CARRY = re.compile(r"carry$|hidden$|state$|^[ch]\d*$", re.IGNORECASE)
 """A name for what a layer carries on, and not for all outputs, which may be its hidden states."""
 
-OF_ANY = re.compile(r"^_|carr|hidd|stat|last|final|^[ch]", re.IGNORECASE)
-"""A name that may be for what a layer carries on, or is for nothing."""
+OF_ANY = re.compile(r"carr|hidd|stat|last|final|^_?[ch]", re.IGNORECASE)
+"""A name that may be for what a layer carries on."""
 
 
-def _is_carry(target: ast.expr) -> bool:
-    """Whether a target is meant for what a layer carries on: a pair, or by its name."""
+def _is_carry(target: ast.expr, other: str) -> bool:
+    """Whether a target is meant for what a layer carries on: a pair, or by its name. Where the other one is for
+    nothing, all outputs may well be called the hidden states; nobody calls them what is carried.
+    """
     name = target.attr if isinstance(target, ast.Attribute) else target.id if isinstance(target, ast.Name) else ""
-    return isinstance(target, ast.Tuple) or NAMED_CARRY.search(name) is not None
+    named = re.search(r"carry$", name, re.IGNORECASE) if other.startswith("_") else NAMED_CARRY.search(name)
+    return isinstance(target, ast.Tuple) or named is not None
 
 
 def swapped(event: Called) -> ast.Tuple | None:
     """The two targets of a call of a cell, if what it carries is the second of them."""
-    outer = next(ancestors(event.frame.module, event.node), None)
-    target = outer.targets[0] if isinstance(outer, ast.Assign) else None
+    target = target_of(event.frame.module, event.node)
     if not isinstance(target, ast.Tuple) or len(target.elts) != 2 or not event.nodes:
         return None
     first, second = map(text_of, target.elts)

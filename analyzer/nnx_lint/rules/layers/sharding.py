@@ -24,7 +24,9 @@ from nnx_lint.model.meshes import (
     SpecVal,
     axes_of_mesh,
     names_in,
+    rules_in,
     shape_of_mesh,
+    through,
 )
 from nnx_lint.model.values import (
     Array,
@@ -66,7 +68,7 @@ if TYPE_CHECKING:
 METADATA = ("out_sharding", "sharding", "sharding_names")
 """The metadata that says how a Variable is sharded, by its names over time."""
 
-ELSEWHERE = frozenset({"mesh", "sharding_rules", "eager_sharding", "**"})
+ELSEWHERE = frozenset({"mesh", "eager_sharding", "**"})
 """Metadata with which the mesh of the context does not decide, or not alone."""
 
 
@@ -77,7 +79,8 @@ def sharding_of(variable: Obj) -> Value | None:
         return None
     found = next((args[name] for name in METADATA if name in args), None)
     found = Seq("tuple", found.entries) if isinstance(found, SpecVal) else found
-    return _given(variable, found) if isinstance(found, Seq) else None
+    rules = rules_in(args.get("sharding_rules"))
+    return through(rules, _given(variable, found)) if isinstance(found, Seq) and rules is not None else None
 
 
 def _given(owner: Obj, names: Seq) -> Seq:
@@ -131,6 +134,15 @@ MADE = ("class", *api.VARIABLES, *api.CLASSES)
 
 def _shardings(made: Obj, event: Called) -> list[tuple[str, Value, Obj]]:
     """The shardings of the Variables that a constructor makes: the type, the sharding, the Variable or layer."""
+    rules = event.modes.rules
+    found = _written(made, event)
+    if not rules:
+        return found
+    return [(name, through(rules, own) if isinstance(own, Seq) else own, where) for name, own, where in found]
+
+
+def _written(made: Obj, event: Called) -> list[tuple[str, Value, Obj]]:
+    """The same, as their names stand in the program."""
     if made.cls.is_variable:
         found = sharding_of(made)
         return [(made.cls.name, found, made)] if found is not None else []
@@ -187,15 +199,25 @@ def _kept_as_metadata(event: Called, where: Obj) -> Fix | None:
 
 def _set_entered(event: Called) -> Fix | None:
     """Set the mesh that a ``with`` statement around the call enters, or around a call that leads to it."""
+    module = event.frame.module
+    entered = _entered(event)
+    name = spelled("jax.set_mesh", module, event.frame.env) if entered is not None else None
+    if entered is None or name is None:
+        return None
+    return Fix(f"Use `{name}`", wrap(module.source, entered[0], name), Applicability.UNSAFE)
+
+
+def _entered(event: Called) -> tuple[ast.expr, MeshVal] | None:
+    """The mesh that a ``with`` statement of the same module enters, around the call or one that leads to it."""
     frame: Frame | None = event.frame
     node: ast.AST | None = event.node
     module = event.frame.module
     while frame is not None and node is not None and frame.module is module:
         for outer in around(frame, node):
             for item in outer.items if isinstance(outer, ast.With) else ():
-                name = spelled("jax.set_mesh", module, frame.env)
-                if name is not None and isinstance(resolved(frame.env, item.context_expr), MeshVal):
-                    return Fix(f"Use `{name}`", wrap(module.source, item.context_expr, name), Applicability.UNSAFE)
+                mesh = resolved(frame.env, item.context_expr)
+                if isinstance(mesh, MeshVal):
+                    return item.context_expr, mesh
         node, frame = frame.call, frame.caller
     return None
 
@@ -235,9 +257,13 @@ def named_unknown_axis(event: Called, report: Reporter) -> None:
 def constraint_of_unknown_axis(event: Called, report: Reporter) -> None:
     """A spec for the mesh of the context, that names an axis which this one lacks."""
     spec = given(event).get(1, "shardings")
-    if event.modes.mesh and isinstance(spec, SpecVal) and not is_tried(event.frame.module, event.node):
+    if not isinstance(spec, SpecVal) or is_tried(event.frame.module, event.node):
+        return
+    entered = _entered(event) if not event.modes.mesh else None
+    axes = entered[1].axes if entered is not None else event.modes.mesh
+    if axes:
         names = [name for entry in spec.entries for name in names_in(entry) or []]
-        _report_unknown(event, report, "PartitionSpec", names, event.modes.mesh, None)
+        _report_unknown(event, report, "PartitionSpec", names, axes, None)
 
 
 @judges_calls(rules.SHARDING_UNKNOWN_AXIS, "jax.shard_map", "nnx.shard_map")

@@ -19,13 +19,14 @@ from nnx_lint.model.symbols import OWN
 from nnx_lint.model.unions import options, present
 from nnx_lint.model.values import UNKNOWN, Array, ClassVal, Const, HostArray, Obj, TakenArray, Unknown, Value
 from nnx_lint.reporting import Reporter, judges_calls, related
+from nnx_lint.rules.bindings import target_of
 from nnx_lint.rules.construction.signatures import misplaced_mask
 from nnx_lint.rules.edits import replace, unsafe
 from nnx_lint.rules.layers.named import mean_two_numbers
 from nnx_lint.rules.layers.operands import is_prepared
 from nnx_lint.rules.layers.origins import origins_of
 from nnx_lint.rules.layers.pairs import Swapped, swapped
-from nnx_lint.rules.program import FUNCTIONS, ancestors, enclosing, is_tried, keyword_node
+from nnx_lint.rules.program import FUNCTIONS, enclosing, is_tried, keyword_node
 from nnx_lint.rules.program import given as given_to
 from nnx_lint.syntax.binding import names_in, occurrences
 from nnx_rules import layers
@@ -181,7 +182,7 @@ def layers_of_own_layer(event: Called, report: Reporter) -> None:
 def _report_within(frame: Frame, layer: Obj, report: Reporter, made: tuple[Related, ...]) -> None:
     composed = layer.cls.works_as is not None and layer.cls.works_as.canonical in COMPOSED
     step = _misfit_within(layer) if composed else None
-    if step is not None and layer.origin is not None and _is_certain(frame, step):
+    if step is not None and layer.origin is not None and _is_certain(frame, layer.origin[1], step):
         module, node = layer.origin
         parts = node.args if isinstance(node, ast.Call) else []
         single = 0 < step.place < len(parts) and not any(isinstance(part, ast.Starred) for part in parts)
@@ -262,7 +263,8 @@ def layer_input(event: Called, report: Reporter) -> None:
         return  # its layers do not fit each other: that is said where it is made
     if step is None or step.mismatch.dtype is not (report.rule is rules.LAYER_INPUT_DTYPE):
         return
-    if not _is_certain(event.frame, step) or (isinstance(given, TakenArray) and is_prepared(event.frame, event.node)):
+    certain = _is_certain(event.frame, event.node, step)
+    if not certain or (isinstance(given, TakenArray) and is_prepared(event.frame, event.node)):
         return
     _report(event.frame.module, event.node, f"{place_of(event)}{step.path}", step, report, origins_of((given,)))
 
@@ -340,8 +342,7 @@ def _carry_is_second(event: Called, name: str) -> bool:
     """Whether a cell gets second what it gave first: ``carry, y = cell(x, carry)``; or what it gave second, if nobody
     wants what it gave first, and its first argument is an element of the sequence: ``_, h = cell(x[:, t], h)``.
     """
-    outer = next(ancestors(event.frame.module, event.node), None)
-    target = outer.targets[0] if isinstance(outer, ast.Assign) else None
+    target = target_of(event.frame.module, event.node)
     if name not in layers.CELLS or not isinstance(target, ast.Tuple) or len(target.elts) != 2 or len(event.nodes) != 2:
         return False
     (first, second), (inputs, carry) = map(text_of, target.elts), map(text_of, event.nodes)
@@ -496,14 +497,15 @@ def _misfit(
         return False
     mismatch = layers.call(cls.canonical, arguments, given.form, table)[1]
     step = Step(layer, "", given.form, mismatch) if mismatch is not None else None
-    if step is not None and _is_certain(event.frame, step):
+    if step is not None and _is_certain(event.frame, event.node, step):
         _report(event.frame.module, event.node, name, step, report, ())
     return step is not None
 
 
-def _is_certain(frame: Frame, step: Step) -> bool:
+def _is_certain(frame: Frame, node: ast.AST, step: Step) -> bool:
     """Whether an array is of another size than a layer takes for all that may make the layer."""
-    return step.mismatch.names is None or mean_two_numbers(frame, step.mismatch.names)
+    made = step.obj.origin[1] if step.obj.origin is not None else node
+    return step.mismatch.names is None or mean_two_numbers(frame, step.mismatch.names, node, made)
 
 
 def place_of(event: Called) -> str:

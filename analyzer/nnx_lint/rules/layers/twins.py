@@ -22,7 +22,7 @@ from nnx_lint.model.classes import ClassBase
 from nnx_lint.model.events import Constructed
 from nnx_lint.model.values import Obj
 from nnx_lint.reporting import Reporter, judges, related
-from nnx_lint.rules.bindings import names_of_first
+from nnx_lint.rules.bindings import names_of_first, target_of
 from nnx_lint.rules.edits import replace, unsafe
 from nnx_lint.rules.filters.coverage import leaves_of
 from nnx_lint.rules.program import ancestors, canonical_of, enclosing, follows, own_nodes, own_statements, statement_of
@@ -111,8 +111,7 @@ def _is_bound_between(func: Function, first: ast.Call, second: ast.Call) -> bool
 
 def _target_of(module: Module, call: ast.Call) -> str | None:
     """The name that a statement binds to what a call returns."""
-    statement = statement_of(module, call)
-    target = statement.targets[0] if isinstance(statement, ast.Assign) and statement.value is call else None
+    target = target_of(module, call)
     return target.id if isinstance(target, ast.Name) else None
 
 

@@ -99,12 +99,24 @@ def _never_has_streams(event: Called, obj: Obj) -> bool:
     made = obj.args or {}
     if obj.cls.made_as is not DROPOUT or obj.origin is None or len(event.args) != 1:
         return False
-    if {*made, *event.keywords, *obj.attrs} & {"rngs", "deterministic"}:
+    told = "deterministic" in event.keywords
+    if {*made, *event.keywords, *obj.attrs} & ({"rngs"} if told else {"rngs", "deterministic"}):
+        return False
+    if told and not _drops_at_times(event, obj):
         return False
     rate = made.get("rate")
     drops = isinstance(rate, Const) and isinstance(rate.value, float) and rate.value > 0
     drops = drops or (rate is not None and not isinstance(rate, Const) and _has_rngs_at_hand(obj))
     return drops and not obj.origin[0].mentions(SETTING)
+
+
+def _drops_at_times(event: Called, obj: Obj) -> bool:
+    """Whether the call of a layer is told to drop by who calls the model, which has streams for other dropout."""
+    told, owner = event.keywords["deterministic"], event.frame.receiver
+    if isinstance(told, Const) or not isinstance(owner, Obj):
+        return False
+    others = (attr.value for attr in owner.attrs.values() if isinstance(attr.value, Obj) and attr.value is not obj)
+    return any(other.cls.made_as is DROPOUT and "rngs" in (other.args or {}) for other in others)
 
 
 def _has_rngs_at_hand(obj: Obj) -> bool:
@@ -160,12 +172,28 @@ SETTING = re.compile(r"[.'\"](?:train|eval)\b|\b(?:set_attributes|with_attribute
 
 @judges_calls(LAYER_MODE_UNDECIDED, "()", ".__call__")
 def layer_mode_undecided(event: Called, report: Reporter) -> None:
-    for obj in as_it_was_made(event):
+    seen = is_seen_made(event.frame)
+    for obj in as_it_was_made(event) if seen else _of_any_instance(event):
         library = obj.cls.made_as
         names = UNDECIDED.get(library.name, ()) if library is not None and not event.frame.doubtful else ()
+        names = names if seen else names[:1]
         name = next((name for name in names if _is_undecided(event, obj, name)), None)
         if name is not None and not any(each.module.mentions(SETTING) for each in event.frame.outwards()):
             report(event.frame.module, event.node, cls=obj.cls.name, name=name)
+
+
+def _of_any_instance(event: Called) -> list[Obj]:
+    """The attention that a method of a model calls, whoever made the model: no mode of NNX decides whether it decodes,
+    and nothing in the files names what does.
+    """
+    own = [layer for layer in layers_of(event) if layer.cls.made_as is ATTENTION and not layer.assumed]
+    own = [layer for layer in own if layer.origin is not None and "decode" not in event.keywords]
+    modules = [event.frame.module, *(layer.origin[0] for layer in own if layer.origin is not None)]
+    return own if own and not any(module.mentions(DECIDING) for module in modules) else []
+
+
+DECIDING = re.compile(r"\b(?:set_attributes|with_attributes|view|set_mode)\b|init_cache|\.decode\b")
+"""What may decide it, called or handed on."""
 
 
 def _is_undecided(event: Called, obj: Obj, name: str) -> bool:

@@ -30,11 +30,14 @@ from nnx_lint.rules.program import (
     assigned_in,
     block_of,
     in_test,
+    own_nodes,
     resolved,
 )
 from nnx_lint.rules.reaching import running
 from nnx_lint.rules.repeating import goes_on
+from nnx_lint.rules.traces.captures import holds
 from nnx_lint.rules.updates.ownership import at_level
+from nnx_lint.syntax.binding import assigned_names
 from nnx_lint.syntax.walk import walk
 from nnx_rules.modes import MODE_ATTRIBUTES
 from nnx_rules.rules import construction as rules
@@ -42,6 +45,7 @@ from nnx_rules.rules import construction as rules
 if TYPE_CHECKING:
     from nnx_lint.model.frames import Frame
     from nnx_lint.model.modules import Module
+    from nnx_lint.model.values import Value
 
 
 class Step(NamedTuple):
@@ -83,7 +87,7 @@ def evaluation_kept(event: Mutated, report: Reporter) -> None:
     for step in report.memory(Steps).taken:
         shared = (loops & step.loops) - made_in(model)
         if step.model is model and shared and not _is_switched_back(frame, step.module, shared):
-            if _is_last(frame.module, event.node, shared):
+            if _is_last(frame.module, event.node, shared) or not _lasts(frame, model, shared):
                 return
             where = (related(step.module, step.node, "a step is taken here, and again in the next round"),)
             calls = (node for node in walk(event.node) if _is_eval(node))
@@ -99,6 +103,25 @@ def _train_first(module: Module, loops: frozenset[int], node: ast.AST, name: str
         return None
     title = f"Call `{name}.train()` in each round"
     return unsafe(title, prepend_to_block(module.source, found[-1].body, f"{name}.train()"))
+
+
+def _lasts(frame: Frame, model: Obj, loops: frozenset[int]) -> bool:
+    """Whether one of these loops goes on with a model in the next round: where it stands, something has the model that
+    it does not bind anew.
+    """
+    for each in frame.outwards():
+        scope = each.func.node if each.func is not None else each.module.tree
+        for loop in own_nodes(scope):
+            if isinstance(loop, STATEMENT_LOOPS) and id(loop) in loops:
+                known = {**each.module.env.names, **each.env.names}
+                having = {name for name, value in known.items() if _has(value, model)}
+                if having - assigned_names([loop]):
+                    return True
+    return False
+
+
+def _has(value: Value, model: Obj) -> bool:
+    return present(value) is model or holds(present(value), model)
 
 
 def _is_last(module: Module, node: ast.AST, loops: frozenset[int]) -> bool:

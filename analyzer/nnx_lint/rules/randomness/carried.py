@@ -28,7 +28,7 @@ from nnx_lint.rules.program import (
     statement_of,
 )
 from nnx_lint.rules.randomness.arguments import needs_key
-from nnx_lint.rules.randomness.drawing import Keys, function_of, handed, used_by
+from nnx_lint.rules.randomness.drawing import Callee, Keys, function_of, given_for, handed, used_by
 from nnx_lint.rules.randomness.keys import EACH_ROUND, runs_in_rounds, trains
 from nnx_lint.rules.randomness.reuse import KEY_MAKERS, called_for
 from nnx_lint.rules.repeating import loop_around
@@ -74,6 +74,16 @@ def carried_key_handed(event: Called, report: Reporter) -> None:
             _report(frame, node, report)
         elif _comes_back(frame, call, callee.func, parameter, node.id):
             report(frame.module, node, name=node.id, again=EACH_ROUND)
+    for parameter, kept in given_for(call, callee) if drawn else ():
+        if (
+            isinstance(kept, ast.Attribute)
+            and parameter in drawn
+            and _is_put_back(frame, call, callee, parameter, kept)
+        ):
+            report(frame.module, kept, name=ast.unparse(kept), again=EACH_CALL)
+
+
+EACH_CALL = "in each call: the function draws from it and gives it back as it was"
 
 
 def _report(frame: Frame, key: ast.Name, report: Reporter) -> None:
@@ -102,6 +112,19 @@ def _comes_back(frame: Frame, call: ast.Call, func: FuncVal, parameter: str, nam
         return False
     targets = _places(target)
     return any(targets.get(place) == name for place in places)
+
+
+def _is_put_back(frame: Frame, call: ast.Call, callee: Callee, parameter: str, key: ast.Attribute) -> bool:
+    """Whether an object keeps the key that a function has returned, which is the one that the object gave it."""
+    here = statement_of(frame.module, call)
+    target = next((target for target, value in pairs_of(here) if value is call), None) if here is not None else None
+    for place in _returned(callee.func.node).get(parameter, ()) if target is not None else ():
+        part: ast.expr | None = target
+        for number in place:
+            part = part.elts[number] if isinstance(part, ast.Tuple) and number < len(part.elts) else None
+        if isinstance(part, ast.Attribute) and ast.unparse(part) == ast.unparse(key):
+            return True
+    return False
 
 
 def _is_left(frame: Frame, call: ast.Call, key: ast.Name, places: set[Place]) -> bool:

@@ -23,6 +23,7 @@ from nnx_lint.model.events import Called
 from nnx_lint.model.modules import Env
 from nnx_lint.model.values import ClassVal, Obj, Unknown
 from nnx_lint.reporting import Reporter, judges_calls, related
+from nnx_lint.rules.bindings import target_of
 from nnx_lint.rules.program import (
     FUNCTIONS,
     ancestors,
@@ -126,7 +127,7 @@ class Keys:
                     found[key.id] = found.get(key.id, how) | how
                 continue
             called = called or _of_object(func, call.func)
-            given = _sampled_with(call) if called is None else None
+            given = _sampled_with(call) or _handed_to_sample(call) if called is None else None
             if given is not None and given.id in names:
                 found[given.id] = found.get(given.id, frozenset()) | {DRAW}
                 continue
@@ -145,10 +146,19 @@ def _sampled_with(call: ast.Call) -> ast.Name | None:
     if not isinstance(call.func, ast.Attribute) or call.func.attr != "sample":
         return None
     given = (keyword_node(call, name) for name in ("key", "rng_key", "seed"))
-    return next((node for node in given if isinstance(node, ast.Name) and _KEY_LIKE.search(node.id)), None)
+    return next((node for node in given if isinstance(node, ast.Name) and KEY_LIKE.search(node.id)), None)
 
 
-_KEY_LIKE = re.compile(r"key|rng|prng")
+def _handed_to_sample(call: ast.Call) -> ast.Name | None:
+    """The key that a policy or the like samples with, by position: ``policy.sample(observation, key)``. A generator of
+    NumPy, which ``rng`` may be, gives other numbers each time.
+    """
+    if not isinstance(call.func, ast.Attribute) or call.func.attr != "sample" or len(call.args) < 2:
+        return None
+    return next((node for node in call.args if isinstance(node, ast.Name) and node.id.endswith("key")), None)
+
+
+KEY_LIKE = re.compile(r"key|rng|prng")
 
 
 def used_by(module: Module, name: str | None, call: ast.Call) -> frozenset[str] | None:
@@ -181,8 +191,7 @@ def _uses_all(module: Module, split: ast.Call) -> bool:
         return named or isinstance(around, (ast.Call, ast.keyword))
     if isinstance(outer, (ast.Call, ast.keyword)):
         return not _picks(module, outer)
-    target = outer.targets[0] if isinstance(outer, ast.Assign) and len(outer.targets) == 1 else None
-    target = outer.target if isinstance(outer, ast.AnnAssign) else target
+    target = target_of(module, split)
     scope = enclosing(module, split, *FUNCTIONS)
     if not isinstance(target, ast.Name) or scope is None or assigned_in(scope)[target.id] != 1:
         return False
@@ -220,7 +229,7 @@ PICKING_KEYS = frozenset({"jax.numpy.take", "jax.lax.dynamic_index_in_dim", "jax
 
 
 @remembered
-def _handing_on(func: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> list[tuple[ast.Call, frozenset[str]]]:
+def _handing_on(func: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> list[tuple[ast.Call, tuple[str, ...]]]:
     """The calls in a function that are given something that it knows when it begins, and the names of that."""
     calls: list[tuple[ast.Call, set[str]]] = []
     for call in calls_in(func):
@@ -235,11 +244,11 @@ def _handing_on(func: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> li
     own = set(syntax_parameters.names(func.args))
     inner = {name for name, count in parameters_in(func).items() if count != (name in own)}
     """What functions in it have parameters of these names for, too."""
-    found: list[tuple[ast.Call, frozenset[str]]] = []
+    found: list[tuple[ast.Call, tuple[str, ...]]] = []
     for call, names in calls:
         if not inner.isdisjoint(names) and call not in own_nodes(func):
             names -= inner
-        known = frozenset(name for name in names if name not in firsts or _is_before(call, name, own, firsts[name]))
+        known = tuple(name for name in names if name not in firsts or _is_before(call, name, own, firsts[name]))
         if known:
             found.append((call, known))
     return found

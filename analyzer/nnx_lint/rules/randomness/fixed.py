@@ -16,6 +16,7 @@ from nnx_lint.model.attributes import attribute_of
 from nnx_lint.model.classes import UserClass
 from nnx_lint.model.unions import present
 from nnx_lint.model.values import Const, Obj, Other
+from nnx_lint.rules.bindings import pairs_of
 from nnx_lint.rules.program import (
     FUNCTIONS,
     ancestors,
@@ -64,8 +65,8 @@ def _held(frame: Frame, node: ast.AST) -> str | None:
         if isinstance(outer, ast.Call) and canonical_of(frame.env, outer.func) in PRODUCTS:
             return None
         if isinstance(outer, ast.stmt):
-            target = outer.targets[0] if isinstance(outer, ast.Assign) and len(outer.targets) == 1 else None
-            return target.id if isinstance(target, ast.Name) else ""
+            targets = [target for target, value in pairs_of(outer) if node in walk(value)]
+            return targets[0].id if len(targets) == 1 and isinstance(targets[0], ast.Name) else ""
     return ""
 
 
@@ -113,9 +114,9 @@ def _is_given(obj: Value | None, name: str) -> bool:
     found = obj.cls.find("__init__") if isinstance(obj, Obj) and isinstance(obj.cls, UserClass) else None
     func = getattr(found[1], "node", None) if found is not None else None
     for node in own_nodes(func) if func is not None else ():
-        target = node.targets[0] if isinstance(node, ast.Assign) and len(node.targets) == 1 else None
-        if isinstance(target, ast.Attribute) and target.attr == name and isinstance(node, ast.Assign):
-            return isinstance(node.value, ast.Name) and _is_declared(func, node.value.id)
+        for target, value in pairs_of(node):
+            if isinstance(target, ast.Attribute) and target.attr == name:
+                return isinstance(value, ast.Name) and _is_declared(func, value.id)
     return False
 
 

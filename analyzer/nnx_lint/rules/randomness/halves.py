@@ -19,7 +19,7 @@ from nnx_lint.model.expressions import text_of
 from nnx_lint.model.unions import present
 from nnx_lint.model.values import UNKNOWN, Ext, Obj
 from nnx_lint.reporting import Reporter, judges_calls
-from nnx_lint.rules.bindings import constant_of, values_in
+from nnx_lint.rules.bindings import constant_of, target_of, values_in
 from nnx_lint.rules.program import (
     FUNCTIONS,
     ancestors,
@@ -91,8 +91,7 @@ AWAY = "by whoever it is returned to, and split again in the next call, while no
 def half_given_away(event: Called, report: Reporter) -> None:
     """A method returns the half that its object keeps, and drops the one that it has made for its caller."""
     frame, key = event.frame, given(event).node_of(0, "key")
-    statement = next(ancestors(frame.module, event.node), None)
-    target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+    target = target_of(frame.module, event.node)
     if not isinstance(key, ast.Attribute) or not isinstance(target, ast.Tuple) or frame.func is None:
         return
     kept, *others = target.elts
@@ -144,8 +143,7 @@ def _is_round(frame: Frame, record: str | None) -> bool:
 
 def _leaves_a_half(frame: Frame, split: ast.Call, names_of_key: set[str]) -> bool:
     """Whether what a key is split into has a part that nothing reads, or whose name says that it is the next key."""
-    statement = next(ancestors(frame.module, split), None)
-    target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+    target = target_of(frame.module, split)
     scope = enclosing(frame.module, split, *FUNCTIONS)
     if not isinstance(target, (ast.Tuple, ast.List)) or scope is None or len(target.elts) < 2:
         return False

@@ -24,7 +24,7 @@ from nnx_lint.model.unions import present
 from nnx_lint.model.uses import RNGS
 from nnx_lint.model.values import UNKNOWN, Const, Obj
 from nnx_lint.reporting import Reporter, judges_calls, related
-from nnx_lint.rules.bindings import bound_to, value_of
+from nnx_lint.rules.bindings import bound_to, first_values, value_of
 from nnx_lint.rules.program import (
     FUNCTIONS,
     ancestors,
@@ -38,7 +38,6 @@ from nnx_lint.rules.program import (
     given,
     in_test,
     names_of_parameters,
-    own_nodes,
     parameters_in,
     reads_of,
     resolved,
@@ -310,18 +309,7 @@ def _only_value(scope: ast.AST, name: str) -> ast.expr | None:
     """What a function binds a name to, where it does so once and the name is no parameter."""
     if assigned_in(scope)[name] != 1 or parameters_in(scope)[name]:
         return None
-    return _values(scope).get(name)
-
-
-@remembered
-def _values(scope: ast.AST) -> dict[str, ast.expr]:
-    """What a function first binds names to, each by itself."""
-    found: dict[str, ast.expr] = {}
-    for node in own_nodes(scope):
-        target = node.targets[0] if isinstance(node, ast.Assign) and len(node.targets) == 1 else None
-        if isinstance(node, ast.Assign) and isinstance(target, ast.Name):
-            found.setdefault(target.id, node.value)
-    return found
+    return first_values(scope).get(name)
 
 
 def set_once(kept: Kept) -> Assignment | None:

@@ -17,12 +17,12 @@ from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from nnx_lint.model.attributes import attribute_names, attribute_of
-from nnx_lint.model.callables import Transformed
+from nnx_lint.model.callables import FuncVal, LibraryFunction, Transformed
 from nnx_lint.model.events import Called
 from nnx_lint.model.loops import STEPPING
 from nnx_lint.model.values import Obj
 from nnx_lint.reporting import Reporter, judges_calls, related
-from nnx_lint.rules.bindings import constant_of
+from nnx_lint.rules.bindings import constant_of, target_of
 from nnx_lint.rules.program import (
     FUNCTIONS,
     STATEMENT_LOOPS,
@@ -43,7 +43,7 @@ from nnx_lint.rules.program import (
     statement_of,
 )
 from nnx_lint.rules.randomness.aliases import key_name
-from nnx_lint.rules.randomness.arguments import needs_key
+from nnx_lint.rules.randomness.arguments import CONSTANT, needs_key
 from nnx_lint.rules.randomness.fixed import is_projection
 from nnx_lint.rules.randomness.reuse import KEY_MAKERS, called_for, consumes
 from nnx_lint.rules.randomness.selected import apart
@@ -60,7 +60,10 @@ if TYPE_CHECKING:
     from nnx_lint.model.modules import Env, Module
     from nnx_lint.model.values import Value
 
-SPLIT, FOLD = "jax.random.split", "jax.random.fold_in"
+SPLIT, FOLD, DRAW = "jax.random.split", "jax.random.fold_in", "jax.random.normal"
+
+INITIALIZERS = ("jax.nn.initializers.", "nnx.initializers.")
+"""Where the functions are that make initializers."""
 
 TWICE = "a second time here: the numbers are those of the first use, or follow from them"
 EACH_ROUND = "again in each round of the loop: every round gets the same numbers"
@@ -70,11 +73,11 @@ KEPT_ON_PURPOSE = re.compile(r"(?:^|_)(?:eval|fixed|test|val|vis)_")
 """Names of keys for what is to be looked at in each round with the same numbers: ``eval_key``, ``fixed_rng``."""
 
 
-@judges_calls(rules.KEY_REUSED, "jax.random.*", when=needs_key)
+@judges_calls(rules.KEY_REUSED, LibraryFunction, "jax.random.*", when=needs_key)
 def key_reused(event: Called, report: Reporter) -> None:
     module, env, call = event.frame.module, event.frame.env, event.node
     node = given(event).node_of(0, "key")
-    uses = canonical_of(env, call.func) if isinstance(call, ast.Call) else None
+    uses = _taking(env, call) if isinstance(call, ast.Call) else None
     if not isinstance(call, ast.Call) or not consumes(uses) or in_test(event.frame):
         return
     scope = enclosing(module, call, *FUNCTIONS, ast.Module)
@@ -100,14 +103,14 @@ def key_reused(event: Called, report: Reporter) -> None:
         place = statement_of(module, other)
         if other is call or place is None or bound_between(scope, name, place, here):
             continue
-        used = canonical_of(env, other.func)
+        used = _taking(env, other)
         forgotten = _forgotten(module, scope, other) if used == SPLIT != uses else None
         left = _left_over(env, scope, name) if (used == SPLIT) != (uses == SPLIT) and forgotten is None else None
         if not consumes(used) or ((used == SPLIT) != (uses == SPLIT) and forgotten is None and left is None):
             continue
-        if (used == uses in PICKING and _in_unison(other, call)) or _is_said_twice(scope, place, here):
+        if in_unison(other, call, used, uses) or is_said_twice(scope, place, here):
             continue
-        if _are_compared(scope, (place, other), (here, call)):
+        if are_compared(scope, (place, other), (here, call)):
             continue
         same = enclosing(module, other, *FUNCTIONS, ast.Module) is scope
         if same and follows(module, place, here) and not apart(module, env, other, call):
@@ -117,7 +120,18 @@ def key_reused(event: Called, report: Reporter) -> None:
             return
 
 
-def _is_said_twice(scope: ast.AST, first: ast.stmt, second: ast.stmt) -> bool:
+def _taking(env: Env, call: ast.Call) -> str | None:
+    """The canonical name of a function of `jax.random` that a call calls; an initializer draws as one of them does."""
+    value = resolved(env, call.func)
+    if isinstance(call.func, ast.Call):
+        maker = canonical_of(env, call.func.func) or ""
+    else:
+        maker = value.maker if isinstance(value, LibraryFunction) else ""
+    drawn = maker.rpartition(".")[2] not in CONSTANT and maker.startswith(INITIALIZERS)
+    return DRAW if drawn else canonical_of(env, call.func)
+
+
+def is_said_twice(scope: ast.AST, first: ast.stmt, second: ast.stmt) -> bool:
     """Whether a statement stands there twice that binds something, and nothing reads that between the two."""
     bound = assigned_names([first])
     reads = (read for name in bound for read in reads_of(scope, name))
@@ -129,7 +143,7 @@ def _is_said_twice(scope: ast.AST, first: ast.stmt, second: ast.stmt) -> bool:
     )
 
 
-def _are_compared(scope: ast.AST, one: tuple[ast.stmt, ast.Call], other: tuple[ast.stmt, ast.Call]) -> bool:
+def are_compared(scope: ast.AST, one: tuple[ast.stmt, ast.Call], other: tuple[ast.stmt, ast.Call]) -> bool:
     """Whether a draw is made again to see that its numbers are the same: the function compares the two."""
     if dumped(one[1]) != dumped(other[1]):
         return False
@@ -164,8 +178,7 @@ def binder_of(module: Module, scope: ast.AST, name: str) -> ast.AST | None:
 
 def _forgotten(module: Module, scope: ast.AST, split: ast.Call) -> str | None:
     """A name for one of the keys that another one is split into which nothing reads: it may be what is meant."""
-    outer = next(ancestors(module, split), None)
-    target = outer.targets[0] if isinstance(outer, ast.Assign) and len(outer.targets) == 1 else None
+    target = target_of(module, split)
     names = [item.id for item in target.elts if isinstance(item, ast.Name)] if isinstance(target, ast.Tuple) else []
     unread = (name for name in names if not name.startswith("_") and not reads_of(scope, name))
     return next(unread, None)
@@ -187,8 +200,10 @@ PICKING = frozenset({"jax.random.choice", "jax.random.permutation"})
 """Functions that pick elements of an array."""
 
 
-def _in_unison(one: ast.Call, other: ast.Call) -> bool:
+def in_unison(one: ast.Call, other: ast.Call, first: str | None, second: str | None) -> bool:
     """Whether two calls pick from different arrays in the same way, such as images and their labels."""
+    if first != second or first not in PICKING:
+        return False
     (_, *left), (_, *right) = ([*map(ast.dump, call.args)] or [""] for call in (one, other))
     options = [sorted(map(ast.dump, call.keywords)) for call in (one, other)]
     return bool(left and right) and left[0] != right[0] and left[1:] == right[1:] and options[0] == options[1]
@@ -404,11 +419,25 @@ def _is_optimizer(value: Value | None) -> bool:
 
 def trains(caller: Frame, call: ast.Call) -> bool:
     """Whether a call of a loop is a step of training: it gets an optimizer, or what came out of the round before."""
-    values = [resolved(caller.env, item) for item in call.args if isinstance(item, (ast.Name, ast.Attribute))]
-    if any(_is_optimizer(item) for item in values):
+    if _optimizers_given(caller, call):
         return True
-    made = _made_in_round(caller.module, call)
-    return not made.isdisjoint(item.id for item in call.args if isinstance(item, ast.Name))
+    made, given = _made_in_round(caller.module, call), [*call.args, *(item.value for item in call.keywords)]
+    return not made.isdisjoint(item.id for item in given if isinstance(item, ast.Name))
+
+
+def _optimizers_given(caller: Frame, call: ast.Call) -> set[str | None]:
+    """The names of the optimizers, or what has one, that a call hands over: what it gives, or what the function asks
+    for, says so.
+    """
+    given = [*call.args, *(item.value for item in call.keywords)]
+    given = [item.value if isinstance(item, ast.Starred) else item for item in given]
+    found = {root_of(item) for item in given if _is_optimizer(resolved(caller.env, item))}
+    func = resolved(caller.env, call.func)
+    func = func.func if isinstance(func, Transformed) else func
+    if isinstance(func, FuncVal) and func.cls is None:
+        asked = zip(func.node.args.args, call.args, strict=False)
+        found |= {root_of(item) for parameter, item in asked if last_name(parameter.annotation) == "Optimizer"}
+    return found
 
 
 def feeds_training(caller: Frame, call: ast.Call) -> bool:
@@ -419,12 +448,10 @@ def feeds_training(caller: Frame, call: ast.Call) -> bool:
     outers = {*ancestors(caller.module, call)}
     for step in calls_in(loop) if loop is not None else ():
         given = [*step.args, *(item.value for item in step.keywords)]
-        given = [item.value if isinstance(item, ast.Starred) else item for item in given]
         compiled = step in outers and isinstance(resolved(caller.env, step.func), Transformed)
-        if not compiled and made.isdisjoint(item.id for item in given if isinstance(item, ast.Name)):
+        if not compiled and made.isdisjoint(name for item in given for name in names_in(item)):
             continue
-        roots = {root_of(item): resolved(caller.env, item) for item in given}
-        if any(_is_optimizer(value) and name not in anew for name, value in roots.items()):
+        if _optimizers_given(caller, step) - anew:
             return True
     return False
 
@@ -441,6 +468,10 @@ def _made_in_round(module: Module, call: ast.Call) -> set[str]:
         read = {item.id for item in walk(statement) if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Load)}
         if not made.isdisjoint(read):
             made |= _targets_of(statement)
+            rounds = (part for part in walk(statement) if isinstance(part, (ast.For, ast.comprehension)))
+            made |= {
+                name for each in rounds if not made.isdisjoint(names_in(each.iter)) for name in names_in(each.target)
+            }
     return made
 
 

@@ -18,7 +18,8 @@ from nnx_lint.model.effects import place_of
 from nnx_lint.model.events import Called, Mutated, TransformApplied
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.instances import certainly_stateful
-from nnx_lint.model.unions import UnionVal, options
+from nnx_lint.model.states import StateVal
+from nnx_lint.model.unions import UnionVal, options, present
 from nnx_lint.model.uses import RNGS
 from nnx_lint.model.values import Array, Const, HostArray, Obj, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
@@ -47,6 +48,7 @@ from nnx_lint.rules.traces.captures import REFERENCES, refuses_streams
 from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_lint.syntax.binding import names_in
 from nnx_lint.syntax.dotted import root_of
+from nnx_lint.syntax.places import begin, end
 from nnx_lint.syntax.walk import children, walk
 from nnx_rules.rules import rngs as rules
 from nnx_rules.transforms import Arguments
@@ -345,7 +347,23 @@ def _map_of(callee: Value) -> Transformed | None:
     """The map that a call runs, where streams may be split for it before."""
     while isinstance(callee, Transformed) and callee.applied.row.name == "nnx.split_rngs":
         callee = callee.func
-    return callee if isinstance(callee, Transformed) and callee.applied.row.name in MAPS else None
+    return callee if isinstance(callee, Transformed) and callee.applied.row.name in {*MAPS, "jax.vmap"} else None
+
+
+def _made_in(mapped: Transformed, result: Value | None) -> Obj | None:
+    """The module that a mapped function returns, or one that it makes and returns the state of, alone or in a tuple."""
+    for value in result.items if isinstance(result, Seq) and result.type == "tuple" else (result,):
+        held = present(value.of) if isinstance(value, StateVal) else value
+        if isinstance(held, Obj) and MODULE in held.cls.ancestors and (held is value or _makes(mapped.func, held)):
+            return held
+    return None
+
+
+def _makes(func: Value, obj: Obj) -> bool:
+    """Whether a function is where an object was made: the state of one from elsewhere may be meant for all."""
+    if not isinstance(func, FuncVal) or obj.origin is None or obj.origin[0] is not func.module:
+        return False
+    return begin(func.node) <= begin(obj.origin[1]) <= end(obj.origin[1]) <= end(func.node)
 
 
 @judges_calls(rules.IDENTICAL_MEMBERS, Transformed)
@@ -353,8 +371,8 @@ def identical_members(event: Called, report: Reporter) -> None:
     callee = _map_of(event.callee)
     if callee is None or not (_takes_all_whole(callee.applied) or _maps_for_nothing(callee)):
         return
-    made = event.result
-    if not isinstance(made, Obj) or MODULE not in made.cls.ancestors or "axis_name" in callee.applied.keywords:
+    made = _made_in(callee, event.result)
+    if made is None or "axis_name" in callee.applied.keywords:
         return
     if any(isinstance(value, Obj) and not is_rngs(value) for value in event.args) or not _draws_parameters(made):
         return  # what it is given, or a part of that

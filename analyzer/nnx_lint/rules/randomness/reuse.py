@@ -22,7 +22,7 @@ from nnx_lint.model.expressions import text_of
 from nnx_lint.model.uses import RNGS
 from nnx_lint.model.values import Const, Ext, Obj, ParameterNumber, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
-from nnx_lint.rules.bindings import bound_to, given_to, pairs_of, value_of
+from nnx_lint.rules.bindings import bound_to, first_values, given_to, pairs_of, value_of
 from nnx_lint.rules.edits import insert_before, replace, unsafe
 from nnx_lint.rules.program import (
     FUNCTIONS,
@@ -58,7 +58,7 @@ from nnx_rules.rules import rngs as rules
 from nnx_rules.streams import METHODS, NORMS, SAMPLERS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from nnx_lint.model.classes import ClassBase
     from nnx_lint.model.frames import Frame
@@ -336,7 +336,7 @@ def same_seed_objects(event: Called, report: Reporter) -> None:
         if before and item is not call:  # it may be one for both
             place = statement_of(module, other)
             if place is not None:
-                if not follows(module, place, here) or _begins_again(place, here):
+                if not follows(module, place, here) or _begins_again(module, (place, other), (here, event.node)):
                     continue
                 also = (related(module, other, "the other object with this seed"),)
                 path, seed = text_of(event.node.func), ast.unparse(call)
@@ -345,11 +345,15 @@ def same_seed_objects(event: Called, report: Reporter) -> None:
                 return
 
 
-def _begins_again(before: ast.AST, after: ast.AST) -> bool:
-    """Whether the second statement puts a new object in the place of what the first one made."""
-    pairs = [list(pairs_of(statement)) for statement in (before, after)]
+def _begins_again(module: Module, before: tuple[ast.AST, ast.Call], after: tuple[ast.AST, ast.Call]) -> bool:
+    """Whether the call in the second statement puts a new object in the place of what the first one made."""
+    pairs = [list(pairs_of(statement)) for statement, _ in (before, after)]
     names = [[dumped(target) for target, _ in each] for each in pairs]
-    return before is not after and bool(names[0]) and names[0] == names[1]
+    if before[0] is not after[0] and names[0] and names[0] == names[1]:
+        return True
+    taken = [bound_to(module, call) for _, call in (before, after)]
+    targets = [dumped(each.target) for each in taken if each is not None]
+    return len(targets) == 2 and targets[0] == targets[1]
 
 
 @judges_calls(rules.COPIED_LAYERS, "copy.deepcopy", "copy.copy", "nnx.clone")
@@ -379,9 +383,11 @@ def called_for(scope: ast.AST) -> dict[str, ast.Call]:
     """The first call whose result is bound to a name, for each name in a function."""
     found: dict[str, ast.Call] = {}
     for node in walk(scope):
-        value = node.value if isinstance(node, (ast.Assign, ast.NamedExpr, ast.AnnAssign)) else None
-        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
-        for target in targets if isinstance(value, ast.Call) else ():
+        if isinstance(node, ast.NamedExpr):
+            pairs: Iterable[tuple[ast.expr, ast.expr]] = ((node.target, node.value),)
+        else:
+            pairs = pairs_of(node)
+        for target, value in pairs:
             if isinstance(target, ast.Name) and isinstance(value, ast.Call):
                 found.setdefault(target.id, value)
     return found
@@ -435,6 +441,9 @@ def fixed_seed_in_call(event: Called, report: Reporter) -> None:
 
 KEY_MAKERS = frozenset({"jax.random.key", "jax.random.PRNGKey"})
 
+MAX_NAMES = 3
+"""How many names a key may have, each bound to the one before."""
+
 
 @judges_calls(rules.FIXED_SEED, "jax.random.*", when=needs_key)
 def fixed_key_in_call(event: Called, report: Reporter) -> None:
@@ -444,8 +453,9 @@ def fixed_key_in_call(event: Called, report: Reporter) -> None:
         return
     scope = enclosing(module, event.node, *FUNCTIONS)
     made: ast.expr | None = node
-    if isinstance(node, ast.Name) and scope is not None and assigned_in(scope)[node.id] == 1:
-        made = called_for(scope).get(node.id)
+    for _ in range(MAX_NAMES):
+        if isinstance(made, ast.Name) and scope is not None and assigned_in(scope)[made.id] == 1:
+            made = first_values(scope).get(made.id)
     if not isinstance(made, ast.Call) or canonical_of(frame.env, made.func) not in KEY_MAKERS:
         return
     literal = len(made.args) == 1 and not made.keywords and _is_fixed(frame, made.args[0])

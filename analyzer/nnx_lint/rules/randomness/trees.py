@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from nnx_lint.model.callables import BoundMethod, FuncVal
 from nnx_lint.model.classes import ClassBase
+from nnx_lint.model.containers import PureDict
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.modules import Env
 from nnx_lint.model.states import StateVal
@@ -69,10 +70,10 @@ def keys_in_arithmetic(event: Called, report: Reporter) -> None:
     else:
         return
     for position, (tree, name) in enumerate(zip(trees, names, strict=False), start=1):
-        key = _key_in(tree, event) if tree is not None else None
+        node = args.node_of(position, "tree") or event.node
+        key = _key_in(tree, node, event) if tree is not None else None
         done = _computed(body, name) if body is not None else getattr(func, "name", None)
         if key is not None and done is not None and (body is not None or done in COMPUTING):
-            node = args.node_of(position, "tree") or event.node
             report(module, node, name=text_of(node), path=path_text(key), done=done)
             return
 
@@ -82,9 +83,17 @@ def _chooses(func: ast.AST) -> bool:
     return any(isinstance(node, (ast.If, ast.IfExp, ast.BoolOp, ast.Try, ast.Match)) for node in walk(func))
 
 
-def _key_in(tree: Value, event: Called) -> Leaf | None:
+def _is_untouched(module: Module, node: ast.AST) -> bool:
+    """Whether nothing can have been taken out of a dict, or written into it: it is made here, or read here alone."""
+    scope = enclosing(module, node, *FUNCTIONS) or module.tree
+    return isinstance(node, ast.Call) or (isinstance(node, ast.Name) and reads_of(scope, node.id) == [node])
+
+
+def _key_in(tree: Value, node: ast.AST, event: Called) -> Leaf | None:
     """A random key that certainly is a leaf of a tree."""
     tree = present(tree)
+    if isinstance(tree, PureDict) and _is_untouched(event.frame.module, node):
+        tree = present(tree.of)
     held = tree if isinstance(tree, (Obj, StateVal)) else None
     if held is None or (isinstance(held, Obj) and not held.cls.derives_from("nnx.Module")):
         return None
@@ -119,10 +128,10 @@ def keys_among_leaves(event: Called, report: Reporter) -> None:
     target = pair[1] if len(pair) == 2 else loop.target
     if not isinstance(target, ast.Name) or _chooses(whole) or "is_leaf" in args.keywords or is_tried(module, node):
         return
-    key = _key_in(tree, event) if tree is not None else None
+    where = args.node_of(0, "tree") or event.node
+    key = _key_in(tree, where, event) if tree is not None else None
     done = _computed_in(module, event.frame.env, whole, target.id) if key is not None else None
     if key is not None and done is not None:
-        where = args.node_of(0, "tree") or event.node
         report(module, where, name=text_of(where), path=path_text(key), done=done)
 
 
@@ -149,7 +158,7 @@ def trees_of_keys(event: Called, report: Reporter) -> None:
     args, module = given(event), event.frame.module
     for position, name in enumerate(AVERAGES.get(event.subject or "", ("tree",))):
         tree, node = args.get(position, name), args.node_of(position, name)
-        key = _key_in(tree, event) if tree is not None else None
+        key = _key_in(tree, node, event) if tree is not None and node is not None else None
         if key is not None and node is not None and not is_tried(module, event.node):
             report(module, node, name=text_of(node), path=path_text(key), done=event.name)
             return

@@ -18,6 +18,7 @@ from nnx_lint.model.expressions import text_of
 from nnx_lint.model.naming import value_at
 from nnx_lint.model.values import Array, ClassVal, Ext, HostArray, Obj, Value
 from nnx_lint.reporting import Reporter, judges
+from nnx_lint.rules.bindings import pairs_of, place_of
 from nnx_lint.rules.program import attributes_named
 from nnx_lint.rules.traces.captures import capture_of, level_of
 from nnx_lint.syntax import parameters as syntax_parameters
@@ -96,8 +97,8 @@ def attribute_of_plain_object(event: AttributeSet, report: Reporter) -> None:
         return
     if not is_stand_in(scope, event.value) and not is_traced(frame, scope, event.value_node):
         return
-    target = event.node.targets[0] if isinstance(event.node, ast.Assign) else None
-    if isinstance(target, ast.Attribute):
+    target = place_of(event)
+    if target is not None:
         report(frame.module, event.node, name=text_of(target), transform=scope.text)
 
 
@@ -231,8 +232,9 @@ def computed_from(frame: Frame, node: ast.expr, names: set[str], unless: frozens
         return False
     bound: dict[str, list[ast.expr]] = {}
     for item in walk(frame.func.node):
-        if isinstance(item, ast.Assign) and len(item.targets) == 1 and isinstance(item.targets[0], ast.Name):
-            bound.setdefault(item.targets[0].id, []).append(item.value)
+        for target, value in pairs_of(item):
+            if isinstance(target, ast.Name):
+                bound.setdefault(target.id, []).append(value)
     stored = Counter(
         item.id for item in walk(frame.func.node) if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Store)
     )

@@ -19,6 +19,7 @@ from nnx_lint.model.expressions import text_of
 from nnx_lint.model.naming import value_at
 from nnx_lint.model.values import Obj, Value
 from nnx_lint.reporting import Reporter, judges
+from nnx_lint.rules.bindings import place_of
 from nnx_lint.rules.program import attributes_named, attributes_stored, binds
 from nnx_lint.rules.repeating import argument, handed_for
 from nnx_lint.rules.traces.captures import level_of
@@ -56,8 +57,8 @@ class Kept(NamedTuple):
 @judges(rules.TRACER_ESCAPE, AttributeSet)
 def set_elsewhere(event: AttributeSet, report: Reporter) -> None:
     """A method of a plain object, which the traced function calls, sets an attribute to what it is given."""
-    frame, target = event.frame, event.node.targets[0] if isinstance(event.node, ast.Assign) else None
-    if not isinstance(target, ast.Attribute) or event.obj.cls.tracked or not _is_helper(frame):
+    frame, target = event.frame, place_of(event)
+    if target is None or event.obj.cls.tracked or not _is_helper(frame):
         return
     found = _kept(frame, target, event.obj.level, event.value, event.value_node, tracked=False)
     if found is not None and event.value_node is not None and not _is_read(frame, target):

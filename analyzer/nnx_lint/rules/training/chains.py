@@ -11,6 +11,7 @@ that it knows, is not judged.
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING
 
 from nnx_lint.model.expressions import text_of
@@ -40,6 +41,54 @@ def clipped_after_step(event: Called, report: Reporter) -> None:
             report(event.frame.module, node, cls=f"optax.{maker}", problem=problem, mend=mend)
             return
         optimizer = maker if maker in FACTORIES else optimizer
+
+
+@judges_calls(rules.OPTIMIZER_TRANSFORMATION, "optax.chain")
+def decayed_after_step(event: Called, report: Reporter) -> None:
+    """Weights are added to steps, which go down already: the weights grow, and by much more than the rate."""
+    step = ""
+    for value, node in zip(event.args, event.nodes, strict=False):
+        maker = value.maker if isinstance(value, TransformationVal) else ""
+        if step and maker == "add_decayed_weights" and _adds(event, node) and not is_tried(event.frame.module, node):
+            problem = f"comes after `{step}`: what it adds to the steps makes the weights grow"
+            mend = f"put it before `{step}`, which makes steps down of what it gets, or use `optax.adamw`"
+            report(event.frame.module, node, cls="optax.add_decayed_weights", problem=problem, mend=mend)
+            return
+        turns = maker in {*FACTORIES, "scale_by_learning_rate"} or (maker == "scale" and _is_negative(node))
+        step = f"optax.{maker}" if turns else step
+
+
+def _is_negative(node: ast.expr) -> bool:
+    """Whether a call certainly gets a number below zero."""
+    first = node.args[0] if isinstance(node, ast.Call) and node.args else None
+    return isinstance(first, ast.UnaryOp) and isinstance(first.op, ast.USub)
+
+
+def _adds(event: Called, node: ast.expr) -> bool:
+    """Whether what a call gets is more than zero: a number, or something that is called a decay."""
+    call = node if isinstance(node, ast.Call) else None
+    first = next(iter([*call.args, *(each.value for each in call.keywords)]), None) if call is not None else None
+    known = resolved(event.frame.env, first) if isinstance(first, (ast.Attribute, ast.Name)) else None
+    number = known.value if isinstance(known, Const) else first.value if isinstance(first, ast.Constant) else None
+    if isinstance(number, float):
+        return number > 0
+    return isinstance(first, (ast.Attribute, ast.Name)) and "decay" in text_of(first)
+
+
+OF_NORM = re.compile(r"(^|_)norm(_|$)")
+"""Names of limits for the length of all gradients together."""
+
+
+@judges_calls(rules.OPTIMIZER_TRANSFORMATION, "optax.clip", "optax.transforms.clip")
+def limit_of_norm(event: Called, report: Reporter) -> None:
+    """``optax.clip(max_grad_norm)`` bounds each number for itself."""
+    node = given(event).node_of(0, "max_delta")
+    last = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+    if node is not None and OF_NORM.search(last.lower()) and not is_tried(event.frame.module, event.node):
+        text = text_of(node)
+        problem = f"bounds each number of the gradients by `{text}`, and not their norm: their direction changes"
+        mend = f"bound the norm of all of them: `optax.clip_by_global_norm({text})`"
+        report(event.frame.module, event.node, cls=event.name, problem=problem, mend=mend)
 
 
 @judges_calls(rules.OPTIMIZER_TRANSFORMATION, *(f"optax.{name}" for name in FACTORIES))

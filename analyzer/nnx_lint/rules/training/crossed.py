@@ -18,6 +18,7 @@ from nnx_lint.model.states import GradientVal, StateVal
 from nnx_lint.model.unions import present
 from nnx_lint.model.values import UNKNOWN, Obj
 from nnx_lint.reporting import Reporter, judges_calls
+from nnx_lint.rules.autodiff.gradients import Exchanged
 from nnx_lint.rules.program import FUNCTIONS, LOOPS, enclosing, in_test
 from nnx_lint.rules.training.optimizers import OPTIMIZERS
 from nnx_rules.rules import training as rules
@@ -53,6 +54,8 @@ def networks_mixed_up(event: Called, report: Reporter) -> None:
         return
     owners = report.memory(Owners).made | _kept(event.frame.receiver)
     if not {optimized, model, differentiated} <= owners or in_test(event.frame):
+        return
+    if any(grads is each for each in report.memory(Exchanged).values):
         return
     if model == optimized:
         report(event.frame.module, event.nodes[1], problem="are those of another network, which has an optimizer too")

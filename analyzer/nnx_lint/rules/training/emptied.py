@@ -20,6 +20,7 @@ from nnx_lint.rules.edits import unsafe
 from nnx_lint.rules.program import block_of, calls_in, canonical_of, in_test, statement_of
 from nnx_lint.syntax.binding import names_in
 from nnx_lint.syntax.dotted import root_of
+from nnx_lint.syntax.walk import dumped
 from nnx_rules.rules import training as rules
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def computed_empty(event: Called, report: Reporter) -> None:
         return
     name, block = text_of(func.value), block_of(module, statement)
     for earlier in reversed(block[: block.index(statement)]):
-        if _resets(earlier, name):
+        if _resets(earlier, func.value):
             where = (related(module, earlier, f"`{name}` is reset here"),)
             fix = partial(_exchanged, module, earlier, statement)
             report(module, event.node, fix=fix, related=where, name=name)
@@ -49,10 +50,10 @@ def computed_empty(event: Called, report: Reporter) -> None:
             return
 
 
-def _resets(statement: ast.stmt, name: str) -> bool:
+def _resets(statement: ast.stmt, metric: ast.expr) -> bool:
     call = statement.value if isinstance(statement, ast.Expr) else None
     method = call.func if isinstance(call, ast.Call) else None
-    return isinstance(method, ast.Attribute) and method.attr == "reset" and text_of(method.value) == name
+    return isinstance(method, ast.Attribute) and method.attr == "reset" and dumped(method.value) == dumped(metric)
 
 
 def _may_fill(frame: Frame, statement: ast.stmt, root: str | None) -> bool:

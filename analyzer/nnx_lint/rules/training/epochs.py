@@ -24,7 +24,7 @@ from nnx_lint.rules.program import FUNCTIONS, STATEMENT_LOOPS, ancestors, binds,
 from nnx_lint.rules.randomness.drawing import function_of
 from nnx_lint.rules.reaching import running
 from nnx_lint.rules.repeating import loop_around, outwards
-from nnx_lint.syntax.binding import assigned_names, is_name
+from nnx_lint.syntax.binding import is_name
 from nnx_lint.syntax.dotted import dotted_name, root_of
 from nnx_lint.syntax.parameters import positional_names
 from nnx_lint.syntax.places import end
@@ -128,11 +128,12 @@ def _is_updated_beside(rounds: Rounds, name: str) -> bool:
 
 def _is_for_all(loop: ast.stmt, name: str) -> bool:
     """Whether a metric of all rounds stands beside one that is made in each round and updated together with it."""
-    made = assigned_names(getattr(loop, "body", ()))
+    named = (part for part in walk(loop) if isinstance(part, (ast.Name, ast.Attribute)))
+    made = {dotted_name(part) for part in named if not isinstance(part.ctx, ast.Load)} - {None}
     beside = (part for inner in _loops_in(loop) if _is_named(inner, name) for part in walk(inner))
     updates = (part for part in beside if isinstance(part, ast.Call) and part.keywords and not part.args)
     funcs = (part.func for part in updates if isinstance(part.func, ast.Attribute) and part.func.attr == "update")
-    return any(root_of(func.value) in made for func in funcs)
+    return any(root_of(func.value) in made or dotted_name(func.value) in made for func in funcs)
 
 
 def _loops_in(loop: ast.stmt) -> Iterator[ast.AST]:

@@ -10,6 +10,7 @@ bound around the call and that nobody reads; the gradients have a name, and go n
 from __future__ import annotations
 
 import ast
+import itertools
 from bisect import bisect_right
 from typing import TYPE_CHECKING
 
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from nnx_lint.model.frames import Frame
-    from nnx_lint.model.modules import Env
+    from nnx_lint.model.modules import Env, Module
     from nnx_lint.model.values import Value
 
     Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.Module
@@ -71,6 +72,10 @@ def _gradients(frame: Frame, call: ast.AST, *, pair: bool, aux: bool) -> str | N
     """The name that the gradients get which a call returns."""
     bound = bound_to(frame.module, call)
     target = bound.target if bound is not None else None
+    scope = frame.func.node if frame.func is not None else frame.module.tree
+    if isinstance(target, ast.Name) and (pair or aux) and len(reads := reads_of(scope, target.id)) == 1:
+        passed = statement_of(frame.module, reads[0])  # results = grad_fn(model); loss, grads = results
+        target = passed.targets[0] if isinstance(passed, ast.Assign) and passed.value is reads[0] else target
     if pair or aux:
         both = target.elts if isinstance(target, (ast.Tuple, ast.List)) and len(target.elts) == 2 else [None, None]
         target = both[1] if pair else both[0]
@@ -111,10 +116,21 @@ def _naming(func: Scope) -> dict[str, list[int]]:
 
 
 def _is_asked_size(frame: Frame, read: ast.Name) -> bool:
-    """Whether gradients are only asked how large they are."""
-    call = next(ancestors(frame.module, read), None)
-    name = canonical_of(frame.env, call.func) if isinstance(call, ast.Call) and read in call.args else None
+    """Whether gradients are only asked how large they are, as a whole or leaf by leaf."""
+    outers = ancestors(frame.module, read)
+    call: ast.AST | None = next(outers, None)
+    inside: ast.expr = read
+    name = canonical_of(frame.env, call.func) if isinstance(call, ast.Call) and inside in call.args else None
+    if name == "nnx.state" and isinstance(call, ast.Call):
+        inside, call = call, next(outers, None)
+        name = canonical_of(frame.env, call.func) if isinstance(call, ast.Call) and inside in call.args else None
+    if name in LEAVES:  # a list of them is nothing to update with, unless a tree is made of it again
+        return not frame.module.mentions("unflatten")
     return name is not None and name.startswith("optax.") and name.removeprefix("optax.") in OPTAX_NUMBERS
+
+
+LEAVES = frozenset({"jax.tree.leaves", "jax.tree_util.tree_leaves", "jax.tree_leaves"})
+"""Functions that give the leaves of a tree in a list."""
 
 
 def _optimizers(frame: Frame, func: Scope) -> Iterator[tuple[str, Obj]]:
@@ -124,7 +140,7 @@ def _optimizers(frame: Frame, func: Scope) -> Iterator[tuple[str, Obj]]:
     parameters = names_of(func.args) if not isinstance(func, ast.Module) else []
     for name in parameters:
         given = _optimizer(frame.env.names.get(name))
-        if given is not None and not reads_of(func, name):
+        if given is not None and _is_only_handed_on(frame.module, func, name):
             yield name, given
     said = {node.attr for node in walk(func) if isinstance(node, ast.Attribute)}
     for owner, held in _attributes(frame, parameters):
@@ -137,9 +153,20 @@ def _optimizers(frame: Frame, func: Scope) -> Iterator[tuple[str, Obj]]:
         for name in sorted(assigned_names(scope.body)) if isinstance(scope.body, list) else ():
             found = env.lookup(name)
             made = _optimizer(found[1]) if found is not None else None
-            if made is not None and not reads_of(scope, name):
+            if made is not None and _is_only_handed_on(frame.module, scope, name):
                 yield name, made
         env = env.parent
+
+
+def _is_only_handed_on(module: Module, scope: ast.AST, name: str) -> bool:
+    """Whether all that a function does with an optimizer is to return it, or to ask for the model that it keeps."""
+    return all(_is_returned(module, read) for read in reads_of(scope, name))
+
+
+def _is_returned(module: Module, read: ast.Name) -> bool:
+    outers = itertools.dropwhile(lambda outer: isinstance(outer, ast.Tuple), ancestors(module, read))
+    outer = next(outers, None)
+    return isinstance(outer, ast.Return) or (isinstance(outer, ast.Attribute) and outer.attr == "model")
 
 
 def _attributes(frame: Frame, parameters: Sequence[str]) -> Iterator[tuple[str, Obj]]:

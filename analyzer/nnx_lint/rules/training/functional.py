@@ -21,11 +21,15 @@ from nnx_lint.rules.autodiff.gradients import of_one_number
 from nnx_lint.rules.bindings import bound_to
 from nnx_lint.rules.edits import unsafe
 from nnx_lint.rules.program import FUNCTIONS, ancestors, assigned_in, canonical_of, enclosing, given, is_tried, uses_in
+from nnx_lint.syntax.binding import is_name, names_in
+from nnx_lint.syntax.parameters import positional_names
 from nnx_rules.rules import training as rules
+from nnx_rules.transforms import TREE_MAPS
 
 if TYPE_CHECKING:
     from nnx_lint.diagnostics import Fix
     from nnx_lint.model.events import Called
+    from nnx_lint.model.modules import Module
     from nnx_lint.model.values import Value
 
 
@@ -90,6 +94,8 @@ def gradients_applied(event: Ran, report: Reporter) -> None:
     scope = enclosing(module, taken.statement, *FUNCTIONS) or module.tree
     for use in uses_in(scope).get(target.id, ()) if assigned_in(scope)[target.id] == 1 else ():
         call = next(ancestors(module, use), None)
+        if isinstance(call, ast.Call) and canonical_of(event.frame.env, call.func) in TREE_MAPS:
+            _judge_step(module, event.node, call, use, report)
         if not isinstance(call, ast.Call) or len(call.args) != 2 or call.args[1] is not use:
             continue
         if canonical_of(event.frame.env, call.func) == "optax.apply_updates" and not is_tried(module, call):
@@ -98,6 +104,24 @@ def gradients_applied(event: Ran, report: Reporter) -> None:
                 f"add what the transformation makes of them: `updates, state = tx.update({target.id}, state, params)`"
             )
             report(module, use, cls=text_of(call.func), problem=problem, mend=mend)
+
+
+def _judge_step(module: Module, derivative: ast.AST, call: ast.Call, use: ast.AST, report: Reporter) -> None:
+    """``jax.tree.map(lambda p, g: p - lr * g, grads, params)``: parameters that are subtracted from gradients."""
+    step, trees = call.args[0], call.args[1:]
+    if not isinstance(step, ast.Lambda) or len(trees) != 2 or trees[0] is not use or is_tried(module, call):
+        return
+    names, body = positional_names(step.args), step.body
+    of = derivative.args[0] if isinstance(derivative, ast.Call) and derivative.args else None
+    if len(names) != 2 or of is None or text_of(of) != text_of(trees[1]) or not isinstance(trees[1], ast.Name):
+        return
+    if not isinstance(body, ast.BinOp) or not isinstance(body.op, ast.Sub) or not is_name(body.left, names[0]):
+        return
+    if names[1] in names_in(body.right) and names[0] not in names_in(body.right):
+        first, second = map(text_of, trees)
+        problem = f"subtracts the parameters `{second}` from the gradients `{first}`: `{names[0]}` are the gradients"
+        mend = f"exchange the trees: `{text_of(call.func)}(..., {second}, {first})`"
+        report(module, call, cls=text_of(call.func), problem=problem, mend=mend)
 
 
 def _is_state(value: Value | None) -> bool:

@@ -7,6 +7,7 @@ of one in a module that names that kind; gradients are what a call of ``nnx.grad
 from __future__ import annotations
 
 import ast
+import re
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -156,10 +157,14 @@ def optimizer_transformation(event: Called, report: Reporter) -> None:
     elif isinstance(value, TransformationVal) and value.schedule:
         problem = "gets a schedule, which is a function of the step, where it takes an optax transformation"
         report(module, node, cls=cls, problem=problem, mend=f"make one with it: `optax.adam({text_of(node)})`")
-    elif isinstance(value, TransformationVal) and value.rough:
+    elif isinstance(value, TransformationVal) and value.rough and not UPHILL.search(module.source.text):
         problem = f"gets `{text_of(node)}`, which has no learning rate: each step goes up, by what the gradients are"
         mend = "add `optax.scale_by_learning_rate(...)` at the end of the chain: it takes a schedule, too"
         report(module, node, cls=cls, problem=problem, mend=mend)
+
+
+UPHILL = re.compile(r"ascen[dt]|maximi[sz]", re.IGNORECASE)
+"""Words in files whose steps may go up on purpose."""
 
 
 @judges_calls(rules.OPTIMIZER_TRANSFORMATION, "optax.chain")

@@ -1,7 +1,8 @@
-"""How functions of the project are called through a transform, or with an object of NNX (NNX838): with arguments that
-the function does not take, or without one that it needs.
+"""How functions of the project are called (NNX838): with arguments that the function does not take, or without one that
+it needs.
 
-A checker of types knows what a function takes, but not one that ``nnx.jit`` or ``nnx.value_and_grad`` has made of it.
+A checker of types knows what a function takes, but not one that ``nnx.jit`` or ``nnx.value_and_grad`` has made of it,
+nor the hooks that a trainer keeps in a list.
 
 Invariants: a transform hands over each argument as it comes, in its place and by its name; a function that a decorator
 of the project may have changed is not judged, nor a call that the program expects to fail.
@@ -39,7 +40,10 @@ def function_called(event: Called, report: Reporter) -> None:
     if problem is not None and is_meant(event):
         name = event.name if func.name == "<lambda>" else func.name
         report(event.frame.module, event.node, cls=name, problem=problem.text, mend=problem.mend)
-    elif problem is None and (pair := exchanged(func, args)) is not None and is_meant(event):
+    elif problem is None and (isinstance(event.callee, Transformed) or any(map(_is_of_nnx, args.positional))):
+        pair = exchanged(func, args)
+        if pair is None or not is_meant(event):
+            return
         text = f"takes `{pair[0]}` before `{pair[1]}`, and gets them the other way round"
         report(event.frame.module, event.node, cls=func.name, problem=text, mend="exchange them")
 
@@ -79,20 +83,17 @@ def _is_judged_otherwise(callee: Value, func: FuncVal, event: Called) -> bool:
 
 
 def _function(callee: Value, args: Arguments) -> tuple[FuncVal | None, Arguments]:
-    """The function of the project that a call calls, and what it gets, with what partials add: through transforms, or
-    with an object of NNX.
-    """
-    transformed = any(map(_is_of_nnx, args.positional))
+    """The function of the project that a call calls, and what it gets, with what partials add, through transforms."""
     while True:
         if isinstance(callee, Transformed) and _hands_on(callee):
-            callee, transformed = callee.func, True
+            callee = callee.func
         elif isinstance(callee, PartialVal):
             keywords = {**callee.keywords, **args.keywords}
             args = Arguments(args.node, [*callee.args, *args.positional], keywords, args.nodes)
             callee = callee.func
         else:
             break
-    return callee if transformed and isinstance(callee, FuncVal) else None, args
+    return callee if isinstance(callee, FuncVal) else None, args
 
 
 def _hands_on(callee: Transformed) -> bool:

@@ -24,7 +24,7 @@ from nnx_lint.model.values import Array, Const, Obj, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.callees import TRANSFORMED
 from nnx_lint.rules.edits import insert, prepend_argument, replace, unsafe
-from nnx_lint.rules.program import ancestors, canonical_of
+from nnx_lint.rules.program import ancestors, canonical_of, is_tried
 from nnx_lint.rules.traces.mutation import add_keyword
 from nnx_lint.rules.transforms.mapping import calls_transformed, transformed_by
 from nnx_lint.rules.transforms.scanning import new_attribute
@@ -112,6 +112,25 @@ def printed_at_once(event: Called, report: Reporter) -> None:
         mend = f"pass the function, and what it is given after it: `{event.name}(print, ...)`"
         takes, given = "a function to call while the program runs", "what `print(...)` returns, which is None"
         report(event.frame.module, node, transform=event.name, takes=takes, given=given, mend=mend)
+
+
+EXPORTING = ("jax.export.export",)
+"""Functions that take what ``jax.jit`` returns, and no plain function."""
+
+
+@judges_calls(rules.TRANSFORM_OPERANDS, *EXPORTING)
+def exported_as_it_is(event: Called, report: Reporter) -> None:
+    """``jax.export.export(serve)(...)`` of a function that is not compiled."""
+    given = event.args[0] if event.args else None
+    func = given.func if isinstance(given, BoundMethod) else given
+    plain = isinstance(func, FuncVal) and not func.decorators
+    if given is None or not (plain or (isinstance(given, Obj) and given.cls.derives_from("nnx.Module"))):
+        return
+    text = text_of(event.nodes[0])
+    takes, mend = "what `jax.jit` returns", f"compile it first: `{event.name}(jax.jit({text}))`"
+    described = "one that nothing has compiled" if isinstance(func, FuncVal) else given.describe()
+    if not is_tried(event.frame.module, event.node):
+        report(event.frame.module, event.node, transform=event.name, takes=takes, given=described, mend=mend)
 
 
 def called_after(module: Module, node: ast.Call) -> Fix | None:

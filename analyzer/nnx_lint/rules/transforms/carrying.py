@@ -1,5 +1,5 @@
-"""What a loop carries from step to step: its containers, shapes and dtypes (NNX434, NNX435), and how many arguments a
-step takes (NNX454).
+"""What a loop carries from step to step: its containers, shapes and dtypes (NNX434, NNX435), how many arguments a step
+takes (NNX454), and what comes back that is taken for the outputs (part of NNX829).
 
 Invariants: a carry is compared with what the step was given, as far as both are known; Python numbers are leaves of
 every type, because JAX promotes them before the first step.
@@ -14,14 +14,15 @@ from nnx_lint.model.attributes import attribute_names, attribute_of
 from nnx_lint.model.callables import BoundMethod, FuncVal
 from nnx_lint.model.classes import UserClass
 from nnx_lint.model.containers import DictVal, Seq
-from nnx_lint.model.events import Ran, RanInside, Returned, TransformApplied
+from nnx_lint.model.events import Called, Ran, RanInside, Returned, TransformApplied
+from nnx_lint.model.expressions import text_of
 from nnx_lint.model.forms import literal
 from nnx_lint.model.loops import LOOPS, STEPPING
 from nnx_lint.model.states import OptStateVal, StateVal
 from nnx_lint.model.unions import present
 from nnx_lint.model.values import Array, Const, Obj, Value
-from nnx_lint.reporting import Reporter, judges
-from nnx_lint.rules.program import keyword_node, resolved
+from nnx_lint.reporting import Reporter, judges, judges_calls
+from nnx_lint.rules.program import ancestors, is_tried, keyword_node, resolved
 from nnx_lint.rules.traces.boundaries import running
 from nnx_lint.rules.transforms.options import CARRY, axes_of
 from nnx_lint.rules.transforms.scanning import carry_given, carry_returned, in_trace
@@ -29,6 +30,7 @@ from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_lint.syntax.binding import is_name
 from nnx_rules import layers
 from nnx_rules.rules import transforms as rules
+from nnx_rules.rules.modules import CELL_RESULTS
 from nnx_rules.shape_algebra import is_whole
 
 if TYPE_CHECKING:
@@ -238,3 +240,26 @@ def _types(one: Value, other: Value) -> tuple[str, str] | None:
     if len(left) != len(right) or any(size != grown for size, grown in sizes):
         return f"an array of shape {layers.shown(left)}", f"one of shape {layers.shown(right)}"
     return None
+
+
+# -- what comes back ---------------------------------------------------------------------------------------------------
+
+
+@judges_calls(CELL_RESULTS, "jax.lax.scan")
+def scan_unpacked(event: Called, report: Reporter) -> None:
+    """``outputs, (a, b) = jax.lax.scan(...)``, where what is carried has two parts and the outputs are one array."""
+    outer = next(ancestors(event.frame.module, event.node), None)
+    target = outer.targets[0] if isinstance(outer, ast.Assign) else None
+    pair = event.result.items if isinstance(event.result, Seq) else []
+    if not isinstance(target, ast.Tuple) or len(target.elts) != 2 or len(pair) != 2:
+        return
+    (first, second), (carry, outputs) = target.elts, pair
+    parts = len(second.elts) if isinstance(second, (ast.Tuple, ast.List)) else 0
+    fits = isinstance(carry, Seq) and carry.exact and carry.type == "tuple" and len(carry.items) == parts > 1
+    if not fits or not isinstance(first, ast.Name) or not isinstance(outputs, Array):
+        return
+    length = (literal(outputs).shape or (None,))[0]
+    if length != parts and not is_tried(event.frame.module, event.node):
+        problem = f"`{first.id}` takes what is carried, and the outputs of all steps are taken apart"
+        mend = f"{text_of(second)}, {first.id} = {event.name}(...)"
+        report(event.frame.module, target, problem=problem, mend=mend)

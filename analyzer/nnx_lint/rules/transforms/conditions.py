@@ -23,7 +23,7 @@ from nnx_lint.rules.program import given, is_tried, keyword_node, resolved
 from nnx_rules import layers
 from nnx_rules.rules import modules as rules
 from nnx_rules.rules.transforms import MODULE_AS_BRANCH, TRANSFORM_OPERANDS
-from nnx_rules.shape_algebra import is_whole
+from nnx_rules.shape_algebra import ANY
 
 if TYPE_CHECKING:
     from nnx_lint.model.events import Called
@@ -133,4 +133,4 @@ def _several(value: Value | None) -> Shape | None:
     """The shape of an array that is no single value."""
     held = held_array(value) if value is not None else None
     shape = held.form.shape if isinstance(held, Array) and held.form is not None else None
-    return shape if shape and is_whole(shape) else None
+    return shape if shape and shape != (ANY,) else None

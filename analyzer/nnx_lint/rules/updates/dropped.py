@@ -156,15 +156,12 @@ def innermost_loop(frame: Frame, node: ast.AST) -> ast.stmt | None:
 
 
 def given_one_by_one(call: ast.Call) -> list[ast.expr]:
-    """What a call is given, the elements of tuples one by one."""
-    found: list[ast.expr] = []
-    todo = [*call.args, *(keyword.value for keyword in call.keywords)]
+    """What a call is given, the elements of tuples one by one; after that what a partial is given right there."""
+    calls = [each for each in (call, call.func) if isinstance(each, ast.Call)]
+    todo = [item for each in calls for item in (*each.args, *(keyword.value for keyword in each.keywords))]
     for each in todo:
-        if isinstance(each, (ast.Tuple, ast.List)):
-            todo += each.elts
-        else:
-            found.append(each)
-    return found
+        todo += each.elts if isinstance(each, (ast.Tuple, ast.List)) else ()
+    return [each for each in todo if not isinstance(each, (ast.Tuple, ast.List))]
 
 
 def named(frame: Frame, node: ast.expr) -> Value | None:

@@ -23,12 +23,12 @@ from nnx_lint.reporting import Reporter, judges
 from nnx_lint.rules.autodiff.gradients import of_one_number
 from nnx_lint.rules.bindings import bound_to
 from nnx_lint.rules.callees import called_value
-from nnx_lint.rules.program import ancestors, assigned_in, canonical_of, own_nodes, parameters_in
+from nnx_lint.rules.program import FUNCTIONS, ancestors, assigned_in, canonical_of, own_nodes, parameters_in
 from nnx_lint.rules.traces.captures import holds
 from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_lint.syntax.dotted import root_of
 from nnx_lint.syntax.places import begin
-from nnx_lint.syntax.walk import walk
+from nnx_lint.syntax.walk import dumped, walk
 from nnx_rules.rules import updates as rules
 
 if TYPE_CHECKING:
@@ -92,7 +92,10 @@ def gradient_of_capture(event: Ran, report: Reporter) -> None:
             place = names[name][0]
             slots: dict[str, Any] = {"parameter": parameter, "transform": scope.text, "mend": mend}
             report(func.module, place, name=name, how="is captured", **slots)
-        elif not bound and (name := _captured_like_it(func, names, event.args[position])) is not None:
+        elif not bound and (
+            (name := _captured_like_it(func, names, event.args[position])) is not None
+            or (name := _annotated_like_it(func, names, parameter)) is not None
+        ):
             mend = f"use `{parameter}` where the loss is to depend on it"
             slots = {"parameter": parameter, "transform": scope.text, "mend": mend}
             report(func.module, names[name][0], name=name, how="is captured", **slots)
@@ -142,6 +145,17 @@ def _captured_like_it(func: FuncVal, names: Mapping[str, object], given: Value |
     held = ((name, _captured(func, name)) for name in names if name not in own)
     objects = ((name, each[1]) for name, each in held if each is not None)
     return next((name for name, each in objects if isinstance(each, Obj) and each.cls is value.cls), None)
+
+
+def _annotated_like_it(func: FuncVal, names: Mapping[str, object], parameter: str) -> str | None:
+    """A name for what a function around this one gets as a module of the same annotation as the parameter has."""
+    own = next((each for each in func.node.args.args if each.arg == parameter), None)
+    around = next((each for each in ancestors(func.module, func.node) if isinstance(each, FUNCTIONS)), None)
+    if own is None or own.annotation is None or around is None or parameter in names:
+        return None
+    kind, taken = dumped(own.annotation), {*assigned_in(func.node), *parameters_in(func.node)}
+    alike = (each.arg for each in around.args.args if each.annotation is not None and dumped(each.annotation) == kind)
+    return next((name for name in alike if name in names and name not in taken), None)
 
 
 def _merged_before(event: Ran, parameters: Sequence[str], position: int) -> str | None:

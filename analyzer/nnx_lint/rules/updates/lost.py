@@ -21,7 +21,7 @@ from nnx_lint.model.naming import value_at
 from nnx_lint.model.unions import options
 from nnx_lint.model.values import Obj
 from nnx_lint.reporting import Reporter, judges, related
-from nnx_lint.rules.bindings import bound_to
+from nnx_lint.rules.bindings import bound_to, target_of
 from nnx_lint.rules.lifting import on_nnx
 from nnx_lint.rules.program import (
     FUNCTIONS,
@@ -117,8 +117,7 @@ def _drops_carry(event: Ran, change: Change) -> bool:
     or its caller goes on with what the carry began with. A scan may draw the same numbers again.
     """
     frame, call, scope = event.frame, event.node, event.frame.func
-    outer = next(ancestors(frame.module, call), None)
-    target = outer.targets[0] if isinstance(outer, ast.Assign) and len(outer.targets) == 1 else None
+    target = target_of(frame.module, call)
     carry = target.elts[0] if isinstance(target, ast.Tuple) and len(target.elts) == 2 else None
     if event.scope.row.name != "jax.lax.scan" or not isinstance(carry, ast.Name) or not carry.id.startswith("_"):
         return False

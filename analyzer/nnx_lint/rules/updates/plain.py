@@ -160,11 +160,11 @@ def forgotten_carry(event: Called, report: Reporter) -> None:
         report(frame.module, node, name=text_of(node.func), so=f": `{text_of(given)}` stays what it was")
 
 
-def _is_first(cls: ast.AST, call: ast.Call, given: ast.expr) -> bool:
+def _is_first(cls: ast.AST, call: ast.Call, given: ast.Attribute) -> bool:
     """Whether no method above calls anything with the same carry."""
-    text = f"({text_of(given)}"
     calls = (node for node in walk(cls) if isinstance(node, ast.Call) and node.args and node.lineno < call.lineno)
-    return not any(text in ast.unparse(each) for each in calls if len(each.args) == len(call.args))
+    holders = (_holder(each.args[0]) for each in calls if len(each.args) == len(call.args))
+    return not any(isinstance(holder, ast.Attribute) and holder.attr == given.attr for holder in holders)
 
 
 def _holder(node: ast.expr) -> ast.expr:

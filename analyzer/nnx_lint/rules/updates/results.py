@@ -13,6 +13,7 @@ from nnx_lint.model.expressions import text_of
 from nnx_lint.model.values import Ext, Obj, Value
 from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.reporting import related as attached
+from nnx_lint.rules.bindings import target_of
 from nnx_lint.rules.edits import replace
 from nnx_lint.rules.program import (
     FUNCTIONS,
@@ -53,12 +54,14 @@ def in_place_result(event: Called, report: Reporter) -> None:
         outer = next(iter(around(frame, node)[-1:]), None)
         if told and isinstance(outer, ast.Return):
             report.memory(HandedOn).told.add(id(node))
-        elif told and not _replaces(outer, node):
+        elif told and not _replaces(frame, node):
             return  # newer versions of flax return the updates
     outers = _chosen_for(around(frame, node), node)
     if outers and isinstance(outers[-1], ast.Return):
         report.memory(HandedOn).calls[id(node)] = event
-    elif outers and (used_in(outers[-1], node) or _gathered(outers, node)) and not _expects_none(frame, outers[-1]):
+        return
+    used = outers and (_is_used(frame, outers[-1], node) or _gathered(frame, outers, node))
+    if used and not _expects_none(frame, node):
         report(frame.module, node, fix=lambda: in_a_statement(frame, node, outers[-1]), name=event.name)
 
 
@@ -70,11 +73,11 @@ def _chosen_for(outers: list[ast.AST], node: ast.AST) -> list[ast.AST]:
     return outers
 
 
-def _replaces(outer: ast.AST | None, call: ast.Call) -> bool:
+def _replaces(frame: Frame, call: ast.Call) -> bool:
     """Whether the result of a call takes the place of what the call is given, or of the object whose method it is; one
     that is unpacked is taken for something else too.
     """
-    target = outer.targets[0] if isinstance(outer, ast.Assign) and len(outer.targets) == 1 else None
+    target = target_of(frame.module, call)
     owner = [call.func.value] if isinstance(call.func, ast.Attribute) else []
     if target is None or isinstance(target, ast.Tuple):
         return target is not None
@@ -119,13 +122,13 @@ def none_handed_on(event: Called, report: Reporter) -> None:
     returned = _returned_calls(func.node)
     names = [*itertools.takewhile(bool, (noted.name_of(func, value, returned) for value in returned))]
     outers = around(frame, node) if returned and len(names) == len(returned) else []
-    if not outers or _expects_none(frame, outers[-1]):
+    if not outers or _expects_none(frame, node):
         return
     outer, value = outers[-1], returned[0]
-    if any(id(each) in noted.told for each in returned) and not _replaces(outer, node):
+    if any(id(each) in noted.told for each in returned) and not _replaces(frame, node):
         return
     passed = isinstance(outer, ast.keyword) or (isinstance(outer, ast.Call) and outer.func is not node)
-    if used_in(outer, node) and not passed and _is_read(frame, outer):
+    if _is_used(frame, outer, node) and not passed and _is_read(frame, node):
         used = (attached(frame.module, node, "and the result is used here"),)  # something may well be called with None
         report(func.module, value, name=names[0], related=used)
 
@@ -146,9 +149,9 @@ def _results(value: ast.expr) -> list[ast.expr]:
     return [*_results(value.body), *_results(value.orelse)] if isinstance(value, ast.IfExp) else [value]
 
 
-def _is_read(frame: Frame, outer: ast.AST) -> bool:
-    """Whether a name that an assignment binds is read."""
-    target = outer.targets[0] if isinstance(outer, ast.Assign) else None
+def _is_read(frame: Frame, node: ast.AST) -> bool:
+    """Whether the name that an assignment binds to a value is read, if it is one."""
+    target = target_of(frame.module, node)
     scope = frame.func.node if frame.func is not None else frame.module.tree
     return not isinstance(target, ast.Name) or bool(reads_of(scope, target.id))
 
@@ -157,26 +160,26 @@ IN_PLACE = {"update": ("nnx.Optimizer", "nnx.metrics.Metric"), "reset": ("nnx.me
 """The classes whose method changes its object in place, where that is not ``nnx.Module``."""
 
 
-def _gathered(outers: list[ast.AST], node: ast.AST) -> bool:
+def _gathered(frame: Frame, outers: list[ast.AST], node: ast.AST) -> bool:
     """Whether a list of such results is made, and used."""
     made = outers[-1]
-    return isinstance(made, ast.ListComp) and made.elt is node and len(outers) > 1 and used_in(outers[-2], made)
+    return isinstance(made, ast.ListComp) and made.elt is node and len(outers) > 1 and _is_used(frame, outers[-2], made)
 
 
-def used_in(outer: ast.AST, node: ast.AST) -> bool:
-    """Whether an expression needs the value of a part of it."""
-    if isinstance(outer, ast.Assign):
-        target = outer.targets[0]
-        return len(outer.targets) == 1 and not (isinstance(target, ast.Name) and target.id.startswith("_"))
+def _is_used(frame: Frame, outer: ast.AST, node: ast.AST) -> bool:
+    """Whether an expression or an assignment needs the value of a part of it."""
+    if isinstance(outer, (ast.Assign, ast.AnnAssign, ast.Tuple)):
+        target = target_of(frame.module, node)
+        return target is not None and not (isinstance(target, ast.Name) and target.id.startswith("_"))
     if isinstance(outer, ast.Call):
         return True
     return isinstance(outer, (ast.Attribute, ast.keyword, ast.BinOp, ast.Subscript, ast.withitem))
 
 
-def _expects_none(frame: Frame, outer: ast.AST) -> bool:
-    """Whether an assignment binds a name that the function then asks for being ``None``."""
-    target = outer.targets[0] if isinstance(outer, ast.Assign) else None
-    scope = enclosing(frame.module, outer, *FUNCTIONS, ast.Module)
+def _expects_none(frame: Frame, node: ast.AST) -> bool:
+    """Whether an assignment binds a name to a value that the function then asks for being ``None``."""
+    target = target_of(frame.module, node)
+    scope = enclosing(frame.module, node, *FUNCTIONS, ast.Module)
     return isinstance(target, ast.Name) and any(
         isinstance(node, ast.Compare)
         and isinstance(node.left, ast.Name)

@@ -23,6 +23,7 @@ from nnx_lint.model.states import GraphDefVal, StateVal
 from nnx_lint.model.unions import options, present
 from nnx_lint.model.values import UNKNOWN, Obj, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
+from nnx_lint.rules.bindings import pairs_of, target_of, values_in
 from nnx_lint.rules.edits import insert, wrap
 from nnx_lint.rules.program import (
     FUNCTIONS,
@@ -47,7 +48,7 @@ from nnx_lint.rules.updates.ownership import at_level
 from nnx_lint.syntax.binding import assigned_names, is_name, names_in, occurrences
 from nnx_lint.syntax.dotted import root_of
 from nnx_lint.syntax.places import begin, end
-from nnx_lint.syntax.walk import remembered, walk
+from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import updates as rules
 
 if TYPE_CHECKING:
@@ -187,16 +188,11 @@ def merged_back(event: Called, report: Reporter) -> None:
     frame, call = event.frame, event.node
     if frame.scope or frame.func is None or not isinstance(call, ast.Call) or len(call.args) != 2:
         return
-    placed, (structure, _) = next(ancestors(frame.module, call)), call.args
-    if not isinstance(placed, ast.Assign) or placed.value is not call or len(placed.targets) > 1:
+    target, (structure, _) = target_of(frame.module, call), call.args
+    if target is None or _stores(frame.func.node, target):
         return
-    target = placed.targets[0]
-    if _stores(frame.func.node, target):
-        return
-    if isinstance(structure, ast.Name):
-        made = [node.value for node in _assigning(frame.func.node).get(structure.id, ())]
-    else:
-        made = [structure]
+    named = structure.id if isinstance(structure, ast.Name) else None
+    made = values_in(frame.func.node).get(named, []) if named is not None else [structure]
     if made and all(isinstance(item, ast.Call) and _takes_apart(frame, item, text_of(target)) for item in made):
         _restored_unknown(frame, call, target, report)
 
@@ -269,8 +265,7 @@ def _restored_unknown(frame: Frame, restoring: ast.Call, target: ast.expr, repor
     scope: ast.AST = frame.func.node if frame.func is not None else frame.module.tree
     if _stores(scope, target) and not _bound_before(frame.module, scope, target, restoring):
         return
-    assigned = [_assigned(node, kept.id) for node in _assigning(scope).get(kept.id, ())]
-    bound = [value for value in assigned if value is not None]
+    bound = _assigned(scope, kept.id)
     taken = [value for value in bound if not isinstance(value, ast.Constant)]
     if not taken or assigned_in(scope)[kept.id] > len(bound):
         return
@@ -309,25 +304,11 @@ TAKING = frozenset({"nnx.state", "nnx.split", "nnx.graphdef"})
 """Functions that take an object apart."""
 
 
-@remembered
-def _assigning(func: ast.AST) -> dict[str, list[ast.Assign]]:
-    """The assignments of a function by the names that they bind."""
-    found: dict[str, list[ast.Assign]] = {}
-    for node in (node for node in own_nodes(func) if isinstance(node, ast.Assign)):
-        for name in assigned_names([node]):
-            found.setdefault(name, []).append(node)
-    return found
-
-
-def _assigned(node: ast.Assign, name: str) -> ast.expr | None:
-    """What a statement binds a name to; for the last name of a tuple, all that is unpacked if it is not written out."""
-    target, value = node.targets[-1], node.value
-    if isinstance(target, ast.Tuple) and target.elts:
-        written = isinstance(value, ast.Tuple) and len(value.elts) == len(target.elts)
-        items = value.elts if isinstance(value, ast.Tuple) and written else [value]
-        pairs = zip(target.elts, items, strict=True) if written else [(target.elts[-1], value)]
-        return next((item for part, item in pairs if is_name(part, name)), None)
-    return value if is_name(target, name) else None
+def _assigned(scope: ast.AST, name: str) -> list[ast.expr]:
+    """What a function binds a name to; for the last name of a tuple, all that is unpacked if it is not written out."""
+    pairs = (pair for node in own_nodes(scope) for pair in pairs_of(node))
+    last = ((node.elts[-1] if isinstance(node, ast.Tuple) and node.elts else node, value) for node, value in pairs)
+    return [value for target, value in last if is_name(target, name)]
 
 
 def _is_taken(frame: Frame, call: ast.Call, path: str) -> bool:

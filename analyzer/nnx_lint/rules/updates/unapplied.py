@@ -16,7 +16,7 @@ from nnx_lint.model.events import Called
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.states import StateVal
 from nnx_lint.reporting import Reporter, judges_calls
-from nnx_lint.rules.bindings import Assignment, bound_to, handed_on, pairs_of
+from nnx_lint.rules.bindings import Assignment, bound_to, handed_on, pairs_of, values_in
 from nnx_lint.rules.program import (
     FUNCTIONS,
     STATEMENT_LOOPS,
@@ -25,6 +25,7 @@ from nnx_lint.rules.program import (
     enclosing,
     in_test,
     own_nodes,
+    reads_of,
     statement_of,
 )
 from nnx_lint.syntax.binding import assigned_names, is_name, names_in
@@ -86,6 +87,36 @@ def edited_without_name(event: Called, report: Reporter) -> None:
     if written:
         mend, model = "bind it to a name, edit that, and put it back", text_of(event.nodes[0])
         report(module, node, name=text_of(node), what="is edited here", model=model, mend=mend, state="state")
+
+
+@judges_calls(rules.STATE_NOT_APPLIED, ".restore")
+def restored_for_nothing(event: Called, report: Reporter) -> None:
+    """A checkpoint is restored like the State of a model, and the program only asks whether there was one."""
+    frame, node, module = event.frame, event.node, event.frame.module
+    taken = bound_to(module, node)
+    if taken is None or not isinstance(taken.target, ast.Name) or not isinstance(node, ast.Call) or in_test(frame):
+        return
+    scope, name = enclosing(module, node, *FUNCTIONS) or module.tree, taken.target.id
+    reads = reads_of(scope, name)
+    if not reads or not all(_is_asked_for_being_there(module, read) for read in reads):
+        return  # of a name that nobody reads NNX225 says it
+    given = [*node.args, *(item.value for item in node.keywords)]
+    for template in (each for each in given if isinstance(each, ast.Name)):
+        values = values_in(scope).get(template.id, [])
+        made = values[0] if len(values) == 1 else None
+        model = dotted_name(made.args[0]) if isinstance(made, ast.Call) and made.args else None
+        if model is not None and isinstance(made, ast.Call) and canonical_of(frame.env, made.func) in TAKING:
+            report(module, node, name=name, what="is restored here", model=model, mend="put it in", state=name)
+            return
+
+
+TAKING = frozenset({"nnx.split", "nnx.state"})
+"""Functions that take a State out of a model."""
+
+
+def _is_asked_for_being_there(module: Module, read: ast.Name) -> bool:
+    test = next(ancestors(module, read), None)
+    return isinstance(test, ast.Compare) and all(isinstance(item, ast.Constant) for item in test.comparators)
 
 
 def _of_caller(frame: Frame, source: ast.Name, node: ast.AST) -> str | None:

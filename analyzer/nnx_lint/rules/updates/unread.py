@@ -21,7 +21,7 @@ from nnx_lint.model.states import TransformationVal
 from nnx_lint.model.unions import present
 from nnx_lint.model.values import UNKNOWN, Ext, Obj
 from nnx_lint.reporting import Reporter, judges, judges_calls
-from nnx_lint.rules.bindings import bound_to
+from nnx_lint.rules.bindings import bound_to, target_of
 from nnx_lint.rules.program import (
     FUNCTIONS,
     ancestors,
@@ -102,16 +102,14 @@ def binds_layer(event: Called) -> bool:
     """Whether a function calls a layer, or makes a mask, and has a name for the result."""
     if event.frame.func is None or not isinstance(event.callee, (Ext, Obj)):
         return False
-    statement = next(ancestors(event.frame.module, event.node), None)
-    return isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name)
+    return isinstance(target_of(event.frame.module, event.node), ast.Name)
 
 
 @judges_calls(rules.UNUSED_RESULT, "()", *MASKS, when=binds_layer)
 def layer_for_nobody(event: Called, report: Reporter) -> None:
     """``h = self.norm(x)``, and the forward pass goes on with ``x``; ``mask = ...``, and no layer gets it."""
     frame, module = event.frame, event.frame.module
-    statement = next(ancestors(module, event.node), None)
-    target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+    target = target_of(module, event.node)
     if frame.func is None or not isinstance(target, ast.Name) or target.id.startswith("_"):
         return
     of_module = frame.func.cls is not None and frame.func.cls.derives_from("nnx.Module")

@@ -79,10 +79,11 @@ def _merged_elsewhere(module: Module, method: Method) -> Iterator[tuple[str, ast
     """The attributes of ``self`` whose names say that they are copies, which the constructor gets from a function that
     splits what it is given, and merges it without a copy.
     """
-    pairs = [pair for node in method.body for pair in pairs_of(node)] if method.name == "__init__" else []
+    pairs = [pair for node in own_nodes(method) for pair in pairs_of(node)] if method.name == "__init__" else []
     for target, call in pairs:
         text = _own(method, target)
-        if text is None or not isinstance(call, ast.Call) or len(call.args) != 1 or not KEPT.search(text):
+        given = [*call.args, *(item.value for item in call.keywords)] if isinstance(call, ast.Call) else []
+        if text is None or not isinstance(call, ast.Call) or len(given) != 1 or not KEPT.search(text):
             continue
         func = called_value(module.env, call.func)
         if not isinstance(func, FuncVal) or not isinstance(func.node, ast.FunctionDef) or func.decorators:
@@ -94,7 +95,7 @@ def _merged_elsewhere(module: Module, method: Method) -> Iterator[tuple[str, ast
             continue
         split = _split_for(func.module, func.node, merge)
         if isinstance(split, ast.Name) and syntax_parameters.positional_names(func.node.args)[:1] == [split.id]:
-            yield text, call, call.args[0]
+            yield text, call, given[0]
 
 
 def _own(method: Method, node: ast.AST) -> str | None:
@@ -125,13 +126,12 @@ def _source(module: Module, method: Method, split: ast.expr) -> str | None:
     """The attribute of ``self`` that is split, or that keeps what is."""
     assigned = assigned_in(method)
     if isinstance(split, ast.Name) and assigned[split.id] + (split.id in names_of_parameters(method)) == 1:
-        bindings = [node for node in own_nodes(method) if isinstance(node, ast.Assign)]
+        pairs = [pair for node in own_nodes(method) for pair in pairs_of(node)]
+        same = {value for target, value in pairs if is_name(target, split.id)}  # self.net = net = Net(...)
         kept = [
             text
-            for node in bindings
-            for target in node.targets
-            if (text := _own(method, target)) is not None
-            and (is_name(node.value, split.id) or any(is_name(other, split.id) for other in node.targets))
+            for target, value in pairs
+            if (is_name(value, split.id) or value in same) and (text := _own(method, target)) is not None
         ]
         return kept[0] if len(kept) == 1 else None
     return _own(method, split)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from nnx_lint.model.forms import literal
 from nnx_lint.model.values import ArrayAttr
 from nnx_lint.reporting import Reporter, judges_calls
+from nnx_lint.rules.bindings import target_of
 from nnx_lint.rules.program import ancestors, canonical_of, given, is_tried
 from nnx_lint.rules.variables.arity import is_written_whole
 from nnx_rules.rules import variables as rules
@@ -30,8 +31,7 @@ BATCH = re.compile(r"(?:^|[^a-z])(?:labels?|logits?|outputs?|predictions?|preds?
 
 def _targets(event: Called) -> list[ast.expr]:
     """What an assignment unpacks the result of a call to."""
-    outer = next(ancestors(event.frame.module, event.node), None)
-    target = outer.targets[0] if isinstance(outer, ast.Assign) and len(outer.targets) == 1 else None
+    target = target_of(event.frame.module, event.node)
     parts = target.elts if isinstance(target, (ast.Tuple, ast.List)) else []
     return [] if any(isinstance(part, ast.Starred) for part in parts) else list(parts)
 

@@ -21,6 +21,7 @@ from nnx_lint.model.naming import value_at
 from nnx_lint.model.values import Array, ArrayAttr, Const, HostArray, Obj, Other, ParameterNumber
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.autodiff.values import scope_of
+from nnx_lint.rules.bindings import pairs_of
 from nnx_lint.rules.callees import called_value
 from nnx_lint.rules.edits import remove_argument, replace
 from nnx_lint.rules.program import (
@@ -92,16 +93,18 @@ def _is_computed(module: Module, array: ast.expr, here: ast.stmt) -> bool:
     if not isinstance(array, ast.Name):
         return isinstance(array, ast.Attribute) and array.attr == "value"
     for statement in own_nodes(enclosing(module, here, *FUNCTIONS) or module.tree):
-        targets = statement.targets if isinstance(statement, ast.Assign) else []
-        named = any(is_name(target, array.id) for target in targets)
-        if not named or not isinstance(statement, ast.Assign):
-            continue
-        func = statement.value.func if isinstance(statement.value, ast.Call) else None
-        again = isinstance(func, ast.Attribute) and is_name(func.value, array.id)
-        made = (func is not None and not again) or _is_value_of_variable(statement.value)
-        if made and statement is not here and follows(module, statement, here):
+        bound = (value for target, value in pairs_of(statement) if is_name(target, array.id))
+        made = statement is not here and any(_gives_array(each, array) for each in bound)
+        if made and isinstance(statement, ast.stmt) and follows(module, statement, here):
             return True
     return False
+
+
+def _gives_array(value: ast.expr, array: ast.Name) -> bool:
+    """Whether an expression is a call, but of no method of this array, or reads the value of a Variable."""
+    func = value.func if isinstance(value, ast.Call) else None
+    again = isinstance(func, ast.Attribute) and is_name(func.value, array.id)
+    return (func is not None and not again) or _is_value_of_variable(value)
 
 
 def is_attribute_of_jax(frame: Frame, array: ast.expr) -> bool:

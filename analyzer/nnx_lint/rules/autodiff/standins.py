@@ -1,0 +1,87 @@
+"""Parameters of a compiled function, of which nothing else needs to be known: whatever a call gives is a stand-in
+without a value, unless an option makes it static.
+
+A size is asked of such a parameter directly, or in a function that is called with it: ``range(steps)``,
+``jax.random.normal(key, (batch_size,))``.
+
+Invariants: the name is bound by the call alone, nowhere in the function; where no call is known, the parameter has no
+default, as that would stay what it is; options that are computed say nothing.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from nnx_lint.model.crossing import kept_positions, statics_known
+from nnx_lint.rules.program import ancestors, assigned_in
+from nnx_lint.rules.traces.mends import COMPILING
+from nnx_lint.syntax import parameters as syntax_parameters
+
+if TYPE_CHECKING:
+    from nnx_lint.model.callables import FuncVal, TransformVal
+    from nnx_lint.model.frames import Frame
+
+DEEPEST = 3
+"""Through so many calls a parameter is followed outwards."""
+
+
+def is_eager(frame: Frame, node: ast.AST) -> bool:
+    """Whether code runs at once all the same: on the host, where it asks for it, or where it may fail."""
+    if any(scope.row.host for scope in frame.scope):
+        return True
+    for outer in ancestors(frame.module, node):
+        if isinstance(outer, ast.Try) and outer.handlers:
+            return True
+        if isinstance(outer, ast.With) and any("compile_time_eval" in ast.dump(item) for item in outer.items):
+            return True
+    return False
+
+
+def standing_in(frame: Frame, node: ast.expr | None) -> TransformVal | None:
+    """The transform that certainly makes a stand-in of what a name has, which a call handed on as it is."""
+    if not frame.scope or node is None or is_eager(frame, node):
+        return None
+    for _ in range(DEEPEST):
+        func = frame.func
+        if not isinstance(node, ast.Name) or func is None or func.wraps is not None or assigned_in(func.node)[node.id]:
+            return None
+        scope = frame.scope[-1] if frame.scope else None
+        if scope is None or scope.row.name not in COMPILING or not frame.certain_within(scope):
+            return None
+        if scope.frame is frame:
+            traced = _is_traced(frame, func, scope.applied, node.id) and not scope.held
+            return scope.applied if traced else None
+        given = _given(frame, func, node.id)
+        if given is None or frame.caller is None:
+            return None
+        frame, node = frame.caller, given
+    return None
+
+
+def _is_traced(frame: Frame, func: FuncVal, applied: TransformVal, name: str) -> bool:
+    """Whether a parameter of the traced function itself is no static one, and certainly given."""
+    names = syntax_parameters.positional_names(func.node.args)
+    if (
+        name not in names
+        or not statics_known(applied)
+        or names.index(name) in kept_positions(applied, func, len(names))
+    ):
+        return False
+    if isinstance(frame.call, ast.Call):
+        return _given(frame, func, name) is not None
+    required = len(names) - len(func.node.args.defaults)
+    return names.index(name) < required and (frame.receiver is None or names.index(name) > 0)
+
+
+def _given(frame: Frame, func: FuncVal, name: str) -> ast.expr | None:
+    """What the call of a function is written with for a parameter."""
+    call = frame.call
+    names = syntax_parameters.positional_names(func.node.args)[0 if frame.receiver is None else 1 :]
+    if not isinstance(call, ast.Call) or any(isinstance(item, ast.Starred) for item in call.args):
+        return None
+    named = next((item.value for item in call.keywords if item.arg == name), None)
+    if named is not None or name not in names:
+        return named
+    place = names.index(name)
+    return call.args[place] if place < len(call.args) else None
