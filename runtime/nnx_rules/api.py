@@ -352,6 +352,9 @@ TOP_LEVEL_ALIASES: dict[str, str] = {
 }
 """Names of the top level that are defined in a namespace, or kept for old code."""
 
+OPTIMIZERS = ("nnx.Optimizer", "nnx.ModelAndOptimizer")
+"""The classes that update a model by gradients."""
+
 FILTER_CLASSES: frozenset[str] = frozenset(
     {
         "nnx.OfType",

@@ -28,6 +28,7 @@ from nnx_lint.rules.program import in_test, resolved, results_of
 from nnx_lint.rules.traces.mends import COMPILING
 from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_lint.syntax.dotted import last_name
+from nnx_rules.api import OPTIMIZERS
 from nnx_rules.rules import autodiff as rules
 
 if TYPE_CHECKING:
@@ -90,9 +91,6 @@ def _kind(value: Value | None) -> object:
     if isinstance(value, Obj) and any(map(value.cls.derives_from, OPTIMIZERS)):
         return OPTIMIZERS
     return type(value) if isinstance(value, KINDS) else None
-
-
-OPTIMIZERS = ("nnx.Optimizer", "nnx.ModelAndOptimizer")
 
 
 def _last(node: ast.expr) -> str:

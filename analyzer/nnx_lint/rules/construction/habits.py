@@ -25,6 +25,7 @@ from nnx_lint.rules.intermediates.sowing import is_module
 from nnx_lint.rules.program import STATEMENT_LOOPS, ancestors, canonical_of, is_tried
 from nnx_lint.syntax.binding import assigned_names
 from nnx_lint.syntax.walk import walk
+from nnx_rules.api import OPTIMIZERS
 from nnx_rules.layers import CALLS, CELLS
 from nnx_rules.rules import construction as rules
 
@@ -159,7 +160,7 @@ def optimizer_stepped(event: Called, report: Reporter) -> None:
     owner = event.owner
     if not isinstance(func, ast.Attribute) or func.attr != "step" or not isinstance(owner, Obj):
         return
-    if getattr(owner.cls, "canonical", None) in {"nnx.Optimizer", "nnx.ModelAndOptimizer"}:
+    if getattr(owner.cls, "canonical", None) in OPTIMIZERS:
         problem = f"`{owner.cls.name}.step` is the number of steps so far, and cannot be called"
         mend = "gradients come from `nnx.grad`, and go into `optimizer.update(model, grads)`"
         report(event.frame.module, event.node, problem=problem, mend=mend)

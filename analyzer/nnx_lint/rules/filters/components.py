@@ -22,7 +22,7 @@ from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.rules.filters.arguments import components, is_key
 from nnx_lint.rules.filters.coverage import leaves_of
 from nnx_lint.rules.filters.expressions import expression, is_subtype
-from nnx_lint.rules.filters.reading import FILTERING, OPTIMIZERS, gives_filters, single_filters
+from nnx_lint.rules.filters.reading import FILTERING, gives_filters, single_filters
 from nnx_lint.rules.program import (
     FUNCTIONS,
     LOOPS,
@@ -38,6 +38,7 @@ from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_lint.syntax.binding import is_name
 from nnx_lint.syntax.walk import walk
 from nnx_rules import _filter_logic as logic
+from nnx_rules.api import OPTIMIZERS
 from nnx_rules.filters import PathContains
 from nnx_rules.rules import filters as rules
 

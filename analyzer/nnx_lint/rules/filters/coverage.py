@@ -23,6 +23,7 @@ from nnx_lint.rules.filters.expressions import ARRAY, expression, is_subtype, ty
 from nnx_lint.rules.filters.reading import FILTERING, Given, Single, filter_lists, gives_filters, single_filters
 from nnx_rules import _filter_logic as logic
 from nnx_rules import api
+from nnx_rules.api import OPTIMIZERS
 from nnx_rules.filters import Everything, PathContains, WithTag
 from nnx_rules.rules import filters as rules
 
@@ -183,9 +184,6 @@ COLLECTIONS = {
 
 NO_STREAMS = frozenset({"batch_stats", "kernel", "bias"})
 """Names that nobody gives to a random stream, because a collection and attributes of layers have them."""
-
-
-OPTIMIZERS = frozenset({"nnx.Optimizer", "nnx.ModelAndOptimizer"})
 
 
 @judges_calls(rules.STRING_FILTER, *FILTERING, when=gives_filters)

@@ -24,6 +24,7 @@ from nnx_lint.rules.filters.expressions import MAX_DEPTH, describe, expression
 from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_lint.syntax.walk import walk
 from nnx_rules import api
+from nnx_rules.api import OPTIMIZERS
 from nnx_rules.filters import Expr, OfType, Opaque
 from nnx_rules.records import Entity
 
@@ -348,8 +349,7 @@ def single_filters(event: Called) -> list[Single]:
     return singles
 
 
-OPTIMIZERS = frozenset({"nnx.Optimizer", "nnx.ModelAndOptimizer"})
-LEAF_FILTERS = OPTIMIZERS | {"nnx.DiffState", "nnx.EMA", "nnx.set_metadata", "nnx.with_vars"}
+LEAF_FILTERS = {*OPTIMIZERS} | {"nnx.DiffState", "nnx.EMA", "nnx.set_metadata", "nnx.with_vars"}
 
 
 def _of_method(event: Called) -> list[Single]:

@@ -36,10 +36,10 @@ from nnx_lint.rules.program import (
     reads_of,
     scopes_around,
 )
-from nnx_lint.rules.training.optimizers import OPTIMIZERS
 from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_lint.syntax.binding import is_name, occurrences
 from nnx_lint.syntax.walk import walk
+from nnx_rules.api import OPTIMIZERS
 from nnx_rules.rules import graphs as rules
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from nnx_lint.model.values import UNKNOWN, Obj
 from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.rules.autodiff.gradients import Exchanged
 from nnx_lint.rules.program import FUNCTIONS, LOOPS, enclosing, in_test
-from nnx_lint.rules.training.optimizers import OPTIMIZERS
+from nnx_rules.api import OPTIMIZERS
 from nnx_rules.rules import training as rules
 
 if TYPE_CHECKING:

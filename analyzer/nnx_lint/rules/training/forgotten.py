@@ -27,6 +27,7 @@ from nnx_lint.rules.program import FUNCTIONS, ancestors, attribute_reads, canoni
 from nnx_lint.syntax.binding import assigned_names, names_in, occurrences
 from nnx_lint.syntax.parameters import names as names_of
 from nnx_lint.syntax.walk import remembered, walk
+from nnx_rules.api import OPTIMIZERS
 from nnx_rules.rules import training as rules
 
 if TYPE_CHECKING:
@@ -189,5 +190,5 @@ def _is_updated_elsewhere(frame: Frame, name: str) -> bool:
 def _optimizer(value: Value | None) -> Obj | None:
     """A value, if it certainly is an optimizer."""
     held = present(value) if value is not None else None
-    known = isinstance(held, Obj) and any(map(held.cls.derives_from, ("nnx.Optimizer", "nnx.ModelAndOptimizer")))
+    known = isinstance(held, Obj) and any(map(held.cls.derives_from, OPTIMIZERS))
     return held if known and isinstance(held, Obj) else None

@@ -21,9 +21,9 @@ from nnx_lint.model.values import Array, HostArray, Obj
 from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.rules.bindings import bound_to, value_of
 from nnx_lint.rules.program import FUNCTIONS, ancestors, given, is_tried, resolved
-from nnx_lint.rules.training.optimizers import OPTIMIZERS
 from nnx_lint.syntax.binding import is_name, names_in
 from nnx_lint.syntax.walk import children, walk
+from nnx_rules.api import OPTIMIZERS
 from nnx_rules.rules import training as rules
 
 if TYPE_CHECKING:

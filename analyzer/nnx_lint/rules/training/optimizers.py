@@ -48,14 +48,13 @@ from nnx_lint.rules.training.keeping import KEEPER, asks_for_models, keep_model
 from nnx_lint.rules.updates.ownership import related
 from nnx_lint.syntax.binding import assigned_names
 from nnx_rules import _filter_logic as logic
+from nnx_rules.api import OPTIMIZERS
 from nnx_rules.rules import training as rules
 
 if TYPE_CHECKING:
     from nnx_lint.model.frames import Frame
     from nnx_lint.model.modules import Env, Module
     from nnx_rules._filter_logic import Leaf
-
-OPTIMIZERS = ("nnx.Optimizer", "nnx.ModelAndOptimizer")
 
 # -- construction ------------------------------------------------------------------------------------------------------
 

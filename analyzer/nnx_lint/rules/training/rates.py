@@ -21,8 +21,9 @@ from nnx_lint.model.values import Obj
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.bindings import bound_to
 from nnx_lint.rules.program import FUNCTIONS, assigned_in, attribute_reads, enclosing, given, is_asked_for, is_tried
-from nnx_lint.rules.training.optimizers import FACTORIES, OPTIMIZERS
+from nnx_lint.rules.training.optimizers import FACTORIES
 from nnx_lint.syntax.binding import is_name
+from nnx_rules.api import OPTIMIZERS
 from nnx_rules.rules.training import OPTIMIZER_TRANSFORMATION
 from nnx_rules.rules.variables import TENSOR_IDIOM
 

@@ -44,10 +44,10 @@ from nnx_lint.rules.program import (
     resolved,
     statement_of,
 )
-from nnx_lint.rules.training.optimizers import OPTIMIZERS
 from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_lint.syntax.binding import names_in
 from nnx_lint.syntax.walk import walk
+from nnx_rules.api import OPTIMIZERS
 from nnx_rules.rules import training as rules
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from nnx_lint.model.values import Obj
 from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.rules.graphs.merging import is_module
 from nnx_lint.rules.program import given, is_tried, results_of
-from nnx_lint.rules.training.optimizers import OPTIMIZERS
+from nnx_rules.api import OPTIMIZERS
 from nnx_rules.rules import training as rules
 
 if TYPE_CHECKING:

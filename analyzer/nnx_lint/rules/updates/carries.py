@@ -40,7 +40,7 @@ from nnx_lint.rules.repeating import handed_for, loop_around, outwards
 from nnx_lint.rules.updates.dropped import EACH_ROUND
 from nnx_lint.syntax.binding import assigned_names, is_name
 from nnx_lint.syntax.places import begin, end
-from nnx_lint.syntax.walk import walk
+from nnx_lint.syntax.walk import dumped, walk
 from nnx_rules.rules import updates as rules
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ def _replaces_others(frame: Frame, old: ast.Attribute) -> bool:
     for each in _returned_calls(frame):
         method = each.func if isinstance(each.func, ast.Attribute) else None
         named = {keyword.arg for keyword in each.keywords}
-        replaced = method is not None and method.attr in REPLACING and text_of(method.value) == text_of(old.value)
+        replaced = method is not None and method.attr in REPLACING and dumped(method.value) == dumped(old.value)
         if replaced and not each.args and None not in named and old.attr not in named:
             return True
     return False
@@ -187,7 +187,7 @@ def _is_put_into_record(frame: Frame, old: ast.Attribute) -> bool:
     for each in _returned_calls(frame):
         given = [*each.args, *(keyword.value for keyword in each.keywords)]
         made = isinstance(resolved(frame.env, each.func), ClassVal)
-        if made and any(text_of(_latest_value(frame.module, item)) == text_of(old) for item in given):
+        if made and any(dumped(_latest_value(frame.module, item)) == dumped(old) for item in given):
             return True
     return False
 
@@ -198,7 +198,7 @@ def _moves_on(frame: Frame, old: ast.Attribute) -> bool:
     pairs = (pair for node in own_nodes(func) for pair in pairs_of(node)) if func is not None else ()
     return any(
         isinstance(target, ast.Attribute)
-        and text_of(target.value) == text_of(old.value)
+        and dumped(target.value) == dumped(old.value)
         and isinstance(value, ast.Call)
         and canonical_of(frame.env, value.func) == "optax.apply_updates"
         for target, value in pairs

@@ -29,6 +29,7 @@ from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_lint.syntax.dotted import root_of
 from nnx_lint.syntax.places import begin
 from nnx_lint.syntax.walk import dumped, walk
+from nnx_rules.api import OPTIMIZERS
 from nnx_rules.rules import updates as rules
 
 if TYPE_CHECKING:
@@ -260,7 +261,7 @@ def _bound_to_call(frame: Frame, func: FuncVal, names: Mapping[str, object], giv
     return None
 
 
-OF_STRUCTURE = frozenset({"nnx.graphdef", "nnx.Optimizer", "nnx.ModelAndOptimizer", "builtins.len", "builtins.type"})
+OF_STRUCTURE = frozenset({"nnx.graphdef", *OPTIMIZERS, "builtins.len", "builtins.type"})
 """What asks a model for something that does not depend on its parameters."""
 
 

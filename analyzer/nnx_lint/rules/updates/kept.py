@@ -15,7 +15,7 @@ from nnx_lint.reporting import Reporter, judges, related
 from nnx_lint.rules.program import ancestors, calls_in, canonical_of, names_of_parameters
 from nnx_lint.rules.updates.snapshots import CHANGED_SINCE, words
 from nnx_lint.syntax.binding import is_name
-from nnx_lint.syntax.walk import remembered, walk
+from nnx_lint.syntax.walk import dumped, remembered, walk
 from nnx_rules.rules import updates as rules
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def kept_snapshot(event: ClassDefined, report: Reporter) -> None:
         if canonical_of(module.env, update.func) != "nnx.update" or not _is_of_caller(method, model):
             continue
         taken = _taken(cls, kept.attr)
-        if taken is None or taken[0] is method or text_of(taken[1].args[0]) != text_of(model):
+        if taken is None or taken[0] is method or dumped(taken[1].args[0]) != dumped(model):
             continue
         if _is_of_caller(taken[0], model) and _is_only_given_back(cls, kept.attr):
             where = (related(module, taken[1], "the State is taken here"),)

@@ -37,7 +37,7 @@ from nnx_lint.rules.program import (
 from nnx_lint.rules.readers import bound_next, reads_after
 from nnx_lint.rules.updates.discarded import new_value
 from nnx_lint.syntax.binding import is_name
-from nnx_lint.syntax.walk import walk
+from nnx_lint.syntax.walk import dumped, walk
 from nnx_rules.rules import updates as rules
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def layer_overwritten(event: Called, report: Reporter) -> None:
     other = bound_next(frame.module, frame.func.node, target.id, made)
     if returns_nothing(frame.func.node):
         return  # that is said of the function
-    if (other is not None and _is_same(other.value, made.value)) or in_test(frame) or new_value(event) is None:
+    if (other is not None and dumped(other.value) == dumped(made.value)) or in_test(frame) or new_value(event) is None:
         return
     mend = f"`{target.id}` is bound anew before anything reads it: give it to what comes next"
     where = (related(frame.module, other, "bound anew here"),) if other is not None else ()
@@ -110,8 +110,8 @@ def gradients_overwritten(event: Called, report: Reporter) -> None:
     if before is None or lost is None or not isinstance(first, ast.Call) or not first.args or not event.nodes:
         return
     # the same function of something else, or another loss that has a name: one name was forgotten in a copy of the line
-    named = place == 1 and not _is_same(_beside(made), _beside(before))
-    if not (named or _is_same(first.func, event.node.func)) or _is_same(first.args[0], event.nodes[0]):
+    named = place == 1 and dumped(_beside(made)) != dumped(_beside(before))
+    if not (named or dumped(first.func) == dumped(event.node.func)) or dumped(first.args[0]) == dumped(event.nodes[0]):
         return
     if (
         bound_next(frame.module, frame.func.node, target.id, before) is made
@@ -122,11 +122,6 @@ def gradients_overwritten(event: Called, report: Reporter) -> None:
         where = (related(frame.module, made, "bound anew here"),)
         report(frame.module, first, name=text_of(first.func), result="returns gradients", mend=mend, related=where)
         report.memory(Exchanged).values += event.result.items if isinstance(event.result, Seq) else [event.result]
-
-
-def _is_same(one: ast.expr, other: ast.expr) -> bool:
-    """Whether two expressions are written alike."""
-    return ast.unparse(one) == ast.unparse(other)
 
 
 WHOLE = -1
@@ -213,7 +208,7 @@ def _report_lost(func: FuncVal, report: Reporter) -> None:
         if made_by is None or not _is_lost(module, node, made, target, read=made_by not in KEEPING_KIND):
             continue
         other = bound_next(module, node, target.id, made)
-        if other is not None and _is_same(other.value, made.value):
+        if other is not None and dumped(other.value) == dumped(made.value):
             continue
         mend = f"nothing reads `{target.id}`" + (" before it is bound anew" if other is not None else "")
         where = (related(module, other, "bound anew here"),) if other is not None else ()
