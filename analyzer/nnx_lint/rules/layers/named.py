@@ -9,6 +9,7 @@ fields of a configuration are.
 from __future__ import annotations
 
 import ast
+import itertools
 from typing import TYPE_CHECKING
 
 from nnx_lint.model.classes import UserClass, method_of
@@ -17,8 +18,8 @@ from nnx_lint.rules.program import ancestors, attributes_stored, calls_in, resol
 from nnx_lint.syntax import parameters
 from nnx_lint.syntax.binding import assigned_names, is_name
 from nnx_lint.syntax.dotted import last_name
-from nnx_lint.syntax.walk import remembered, walk
-from nnx_rules.sizes import differ, two_names
+from nnx_lint.syntax.walk import dumped, remembered, walk
+from nnx_rules.sizes import differ, is_local, two_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,6 +42,8 @@ def mean_two_numbers(frame: Frame, names: tuple[Dimension, Dimension], *places: 
     """Whether nothing shows that two names of sizes in the constructor of the object at hand stand for one number,
     where these places of its class need them to; or that one name stands for that number.
     """
+    if any(map(is_local, names)):
+        return False  # what an array has that somebody gives may be any of them
     known = [str(name) for name in names if not isinstance(name, int)]
     roots = {name.partition(".")[0] for name in known}
     found = _constructor_with(frame, roots)
@@ -124,7 +127,7 @@ def _choice(module: Module, asked: ast.Compare) -> ast.If | ast.IfExp | None:
 def _are_said(module: Module, *names: str) -> bool:
     """Whether the file says somewhere what one of two fields of a configuration is."""
     fields = frozenset(name.rpartition(".")[2] for name in names if "." in name)
-    if fields.isdisjoint(_said(module.tree)):
+    if not fields or all(fields.isdisjoint(_said(statement)) for statement in module.tree.body):
         return False
     return len(fields) == 1 or not _are_told_apart(module.tree, *fields)
 
@@ -154,10 +157,10 @@ def _are_told_apart(tree: ast.AST, one: str, other: str) -> bool:
 
 
 @remembered
-def _said(tree: ast.AST) -> frozenset[str]:
-    """The names under which a file puts something: attributes, keywords of calls, entries of dicts and options."""
+def _said(statement: ast.AST) -> frozenset[str]:
+    """The names under which a statement puts something: attributes, keywords of calls, entries of dicts and options."""
     found: set[str] = set()
-    for node in walk(tree):
+    for node in walk(statement):
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and not is_name(node.value, "self"):
             found.add(node.attr)
         elif isinstance(node, ast.keyword) and node.arg is not None:
@@ -195,14 +198,33 @@ ASKING = frozenset({"isinstance", "issubclass", "iter_modules", "super"})
 def _are_given_as_one(frame: Frame, cls: UserClass, func: FuncVal, *names: str) -> bool:
     """Whether a call in the file gives the class the same for both parameters, or hands the class to who may do so."""
     order = parameters.positional_names(func.node.args)[1:]
-    for call in calls_in(frame.module.tree):
-        made = resolved(frame.module.env, call.func)
-        if any(is_name(item, cls.name) for item in call.args) and last_name(call.func) not in ASKING:
-            return True
-        if (isinstance(made, ClassVal) and cls in made.cls.ancestors) or last_name(call.func) == cls.name:
-            given = dict(zip(order, call.args, strict=False))
-            given |= {item.arg: item.value for item in call.keywords if item.arg is not None}
-            texts = [ast.dump(given[name]) for name in names if name in given]
-            if len(texts) == len(names) and len(set(texts)) == 1:
+    statements = frame.module.tree.body
+    if any(cls.name in _handed_over(statement) for statement in statements):
+        return True
+    for call in itertools.chain.from_iterable(map(_giving_twice, statements)):
+        given = dict(zip(order, call.args, strict=False))
+        given |= {item.arg: item.value for item in call.keywords if item.arg is not None}
+        texts = [dumped(given[name]) for name in names if name in given]
+        if len(texts) == len(names) and len(set(texts)) == 1:
+            made = resolved(frame.module.env, call.func)
+            if (isinstance(made, ClassVal) and cls in made.cls.ancestors) or last_name(call.func) == cls.name:
                 return True
     return False
+
+
+@remembered
+def _handed_over(statement: ast.AST) -> frozenset[str]:
+    """The names that calls in a statement give by position."""
+    calls = (call for call in calls_in(statement) if last_name(call.func) not in ASKING)
+    return frozenset(item.id for call in calls for item in call.args if isinstance(item, ast.Name))
+
+
+@remembered
+def _giving_twice(statement: ast.AST) -> list[ast.Call]:
+    """The calls in a statement that give two parameters the same."""
+    found: list[ast.Call] = []
+    for call in calls_in(statement):
+        given = [*call.args, *(item.value for item in call.keywords)]
+        if len(given) > 1 and len({ast.dump(item) for item in given}) < len(given):
+            found.append(call)
+    return found
