@@ -29,7 +29,7 @@ from nnx_lint.model.heap import touch
 from nnx_lint.model.states import ForeignVal, GraphDefVal, PartVal, SownVal, StateVal, TransformationVal
 from nnx_lint.model.strings import HOLE, fits, text_in
 from nnx_lint.model.switching import switched
-from nnx_lint.model.symbols import NamedParameter, NamedRecord, form_seen_from, seen_from
+from nnx_lint.model.symbols import NamedParameter, NamedRecord, form_seen_from, part_of, seen_from
 from nnx_lint.model.unions import UnionVal, join, options, present
 from nnx_lint.model.values import (
     MAX_NESTING,
@@ -122,7 +122,7 @@ def get_attribute(
     if isinstance(value, VersionVal):
         return value
     if isinstance(value, (NamedParameter, NamedRecord)):
-        return value.part(name)
+        return part_of(value, name)
     if isinstance(value, BoundMethod) and name in STREAM and is_stream(value):
         return SOME_VARIABLE
     if isinstance(value, BoundMethod) and name in SAMPLERS and is_stream(value) and value.name not in METHODS:

@@ -46,10 +46,6 @@ class NamedParameter(ParameterVal):
         self.symbol = named(name)
         self.parts: dict[str, NamedVal] = {}
 
-    def part(self, name: str) -> NamedVal:
-        """An attribute of it, the same one each time: ``config.hidden_size``."""
-        return self.parts.setdefault(name, NamedVal(named(f"{self.name}.{name}")))
-
 
 class NamedNumber(ParameterNumber):
     """A parameter that is annotated as a number."""
@@ -82,10 +78,6 @@ class NamedRecord(NamedVal):
         self.name = name
         self.parts: dict[str, NamedVal] = {}
 
-    def part(self, name: str) -> NamedVal:
-        """An attribute of it, the same one each time: ``config.hidden_size``."""
-        return self.parts.setdefault(name, NamedVal(named(f"{self.name}.{name}")))
-
 
 class NamedOther(Other):
     """A number that is computed from such numbers."""
@@ -95,6 +87,11 @@ class NamedOther(Other):
     def __init__(self, symbol: Size) -> None:
         super().__init__("a number")
         self.symbol = symbol
+
+
+def part_of(value: NamedParameter | NamedRecord, name: str) -> NamedVal:
+    """An attribute of a parameter, the same one each time: ``config.hidden_size``."""
+    return value.parts.setdefault(name, NamedVal(named(f"{value.name}.{name}")))
 
 
 OWN: Mapping[str, Value] = {}
@@ -146,7 +143,7 @@ def _stands_for(made_with: Mapping[str, Value], name: str) -> Dimension:
     parameter, _, field = name.partition(".")
     value = made_with.get(parameter)
     if isinstance(value, (NamedParameter, NamedRecord)) and field:
-        return value.part(field).symbol or UNKNOWN_SIZE
+        return part_of(value, field).symbol or UNKNOWN_SIZE
     of = value if isinstance(value, Obj) and field else None
     while of is not None and field not in of.attrs:
         of = of.template

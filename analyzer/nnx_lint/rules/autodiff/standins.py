@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from nnx_lint.model.crossing import kept_positions, statics_known
 from nnx_lint.rules.program import ancestors, assigned_in
+from nnx_lint.rules.repeating import argument
 from nnx_lint.rules.traces.mends import COMPILING
 from nnx_lint.syntax import parameters as syntax_parameters
 
@@ -52,7 +53,7 @@ def standing_in(frame: Frame, node: ast.expr | None) -> TransformVal | None:
         if scope.frame is frame:
             traced = _is_traced(frame, func, scope.applied, node.id) and not scope.held
             return scope.applied if traced else None
-        given = _given(frame, func, node.id)
+        given = argument(frame, node.id)
         if given is None or frame.caller is None:
             return None
         frame, node = frame.caller, given
@@ -69,19 +70,6 @@ def _is_traced(frame: Frame, func: FuncVal, applied: TransformVal, name: str) ->
     ):
         return False
     if isinstance(frame.call, ast.Call):
-        return _given(frame, func, name) is not None
+        return argument(frame, name) is not None
     required = len(names) - len(func.node.args.defaults)
     return names.index(name) < required and (frame.receiver is None or names.index(name) > 0)
-
-
-def _given(frame: Frame, func: FuncVal, name: str) -> ast.expr | None:
-    """What the call of a function is written with for a parameter."""
-    call = frame.call
-    names = syntax_parameters.positional_names(func.node.args)[0 if frame.receiver is None else 1 :]
-    if not isinstance(call, ast.Call) or any(isinstance(item, ast.Starred) for item in call.args):
-        return None
-    named = next((item.value for item in call.keywords if item.arg == name), None)
-    if named is not None or name not in names:
-        return named
-    place = names.index(name)
-    return call.args[place] if place < len(call.args) else None

@@ -22,8 +22,6 @@ from nnx_lint.syntax.walk import dumped, remembered, walk
 from nnx_rules.sizes import differ, is_local, two_names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from nnx_lint.model.callables import FuncVal
     from nnx_lint.model.frames import Frame
     from nnx_lint.model.modules import Module
@@ -84,17 +82,17 @@ def _constructor_with(frame: Frame, names: set[str]) -> tuple[UserClass, FuncVal
             taken += [item.arg for item in found[1].wrapped.node.args.kwonlyargs]
             if names <= {*taken}:
                 return cls, found[1].wrapped
-            if any(len(compared & {*taken}) > 1 for compared in _compared_in(cls)):
+            compared = itertools.chain.from_iterable(_comparisons(item.node) for item in cls.lineage)
+            if any(len(named & {*taken}) > 1 for _, named in compared):
                 return None
     return None
 
 
-def _compared_in(cls: UserClass) -> Iterator[set[str]]:
-    """The names in each comparison of a class."""
-    for item in cls.lineage:
-        for node in walk(item.node):
-            if isinstance(node, ast.Compare):
-                yield {last_name(part) for part in walk(node) if isinstance(part, ast.expr)}
+@remembered
+def _comparisons(node: ast.AST) -> list[tuple[ast.Compare, frozenset[str]]]:
+    """The comparisons in a class, with the names in each."""
+    found = (each for each in walk(node) if isinstance(each, ast.Compare))
+    return [(each, frozenset(last_name(part) for part in walk(each) if isinstance(part, ast.expr))) for each in found]
 
 
 def _are_compared(cls: UserClass, places: tuple[ast.AST, ...], *names: str) -> bool:
@@ -103,10 +101,8 @@ def _are_compared(cls: UserClass, places: tuple[ast.AST, ...], *names: str) -> b
     """
     ends = {name.rpartition(".")[2] for name in names}
     for item in cls.lineage:
-        for asked in walk(item.node):
-            if not isinstance(asked, ast.Compare):
-                continue
-            if ends <= {last_name(part) for part in walk(asked) if isinstance(part, ast.expr)}:
+        for asked, named in _comparisons(item.node):
+            if ends <= named:
                 chosen = _choice(item.module, asked)
                 if chosen is None or len(names) == 1 or any(each in places for each in walk(chosen)):
                     return True

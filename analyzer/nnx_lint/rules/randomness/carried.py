@@ -17,7 +17,7 @@ from nnx_lint.model.callables import BoundMethod, FuncVal, PartialVal, Transform
 from nnx_lint.model.loops import SCANS, STEPPING, carried_at
 from nnx_lint.model.values import Obj
 from nnx_lint.reporting import Reporter, judges_calls
-from nnx_lint.rules.bindings import pairs_of
+from nnx_lint.rules.bindings import pairs_of, target_of
 from nnx_lint.rules.program import (
     assigned_in,
     canonical_of,
@@ -25,7 +25,6 @@ from nnx_lint.rules.program import (
     own_nodes,
     parameters_in,
     reads_of,
-    statement_of,
 )
 from nnx_lint.rules.randomness.arguments import needs_key
 from nnx_lint.rules.randomness.drawing import Callee, Keys, function_of, given_for, handed, used_by
@@ -104,8 +103,7 @@ def carry_of(applied: TransformVal, func: Function) -> str | None:
 
 def _comes_back(frame: Frame, call: ast.Call, func: FuncVal, parameter: str, name: str) -> bool:
     """Whether a loop gives a function the key that this has returned, which is the one that it got."""
-    here = statement_of(frame.module, call)
-    target = next((target for target, value in pairs_of(here) if value is call), None) if here is not None else None
+    target = target_of(frame.module, call)
     places = _returned(func.node).get(parameter) if target is not None else None
     loop = loop_around(frame.module, call, "") if places else None
     if loop is None or places is None or target is None or assigned_in(loop)[name] != 1:
@@ -116,8 +114,7 @@ def _comes_back(frame: Frame, call: ast.Call, func: FuncVal, parameter: str, nam
 
 def _is_put_back(frame: Frame, call: ast.Call, callee: Callee, parameter: str, key: ast.Attribute) -> bool:
     """Whether an object keeps the key that a function has returned, which is the one that the object gave it."""
-    here = statement_of(frame.module, call)
-    target = next((target for target, value in pairs_of(here) if value is call), None) if here is not None else None
+    target = target_of(frame.module, call)
     for place in _returned(callee.func.node).get(parameter, ()) if target is not None else ():
         part: ast.expr | None = target
         for number in place:
@@ -133,8 +130,7 @@ def _is_left(frame: Frame, call: ast.Call, key: ast.Name, places: set[Place]) ->
     made = called_for(scope).get(key.id)
     if made is None or canonical_of(frame.env, made.func) not in KEY_MAKERS or not trains(frame, call):
         return False
-    here = statement_of(frame.module, call)
-    target = next((target for target, value in pairs_of(here) if value is call), None) if here is not None else None
+    target = target_of(frame.module, call)
     taken = _places(target) if target is not None else {}
     names = [taken[place] for place in places if place in taken]
     left = bool(names) and all(name == "_" or not reads_of(scope, name) for name in names)

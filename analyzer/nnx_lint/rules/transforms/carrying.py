@@ -22,7 +22,8 @@ from nnx_lint.model.states import OptStateVal, StateVal
 from nnx_lint.model.unions import present
 from nnx_lint.model.values import Array, Const, Obj, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls
-from nnx_lint.rules.program import ancestors, is_tried, keyword_node, resolved
+from nnx_lint.rules.bindings import target_of
+from nnx_lint.rules.program import is_tried, keyword_node, resolved
 from nnx_lint.rules.traces.boundaries import running
 from nnx_lint.rules.transforms.options import CARRY, axes_of
 from nnx_lint.rules.transforms.scanning import carry_given, carry_returned, in_trace
@@ -248,8 +249,7 @@ def _types(one: Value, other: Value) -> tuple[str, str] | None:
 @judges_calls(CELL_RESULTS, "jax.lax.scan")
 def scan_unpacked(event: Called, report: Reporter) -> None:
     """``outputs, (a, b) = jax.lax.scan(...)``, where what is carried has two parts and the outputs are one array."""
-    outer = next(ancestors(event.frame.module, event.node), None)
-    target = outer.targets[0] if isinstance(outer, ast.Assign) else None
+    target = target_of(event.frame.module, event.node)
     pair = event.result.items if isinstance(event.result, Seq) else []
     if not isinstance(target, ast.Tuple) or len(target.elts) != 2 or len(pair) != 2:
         return
