@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import gc
 import weakref
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ from nnx_lint import engine, litter
 from nnx_lint.model.frames import TraceScope
 from nnx_lint.selection import Options
 from nnx_lint.source import SourceFile
+from nnx_lint.syntax import walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,6 +54,32 @@ def test_nothing_is_kept_in_a_process_that_collects_by_itself() -> None:
     litter.keep()
     litter.sweep()
     assert gc.get_freeze_count() == before
+
+
+@pytest.mark.usefixtures("uncollected")
+def test_nodes_forget_what_was_read_off_them_once_that_is_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(walk, "READINGS", walk.Readings())
+    monkeypatch.setattr(litter, "MANY", 2)
+    asked: list[ast.AST] = []
+
+    @walk.remembered
+    def read(node: ast.AST) -> str:
+        asked.append(node)
+        return ast.unparse(node)
+
+    nodes = ast.parse("first; second; third").body
+    read(nodes[0])  # by a process that has not said yet that it forgets
+    litter.sweep()
+    for count, node in enumerate(nodes[1:], start=1):
+        read(node)
+        litter.sweep()
+        assert [read(each) for each in nodes[1 : count + 1]] == ["second", "third"][:count]
+    assert asked == nodes
+    walk.dumped(nodes[2])
+    litter.sweep()
+    assert [read(each) for each in nodes] == ["first", "second", "third"]
+    assert asked == [*nodes, *nodes[1:]]
+    assert [ast.unparse(each) for each in nodes] == ["first", "second", "third"]  # what the nodes say is still there
 
 
 UNDER_TRANSFORMS = """

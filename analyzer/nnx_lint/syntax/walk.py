@@ -2,7 +2,7 @@
 
 Invariants: only nodes that stand somewhere in the text are found (no operators and no contexts); outer nodes come
 before inner ones, and those of one level in the order of the text, as of ``ast.walk``. What was read off a tree lives
-as long as that tree: a server takes a new one for each keystroke.
+no longer than that tree: a server takes a new one for each keystroke, and a run over many files forgets it earlier.
 """
 
 from __future__ import annotations
@@ -74,8 +74,30 @@ def first_line(node: ast.stmt) -> int:
     return min(node.lineno, decorators[0].lineno) if decorators else node.lineno
 
 
+class Readings:
+    """What nodes remember, for a process that wants it forgotten: it is noted from the first time on that one does.
+
+    Which file is looked at for the last time is not known, but most readings of a file are not asked for again.
+    """
+
+    def __init__(self) -> None:
+        self.noted: list[tuple[dict[str, object], str]] | None = None
+
+    def forget(self, *, over: int) -> None:
+        """Let the nodes forget if they remember more than so many things, which are read again if anybody asks."""
+        if self.noted is None:
+            self.noted = []
+        elif len(self.noted) > over:
+            for held, name in self.noted:
+                del held[name]
+            self.noted.clear()
+
+
+READINGS = Readings()
+
+
 def remembered(read: Callable[[N], R]) -> Callable[[N], R]:
-    """Read a node once; the node holds what was read, beside its fields.
+    """Read a node once; the node holds what was read, beside its fields, unless :data:`READINGS` are forgotten.
 
     What is read must not hold the node itself: nobody would collect the two.
     """
@@ -89,6 +111,8 @@ def remembered(read: Callable[[N], R]) -> Callable[[N], R]:
         except KeyError:
             found = read(node)
             held[name] = found = cast("R", NOTHING) if found == NOTHING else found
+            if READINGS.noted is not None:
+                READINGS.noted.append((held, name))
         return found
 
     return reading
