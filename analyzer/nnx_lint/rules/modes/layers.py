@@ -234,7 +234,7 @@ def set_view_contract(event: ClassDefined, report: Reporter) -> None:
             report(cls.module, item, fix=fix, cls=cls.name, problem=f"its parameter `{item.arg}` {what}", mend=why)
     if cls.module.provider == "nnxkit":
         return
-    described = ast.get_docstring(func.node) or ""
+    described = cls.module.source.segment(func.node.body[0])  # its docstring, if it has one: trees have only empty ones
     listed = re.split(r"^\s*Args:\s*$", described, maxsplit=1, flags=re.MULTILINE)
     for item in parameters if len(listed) > 1 else ():
         if not re.search(rf"^\s*{item.arg}\b", listed[1], re.MULTILINE):
