@@ -1,17 +1,22 @@
-"""Twice the text is about twice the work, for whatever a text repeats.
+"""Twice the text is about twice the work, for whatever a text repeats, and an edit is as much work in any text.
 
 What a rule reads over and over, a whole function for each call in it, costs nothing in a program of common size and
-minutes in a generated one. Work is counted in lines of Python, which are the same on every machine.
+minutes in a generated one. What it reads of the whole file for one call makes somebody wait who types in a long one.
+Work is counted in lines of Python, which are the same on every machine.
 """
 
 import gc
 import sys
+from collections.abc import Callable
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
 import pytest
 
 from nnx_lint.checking import Checker
+from nnx_lint.ide.analysis import Analysis
+from nnx_lint.ide.settings import Settings
 from nnx_lint.selection import Options
 from nnx_lint.source import SourceFile
 
@@ -105,6 +110,12 @@ def _text(name: str, count: int) -> str:
 def _work(text: str) -> int:
     """How many lines of Python the check of a program runs."""
     source = SourceFile("p.py", text, "utf-8")
+    checker = Checker(EVERY_RULE, [])
+    return _lines(lambda: checker.check({"p.py": source}))
+
+
+def _lines(run: Callable[[], object]) -> int:
+    """How many lines of Python something runs."""
     lines = 0
 
     def count(_frame: FrameType, event: str, _argument: object) -> Any:  # itself
@@ -112,13 +123,12 @@ def _work(text: str) -> int:
         lines += event == "line"
         return count
 
-    checker = Checker(EVERY_RULE, [])
     before = sys.gettrace()
     gc.collect()  # what other tests have left runs lines when it goes
     gc.disable()
     sys.settrace(count)
     try:
-        checker.check({"p.py": source})
+        run()
     finally:
         sys.settrace(before)
         gc.unfreeze()
@@ -132,3 +142,95 @@ def test_twice_the_text_is_about_twice_the_work(name: str) -> None:
     _work(_text(name, 2))  # what is read once for all
     base, once, twice = (_work(_text(name, count)) for count in (10, 80, 150))
     assert twice - once < 1.5 * (once - base)
+
+
+PART = """
+class Attention{0}(nnx.Module):
+    def __init__(self, width: int, heads: int, *, rngs: nnx.Rngs):
+        self.heads = heads
+        self.query = nnx.Linear(width, width, rngs=rngs)
+        self.key = nnx.Linear(width, width, rngs=rngs)
+        self.out = nnx.Linear(width, width, rngs=rngs)
+        self.drop = nnx.Dropout(0.1, rngs=rngs)
+
+    def __call__(self, x, mask=None):
+        batch, length, width = x.shape
+        shape = (batch, length, self.heads, width // self.heads)
+        query, key = (layer(x).reshape(shape) for layer in (self.query, self.key))
+        scores = jnp.einsum("bqhd,bkhd->bhqk", query, key) / jnp.sqrt(width)
+        if mask is not None:
+            scores = jnp.where(mask, scores, -1e9)
+        mixed = jnp.einsum("bhqk,bkhd->bqhd", jax.nn.softmax(scores), query)
+        return self.out(self.drop(mixed.reshape(batch, length, width)))
+
+
+class Model{0}(nnx.Module):
+    def __init__(self, depth: int, *, rngs: nnx.Rngs):
+        self.embed = nnx.Embed(100, 8, rngs=rngs)
+        self.blocks = nnx.List([Attention{0}(8, 4, rngs=rngs) for _ in range(depth)])
+        self.calls = nnx.BatchStat(jnp.zeros(()))
+
+    def __call__(self, tokens):
+        self.calls[...] += 1
+        x = self.embed(tokens)
+        for block in self.blocks:
+            x = block(x)
+        return x
+
+
+def loss{0}(model: Model{0}, tokens, key):
+    noise = jax.random.normal(key, tokens.shape)
+    return (model(tokens) + noise[..., None]).mean()
+
+
+@nnx.jit
+def train_step{0}(model: Model{0}, optimizer: nnx.Optimizer, tokens, key):
+    value, grads = nnx.value_and_grad(loss{0})(model, tokens, key)
+    optimizer.update(model, grads)
+    return value
+
+
+def train{0}(steps: int, key: jax.Array):
+    model = Model{0}(2, rngs=nnx.Rngs(0))
+    optimizer = nnx.Optimizer(model, optax.adam(1e-3), wrt=nnx.Param)
+    for step in range(steps):
+        key, sub = jax.random.split(key)
+        value = train_step{0}(model, optimizer, jnp.ones((8, 16), jnp.int32), sub)
+        print(step, value)
+    graphdef, params, rest = nnx.split(model, nnx.Param, ...)
+    return nnx.merge(graphdef, params, rest)
+
+"""
+"""What a file has several of."""
+
+PLACES = {
+    "a constructor": "        self.heads = heads\n",
+    "a forward pass": "        batch, length, width = x.shape\n",
+    "a loss": "    noise = ",
+    "a step": "    optimizer.update(",
+    "a loop": "        key, sub = ",
+}
+"""Before what something is typed, in the first of them."""
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_an_edit_is_as_much_work_in_a_long_text_as_in_a_short_one(place: str, tmp_path: Path) -> None:
+    mark = PLACES[place]
+    indent = " " * (len(mark) - len(mark.lstrip()))
+    path = str(tmp_path / "p.py")
+
+    def edit(parts: int) -> int:
+        """The work of an edit in a text of so many parts; the one before it made ready what lasts."""
+        analysis = Analysis(str(tmp_path), Settings())
+        text = PROGRAM[: PROGRAM.index("class ")] + "".join(PART.format(number) for number in range(parts))
+        before, mark_, after = text.partition(mark)
+
+        def answer(typed: str) -> None:
+            analysis.edit(SourceFile.from_text(f"{before}{typed}{mark_}{after}", path))
+            assert analysis.findings(path) == []
+
+        answer("")
+        answer(f"{indent}scale = 1\n")
+        return _lines(lambda: answer(f"{indent}scale = 12\n"))
+
+    assert edit(20) < 1.25 * edit(4)
