@@ -36,7 +36,7 @@ class Facts(NamedTuple):
     """What the text of a file says, as far as other files are concerned.
 
     ``marked`` says that it names NNX, ``computes`` that it names JAX. ``imports`` are what it imports, ``bases`` the
-    last names of the bases of its classes.
+    last names of the bases of its classes, with :data:`KEEPER`, :data:`MAKING` and :data:`UPDATING` where they stand.
     """
 
     marked: bool
@@ -50,7 +50,21 @@ def facts_of(text: str) -> Facts:
     # A search for a word is much faster than one for a pattern, and most texts have neither.
     marked = "flax" in text or ("nnx" in text and _MARK.search(text) is not None)
     bases = {name for _, given in headers(text) for name in last_names(given)}
+    if marked and "Optimizer" in text:
+        bases.update(name for name in (KEEPER, MAKING) if name in text)
+    if UPDATING in text and "grad" in text:
+        bases.add(UPDATING)
     return Facts(marked, tuple(_imports(text)), sorted(bases), "jax" in text)
+
+
+KEEPER = "ModelAndOptimizer"
+"""The optimizer that keeps its model: what is annotated as an optimizer may be one, where a file of these makes it."""
+
+MAKING = "Optimizer("
+"""What stands where an optimizer is made, of either kind."""
+
+UPDATING = "def update("
+"""What stands where a project has a kind of optimizer of its own, beside a word for gradients."""
 
 
 def headers(text: str) -> Iterator[tuple[str, str]]:

@@ -94,8 +94,8 @@ def product(left: Shape | None, right: Shape | None) -> Shape | None:
     if len(left) == 1 and not is_whole(left):
         return None
     inner = right[max(len(right) - 2, 0)]
-    if isinstance(left[-1], int) and isinstance(inner, int) and left[-1] != inner:
-        return None
+    if UNKNOWN not in (left[-1], inner) and left[-1] != inner:
+        return None  # two numbers fail, and of two names nobody knows
     if len(left) == 1:
         return (*right[:-2], *right[-1:]) if len(right) > 1 else ()
     if len(right) == 1:
@@ -250,6 +250,8 @@ def joined(shapes: Sequence[Shape | None], axis: object) -> Shape | None:
         ends = [shape[-1] for shape in shapes if shape and is_whole(shape[-1:])]
         total = added(ends)
         return (ANY, total) if len(ends) == len(shapes) and total != UNKNOWN else None
+    if not known and isinstance(axis, int) and axis >= 0:
+        return _behind(shapes, axis)
     if not known or len({len(shape) for shape in known}) > 1:
         return None
     known = [found for shape in shapes if shape is not None and (found := _of_rank(shape, len(known[0]))) is not None]
@@ -264,6 +266,17 @@ def joined(shapes: Sequence[Shape | None], axis: object) -> Shape | None:
     return tuple(result)
 
 
+def _behind(shapes: Sequence[Shape | None], axis: int) -> Shape | None:
+    """What is certain of arrays that are joined along an axis, counted from the first of nobody knows how many: the
+    axes that lie behind it in any case.
+    """
+    ends = [shape[1:] for shape in shapes if shape and shape[0] == ANY and is_whole(shape[1:])]
+    count = max(map(len, ends), default=0) - axis - 1
+    if len(ends) < len(shapes) or count < 1:
+        return None
+    return (ANY, *(_same([end[place] for end in ends if len(end) >= -place]) for place in range(-count, 0)))
+
+
 def _of_rank(shape: Shape, rank: int) -> Shape | None:
     """A shape that must have so many axes, since it goes together with others that have; ``None`` if it has more."""
     if is_whole(shape):
@@ -276,7 +289,7 @@ def stacked(shapes: Sequence[Shape | None], axis: object, count: Dimension | Non
     """The shape of arrays side by side along a new axis, of as many as are given, or of another ``count``."""
     known = [shape for shape in shapes if shape is not None and is_whole(shape)]
     if not known or len(known) < len(shapes) or len({len(shape) for shape in known}) > 1:
-        return None
+        return (ANY, len(shapes)) if axis == -1 and shapes and count is None else None
     place = places(axis, len(known[0]) + 1)
     if place is None or len(place) != 1:
         return None
@@ -287,7 +300,8 @@ def stacked(shapes: Sequence[Shape | None], axis: object, count: Dimension | Non
 
 def _same(items: Sequence[Dimension]) -> Dimension:
     """The size that arrays have in common, which must be one."""
-    return next((item for item in items if isinstance(item, int)), UNKNOWN)
+    alike = items[0] if len(set(items)) == 1 else UNKNOWN
+    return next((item for item in items if isinstance(item, int)), alike)
 
 
 def either(one: Shape | None, other: Shape | None) -> Shape | None:

@@ -162,6 +162,8 @@ def divided(left: Dimension, right: Dimension) -> Dimension:
     'width'
     >>> divided(named("dim"), named("heads")), times(divided(named("dim"), named("heads")), named("heads"))
     ('dim//heads', 'dim')
+    >>> divided(times(named("expand"), named("width")), named("heads"))
+    'expand*width//heads'
     """
     one, other = _terms(left), _terms(right)
     if one is None or not other or len(other) > 1 or _is_rounded(right):
@@ -171,6 +173,9 @@ def divided(left: Dimension, right: Dimension) -> Dimension:
     [(divisor, by)] = other.items()
     if by <= 0:
         return UNKNOWN
+    shared_out = _shared_out(one, divisor) if by == 1 and _is_plain(other) and not _is_rounded(left) else None
+    if shared_out is not None:
+        return shared_out
     total: dict[Product, Fraction] = {}
     for product, count in one.items():
         rest = list(product)
@@ -181,6 +186,17 @@ def divided(left: Dimension, right: Dimension) -> Dimension:
         total[tuple(rest)] = count / by
     whole = all(count.denominator == 1 for count in total.values())
     return _made(total, rounded=_is_rounded(left) or not whole)
+
+
+def _shared_out(terms: Mapping[Product, Fraction], divisor: Product) -> Dimension | None:
+    """A product of several names divided by another one, which is taken to divide the last of them that is whole."""
+    [(product, count)] = terms.items() if len(terms) == 1 else [((), ONE)]
+    whole = [name for name in product if OVER not in name]
+    if len(product) < 2 or not whole or divisor[0] in product or count.denominator != 1:
+        return None
+    names = [*product]
+    names[names.index(whole[-1])] = OVER.join((whole[-1], divisor[0]))
+    return _made({tuple(sorted(names)): count}, rounded=False)
 
 
 def _is_plain(terms: Mapping[Product, Fraction]) -> bool:
@@ -198,11 +214,21 @@ def shared(whole: Dimension, parts: int) -> Dimension:
     return _size(found.terms, rounded=False) if isinstance(found, Size) and not _is_rounded(whole) else found
 
 
+def power(size: Dimension, exponent: Dimension) -> Dimension:
+    """A size that is multiplied by itself some few times.
+
+    >>> power(named("side"), 2)
+    'side*side'
+    """
+    return product_of([size] * exponent) if isinstance(exponent, int) and 0 < exponent < MAX_TERMS else UNKNOWN
+
+
 OPERATIONS: Mapping[str, Callable[[Dimension, Dimension], Dimension]] = {
     "Add": plus,
     "Sub": minus,
     "Mult": times,
     "FloorDiv": divided,
+    "Pow": power,
 }
 """What operators do to sizes, by the name of their node in :mod:`ast`."""
 
@@ -225,7 +251,8 @@ def where(size: Size, stands_for: Callable[[str], Dimension]) -> Dimension:
 
 
 def differ(left: Dimension, right: Dimension) -> bool:
-    """Whether two sizes are different, whatever the names in them stand for.
+    """Whether two sizes are different, whatever the names in them stand for, or one is that of a batch and the other
+    that of another axis of the same array.
 
     >>> dim = named("dim")
     >>> differ(times(4, dim), dim), differ(dim, named("hidden")), differ(dim, 4)
@@ -234,14 +261,44 @@ def differ(left: Dimension, right: Dimension) -> bool:
     if isinstance(left, int) and isinstance(right, int):
         return left != right
     one, other = _terms(left), _terms(right)
-    if one is None or other is None:
+    if one is None or other is None or left == right:
         return False
+    if _is_batch_beside(left, right) or _is_batch_beside(right, left):
+        return True
     gaps = {product: one.get(product, Fraction(0)) - other.get(product, Fraction(0)) for product in {**one, **other}}
     told = {product: gap for product, gap in gaps.items() if gap}
     signs = {gap > 0 for gap in told.values()}
     larger = left if signs == {True} else right
     alike = all(not product or (product in one and product in other) for product in told)  # others may be nothing
     return len(signs) == 1 and alike and not _is_rounded(larger)
+
+
+BATCHES = frozenset({"b", "batch", "batch_size", "bs", "bsz"})
+"""What the number of examples in a batch is called."""
+
+OTHER_AXES = frozenset(
+    {"c", "ch", "channels", "d", "d_model", "dim", "features", "in_features", "h", "height", "w", "width"}
+    | {"head_dim", "heads", "n_heads", "num_heads", "hidden", "hidden_dim", "hidden_size"}
+    | {"l", "len", "length", "s", "seq", "seq_len", "seq_length", "seqlen", "steps", "t", "time", "timesteps", "tokens"}
+)
+"""What other axes are called; a square matrix, such as one of similarities, may well be unpacked into other names."""
+
+
+def _is_batch_beside(one: Dimension, other: Dimension) -> bool:
+    """Whether an array has the one size as the number of its examples, and the other one along another axis.
+
+    >>> _is_batch_beside(named("batch@5"), named("length@5")), _is_batch_beside(named("b@5"), named("n@5"))
+    (True, False)
+    """
+    batch, _, place = _name_of(one).partition("@")
+    beside, _, along = _name_of(other).partition("@")
+    return bool(place) and place == along and batch.lower() in BATCHES and beside.lower() in OTHER_AXES
+
+
+def _name_of(size: Dimension) -> str:
+    """The one name that a size is, with what tells it from others."""
+    term = _one_term(size)
+    return term[0][0] if term is not None and len(term[0]) == 1 and term[1] == 1 else ""
 
 
 def two_names(left: Dimension, right: Dimension) -> tuple[Dimension, Dimension] | None:
@@ -288,6 +345,20 @@ def _name_or_number(names: list[str], count: Fraction, often: Fraction) -> Dimen
     if names:
         return named(names[0]) if len(names) == 1 and 0 < count <= often and (often / count).denominator == 1 else None
     return int(count / often) if (count / often).denominator == 1 else None
+
+
+def solved(size: Dimension, whole: Dimension) -> tuple[str, Dimension] | None:
+    """The one local name in a size, and what it stands for if the size is another one.
+
+    >>> solved(times(4, named("c@5")), times(8, named("dim")))
+    ('c@5', '2*dim')
+    """
+    term = _one_term(size) if is_local(size) else None
+    if term is None or len(term[0]) != 1 or OVER in term[0][0] or term[1].denominator != 1:
+        return None
+    stands = divided(whole, term[1].numerator)
+    known = isinstance(stands, int) or (isinstance(stands, Size) and not stands.rounded)
+    return (term[0][0], stands) if known else None
 
 
 def multiple(size: Size) -> int | None:

@@ -176,6 +176,53 @@ def test_what_is_right_is_silent(text, tmp_path):
     expect(tmp_path, files, rules=("NNX61", "NNX620"))
 
 
+def test_a_loss_that_a_trainer_of_another_file_differentiates(tmp_path):
+    trainer = """\
+from flax import nnx
+
+class Trainer:
+    def __init__(self, model, optimizer, loss):
+        self.model, self.optimizer = model, optimizer
+        self.loss = loss
+
+    def step(self, batch):
+        value, grads = nnx.value_and_grad(self.loss)(self.model, batch)  # NNX463
+        self.optimizer.update(self.model, grads)
+        return value
+"""
+    text = """
+        from trainer import Trainer
+
+        def loss(model, batch):
+            outputs = model(batch)
+            return outputs.mean(), outputs
+
+        def main(batches):
+            model = nnx.Linear(2, 2, rngs=nnx.Rngs(0))
+            trainer = Trainer(model, nnx.Optimizer(model, optax.sgd(0.1), wrt=nnx.Param), loss)
+            for batch in batches:
+                trainer.step(batch)
+        """
+
+    expect(tmp_path, {**program(text), "trainer.py": trainer}, rules=("NNX463",))
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "optimizer = nnx.ModelAndOptimizer(model, tx)",
+        "class Quiet(nnx.Optimizer):\n    def update(self, grads):\n        pass",
+    ],
+)
+def test_an_annotation_holds_for_what_another_file_makes(other, tmp_path):
+    text = """
+        def step(optimizer: nnx.Optimizer, grads):
+            optimizer.update(grads)
+        """
+
+    expect(tmp_path, {**program(text), "other.py": f"from flax import nnx\n\n{other}\n"}, rules=("NNX61",))
+
+
 @pytest.mark.parametrize("name", [name for name in OF_LOGITS if name.startswith("optax.losses.")])
 def test_functions_that_take_logits_are_those_of_the_library(name):
     optax = pytest.importorskip("optax")

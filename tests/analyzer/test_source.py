@@ -153,7 +153,7 @@ class TestPositions:
         assert source.tree is not None
         for node in _with_positions(source.tree):
             if isinstance(node, ast.expr):
-                again = SourceFile.from_text(source.segment(node).replace(newline, "\n")).tree.body[0].value
+                again = SourceFile.from_text(f"_ = {source.segment(node)}".replace(newline, "\n")).tree.body[0].value
                 # A bare target parses as a value.
                 assert re.sub(r"Store", "Load", ast.dump(node)) == ast.dump(again)
 

@@ -100,6 +100,10 @@ MISTAKES: dict[str, Callable[[Plan], bool]] = {
     "filters-differ": lambda plan: plan.trained == "head",
     "metric-argument": lambda plan: plan.metric,
     "state-not-unpacked": lambda plan: plan.step == "functional",
+    "update-forgotten": lambda plan: plan.step == "by-hand",
+    "results-swapped": lambda plan: plan.step != "functional" and not plan.aux,
+    "loss-without-return": lambda plan: plan.step != "functional",
+    "forward-without-return": lambda plan: True,
 }
 """What may be wrong, and which programs have the place for it."""
 
@@ -219,7 +223,8 @@ def _net(plan: Plan) -> str:
         extra = "extra = nnx.Linear(4, 4, rngs=nnx.Rngs(7))"
         calls.append("x = self.extra(x)")
     makes.append("self.depth = 2")
-    return _class("Net", ["rngs: nnx.Rngs"], makes, [*calls, "return self.head(x)"], extra)
+    ends = "self.head(x)" if plan.mistake == "forward-without-return" else "return self.head(x)"
+    return _class("Net", ["rngs: nnx.Rngs"], makes, [*calls, ends], extra)
 
 
 def _loop(plan: Plan) -> list[str]:
@@ -282,7 +287,8 @@ def _loss(plan: Plan) -> list[str]:
         lines.append("    seen.append(predicted)")
     lines.append("    loss = jnp.mean((predicted - y) ** 2)")
     gives_aux = plan.aux and plan.mistake != "aux-not-returned"
-    lines.append("    return loss, predicted" if gives_aux else "    return loss")
+    if plan.mistake != "loss-without-return":
+        lines.append("    return loss, predicted" if gives_aux else "    return loss")
     return lines
 
 
@@ -295,7 +301,8 @@ def _gradient(plan: Plan) -> list[str]:
     options = ", argnums=nnx.DiffState(0, trained)" if plan.trained == "head" else ""
     if declares:
         return [f"(loss, predicted), grads = nnx.value_and_grad(loss_of, has_aux=True{options})(model)"]
-    return [f"loss, grads = nnx.value_and_grad(loss_of{options})(model)"]
+    results = "grads, loss" if plan.mistake == "results-swapped" else "loss, grads"
+    return [f"{results} = nnx.value_and_grad(loss_of{options})(model)"]
 
 
 def _object_step(plan: Plan) -> list[str]:
@@ -311,7 +318,9 @@ def _object_step(plan: Plan) -> list[str]:
             names = ["optimizer"]
     else:
         update = ["params = nnx.state(model, nnx.Param)"]
-        update.append("nnx.update(model, jax.tree.map(lambda p, g: p - 0.1 * g, params, grads))")
+        stepped = "jax.tree.map(lambda p, g: p - 0.1 * g, params, grads)"
+        forgets = plan.mistake == "update-forgotten"
+        update.append(f"params = {stepped}" if forgets else f"nnx.update(model, {stepped})")
     body = [*_loss(plan), "", *_gradient(plan), *update, "return loss"]
     if names == ["optimizer"]:
         body.insert(0, "model = optimizer.model")

@@ -67,6 +67,12 @@ OPINIONS = {
     ("lost-count", "renamed"): "a number that is called after traces is to count them",
     ("optimizer-transformation", "renamed"): "that a step is to go up is told by its names",
     ("rngs-not-advanced", "definitions-elsewhere"): "that Variables are references is read off the file",
+    ("rngs-not-advanced", "definitions-in-module"): "the same",
+    ("rngs-not-advanced", "definitions-in-package"): "the same",
+    ("same-seed-rngs", "renamed"): "that one network is to follow another is told by their names",
+    ("random-key-reused", "constants-elsewhere"): "what stands elsewhere is a seed, and not one to try something",
+    ("path-never-matches", "definitions-in-package"): "that an attribute has a slash in its name is read off the file",
+    ("unused-result", "in-loop"): "a loop of one round is a loop, in which nothing is called to be compiled",
 }
 """Rules that speak of a variant though it runs as the original does, and why they may: (rule, way)."""
 

@@ -11,14 +11,14 @@ import ast
 from typing import TYPE_CHECKING
 
 from nnx_lint.model.modules import Env
-from nnx_lint.model.values import UNKNOWN, Obj, Value
+from nnx_lint.model.values import UNKNOWN, Array, ClassVal, Obj, PartitionedArray, Value
 from nnx_lint.syntax.binding import assigned_names
 from nnx_lint.syntax.parameters import names, positional_names
 from nnx_lint.syntax.walk import walk
 from nnx_rules.attributes import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from nnx_lint.model.classes import ClassBase
     from nnx_lint.model.frames import Frame
@@ -134,8 +134,27 @@ class LibraryFunction(Value):
         self.result = result
         self.maker = maker
 
+    def returned(self, made: Value) -> Value:
+        """What a call returns, of which the kind and the form are known."""
+        return made
+
     def describe(self) -> str:
         return "a function of the library"
+
+
+class ShardedInit(LibraryFunction):
+    """An initializer that gives its Variable a sharding. One without a maker may make values of any dtype."""
+
+    __slots__ = ("sharding",)
+
+    def __init__(self, sharding: Value, maker: str) -> None:
+        super().__init__("array", maker)
+        self.sharding = sharding
+
+    def returned(self, made: Value) -> Value:
+        if not isinstance(made, Array):
+            return made
+        return PartitionedArray(made.level, made.form if self.maker else None, self.sharding)
 
 
 class ContextVal(Value):
@@ -223,6 +242,19 @@ class Transformed(Value):
 
     def describe(self) -> str:
         return f"a function under `{self.applied.text}`"
+
+
+FUNCTIONS = (FuncVal, BoundMethod, PartialVal, Transformed)
+
+
+def hands_functions(receiver: Value | None, given: Iterable[Value | None]) -> bool:
+    """Whether a call hands over functions, by its arguments or in an object that was made with them: a trainer that got
+    a loss.
+    """
+    if any(isinstance(value, (*FUNCTIONS, ClassVal)) for value in given):
+        return True
+    made = receiver.args if isinstance(receiver, Obj) and not receiver.cls.tracked else None
+    return made is not None and any(isinstance(value, FUNCTIONS) for value in made.values())
 
 
 def is_closure(func: FuncVal) -> bool:

@@ -40,7 +40,7 @@ from nnx_lint.model.heap import touch
 from nnx_lint.model.operations import INITIALIZED, with_form
 from nnx_lint.model.python import bare, replaced_by_method
 from nnx_lint.model.returned import returned
-from nnx_lint.model.switching import set_training
+from nnx_lint.model.switching import is_any_module, set_training
 from nnx_lint.model.unions import UnionVal, join, present
 from nnx_lint.model.values import (
     UNKNOWN,
@@ -128,7 +128,10 @@ def call(interp: Interpreter, frame: Frame, node: ast.Call) -> Value:
     name = text_of(node.func)
     if isinstance(callee, Ext) and callee.name == "builtins.super":
         return super_object(interp, frame)
-    if isinstance(owner, ParameterVal) and name.endswith((".train", ".eval")) and not node.args and not node.keywords:
+    if isinstance(owner, Obj) and isinstance(callee, BoundMethod) and callee.name == "__call__":
+        callee, name = owner, name.removesuffix(".__call__")  # the same as a call of the object
+    switches = name.endswith((".train", ".eval")) and not node.args and not node.keywords
+    if switches and (isinstance(owner, ParameterVal) or is_any_module(owner)):
         action = f"`.{name.rpartition('.')[2]}(...)`"  # if it is a module, this is its mode
         interp.effects.changed(frame, owner, action, "write", "attributes")
     result = _made(interp, frame, callee, args, node, name) or invoke(interp, frame, callee, args, node, name)
@@ -249,7 +252,8 @@ def invoke(interp: Interpreter, frame: Frame, callee: Value, args: Arguments, no
     if isinstance(callee, applying.AppliedVal):
         return applying.called(interp, frame, callee, args, node, name)
     if isinstance(callee, LibraryFunction):
-        return with_form(INITIALIZED, args, value_of_kind(callee.result, args, frame.level), frame.level)
+        made = with_form(INITIALIZED, args, value_of_kind(callee.result, args, frame.level), frame.level)
+        return callee.returned(made)
     interp.modes = interp.modes._replace(mesh=None)  # it may have set one
     for value in (*args.positional, *args.keywords.values()):  # who knows what an unknown function does to them
         if isinstance(value, Obj):

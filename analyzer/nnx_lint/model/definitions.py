@@ -326,6 +326,8 @@ def collect_body(interp: Interpreter, body: Frame, cls: UserClass, node: ast.Cla
                 own.append(Declaration(name, status, "annotation"))
             if isinstance(value, (TagVal, FieldVal)):
                 field.specify(value.keywords)
+            elif isinstance(statement.value, ast.Call):
+                field.specify_as_written(statement.value)
     for name, made in body.env.names.items():
         value = UNKNOWN if _is_descriptor(made) else made
         if name in cls.fields or isinstance(value, ClassVal):

@@ -19,9 +19,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nnx_lint.model.containers import DictVal, Seq
-from nnx_lint.model.results import Place, Renewal, Results
+from nnx_lint.model.forms import arguments_of
+from nnx_lint.model.results import Place, Renewal, Results, comes_with_class
 from nnx_lint.model.switching import set_training
+from nnx_lint.model.symbols import OWN
 from nnx_lint.model.values import UNKNOWN, Obj, Value
+from nnx_lint.syntax import parameters as syntax_parameters
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -74,9 +77,10 @@ _NOTHING: dict[Any, None] = {}
 class Summary:
     """What a function certainly does."""
 
-    __slots__ = ("calls", "changes", "complete", "results")
+    __slots__ = ("calls", "changes", "complete", "named", "results")
 
     def __init__(self) -> None:
+        self.named = True  # sizes in what it returns are known by their names, or are so for all objects
         self.changes: dict[Change, None] = {}
         self.calls: dict[Call, None] = {}
         self.results = Results()
@@ -111,6 +115,7 @@ class Effects:
     def begin(self, frame: Frame, func: FuncVal) -> Summary:
         """Start the summary of a function that runs on its own in a frame, its parameters bound."""
         frame.summary = summary = self._own[func.key] = Summary()
+        summary.named = not isinstance(frame.receiver, Obj) or arguments_of(frame.receiver) is OWN
         frame.given = dict(frame.env.names)
         return summary
 
@@ -174,7 +179,7 @@ class Effects:
             if self._own[each].complete and each not in self._closed:
                 closed = self._closed[each] = Summary()
                 closed.changes, closed.calls = changes[each], self._own[each].calls
-                closed.results, closed.complete = self._own[each].results, True
+                closed.results, closed.named, closed.complete = self._own[each].results, self._own[each].named, True
 
     def apply(self, interp: Interpreter, frame: Frame, func: FuncVal, given: Mapping[str, Value]) -> Value:
         """Do what the summary of a function says, in the frame in which its body would have run."""
@@ -199,7 +204,21 @@ class Effects:
                 attributes.mutate(interp, frame, target, text, change.action, change.effect, func.node, change.state)
                 if change.action.startswith(SETTING):
                     attributes.forget(target, change.action.removeprefix(SETTING).rstrip("`"))
-        return Renewal(interp, frame.level, summary.results, partial(at, interp, frame, given)).result()
+        made_with = _made_with(func, given) if summary.named else None
+        return Renewal(interp, frame.level, summary.results, partial(at, interp, frame, given), made_with).result()
+
+
+def _made_with(func: FuncVal, given: Mapping[str, Value]) -> Mapping[str, Value] | None:
+    """What the names of sizes in the result of a function stand for in a call of it; ``None`` where other sizes may
+    come of it, since the object is of a class below, or has got other parts since it was made.
+    """
+    if func.cls is None:
+        return {}
+    first = syntax_parameters.positional_names(func.node.args)[:1]
+    receiver = given.get(first[0]) if first else None
+    if not isinstance(receiver, Obj) or receiver.cls is not func.cls or not comes_with_class(receiver):
+        return None
+    return arguments_of(receiver) or {}
 
 
 # -- places ------------------------------------------------------------------------------------------------------------

@@ -351,6 +351,10 @@ class EntryMissed(Event):
     key: str
 
 
+class NameMissed(Event):
+    """A name is read that nothing around has bound so far; it may be one of Python's own."""
+
+
 class Used(Event):
     """A value is used as an operand, or an attribute of it is read: ``what`` is the name of the attribute, or one of
     ``an operator``, ``an index``, ``a comparison``, ``an equality`` (of two objects), ``a condition``, ``a key``,

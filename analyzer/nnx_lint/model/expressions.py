@@ -90,25 +90,15 @@ def _name(interp: Interpreter, frame: Frame, node: ast.Name) -> Value:
         if frame.scope:
             note_capture(frame, node, found[1])
         return found[1]
-    return Ext(f"builtins.{node.id}") if node.id in BUILTINS else UNKNOWN
+    if node.id in BUILTINS:
+        return Ext(f"builtins.{node.id}")
+    interp.publish(events.NameMissed(frame, node))
+    return UNKNOWN
 
 
 BUILTINS = frozenset(
-    {
-        "list",
-        "dict",
-        "tuple",
-        "set",
-        "frozenset",
-        "range",
-        "len",
-        "zip",
-        "enumerate",
-        "isinstance",
-        "super",
-        "int",
-        "float",
-    }
+    {"list", "dict", "tuple", "set", "frozenset", "range", "len", "zip", "enumerate"}
+    | {"isinstance", "super", "int", "float"}
     | {
         "str",
         "bool",
@@ -363,10 +353,10 @@ def _boolop(interp: Interpreter, frame: Frame, node: ast.BoolOp) -> Value:
     ends = isinstance(node.op, ast.Or)
     results: list[Value] = []
     doubts = frame.doubts
-    for operand in node.values:
-        last = operand is node.values[-1]
+    for last, operand in ((each is node.values[-1], each) for each in node.values):
         value = evaluate(interp, frame, operand) if last else condition(interp, frame, operand)
-        results += [option for option in options(value) if last or truth(option) is not (not ends)]
+        kept = [option for option in options(value) if last or truth(option) is not (not ends)]
+        results += kept if last or not ends else map(symbols.given, kept)
         if truth(value) is ends or (ends and is_filled(value)):
             break
         frame.doubts = doubts + 1

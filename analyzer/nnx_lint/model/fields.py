@@ -19,6 +19,7 @@ from nnx_lint.model.values import (
     TagVal,
     Value,
 )
+from nnx_lint.syntax.dotted import last_name
 from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.attributes import Status
 
@@ -55,6 +56,14 @@ class Field:
         if "init" in keywords:
             self.init = literal(keywords["init"])
 
+    def specify_as_written(self, call: ast.Call) -> None:
+        """Take what the specifier of another library says by its text: ``flax.struct.field(kw_only=True)``."""
+        said = {item.arg: item.value for item in call.keywords} if last_name(call.func) == "field" else {}
+        if "kw_only" in said:
+            self.keyword_only = _written(said["kw_only"]) is True
+        if "init" in said:
+            self.init = _written(said["init"])
+
     @property
     def is_bare(self) -> bool:
         """Whether nothing but its annotation, and perhaps a default, tells what the field is."""
@@ -66,6 +75,11 @@ class Field:
         if self.init is not False or not isinstance(self.value, (FieldVal, TagVal)):
             return False
         return "default" in self.value.keywords
+
+
+def _written(node: ast.expr) -> bool | None:
+    """The bool that an expression is, if it is written out."""
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, bool) else None
 
 
 def literal(value: Value | None) -> bool | None:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from nnx_lint.model.arrays import array_call
 from nnx_lint.model.callables import BoundMethod
-from nnx_lint.model.containers import DictVal, Seq
+from nnx_lint.model.containers import DictVal, Seq, give_away
 from nnx_lint.model.operations import FUNCTIONS, with_form
-from nnx_lint.model.states import ForeignVal, GradientVal, OptStateVal, StateVal, TransformationVal
+from nnx_lint.model.states import ForeignVal, GradientVal, OptStateVal, RawTree, StateVal, TransformationVal
 from nnx_lint.model.unions import present
 from nnx_lint.model.values import UNKNOWN, Array, NumpyInteger, Value
 
@@ -56,8 +56,8 @@ _ARGUMENTS = "orbax.checkpoint.args."
 COMPOSITE = f"{_ARGUMENTS}Composite"
 """What has the parts of a checkpoint by name: how each is saved or restored, and after that, what was restored."""
 
-_LIKE = frozenset({f"{_ARGUMENTS}PyTreeRestore", f"{_ARGUMENTS}StandardRestore"})
-"""What says to Orbax what the tree is like that it is to restore, by an ``item``."""
+_TREES = frozenset(f"{_ARGUMENTS}{kind}{what}" for kind in ("PyTree", "Standard") for what in ("Restore", "Save"))
+"""What says to Orbax which tree it is to save, or what the one is like that it is to restore, by an ``item``."""
 
 _SAME = frozenset({"apply_gradients", "replace"})
 """Methods that return another instance of the class."""
@@ -78,7 +78,7 @@ def made_by(name: str, args: Arguments) -> ForeignVal | None:
     cls = name if name.startswith(_ARGUMENTS) else _MAKERS.get(name)
     plain = len(args.positional) <= 1 and not args.starred and given.keys() <= _NEUTRAL
     held = given if cls in {_TRAIN_STATE, COMPOSITE} else None
-    if name in _LIKE:
+    if name in _TREES:
         item = args.get(0, "item")
         held = {"item": item} if item is not None else None
     return ForeignVal(cls, held, plain=plain) if cls is not None else None
@@ -100,7 +100,8 @@ def member(owner: ForeignVal | TransformationVal, name: str) -> Value | None:
     """A method of such an object, where it is one that only returns something, or what a record holds."""
     if isinstance(owner, ForeignVal) and name in owner.held:
         return owner.held[name]
-    draws = isinstance(owner, ForeignVal) and owner.name in GENERATORS and f"numpy.random.{_plain(name)}" in FUNCTIONS
+    drawn = f"numpy.random.{_plain(name)}" in FUNCTIONS or name == "shuffle"
+    draws = isinstance(owner, ForeignVal) and owner.name in GENERATORS and drawn
     saves = isinstance(owner, ForeignVal) and owner.name.startswith("orbax.") and name == "save"
     return BoundMethod(owner, name) if draws or saves or name in methods_of(owner) else None
 
@@ -132,6 +133,9 @@ def result_of(method: BoundMethod, args: Arguments, level: int) -> Value | None:
         state = OptStateVal(of or UNKNOWN, keeps=method.receiver.keeps)
         return state if method.name == "init" else Seq("tuple", [_updates(args.get(0, "updates"), level), state], level)
     if isinstance(method.receiver, ForeignVal) and method.receiver.name in GENERATORS:
+        if method.name == "shuffle":
+            give_away(args.positional)
+            return UNKNOWN
         canonical = f"numpy.random.{_plain(method.name)}"
         if method.name == "integers" and not args.starred and args.get(2, "size") is None and len(args.keywords) < 2:
             return NumpyInteger()
@@ -153,6 +157,8 @@ def _restored(args: Arguments, level: int) -> Value | None:
     if isinstance(told, ForeignVal) and told.name == COMPOSITE:
         return ForeignVal(COMPOSITE, {name: _restored_part(part, level) for name, part in told.held.items()})
     like = told.held.get("item") if isinstance(told, ForeignVal) else args.get(1, "target") or args.keywords.get("item")
+    if like is None and len(args.positional) == 1 and args.keywords.keys() <= {"args"}:
+        return RawTree(args.node) if told is None or isinstance(told, ForeignVal) else None
     return None if args.starred or like is None else _read_like(present(like), level)
 
 

@@ -69,6 +69,11 @@ class Heirs:
         self._note(frozenset({name}))
         return any(True for path in self.bases.get(name, ()) for _ in self._direct(path, name))
 
+    def possible(self, name: str) -> bool:
+        """Whether a file may have any, by its text."""
+        self._note(frozenset({name}))
+        return name in self.bases
+
     def mix(self, name: str) -> bool:
         """Whether one of them has several bases."""
         names, files = self._possibly(name)

@@ -182,9 +182,7 @@ def call_library_object(
     if pair is not None:
         return pair
     plain = not args.starred and args.keywords.keys().isdisjoint({"return_carry", "**"})
-    form = forms.result(obj, args.get(0)) if plain else None
-    if plain:
-        taken.note(frame, obj, args, name)
+    form = forms.result(obj, taken.note(frame, obj, args, name)) if plain else None
     if form is None and (library.spec is None or library.name not in ARRAY_LAYERS):
         return last
     result = Array(frame.level, form)

@@ -33,11 +33,10 @@ from nnx_lint.model import (
 )
 from nnx_lint.model.annotations import value_of
 from nnx_lint.model.callables import (
-    BoundMethod,
     ContextVal,
     FuncVal,
-    PartialVal,
     Transformed,
+    hands_functions,
     is_closure,
     stands_for,
     syntax_of,
@@ -67,7 +66,6 @@ from nnx_lint.model.values import (
     NONE,
     UNKNOWN,
     Array,
-    ClassVal,
     Computed,
     Const,
     Obj,
@@ -91,8 +89,6 @@ NOTHING: frozenset[Any] = frozenset()
 
 _NOWHERE: dict[Any, Any] = {}
 """Where an evaluation stands that nobody will ask for again."""
-
-CALLABLES = (FuncVal, BoundMethod, PartialVal, Transformed, ClassVal)
 
 
 class Interpreter:
@@ -450,7 +446,7 @@ class Interpreter:
             far = False
         elif frame.initializing is not None and frame.initializing.cls.is_pytree:
             far = inner.abroad > MAX_ABROAD_IN_CONSTRUCTION
-        elif any(isinstance(value, CALLABLES) for value in (*args, *keywords.values())):
+        elif hands_functions(receiver, (*args, *keywords.values())):
             far = inner.abroad > MAX_ABROAD_WITH_FUNCTIONS  # it may apply a transform to what it is given
         else:
             handed = (receiver, *args, *keywords.values())

@@ -3,6 +3,9 @@
 A constructor says what an attribute is at first. Where other code sets it as well, a cache that is ``None``, a buffer
 without rows, a state for one element, it may be of another value or shape by the time when a method runs.
 
+What a plain object gets only later, such as the optimizer that a trainer makes in ``setup()``, is known where the
+methods of its class make it, and always by calling the same class.
+
 Invariants: methods that constructors alone mention are part of them; what a method sets of its own object counts for
 its class and for those below, what is set of any other object for all of them; what is written back with some elements
 replaced keeps its shape; only the files of the class and of its bases are asked.
@@ -12,7 +15,7 @@ from __future__ import annotations
 
 import ast
 from bisect import bisect_left, bisect_right
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.crossing import shapeless
@@ -20,6 +23,7 @@ from nnx_lint.model.heap import touch
 from nnx_lint.model.values import Array, Obj
 from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_lint.syntax.compact import for_both
+from nnx_lint.syntax.dotted import dotted_name
 from nnx_lint.syntax.walk import remembered, walk
 
 if TYPE_CHECKING:
@@ -88,6 +92,29 @@ _LOOKED_AT: frozenset[type[ast.AST]] = frozenset(
     for_both(dict.fromkeys([ast.Attribute, ast.Subscript, ast.Assign, ast.ClassDef], True))
 )
 """The types of nodes that say what is set, of which most trees are not made."""
+
+
+@remembered
+def made_later(cls: ast.ClassDef) -> tuple[tuple[str, str], ...]:
+    """The attributes that methods of a class assign which are not part of its constructor, with the name of what is
+    called to make each; without one, where it is not always that.
+    """
+    later = {name.removeprefix(f"{cls.name}.") for name in set_later(cls) if name.startswith(f"{cls.name}.")}
+    methods = [item for item in cls.body if isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef))] if later else []
+    found: dict[str, set[str]] = {}
+    for method in methods:
+        receiver = next(iter(syntax_parameters.positional_names(method.args)), None)
+        nodes = walk(method) if method.name not in CONSTRUCTORS else ()
+        calls = ((node.targets[0], node.value) for node in nodes if _is_binding(node))
+        made = {target: dotted_name(call.func) for target, call in calls if isinstance(call, ast.Call)}
+        for node in nodes:
+            if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load) and _name(node.value) == receiver:
+                found.setdefault(node.attr, set()).add(made.get(node) or "")
+    return tuple((name, texts.pop() if len(texts) == 1 else "") for name, texts in found.items() if name in later)
+
+
+def _is_binding(node: ast.AST) -> TypeGuard[ast.Assign]:
+    return isinstance(node, ast.Assign) and len(node.targets) == 1
 
 
 def _is_edit(statement: ast.Assign) -> bool:

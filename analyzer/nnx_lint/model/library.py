@@ -20,7 +20,7 @@ from nnx_lint.model import (
     trees,
 )
 from nnx_lint.model.arrays import array_call
-from nnx_lint.model.callables import FuncVal, PartialVal, TransformVal
+from nnx_lint.model.callables import FuncVal, LibraryFunction, PartialVal, ShardedInit, TransformVal
 from nnx_lint.model.classes import UserClass, library_class
 from nnx_lint.model.containers import DictVal, PureDict, Seq, give_away
 from nnx_lint.model.crossing import refresh
@@ -212,23 +212,16 @@ def _diff_state(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AS
     return FilterVal("nnx.DiffState", args, frame.module, node)
 
 
-class ShardedInit(Value):
-    """An initializer that gives its Variable a sharding."""
-
-    __slots__ = ("sharding",)
-    kind = Const.kind
-
-    def __init__(self, sharding: Value) -> None:
-        self.sharding = sharding
-
-
 def _with_partitioning(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
     sharding = args.get(1, "sharding")
     rules = meshes.rules_in(args.keywords.get("sharding_rules"))
     own = not args.keywords.keys() <= {"initializer", "sharding", "sharding_rules"}
     if sharding is None or own or rules is None or (rules and not isinstance(sharding, Seq)):
         return UNKNOWN
-    return ShardedInit(meshes.through(rules, sharding) if rules and isinstance(sharding, Seq) else sharding)
+    initializer = args.get(0, "initializer")
+    maker = initializer.name if isinstance(initializer, Ext) else ""
+    maker = initializer.maker if isinstance(initializer, LibraryFunction) else maker
+    return ShardedInit(meshes.through(rules, sharding) if rules and isinstance(sharding, Seq) else sharding, maker)
 
 
 def _prefix(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:

@@ -16,6 +16,7 @@ from nnx_lint.model.callables import BoundMethod, FuncVal, LibraryFunction, Part
 from nnx_lint.model.classes import LibClass, UserClass
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.states import PartVal
+from nnx_lint.model.symbols import given
 from nnx_lint.model.unions import UnionVal, join, options, present
 from nnx_lint.model.values import (
     NONE,
@@ -150,7 +151,7 @@ def narrow(interp: Interpreter, frame: Frame, test: ast.expr, positive: bool) ->
         if test.func.id == "isinstance":
             _narrow_instance(interp, frame, test, positive)
     elif positive:
-        _replace(frame, test, present)
+        _replace(frame, test, there)
 
 
 def asks_for_part(frame: Frame, test: ast.expr) -> bool | None:
@@ -190,13 +191,18 @@ def _replace(frame: Frame, node: ast.expr, change: Callable[[Value], Value]) -> 
         frame.env.names[name] = change(found[1])
 
 
+def there(value: Value) -> Value:
+    """What a value is where it is not ``None``."""
+    return given(present(value))
+
+
 def _narrow_same(interp: Interpreter, frame: Frame, test: ast.Compare, positive: bool) -> None:
     comparator = test.comparators[0]
     same = isinstance(test.ops[0], (ast.Is, ast.Eq))
     if not same and not isinstance(test.ops[0], (ast.IsNot, ast.NotEq)):
         return
     if isinstance(comparator, ast.Constant) and comparator.value is None:
-        _replace(frame, test.left, (lambda value: NONE) if same is positive else present)
+        _replace(frame, test.left, (lambda value: NONE) if same is positive else there)
     elif isinstance(comparator, (ast.Name, ast.Attribute)):
         _replace(frame, test.left, lambda value: _same_class(interp, frame, value, comparator, same is positive))
 

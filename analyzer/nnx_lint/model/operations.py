@@ -64,16 +64,16 @@ def _like(args: Arguments) -> Form:
 
 
 def _range(args: Arguments) -> Form:
-    given = args.keywords.get("dtype")
+    given, options = args.keywords.get("dtype"), args.keywords.keys() - {"dtype"}
     values = [item.value for item in args.positional if isinstance(item, Const)]
     numbers = [value for value in values if isinstance(value, (int, float)) and not isinstance(value, bool)]
     known = 0 < len(numbers) == len(args.positional) <= 3
-    whole = [value for value in numbers if isinstance(value, int) or value.is_integer()] if known else []
-    steps = [int(value) for value in whole] if len(whole) == len(numbers) else []
+    steps = [int(value) for value in numbers if known and (isinstance(value, int) or value.is_integer())]
     counts = all(isinstance(item, (Const, Other)) and is_number(item) for item in args.positional)
-    default = "int32" if counts else "float32" if known else None
-    counted = steps and 0 not in steps[2:] and args.keywords.keys() <= {"dtype"}
-    return Form((len(range(*steps)) if counted else UNKNOWN,), dtype_of(given) if given is not None else default)
+    dtype = dtype_of(given) if given is not None else "int32" if counts else "float32" if known else None
+    sizes = [dimension(item) for item in args.positional if item is not None and not known and not args.starred]
+    size = len(range(*steps)) if 0 < len(steps) == len(numbers) and 0 not in steps[2:] else UNKNOWN
+    return Form((UNKNOWN if options else sizes[0] if len(sizes) == 1 else size,), dtype)
 
 
 def _some_of(args: Arguments) -> Form:

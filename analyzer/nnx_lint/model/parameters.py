@@ -16,11 +16,11 @@ from nnx_lint.model.attributes import attribute_names, original_of
 from nnx_lint.model.callables import LibraryFunction
 from nnx_lint.model.classes import UserClass, method_of
 from nnx_lint.model.containers import DictVal, Seq
-from nnx_lint.model.crossing import kept_keywords
+from nnx_lint.model.crossing import kept_keywords, statics_known
 from nnx_lint.model.frames import Frame
-from nnx_lint.model.later import CONSTRUCTORS, is_set_later
-from nnx_lint.model.states import OptStateVal
-from nnx_lint.model.symbols import OWN, NamedNumber, NamedOther, NamedParameter, NamedRecord, NamedVal
+from nnx_lint.model.later import CONSTRUCTORS, is_set_later, made_later, set_later
+from nnx_lint.model.states import OptStateVal, StateVal
+from nnx_lint.model.symbols import OWN, NamedNumber, NamedOther, NamedParameter, NamedRecord, NamedVal, OptionalNumber
 from nnx_lint.model.unions import join, options
 from nnx_lint.model.values import (
     NONE,
@@ -44,6 +44,7 @@ from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_lint.syntax.binding import is_name
 from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.sizes import named
+from nnx_rules.transforms import COMPILING_ONLY
 
 if TYPE_CHECKING:
     from nnx_lint.model.callables import FuncVal, TransformVal
@@ -78,7 +79,37 @@ def receiver_of(interp: Interpreter, func: FuncVal) -> Value | None:
             if isinstance(attr.value, Const) and _is_flag(attr.value) and is_set_later(func.cls, name):
                 obj.attrs[name] = later = Attr(_declared_as(interp, func.cls, attr), attr.declared)
                 later.assignments = attr.assignments
+        if isinstance(func.cls, UserClass) and not func.cls.tracked:
+            _add_made_later(interp, func.cls, obj)
     return obj
+
+
+def _add_made_later(interp: Interpreter, cls: UserClass, obj: Obj) -> None:
+    """Give a plain object the objects of NNX that methods of its class make besides the constructor, such as the
+    optimizer of a trainer, and that nothing else sets.
+    """
+    for item in cls.lineage:
+        for name, text in made_later(item.node):
+            known = obj.template.attrs.get(name) if obj.template is not None else None
+            absent = known is None or (isinstance(known.value, Const) and known.value.value is None)
+            if not text or not absent or _is_set_elsewhere(interp, cls, item, name):
+                continue
+            made = value_of(interp, Frame(item.module, item.module.env), ast.Constant(text))
+            if isinstance(made, Obj) and made.cls.tracked:
+                obj.attrs[name] = Attr(made if known is None else join(made, NONE))
+
+
+def _is_set_elsewhere(interp: Interpreter, cls: UserClass, made_in: UserClass, name: str) -> bool:
+    """Whether something else than the methods of a class sets an attribute: another class of the line, or above or
+    below, or what has the object in hand.
+    """
+    line = cls.lineage
+    if any(item is not made_in and name in dict(made_later(item.node)) for item in line):
+        return True
+    if any(item.module.has(f".{name}", set_later) for item in line):
+        return True
+    heirs = interp.project.heirs.mentioning(cls.name, f".{name}")
+    return any(name in dict(made_later(heir)) for heir in heirs)
 
 
 def _usual(interp: Interpreter, cls: ClassBase) -> dict[str, Value] | None:
@@ -150,10 +181,12 @@ def _at_entry(interp: Interpreter, frame: Frame, func: FuncVal, parameter: ast.a
     value = _parameter(interp, frame, func, parameter)
     if frame.initializing is None:
         return value
-    return NamedRecord(parameter.arg) if value is UNKNOWN and parameter.annotation is not None else _by_name(value)
+    if value is UNKNOWN and parameter.annotation is not None:
+        return NamedRecord(parameter.arg)
+    return _by_name(value, parameter.arg)
 
 
-def _by_name(value: Value) -> Value:
+def _by_name(value: Value, name: str) -> Value:
     """A parameter of a constructor that runs on its own, with names for the numbers that it may be or hold."""
     if type(value) is ParameterVal:
         return NamedParameter(value.name, value.required)
@@ -161,6 +194,9 @@ def _by_name(value: Value) -> Value:
         _name_fields(value, value.node.arg)
     numbers = [item for item in options(value) if type(item) is ParameterNumber]
     rest = [item for item in options(value) if item not in numbers]
+    known = [item for item in options(value) if not (isinstance(item, Const) and item.value is None)]
+    if len(known) == 1 < len(options(value)) and type(known[0]) in {Other, ParameterNumber}:
+        return join(OptionalNumber(name), NONE)
     counted = all(map(_is_count, rest))  # the default of it
     return NamedNumber(numbers[0].name) if len(numbers) == 1 and counted else value
 
@@ -244,7 +280,7 @@ def _parameter(interp: Interpreter, frame: Frame, func: FuncVal, parameter: ast.
     if default is not None and any(isinstance(item, Obj) and item.cls.tracked for item in options(default)):
         return default
     if isinstance(default, LibraryFunction):
-        return default  # what is given instead is called in the same way
+        return LibraryFunction(default.result, default.maker)  # what is given instead is called in the same way
     said = syntax_parameters.said_of(parameter)
     if said is not None:
         annotated = value_of(interp, frame, said)
@@ -256,7 +292,8 @@ def _parameter(interp: Interpreter, frame: Frame, func: FuncVal, parameter: ast.
     optional = isinstance(default, Const) and default.value is None
     used_as = uses.uses_of(interp, frame, func).get(parameter.arg) if default is None or optional else None
     if used_as is not None:
-        used = interp.instance(used_as, frame.level)
+        is_state = used_as is uses.STATE
+        used = StateVal(UNKNOWN, frame.level, UNKNOWN) if is_state else interp.instance(used_as, frame.level)
         if isinstance(used, Obj):
             used.node = parameter  # which parameter it is: what is made with it may keep it
         return join(used, NONE) if optional else used
@@ -280,6 +317,8 @@ def bind(
         elif isinstance(given, Unknown) and (said := syntax_parameters.said_of(parameter)) is not None:
             annotated = value_of(interp, frame, said)
             given = given if annotated is UNKNOWN and isinstance(given, OptStateVal) else annotated
+            if type(given) is Other and _is_traced_number(interp, frame, func, parameter):
+                given = Array(frame.level)
         names[parameter.arg] = given
     for parameter in arguments.kwonlyargs:
         given = keywords.get(parameter.arg)
@@ -292,6 +331,16 @@ def bind(
         items: list[tuple[Value, Value]] = [(Const(key), value) for key, value in keywords.items() if key not in named]
         names[arguments.kwarg.arg] = DictVal(items, frame.level)
     _bind_variadic(interp, frame, func)
+
+
+def _is_traced_number(interp: Interpreter, frame: Frame, func: FuncVal, parameter: ast.arg) -> bool:
+    """Whether a parameter of a compiled function is a number by its annotation, and no static argument."""
+    scope = frame.scope[-1] if frame.scope else None
+    if scope is None or scope.frame is not frame or scope.row.name not in COMPILING_ONLY or scope.held:
+        return False  # of one that holds arguments, such as a partial, these are no arguments of the transform
+    if not statics_known(scope.applied) or kept_keywords(scope.applied, func, (parameter.arg,)):
+        return False
+    return parameter.arg in wanted(interp, frame, func, scope.applied)
 
 
 def _missing(interp: Interpreter, frame: Frame, func: FuncVal, parameter: ast.arg, maybe_given: bool) -> Value:
@@ -311,11 +360,24 @@ def exchanged(func: FuncVal, args: Arguments, *, bound: bool = False) -> tuple[s
     given = {node.id: place for place, node in enumerate(args.nodes) if isinstance(node, ast.Name)}
     for place, name in enumerate(names[: len(args.positional)]):
         other = given.get(name, place)
-        if other <= place or other >= len(names) or given.get(names[other]) != place:
+        if other == place or other >= len(names):
             continue
-        if _are_of_two_kinds(args.positional[place], args.positional[other], (name, names[other])):
+        if given.get(names[other]) != place:
+            if _is_number(args.positional[place]) and _is_tracked(args.positional[other]):
+                return (name, names[other]) if place < other else (names[other], name)
+        elif place < other and _are_of_two_kinds(args.positional[place], args.positional[other], (name, names[other])):
             return name, names[other]
     return None
+
+
+def _is_number(value: Value | None) -> bool:
+    """Whether a value is a number of Python, one of some that are known."""
+    known = options(value) if value is not None else ()
+    return bool(known) and all(isinstance(each, Const) and type(each.value) in {int, float} for each in known)
+
+
+def _is_tracked(value: Value | None) -> bool:
+    return isinstance(value, Obj) and value.cls.tracked
 
 
 def _are_of_two_kinds(one: Value | None, other: Value | None, names: tuple[str, str]) -> bool:

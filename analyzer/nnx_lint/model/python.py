@@ -342,7 +342,7 @@ HANDLERS: dict[str, Handler] = {
     "builtins.range": _range,
     **sequences.HANDLERS,
     "numpy.prod": sequences.numeric(arithmetic.FUNCTIONS["math.prod"], UNKNOWN),
-    "builtins.int": sequences.numeric(int, Other("an int")),
+    "builtins.int": sequences.numeric(int, Other("an int"), named=True),
     "builtins.float": sequences.numeric(float, Other("a float")),
     **dict.fromkeys(("time.time", "time.monotonic", "time.perf_counter", "random.random"), _plain("a float")),
     "builtins.bool": _plain("a bool"),

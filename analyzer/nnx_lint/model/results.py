@@ -94,13 +94,23 @@ def _held(value: Value) -> Iterable[Value]:
 
 
 class Renewal:
-    """The values that one call gets, at its level: ``at`` gives the parts of what it hands over."""
+    """The values that one call gets, at its level: ``at`` gives the parts of what it hands over, ``made_with`` what the
+    names of sizes stand for in the object that is called, if the sizes are those of all such objects.
+    """
 
-    def __init__(self, interp: Interpreter, level: int, results: Results, at: Callable[[Place], Value]) -> None:
+    def __init__(
+        self,
+        interp: Interpreter,
+        level: int,
+        results: Results,
+        at: Callable[[Place], Value],
+        made_with: Mapping[str, Value] | None = None,
+    ) -> None:
         self._interp = interp
         self._level = level
         self._results = results
         self._at = at
+        self._made_with = made_with
         self._made: dict[int, Value] = {}
 
     def result(self) -> Value:
@@ -119,11 +129,12 @@ class Renewal:
 
     def _new(self, value: Value) -> Value:
         if isinstance(value, Array):
-            return type(value)(self._level)
+            known = value.form if self._made_with is not None else None
+            return type(value)(self._level, symbols.form_seen_from(known, self._made_with or {}))
         if isinstance(value, ParameterNumber):
             return Other("a plain value")
         if value.symbol is not None:
-            return symbols.nameless(value)
+            return symbols.seen_from(value, self._made_with)
         if isinstance(value, (Const, Other, ClassVal, Ext)):
             return value
         if isinstance(value, Obj):
@@ -166,6 +177,11 @@ def _is_as_made(obj: Obj) -> bool:
     """Whether an object is what a call of its class made, outside of transforms."""
     known = obj.template is None or is_model(obj.template)
     return known and not obj.bare and not obj.constructing and obj.leaf_level is None
+
+
+def comes_with_class(obj: Obj) -> bool:
+    """Whether an object has what every instance has that is made as it was."""
+    return all(_comes_with_class(obj, name, attr) for name, attr in obj.attrs.items())
 
 
 def _comes_with_class(obj: Obj, name: str, attr: Attr) -> bool:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from nnx_lint.model import arithmetic, crossing, rounds, surgery
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.elements import element_of
+from nnx_lint.model.symbols import NamedOther
 from nnx_lint.model.unions import join, present
 from nnx_lint.model.values import UNKNOWN, Array, Const, Value
 
@@ -188,8 +189,10 @@ def _sum(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name
     return Seq(start.type, found.items, frame.level, exact=found.exact, node=node) if isinstance(found, Seq) else found
 
 
-def numeric(function: Callable[..., object], otherwise: Value) -> Handler:
-    """A function of numbers, or of one sequence of them; ``otherwise`` is the result of others."""
+def numeric(function: Callable[..., object], otherwise: Value, *, named: bool = False) -> Handler:
+    """A function of numbers, or of one sequence of them; ``otherwise`` is the result of others, ``named`` of what is
+    known by its name as that very number.
+    """
 
     def handler(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
         given = [value or UNKNOWN for value in args.positional]
@@ -201,6 +204,8 @@ def numeric(function: Callable[..., object], otherwise: Value) -> Handler:
                 result = arithmetic.evaluated(function, *(known if held is None else [known]))
             if result is not None:
                 return interp.number(result)
+            if named and given[0].symbol is not None:
+                return NamedOther(given[0].symbol)
         return otherwise
 
     return handler

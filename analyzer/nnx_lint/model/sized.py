@@ -45,6 +45,7 @@ from nnx_lint.model.values import (
     Obj,
     Other,
     ParameterVal,
+    PartitionedArray,
     Unknown,
     Value,
 )
@@ -247,7 +248,7 @@ def _items(value: Value) -> list[Value]:
 
 def _is_part(value: Value) -> bool:
     """Whether a value is a module, a Variable or an array, of which a container is not to be a static attribute."""
-    return type(value) in {Array, HostArray} or (
+    return type(value) in {Array, HostArray, PartitionedArray} or (
         isinstance(value, Obj) and value.cls.tracked and value.cls is not RNGS and not value.cls.is_open
     )
 

@@ -21,6 +21,7 @@ from nnx_lint.model import (
     premises,
     rounds,
     shims,
+    uses,
 )
 from nnx_lint.model.annotations import value_of
 from nnx_lint.model.callables import ContextVal, FuncVal, Transformed
@@ -133,6 +134,8 @@ def unpack(
 
 def _assign(interp: Interpreter, frame: Frame, node: ast.Assign) -> bool:
     value = measured.measured(interp, frame, node, evaluate(interp, frame, node.value))
+    if value is UNKNOWN and uses.is_merge(node.value):
+        value = uses.merged(interp, frame, node.targets[0], node.value)
     for target in node.targets:
         assign(interp, frame, target, value, node.value, node)
     return False

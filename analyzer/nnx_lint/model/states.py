@@ -12,6 +12,7 @@ from nnx_lint.model.values import MAX_NESTING, ClassVal, Const, Obj, Other, Para
 from nnx_rules.attributes import Kind, ValueFacts
 
 if TYPE_CHECKING:
+    import ast
     from collections.abc import Mapping
 
     from nnx_lint.model.classes import ClassBase
@@ -190,6 +191,15 @@ class ForeignVal(Value):
 
     def describe(self) -> str:
         return f"an instance of `{self.name}`"
+
+
+class RawTree(Unknown):
+    """What Orbax restores where nothing says what it is to be like: dicts, with what was saved as their leaves."""
+
+    __slots__ = ("node",)
+
+    def __init__(self, node: ast.AST) -> None:
+        self.node = node
 
 
 class SownVal(Unknown):

@@ -10,6 +10,8 @@ that are not known.
 
 from __future__ import annotations
 
+from typing import TypeGuard
+
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.heap import touch
 from nnx_lint.model.unions import options
@@ -36,3 +38,8 @@ def switched(name: str, value: Value, mode: bool | None) -> Value:
         return UNKNOWN if mode is None else Const(not mode)
     set_training(value, mode)
     return value
+
+
+def is_any_module(value: Value | None) -> TypeGuard[Obj]:
+    """Whether a value is a module that somebody gave, and of which nothing else is known."""
+    return isinstance(value, Obj) and value.assumed and value.cls is value.cls.library and value.cls.name == "Module"

@@ -57,6 +57,24 @@ class NamedNumber(ParameterNumber):
         self.symbol = named(name)
 
 
+class OptionalNumber(ParameterNumber):
+    """A parameter of a constructor that is a number where it is given, and ``None`` otherwise."""
+
+    __slots__ = ()
+
+
+class GivenParameter(NamedParameter):
+    """An optional parameter where it is known to be given."""
+
+    __slots__ = ()
+
+
+class GivenNumber(NamedNumber):
+    """The same, of one that is annotated as a number."""
+
+    __slots__ = ()
+
+
 class NamedVal(Unknown):
     """What is computed from such values; if it is a number, then this one."""
 
@@ -92,6 +110,28 @@ class NamedOther(Other):
 def part_of(value: NamedParameter | NamedRecord, name: str) -> NamedVal:
     """An attribute of a parameter, the same one each time: ``config.hidden_size``."""
     return value.parts.setdefault(name, NamedVal(named(f"{value.name}.{name}")))
+
+
+def given(value: Value) -> Value:
+    """An optional parameter of a constructor, where a condition says that it is given."""
+    if type(value) is NamedParameter and not value.required:
+        return GivenParameter(value.name, required=False)
+    return GivenNumber(value.name) if type(value) is OptionalNumber else value
+
+
+GIVEN = frozenset({GivenNumber, GivenParameter})
+
+
+def or_else(one: Value, other: Value) -> Value | None:
+    """A parameter where it is given, and the number in its place where it is not, ``hidden or 4 * dim``: it goes by the
+    name of the parameter, which is there because the two may differ.
+    """
+    parameter, usual = (one, other) if type(one) in GIVEN else (other, one)
+    symbol = parameter.symbol if type(parameter) in GIVEN else None
+    if symbol is None or (size_of(usual) is None and not isinstance(usual, Other)):
+        return None
+    counted = isinstance(parameter, GivenNumber) and isinstance(usual, (Const, Other))
+    return NamedOther(symbol) if counted else NamedVal(symbol)
 
 
 OWN: Mapping[str, Value] = {}
@@ -164,9 +204,13 @@ def seen_from(value: Value, made_with: Mapping[str, Value] | None) -> Value:
         return nameless(value)
     if isinstance(value, (NamedParameter, NamedNumber, NamedRecord)):
         return made_with.get(value.name, nameless(value))
-    result = where(value.symbol, partial(_stands_for, made_with))
-    if isinstance(result, int):
-        return Computed(result)
-    if not isinstance(result, Size):
-        return nameless(value)
-    return NamedOther(result) if isinstance(value, NamedOther) else NamedVal(result)
+    return numbered(where(value.symbol, partial(_stands_for, made_with)), like=value)
+
+
+def numbered(size: Dimension, like: Value) -> Value:
+    """A number of which that is known, in place of another one."""
+    if isinstance(size, int):
+        return Computed(size)
+    if not isinstance(size, Size):
+        return nameless(like)
+    return NamedOther(size) if isinstance(like, NamedOther) else NamedVal(size)

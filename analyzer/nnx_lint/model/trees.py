@@ -115,6 +115,21 @@ def _map_state(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST
     return map_state(interp, frame, args.get(0) or UNKNOWN, args.get(1) or UNKNOWN, node, name)
 
 
+def _map_with_path(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
+    """Call a function for each path and leaf of a State, and of the trees beside it."""
+    from nnx_lint.model.calls import Arguments, invoke
+
+    func, given, is_leaf = args.get(0, "f"), args.positional[1:], args.keywords.get("is_leaf")
+    tree = present(given[0]) if given and given[0] is not None else UNKNOWN
+    if not isinstance(tree, StateVal) or args.starred:
+        return UNKNOWN
+    made: Value = UNKNOWN
+    if isinstance(func, FuncVal):
+        leaves = [leaf(interp, frame, each, is_leaf) if each is not None else UNKNOWN for each in given]
+        made = invoke(interp, frame, func, Arguments(node, [UNKNOWN, *leaves], {}, []), node, name)
+    return mapped(tree, frame.level, made, whole=is_leaf is not None)
+
+
 def flat_state(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
     """A State as pairs of path and Variable; a module has no such form."""
     of = present(args.get(0) or UNKNOWN)
@@ -148,6 +163,7 @@ HANDLERS: dict[str, Handler] = {
     **dict.fromkeys(("optax.apply_updates", "optax.incremental_update", "optax.periodic_update"), _applied),
     "nnx.to_flat_state": flat_state,
     "nnx.map_state": _map_state,
+    **dict.fromkeys(("jax.tree.map_with_path", "jax.tree_util.tree_map_with_path"), _map_with_path),
     **dict.fromkeys(("jax.tree.leaves", "jax.tree_util.tree_leaves", "jax.tree_leaves"), _leaves),
     **dict.fromkeys(("jax.tree.leaves_with_path", "jax.tree_util.tree_leaves_with_path"), _leaves),
     **dict.fromkeys(("jax.tree.flatten", "jax.tree_util.tree_flatten", "jax.tree_flatten"), _flat),

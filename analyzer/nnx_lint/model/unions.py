@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from nnx_lint.model.symbols import GIVEN, or_else
 from nnx_lint.model.values import (
     MAX_NESTING,
     SOME_VARIABLE,
@@ -70,6 +71,10 @@ MAX_UNION = 8
 
 def join(*values: Value) -> Value:
     """The value that is one of these; unknown if one of them is, or if there are too many."""
+    if len(values) == 2 and (type(values[0]) in GIVEN or type(values[1]) in GIVEN):
+        number = or_else(*values)
+        if number is not None:
+            return number
     options: list[Value] = []
     for value in values:
         for option in value.options if isinstance(value, UnionVal) else (value,):

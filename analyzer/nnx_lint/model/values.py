@@ -240,6 +240,16 @@ class TakenArray(Array):
         self.before: Value | None = None
 
 
+class PartitionedArray(Array):
+    """What an initializer with a sharding makes: the Variable that gets it is divided over a mesh like that."""
+
+    __slots__ = ("sharding",)
+
+    def __init__(self, level: int = 0, form: Form | None = None, sharding: Value = UNKNOWN) -> None:
+        super().__init__(level, form)
+        self.sharding = sharding
+
+
 class ArrayAttr(Value):
     """A method of an array (``host``: of a numpy array), its ``.at``, or a method of that (``owner`` is "at")."""
 

@@ -118,14 +118,17 @@ def _passed_on(module: Module, target: ast.Name) -> ast.Name | None:
     return reads[0] if len(reads) == 1 and reads[0].lineno >= target.lineno else None
 
 
-def value_of(module: Module, node: ast.expr) -> ast.expr | None:
-    """What a name is bound to, where its function binds it once, to an expression of its own."""
+def value_of(module: Module, node: ast.expr, depth: int = 4) -> ast.expr | None:
+    """What a name is bound to, where its function binds it once, to an expression of its own; where that is another
+    such name, what this one is bound to.
+    """
     if not isinstance(node, ast.Name):
         return None
     scope = enclosing(module, node, *FUNCTIONS) or module.tree
     if bound_in(scope)[node.id] != 1:
         return None
-    return first_values(scope).get(node.id)
+    found = first_values(scope).get(node.id)
+    return (value_of(module, found, depth - 1) if isinstance(found, ast.Name) and depth else None) or found
 
 
 def constant_of(module: Module, node: ast.expr) -> ast.expr | None:

@@ -19,7 +19,7 @@ from nnx_lint.model.callables import PartialVal
 from nnx_lint.model.calls import Arguments
 from nnx_lint.model.expressions import BUILTINS, text_of
 from nnx_lint.model.imports import library_value
-from nnx_lint.model.values import ClassVal, Ext, Obj
+from nnx_lint.model.values import ClassVal, Ext, ModuleVal, Obj
 from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_lint.syntax.binding import ASKING
 from nnx_lint.syntax.compact import for_both
@@ -164,6 +164,11 @@ def certain_block(statement: ast.stmt) -> list[ast.stmt] | None:
             return inner
         case ast.Try(body=inner, handlers=handlers, orelse=[]):
             return inner if all(isinstance(each.body[-1], ast.Raise) for each in handlers) else None
+        case ast.Match(cases=cases):
+            others = [case.body for case in cases if not isinstance(case.body[-1], ast.Raise)]
+            *_, last = cases
+            whole = isinstance(last.pattern, ast.MatchAs) and last.pattern.pattern is None and last.guard is None
+            return others[0] if whole and len(others) == 1 else None
         case _:
             return None
 
@@ -283,7 +288,7 @@ MEASURING = frozenset({"block_until_ready", "monotonic", "perf_counter", "perf_c
 
 
 def resolved(env: Env, node: ast.expr | None) -> Value | None:
-    """What a name means in a scope, or an attribute of a library or of an object that a name means."""
+    """What a name means in a scope, or an attribute of a library, of a module or of an object that a name means."""
     if isinstance(node, ast.Name):
         found = env.lookup(node.id)
         return found[1] if found is not None else None
@@ -291,6 +296,8 @@ def resolved(env: Env, node: ast.expr | None) -> Value | None:
         base = resolved(env, node.value)
         if isinstance(base, Ext):
             return library_value(f"{base.name}.{node.attr}")
+        if isinstance(base, ModuleVal):
+            return base.module.env.get(node.attr)
         attr = attribute_of(base, node.attr) if isinstance(base, Obj) else None
         return attr.value if attr is not None else None
     return None

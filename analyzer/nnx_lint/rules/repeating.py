@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from nnx_lint.model.callables import BoundMethod, FuncVal, PartialVal, Transformed
 from nnx_lint.model.unions import present
-from nnx_lint.model.values import Obj
+from nnx_lint.model.values import ClassVal, Obj
+from nnx_lint.rules.callees import called_value
 from nnx_lint.rules.program import (
     FUNCTIONS,
     STATEMENT_LOOPS,
@@ -82,11 +83,17 @@ def argument(frame: Frame, name: str) -> ast.expr | None:
         return None
     names, skipped, named = syntax_parameters.positional_names(func.node.args), 0, set[str]()
     node = call.func
-    if isinstance(node, ast.Call):  # a function that a transform, or a partial, is given right there
+    made = isinstance(node, ast.Call) and frame.receiver is not None and _makes_objects(caller, node.func)
+    if made:  # `Model(...)(x)`: an object that is called right there
+        skipped = 1
+    elif isinstance(node, ast.Call):  # a function that a transform, or a partial, is given right there
         if canonical_of(caller.env, node.func) == "functools.partial":
             skipped, named = len(node.args) - 1, {item.arg for item in node.keywords if item.arg is not None}
         node = node.args[0] if node.args else node.func
     found = resolved(caller.env, node)
+    if found is None and frame.receiver is None:
+        found = called_value(caller.env, node)  # a function of a class
+        skipped += isinstance(found, FuncVal) and "classmethod" in found.decorators
     callee = present(found) if found is not None else None
     while isinstance(callee, (Transformed, PartialVal, BoundMethod)):
         if isinstance(callee, PartialVal):
@@ -98,7 +105,7 @@ def argument(frame: Frame, name: str) -> ast.expr | None:
     method = isinstance(node, ast.Attribute) and callee is None and frame.receiver is not None
     if method or (isinstance(callee, Obj) and frame.receiver is not None):
         skipped += 1
-    elif node is not func.node and not (isinstance(callee, FuncVal) and callee.node is func.node):
+    elif not made and node is not func.node and not (isinstance(callee, FuncVal) and callee.node is func.node):
         return None
     if name in named:
         return None
@@ -107,6 +114,10 @@ def argument(frame: Frame, name: str) -> ast.expr | None:
     place = names.index(name) - skipped
     certain = [*itertools.takewhile(lambda item: not isinstance(item, ast.Starred), call.args)]
     return certain[place] if 0 <= place < len(certain) else keyword_node(call, name)
+
+
+def _makes_objects(frame: Frame, node: ast.expr) -> bool:
+    return isinstance(resolved(frame.env, node), ClassVal)
 
 
 # -- loops -------------------------------------------------------------------------------------------------------------

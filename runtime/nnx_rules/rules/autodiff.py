@@ -15,6 +15,8 @@ NO_PARAMS = "the `nnx.Param`s of `{name}`, and `{cls}` has none: the gradient is
 TRAIN_OR_SAY_WHAT = "make what is trained an `nnx.Param`, or say what it is: `argnums=nnx.DiffState(0, {kind})`"
 NO_STATE_TO_TRAIN = "`{name}`, a State of `{kind}`: no training step changes those by gradients"
 NAMES_OF_STATES = "what is trained is the State of `nnx.Param`: look at the order of the filters that made both"
+NO_NUMBERS = "`{name}`, the structure that `nnx.merge` takes first: it holds no numbers, and has no gradient"
+SAY_STATE = "differentiate by the State that is merged with it: "
 JAX_GRAD_OF_STREAMS = Rule(
     code="NNX461",
     name="jax-grad-of-integers",

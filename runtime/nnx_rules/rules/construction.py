@@ -302,5 +302,12 @@ MISSING_ENTRY = Rule(
     message="`{name}` has no entry `{key}`",
     help="{mend}",
 )
+UNDEFINED_NAME = Rule(
+    code="NNX877",
+    name="undefined-name",
+    summary="A function reads a name that nothing binds.",
+    message="`{name}` is bound nowhere: the program fails with a `NameError` where it gets here",
+    help="{mend}",
+)
 
 RULES = tuple(value for value in list(globals().values()) if isinstance(value, Rule))

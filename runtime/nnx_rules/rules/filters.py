@@ -191,7 +191,7 @@ SPLIT_ORDER = Rule(
     code="NNX322",
     name="split-unpack-order",
     summary="The States of a split are unpacked into each other's names: they come in the order of the filters.",
-    message="`{one}` takes the State of `{first}`, and `{other}` that of `{second}`: States come as the filters do",
-    help="put the names, or the filters, into the other order",
+    message="`{one}` takes {first}, and `{other}` {second}: {order}",
+    help="put the names{or_filters} into the other order",
 )
 RULES = tuple(value for value in list(globals().values()) if isinstance(value, Rule))

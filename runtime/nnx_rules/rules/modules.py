@@ -138,9 +138,9 @@ IDS_OUT_OF_RANGE = Rule(
 TWIN_LAYER_UNUSED = Rule(
     code="NNX871",
     name="twin-layer-unused",
-    summary="One of two layers that are made alike is called twice, and the other one never.",
-    message="`{name}` is called a second time here, and nothing uses `{twin}`, which is made in the same way",
-    help="call `{twin}` here\nor remove it: its parameters are never trained",
+    summary="One of two layers that are made alike is used twice, and the other one never.",
+    message="`{name}` is {used} a second time here, and nothing uses `{twin}`, which is made in the same way",
+    help="use `{twin}` here\nor remove it: its parameters are never trained",
     severity=Severity.WARNING,
     fix=Fixable.UNSAFE,
 )

@@ -163,4 +163,16 @@ BROKEN_GRADIENT_SUM = Rule(
     severity=Severity.WARNING,
 )
 
+AVERAGE_WEIGHTS = Rule(
+    code="NNX628",
+    name="average-weights-swapped",
+    summary="A moving average, such as a target network, takes nearly all of the newest values in each step.",
+    message="`{name}` keeps {share} of `{old}`, which it replaces, and takes all the rest of `{new}`",
+    help=(
+        "swap the two, or their weights: `optax.incremental_update(new, old, step_size)` takes the step of the new "
+        "values, such as 0.005, or one minus a decay"
+    ),
+    severity=Severity.WARNING,
+)
+
 RULES = tuple(value for value in list(globals().values()) if isinstance(value, Rule))

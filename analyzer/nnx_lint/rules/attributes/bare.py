@@ -23,7 +23,7 @@ from nnx_lint.model.expressions import text_of
 from nnx_lint.model.heirs import classes_in
 from nnx_lint.model.values import Array, Obj
 from nnx_lint.reporting import Reporter, judges, judges_calls
-from nnx_lint.rules.bindings import value_of
+from nnx_lint.rules.bindings import names_of_first, value_of
 from nnx_lint.rules.edits import unsafe, wrap
 from nnx_lint.rules.intermediates.sowing import is_module
 from nnx_lint.rules.program import (
@@ -38,7 +38,6 @@ from nnx_lint.rules.program import (
 )
 from nnx_lint.rules.spelling import spelled
 from nnx_lint.syntax.binding import is_name
-from nnx_lint.syntax.parameters import positional_names
 from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.rules import attributes as rules
 
@@ -245,9 +244,9 @@ def _of_self(cls: ast.ClassDef) -> list[ast.Attribute]:
     found: list[ast.Attribute] = []
     for method in cls.body:
         if isinstance(method, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            own = next(iter(positional_names(method.args)), "")
+            own = names_of_first(method)
             nodes = (node for node in walk(method) if isinstance(node, ast.Attribute))
-            found += [node for node in nodes if is_name(node.value, own)]
+            found += [node for node in nodes if isinstance(node.value, ast.Name) and node.value.id in own]
     return found
 
 
@@ -314,9 +313,9 @@ def _is_set(module: Module, read: ast.AST) -> bool:
 
 
 def _is_read(cls: UserClass, name: str) -> bool:
-    """Whether a class computes with an attribute, and lets gradients reach it."""
-    reads = attribute_reads(cls.node, name)
-    return bool(reads) and not any(_is_fixed(cls.module, read) for read in reads)
+    """Whether a class, or one above it, computes with an attribute, and lets gradients reach it."""
+    reads = [(item.module, read) for item in cls.lineage for read in attribute_reads(item.node, name)]
+    return bool(reads) and not any(_is_fixed(module, read) for module, read in reads)
 
 
 def _is_fixed(module: Module, read: ast.AST) -> bool:

@@ -67,6 +67,7 @@ def results_unpacked(event: Unpacked, report: Reporter) -> None:
         isinstance(func, (FuncVal, Transformed, Obj))
         or (isinstance(func, Ext) and (func.name in CARRYING or func.name in DIVIDING))
         or (isinstance(value, Seq) and _is_own_method(frame, called_value(frame.env, call.func)))
+        or (isinstance(value, Seq) and _is_of_base(frame, call.func))
     ):
         known = _number_of_results(value)
     captured = isinstance(func, Transformed) and func.applied.row.name == CAPTURE  # NNX644 counts its types
@@ -78,8 +79,8 @@ def results_unpacked(event: Unpacked, report: Reporter) -> None:
         target, count, known = _within(target, value) or (target, count, known)
     if known[0] == count or _is_off_by_one(func, value, call, count):
         return
-    bound_again = not isinstance(func, Ext) and _is_bound_again(frame, call.func)
-    if not bound_again and not is_tried(frame.module, call):
+    unclear = not isinstance(func, Ext) and (_is_bound_again(frame, call.func) or _is_given_heir(frame, call))
+    if not unclear and not is_tried(frame.module, call):
         _, results, mend = known
         problem = f"{count} names take {'it' if mend == 'value' else 'them'}"
         report(
@@ -123,9 +124,25 @@ def _is_own_method(frame: Frame, method: Value | None) -> bool:
     return not any(isinstance(item, FUNCTIONS) and item.name == method.name for item in below)
 
 
+def _is_of_base(frame: Frame, func: ast.expr) -> bool:
+    """Whether a method of the base is called, ``super().__call__(x)``, and no other class may stand in between."""
+    owner = func.value if isinstance(func, ast.Attribute) else None
+    if not isinstance(owner, ast.Call) or not is_name(owner.func, "super") or not isinstance(frame.cls, UserClass):
+        return False
+    return len(frame.cls.node.bases) == 1 and not frame.module.project.heirs.mix(frame.cls.name)
+
+
 def _is_bound_again(frame: Frame, func: ast.expr) -> bool:
     """Whether a name may be another function where it is called: a closure has what a name was bound to last."""
     return isinstance(func, ast.Name) and assigned_in(frame.module.tree)[func.id] > 1
+
+
+def _is_given_heir(frame: Frame, call: ast.Call) -> bool:
+    """Whether a method hands its object on, which may be of a class that has other methods."""
+    owner = frame.receiver
+    if not isinstance(owner, Obj) or not any(resolved(frame.env, item) is owner for item in call.args):
+        return False
+    return bool(frame.module.project.heirs.of(owner.cls.name))
 
 
 def _number_of_keys(call: ast.Call) -> tuple[int, str, str] | None:

@@ -19,6 +19,7 @@ from nnx_lint.model.states import OptStateVal, StateVal
 from nnx_lint.model.values import Array, Obj, Value
 from nnx_lint.reporting import Reporter, judges_calls, related
 from nnx_lint.rules.autodiff.tracing import called, calls_traced, literal_names
+from nnx_lint.rules.bindings import pairs_of
 from nnx_lint.rules.callees import TRANSFORMED
 from nnx_lint.rules.costs.retracing import innermost_loop
 from nnx_lint.rules.lifting import on_nnx
@@ -168,8 +169,8 @@ def _places(scope: ast.AST, given: Named) -> list[Named]:
 
 def _names_method(statement: ast.stmt, owner: str) -> bool:
     """Whether a statement gives a name to what may be a method of an object: ``keep = self.keep``."""
-    value = statement.value if isinstance(statement, (ast.Assign, ast.AnnAssign)) else None
-    return isinstance(value, ast.Attribute) and root_of(value) == owner
+    values = (value for _, value in pairs_of(statement))
+    return any(isinstance(value, ast.Attribute) and root_of(value) == owner for value in values)
 
 
 def _reaches(call: ast.Call, owner: str) -> bool:

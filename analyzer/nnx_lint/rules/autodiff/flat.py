@@ -14,7 +14,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from nnx_lint.model.callables import FuncVal, Transformed
+from nnx_lint.model.callables import BoundMethod, FuncVal, Transformed
 from nnx_lint.model.crossing import literal_positions
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.modules import Env
@@ -69,14 +69,17 @@ MAX_STEPS = 40
 def zero_gradient(event: Called, report: Reporter) -> None:
     callee = compiled_by(event.callee) if isinstance(event.callee, Transformed) else None
     func = callee.func if callee is not None else None
-    if callee is None or not isinstance(func, FuncVal) or func.decorators or in_test(event.frame):
+    bound, func = isinstance(func, BoundMethod), func.func if isinstance(func, BoundMethod) else func
+    if callee is None or not isinstance(func, FuncVal) or (func.decorators and not func.is_static):
+        return
+    if in_test(event.frame):
         return
     if not callee.applied.row.name.startswith("nnx.") and not any(
         isinstance(value, (Obj, StateVal)) for value in event.args
     ):
         return  # what the derivative of a function of arrays is may be what somebody wants to see
     positions = literal_positions(callee.applied.keywords.get("argnums"), default=(0,))
-    results, names = results_of(func.node), positional_names(func.node.args)
+    results, names = results_of(func.node), positional_names(func.node.args)[bound:]
     if positions is None or len(results) != 1 or not all(0 <= place < len(names) for place in positions):
         return
     result = results[0]

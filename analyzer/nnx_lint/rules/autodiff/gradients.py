@@ -40,6 +40,7 @@ from nnx_lint.rules.program import (
     names_of_parameters,
     reads_of,
     resolved,
+    results_of,
     statement_of,
 )
 from nnx_lint.rules.spelling import spelled
@@ -394,6 +395,8 @@ def loss_is_no_number(event: Ran, report: Reporter) -> None:
         given, mend = "nothing", "end it with `return loss`"
     elif isinstance(result, DictVal):
         given, mend = "a dict", "return the loss first, `return loss, {...}`, and pass `has_aux=True`"
+    elif isinstance(result, Seq) and aux:
+        given, mend = f"a {result.type} in the place of the loss", "return the loss first, what else there is second"
     elif isinstance(result, Array) and (shape := _shape_of_many(event, result)) is not None:
         if _is_asked_before(event):
             return
@@ -422,10 +425,10 @@ def _is_complex(result: Array) -> bool:
 
 
 def _loss_of(result: Value) -> Value:
-    """The loss of a function that returns it with auxiliary values, where it is an array or a dict."""
+    """The loss of a function that returns it with auxiliary values, where it is an array or a container."""
     pair = isinstance(result, Seq) and result.exact and len(result.items) == 2
     loss = result.items[0] if isinstance(result, Seq) and pair else UNKNOWN
-    return loss if isinstance(loss, (Array, DictVal)) else UNKNOWN
+    return loss if isinstance(loss, (Array, DictVal, Seq)) else UNKNOWN
 
 
 def _shape_of_many(event: Ran, result: Array) -> str | None:
@@ -458,6 +461,15 @@ def aux_pair(event: Returned, report: Reporter) -> None:
     else:
         return
     report(frame.caller.module, frame.call, transform=applied.text, given=given)
+
+
+@judges(AUX_PAIR, Ran, RanInside, when=of_one_number)
+def aux_of_nothing(event: Ran, report: Reporter) -> None:
+    """A function that has no `return`, which nothing says at its end."""
+    applied, frame, result = event.scope.applied, event.scope.frame, event.result
+    func = frame.func if frame is not None and isinstance(result, Const) and result.value is None else None
+    if func is not None and has_aux(applied) is True and not results_of(func.node):
+        report(event.frame.module, event.node, transform=applied.text, given="nothing")
 
 
 def _is_computed(node: ast.expr | None) -> bool:

@@ -1,4 +1,5 @@
-"""The order of results (NNX462): names that take what a function returns under these very names, in another order.
+"""The order of results (NNX462, and a part of NNX463): names that take what a function returns under these very names,
+in another order.
 
 ``opt_state, loss`` is what the step returns, and ``loss, opt_state = step(...)`` takes it. In a loop that fails in the
 second round, far from here.
@@ -22,7 +23,7 @@ from nnx_lint.model.states import GraphDefVal, OptStateVal, StateVal
 from nnx_lint.model.unions import present
 from nnx_lint.model.values import UNKNOWN, Array, Obj
 from nnx_lint.reporting import Reporter, judges
-from nnx_lint.rules.autodiff.gradients import unpacks_call
+from nnx_lint.rules.autodiff.gradients import gradient_call, transformed_by, unpacks_call
 from nnx_lint.rules.callees import called_value
 from nnx_lint.rules.program import in_test, resolved, results_of
 from nnx_lint.rules.traces.mends import COMPILING
@@ -32,6 +33,7 @@ from nnx_rules.api import OPTIMIZERS
 from nnx_rules.rules import autodiff as rules
 
 if TYPE_CHECKING:
+    from nnx_lint.model.frames import Frame
     from nnx_lint.model.values import Value
 
 
@@ -65,6 +67,35 @@ def results_in_another_order(event: Unpacked, report: Reporter) -> None:
         problem=f"`{written[moved[0][0]]}` takes `{moved[0][1]}`",
         mend=", ".join(written[name] if name in taken else next(others, "_") for name in given),
     )
+
+
+@judges(rules.TUPLE_LOSS, Unpacked, when=unpacks_call)
+def loss_behind_aux(event: Unpacked, report: Reporter) -> None:
+    """A loss ends with ``return logits, loss``, and ``(loss, logits), grads = ...`` takes what it gives: the first of
+    both is differentiated.
+    """
+    call, target, frame = event.value_node, event.target, event.frame
+    pair = target.elts[0] if isinstance(target, (ast.Tuple, ast.List)) and len(target.elts) == 2 else None
+    if not isinstance(call, ast.Call) or not isinstance(pair, ast.Tuple) or len(pair.elts) != 2:
+        return
+    transform, aux, text = gradient_call(frame, call.func)
+    func = _differentiated(frame, call.func) if aux and (transform or "").endswith("value_and_grad") else None
+    given = _names_returned(func, 2) if func is not None else []
+    taken = [_last(item) for item in pair.elts]
+    if func is not None and given == taken[::-1] and "loss" in taken[0] and "loss" not in taken[1]:
+        first, mend = f"`{given[0]}` before `{given[1]}`", f"return the loss first: `return {', '.join(taken)}`"
+        report(frame.module, call, transform=text, function=func.name, given=first, mend=mend)
+
+
+def _differentiated(frame: Frame, func: ast.expr) -> FuncVal | None:
+    """The function of the project that an expression gives the gradients of."""
+    if isinstance(func, ast.Call):
+        found = called_value(frame.env, func.args[0]) if func.args else None
+    else:
+        found = transformed_by(frame.env, func)
+    while isinstance(found, (BoundMethod, Transformed)):
+        found = found.func
+    return found if isinstance(found, FuncVal) and found.wraps is None else None
 
 
 def _is_another_kind(

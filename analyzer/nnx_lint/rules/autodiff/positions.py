@@ -1,5 +1,5 @@
-"""Positions of arguments that an option of a transform names: those to differentiate (NNX319, NNX409, NNX410, NNX411),
-and those that are static for a rematerialized function (NNX440).
+"""Positions of arguments that an option of a transform names: those to differentiate (NNX319, NNX409, NNX410, NNX411,
+NNX460), and those that are static for a rematerialized function (NNX440).
 
 Invariants: positions are compared with the arguments of a call whose number is known, where the option is a literal.
 """
@@ -11,16 +11,19 @@ from typing import TYPE_CHECKING
 
 from nnx_lint.model.callables import BoundMethod, FuncVal, Transformed
 from nnx_lint.model.containers import Seq
+from nnx_lint.model.crossing import literal_positions
 from nnx_lint.model.events import Called, TransformApplied
 from nnx_lint.model.library import FilterVal
 from nnx_lint.model.values import Array, Const, Obj, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.callees import TRANSFORMED
+from nnx_lint.rules.program import assigned_in, canonical_of, own_nodes
 from nnx_lint.rules.traces.boundaries import transform_of
 from nnx_lint.rules.transforms.mapping import applied_by, calls_transformed
 from nnx_lint.rules.transforms.options import option_node
 from nnx_lint.syntax import parameters as syntax_parameters
-from nnx_rules.rules import filters
+from nnx_lint.syntax.binding import is_name
+from nnx_rules.rules import autodiff, filters
 from nnx_rules.rules import transforms as rules
 from nnx_rules.transforms import DIFFERENTIATING
 
@@ -47,6 +50,41 @@ def argnums_as_given(event: TransformApplied, report: Reporter) -> None:
     twice = next((place for at, place in enumerate(known) if place in known[:at] and isinstance(place, int)), None)
     if twice is not None and applied.row.name.startswith("nnx."):
         report(applied.module, node, transform=applied.text, argnum=twice)
+
+
+def finds_gradient(event: TransformApplied) -> bool:
+    """Whether a transform differentiates a function that is known."""
+    return event.applied.row.name in DIFFERENTIATING and isinstance(event.func, FuncVal)
+
+
+@judges(autodiff.NOTHING_TO_TRAIN, TransformApplied, when=finds_gradient)
+def structure_differentiated(event: TransformApplied, report: Reporter) -> None:
+    """``jax.grad(loss)`` where the first parameter of the loss is the GraphDef that ``nnx.merge`` takes there."""
+    func, applied = event.func, event.applied
+    places = literal_positions(applied.keywords.get("argnums"), default=(0,))
+    if not isinstance(func, FuncVal) or func.wraps is not None or places is None or "**" in applied.keywords:
+        return
+    names = syntax_parameters.positional_names(func.node.args)
+    for name in (names[place] for place in places if 0 <= place < len(names)):
+        merged = _merged_by(func, name) if not assigned_in(func.node)[name] else None
+        if merged is not None:
+            state = next((each.id for each in merged.args[1:] if isinstance(each, ast.Name) and each.id in names), None)
+            mend = f"`argnums={names.index(state)}`" if state is not None else "`argnums=...`"
+            what = autodiff.NO_NUMBERS.format(name=name)
+            report(applied.module, applied.node, transform=applied.text, what=what, mend=autodiff.SAY_STATE + mend)
+            return
+
+
+def _merged_by(func: FuncVal, name: str) -> ast.Call | None:
+    """The call of ``nnx.merge`` in a function that takes a parameter for the structure."""
+    calls = (node for node in own_nodes(func.node) if isinstance(node, ast.Call) and node.args)
+    return next(
+        (call for call in calls if is_name(call.args[0], name) and canonical_of(func.module.env, call.func) == MERGE),
+        None,
+    )
+
+
+MERGE = "nnx.merge"
 
 
 def _entries(argnums: Value) -> Sequence[Value | None]:

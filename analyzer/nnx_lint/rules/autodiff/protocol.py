@@ -31,7 +31,9 @@ def vjp_rule_result(event: Called, report: Reporter) -> None:
         return
     rules = (("forward", args.get(0, "fwd"), 2), ("backward", args.get(1, "bwd"), _cotangents(owner)))
     for which, rule, count in rules:
-        if count is None or not isinstance(rule, FuncVal) or rule.wraps is not None or rule.decorators:
+        if count is None or not isinstance(rule, FuncVal) or rule.wraps is not None:
+            continue
+        if rule.decorators and not rule.is_static:
             continue
         misplaced = _misplaced(owner, rule) if which == "backward" else None
         if misplaced is not None:
@@ -58,7 +60,9 @@ def pair_returned(event: Called, report: Reporter) -> None:
     """The last argument of a backward rule of NNX is handed on, as if it were the gradient alone."""
     owner, rule = event.owner, given(event).get(1, "bwd")
     name = _pair_of(owner, rule) if isinstance(owner, Transformed) and isinstance(rule, FuncVal) else None
-    if name is None or not isinstance(owner, Transformed) or not isinstance(rule, FuncVal) or rule.decorators:
+    if name is None or not isinstance(owner, Transformed) or not isinstance(rule, FuncVal):
+        return
+    if rule.decorators and not rule.is_static:
         return
     for node in results_of(rule.node):
         for place, item in enumerate(node.elts if isinstance(node, ast.Tuple) else ()):

@@ -14,16 +14,18 @@ import ast
 from typing import TYPE_CHECKING
 
 from nnx_lint.model.crossing import kept_positions, statics_known
-from nnx_lint.rules.program import ancestors, assigned_in
+from nnx_lint.rules.program import FUNCTIONS, ancestors, assigned_in, binds, enclosing
 from nnx_lint.rules.repeating import argument
 from nnx_lint.rules.traces.mends import COMPILING
 from nnx_lint.syntax import parameters as syntax_parameters
+from nnx_lint.syntax.walk import walk
+from nnx_rules.transforms import DIFFERENTIATING
 
 if TYPE_CHECKING:
     from nnx_lint.model.callables import FuncVal, TransformVal
     from nnx_lint.model.frames import Frame
 
-DEEPEST = 3
+DEEPEST = 5
 """Through so many calls a parameter is followed outwards."""
 
 
@@ -40,24 +42,54 @@ def is_eager(frame: Frame, node: ast.AST) -> bool:
 
 
 def standing_in(frame: Frame, node: ast.expr | None) -> TransformVal | None:
-    """The transform that certainly makes a stand-in of what a name has, which a call handed on as it is."""
+    """The transform that certainly makes a stand-in of what a name has, which a call handed on as it is, or of an entry
+    of that: a function inside of another one reads its names, and what computes a gradient hands on what it gets.
+    """
     if not frame.scope or node is None or is_eager(frame, node):
         return None
+    inner = frame
     for _ in range(DEEPEST):
+        root = node
+        while isinstance(root, ast.Subscript):
+            root = root.value
         func = frame.func
-        if not isinstance(node, ast.Name) or func is None or func.wraps is not None or assigned_in(func.node)[node.id]:
+        if not isinstance(root, ast.Name) or func is None or func.wraps is not None or assigned_in(func.node)[root.id]:
             return None
+        if root is not node and _is_filled(func.node, root.id):
+            return None
+        if not binds(func.node, root.id):
+            outer, node = _frame_around(frame, func), root
+            if outer is None:
+                return None
+            frame = outer
+            continue
         scope = frame.scope[-1] if frame.scope else None
-        if scope is None or scope.row.name not in COMPILING or not frame.certain_within(scope):
+        if scope is None or not inner.certain_within(scope):
             return None
-        if scope.frame is frame:
-            traced = _is_traced(frame, func, scope.applied, node.id) and not scope.held
+        if scope.row.name in COMPILING and scope.frame is frame:
+            traced = _is_traced(frame, func, scope.applied, root.id) and not scope.held
             return scope.applied if traced else None
-        given = argument(frame, node.id)
+        if scope.row.name not in COMPILING | DIFFERENTIATING:
+            return None
+        given = argument(frame, root.id)
         if given is None or frame.caller is None:
             return None
         frame, node = frame.caller, given
     return None
+
+
+def _is_filled(func: ast.AST, name: str) -> bool:
+    """Whether a function puts something into what a name has."""
+    places = (node for node in walk(func) if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store))
+    return any(isinstance(place.value, ast.Name) and place.value.id == name for place in places)
+
+
+def _frame_around(frame: Frame, func: FuncVal) -> Frame | None:
+    """The run of the function that a function is written in, if that is still going on."""
+    around, outer = enclosing(func.module, func.node, *FUNCTIONS), frame.caller
+    while outer is not None and (outer.func is None or outer.func.node is not around):
+        outer = outer.caller
+    return outer if around is not None else None
 
 
 def _is_traced(frame: Frame, func: FuncVal, applied: TransformVal, name: str) -> bool:

@@ -261,7 +261,7 @@ def size_of_traced_values(event: Called, report: Reporter) -> None:
     if event.subject == "jax.numpy.where" and arguments.get(1, "x") is not None:
         return  # it chooses between two values
     counted, node = arguments.get(position, name), arguments.node_of(position, name)
-    scope, call = scope_of(event, counted), event.node
+    scope, call = scope_of(event, counted) or standing_in(event.frame, node), event.node
     if scope is not None and node is not None and isinstance(call, ast.Call):
         mend = f"say how many there are at the most: `{text_of(call.func)}(..., {option}=...)`"
         report(event.frame.module, node, name=text_of(node), transform=scope.text, mend=mend)
@@ -310,7 +310,7 @@ SIZED = {
 }
 """Functions whose result has the shape that an argument says: its position, and its name."""
 
-COUNTS = frozenset({"N", "k", "n", "num", "num_classes", "num_segments", "slice_size", "size", "start"})
+COUNTS = frozenset({"N", "k", "length", "n", "num", "num_classes", "num_segments", "slice_size", "size", "start"})
 """Which of these are one number: a shape may be empty, and then nothing in it is traced."""
 
 DRAWN = frozenset({".exponential", ".gumbel", ".normal", ".truncated_normal", ".uniform"})

@@ -10,6 +10,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from nnx_lint.model.classes import UserClass
+from nnx_lint.model.containers import Seq
 from nnx_lint.model.events import AttributeSet, Called
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.values import ClassVal, Const, Obj
@@ -17,6 +18,7 @@ from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.bindings import names_of_first
 from nnx_lint.rules.intermediates.sowing import is_module
 from nnx_lint.rules.program import ancestors, calls_in, canonical_of, given, is_tried, resolved
+from nnx_lint.rules.randomness.reading import is_rngs
 from nnx_rules.rules import construction as rules
 
 if TYPE_CHECKING:
@@ -116,3 +118,17 @@ def arguments_to_linen(event: Called, report: Reporter) -> None:
         mend = f"`{event.name}({first}, args=(...))`, or {single}, which takes them one by one"
         report(event.frame.module, node, problem=f"{problem}, and gets {value.describe()}", mend=mend)
         return
+
+
+@judges_calls(rules.LINEN_IDIOM, "nnx.bridge.ToLinen", "nnx.bridge.to_linen")
+def streams_to_linen(event: Called, report: Reporter) -> None:
+    """Streams among the arguments of the class, which gets some by the name ``rngs`` from the bridge."""
+    args = given(event)
+    together = event.subject == "nnx.bridge.ToLinen"
+    taken = args.get(1, "args") if together else None
+    placed = taken.items if isinstance(taken, Seq) else [] if together else args.positional[1:]
+    skips = {"skip_rng", "**"} & args.keywords.keys()
+    if not skips and any(map(is_rngs, placed)) and not is_tried(event.frame.module, event.node):
+        problem = f"`{event.name}` hands its own `rngs` to the class, and is given some by position besides"
+        mend = "leave them out: it makes them of the streams that Linen has"
+        report(event.frame.module, event.node, problem=problem, mend=mend)

@@ -27,6 +27,7 @@ from nnx_lint.model.values import (
     Value,
 )
 from nnx_lint.reporting import Reporter, judges_calls, related
+from nnx_lint.rules.bindings import bound_to
 from nnx_lint.rules.construction.mends import in_constructor, in_function
 from nnx_lint.rules.edits import insert
 from nnx_lint.rules.intermediates.sowing import is_module
@@ -52,9 +53,10 @@ from nnx_lint.syntax.binding import is_name, occurrences
 from nnx_lint.syntax.dotted import root_of
 from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.rules import construction as rules
+from nnx_rules.transforms import DIFFERENTIATING
 
 if TYPE_CHECKING:
-    from nnx_lint.model.frames import Frame
+    from nnx_lint.model.frames import Frame, TraceScope
     from nnx_lint.model.modules import Module
 
 # -- layers made in a forward pass -------------------------------------------------------------------------------------
@@ -104,11 +106,10 @@ def param_created_in_call(event: Called, report: Reporter) -> None:
     frame = event.frame
     if frame.func is None or frame.func.name != "__call__" or not is_module(frame.receiver):
         return
-    parent = next(ancestors(frame.module, event.node), None)
+    bound = bound_to(frame.module, event.node)
     used = [event.node]
-    if isinstance(parent, ast.Assign) and len(parent.targets) == 1 and isinstance(parent.targets[0], ast.Name):
-        name = parent.targets[0].id
-        names = occurrences(frame.func.node, name)
+    if bound is not None and isinstance(bound.target, ast.Name):
+        names = occurrences(frame.func.node, bound.target.id)
         used = [node for node in names if isinstance(node.ctx, ast.Load)]
         if len(names) != len(used) + 1:
             return
@@ -209,15 +210,14 @@ def _is_dropped(frame: Frame, node: ast.AST) -> bool:
     """Whether a new layer is called at once, or gets a name that is only called."""
     if is_called(frame.module, node):
         return True
-    parent = next(ancestors(frame.module, node), None)
-    listed = isinstance(parent, (ast.List, ast.Tuple)) and isinstance(parent.ctx, ast.Load)
+    parent, bound = next(ancestors(frame.module, node), None), bound_to(frame.module, node)
+    listed = bound is None and isinstance(parent, (ast.List, ast.Tuple)) and isinstance(parent.ctx, ast.Load)
     if listed and parent is not None:
-        parent = next(ancestors(frame.module, parent), None)
-    targets = parent.targets if isinstance(parent, ast.Assign) else [getattr(parent, "target", None)]
-    if not isinstance(parent, (ast.Assign, ast.AnnAssign)) or len(targets) != 1 or not isinstance(targets[0], ast.Name):
+        bound = bound_to(frame.module, parent)
+    if bound is None or not isinstance(bound.target, ast.Name):
         return False
     reads = uses_in(frame.func.node) if frame.func is not None else {}
-    used = reads.get(targets[0].id, [])
+    used = reads.get(bound.target.id, [])
     if not listed:
         return bool(used) and all(_is_called(frame.module, use) for use in used)
     loops = [loop for use in used if isinstance(loop := next(ancestors(frame.module, use), None), ast.For)]
@@ -482,6 +482,20 @@ def value_called(event: Called, report: Reporter) -> None:
         where = (related(caller.module, call, "the arguments come from here"),) if caller and call else ()
         mend = f"`{other}` got a module, and `{event.name}` an array: exchange the two arguments"
         report(module, event.node, related=where, cls="array", name=event.name, mend=mend)
+    elif isinstance(held, Array) and (scope := _differentiated_by(event)) is not None:
+        where = (related(scope.applied.module, scope.applied.node, "it is differentiated here"),)
+        mend = f"`{scope.text}` hands over an array for `{event.name}`: give it the module to differentiate"
+        report(module, event.node, related=where, cls="array", name=event.name, mend=mend)
+
+
+def _differentiated_by(event: Called) -> TraceScope | None:
+    """The derivative of the running function, which calls a parameter of its own."""
+    frame, called = event.frame, event.node.func if isinstance(event.node, ast.Call) else None
+    scope = frame.scope[-1] if frame.scope else None
+    if scope is None or scope.frame is not frame or frame.func is None or not isinstance(called, ast.Name):
+        return None
+    own = called.id in names_of_parameters(frame.func.node) and not assigned_in(frame.func.node)[called.id]
+    return scope if own and scope.row.name in DIFFERENTIATING else None
 
 
 def _in_its_place(event: Called) -> str | None:

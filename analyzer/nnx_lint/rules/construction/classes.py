@@ -36,6 +36,15 @@ if TYPE_CHECKING:
 # -- constructors of bases ---------------------------------------------------------------------------------------------
 
 
+def is_left_out(cls: UserClass, obj: Obj, name: str) -> bool:
+    """Whether NNX830 says why an attribute is missing: the constructor of a base, which sets it, does not run."""
+    if "__init__" not in cls.methods or cls.opaque or cls.remade:
+        return False
+    missing = _left_out(cls, obj, "__init__")
+    found = missing[0].methods.get("__init__") if missing is not None and isinstance(missing[0], UserClass) else None
+    return isinstance(found, FuncVal) and any(name == each for each, _ in self_names(found, store=True))
+
+
 @judges(rules.MISSING_SUPER_INIT, Constructed)
 def missing_super_init(event: Constructed, report: Reporter) -> None:
     cls, obj = event.cls, event.obj
@@ -245,10 +254,12 @@ def forgotten_return(event: ClassDefined, report: Reporter) -> None:
     if not isinstance(func, FuncVal) or isinstance(func.node, ast.Lambda) or not cls.derives_from("nnx.Module"):
         return
     last = _last(func.node.body)
-    if isinstance(last, ast.Expr) and isinstance(last.value, ast.BinOp) and last is func.node.body[-1]:
+    thrown = last if last is not func.node.body[-1] or not isinstance(last, (ast.If, ast.Match)) else _innermost(last)
+    if isinstance(thrown, ast.Expr) and isinstance(thrown.value, ast.BinOp):
+        last = thrown
         if not any(isinstance(node, RESULTS) for node in own_nodes(func.node)):
             fix = unsafe("Return it", insert(func.module.source.span(last).start, "return "))
-            name = text_of(last.value)
+            name = text_of(thrown.value)
             report(func.module, last, fix=fix, function=f"{cls.name}.__call__", ends=_computed(name), name=name)
         return
     targets = [last.target] if isinstance(last, ast.AugAssign) else [target for target, _ in pairs_of(last)]
@@ -273,6 +284,12 @@ def _last(body: list[ast.stmt]) -> ast.stmt:
     last = body[-1]
     inner = last.body if isinstance(last, ast.For) and not last.orelse else certain_block(last)
     return _last(inner) if inner else last
+
+
+def _innermost(statement: ast.stmt) -> ast.stmt:
+    """The last statement of the first block of a choice, which may be one as well."""
+    block = statement.cases[0].body if isinstance(statement, ast.Match) else getattr(statement, "body", [])
+    return _innermost(block[-1]) if isinstance(statement, (ast.If, ast.Match)) else statement
 
 
 RESULTS = (ast.Return, ast.Yield, ast.YieldFrom, ast.Global, ast.Nonlocal)

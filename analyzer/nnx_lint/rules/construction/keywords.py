@@ -1,4 +1,4 @@
-"""Arguments that functions of JAX and optax do not have (NNX825): ``nnx.initializers.normal(std=0.02)``.
+"""Arguments that functions of JAX and optax do not have, or get twice (NNX825): ``nnx.initializers.normal(std=0.02)``.
 
 Invariants: an argument counts that no release known has or had; functions that take any keyword, and what another
 check says of an argument, are left alone.
@@ -17,6 +17,7 @@ from nnx_lint.rules.construction.ported import OPTIONS, REDUCTION
 from nnx_lint.rules.program import given, is_tried
 from nnx_lint.rules.training import signatures
 from nnx_lint.rules.transforms.conditions import TAKEN
+from nnx_lint.rules.variables.arity import is_written_whole
 from nnx_lint.rules.variables.tensors import ARGUMENTS
 from nnx_rules.rules import variables as rules
 
@@ -64,6 +65,29 @@ def keyword_unknown(event: Called, report: Reporter) -> None:
     if not is_tried(event.frame.module, event.node) and not is_newer(event.frame.module, report):
         problem = f"`{event.name}` takes no `{unknown[0]}`"
         mend = f"it is called `{near[0]}`" if near else f"its parameters are {', '.join(f'`{name}`' for name in names)}"
+        report(event.frame.module, event.node, problem=problem, mend=mend)
+
+
+ANY_NUMBER = frozenset(
+    {
+        *(f"jax.numpy.{name}" for name in ("array", "einsum", "einsum_path", "gradient", "meshgrid")),
+        "optax.tree_map_params",
+    }
+)
+"""Functions that take as many arguments by position as there are."""
+
+BY_PLACE = tuple(name for name in KNOWN if name not in ANY_NUMBER)
+
+
+@judges_calls(rules.TENSOR_IDIOM, *BY_PLACE, when=lambda event: bool(event.keywords) and bool(event.args))
+def keyword_given_twice(event: Called, report: Reporter) -> None:
+    """An argument by position in the place of one that follows by name: ``jnp.sum(x, 1, axis=0)``."""
+    names = KNOWN[event.subject or ""].split()[: len(event.args)]
+    twice = next((name for name in names if name in event.keywords), None)
+    if twice is not None and is_written_whole(event) and not is_tried(event.frame.module, event.node):
+        problem = f"`{event.name}` gets `{twice}` twice, by position and by name"
+        order = ", ".join(f"`{name}`" for name in KNOWN[event.subject or ""].split())
+        mend = f"its parameters are, in this order, {order}"
         report(event.frame.module, event.node, problem=problem, mend=mend)
 
 

@@ -29,7 +29,7 @@ from nnx_lint.model.records import has_method
 from nnx_lint.model.values import ClassVal, Obj
 from nnx_lint.reporting import Reporter, judges
 from nnx_lint.rules.bindings import bound_to
-from nnx_lint.rules.construction.classes import gets_instance, self_names
+from nnx_lint.rules.construction.classes import gets_instance, is_left_out, self_names
 from nnx_lint.rules.construction.habits import FOREIGN
 from nnx_lint.rules.construction.owners import is_complete
 from nnx_lint.rules.construction.slips import is_slip
@@ -102,7 +102,7 @@ def missing_attribute(event: AttributeMissed, report: Reporter) -> None:
     if _is_later(event, obj.cls):
         report(event.frame.module, node, cls=obj.cls.name, name=name, mend=LATER)
         return
-    if _is_named(event, obj.cls):
+    if _is_named(event, obj.cls) or is_left_out(obj.cls, obj, name):
         return
     if name in FOREIGN:
         if obj.origin is not None and not is_called(event.frame.module, node):

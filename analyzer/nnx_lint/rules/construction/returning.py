@@ -1,8 +1,9 @@
-"""Functions that return nothing, and whose result is used (part of NNX867).
+"""Functions that return nothing, and whose result is used, or that say what they return (part of NNX867).
 
 ``loss = train_step(model, optimizer, batch)`` is ``None`` where the step forgets its last line, and the program fails
 where it prints the loss. Invariants: the very function is known, no ``return`` in it has a value, and the result, under
-the one name that it gets, is used for something that ``None`` cannot do.
+the one name that it gets, is used for something that ``None`` cannot do; or a method of a module is annotated with what
+it returns, and its last statement goes on with names of its own.
 """
 
 from __future__ import annotations
@@ -12,18 +13,22 @@ from typing import TYPE_CHECKING
 
 from nnx_lint.model.callables import BoundMethod, FuncVal, Transformed
 from nnx_lint.model.definitions import is_declaration
+from nnx_lint.model.events import ClassDefined
 from nnx_lint.model.values import Const, Obj
-from nnx_lint.reporting import Reporter, judges_calls, related
+from nnx_lint.reporting import Reporter, judges, judges_calls, related
 from nnx_lint.rules.bindings import target_of, values_in
 from nnx_lint.rules.program import (
     FUNCTIONS,
     ancestors,
+    assigned_in,
     enclosing,
     is_tried,
+    outer_names,
     own_nodes,
     own_statements,
     reads_of,
 )
+from nnx_lint.syntax.dotted import last_name
 from nnx_lint.syntax.walk import remembered
 from nnx_rules.rules import construction as rules
 
@@ -52,6 +57,44 @@ def result_of_nothing(event: Called, report: Reporter) -> None:
     name = target.id if isinstance(target, ast.Name) else "..."
     place = related(func.module, func.node, f"`{func.name}` has no `return` with a value")
     report(frame.module, node, related=(place,), function=func.name, ends="ends without a value", name=name)
+
+
+@judges(rules.FORGOTTEN_RETURN, ClassDefined)
+def promised(event: ClassDefined, report: Reporter) -> None:
+    """A method that says what it returns, and ends where it has made it: `def blocks(self) -> list:`."""
+    for name, func in event.cls.methods.items():
+        node = func.node if isinstance(func, FuncVal) and func.wraps is None else None
+        if not isinstance(node, ast.FunctionDef) or node.returns is None or node.decorator_list or name == "__call__":
+            continue  # of a forward pass more is known: `forgotten_return`
+        of_items = node.returns.value if isinstance(node.returns, ast.Subscript) else node.returns
+        last, said = _last(node), last_name(of_items)
+        if last is None or said in UNSAID or not said or not returns_nothing(node):
+            continue
+        if event.cls.derives_from("nnx.Module") and not is_tried(event.frame.module, node):
+            function, ends = f"{event.cls.name}.{name}", f"is to return `{ast.unparse(node.returns)}`"
+            report(event.cls.module, node.body[-1], function=function, ends=ends, name=last)
+
+
+UNSAID = frozenset(
+    {"Any", "AsyncIterator", "Generator", "Iterable", "Iterator", "Never", "NoReturn", "None", "Optional"}
+)
+"""Annotations that allow a function to give nothing, or to give what it returns in another way."""
+
+
+def _last(func: ast.FunctionDef) -> str | None:
+    """The name of its own that the last statement of a function binds, fills or changes."""
+    last = func.body[-1]
+    while isinstance(last, (ast.For, ast.If)):
+        last = last.body[-1]
+    target: ast.AST | None = None
+    if isinstance(last, ast.Assign):
+        target = last.targets[0]
+    elif isinstance(last, (ast.AnnAssign, ast.AugAssign)):
+        target = last.target
+    elif isinstance(last, ast.Expr) and isinstance(last.value, ast.Call) and isinstance(last.value.func, ast.Attribute):
+        target = last.value.func.value
+    named = isinstance(target, ast.Name) and assigned_in(func)[target.id]
+    return target.id if isinstance(target, ast.Name) and named and target.id not in outer_names(func) else None
 
 
 def _called(callee: Value) -> FuncVal | None:

@@ -138,29 +138,34 @@ def mask_by_position(event: Called, report: Reporter) -> None:
     """A mask in the place of keys, or of a bias."""
     node = misplaced_mask(event)
     if node is not None and is_meant(event):
-        place, taken = _before_mask(event)
+        place = event.nodes.index(node)
         name = event.callee.cls.name if isinstance(event.callee, Obj) else event.name
         mend = f"name it: `mask={event.frame.module.source.segment(node)}`"
-        problem = f"takes `{taken}` as argument {place + 1}, and gets a mask"
+        problem = f"takes `{_before_mask(event)[place]}` as argument {place + 1}, and gets a mask"
         report(event.frame.module, node, cls=name, problem=problem, mend=mend)
 
 
 def misplaced_mask(event: Called) -> ast.expr | None:
     """The argument of attention that is a mask, and in the place of another one."""
-    callee, place = event.callee, _before_mask(event)[0]
+    callee = event.callee
     library = callee.cls.called_as if isinstance(callee, Obj) else None
     attention = library is not None and library.canonical == "nnx.MultiHeadAttention"
-    if (isinstance(callee, Obj) and not attention) or len(event.nodes) <= place or "mask" in event.keywords:
+    if (isinstance(callee, Obj) and not attention) or "mask" in event.keywords:
         return None
-    node = event.nodes[place]
+    given = (event.nodes[place] for place in _before_mask(event) if place < len(event.nodes))
+    return next((node for node in given if _is_mask(event, node)), None)
+
+
+def _is_mask(event: Called, node: ast.expr) -> bool:
+    """Whether an argument is called a mask, or what makes one is called right there."""
     text = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
     made = isinstance(node, ast.Call) and canonical_of(event.frame.env, node.func) in MASKS
-    return node if made or text.rpartition("_")[2] == "mask" else None
+    return made or text.rpartition("_")[2] == "mask"
 
 
-def _before_mask(event: Called) -> tuple[int, str]:
-    """The position that people take for that of the mask, and whose it is."""
-    return (1, "inputs_k") if isinstance(event.callee, Obj) else (3, "bias")
+def _before_mask(event: Called) -> dict[int, str]:
+    """The positions that people take for that of the mask, and whose they are; Linen's attention has no values."""
+    return {1: "inputs_k", 2: "inputs_v"} if isinstance(event.callee, Obj) else {3: "bias"}
 
 
 MASKS = frozenset({"nnx.combine_masks", "nnx.make_attention_mask", "nnx.make_causal_mask"})
@@ -436,13 +441,15 @@ def carry_initialized(event: Called, report: Reporter) -> None:
 
 
 class Free(set[ast.AST]):
-    """Calls of layers whose result may have any first axis: that of an equation, or of numbers of any shape."""
+    """Calls of layers whose result may have any first axis: that of an equation, or of numbers of any shape. Of what
+    runs a cell NNX829 says it.
+    """
 
 
 @judges_calls(rules.LAYER_SIGNATURE, "()")
 def axes_free(event: Called, report: Reporter) -> None:
     library = event.callee.cls.works_as if isinstance(event.callee, Obj) else None
-    if library is not None and library.name in {"Einsum", "Embed"}:
+    if library is not None and library.name in {"Einsum", "Embed", "RNN"}:
         report.memory(Free).add(event.node)
 
 

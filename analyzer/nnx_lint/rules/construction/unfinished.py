@@ -19,7 +19,7 @@ from nnx_lint.model.definitions import ABSTRACT
 from nnx_lint.model.events import NotImplementedMet
 from nnx_lint.model.values import ClassVal, Obj
 from nnx_lint.reporting import Reporter, judges, judges_calls
-from nnx_lint.rules.program import in_test, is_tried
+from nnx_lint.rules.program import in_test, is_tried, own_statements
 from nnx_rules.rules import construction as rules
 
 if TYPE_CHECKING:
@@ -57,7 +57,8 @@ def declaration_called(event: NotImplementedMet, report: Reporter) -> None:
     cls = obj.cls
     if not isinstance(cls, UserClass) or cls is base or obj.origin is None or obj.assumed or not _only_raises(func):
         return
-    if cls.is_open or cls.opaque or cls.remade or frame.doubtful or func.name in obj.attrs:
+    doubtful = caller.doubtful if isinstance(func.node, ast.FunctionDef) and _ends(func.node.body) else frame.doubtful
+    if cls.is_open or cls.opaque or cls.remade or doubtful or func.name in obj.attrs:
         return
     if in_test(caller) or is_tried(caller.module, call):
         return
@@ -70,9 +71,19 @@ def declaration_called(event: NotImplementedMet, report: Reporter) -> None:
 
 def _only_raises(func: FuncVal) -> bool:
     """Whether a method does nothing but raise an error, with or without words about it."""
-    body = func.node.body if not isinstance(func.node, ast.Lambda) else []
-    documented = len(body) == 2 and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant)
-    return bool(body) and isinstance(body[-1], ast.Raise) and (len(body) == 1 or documented)
+    statements = own_statements(func.node) if not isinstance(func.node, ast.Lambda) else []
+    said = [each for each in statements if not (isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant))]
+    raises = any(isinstance(each, ast.Raise) for each in said)
+    choices = (ast.If, ast.Match, ast.Pass, ast.Raise, ast.Try, ast.With, ast.match_case)
+    return raises and all(isinstance(each, choices) for each in said)
+
+
+def _ends(body: list[ast.stmt]) -> bool:
+    """Whether a block that only raises does so in each case."""
+    last = body[-1]
+    if isinstance(last, ast.If):
+        return bool(last.orelse) and _ends(last.body) and _ends(last.orelse)
+    return isinstance(last, ast.Raise) or (isinstance(last, ast.With) and _ends(last.body))
 
 
 def _missing(cls: UserClass) -> tuple[UserClass, str] | None:

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
-from nnx_lint.model.callables import Transformed
+from nnx_lint.model.callables import FuncVal, Transformed
+from nnx_lint.model.classes import UserClass
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.events import Called, ClassDefined
-from nnx_lint.model.values import (
-    Const,
-    Ext,
-    Obj,
-    Value,
-)
+from nnx_lint.model.values import ClassVal, Const, Ext, ModuleVal, Obj, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_rules.rules.modules import VARIABLE_NAME_TAKEN
 from nnx_rules.rules.transforms import AXIS_NAME
+
+if TYPE_CHECKING:
+    from nnx_lint.model.modules import Module
 
 REGISTERED = frozenset({"params", "batch_stats", "cache", "intermediates", "perturbations"})
 """The names of collections that NNX knows from the start."""
@@ -26,11 +26,22 @@ def unregistered_name(event: Called, report: Reporter) -> None:
     name = event.args[0] if event.args else None
     if not isinstance(name, Const) or not isinstance(name.value, str) or name.value in REGISTERED or event.keywords:
         return
-    if event.frame.module.mentions("register_variable_name", "allow_register", "ToNNX", "ToLinen"):
+    module = event.frame.module
+    if module.mentions("register_variable_name", "allow_register", "ToNNX", "ToLinen") or _uses_others(module):
         return
     known = ", ".join(f"`{each}`" for each in sorted(REGISTERED))
     mend = f"call `nnx.register_variable_name({name.value!r}, Type)` first, or use one of {known}"
     report(event.frame.module, event.nodes[0], problem=f"no Variable type is registered as {name.value!r}", mend=mend)
+
+
+def _uses_others(module: Module) -> bool:
+    """Whether a file has something of another one, which may register names when it is imported."""
+    return any(
+        value.module is not module
+        if isinstance(value, (FuncVal, ModuleVal))
+        else isinstance(value, ClassVal) and isinstance(value.cls, UserClass) and value.cls.module is not module
+        for value in module.env.values()
+    )
 
 
 @judges_calls(VARIABLE_NAME_TAKEN, "nnx.register_variable_name")

@@ -22,7 +22,7 @@ from nnx_lint.model.events import AttributeSet, Called, Ran
 from nnx_lint.model.modules import Env
 from nnx_lint.model.values import ClassVal, Const, Ext, Obj, Unknown, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
-from nnx_lint.rules.bindings import target_of
+from nnx_lint.rules.bindings import names_of_first, target_of
 from nnx_lint.rules.blocks import fresh
 from nnx_lint.rules.edits import insert, insert_before, remove_statement, replace
 from nnx_lint.rules.program import (
@@ -41,6 +41,7 @@ from nnx_lint.rules.program import (
     names_of_parameters,
     own_nodes,
     parameters_in,
+    results_of,
 )
 from nnx_lint.rules.repeating import COMPREHENSIONS, handed_for, loop_around
 from nnx_lint.rules.traces.captures import holds
@@ -50,7 +51,7 @@ from nnx_lint.rules.variables.promoting import as_variable
 from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_lint.syntax.binding import assigned_names, is_name, names_in
 from nnx_lint.syntax.dotted import root_of
-from nnx_lint.syntax.walk import walk
+from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.attributes import Status
 from nnx_rules.records import Entity
 from nnx_rules.rules import costs as rules
@@ -92,16 +93,20 @@ def transform_in_loop(event: Called, report: Reporter) -> None:
         return
     if not isinstance(node, ast.Call) or not node.args or any(_made_in(frame, loop, each) for each in event.args):
         return
-    func = callee.func
-    while isinstance(func, (Transformed, PartialVal)):
+    func: Value | None = callee.func
+    while isinstance(func, (BoundMethod, Transformed, PartialVal)):
         func = func.func
-    if func is callee.func and _calls_what_is_new(func, event.nodes, bound):
+    if func is callee.func and _calls_what_is_new(callee.func, event.nodes, bound):
         return
     made = func.node if isinstance(func, FuncVal) and _stands_in(node, func.node) else None
     own = {id(part) for part in walk(made)} if made is not None else set[int]()
     names = {part.id for part in walk(node) if isinstance(part, ast.Name) and id(part) not in own}
     names |= free_names(made) if made is not None else set()
     made_inside = made is None and isinstance(func, FuncVal) and _stands_in(loop, func.node)
+    if isinstance(func, FuncVal) and made_inside and names & bound == {func.name}:
+        if free_names(func.node).isdisjoint(bound - {func.name}):
+            report(frame.module, node, transform=applied.text)
+        return
     if isinstance(func, FuncVal) and not made_inside and names.isdisjoint(bound):
         report(frame.module, node, fix=partial(compiled_once, frame.module, node, loop), transform=applied.text)
 
@@ -133,11 +138,19 @@ def _made_for_each_element(frame: Frame, compiled: Transformed) -> bool:
     node = compiled.applied.node
     bound = _bound_in_rounds(frame, node) if isinstance(node, ast.Call) and node.args else None
     names = {part.id for part in walk(node) if isinstance(part, ast.Name)}
-    return bound is not None and isinstance(compiled.func, FuncVal) and names.isdisjoint(bound)
+    func = compiled.func.func if isinstance(compiled.func, BoundMethod) else compiled.func
+    return bound is not None and isinstance(func, FuncVal) and names.isdisjoint(bound)
 
 
 CHOOSING = (ast.If, ast.IfExp, ast.Try, ast.BoolOp)
 """What decides whether something is done."""
+
+
+@remembered
+def _keeps_something(func: ast.AST) -> bool:
+    """Whether a function puts something where the next call finds it."""
+    stores = (node for node in own_nodes(func) if isinstance(node, (*PARTS, ast.Global, ast.Nonlocal)))
+    return any(isinstance(node, (ast.Global, ast.Nonlocal)) or not _is_read(node) for node in stores)
 
 
 def _made_for_each_call(event: Called, compiled: Transformed) -> bool:
@@ -151,17 +164,22 @@ def _made_for_each_call(event: Called, compiled: Transformed) -> bool:
         return False
     if getattr(func.node, "decorator_list", ()) or in_test(outer) or not _stands_in(func.node, compiled.applied.node):
         return False
-    if isinstance(enclosing(frame.module, compiled.applied.node, *CHOOSING, *FUNCTIONS), CHOOSING):
+    decorated = compiled.applied.node in getattr(inner.node, "decorator_list", ())
+    place = inner.node if decorated else compiled.applied.node
+    chosen = isinstance(enclosing(frame.module, place, *CHOOSING, *FUNCTIONS), CHOOSING)
+    if chosen and _keeps_something(func.node):
         return False  # it may be compiled in the first call, and kept
     bound = _bound_in_rounds(outer, call)
     own = assigned_in(func.node).keys() | parameters_in(func.node).keys()
     if frame.receiver is not None:
-        own -= set(syntax_parameters.positional_names(func.node.args)[:1])
+        own -= names_of_first(func.node)
     if bound is None or (_stands_in(func.node, inner.node) and not own.isdisjoint(free_names(inner.node))):
         return False
     names = {part.id for part in walk(call) if isinstance(part, ast.Name)} - bound
     lasting = [found[1] for name in names if (found := outer.env.lookup(name)) is not None]
     held = [attr.value for obj in lasting if isinstance(obj, Obj) for attr in obj.attrs.values()]
+    if any(each is frame.receiver for each in held):
+        held += [attr.value for attr in frame.receiver.attrs.values()] if isinstance(frame.receiver, Obj) else []
     compiled_for = [value for value in event.args if isinstance(value, Obj) and value.cls.is_pytree]
     if any(value is item for value in compiled_for for item in (*lasting, *held)):
         return True
@@ -222,13 +240,13 @@ def _is_read(node: ast.Attribute | ast.Subscript) -> bool:
 
 
 def _returns_made(maker: ast.FunctionDef, made: ast.AST) -> bool:
-    """Whether all that a function returns, at its end, is what a transform makes in each call."""
-    last = maker.body[-1]
-    if not isinstance(last, ast.Return) or sum(isinstance(node, ast.Return) for node in own_nodes(maker)) != 1:
+    """Whether all that a function returns is what a transform makes in each call."""
+    results = results_of(maker)
+    if len(results) != 1:
         return False
-    value = last.value
+    value = results[0]
     name = value.id if isinstance(value, ast.Name) and assigned_in(maker)[value.id] <= 1 else None
-    bound = (each for each in maker.body if isinstance(each, (ast.Assign, ast.FunctionDef)))
+    bound = (each for each in own_nodes(maker) if isinstance(each, (ast.Assign, ast.FunctionDef)))
     return value is made or any(
         is_name(each.targets[0], name) and each.value is made
         if isinstance(each, ast.Assign)
@@ -266,8 +284,10 @@ def _function_of(frame: Frame, compiled: Transformed) -> Value:
         return func
     own = assigned_in(frame.func.node).keys() | parameters_in(frame.func.node).keys()
     if frame.receiver is not None:
-        own -= set(syntax_parameters.positional_names(frame.func.node.args)[:1])
-    return func.func if own.isdisjoint(part.id for part in walk(node) if isinstance(part, ast.Name)) else func
+        own -= names_of_first(frame.func.node)
+    brought = func.func.func if isinstance(func.func, BoundMethod) else func.func
+    named = (part.id for part in walk(node) if isinstance(part, ast.Name))
+    return brought if brought is not None and own.isdisjoint(named) else func
 
 
 def compiled_once(module: Module, node: ast.Call, loop: ast.stmt) -> Fix | None:

@@ -195,7 +195,8 @@ def string_filter(event: Called, report: Reporter) -> None:
             if isinstance(part.expr, WithTag) and not isinstance(part.value, FilterVal):
                 mend = _no_tag(single, part, part.expr.tag, event.frame)
                 if mend is None and event.inherited in OPTIMIZERS and not part.module.mentions("tag="):
-                    mend = COLLECTIONS.get(part.expr.tag)  # nobody trains random streams
+                    # Nobody trains random streams.
+                    mend = COLLECTIONS.get(part.expr.tag, f"PathContains({part.expr.tag!r})")
                 if mend is not None:
                     text = _namespace(event, mend)
                     report(

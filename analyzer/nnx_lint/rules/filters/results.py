@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from nnx_lint.diagnostics import Applicability, Edit, Fix, Span
 from nnx_lint.model.containers import Seq
@@ -18,7 +18,7 @@ from nnx_lint.model.expressions import text_of
 from nnx_lint.model.states import GradientVal, GraphDefVal, StateVal
 from nnx_lint.model.values import Value
 from nnx_lint.reporting import Reporter, judges, judges_calls
-from nnx_lint.rules.bindings import bound_to
+from nnx_lint.rules.bindings import bound_to, constant_of, value_of
 from nnx_lint.rules.blocks import fresh
 from nnx_lint.rules.edits import append_argument, insert, unsafe
 from nnx_lint.rules.filters.reading import library_name
@@ -102,7 +102,8 @@ REST = frozenset({"rest", "other", "others", "remaining"})
 @judges_calls(rules.SPLIT_ORDER, *FIRST_STATE)
 def split_unpack_order(event: Called, report: Reporter) -> None:
     first = FIRST_STATE.get(library_name(event.callee) or "")
-    filters = [_filter_word(node) for node in event.nodes[1:]]
+    given_by = [value_of(event.frame.module, node) or constant_of(event.frame.module, node) for node in event.nodes[1:]]
+    filters = [_filter_word(named or node) for named, node in zip(given_by, event.nodes[1:], strict=True)]
     if first is None or len(filters) < 2 or (bound := bound_to(event.frame.module, event.node)) is None:
         return
     targets = bound.target.elts[first:] if isinstance(bound.target, ast.Tuple) else []
@@ -118,8 +119,57 @@ def split_unpack_order(event: Called, report: Reporter) -> None:
             and _are_told_apart(event, names, place, other)
         ):
             one, second = (" ".join(ast.unparse(event.nodes[1 + each]).split()) for each in (place, other))
-            report(event.frame.module, bound.target, one=names[place], first=one, other=names[other], second=second)
+            slots: dict[str, Any] = {
+                "one": names[place],
+                "first": f"the State of `{one}`",
+                "second": f"that of `{second}`",
+            }
+            slots |= {
+                "other": names[other],
+                "order": "States come as the filters do",
+                "or_filters": ", or the filters,",
+            }
+            report(event.frame.module, bound.target, **slots)
             return
+
+
+@judges_calls(rules.SPLIT_ORDER, "nnx.split")
+def graphdef_not_first(event: Called, report: Reporter) -> None:
+    """A State that gets the name of the GraphDef, and does something that no GraphDef does."""
+    bound = bound_to(event.frame.module, event.node)
+    targets = bound.target.elts if bound is not None and isinstance(bound.target, ast.Tuple) else []
+    names = [target.id if isinstance(target, ast.Name) else "" for target in targets]
+    other = next((name for name in names[1:] if _is_of_graphdef(name)), None)
+    if other is None or bound is None or len(names) != max(len(event.nodes), 2) or _is_of_graphdef(names[0]):
+        return
+    module = event.frame.module
+    scope = enclosing(module, event.node, *FUNCTIONS) or module.tree
+    uses = [next(ancestors(module, read), None) for name in (names[0], other) for read in reads_of(scope, name)]
+    called = [canonical_of(module.env, call.func) for call in uses if isinstance(call, ast.Call)]
+    if "nnx.merge" in called or not any(name in ON_STATES for name in called):
+        return
+    slots: dict[str, Any] = {
+        "one": names[0],
+        "first": "the GraphDef",
+        "other": other,
+        "second": "a State",
+        "or_filters": "",
+    }
+    report(module, bound.target, **slots, order="`nnx.split` gives the GraphDef first")
+
+
+ON_STATES = frozenset(
+    {
+        *TREE_MAPS,
+        *("jax.tree.leaves", "jax.tree_util.tree_leaves", "jax.tree_util.tree_map_with_path"),
+        *("nnx.to_flat_state", "nnx.to_pure_dict", "nnx.update"),
+    }
+)
+"""Functions that are called with States, and never with a GraphDef."""
+
+
+def _is_of_graphdef(name: str) -> bool:
+    return name.lower().replace("_", "") in {"graphdef", "gdef", "modeldef", "staticgraph"}
 
 
 def _filter_word(node: ast.expr) -> str:

@@ -15,11 +15,12 @@ from nnx_lint.model.callables import BoundMethod
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.foreign import is_of_orbax
-from nnx_lint.model.states import ForeignVal, StateVal
+from nnx_lint.model.states import ForeignVal, RawTree, StateVal
 from nnx_lint.model.strings import HOLE, text_in
 from nnx_lint.model.unions import present
-from nnx_lint.model.values import Array, Const
+from nnx_lint.model.values import UNKNOWN, Array, Const, Value
 from nnx_lint.reporting import Reporter, judges_calls
+from nnx_lint.rules.bindings import value_of
 from nnx_lint.rules.graphs.merging import is_module
 from nnx_lint.rules.program import canonical_of, given, is_tried, keyword_node, resolved
 from nnx_rules.rules import checkpoints as rules
@@ -27,7 +28,6 @@ from nnx_rules.rules import checkpoints as rules
 if TYPE_CHECKING:
     from nnx_lint.model.events import Called
     from nnx_lint.model.modules import Env
-    from nnx_lint.model.values import Value
 
 PATHS = frozenset({"etils.epath.Path", "pathlib.Path", "pathlib.PosixPath"})
 """Classes of paths."""
@@ -128,6 +128,37 @@ def _problem(how: Value, name: str, method: str) -> str | None:
     if isinstance(value, (StateVal, DictVal, Seq, Array)) or is_module(value):
         return f"{value.describe()} as `{name}`, where Orbax expects how it is to be saved"
     return None
+
+
+class Saved(list[Value]):
+    """What has been handed to Orbax to be saved."""
+
+
+@judges_calls(rules.CHECKPOINT_ARGUMENT, ".save")
+def note_saved(event: Called, report: Reporter) -> None:
+    callee, how = event.callee, event.keywords.get("args")
+    if isinstance(callee, BoundMethod) and isinstance(callee.receiver, ForeignVal):
+        saved = how.held.get("item") if isinstance(how, ForeignVal) else given(event).get(1, "state")
+        report.memory(Saved).append(saved or UNKNOWN)
+
+
+@judges_calls(rules.CHECKPOINT_ARGUMENT, "nnx.update", "nnx.replace_by_pure_dict")
+def restored_as_dicts(event: Called, report: Reporter) -> None:
+    """A State that was saved, and is restored without saying so: each Variable comes back as a dict with its value."""
+    trees = [(item, node) for item, node in zip(event.args, event.nodes, strict=False) if isinstance(item, RawTree)]
+    saved = report.memory(Saved) if trees else Saved()
+    if not saved or not all(isinstance(present(item), StateVal) for item in saved):
+        return
+    (tree, node), module = trees[0], event.frame.module
+    made = value_of(module, node) if isinstance(node, ast.Name) else node
+    place = made if made is not None and made is tree.node else node  # where it is restored, if that is in sight
+    if isinstance(tree.node, ast.Call) and not is_tried(module, place):
+        problem = (
+            f"`{text_of(tree.node.func)}` is not told what it restores, and makes a dict of each Variable of the "
+            f"State, which `{event.name}` cannot put in"
+        )
+        mend = "give it such a State: `restore(path, nnx.state(model))`, a manager `args=ocp.args.StandardRestore(...)`"
+        report(module, place, problem=problem, mend=mend)
 
 
 def _is_something(value: Value, *, saves: bool) -> bool:

@@ -20,7 +20,7 @@ from nnx_lint.model.states import StateVal
 from nnx_lint.model.unions import UnionVal, present
 from nnx_lint.model.values import UNKNOWN, Obj
 from nnx_lint.reporting import Reporter, judges, judges_calls
-from nnx_lint.rules.bindings import pairs_of, place_of, target_of, value_of
+from nnx_lint.rules.bindings import pairs_of, place_of, target_of, value_of, values_in
 from nnx_lint.rules.callees import compiled_by
 from nnx_lint.rules.program import (
     FUNCTIONS,
@@ -93,7 +93,7 @@ def updated_from_itself(event: Called, report: Reporter) -> None:
     target, state = present(event.args[0] or event.result), event.args[1]
     if not isinstance(target, (Obj, UnionVal)) or not isinstance(state, StateVal):
         return
-    source = _source_of(event.frame, event.nodes[1])
+    source = source_of(event.frame, event.nodes[1])
     if source is None:
         return
     place, node, (named, source) = _given_as(event, event.nodes[0], source)
@@ -109,7 +109,7 @@ def averaged_with_itself(event: Called, report: Reporter) -> None:
     taken = [
         (present(value.of), source)
         for value, node in zip(event.args, event.nodes, strict=False)
-        if isinstance(value, StateVal) and (source := _source_of(event.frame, node)) is not None
+        if isinstance(value, StateVal) and (source := source_of(event.frame, node)) is not None
     ]
     for (one, one_node), (other, other_node) in itertools.pairwise(taken):
         kept = _is_kept_as_given(event.frame, one_node, other_node)
@@ -215,16 +215,24 @@ def _is_copied(module: Module, node: ast.expr) -> bool:
         return True
     cls = enclosing(module, node, ast.ClassDef) if isinstance(node, ast.Attribute) else None
     scope: ast.AST = cls or enclosing(module, node, *FUNCTIONS) or module.tree
-    made = [value for _, value in _assigned_anew(scope).get(text_of(node), ())]
+    made = [value_of(module, value) or value for _, value in _assigned_anew(scope).get(text_of(node), ())]
     calls = (each for value in made for each in walk(value) if isinstance(each, ast.Call))
     return any(canonical_of(module.env, each.func) in (*COPYING, "nnx.merge") for each in calls)
 
 
-def _source_of(frame: Frame, node: ast.expr) -> ast.expr | None:
-    """The object whose State an expression is, or a name that is bound once to its State."""
-    node = value_of(frame.module, node) or node
+def source_of(frame: Frame, node: ast.expr) -> ast.expr | None:
+    """The object whose State an expression is, or a name that is bound once to its State, before it is bound anew."""
+    node = value_of(frame.module, node) or _first_of_two(frame.module, node) or node
     call = node if isinstance(node, ast.Call) and canonical_of(frame.env, node.func) == "nnx.state" else None
     return call.args[0] if call is not None and call.args else None
+
+
+def _first_of_two(module: Module, node: ast.expr) -> ast.expr | None:
+    """What a name is bound to that an expression is computed from which it then stands for: ``t = f(s, t)``."""
+    scope = enclosing(module, node, *FUNCTIONS) or module.tree
+    values = values_in(scope).get(node.id, []) if isinstance(node, ast.Name) else []
+    before = [value for value in values if value.lineno < node.lineno and node not in walk(value)]
+    return before[0] if len(values) == 2 and len(before) == 1 else None
 
 
 # -- copies that give way to the original ------------------------------------------------------------------------------
@@ -296,7 +304,7 @@ def original_as_reference(event: Called, report: Reporter) -> None:
             if other is not value or trained == name or not _is_updated(func.node, trained):
                 continue
             if _are_one(event.frame, value, node, value, beside) and not _is_brought_up(event.frame.module, node):
-                place = value_of(event.frame.module, node) or node
+                place = value_of(event.frame.module, node, depth=0) or node
                 report(event.frame.module, place, name=text_of(node), other=text_of(beside), so=ALONG)
                 return
 

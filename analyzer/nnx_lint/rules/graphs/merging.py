@@ -22,7 +22,7 @@ from nnx_lint.model.expressions import text_of
 from nnx_lint.model.foreign import COMPOSITE
 from nnx_lint.model.states import ForeignVal, GraphDefVal, PartVal, StateVal, TransformationVal
 from nnx_lint.model.unions import present
-from nnx_lint.model.values import Array, ClassVal, Const, Obj, Value
+from nnx_lint.model.values import Array, ClassVal, Const, Obj, ParameterVal, Value
 from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.rules.bindings import value_of
 from nnx_lint.rules.edits import append_argument, exchange, insert, wrap
@@ -127,6 +127,8 @@ def merge_arguments(event: Called, report: Reporter) -> None:
         return
     first, *given = event.args
     first = present(first) if first is not None else None
+    if first is not None and not (given or event.keywords or isinstance(first, (Obj, Seq))):
+        report(event.frame.module, event.node, given="no State")
     place = next((place for place, item in enumerate(given, start=2) if isinstance(item, GraphDefVal)), None)
     if (place is not None or (isinstance(first, StateVal) and given)) and not isinstance(first, GraphDefVal):
         wrong = "a State as its first argument" if isinstance(first, StateVal) else f"its GraphDef as argument {place}"
@@ -229,7 +231,8 @@ def update_arguments(event: Called, report: Reporter) -> None:
     if not event.args or None in event.args:
         return
     node, *states = (present(item) if item is not None else None for item in event.args)
-    if isinstance(node, StateVal) and any(is_module(item) for item in states):
+    whole = [node.of] if isinstance(node, StateVal) and isinstance(node.of, ParameterVal) else []
+    if isinstance(node, StateVal) and any(is_module(item) or item in whole for item in states):
         module, plain = event.frame.module, len(event.args) == 2 and not event.keywords
         fix = partial(_exchanged, event) if plain else None
         report(module, event.node, fix=fix, function="nnx.update", given="a State as its node, and a node as its State")

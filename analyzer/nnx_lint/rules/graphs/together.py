@@ -149,20 +149,23 @@ def _text(frame: Frame, node: ast.expr) -> str:
 
 
 def _is_edited(module: Module, node: ast.expr) -> bool:
-    """Whether a tree has a name, and the function takes entries out of what has it, or puts some in."""
-    scope = enclosing(module, node, *FUNCTIONS, ast.Module) if isinstance(node, ast.Name) else None
-    return isinstance(node, ast.Name) and scope is not None and node.id in _edited(scope)
+    """Whether a tree has a name, or a place in something, and the function takes entries out of it, or puts some in."""
+    scope = enclosing(module, node, *FUNCTIONS, ast.Module) if isinstance(node, PLACES_OF_TREES) else None
+    return scope is not None and ast.unparse(node) in _edited(scope)
+
+
+PLACES_OF_TREES = (ast.Name, ast.Attribute, ast.Subscript)
 
 
 @remembered
 def _edited(scope: ast.AST) -> frozenset[str]:
-    """The names of what a function or module takes entries out of, or puts some in."""
+    """The names and places of what a function or module takes entries out of, or puts some in."""
     found: set[str] = set()
     for each in walk(scope):
         changed = isinstance(each, ast.Subscript) and not isinstance(each.ctx, ast.Load)
         changed = changed or (isinstance(each, ast.Attribute) and each.attr in {"pop", "update", "clear", "popitem"})
         while changed and isinstance(each, (ast.Attribute, ast.Subscript)):
             each = each.value
-        if changed and isinstance(each, ast.Name):
-            found.add(each.id)
+            if isinstance(each, PLACES_OF_TREES):
+                found.add(ast.unparse(each))
     return frozenset(found)

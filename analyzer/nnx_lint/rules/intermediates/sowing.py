@@ -15,7 +15,6 @@ from nnx_lint.model.callables import BoundMethod, FuncVal
 from nnx_lint.model.classes import UserClass, library_class
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.expressions import text_of
-from nnx_lint.model.library import FilterVal
 from nnx_lint.model.values import (
     Array,
     ClassVal,
@@ -28,14 +27,12 @@ from nnx_lint.model.values import (
 from nnx_lint.reporting import Reporter, judges_calls, related
 from nnx_lint.rules.bindings import bound_to
 from nnx_lint.rules.edits import append_argument, unsafe
-from nnx_lint.rules.filters.coverage import mapping_of
-from nnx_lint.rules.filters.expressions import expression, is_subtype
 from nnx_lint.rules.intermediates.reading import capture_around
 from nnx_lint.rules.program import FUNCTIONS, LOOPS, ancestors, enclosing, keyword_node, reads_of, resolved
 from nnx_lint.rules.randomness.maps import axis_of, parameter_of
 from nnx_lint.rules.repeating import handed_for, loop_around, outwards
 from nnx_lint.rules.spelling import spelled
-from nnx_lint.rules.transforms.options import axes_of, read
+from nnx_lint.rules.transforms.options import axes_of, given_to
 from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_lint.syntax.binding import assigned_names, names_in
 from nnx_lint.syntax.walk import walk
@@ -405,12 +402,4 @@ def _has_no_axis(event: Called, scope: TraceScope, position: int) -> bool:
     """Whether the ``StateAxes`` of an argument give no axis to the Variables of the type that is sown."""
     kind, axes = argument(event, 0, "variable_type"), axes_of(scope.applied, "in_axes")
     given = axes[position] if isinstance(axes, tuple) and position < len(axes) else None
-    mapping = mapping_of(given) if isinstance(given, FilterVal) else None
-    if mapping is None or not mapping.exact or not isinstance(kind, ClassVal):
-        return False
-    leaf = Leaf(logic.UNKNOWN, kind.cls, logic.UNKNOWN)
-    for key, axis in mapping.items:
-        taken = logic.matches(expression(key), leaf, is_subtype)
-        if taken is not False:
-            return taken is True and read(axis) is None
-    return False
+    return isinstance(kind, ClassVal) and given_to(given, Leaf(logic.UNKNOWN, kind.cls, logic.UNKNOWN)) is None

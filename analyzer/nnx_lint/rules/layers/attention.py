@@ -19,14 +19,18 @@ from typing import TYPE_CHECKING, NamedTuple
 from nnx_lint.model import forms
 from nnx_lint.model.callables import FuncVal
 from nnx_lint.model.expressions import text_of
-from nnx_lint.model.values import Array, Obj, Value
+from nnx_lint.model.modules import Env
+from nnx_lint.model.values import Array, ArrayAttr, Obj, Value
 from nnx_lint.reporting import Reporter, judges_calls
-from nnx_lint.rules.bindings import bound_to, constant_of, value_of
+from nnx_lint.rules.bindings import bound_to, constant_of, pairs_of, value_of
+from nnx_lint.rules.callees import called_value
 from nnx_lint.rules.construction.signatures import misplaced_mask
-from nnx_lint.rules.layers.operands import is_prepared
+from nnx_lint.rules.layers.operands import is_prepared, shapes_of_reshape
+from nnx_lint.rules.layers.weighing import SOFTMAX
 from nnx_lint.rules.program import (
     FUNCTIONS,
     ancestors,
+    assigned_in,
     calls_in,
     canonical_of,
     enclosing,
@@ -35,8 +39,9 @@ from nnx_lint.rules.program import (
     keyword_node,
     own_nodes,
     reads_of,
-    resolved,
+    results_of,
 )
+from nnx_lint.rules.repeating import argument
 from nnx_lint.syntax.binding import is_name
 from nnx_lint.syntax.walk import walk
 from nnx_rules import layers
@@ -78,16 +83,13 @@ def _has_heads_first(event: Called, scope: ast.AST, node: ast.expr) -> bool:
 
 def _definitions(scope: ast.AST, name: str) -> Iterator[ast.expr]:
     """The expressions that a function binds a name to, in order; of a comprehension that is unpacked its element."""
-    statements = (node for node in own_nodes(scope) if isinstance(node, ast.Assign) and len(node.targets) == 1)
-    for statement in sorted(statements, key=lambda item: item.lineno):
-        target, value = statement.targets[0], statement.value
+    pairs = (pair for node in own_nodes(scope) for pair in pairs_of(node))
+    for target, value in sorted(pairs, key=lambda pair: pair[0].lineno):
         if is_name(target, name):
             yield value
         elif isinstance(target, ast.Tuple) and any(is_name(item, name) for item in target.elts):
             if isinstance(value, (ast.GeneratorExp, ast.ListComp)):
                 yield value.elt
-            elif isinstance(value, ast.Tuple) and len(value.elts) == len(target.elts):
-                yield from (each for item, each in zip(target.elts, value.elts, strict=True) if is_name(item, name))
             else:
                 yield value
 
@@ -135,6 +137,26 @@ def _is_split(event: Called, node: ast.expr) -> bool:
     if len(sizes) == 1 and isinstance(sizes[0], (ast.Tuple, ast.List)):
         sizes = sizes[0].elts
     return len(sizes) == 4 and not any(isinstance(item, ast.Starred) for item in sizes)
+
+
+@judges_calls(rules.ARRAY_SHAPES, ArrayAttr, "jax.numpy.reshape")
+def heads_merged(event: Called, report: Reporter) -> None:
+    """Heads that are merged with features while they stand before the positions: ``(b, h, t, d)`` to ``(b, t, c)``."""
+    shapes = shapes_of_reshape(event) if not is_tried(event.frame.module, event.node) else None
+    if shapes is None or len(shapes[1]) != 4 or len(shapes[2]) != 3:
+        return
+    _, old, new = shapes
+    batch, heads, length, _ = old
+    known = is_whole(old) and UNKNOWN not in (batch, heads, length)
+    if not known or new[:2] != (batch, length) or heads in (1, length):
+        return
+    scope = enclosing(event.frame.module, event.node, *FUNCTIONS) if isinstance(length, int) else None
+    weighs = (canonical_of(event.frame.env, call.func) in SOFTMAX for call in calls_in(scope)) if scope else ()
+    if any(weighs) or not isinstance(length, int):  # numbers may be equal by chance
+        after = layers.shown(new)
+        problem = f"an array of shape {layers.shown(old)} becomes {after}: each position gets parts of other ones"
+        mend = "put the positions before the heads first: `x.swapaxes(1, 2).reshape(...)`"
+        report(event.frame.module, event.node, problem=problem, mend=mend)
 
 
 # -- operands ----------------------------------------------------------------------------------------------------------
@@ -246,7 +268,8 @@ def mask_of_numbers(event: Called, report: Reporter) -> None:
     for (value, node), (_, other) in (sides, sides[::-1]):
         if node is None or other is None or not _is_lowest(event.frame, other):
             continue
-        kept = _kept_triangle(event.frame, args.node_of(0, "condition"), inverted=other is sides[0][1])
+        here = Scope(module, event.frame.env, event.frame)
+        kept = _kept_triangle(here, args.node_of(0, "condition"), inverted=other is sides[0][1])
         if kept is not None and kept.leaves_nothing and isinstance(event.node, ast.expr):
             report.memory(Emptied)[event.result] = (module, event.node, kept)
         if isinstance(node, ast.Constant) and node.value == 0:
@@ -301,24 +324,25 @@ def _minds_empty_rows(frame: Frame) -> bool:
 MINDING = frozenset({"any", "isfinite", "isnan", "nan_to_num"})
 
 
-def _kept_triangle(frame: Frame, node: ast.expr | None, *, inverted: bool, depth: int = 4) -> Triangle | None:
+def _kept_triangle(scope: Scope, node: ast.expr | None, *, inverted: bool, depth: int = 4) -> Triangle | None:
     """Where a condition that is a triangle is true; or false, as ``inverted``."""
-    made = _made_of(frame, node) if node is not None else None
+    scope, made = _made_of(scope, node) if node is not None else (scope, None)
     if isinstance(made, ast.UnaryOp) and isinstance(made.op, ast.Invert) and depth:
-        return _kept_triangle(frame, made.operand, inverted=not inverted, depth=depth - 1)
+        return _kept_triangle(scope, made.operand, inverted=not inverted, depth=depth - 1)
     if isinstance(made, ast.Compare) and len(made.ops) == 1 and depth:
         number, operator = _number(made.comparators[0]), made.ops[0]
         if number not in (0, 1) or not isinstance(operator, (ast.Eq, ast.NotEq)):
             return None
         turned = inverted is not (isinstance(operator, ast.Eq) is (number == 0))
-        return _kept_triangle(frame, made.left, inverted=turned, depth=depth - 1)
+        return _kept_triangle(scope, made.left, inverted=turned, depth=depth - 1)
     if not isinstance(made, ast.Call):
         return None
-    name = canonical_of(frame.env, made.func)
+    name = canonical_of(scope.env, made.func)
     if name == "jax.numpy.logical_not" and made.args and depth:
-        return _kept_triangle(frame, made.args[0], inverted=not inverted, depth=depth - 1)
+        return _kept_triangle(scope, made.args[0], inverted=not inverted, depth=depth - 1)
     matrix = made.args[0] if made.args and name in ZEROS_AND_ONES else None
-    if not isinstance(matrix, ast.Call) or canonical_of(frame.env, matrix.func) not in ONES:
+    matrix = (value_of(scope.module, matrix) or matrix) if matrix is not None else None
+    if not isinstance(matrix, ast.Call) or canonical_of(scope.env, matrix.func) not in ONES:
         return None
     offset = 0 if _ends_with_last(made, matrix) else _offset(made)
     if offset is None:
@@ -391,7 +415,7 @@ def mask_of_the_others(event: Called, report: Reporter) -> None:
     layer = event.callee.cls.called_as if isinstance(event.callee, Obj) else None
     if event.subject == "()" and (layer is None or layer.canonical != "nnx.MultiHeadAttention"):
         return
-    made = _made_of(event.frame, node)
+    scope, made = _made_of(Scope(event.frame.module, event.frame.env, event.frame), node)
     if isinstance(made, ast.Compare):
         other = made.comparators[0]
         named = other.id if isinstance(other, ast.Name) else other.attr if isinstance(other, ast.Attribute) else ""
@@ -399,7 +423,7 @@ def mask_of_the_others(event: Called, report: Reporter) -> None:
         if len(made.ops) > 1 or not isinstance(made.ops[0], ast.Eq) or not known:
             return
         what, mend = "the padding", f"`{text_of(made.left)} != {text_of(other)}`"
-    elif isinstance(made, ast.Call) and _is_above(event.frame, made):
+    elif isinstance(made, ast.Call) and _is_above(scope, made):
         what, mend = "what comes later", "`jnp.tril(jnp.ones((n, n), bool))`, or `nnx.make_causal_mask(tokens)`"
     else:
         return
@@ -411,32 +435,44 @@ PADDING = re.compile(r"_*pad(?:ding)?(?:_?(?:id|idx|index|symbol|tok|token|val|v
 """Names of the token that fills up a sequence: ``PAD``, ``pad_token_id``, and not ``not_pad`` or ``pad_to``."""
 
 
-def _made_of(frame: Frame, node: ast.expr, depth: int = 6) -> ast.expr:
-    """What a mask is made of, without what gives it axes or another dtype."""
+class Scope(NamedTuple):
+    """Where an expression stands: what its names mean, and the run that says what parameters get, if one is known."""
+
+    module: Module
+    env: Env
+    frame: Frame | None = None
+
+
+def _made_of(scope: Scope, node: ast.expr, depth: int = 6) -> tuple[Scope, ast.expr]:
+    """What a mask is made of, without what gives it axes or another dtype; in the function that makes it, if one does,
+    that returns one thing alone, and in those that hand it over.
+    """
     while depth:
         depth -= 1
+        inner: ast.expr | None = None
         if isinstance(node, ast.Name):
-            inner = value_of(frame.module, node) or constant_of(frame.module, node)
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            inner = _returned(frame, node)
+            inner = value_of(scope.module, node) or constant_of(scope.module, node)
+            frame = scope.frame if inner is None else None
+            code = frame.func.node if frame is not None and frame.func is not None else None
+            if frame is not None and frame.caller is not None and code is not None and not assigned_in(code)[node.id]:
+                inner = argument(frame, node.id)  # `None` for what is no parameter
+                if inner is not None:
+                    scope = Scope(frame.caller.module, frame.caller.env, frame.caller)
         elif isinstance(node, ast.Subscript):
             inner = node.value if any(_is_none(part) for part in walk(node.slice)) else None
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            inside = canonical_of(frame.env, node.func) in RESHAPING and node.args
-            inner = node.args[0] if inside else node.func.value if node.func.attr in {"astype", "reshape"} else None
-        else:
-            return node
+        elif isinstance(node, ast.Call):
+            func = called_value(scope.env, node.func)
+            plain = isinstance(func, FuncVal) and (func.is_static or not func.decorators)
+            results = results_of(func.node) if plain and isinstance(func, FuncVal) else []
+            if len(results) == 1 and isinstance(func, FuncVal) and isinstance(func.env, Env):
+                scope, inner = Scope(func.module, func.env), results[0]
+            elif isinstance(node.func, ast.Attribute):
+                inside = canonical_of(scope.env, node.func) in RESHAPING and node.args
+                inner = node.args[0] if inside else node.func.value if node.func.attr in {"astype", "reshape"} else None
         if inner is None:
-            return node
+            return scope, node
         node = inner
-    return node
-
-
-def _returned(frame: Frame, call: ast.Call) -> ast.expr | None:
-    """What a function of the same module returns, if it does nothing else."""
-    func = resolved(frame.env, call.func)
-    same = isinstance(func, FuncVal) and func.module is frame.module and isinstance(func.node, ast.FunctionDef)
-    return func.expression if same and isinstance(func, FuncVal) else None
+    return scope, node
 
 
 def _is_none(node: ast.AST) -> bool:
@@ -449,9 +485,9 @@ RESHAPING = frozenset(
 """What gives a mask axes, and leaves what it says."""
 
 
-def _is_above(frame: Frame, node: ast.Call) -> bool:
+def _is_above(scope: Scope, node: ast.Call) -> bool:
     """Whether a call makes a matrix of ones above the diagonal, which is not among them."""
-    found = _kept_triangle(frame, node, inverted=False)
+    found = _kept_triangle(scope, node, inverted=False)
     return found is not None and not found.lower and found.offset > 0
 
 

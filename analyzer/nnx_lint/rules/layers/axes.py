@@ -224,9 +224,9 @@ def round_unpacked(event: Unpacked, report: Reporter) -> None:
     func, scope = event.frame.func, event.frame.scope[-1] if event.frame.scope else None
     if scope is None or scope.frame is not event.frame or not scope.row.name.endswith(".fori_loop") or func is None:
         return
-    first = parameters.positional_names(func.node.args)[:1]
-    if first and is_name(event.value_node, first[0]) and literal(event.value).shape == ():
-        problem = f"`{first[0]}` is one number, and is unpacked like a tuple"
+    first, *rest = parameters.positional_names(func.node.args) or ("",)
+    if rest and is_name(event.value_node, first) and literal(event.value).shape == ():
+        problem = f"`{first}` is one number, and is unpacked like a tuple"
         mend = "a step of `fori_loop` gets the number of the round first: `def body(i, carry)`"
         report(event.frame.module, event.value_node, problem=problem, mend=mend)
 

@@ -48,11 +48,13 @@ def mean_two_numbers(frame: Frame, names: tuple[Dimension, Dimension], *places: 
     if found is None:
         return False
     cls, func = found
-    if _are_said(frame.module, *known) or _are_compared(cls, places, *known):
-        return False
     if len(known) == 1:
         usual = _default(func, known[0])
-        return type(usual) is int and usual not in names
+        if type(usual) is not int or usual in names or _is_said_in_call(frame.module, known[0]):
+            return False
+        return not _are_compared(cls, places, *known)
+    if _are_said(frame.module, *known) or _are_compared(cls, places, *known):
+        return False
     one, other = known
     if _may_be_aliases(func, one, other):
         return False
@@ -88,11 +90,22 @@ def _constructor_with(frame: Frame, names: set[str]) -> tuple[UserClass, FuncVal
     return None
 
 
+CHECKING = ("assert", "check", "ensure", "equal", "require", "same", "valid")
+"""Words in the names of functions that refuse what they are given."""
+
+
 @remembered
-def _comparisons(node: ast.AST) -> list[tuple[ast.Compare, frozenset[str]]]:
-    """The comparisons in a class, with the names in each."""
-    found = (each for each in walk(node) if isinstance(each, ast.Compare))
+def _comparisons(node: ast.AST) -> list[tuple[ast.Compare | ast.Call, frozenset[str]]]:
+    """The comparisons in a class, and what it calls to have sizes compared, with the names in each."""
+    found = (each for each in map(_comparison, walk(node)) if each is not None)
     return [(each, frozenset(last_name(part) for part in walk(each) if isinstance(part, ast.expr))) for each in found]
+
+
+def _comparison(node: ast.AST) -> ast.Compare | ast.Call | None:
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+        name = last_name(node.value.func).lower()
+        return node.value if any(word in name for word in CHECKING) else None
+    return node if isinstance(node, ast.Compare) else None
 
 
 def _are_compared(cls: UserClass, places: tuple[ast.AST, ...], *names: str) -> bool:
@@ -103,16 +116,43 @@ def _are_compared(cls: UserClass, places: tuple[ast.AST, ...], *names: str) -> b
     for item in cls.lineage:
         for asked, named in _comparisons(item.node):
             if ends <= named:
+                if len(names) > 1 and _is_bound(item.module, asked):
+                    continue
                 chosen = _choice(item.module, asked)
-                if chosen is None or len(names) == 1 or any(each in places for each in walk(chosen)):
+                if chosen is None or len(names) == 1 or any(each in places for each in _where_equal(chosen, asked)):
                     return True
     return False
 
 
-def _choice(module: Module, asked: ast.Compare) -> ast.If | ast.IfExp | None:
+def _where_equal(chosen: ast.If | ast.IfExp, asked: ast.Compare | ast.Call) -> list[ast.AST]:
+    """The nodes that may be run although what is compared is equal."""
+    if chosen.test is not asked or not isinstance(asked, ast.Compare):
+        return walk(chosen)
+    arm = chosen.body if isinstance(asked.ops[0], ast.Eq) else chosen.orelse
+    return [node for part in (arm if isinstance(arm, list) else [arm]) for node in walk(part)]
+
+
+def _is_bound(module: Module, asked: ast.Compare | ast.Call) -> bool:
+    """Whether a comparison only rules out numbers that do not go together, such as one that is larger than the other,
+    or does not divide it.
+    """
+    if isinstance(asked, ast.Call):
+        return False
+    outer = next((each for each in ancestors(module, asked) if not isinstance(each, (ast.BoolOp, ast.UnaryOp))), None)
+    ends = isinstance(outer, ast.Assert) or (isinstance(outer, ast.If) and isinstance(outer.body[-1], ast.Raise))
+    equal = isinstance(asked.ops[0], (ast.Eq, ast.NotEq))
+    divided = isinstance(asked.left, ast.BinOp) and isinstance(asked.left.op, ast.Mod)
+    return ends and len(asked.ops) == 1 and (divided or not equal)
+
+
+def _choice(module: Module, asked: ast.Compare | ast.Call) -> ast.If | ast.IfExp | None:
     """What does something for those of which a comparison holds and another thing for the rest, and ends nothing."""
     outer = next((each for each in ancestors(module, asked) if not isinstance(each, ast.BoolOp)), None)
-    if not isinstance(outer, (ast.If, ast.IfExp)) or not isinstance(asked.ops[0], (ast.Eq, ast.NotEq)):
+    if (
+        isinstance(asked, ast.Call)
+        or not isinstance(outer, (ast.If, ast.IfExp))
+        or not isinstance(asked.ops[0], (ast.Eq, ast.NotEq))
+    ):
         return None
     if isinstance(outer, ast.IfExp):
         return outer
@@ -126,6 +166,21 @@ def _are_said(module: Module, *names: str) -> bool:
     if not fields or all(fields.isdisjoint(_said(statement)) for statement in module.tree.body):
         return False
     return len(fields) == 1 or not _are_told_apart(module.tree, *fields)
+
+
+def _is_said_in_call(module: Module, name: str) -> bool:
+    """Whether the file makes a configuration with a number of its own for a field, or puts one there."""
+    field = name.rpartition(".")[2]
+    return "." in name and any(field in _said_by_calls(statement) for statement in module.tree.body)
+
+
+@remembered
+def _said_by_calls(statement: ast.AST) -> frozenset[str]:
+    """The names under which a statement puts something, but for the defaults that fields have in their class."""
+    declared = (item.body for item in walk(statement) if isinstance(item, ast.ClassDef))
+    fields = {name for body in declared for name in assigned_names([x for x in body if isinstance(x, ast.AnnAssign)])}
+    calls = {item.arg for item in walk(statement) if isinstance(item, ast.keyword)}
+    return _said(statement) - (fields - calls)
 
 
 def _are_told_apart(tree: ast.AST, one: str, other: str) -> bool:

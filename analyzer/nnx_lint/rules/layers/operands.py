@@ -63,9 +63,15 @@ def operands(event: Combined, report: Reporter) -> None:
     one, other = shape_of(left), shape_of(right)
     if done is None or one is None or other is None or is_prepared(event.frame, node):
         return
-    if _are_unlike(one, other):
+    if _are_unlike(one, other) or _are_named_unlike(event, one, other):
         problem = f"arrays of shapes {layers.shown(one)} and {layers.shown(other)} are {done}"
         report(event.frame.module, node, related=origins_of((left, right)), problem=problem, mend=AGREE)
+
+
+def _are_named_unlike(event: Combined, one: Shape, other: Shape) -> bool:
+    """Whether the last axes of two arrays, such as a result and the scale of a norm, have names of two sizes."""
+    ends = (one[-1], other[-1]) if one and other else (1, 1)
+    return all(isinstance(end, Size) for end in ends) and are_unlike(event.frame, event.node, *ends)
 
 
 def _are_unlike(one: Shape, other: Shape) -> bool:
@@ -275,12 +281,10 @@ def joined(event: Called, report: Reporter) -> None:
     arrays = [item for item in held if isinstance(item, Array)]
     shapes = [shape_of(item) for item in arrays]
     along = axis.value if isinstance(axis, Const) else 0 if axis is None and not event.keywords else None
-    if not isinstance(along, int) or len(shapes) != len(parts.items) or not shapes or None in shapes:
-        return
     known = [shape for shape in shapes if shape is not None and is_whole(shape)]
-    stacked = event.subject == "jax.numpy.stack"
-    if len(known) < len(shapes):
+    if not isinstance(along, int) or not known:
         return
+    stacked = event.subject == "jax.numpy.stack"
     rank = len(known[0])
     if not stacked and () in known:
         problem = "numbers are joined, which have no axis"
@@ -337,17 +341,27 @@ def _unfit(event: Called, equation: str, operands: list[str], arrays: list[Value
     return None
 
 
-@judges_calls(rules.ARRAY_SHAPES, ArrayAttr)
-def reshaped(event: Called, report: Reporter) -> None:
-    """A method that gives an array another shape, with another number of elements."""
-    callee = event.callee
-    if not isinstance(callee, ArrayAttr) or callee.name != "reshape" or callee.owner or callee.array is None:
-        return
-    old = shape_of(callee.array)
-    given = [value for value in event.args if value is not None]
+def shapes_of_reshape(event: Called) -> tuple[Array, Shape, Shape] | None:
+    """The array that is given another shape, the shape that it has, and the one that it gets, as far as known."""
+    callee, values = event.callee, [*event.args]
+    if isinstance(callee, ArrayAttr) and (callee.name != "reshape" or callee.owner or callee.array is None):
+        return None
+    first = values.pop(0) if values and not isinstance(callee, ArrayAttr) else None
+    array = callee.array if isinstance(callee, ArrayAttr) else forms.held_array(first or UNKNOWN)
+    old = shape_of(array) if isinstance(array, Array) else None
+    given = [value for value in values if value is not None]
     new = forms.shape_of(given[0]) if len(given) == 1 else tuple(map(forms.dimension, given))
-    if old is None or not new or len(given) < len(event.args) or event.keywords or new.count(-1) > 1:
+    known = new and len(given) == len(values) and not event.keywords and new.count(-1) < 2
+    return (array, old, new) if isinstance(array, Array) and known and old is not None and new is not None else None
+
+
+@judges_calls(rules.ARRAY_SHAPES, ArrayAttr, "jax.numpy.reshape")
+def reshaped(event: Called, report: Reporter) -> None:
+    """An array that is given another shape, with another number of elements."""
+    shapes = shapes_of_reshape(event)
+    if shapes is None:
         return
+    array, old, new = shapes
     count, rest = product_of(old), product_of(tuple(item for item in new if item != -1))
     if -1 not in new:
         wrong = are_unlike(event.frame, event.node, count, rest)
@@ -357,7 +371,46 @@ def reshaped(event: Called, report: Reporter) -> None:
         before, after = layers.shown(old), layers.shown(new)
         problem = f"an array of shape {before}, which has {count} elements, cannot have the shape {after}"
         mend = "choose sizes whose product is that number"
-        report(event.frame.module, event.node, related=origins_of((callee.array,)), problem=problem, mend=mend)
+        report(event.frame.module, event.node, related=origins_of((array,)), problem=problem, mend=mend)
+    elif new[0] == -1 and _tears_rows(old, new[1:]) and not is_prepared(event.frame, event.node):
+        after = layers.shown(new)
+        problem = f"a row of an array of shape {layers.shown(old)} becomes no whole part of the shape {after}"
+        mend = f"choose sizes whose product is {product_of(old[1:])}"
+        report(event.frame.module, event.node, related=origins_of((array,)), problem=problem, mend=mend)
+
+
+def _tears_rows(old: Shape, new: Shape) -> bool:
+    """Whether parts of this shape, such as images, take elements of several rows, and none of them whole: then some
+    number of rows fits, and they are mixed.
+    """
+    row, part = product_of(old[1:]), product_of(new)
+    if len(old) != 2 or len(new) < 3 or not isinstance(row, int) or not isinstance(part, int):
+        return False
+    ends = [product_of(new[place:]) for place in range(len(new))]
+    return row > 1 and part > 1 and row % part > 0 and not any(isinstance(end, int) and end == row for end in ends)
+
+
+@judges_calls(rules.ARRAY_SHAPES, "jax.numpy.broadcast_to")
+def spread(event: Called, report: Reporter) -> None:
+    """An array that is repeated to a shape in which one of its axes has another size, or none."""
+    args = given(event)
+    given_array, shape = args.get(0, "array"), args.get(1, "shape")
+    array = forms.held_array(given_array) if given_array is not None else None
+    old, new = shape_of(array) if isinstance(array, Array) else None, forms.shape_of(shape) if shape else None
+    if (
+        not isinstance(array, Array)
+        or old is None
+        or not is_whole(old)
+        or not new
+        or not is_whole(new)
+        or is_tried(event.frame.module, event.node)
+    ):
+        return
+    unlike = (a != 1 and are_unlike(event.frame, event.node, a, b) for a, b in zip(old[::-1], new[::-1], strict=False))
+    if len(old) > len(new) or any(unlike):
+        problem = f"an array of shape {layers.shown(old)} is to be repeated to the shape {layers.shown(new)}"
+        mend = "the new shape has all axes of the old one at its end, those that were 1 with any size"
+        report(event.frame.module, event.node, related=origins_of((array,)), problem=problem, mend=mend)
 
 
 @judges_calls(rules.ARRAY_SHAPES, *patterns.FUNCTIONS)

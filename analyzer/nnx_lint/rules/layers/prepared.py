@@ -14,7 +14,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from nnx_lint.model import forms
-from nnx_lint.model.attributes import attribute_of
+from nnx_lint.model.attributes import attribute_names, attribute_of
 from nnx_lint.model.callables import BoundMethod
 from nnx_lint.model.classes import LibClass, UserClass
 from nnx_lint.model.events import Called
@@ -53,13 +53,15 @@ CACHED = r"init_cache|cached_key"
 UNCACHED = re.compile(rf"{SET_ANEW}|{CACHED}")
 """The same for attention that a call has switched to decoding, whatever it was made for."""
 
+BRIDGE = "nnx.bridge.ToNNX"
+
 PREPARATIONS = {
     "nnx.MultiHeadAttention": Preparation(
         "it decodes, and has no cache",
         "call `init_cache(input_shape)` first",
         re.compile(rf"{SWITCHED.pattern}|{CACHED}"),
     ),
-    "nnx.bridge.ToNNX": Preparation(
+    BRIDGE: Preparation(
         "the Linen module in it has no parameters yet",
         "call `lazy_init(...)` with an example input after making it",
         re.compile(r"lazy_init|\.init\b|nnx\.update\(|(?<!\.)\bupdate\("),
@@ -106,8 +108,29 @@ def not_prepared(event: Called, report: Reporter) -> None:
             return
     if not is_seen_made(frame) or is_tried(frame.module, event.node):
         return
-    if not any(module.mentions(named) for module in _modules(event, layer)):
+    asked = any(same_object(each, layer) for each in report.memory(Asked))
+    if not asked and not any(module.mentions(named) for module in _modules(event, layer)):
         report(frame.module, event.node, cls=layer.cls.name, problem=needed.problem, mend=needed.mend)
+
+
+class Asked(list[Obj]):
+    """The bridges that were asked for parameters before they had any, of which it has been said."""
+
+
+@judges_calls(rules.LAYER_ARGUMENTS, "nnx.Optimizer", "nnx.split", "nnx.state")
+def asked_unprepared(event: Called, report: Reporter) -> None:
+    """A bridge that nobody has initialized, alone or in a module, is asked for parameters, which it has none of yet."""
+    model, frame = event.args[0] if event.args else None, event.frame
+    if not isinstance(model, Obj) or model.assumed or frame.doubtful or not is_seen_made(frame):
+        return
+    parts = (attribute_of(model, name) for name in attribute_names(model))
+    for part in (model, *(attr.value for attr in parts if attr is not None)):
+        if isinstance(part, Obj) and part.cls.derives_from(BRIDGE) and not is_tried(frame.module, event.node):
+            needed = PREPARATIONS[BRIDGE]
+            if not any(module.mentions(needed.named) for module in _modules(event, part)):
+                report(frame.module, event.node, cls=part.cls.name, problem=needed.problem, mend=needed.mend)
+                report.memory(Asked).append(part)
+            return
 
 
 @judges_calls(rules.LAYER_ARGUMENTS, ".init_cache")

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 from nnx_lint.diagnostics import Applicability, Fix
 from nnx_lint.model import forms
 from nnx_lint.model.attributes import attribute_of
+from nnx_lint.model.callables import ShardedInit
 from nnx_lint.model.classes import LibClass
 from nnx_lint.model.containers import Seq
 from nnx_lint.model.expressions import text_of
-from nnx_lint.model.library import ShardedInit
 from nnx_lint.model.meshes import (
     MESHES,
     SHARDINGS,
@@ -32,6 +32,7 @@ from nnx_lint.model.values import (
     Array,
     Const,
     Obj,
+    PartitionedArray,
     Value,
 )
 from nnx_lint.reporting import Reporter, judges_calls, related
@@ -77,7 +78,9 @@ def sharding_of(variable: Obj) -> Value | None:
     args = variable.args
     if args is None or not ELSEWHERE.isdisjoint(args) or variable.cls.is_open:
         return None
-    found = next((args[name] for name in METADATA if name in args), None)
+    made = args.get("value")
+    drawn = made.sharding if isinstance(made, PartitionedArray) else None
+    found = next((args[name] for name in METADATA if name in args), drawn)
     found = Seq("tuple", found.entries) if isinstance(found, SpecVal) else found
     rules = rules_in(args.get("sharding_rules"))
     return through(rules, _given(variable, found)) if isinstance(found, Seq) and rules is not None else None

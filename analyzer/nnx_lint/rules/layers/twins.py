@@ -19,13 +19,23 @@ from typing import TYPE_CHECKING
 
 from nnx_lint.model.callables import FuncVal
 from nnx_lint.model.classes import ClassBase
-from nnx_lint.model.events import Constructed
+from nnx_lint.model.events import Called, Constructed
 from nnx_lint.model.values import Obj
-from nnx_lint.reporting import Reporter, judges, related
-from nnx_lint.rules.bindings import names_of_first, target_of
+from nnx_lint.reporting import Reporter, judges, judges_calls, related
+from nnx_lint.rules.bindings import names_of_first, target_of, values_in
 from nnx_lint.rules.edits import replace, unsafe
 from nnx_lint.rules.filters.coverage import leaves_of
-from nnx_lint.rules.program import ancestors, canonical_of, enclosing, follows, own_nodes, own_statements, statement_of
+from nnx_lint.rules.program import (
+    ancestors,
+    canonical_of,
+    enclosing,
+    follows,
+    outer_names,
+    own_nodes,
+    own_statements,
+    reads_of,
+    statement_of,
+)
 from nnx_lint.syntax.binding import assigned_names, is_name, names_in
 from nnx_lint.syntax.dotted import root_of
 from nnx_lint.syntax.places import begin
@@ -39,7 +49,7 @@ if TYPE_CHECKING:
     from nnx_lint.diagnostics import Fix
     from nnx_lint.model.classes import UserClass
     from nnx_lint.model.modules import Module
-    from nnx_lint.model.values import Attr
+    from nnx_lint.model.values import Attr, Value
 
     Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -65,8 +75,8 @@ def twin_layer_unused(event: Constructed, report: Reporter) -> None:
                 continue
             first, second = twice
             fix = partial(_renamed, module, second, left_over[0])
-            where = (related(module, first, "it is called here already"),)
-            report(module, second, fix=fix, related=where, name=f"self.{name}", twin=f"self.{left_over[0]}")
+            where, twin = (related(module, first, "it is called here already"),), f"self.{left_over[0]}"
+            report(module, second, fix=fix, related=where, name=f"self.{name}", used="called", twin=twin)
             return
     _said_twice(event, report)
 
@@ -82,15 +92,15 @@ def _said_twice(event: Constructed, report: Reporter) -> None:
         twice = _repeated(cls, name) if same and name != left_over[0] and _learns(event, name) else None
         if twice is not None:
             first, second = twice
-            where = (related(module, first, "it is called here with the same"),)
+            where, twin = (related(module, first, "it is called here with the same"),), f"self.{left_over[0]}"
             fix = partial(_renamed, module, second, left_over[0])
-            report(module, second, fix=fix, related=where, name=f"self.{name}", twin=f"self.{left_over[0]}")
+            report(module, second, fix=fix, related=where, name=f"self.{name}", used="called", twin=twin)
             return
 
 
 def _repeated(cls: UserClass, name: str) -> tuple[ast.Call, ast.Call] | None:
     """Two calls of an attribute with the same arguments that both happen when one method runs, for two names."""
-    for func in cls.methods.values():
+    for func in (method for item in cls.lineage for method in item.methods.values()):
         if not isinstance(func, FuncVal) or isinstance(func.node, ast.Lambda):
             continue
         for first, second in pairwise(sorted(_calls(func.node, name), key=begin)):
@@ -162,7 +172,9 @@ def _may_be_used(cls: UserClass, name: str) -> bool:
 def _may_be_of(module: Module, cls: UserClass, node: ast.Attribute) -> bool:
     """Whether an attribute may be that of an instance of a class: it is not, of ``self`` in an unrelated one."""
     around = enclosing(module, node, ast.ClassDef)
-    if not isinstance(around, ast.ClassDef) or not is_name(node.value, "self") or around is cls.node:
+    if not isinstance(around, ast.ClassDef) or not is_name(node.value, "self"):
+        return True
+    if any(around is item.node for item in cls.lineage):
         return True
     return not all((canonical_of(module.env, base) or "").startswith("nnx.") for base in around.bases)
 
@@ -182,7 +194,7 @@ def _attributes_and_words(tree: ast.AST) -> tuple[dict[str, list[ast.Attribute]]
 
 def _called_twice(cls: UserClass, name: str) -> tuple[ast.Call, ast.Call] | None:
     """Two calls of an attribute that both happen when one method runs."""
-    for func in cls.methods.values():
+    for func in (method for item in cls.lineage for method in item.methods.values()):
         if not isinstance(func, FuncVal) or isinstance(func.node, ast.Lambda):
             continue
         calls = sorted(_calls(func.node, name), key=begin)
@@ -230,3 +242,32 @@ def _renamed(module: Module, call: ast.Call, twin: str) -> Fix | None:
     if not isinstance(func, ast.Attribute):
         return None
     return unsafe(f"Call `self.{twin}`", replace(module.source, func, f"{module.source.segment(func.value)}.{twin}"))
+
+
+@judges_calls(rules.TWIN_LAYER_UNUSED, "class")
+def twin_handed_over_twice(event: Called, report: Reporter) -> None:
+    """``Pair(q1, q1)``, where nothing reads the ``q2`` that the same function made like ``q1``."""
+    call, module = event.node, event.frame.module
+    names = [node.id for node in event.nodes if isinstance(node, ast.Name)]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    func = event.frame.func.node if event.frame.func is not None else None
+    if twice is None or not isinstance(func, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        return
+    second = [node for node in event.nodes if is_name(node, twice)][1]
+    if not all(isinstance(value, Obj) and value.cls.derives_from("nnx.Module") for value in _given_as(event, twice)):
+        return
+    bound = values_in(func)
+    own = bound.get(twice, [])
+    maker = dumped(own[0].func) if len(own) == 1 and isinstance(own[0], ast.Call) else None
+    for name, values in bound.items() if maker is not None else ():
+        made = values[0] if len(values) == 1 and name != twice else None
+        alike = isinstance(made, ast.Call) and dumped(made.func) == maker
+        if alike and not name.startswith("_") and not reads_of(func, name) and name not in outer_names(func):
+            fix = unsafe(f"Hand over `{name}`", replace(module.source, second, name))
+            where = (related(module, call, "it is handed over here already"),)
+            report(module, second, fix=fix, related=where, name=twice, used="handed over", twin=name)
+            return
+
+
+def _given_as(event: Called, name: str) -> list[Value | None]:
+    return [value for value, node in zip(event.args, event.nodes, strict=False) if is_name(node, name)]

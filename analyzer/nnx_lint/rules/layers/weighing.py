@@ -18,7 +18,7 @@ from nnx_lint.model.events import Called, Combined
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.forms import literal
 from nnx_lint.reporting import Reporter, judges, judges_calls
-from nnx_lint.rules.bindings import values_in
+from nnx_lint.rules.bindings import names_of_first, values_in
 from nnx_lint.rules.program import (
     FUNCTIONS,
     ancestors,
@@ -95,7 +95,7 @@ def _values(frame: Frame, node: ast.expr) -> list[ast.expr]:
     if not isinstance(node, ast.Name):
         return [node]
     if (last := _last(frame, node)) is not None:
-        return [last]
+        return _values(frame, last) if isinstance(last, ast.Name) else [last]
     scope = enclosing(frame.module, node, *FUNCTIONS)
     values = values_in(scope).get(node.id, []) if scope is not None else []
     known = scope is not None and len(values) == assigned_in(scope)[node.id]
@@ -118,9 +118,10 @@ def _last(frame: Frame, name: ast.Name) -> ast.expr | None:
 
 def _undropped(node: ast.expr) -> ast.expr:
     """What a layer of the module that drops some of it, such as a dropout, is given."""
-    while (
-        isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and "drop" in node.func.attr and node.args
-    ):
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args:
+        called = node.func.value if node.func.attr == "__call__" else node.func
+        if not isinstance(called, ast.Attribute) or "drop" not in called.attr:
+            break
         node = node.args[0]
     return node
 
@@ -160,7 +161,7 @@ def _is_product(frame: Frame, node: ast.expr, depth: int = 4) -> bool:
             factors = [part.left, part.right]
         elif isinstance(part, ast.Call) and canonical_of(frame.env, part.func) in PRODUCTS:
             factors = part.args
-        if factors and not any(map(_is_weight, factors)):
+        if factors and not any(_is_weight(frame, factor) for factor in factors):
             return True
         if isinstance(part, ast.Name) and depth:
             scope = enclosing(frame.module, part, *FUNCTIONS)
@@ -170,13 +171,16 @@ def _is_product(frame: Frame, node: ast.expr, depth: int = 4) -> bool:
     return False
 
 
-def _is_weight(node: ast.expr) -> bool:
+def _is_weight(frame: Frame, node: ast.expr) -> bool:
     """Whether a factor is what an object keeps, such as ``self.centers[...].T``, and nothing that a layer gives."""
+    scope = enclosing(frame.module, node, *FUNCTIONS)
+    method = scope is not None and isinstance(next(ancestors(frame.module, scope), None), ast.ClassDef)
+    own = names_of_first(scope) if method and isinstance(scope, FUNCTIONS) else frozenset({"self"})
     while True:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in LAYING_OUT:
             node = node.func.value
         elif isinstance(node, (ast.Attribute, ast.Subscript)):
-            if is_name(node.value, "self"):
+            if isinstance(node.value, ast.Name) and node.value.id in own:
                 return True
             node = node.value
         else:

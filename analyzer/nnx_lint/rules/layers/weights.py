@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 from nnx_lint.model.events import AttributeSet, Imported, VariableWritten
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.forms import is_original
-from nnx_lint.model.values import Const, Obj, ParameterNumber, ParameterVal
+from nnx_lint.model.symbols import size_of
+from nnx_lint.model.values import Obj, ParameterNumber, ParameterVal
 from nnx_lint.reporting import Reporter, judges
 from nnx_lint.rules.program import FUNCTIONS, resolved
 from nnx_lint.syntax.dotted import last_name
@@ -181,4 +182,4 @@ def _sizes(obj: Obj, names: tuple[str, str]) -> tuple[object, object] | None:
 def _size(value: Value | None) -> object:
     if isinstance(value, (ParameterVal, ParameterNumber)):
         return value.name
-    return value.value if isinstance(value, Const) else None
+    return size_of(value) if value is not None else None

@@ -21,7 +21,8 @@ from nnx_lint.model.attributes import attribute_names, attribute_of
 from nnx_lint.model.callables import BoundMethod
 from nnx_lint.model.events import Mutated
 from nnx_lint.model.expressions import text_of
-from nnx_lint.model.leaves import same_object
+from nnx_lint.model.leaves import made_first, same_object
+from nnx_lint.model.states import StateVal
 from nnx_lint.model.unions import present
 from nnx_lint.model.values import UNKNOWN, Obj
 from nnx_lint.reporting import Reporter, judges, judges_calls
@@ -93,6 +94,14 @@ def switch(event: Called, report: Reporter) -> None:
     if func is not None and not event.keywords:
         receiver = present(callee.receiver) if isinstance(callee, BoundMethod) and callee.func is None else UNKNOWN
         report.memory(Steps).switched.setdefault(func, []).append(receiver)
+
+
+@judges_calls(rules.EVALUATED_IN_TRAINING, "optax.apply_updates")
+def step_of_state(event: Called, report: Reporter) -> None:
+    params = present(event.args[0] or UNKNOWN) if event.args else UNKNOWN
+    model = present(params.of) if isinstance(params, StateVal) else UNKNOWN
+    if isinstance(model, Obj) and not model.assumed:
+        report.memory(Steps).taken.append(Step(made_first(model), [*event.frame.outwards()], event.frame.rounds()))
 
 
 @judges(rules.EVALUATED_IN_TRAINING, Mutated)

@@ -17,8 +17,10 @@ from nnx_lint.diagnostics import Fix
 from nnx_lint.model.callables import BoundMethod
 from nnx_lint.model.classes import UserClass
 from nnx_lint.model.events import Called, Mutated
+from nnx_lint.model.expressions import text_of
+from nnx_lint.model.switching import is_any_module
 from nnx_lint.model.unions import present
-from nnx_lint.model.values import Obj
+from nnx_lint.model.values import UNKNOWN, Obj
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
 from nnx_lint.rules.blocks import prepend_to_block
 from nnx_lint.rules.edits import unsafe
@@ -80,19 +82,32 @@ def note_step(event: Called, report: Reporter) -> None:
 
 @judges(rules.EVALUATION_KEPT, Mutated)
 def evaluation_kept(event: Mutated, report: Reporter) -> None:
-    frame, model = event.frame, event.target
-    if event.action != "`.eval(...)`" or frame.scope or not isinstance(model, Obj) or in_test(frame):
+    if event.action == "`.eval(...)`" and isinstance(event.target, Obj):
+        _judge(event.frame, event.node, event.target, event.name, report)
+
+
+@judges_calls(rules.EVALUATION_KEPT, ".eval")
+def evaluation_of_any_kept(event: Called, report: Reporter) -> None:
+    """The same of a module of which nothing is known: who switches it to evaluation says that it has modes."""
+    model = present(event.callee.receiver) if isinstance(event.callee, BoundMethod) else UNKNOWN
+    func = event.node.func if isinstance(event.node, ast.Call) else None
+    if is_any_module(model) and isinstance(func, ast.Attribute) and not (event.args or event.keywords):
+        _judge(event.frame, event.node, model, text_of(func.value), report)
+
+
+def _judge(frame: Frame, node: ast.AST, model: Obj, name: str, report: Reporter) -> None:
+    if frame.scope or in_test(frame):
         return
     loops = frame.rounds()
     for step in report.memory(Steps).taken:
         shared = (loops & step.loops) - made_in(model)
         if step.model is model and shared and not _is_switched_back(frame, step.module, shared):
-            if _is_last(frame.module, event.node, shared) or not _lasts(frame, model, shared):
+            if _is_last(frame.module, node, shared) or not _lasts(frame, model, shared):
                 return
             where = (related(step.module, step.node, "a step is taken here, and again in the next round"),)
-            calls = (node for node in walk(event.node) if _is_eval(node))
-            fix = partial(_train_first, frame.module, shared, event.node, event.name)
-            report(frame.module, next(calls, event.node), fix=fix, related=where, name=event.name)
+            calls = (node for node in walk(node) if _is_eval(node))
+            fix = partial(_train_first, frame.module, shared, node, name)
+            report(frame.module, next(calls, node), fix=fix, related=where, name=name)
             return
 
 

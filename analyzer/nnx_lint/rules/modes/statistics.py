@@ -14,16 +14,18 @@ import ast
 from typing import TYPE_CHECKING
 
 from nnx_lint.model.attributes import attribute_of
-from nnx_lint.model.callables import BoundMethod
+from nnx_lint.model.callables import BoundMethod, FuncVal
 from nnx_lint.model.classes import LibClass
 from nnx_lint.model.events import Mutated
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.leaves import contents, made_first, same_object
+from nnx_lint.model.modules import Env
 from nnx_lint.model.states import StateVal
 from nnx_lint.model.unions import present
 from nnx_lint.model.values import UNKNOWN, ClassVal, Obj
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
 from nnx_lint.rules.bindings import value_of, values_in
+from nnx_lint.rules.callees import called_value
 from nnx_lint.rules.program import (
     FUNCTIONS,
     ancestors,
@@ -34,6 +36,7 @@ from nnx_lint.rules.program import (
     own_nodes,
     reads_of,
     resolved,
+    results_of,
 )
 from nnx_lint.syntax.binding import is_name
 from nnx_lint.syntax.dotted import root_of
@@ -45,7 +48,7 @@ from nnx_rules.transforms import TREE_MAPS
 if TYPE_CHECKING:
     from nnx_lint.model.events import Called
     from nnx_lint.model.frames import Frame
-    from nnx_lint.model.modules import Env, Module
+    from nnx_lint.model.modules import Module
     from nnx_lint.model.values import Value
 
 STATISTICS = "nnx.BatchStat"
@@ -173,7 +176,11 @@ def _is_made_here(frame: Frame, named: ast.expr, model: Obj) -> bool:
 
 
 def _makes(env: Env, node: ast.expr | None, model: Obj) -> bool:
-    called = resolved(env, node.func) if isinstance(node, ast.Call) else None
+    """Whether a call makes a model: that of its class, or of a function that returns such a call alone."""
+    called = called_value(env, node.func) if isinstance(node, ast.Call) else None
+    if isinstance(called, FuncVal) and isinstance(called.env, Env):
+        results = results_of(called.node)
+        return len(results) == 1 and called.node is not node and _makes(called.env, results[0], model)
     return isinstance(called, ClassVal) and called.cls is model.cls
 
 

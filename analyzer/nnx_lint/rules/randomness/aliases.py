@@ -65,6 +65,8 @@ def _held_in(scope: ast.AST) -> dict[str, Mapping[object, ast.expr]]:
     for node in own_nodes(scope):
         if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and not isinstance(node.ctx, ast.Load):
             changed[node.value.id] += 1
+        elif isinstance(node, ast.Call):  # who is given the whole may write into it
+            changed.update(item.id for item in node.args if isinstance(item, ast.Name))
         for target, value in pairs_of(node):
             held = _places(value) if isinstance(target, ast.Name) else None
             if isinstance(target, ast.Name) and held and assigned_in(scope)[target.id] == 1:

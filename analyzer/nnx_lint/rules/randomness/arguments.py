@@ -416,14 +416,29 @@ NO_METHODS = (".next", ".next_key", ".next_rng", ".new_key", ".get_key", ".make_
 def stream_next(event: Called, report: Reporter) -> None:
     owner, call = event.owner, event.node
     is_stream = isinstance(owner, Obj) and STREAM is not None and STREAM in owner.cls.ancestors
-    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute) or event.args or event.keywords:
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute) or event.keywords:
+        return
+    source = event.frame.module.source
+    if event.args:
+        _asked_by_name(event, call, call.func, report)
         return
     if not is_stream and stream_name(owner) is None:
         return
-    source = event.frame.module.source
     start, end = source.span(call.func.value).end, source.span(call.func).end
     fix = Fix("Call the stream", (Edit(Span(start, end), ""),))
     report(event.frame.module, call, fix=fix, method=call.func.attr, mend=f"{source.segment(call.func.value)}()")
+
+
+def _asked_by_name(event: Called, call: ast.Call, func: ast.Attribute, report: Reporter) -> None:
+    """``rngs.make_rng("noise")``, as linen has it: a stream called ``make_rng``, which takes no argument."""
+    name = event.args[0] if len(event.args) == 1 else None
+    own = isinstance(event.callee, BoundMethod) and event.callee.func is not None
+    if not is_rngs(event.owner) or own or not isinstance(name, Const) or not isinstance(name.value, str):
+        return
+    rngs, item = event.frame.module.source.segment(func.value), event.frame.module.source.segment(call.args[0])
+    mend = f"{rngs}.{name.value}()" if name.value.isidentifier() else f"{rngs}[{item}]()"
+    fix = Fix("Call the stream", replace(event.frame.module.source, call, mend))
+    report(event.frame.module, call, fix=fix, method=func.attr, mend=mend)
 
 
 @judges_calls(rules.STREAM_NEXT, "builtins.next")

@@ -12,7 +12,6 @@ else the same choices may be meant, as for an image and its mask.
 from __future__ import annotations
 
 import ast
-import itertools
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -23,7 +22,8 @@ from nnx_lint.model.events import Called
 from nnx_lint.model.modules import Env
 from nnx_lint.model.values import ClassVal, Obj, Unknown
 from nnx_lint.reporting import Reporter, judges_calls, related
-from nnx_lint.rules.bindings import target_of
+from nnx_lint.rules.bindings import bound_to
+from nnx_lint.rules.callees import called_value
 from nnx_lint.rules.program import (
     FUNCTIONS,
     ancestors,
@@ -41,6 +41,7 @@ from nnx_lint.rules.program import (
     reads_of,
     resolved,
     statement_of,
+    straight,
 )
 from nnx_lint.rules.randomness.aliases import key_name
 from nnx_lint.rules.randomness.keys import (
@@ -126,7 +127,7 @@ class Keys:
                 if isinstance(key, ast.Name) and key.id in names and how:
                     found[key.id] = found.get(key.id, how) | how
                 continue
-            called = called or _of_object(func, call.func)
+            called = called or _of_object(func, call.func) or _of_class(env, call.func)
             given = _sampled_with(call) or _handed_to_sample(call) if called is None else None
             if given is not None and given.id in names:
                 found[given.id] = found.get(given.id, frozenset()) | {DRAW}
@@ -179,19 +180,19 @@ def _is_certain(module: Module, split: ast.Call) -> bool:
     """Whether each call of a function comes to a place: it is in no branch, and nothing returns before."""
     scope, here = enclosing(module, split, *FUNCTIONS), statement_of(module, split)
     body = scope.body if isinstance(scope, (ast.FunctionDef, ast.AsyncFunctionDef)) else []
-    before = itertools.takewhile(lambda node: node is not here, body)
-    return here in body and not any(isinstance(part, ast.Return) for node in before for part in walk(node))
+    return here in straight(body)
 
 
 def _uses_all(module: Module, split: ast.Call) -> bool:
     """Whether all keys that a key is split into are used, and not one of them in each round."""
     outer, around, *_ = [*ancestors(module, split), None, None]
-    if isinstance(outer, ast.Tuple):  # of what goes on together
+    bound = bound_to(module, split)
+    target = bound.target if bound is not None else None
+    if isinstance(outer, ast.Tuple) and not isinstance(target, ast.Name):  # of what goes on together
         named = isinstance(around, ast.Assign) and all(isinstance(target, ast.Name) for target in around.targets)
         return named or isinstance(around, (ast.Call, ast.keyword))
     if isinstance(outer, (ast.Call, ast.keyword)):
         return not _picks(module, outer)
-    target = target_of(module, split)
     scope = enclosing(module, split, *FUNCTIONS)
     if not isinstance(target, ast.Name) or scope is None or assigned_in(scope)[target.id] != 1:
         return False
@@ -290,6 +291,13 @@ def _of_object(func: FuncVal, node: ast.expr) -> Value | None:
     if attr is not None or method is None:
         return attr.value if attr is not None else None
     return BoundMethod(owner, node.attr, method[1])
+
+
+def _of_class(env: Env, node: ast.expr) -> Value | None:
+    """The static method that an expression names."""
+    named = isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
+    found = called_value(env, node) if named else None
+    return found if isinstance(found, FuncVal) and found.is_static else None
 
 
 class Callee(NamedTuple):

@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING
 from nnx_lint.model.attributes import attribute_of
 from nnx_lint.model.classes import UserClass
 from nnx_lint.model.unions import present
-from nnx_lint.model.values import Const, Obj, Other
-from nnx_lint.rules.bindings import pairs_of
+from nnx_lint.model.values import Const, ModuleVal, Obj, Other
+from nnx_lint.rules.bindings import constant_of, pairs_of
 from nnx_lint.rules.program import (
     FUNCTIONS,
     ancestors,
     canonical_of,
+    certain_block,
     enclosing,
     own_nodes,
     reads_of,
@@ -40,6 +41,15 @@ PRODUCTS = frozenset(f"jax.numpy.{name}" for name in ("dot", "einsum", "inner", 
 
 FLAGS = frozenset({"a bool", "a float", "an int"})
 """What a value is that a condition takes for a flag."""
+
+
+def is_said(frame: Frame, number: ast.expr) -> bool:
+    """Whether a number is written out, or a file has a name for it: ``SEED``, ``settings.SEED``."""
+    if isinstance(number, ast.Name):
+        return isinstance(constant_of(frame.module, number), ast.Constant)
+    if isinstance(number, ast.Attribute) and isinstance(resolved(frame.env, number.value), ModuleVal):
+        return isinstance(resolved(frame.env, number), Const)
+    return isinstance(number, ast.Constant)
 
 
 def is_projection(frame: Frame, draw: ast.AST) -> bool:
@@ -80,8 +90,17 @@ def is_under_flag(frame: Frame, node: ast.AST) -> bool:
 
 
 def _is_direct(module: Module, branch: ast.If, func: ast.AST) -> bool:
-    """Whether a condition is a statement of a function, with nothing around it."""
-    return next(iter(ancestors(module, branch)), None) is func
+    """Whether a condition is a statement of a function, with nothing around it but what has to run."""
+    inner: ast.AST = branch
+    for outer in ancestors(module, branch):
+        if outer is func:
+            return True
+        if isinstance(outer, ast.stmt):
+            block = certain_block(outer)
+            if block is None or inner not in block:
+                return False
+            inner = outer
+    return False
 
 
 def _asks_flags(frame: Frame, test: ast.expr) -> bool:

@@ -44,6 +44,7 @@ from nnx_lint.rules.program import (
 )
 from nnx_lint.rules.randomness.arguments import needs_key
 from nnx_lint.rules.randomness.drawing import Keys, collects_the_same, function_of, given_for
+from nnx_lint.rules.randomness.fixed import is_said
 from nnx_lint.rules.randomness.keys import (
     EACH_ROUND,
     SPLIT,
@@ -231,11 +232,13 @@ def _is_fixed(source: Source) -> bool:
         return False
     given = [*made.args, *(item.value for item in made.keywords)]
     seed = given[0] if len(given) == 1 else None
+    if seed is not None and is_said(frame, seed):
+        return True
     if isinstance(seed, ast.Name) and frame.func is not None:
         own = seed.id in names_of_parameters(frame.func.node) and not assigned_in(frame.func.node)[seed.id]
         return own and loop_around(frame.module, node, seed.id) is not None
     if not isinstance(seed, ast.Attribute) or frame.func is None or frame.receiver is None:
-        return isinstance(seed, ast.Constant)
+        return False
     stored = attributes_stored(frame.module.tree)
     parts = [part.attr for part in walk(seed) if isinstance(part, ast.Attribute)]
     own = root_of(seed) in syntax_parameters.names(frame.func.node.args)[:1]

@@ -20,9 +20,11 @@ from nnx_lint.model.attributes import attribute_names, attribute_of
 from nnx_lint.model.callables import FuncVal, LibraryFunction, Transformed
 from nnx_lint.model.events import Called
 from nnx_lint.model.loops import STEPPING
+from nnx_lint.model.modules import Env
 from nnx_lint.model.values import Obj
 from nnx_lint.reporting import Reporter, judges_calls, related
 from nnx_lint.rules.bindings import constant_of, target_of
+from nnx_lint.rules.callees import called_value
 from nnx_lint.rules.program import (
     FUNCTIONS,
     STATEMENT_LOOPS,
@@ -39,6 +41,7 @@ from nnx_lint.rules.program import (
     own_nodes,
     reads_of,
     resolved,
+    results_of,
     scopes_around,
     statement_of,
 )
@@ -57,7 +60,7 @@ from nnx_rules.transforms import DIFFERENTIATING
 
 if TYPE_CHECKING:
     from nnx_lint.model.frames import Frame
-    from nnx_lint.model.modules import Env, Module
+    from nnx_lint.model.modules import Module
     from nnx_lint.model.values import Value
 
 SPLIT, FOLD, DRAW = "jax.random.split", "jax.random.fold_in", "jax.random.normal"
@@ -255,8 +258,11 @@ def _stores(scope: ast.AST) -> dict[str, list[tuple[int, int]]]:
 
 def is_written_out(frame: Frame, scope: ast.AST, name: str) -> bool:
     """Whether a key is made from a number that the program says: a few arrays to try something are made of it."""
-    made = called_for(scope).get(name)
-    if made is None or assigned_in(scope)[name] != 1 or canonical_of(frame.env, made.func) not in KEY_MAKERS:
+    made, env = called_for(scope).get(name), frame.env
+    maker = called_value(env, made.func) if made is not None and assigned_in(scope)[name] == 1 else None
+    if isinstance(maker, FuncVal) and isinstance(maker.env, Env):
+        made, env = next((each for each in results_of(maker.node) if isinstance(each, ast.Call)), None), maker.env
+    if made is None or assigned_in(scope)[name] != 1 or canonical_of(env, made.func) not in KEY_MAKERS:
         return False
     return all(isinstance(item, ast.Constant) for item in made.args)
 
@@ -422,7 +428,7 @@ def trains(caller: Frame, call: ast.Call) -> bool:
     if _optimizers_given(caller, call):
         return True
     made, given = _made_in_round(caller.module, call), [*call.args, *(item.value for item in call.keywords)]
-    return not made.isdisjoint(item.id for item in given if isinstance(item, ast.Name))
+    return any(not made.isdisjoint(names_in(item)) for item in given)
 
 
 def _optimizers_given(caller: Frame, call: ast.Call) -> set[str | None]:
@@ -464,7 +470,8 @@ def _made_in_round(module: Module, call: ast.Call) -> set[str]:
     """The names that a round of a loop binds to what a call returns, and to what is made of that."""
     here, loop = statement_of(module, call), _loop_of(module, call)
     made = _targets_of(here)
-    for statement in loop.body if isinstance(loop, STATEMENT_LOOPS) else ():
+    body = loop.body if isinstance(loop, STATEMENT_LOOPS) else []
+    for statement in body * 2:  # what the end of one round makes goes into the next one
         read = {item.id for item in walk(statement) if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Load)}
         if not made.isdisjoint(read):
             made |= _targets_of(statement)

@@ -176,7 +176,7 @@ def _is_single(frame: Frame, value: Obj, named: Value | None = None) -> bool:
         scope = each.func.node if each.func is not None else each.module.tree
         names = {name for name, held in each.env.names.items() if held is value or held is named}
         # Where a name stands for several values, all that it is bound to is among them.
-        if _splits_in_place(each, scope, names) if isinstance(named, UnionVal) else _is_split(each, scope, names):
+        if splits_in_place(each, scope, names) if isinstance(named, UnionVal) else _is_split(each, scope, names):
             return False
         if not isinstance(call, ast.Call) or value.args is None:
             return is_rngs(value) and value.assumed and any(_hands_on(each, node, names) for node in own_nodes(scope))
@@ -200,14 +200,14 @@ def _is_called_plainly(frame: Frame) -> bool:
 
 def _is_split(frame: Frame, scope: ast.AST, names: set[str]) -> bool:
     """Whether a function may split streams in place, or bind their name to others."""
-    if _splits_in_place(frame, scope, names):
+    if splits_in_place(frame, scope, names):
         return True
     own = [node for node in own_nodes(scope) if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)]
     given_names = {item.arg for item in scope.args.args} if isinstance(scope, FUNCTIONS) else set[str]()
     return any(sum(node.id == name for node in own) + (name in given_names) > 1 for name in names)
 
 
-def _splits_in_place(frame: Frame, scope: ast.AST, names: set[str]) -> bool:
+def splits_in_place(frame: Frame, scope: ast.AST, names: set[str]) -> bool:
     """Whether a function may give streams other keys."""
     calls = (node for node in walk(scope) if isinstance(node, ast.Call))
     named = (call for call in calls if any(isinstance(item, ast.Name) and item.id in names for item in call.args))

@@ -20,7 +20,7 @@ from nnx_lint.model.classes import LibClass
 from nnx_lint.model.events import Called, Constructed
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.uses import RNGS
-from nnx_lint.model.values import Const, Ext, Obj, ParameterNumber, Value
+from nnx_lint.model.values import Const, Ext, Obj, ParameterNumber, ParameterVal, Unknown, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
 from nnx_lint.rules.bindings import bound_to, first_values, given_to, pairs_of, value_of
 from nnx_lint.rules.edits import insert_before, replace, unsafe
@@ -45,7 +45,7 @@ from nnx_lint.rules.program import (
     straight,
 )
 from nnx_lint.rules.randomness.arguments import MAKING, constructed, needs_key
-from nnx_lint.rules.randomness.fixed import draws_alone, is_projection, is_under_flag
+from nnx_lint.rules.randomness.fixed import draws_alone, is_projection, is_said, is_under_flag
 from nnx_lint.rules.randomness.reading import STREAM, elements, is_rngs
 from nnx_lint.rules.traces.mends import COMPILING
 from nnx_lint.rules.updates.ownership import ABSTRACT
@@ -100,13 +100,11 @@ def seeded(obj: Obj, *, named: bool = False) -> ast.Call | None:
 def _seeded_for_function(place: Assignment, obj: Obj) -> ast.Call | None:
     """The call that makes the streams of a layer from one seed, where a function of the project gets them for that."""
     rngs = next((value for value in (obj.args or {}).values() if isinstance(value, Obj) and value.cls is RNGS), None)
-    call, made = rngs.node if rngs is not None else None, place.node
-    if not isinstance(call, ast.Call) or not isinstance(made, (ast.Assign, ast.AnnAssign)) or obj.node is made.value:
+    call = rngs.node if rngs is not None else None
+    made = value_of(place.module, place.value_node) or place.value_node if place.value_node is not None else None
+    if not isinstance(call, ast.Call) or not isinstance(made, ast.Call) or obj.node is made:
         return None
-    given = (
-        [*made.value.args, *(each.value for each in made.value.keywords)] if isinstance(made.value, ast.Call) else []
-    )
-    if not any(item is call for item in given):
+    if not any(item is call for item in given_to(place.module, made)):
         return None
     scope = enclosing(place.module, call, *FUNCTIONS)
     seed = call.args[0] if len(call.args) == 1 and not call.keywords else None
@@ -145,6 +143,9 @@ def has_equal_numbers(obj: Obj) -> bool:
     """Whether another one that is made with the same seed has equal numbers that should differ, and no constants."""
     given = (value for name, value in (obj.args or {}).items() if name != "bias_init" and isinstance(value, Ext))
     constant = any(value.name.rpartition(".")[2] in CONSTANT for value in given)
+    drawn_by = (value for name, value in (obj.args or {}).items() if name.endswith("_init") and name != "bias_init")
+    if any(isinstance(value, (ParameterVal, Unknown)) for value in drawn_by):
+        return False
     return not constant and not any(isinstance(item, LibClass) and item.name in NORMS for item in obj.cls.ancestors)
 
 
@@ -163,7 +164,7 @@ def same_seed(event: Constructed, report: Reporter) -> None:
         place = attr.assignments[-1]
         for layer in elements(attr.value):
             module = place.module
-            call, scope = seeded(layer), None
+            call, scope = seeded(layer, named=True), None
             if call is None and (call := _seeded_by_name(module, layer)) is not None:
                 scope = enclosing(module, call, *FUNCTIONS)
             if call is None and (call := _seeded_for_function(place, layer)) is not None and names_in(call.args[0]):
@@ -469,9 +470,9 @@ def fixed_key_in_call(event: Called, report: Reporter) -> None:
 
 
 def _is_fixed(frame: Frame, seed: ast.expr) -> bool:
-    """Whether a number is written out, or is one of the object that its methods leave as it is."""
-    if not isinstance(seed, ast.Attribute):
-        return isinstance(seed, ast.Constant)
+    """Whether a number is said, or is one of the object that its methods leave as it is."""
+    if is_said(frame, seed) or not isinstance(seed, ast.Attribute):
+        return is_said(frame, seed)
     value = resolved(frame.env, seed)
     cls = enclosing(frame.module, seed, ast.ClassDef)
     if not isinstance(value, Const) or not isinstance(value.value, int) or cls is None:

@@ -31,8 +31,10 @@ from nnx_lint.rules.program import (
     enclosing,
     given,
     is_tried,
+    parameters_in,
     reads_of,
 )
+from nnx_lint.rules.repeating import argument
 from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import rngs as rules
@@ -40,6 +42,7 @@ from nnx_rules.transforms import TREE_MAPS
 
 if TYPE_CHECKING:
     from nnx_lint.model.events import Called
+    from nnx_lint.model.frames import Frame
     from nnx_lint.model.modules import Module
     from nnx_rules._filter_logic import Leaf
 
@@ -83,16 +86,27 @@ def _chooses(func: ast.AST) -> bool:
     return any(isinstance(node, (ast.If, ast.IfExp, ast.BoolOp, ast.Try, ast.Match)) for node in walk(func))
 
 
-def _is_untouched(module: Module, node: ast.AST) -> bool:
-    """Whether nothing can have been taken out of a dict, or written into it: it is made here, or read here alone."""
-    scope = enclosing(module, node, *FUNCTIONS) or module.tree
-    return isinstance(node, ast.Call) or (isinstance(node, ast.Name) and reads_of(scope, node.id) == [node])
+def _is_untouched(frame: Frame, node: ast.AST | None) -> bool:
+    """Whether nothing can have been taken out of a dict, or written into it: it is made here, or read here alone, and
+    where a caller hands it over, there alone.
+    """
+    while isinstance(node, ast.Name):
+        scope = enclosing(frame.module, node, *FUNCTIONS) or frame.module.tree
+        if reads_of(scope, node.id) != [node]:
+            return False
+        if not parameters_in(scope)[node.id]:
+            return True
+        node, caller = argument(frame, node.id), frame.caller
+        if caller is None:
+            return False
+        frame = caller
+    return isinstance(node, ast.Call)
 
 
 def _key_in(tree: Value, node: ast.AST, event: Called) -> Leaf | None:
     """A random key that certainly is a leaf of a tree."""
     tree = present(tree)
-    if isinstance(tree, PureDict) and _is_untouched(event.frame.module, node):
+    if isinstance(tree, PureDict) and _is_untouched(event.frame, node):
         tree = present(tree.of)
     held = tree if isinstance(tree, (Obj, StateVal)) else None
     if held is None or (isinstance(held, Obj) and not held.cls.derives_from("nnx.Module")):

@@ -45,8 +45,8 @@ INSTEAD = "here and once more, and `{}`, which the split made for one use, is no
 SECOND = "a second time here, and `{}`, which the split made for the first use, is not"
 
 KEEPING = re.compile(
-    r"[A-Z]|add|append|array|asarray|assert|block_until|check|debug|device_put|format|info|isinstance|len|log|print|put|"
-    r"_?replace|repr|save|set$|set_|store|str$|type$|update_key|warn|write"
+    r"[A-Z]|add|append|array|asarray|assert|block_until|check|debug|device_put|format|info|isinstance|len|log|partial$|"
+    r"print|put|_?replace|repr|save|set$|set_|store|str$|type$|update_key|warn|write"
 )
 """How functions are called, from the first letter on, that draw nothing from what they get."""
 
@@ -71,12 +71,13 @@ def half_in_place_of_other(event: Called, report: Reporter) -> None:
         taken = next((use for use in uses if _may_draw(frame, use, report)), None)
         again = next((use for use in uses if taken is not None and _is_once_more(frame, taken, use, statement)), None)
         if taken is not None and again is not None:
-            if begin(again) > begin(taken):
-                where = (related(module, taken, "the first use"),)
-                report(module, again, name=name, again=SECOND.format(other), related=where)
-            else:
+            if statement_of(module, again) is statement or begin(again) < begin(statement):
                 where = (related(module, again, "the use in the next round"),)
                 report(module, taken, name=name, again=INSTEAD.format(other), related=where)
+            else:
+                first, second = sorted((taken, again), key=begin)
+                where = (related(module, first, "the first use"),)
+                report(module, second, name=name, again=SECOND.format(other), related=where)
             return
 
 
@@ -116,6 +117,8 @@ def _is_once_more(frame: Frame, taken: ast.Name, use: ast.Name, made: ast.Assign
         return False
     outer = next(ancestors(module, use), None)
     is_use = isinstance(outer, (ast.Call, ast.keyword, ast.Return, ast.Tuple))
+    if isinstance(outer, ast.Call) and canonical_of(frame.env, outer.func) == "jax.random.fold_in":
+        return False  # what it makes of the key is apart from what is drawn from the key
     here, there = statement_of(module, taken), statement_of(module, use)
     if not is_use or here is None or there is None or here is there:
         return False

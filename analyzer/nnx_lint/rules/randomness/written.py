@@ -21,7 +21,7 @@ from nnx_lint.model.events import Constructed
 from nnx_lint.model.leaves import PARAMETRIC
 from nnx_lint.model.values import Obj
 from nnx_lint.reporting import Reporter, judges, related
-from nnx_lint.rules.bindings import names_of_first, value_of
+from nnx_lint.rules.bindings import names_of_first, pairs_of, value_of
 from nnx_lint.rules.program import (
     FUNCTIONS,
     LOOPS,
@@ -74,6 +74,8 @@ def seed_of_constructor(event: Constructed, report: Reporter) -> None:
 def _is_given_the_same(module: Module, node: ast.Call) -> bool:
     """Whether the arguments of a call are the same each time that it, or one that is written like it, runs."""
     given = [*node.args, *(item.value for item in node.keywords)]
+    if not isinstance(node.func, (ast.Attribute, ast.Name)):
+        return False  # a partial brings more along
     if any(isinstance(part, ast.Call) for item in given for part in walk(item)):
         return False
     scope = enclosing(module, node, *FUNCTIONS)
@@ -115,20 +117,25 @@ def _written(cls: UserClass, *, given: bool) -> tuple[str, ast.Call] | None:
     """The attribute that a constructor makes of a seed that it writes down, or is ``given``, and the call that has the
     seed.
     """
-    init = cls.own_method("__init__")
+    found = cls.find("__init__")
+    init = found[1] if found is not None else None
     if not isinstance(init, FuncVal) or not isinstance(init.node.body, list):
         return None
-    for statement in straight(init.node.body):
-        target = statement.targets[0] if isinstance(statement, ast.Assign) else None
-        if not isinstance(target, ast.Attribute) or not isinstance(statement, ast.Assign):
+    for target, value in (pair for statement in straight(init.node.body) for pair in pairs_of(statement)):
+        if not isinstance(target, ast.Attribute):
             continue
-        for node in walk(statement.value):
+        named = (value_of(init.module, part) for part in walk(value) if isinstance(part, ast.Name))
+        for node in (inner for part in (value, *filter(None, named)) for inner in walk(part)):
             seed = _seed_of(init.module, node) if isinstance(node, ast.Call) else None
             if seed is None or not (_is_literal(seed) or (given and _is_given(init.node, seed))):
                 continue
-            if _is_trained(init.module, node):
+            if _is_trained(init.module, node) or _is_param(init.module, value):
                 return target.attr, seed
     return None
+
+
+def _is_param(module: Module, node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and canonical_of(module.env, node.func) == "nnx.Param"
 
 
 def _is_literal(seed: ast.Call) -> bool:
@@ -175,4 +182,4 @@ def _is_trained(module: Module, call: ast.AST) -> bool:
     if (name or "").removeprefix("nnx.") in PARAMETRIC:
         return True
     outers = (outer for outer in ancestors(module, call) if isinstance(outer, ast.Call))
-    return any(canonical_of(module.env, outer.func) == "nnx.Param" for outer in outers)
+    return any(_is_param(module, outer) for outer in outers)

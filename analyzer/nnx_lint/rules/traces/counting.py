@@ -14,13 +14,15 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
+from nnx_lint.model.callables import FuncVal
 from nnx_lint.model.classes import UserClass
 from nnx_lint.model.events import AttributeSet, OuterNameSet
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.unions import options
 from nnx_lint.model.values import Const, Obj, Other, Value
 from nnx_lint.reporting import Reporter, judges, related
-from nnx_lint.rules.program import FUNCTIONS, attribute_reads, enclosing, in_test, own_nodes, uses_in
+from nnx_lint.rules.callees import called_value
+from nnx_lint.rules.program import FUNCTIONS, attribute_reads, calls_in, enclosing, in_test, own_nodes, uses_in
 from nnx_lint.rules.traces.captures import holds
 from nnx_lint.rules.traces.mends import COMPILING
 from nnx_lint.syntax.dotted import root_of
@@ -28,6 +30,8 @@ from nnx_lint.syntax.walk import remembered
 from nnx_rules.rules import updates as rules
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from nnx_lint.model.frames import Frame, TraceScope
     from nnx_lint.model.modules import Module
 
@@ -85,10 +89,19 @@ def _begins_anew(frame: Frame, scope: TraceScope, target: ast.Attribute) -> bool
     """Whether a traced function sets the number before it counts: each trace begins with the same one."""
     each: Frame | None = frame
     while each is not None and scope in each.scope:
-        if each.func is not None and target.attr in _attributes_set(each.func.node):
+        if each.func is not None and any(target.attr in _attributes_set(func) for func in _running(each)):
             return True
         each = each.caller
     return False
+
+
+def _running(frame: Frame) -> Iterator[ast.AST]:
+    """The function of a frame, and those of the project that it calls by name."""
+    func = frame.func.node if frame.func is not None else None
+    if func is not None:
+        yield func
+        found = (called_value(frame.env, call.func) for call in calls_in(func))
+        yield from (value.node for value in found if isinstance(value, FuncVal))
 
 
 @remembered

@@ -14,12 +14,17 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
+from nnx_lint.diagnostics import Applicability, Fix
+from nnx_lint.model.callables import FuncVal
+from nnx_lint.model.containers import Seq
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.states import TransformationVal
-from nnx_lint.model.values import STRING, Const
+from nnx_lint.model.values import STRING, Const, Ext
 from nnx_lint.reporting import Reporter, judges_calls
+from nnx_lint.rules.edits import insert
 from nnx_lint.rules.program import given, is_tried, resolved
-from nnx_lint.rules.training.optimizers import FACTORIES
+from nnx_lint.rules.training.optimizers import FACTORIES, is_function
+from nnx_lint.syntax.parameters import misfit
 from nnx_rules.rules import training as rules
 
 if TYPE_CHECKING:
@@ -27,6 +32,27 @@ if TYPE_CHECKING:
 
 OF_GRADIENTS = frozenset({"adaptive_grad_clip", "clip_by_global_norm"})
 """Links that bound gradients by what gradients are like."""
+
+
+@judges_calls(rules.OPTIMIZER_TRANSFORMATION, "optax.chain")
+def part_of_chain(event: Called, report: Reporter) -> None:
+    """What is chained is a schedule, or a function that has yet to make a transformation."""
+    module = event.frame.module
+    for value, node in zip(event.args, event.nodes, strict=False):
+        text = text_of(node)
+        if isinstance(value, TransformationVal) and value.schedule:
+            problem = f"gets the schedule `{text}`, which is a function of the step, where it takes a transformation"
+            report(module, node, cls="chain", problem=problem, mend=f"scale by it: `optax.adam({text})`")
+        elif isinstance(value, Ext) and value.name in {f"optax.{factory}" for factory in FACTORIES}:
+            problem = f"gets the function `{text}`, which makes a transformation, and not the transformation"
+            report(module, node, cls="chain", problem=problem, mend=f"call it: `{text}(learning_rate)`")
+        elif isinstance(value, Seq) and any(isinstance(item, TransformationVal) for item in value.items):
+            problem = f"gets a {value.type} of transformations, and takes each as an argument of its own"
+            fix = Fix("Spread it", insert(module.source.span(node).start, "*"), Applicability.UNSAFE)
+            report(module, node, fix=fix, cls="chain", problem=problem, mend=f"write `optax.chain(*{text})`")
+        elif is_function(value) and not is_tried(module, event.node):
+            problem = f"gets the function `{text}`, and not a transformation"
+            report(module, node, cls="chain", problem=problem, mend=f"if it makes one, call it: `{text}(...)`")
 
 
 @judges_calls(rules.OPTIMIZER_TRANSFORMATION, "optax.chain")
@@ -174,3 +200,17 @@ def decay_in_second_place(event: Called, report: Reporter) -> None:
 
 SMALLEST = 0.05
 """The smallest share that a moving average is meant to keep."""
+
+
+@judges_calls(rules.OPTIMIZER_TRANSFORMATION, "optax.GradientTransformation", "optax.GradientTransformationExtraArgs")
+def functions_exchanged(event: Called, report: Reporter) -> None:
+    """A transformation that is written by hand gets its two functions in each other's place."""
+    args = given(event)
+    begins, updates = args.get(0, "init"), args.get(1, "update")
+    if not isinstance(begins, FuncVal) or not isinstance(updates, FuncVal) or is_tried(event.frame.module, event.node):
+        return
+    if misfit(begins.node.args, 1, ()) is None or misfit(updates.node.args, 1, ()) is not None:
+        return
+    problem = f"takes the function that begins first, and gets `{begins.name}`, which takes more than the parameters"
+    mend = f"exchange them: `{event.name}({updates.name}, {begins.name})`"
+    report(event.frame.module, event.node, cls=event.name, problem=problem, mend=mend)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ast
 import itertools
+import re
 from bisect import bisect_right
 from typing import TYPE_CHECKING
 
@@ -20,7 +21,7 @@ from nnx_lint.model.callables import Transformed
 from nnx_lint.model.events import Called
 from nnx_lint.model.leaves import same_object
 from nnx_lint.model.unions import present
-from nnx_lint.model.values import UNKNOWN, Obj
+from nnx_lint.model.values import UNKNOWN, Obj, ParameterVal
 from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.rules.bindings import bound_to
 from nnx_lint.rules.program import FUNCTIONS, ancestors, attribute_reads, canonical_of, in_test, reads_of, statement_of
@@ -49,10 +50,11 @@ def gradients_not_applied(event: Called, report: Reporter) -> None:
     row = callee.applied.row.name
     if row not in GRADIENTS or "**" in callee.applied.keywords or in_test(frame):
         return
-    name = _gradients(frame, event.node, pair=row.endswith("value_and_grad"), aux="has_aux" in callee.applied.keywords)
-    if name is None or name.startswith("_"):
+    found = _gradients(frame, event.node, pair=row.endswith("value_and_grad"), aux="has_aux" in callee.applied.keywords)
+    name, statement = found or ("_", None)
+    if name.startswith("_"):
         return
-    if not all(_is_asked_size(frame, read) for read in _reads(func, name, statement_of(frame.module, event.node))):
+    if not all(_is_asked_size(frame, read) for read in _reads(func, name, statement)):
         return
     model = event.args[0] if event.args and "argnums" not in callee.applied.keywords else None
     optimizer = next((of for of, value in _optimizers(frame, func) if _may_be_for(value, model)), None)
@@ -60,27 +62,28 @@ def gradients_not_applied(event: Called, report: Reporter) -> None:
         report(frame.module, event.node, name=name, optimizer=optimizer)
 
 
-def _may_be_for(optimizer: Obj, model: Value | None) -> bool:
+def _may_be_for(optimizer: Value, model: Value | None) -> bool:
     """Whether an optimizer may be that of a model: it is not known to be of another one."""
-    of = present((optimizer.args or {}).get("model", UNKNOWN))
+    of = present((optimizer.args or {}).get("model", UNKNOWN)) if isinstance(optimizer, Obj) else UNKNOWN
     return not isinstance(of, Obj) or not isinstance(model, Obj) or same_object(of, model)
 
 
 GRADIENTS = frozenset({"nnx.grad", "nnx.value_and_grad"})
 
 
-def _gradients(frame: Frame, call: ast.AST, *, pair: bool, aux: bool) -> str | None:
-    """The name that the gradients get which a call returns."""
+def _gradients(frame: Frame, call: ast.AST, *, pair: bool, aux: bool) -> tuple[str, ast.stmt | None] | None:
+    """The name that the gradients get which a call returns, and the statement that gives it to them."""
     bound = bound_to(frame.module, call)
-    target = bound.target if bound is not None else None
+    target, binding = (bound.target, bound.statement) if bound is not None else (None, None)
     scope = frame.func.node if frame.func is not None else frame.module.tree
     if isinstance(target, ast.Name) and (pair or aux) and len(reads := reads_of(scope, target.id)) == 1:
         passed = statement_of(frame.module, reads[0])  # results = grad_fn(model); loss, grads = results
-        target = passed.targets[0] if isinstance(passed, ast.Assign) and passed.value is reads[0] else target
+        if isinstance(passed, ast.Assign) and passed.value is reads[0]:
+            target, binding = passed.targets[0], passed
     if pair or aux:
         both = target.elts if isinstance(target, (ast.Tuple, ast.List)) and len(target.elts) == 2 else [None, None]
         target = both[1] if pair else both[0]
-    return target.id if isinstance(target, ast.Name) else None
+    return (target.id, binding) if isinstance(target, ast.Name) else None
 
 
 def _reads(func: Scope, name: str, statement: ast.stmt | None) -> list[ast.Name]:
@@ -134,15 +137,19 @@ LEAVES = frozenset({"jax.tree.leaves", "jax.tree_util.tree_leaves", "jax.tree_le
 """Functions that give the leaves of a tree in a list."""
 
 
-def _optimizers(frame: Frame, func: Scope) -> Iterator[tuple[str, Obj]]:
+def _optimizers(frame: Frame, func: Scope) -> Iterator[tuple[str, Value]]:
     """The optimizers that a function is given, that its receiver or an argument has, or that are made around it, and
-    that it has not a word for.
+    that it has not a word for; what it calls one and never reads is one, whatever it gets.
     """
     parameters = names_of(func.args) if not isinstance(func, ast.Module) else []
+    measures = isinstance(func, ast.FunctionDef) and _MEASURING.search(func.name) is not None
     for name in parameters:
-        given = _optimizer(frame.env.names.get(name))
+        value = frame.env.names.get(name, UNKNOWN)
+        given = _optimizer(value)
         if given is not None and _is_only_handed_on(frame.module, func, name):
             yield name, given
+        elif isinstance(value, ParameterVal) and not measures and _NAMED.search(name) and not reads_of(func, name):
+            yield name, value
     said = {node.attr for node in walk(func) if isinstance(node, ast.Attribute)}
     for owner, held in _attributes(frame, parameters):
         name = owner.rpartition(".")[2]
@@ -159,6 +166,11 @@ def _optimizers(frame: Frame, func: Scope) -> Iterator[tuple[str, Obj]]:
         env = env.parent
 
 
+_NAMED = re.compile(r"(?:^|_)opt(?:im|imizer)?$")
+_MEASURING = re.compile(r"norm|eval|valid|test|stat|metric|log|inspect|grad|loss")
+"""What is in the names of functions that only look at gradients, and take what a training step takes."""
+
+
 def _is_only_handed_on(module: Module, scope: ast.AST, name: str) -> bool:
     """Whether all that a function does with an optimizer is to return it, or to ask for the model that it keeps."""
     return all(_is_returned(module, read) for read in reads_of(scope, name))
@@ -170,7 +182,7 @@ def _is_returned(module: Module, read: ast.Name) -> bool:
     return isinstance(outer, ast.Return) or (isinstance(outer, ast.Attribute) and outer.attr == "model")
 
 
-def _attributes(frame: Frame, parameters: Sequence[str]) -> Iterator[tuple[str, Obj]]:
+def _attributes(frame: Frame, parameters: Sequence[str]) -> Iterator[tuple[str, Value]]:
     """The optimizers in attributes of the receiver of a function, and of what it is given."""
     owners = {"self": frame.receiver, **{name: frame.env.names.get(name) for name in parameters}}
     for owner, value in owners.items():
@@ -179,6 +191,8 @@ def _attributes(frame: Frame, parameters: Sequence[str]) -> Iterator[tuple[str, 
             held = _optimizer(attr.value) if attr is not None else None
             if held is not None:
                 yield f"{owner}.{name}", held
+            elif attr is not None and isinstance(attr.value, ParameterVal) and _NAMED.search(name):
+                yield f"{owner}.{name}", attr.value
 
 
 def _is_updated_elsewhere(frame: Frame, name: str) -> bool:

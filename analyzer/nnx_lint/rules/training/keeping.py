@@ -19,6 +19,7 @@ from nnx_lint.model.classes import UserClass
 from nnx_lint.model.events import Used
 from nnx_lint.model.unions import present
 from nnx_lint.model.values import Obj
+from nnx_lint.relevance import KEEPER
 from nnx_lint.reporting import Reporter, judges
 from nnx_lint.rules.edits import replace
 from nnx_lint.rules.program import calls_in, canonical_of
@@ -29,8 +30,6 @@ from nnx_rules.rules import training as rules
 
 if TYPE_CHECKING:
     from nnx_lint.model.frames import Frame
-
-KEEPER = "ModelAndOptimizer"
 
 
 def _asks_for_model(event: Used) -> bool:
@@ -48,7 +47,7 @@ def optimizer_model_attribute(event: Used, report: Reporter) -> None:
         if known and cls.find("model") is None and attribute_of(value, "model") is None and not _declares_model(cls):
             report(module, event.node, cls=cls.name)
         return
-    if cls.derives_from(f"nnx.{KEEPER}") or (value.assumed and module.mentions(KEEPER)):
+    if cls.derives_from(f"nnx.{KEEPER}") or (value.assumed and module.project.heirs.possible(KEEPER)):
         return
     report(module, event.node, fix=partial(keep_model, event.frame, value), cls="Optimizer")
 

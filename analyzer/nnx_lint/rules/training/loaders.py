@@ -23,7 +23,7 @@ from nnx_lint.model.states import TransformationVal
 from nnx_lint.model.unions import present
 from nnx_lint.model.values import Obj, Value
 from nnx_lint.reporting import Reporter, judges_calls, related
-from nnx_lint.rules.bindings import value_of
+from nnx_lint.rules.bindings import names_of_first, value_of
 from nnx_lint.rules.callees import called_value
 from nnx_lint.rules.program import (
     FUNCTIONS,
@@ -41,9 +41,8 @@ from nnx_lint.rules.program import (
     statement_of,
 )
 from nnx_lint.rules.repeating import argument, loop_around, outwards
-from nnx_lint.syntax.binding import is_name
 from nnx_lint.syntax.places import begin
-from nnx_lint.syntax.walk import remembered, walk
+from nnx_lint.syntax.walk import remembered
 from nnx_rules.rules import training as rules
 
 if TYPE_CHECKING:
@@ -147,7 +146,7 @@ def _gone_through(frame: Frame, iterated: ast.expr) -> ast.expr:
 @remembered
 def _goes_on_to_the_end(loop: ast.For) -> bool:
     """Whether nothing leaves a loop before it has gone through everything."""
-    return not any(isinstance(node, (ast.Break, ast.Return, ast.Yield, ast.YieldFrom)) for node in walk(loop))
+    return not any(isinstance(node, (ast.Break, ast.Return, ast.Yield, ast.YieldFrom)) for node in own_nodes(loop))
 
 
 def _made_before_rounds(frame: Frame, place: ast.AST, name: ast.Name) -> tuple[Module, ast.expr] | None:
@@ -178,12 +177,14 @@ def _kept(frame: Frame, place: ast.AST, node: ast.Attribute) -> tuple[Module, as
         return None
     (kept,) = attr.assignments
     made, scope = kept.value_node, enclosing(kept.module, kept.node, *FUNCTIONS)
+    made = (value_of(kept.module, made) or made) if made is not None else None
     if made is None or getattr(scope, "name", "") != "__init__" or not _is_again(frame, place, node.value.id):
         return None
     if any(attributes_stored(module.tree).count(node.attr) != 1 for module in {kept.module, frame.module}):
         return None
     func = made.func if isinstance(made, ast.Call) else made
-    if isinstance(func, ast.Attribute) and is_name(func.value, "self"):
+    own = names_of_first(scope) if isinstance(scope, FUNCTIONS) else frozenset[str]()
+    if isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and func.value.id in own:
         method = method_of(owner.cls, func.attr)
         used_up = method is not None and gives_iterator(method[1])
     else:
@@ -198,7 +199,7 @@ def _is_again(frame: Frame, place: ast.AST, name: str) -> bool:
     return any(loop_around(*each) is not None for each in ((frame.module, place, name), *calls))
 
 
-def _is_used_up(env: Env, made: ast.expr) -> bool:
+def _is_used_up(env: Env, made: ast.expr, depth: int = 3) -> bool:
     """Whether an expression gives what can be gone through once."""
     if isinstance(made, ast.GeneratorExp):
         return True
@@ -210,22 +211,26 @@ def _is_used_up(env: Env, made: ast.expr) -> bool:
     while isinstance(func, (BoundMethod, PartialVal)):
         func = func.func
     plain = isinstance(func, FuncVal) and {"staticmethod", "classmethod"}.issuperset(func.decorators)
-    return plain and isinstance(func, FuncVal) and gives_iterator(func)
+    return plain and isinstance(func, FuncVal) and gives_iterator(func, depth)
 
 
-def gives_iterator(func: FuncVal) -> bool:
+def gives_iterator(func: FuncVal, depth: int = 3) -> bool:
     """Whether a function gives what can be gone through once: it is a generator, or returns nothing else."""
     given = results_of(func.node)
     env = func.env if isinstance(func.env, Env) else func.module.env
-    return _yields(func.node) or (bool(given) and all(_is_made_here(env, func.node, each) for each in given))
+    return _yields(func.node) or (bool(given) and all(_is_made_here(env, func.node, each, depth) for each in given))
 
 
-def _is_made_here(env: Env, scope: ast.AST, made: ast.expr) -> bool:
-    """Whether a function returns an iterator that it makes of nothing but names that are known before."""
+def _is_made_here(env: Env, scope: ast.AST, made: ast.expr, depth: int) -> bool:
+    """Whether a function returns an iterator that it makes of nothing but names that are known before, by a generator
+    of the project or by a function of Python.
+    """
     if isinstance(made, ast.GeneratorExp):
         return True
     named = made.func if isinstance(made, ast.Call) else None
-    return isinstance(named, ast.Name) and not binds(scope, named.id) and canonical_of(env, named) in ITERATORS
+    if not isinstance(named, ast.Name) or binds(scope, named.id):
+        return False
+    return canonical_of(env, named) in ITERATORS or (depth > 0 and _is_used_up(env, made, depth - 1))
 
 
 @remembered

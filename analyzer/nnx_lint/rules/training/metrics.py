@@ -63,12 +63,19 @@ def metric_missing_argument(event: Called, report: Reporter) -> None:
 
 @judges_calls(rules.METRIC_ARGUMENT, ".update")
 def argument_by_position(event: Called, report: Reporter) -> None:
-    """A value without a name, of a metric that a caller named: `metric-missing-argument` tells the others."""
+    """A value without a name, of metrics that a caller named, or that are not known; of others NNX613 tells it."""
     callee = event.callee
     receiver = present(callee.receiver) if isinstance(callee, BoundMethod) and callee.func is None else None
     if not isinstance(receiver, Obj) or not event.args or event.keywords or is_tried(event.frame.module, event.node):
         return
-    if getattr(receiver.cls, "canonical", None) in MEASURED and receiver.args is not None and not _needs(receiver):
+    several = getattr(receiver.cls, "canonical", None) == "nnx.metrics.MultiMetric"
+    if any(map(_needs, _metrics(receiver))):
+        return
+    if several and not (receiver.assumed and event.frame.module.project.heirs.possible("MultiMetric")):
+        problem = "`update` takes no value by position, as each metric takes its own by their names"
+        mend = "pass all by name: `update(logits=..., labels=...)`"
+        report(event.frame.module, event.node, cls="MultiMetric", problem=problem, mend=mend)
+    elif getattr(receiver.cls, "canonical", None) in MEASURED and receiver.args is not None:
         problem = "`update` takes no value by position, as a metric knows its values by a name"
         mend = "pass it by the name that the metric was made with: `update(**{name: value})`"
         report(event.frame.module, event.node, cls=receiver.cls.name, problem=problem, mend=mend)

@@ -21,8 +21,10 @@ from nnx_lint.model.expressions import text_of
 from nnx_lint.model.forms import is_int, sizes
 from nnx_lint.model.leaves import same_object
 from nnx_lint.model.states import GradientVal, OptStateVal, StateVal, TransformationVal
+from nnx_lint.model.tables.public_names import PARAMETERS
 from nnx_lint.model.unions import present
 from nnx_lint.model.values import UNKNOWN, Array, ClassVal, Const, Ext, Obj, Value
+from nnx_lint.relevance import KEEPER, MAKING
 from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.rules.alternatives import has_other_form
 from nnx_lint.rules.autodiff.gradients import Exchanged
@@ -44,7 +46,7 @@ from nnx_lint.rules.program import (
 )
 from nnx_lint.rules.randomness.arguments import handing_on
 from nnx_lint.rules.spelling import spelled
-from nnx_lint.rules.training.keeping import KEEPER, asks_for_models, keep_model
+from nnx_lint.rules.training.keeping import asks_for_models, keep_model
 from nnx_lint.rules.updates.ownership import related
 from nnx_lint.syntax.binding import assigned_names
 from nnx_rules import _filter_logic as logic
@@ -144,7 +146,7 @@ def optimizer_transformation(event: Called, report: Reporter) -> None:
         fix = Fix("Make the transformation", insert(module.source.span(node).end, "(1e-3)"), Applicability.UNSAFE)
         problem = f"gets the function `{text_of(node)}`, which makes a transformation, and not the transformation"
         report(module, node, fix=fix, cls=cls, problem=problem, mend=f"call it: `{text_of(node)}(learning_rate)`")
-    elif _is_function(value) and not is_tried(module, event.node):
+    elif is_function(value) and not is_tried(module, event.node):
         problem = f"gets the function `{text_of(node)}`, and not a transformation"
         report(module, node, cls=cls, problem=problem, mend=f"if it makes one, call it: `{text_of(node)}(...)`")
     elif isinstance(value, Seq) and any(isinstance(item, TransformationVal) for item in value.items):
@@ -166,29 +168,10 @@ UPHILL = re.compile(r"ascen[dt]|maximi[sz]", re.IGNORECASE)
 """Words in files whose steps may go up on purpose."""
 
 
-@judges_calls(rules.OPTIMIZER_TRANSFORMATION, "optax.chain")
-def part_of_chain(event: Called, report: Reporter) -> None:
-    """What is chained is a schedule, or a function that has yet to make a transformation."""
-    module = event.frame.module
-    for value, node in zip(event.args, event.nodes, strict=False):
-        text = text_of(node)
-        if isinstance(value, TransformationVal) and value.schedule:
-            problem = f"gets the schedule `{text}`, which is a function of the step, where it takes a transformation"
-            report(module, node, cls="chain", problem=problem, mend=f"scale by it: `optax.adam({text})`")
-        elif isinstance(value, Ext) and value.name in {f"optax.{factory}" for factory in FACTORIES}:
-            problem = f"gets the function `{text}`, which makes a transformation, and not the transformation"
-            report(module, node, cls="chain", problem=problem, mend=f"call it: `{text}(learning_rate)`")
-        elif isinstance(value, Seq) and any(isinstance(item, TransformationVal) for item in value.items):
-            problem = f"gets a {value.type} of transformations, and takes each as an argument of its own"
-            fix = Fix("Spread it", insert(module.source.span(node).start, "*"), Applicability.UNSAFE)
-            report(module, node, fix=fix, cls="chain", problem=problem, mend=f"write `optax.chain(*{text})`")
-        elif _is_function(value) and not is_tried(module, event.node):
-            problem = f"gets the function `{text}`, and not a transformation"
-            report(module, node, cls="chain", problem=problem, mend=f"if it makes one, call it: `{text}(...)`")
-
-
-def _is_function(value: Value | None) -> bool:
-    """Whether a value is a function or a method of the project, which no transformation is."""
+def is_function(value: Value | None) -> bool:
+    """Whether a value is a function of optax, or a function or a method of the project, which no transformation is."""
+    if isinstance(value, Ext):
+        return value.name.startswith("optax.") and value.name in PARAMETERS
     return isinstance(value, FuncVal) or (isinstance(value, BoundMethod) and isinstance(value.func, FuncVal))
 
 
@@ -225,7 +208,7 @@ def optimizer_without_variables(event: Called, report: Reporter) -> None:
 # -- update ------------------------------------------------------------------------------------------------------------
 
 
-def _updates(event: Called) -> tuple[Obj, bool] | None:
+def updated(event: Called) -> tuple[Obj, bool] | None:
     """The optimizer whose ``update`` is called, and whether it keeps its model."""
     callee = event.callee
     if not isinstance(callee, BoundMethod) or callee.func is not None or None in event.args:
@@ -235,15 +218,16 @@ def _updates(event: Called) -> tuple[Obj, bool] | None:
         return None
     keeps = receiver.cls.derives_from("nnx.ModelAndOptimizer")
     module = event.frame.module
-    told = len(event.args) == 2 or (module.mentions("Optimizer(") and not module.mentions(KEEPER))
-    if receiver.assumed and not keeps and not told:
-        return None  # the annotation holds for one that keeps its model, too, and nothing here makes either
+    if receiver.assumed and not keeps and len(event.args) != 2:
+        heirs = module.project.heirs  # the annotation holds for one that keeps its model, too
+        if heirs.possible(KEEPER) or heirs.possible("Optimizer") or not heirs.possible(MAKING):
+            return None
     return receiver, keeps
 
 
 @judges_calls(rules.OPTIMIZER_UPDATE_ARGUMENTS, ".update")
 def optimizer_update_arguments(event: Called, report: Reporter) -> None:
-    found = _updates(event)
+    found = updated(event)
     if found is None:
         return
     optimizer, keeps = found
@@ -363,7 +347,7 @@ def _name_of(model: Value, frame: Frame) -> str | None:
 
 @judges_calls(rules.GRADIENTS_MISMATCH, ".update")
 def gradients_mismatch(event: Called, report: Reporter) -> None:
-    found = _updates(event)
+    found = updated(event)
     if found is None:
         return
     optimizer, keeps = found
@@ -378,6 +362,8 @@ def gradients_mismatch(event: Called, report: Reporter) -> None:
     if isinstance(grads, Transformed):
         name = text_of(node)
         report(module, node, problem=f"are a function that computes them: call it with the model, `{name}(model)`")
+    elif isinstance(grads, (StateVal, GradientVal)) and (part := _part_of(model, grads.of)) is not None:
+        report(module, node, problem=f"are those of `{part}` alone, and the optimizer takes those of the whole model")
     elif (of := _other_model(grads, model) or _made_for_another(optimizer, model, event.frame)) is not None:
         report(module, node, problem=of)
     elif (path := _of_other_size((optimizer.args or {}).get("model", UNKNOWN), model)) is not None:
@@ -502,6 +488,15 @@ OF_ANOTHER = "are those of another argument, and the optimizer takes those of th
 def _is_of_another(grads: StateVal | GradientVal, model: Value) -> bool:
     """Whether a function that got a model was differentiated by another argument."""
     return any(_is_of(present(value), model) for value in grads.beside) and not _is_of(present(grads.of), model)
+
+
+def _part_of(model: Value, of: Value) -> str | None:
+    """The attribute of a model that a gradient was taken of, with nothing of the rest of the model."""
+    part = present(of)
+    if not isinstance(model, Obj) or not isinstance(part, Obj) or not part.cls.derives_from("nnx.Module"):
+        return None
+    held = ((name, attribute_of(model, name)) for name in attribute_names(model))
+    return next((name for name, attr in held if attr is not None and attr.value is part), None)
 
 
 def _is_of(value: Value, model: Value) -> bool:

@@ -70,7 +70,9 @@ def parameters_of_optax(event: Called, report: Reporter) -> None:
     if arguments.starred or "**" in arguments.keywords or is_tried(event.frame.module, event.node):
         return
     unknown = [name for name in arguments.keywords if name not in names]
-    filled = [*places[: len(arguments.positional)], *arguments.keywords]
+    by_place = places[: len(arguments.positional)]
+    filled = [*by_place, *arguments.keywords]
+    twice = [name for name in arguments.keywords if name in by_place]
     missing = [name for name in required if name not in filled]
     if not OPTIONS.keys().isdisjoint(unknown):
         return
@@ -78,6 +80,8 @@ def parameters_of_optax(event: Called, report: Reporter) -> None:
         problem = f"has no parameter `{unknown[0]}`"
     elif len(arguments.positional) > len(places):
         problem = f"gets {len(arguments.positional)} arguments by position, and takes {len(places)}"
+    elif twice:
+        problem = f"gets `{twice[0]}` twice, by position and by name"
     elif missing:
         problem = f"gets no `{missing[0]}`"
     else:

@@ -5,7 +5,7 @@ to it. Where a round puts its gradients in the place of the sum, all but the las
 step is taken with the sum, and nothing empties it, each step takes all gradients so far again.
 
 Invariants: the name is bound to zeros, and in the loop once, or to `None`, and in the loop never again; a mean that
-fades out, as that of momentum, is no sum.
+fades out, as that of momentum, is no sum. In the carry of a scan the names say that it is one.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from nnx_lint.reporting import Reporter, judges_calls, related
+from nnx_lint.model.events import Ran
+from nnx_lint.reporting import Reporter, judges, judges_calls, related
 from nnx_lint.rules.autodiff.gradients import gradient_call
-from nnx_lint.rules.bindings import bound_to, pairs_of
+from nnx_lint.rules.bindings import bound_to, pairs_of, value_of
 from nnx_lint.rules.program import (
     FUNCTIONS,
     STATEMENT_LOOPS,
@@ -27,6 +28,7 @@ from nnx_lint.rules.program import (
     own_nodes,
     parameters_in,
     reads_of,
+    results_of,
 )
 from nnx_lint.syntax.binding import is_name, names_in
 from nnx_lint.syntax.parameters import positional_names
@@ -38,6 +40,7 @@ from nnx_rules.transforms import TREE_MAPS
 if TYPE_CHECKING:
     from nnx_lint.model.events import Called
     from nnx_lint.model.frames import Frame
+    from nnx_lint.model.modules import Module
 
 ZEROS = frozenset({"jax.numpy.zeros_like", "numpy.zeros_like"})
 TREES_OF_ZEROS = ("optax.tree.zeros_like", "optax.tree_utils.tree_zeros_like")
@@ -71,7 +74,7 @@ def gradient_sum(event: Called, report: Reporter) -> None:
         if after and isinstance(value, ast.Name) and _is_gradient(frame, loop, value.id):
             so = f"each round of the loop replaces it by `{value.id}`, so that it is the gradient of the last one"
             _report(frame, target, call, name, so, report, f"`{name} = jax.tree.map(jnp.add, {name}, {value.id})`")
-    elif len(later) == 1 and _is_sum(frame, value, name):
+    elif len(later) == 1 and _is_sum(frame, value_of(frame.module, value) or value, name):
         step = next((each for read in inside if (each := _step_of_some_rounds(frame, read, loop)) is not None), None)
         if step is not None:
             so = "nothing sets it back to zeros after a step, so that each step takes all gradients so far"
@@ -82,8 +85,8 @@ def gradient_sum(event: Called, report: Reporter) -> None:
 def sum_from_nothing(event: Called, report: Reporter) -> None:
     """A sum that is `None` before the first round: `total = grads if total is None else jax.tree.map(...)`."""
     frame, call = event.frame, event.node
-    statement = enclosing(frame.module, call, ast.Assign)
-    target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+    bound = bound_to(frame.module, _whole(frame, call))
+    target = bound.target if bound is not None else None
     if not isinstance(target, ast.Name) or not isinstance(call, ast.Call) or not _is_sum(frame, call, target.id):
         return
     name, scope = target.id, enclosing(frame.module, call, *FUNCTIONS) or frame.module.tree
@@ -103,6 +106,55 @@ def sum_from_nothing(event: Called, report: Reporter) -> None:
     if step is not None:
         so = "nothing empties it after a step, so that each step takes all gradients so far"
         _report(frame, step, empty[0], name, so, report, f"`{name} = None` after it")
+
+
+def scans(event: Ran) -> bool:
+    """Whether the step of a scan has run."""
+    return event.scope.row.name == "jax.lax.scan" and not event.scope.held
+
+
+@judges(rules.BROKEN_GRADIENT_SUM, Ran, when=scans)
+def sum_in_carry(event: Ran, report: Reporter) -> None:
+    """A step of a scan that carries a sum of gradients returns its own ones, and never reads the sum."""
+    inner = event.scope.frame
+    func = inner.func.node if inner is not None and inner.func is not None else None
+    if inner is None or not isinstance(func, ast.FunctionDef) or in_test(inner):
+        return
+    carry = next(iter(positional_names(func.args)), "")
+    results = [value.elts[0] for value in results_of(func) if isinstance(value, ast.Tuple) and len(value.elts) == 2]
+    whole = value_of(inner.module, results[0]) or results[0] if len(results) == 1 and carry else None
+    for name, value in _unread_parts(inner.module, func, carry, whole):
+        summed = "grad" in name and any(word in f"{carry}_{name}" for word in ("acc", "sum", "total"))
+        if summed and isinstance(value, ast.Name) and _is_gradient(inner, func, value.id):
+            so = f"each step replaces it by `{value.id}`, so that it is the gradient of the last one"
+            mend = f"`jax.tree.map(jnp.add, ..., {value.id})` instead of `{value.id}`, with what the carry has"
+            report(inner.module, value, name=name, so=so, mend=mend)
+
+
+def _unread_parts(
+    module: Module, func: ast.FunctionDef, carry: str, whole: ast.expr | None
+) -> list[tuple[str, ast.expr | None]]:
+    """The parts of a carry that a step never reads, by name, with what it returns for them."""
+    reads = reads_of(func, carry)
+    outers = [next(ancestors(module, read), None) for read in reads]
+    if isinstance(whole, ast.Dict) and len(reads) > 0:
+        keys = [each.slice for each in outers if isinstance(each, ast.Subscript)]
+        read = {key.value for key in keys if isinstance(key, ast.Constant)}
+        pairs = zip(whole.keys, whole.values, strict=True)
+        named = [(str(key.value), value) for key, value in pairs if isinstance(key, ast.Constant)]
+        return [pair for pair in named if pair[0] not in read] if len(keys) == len(reads) else []
+    taken = outers[0] if len(outers) == 1 else None
+    target = taken.targets[0] if isinstance(taken, ast.Assign) and len(taken.targets) == 1 else None
+    if not isinstance(target, ast.Tuple) or not isinstance(whole, ast.Tuple) or len(target.elts) != len(whole.elts):
+        return []
+    both = zip(target.elts, whole.elts, strict=True)
+    return [(each.id, value) for each, value in both if isinstance(each, ast.Name) and not reads_of(func, each.id)]
+
+
+def _whole(frame: Frame, node: ast.AST) -> ast.AST:
+    """The choice that an expression is a part of, or the expression."""
+    outer = next(ancestors(frame.module, node), None)
+    return _whole(frame, outer) if isinstance(outer, ast.IfExp) else node
 
 
 def _is_first(frame: Frame, call: ast.AST, loop: ast.AST, name: str) -> bool:

@@ -1,7 +1,8 @@
 """Masks and labels of optax for the parameters of an optimizer of NNX, and such an optimizer inside of optax (NNX618).
 
 The parameters of an ``nnx.Optimizer`` are a State. JAX goes through a tree of labels beside it, and takes no other type
-in its place: no dict, as Linen has, and no module.
+in its place: no dict, as Linen has, and no module. Since flax 0.11 the leaves of that State are plain arrays: a State
+that ``jax.tree.map`` makes of ``nnx.state(model)`` has Variables around its labels, and does not go with it either.
 
 Invariant: a function that makes the tree of the parameters that it gets is left alone.
 """
@@ -22,10 +23,23 @@ from nnx_lint.rules.graphs.merging import is_module
 from nnx_lint.rules.program import given, is_tried, results_of
 from nnx_rules.api import OPTIMIZERS
 from nnx_rules.rules import training as rules
+from nnx_rules.transforms import TREE_MAPS
 
 if TYPE_CHECKING:
     from nnx_lint.model.events import Called
     from nnx_lint.model.values import Value
+
+
+class Mapped(set["Value"]):
+    """The States that a function of the leaves has made of States: there are Variables in them."""
+
+
+@judges_calls(rules.OPTIMIZER_TRANSFORMATION, *TREE_MAPS, "jax.tree.map_with_path", "jax.tree_util.tree_map_with_path")
+def note_mapped(event: Called, report: Reporter) -> None:
+    tree = event.args[1] if len(event.args) == 2 and not event.keywords else None
+    noted = report.memory(Mapped) if isinstance(tree, StateVal) and isinstance(event.result, StateVal) else None
+    if noted is not None and isinstance(tree, StateVal) and (tree.made is None or tree in noted):
+        noted.add(event.result)
 
 
 @judges_calls(rules.OPTIMIZER_TRANSFORMATION, *OPTIMIZERS)
@@ -34,6 +48,23 @@ def trees_of_optimizer(event: Called, report: Reporter) -> None:
     tx, node = args.get(1, "tx"), args.node_of(1, "tx")
     if isinstance(tx, TransformationVal) and node is not None:
         _judge(tx, node, event, report)
+        _judge_variables(tx, node, event, report)
+
+
+def _judge_variables(tx: TransformationVal, node: ast.expr, event: Called, report: Reporter) -> None:
+    """A mask, or labels, with Variables around them; an optimizer that is not told ``wrt`` is one of before."""
+    told = event.subject == "nnx.Optimizer" and ("wrt" in event.keywords or len(event.args) > 2)
+    _, version = report.runs_on(event.frame.module)
+    for maker, name, value in tx.trees if told and (version is None or version >= PURE) else ():
+        if present(value) in report.memory(Mapped) and not is_tried(event.frame.module, event.node):
+            problem = f"gets Variables in its `{name}`, and an optimizer hands it a State of plain arrays"
+            mend = "hand over the function that makes the tree: `lambda params: jax.tree.map(..., params)`"
+            report(event.frame.module, node, cls=f"optax.{maker}", problem=problem, mend=mend)
+            return
+
+
+PURE = (0, 11)
+"""The version of flax since which optimizers compute with plain arrays."""
 
 
 @judges_calls(rules.OPTIMIZER_TRANSFORMATION, ".init")

@@ -30,17 +30,19 @@ if TYPE_CHECKING:
 
 
 class Abstract:
-    """The objects that hold shapes only, with the calls that made them, and their States as they were taken."""
+    """The objects that hold shapes only, with the calls that made them and the branches in which these stand, and their
+    States as they were taken.
+    """
 
     def __init__(self) -> None:
-        self.made: dict[int, tuple[Value, Called]] = {}
+        self.made: dict[int, tuple[Value, Called, tuple[tuple[int, int], ...]]] = {}
         self.states: dict[int, StateVal] = {}
 
 
 @judges_calls(rules.ABSTRACT_CALLED, "jax.eval_shape", "nnx.eval_shape")
 def note_abstract(event: Called, report: Reporter) -> None:
     if isinstance(event.result, Obj) and event.result.cls.derives_from("nnx.Module") and not event.frame.scope:
-        report.memory(Abstract).made[id(event.result)] = event.result, event
+        report.memory(Abstract).made[id(event.result)] = event.result, event, event.frame.branches
 
 
 @judges_calls(rules.ABSTRACT_CALLED, "nnx.split", "nnx.state")
@@ -61,7 +63,7 @@ def note_merged(event: Called, report: Reporter) -> None:
         return
     known = noted.made.get(id(state.of))
     if known is not None and not _may_be_filled(event.frame.module, event.nodes[1]):
-        noted.made[id(result)] = result, known[1]
+        noted.made[id(result)] = result, known[1], event.frame.branches
 
 
 def _may_be_filled(module: Module, state: ast.expr) -> bool:
@@ -89,11 +91,17 @@ def note_filled(event: Mutated, report: Reporter) -> None:
 @judges_calls(rules.ABSTRACT_CALLED, "()")
 def abstract_called(event: Called, report: Reporter) -> None:
     known = report.memory(Abstract).made.get(id(event.callee))
-    if known is None or event.frame.scope or event.frame.doubtful or is_tried(event.frame.module, event.node):
+    if known is None or event.frame.scope or _may_be_spared(event, known[2]):
         return
     name = root_of(called_by(event.node)) if isinstance(event.node, ast.Call) else None
     if not _may_be_written(event, name):
         _report(event, known[1], event.name, report)
+
+
+def _may_be_spared(event: Called, branches: tuple[tuple[int, int], ...]) -> bool:
+    """Whether it is not certain that a call runs with the object that was made in these branches."""
+    frame = event.frame
+    return (frame.doubtful and frame.branches != branches) or is_tried(frame.module, event.node)
 
 
 def _report(event: Called, made: Called, name: str, report: Reporter) -> None:
@@ -107,7 +115,7 @@ def abstract_compiled(event: Called, report: Reporter) -> None:
     noted = report.memory(Abstract).made
     for value, node in zip(event.args, event.nodes, strict=False) if noted else ():
         known = noted.get(id(value))
-        if known is None or event.frame.doubtful or is_tried(event.frame.module, event.node):
+        if known is None or _may_be_spared(event, known[2]):
             continue
         if isinstance(node, ast.Name) and not _may_be_written(event, node.id):
             _report(event, known[1], node.id, report)

@@ -20,9 +20,12 @@ from nnx_lint.model.values import (
     Value,
 )
 from nnx_lint.rules.filters.coverage import mapping_of
+from nnx_lint.rules.filters.expressions import expression, is_subtype
+from nnx_rules import _filter_logic as logic
 
 if TYPE_CHECKING:
     from nnx_lint.model.callables import TransformVal
+    from nnx_rules._filter_logic import Leaf
 
 
 class Carry:
@@ -97,6 +100,16 @@ def given_to_variables(axes: Axes) -> set[Axes] | None:
     entries = [read(item) for _, item in mapping.items]
     known = all(entry is None or isinstance(entry, int) for entry in entries)
     return {entry for entry in entries if entry is None or isinstance(entry, int)} if known else None
+
+
+def given_to(axes: Axes, leaf: Leaf) -> Axes:
+    """The axes that ``StateAxes`` give to a Variable; what is not known is ``UNREAD``."""
+    mapping = mapping_of(axes) if isinstance(axes, FilterVal) else None
+    for key, axis in mapping.items if mapping is not None and mapping.exact else ():
+        taken = logic.matches(expression(key), leaf, is_subtype)
+        if taken is not False:
+            return read(axis) if taken else UNREAD
+    return UNREAD
 
 
 def shown(axes: Axes) -> str:

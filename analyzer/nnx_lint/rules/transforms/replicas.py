@@ -21,7 +21,7 @@ from nnx_lint.model.meshes import SpecVal, names_in
 from nnx_lint.model.values import Const, Value
 from nnx_lint.reporting import Reporter, judges
 from nnx_lint.rules.bindings import pairs_of
-from nnx_lint.rules.program import canonical_of, in_test, resolved
+from nnx_lint.rules.program import canonical_of, certain_block, in_test, resolved
 from nnx_lint.rules.transforms.collectives import COLLECTIVES
 from nnx_lint.syntax.binding import assigned_names
 from nnx_lint.syntax.binding import names_in as names_standing_in
@@ -31,7 +31,7 @@ from nnx_rules.rules import transforms as rules
 from nnx_rules.transforms import DIFFERENTIATING, TREE_MAPS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from nnx_lint.model.modules import Env, Module
 
@@ -91,6 +91,13 @@ def _axes_of(specs: Value | None, count: int) -> list[frozenset[str]] | None:
     return found
 
 
+def _one_by_one(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements of a block, with those of the blocks in it that have to run in their place."""
+    for statement in body:
+        inner = certain_block(statement)
+        yield from _one_by_one(inner) if inner is not None else (statement,)
+
+
 class _Drift:
     """What a function makes of gradients that each device has for itself, statement by statement."""
 
@@ -107,7 +114,7 @@ class _Drift:
         """For each result the expression, where it differs, and what is written into a replicated object."""
         written: list[ast.expr] = []
         body = self.func.node.body
-        for statement in body if isinstance(body, list) else ():
+        for statement in _one_by_one(body) if isinstance(body, list) else ():
             if isinstance(statement, ast.FunctionDef):
                 self.local[statement.name] = statement
             elif isinstance(statement, (ast.Assign, ast.AnnAssign)):

@@ -29,14 +29,13 @@ from nnx_lint.model.values import (
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.edits import replace, unsafe
 from nnx_lint.rules.filters.coverage import mapping_of
-from nnx_lint.rules.filters.expressions import expression, is_subtype
 from nnx_lint.rules.intermediates.reading import capture_around
 from nnx_lint.rules.program import keyword_node, results_of
 from nnx_lint.rules.repeating import argument
 from nnx_lint.rules.spelling import spelled
 from nnx_lint.rules.traces.boundaries import running
 from nnx_lint.rules.traces.escapes import computed_from, parameters
-from nnx_lint.rules.transforms.options import CARRY, UNREAD, Axes, axes_of, leaves, option_node, read, shown
+from nnx_lint.rules.transforms.options import CARRY, UNREAD, Axes, axes_of, given_to, leaves, option_node, read, shown
 from nnx_lint.rules.updates.ownership import Change, changes_of
 from nnx_rules import _filter_logic as logic
 from nnx_rules import carries
@@ -395,12 +394,8 @@ def axis_of_change(scope: TraceScope, change: Change) -> tuple[Axes] | None:
     if mapping is None:
         return found
     leaf = _changed_leaf(change)
-    for key, axis in mapping.items if mapping.exact and leaf is not None else ():
-        taken = logic.matches(expression(key), leaf, is_subtype) if leaf is not None else None
-        if taken is not False:
-            entry = read(axis) if taken else UNREAD
-            return None if entry is UNREAD else (entry,)
-    return None
+    entry = given_to(found[0], leaf) if found is not None and leaf is not None else UNREAD
+    return None if entry is UNREAD else (entry,)
 
 
 def _changed_leaf(change: Change) -> Leaf | None:

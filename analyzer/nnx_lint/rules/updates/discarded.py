@@ -34,6 +34,7 @@ from nnx_lint.model.unions import UnionVal, present
 from nnx_lint.model.values import Array, ArrayAttr, Ext, Obj, Unknown, VariableVal
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.bindings import bound_to, names_of_first, value_of
+from nnx_lint.rules.callees import called_value
 from nnx_lint.rules.edits import insert, unsafe
 from nnx_lint.rules.program import (
     FUNCTIONS,
@@ -52,6 +53,7 @@ from nnx_lint.rules.program import (
     reads_of,
     resolved,
 )
+from nnx_lint.rules.updates.probes import is_probe
 from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_lint.syntax.binding import is_name
 from nnx_lint.syntax.dotted import root_of
@@ -126,21 +128,9 @@ def unused_result(event: Called, report: Reporter) -> None:
     result = new_value(event)
     # A script may try whether something can be put together at all; nobody does that with `jit`, which takes anything.
     tries = frame.func is None and event.subject in {"nnx.merge", "nnx.grad", "nnx.scan"}
-    if result is not None and not tries and not _is_probe(frame.module, event.node):
+    if result is not None and not tries and not is_probe(frame.module, event.node):
         fix, mend = partial(_bound_again, event), "bind the result to a name"
         report(frame.module, event.node, fix=fix, name=event.name, result=f"returns {result}", mend=mend)
-
-
-def _is_probe(module: Module, call: ast.AST) -> bool:
-    """Whether all that is asked is whether a call fails: ``try: f(x); return True``."""
-    inner = call
-    for outer in ancestors(module, call):
-        if isinstance(outer, ast.Try) and outer.handlers and isinstance(inner, ast.stmt) and inner in outer.body:
-            later = outer.body[outer.body.index(inner) + 1 :]
-            said = (part.value for part in later if isinstance(part, (ast.Assign, ast.Return)))
-            return any(isinstance(value, ast.Constant) for value in said)
-        inner = outer
-    return False
 
 
 CHANGED = frozenset(
@@ -358,6 +348,7 @@ def made_by(func: FuncVal) -> ast.Call | None:
 
 def _does_nothing(func: FuncVal, env: Env, callee: ast.expr) -> bool:
     """Whether what a maker calls changes nothing that others see; what another library does for it is no matter."""
+    callee = value_of(func.module, callee) or callee
     name, root = canonical_of(env, callee) or "", root_of(callee)
     known = name in HARMLESS or name in READING or name in FUNCTIONS_OF_VALUES or name in MAPS
     if known or _computes_array(env, callee):
@@ -365,10 +356,11 @@ def _does_nothing(func: FuncVal, env: Env, callee: ast.expr) -> bool:
     if name or root is None:
         return root is not None and name not in CHANGING and not name.startswith("nnx.")
     found = env.lookup(root)
-    held = found is not None and isinstance(found[1], (Seq, DictVal))
+    owner = resolved(env, callee.value) if isinstance(callee, ast.Attribute) else None
+    held = any(isinstance(value, (Seq, DictVal)) for value in (owner, found[1] if found is not None else None))
     if isinstance(callee, ast.Attribute) and (held or binds(func.node, root)):
         return callee.attr in LOOKING
-    return not isinstance(resolved(env, callee), (FuncVal, Obj, PartialVal, Transformed))
+    return not isinstance(called_value(env, callee), (FuncVal, Obj, PartialVal, Transformed))
 
 
 LOOKING = frozenset({"copy", "get", "items", "keys", "read", "replace", "values"})
@@ -512,12 +504,38 @@ def _maps(func: Value | None) -> bool:
 
 
 def _only_computes(func: FuncVal) -> bool:
-    """Whether a function is one expression, of operators and calls that compute arrays.
+    """Whether a function is made of operators and calls that compute arrays, and of nothing else.
 
     One that returns a constant is there to see whether trees fit together.
     """
-    body = func.expression
-    return body is not None and isinstance(func.env, Env) and _is_computation(func.env, body)
+    body, env = func.expression, func.env
+    if not isinstance(env, Env):
+        return False
+    if body is not None or isinstance(func.node, ast.Lambda):
+        return body is not None and _is_computation(env, body)
+    parts = [part for statement in func.node.body for part in walk(statement)]
+    plain = all(_computes_only(env, part) for part in parts if isinstance(part, (ast.stmt, ast.Call, *EFFECTS)))
+    return plain and any(_is_worth(part) for part in parts)
+
+
+def _computes_only(env: Env, part: ast.AST) -> bool:
+    """Whether a statement or a call only computes, and binds names of its own to what it has computed."""
+    if isinstance(part, ast.Call):
+        name = canonical_of(env, part.func)
+        return name in ASKING or RESULTS.get(name or "") == "plain" or _computes_array(env, part.func)
+    if isinstance(part, ast.Assign):
+        return all(isinstance(target, ast.Name) for target in part.targets)
+    said = isinstance(part, ast.Expr) and isinstance(part.value, ast.Constant)
+    return said or isinstance(part, (ast.If, ast.Return))
+
+
+def _is_worth(part: ast.AST) -> bool:
+    """Whether this returns something that is no constant."""
+    return isinstance(part, ast.Return) and part.value is not None and not isinstance(part.value, ast.Constant)
+
+
+ASKING = frozenset({"builtins.getattr", "builtins.hasattr", "builtins.isinstance", "builtins.len"})
+"""Functions of Python that only ask what something is or has."""
 
 
 def _is_computation(env: Env, body: ast.expr) -> bool:

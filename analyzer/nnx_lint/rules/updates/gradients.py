@@ -20,8 +20,9 @@ from nnx_lint.model.states import StateVal
 from nnx_lint.model.unions import present
 from nnx_lint.model.values import Const, Obj, Value
 from nnx_lint.reporting import Reporter, judges
+from nnx_lint.rules.autodiff.apart import sources_of_loss
 from nnx_lint.rules.autodiff.gradients import of_one_number
-from nnx_lint.rules.bindings import bound_to
+from nnx_lint.rules.bindings import bound_to, values_in
 from nnx_lint.rules.callees import called_value
 from nnx_lint.rules.program import FUNCTIONS, ancestors, assigned_in, canonical_of, own_nodes, parameters_in
 from nnx_lint.rules.traces.captures import holds
@@ -56,6 +57,10 @@ def gradient_of_capture(event: Ran, report: Reporter) -> None:
             continue
         parameter, given = parameters[position], call.args[position]
         used = not all(_is_for_nothing(inner.env, func, place) for place in names.get(parameter, ()))
+        split = _split_before(event.frame, func, names, given) if not bound else None
+        if split is not None and used:
+            sources = sources_of_loss(func.node, inner.env)
+            used = parameter in sources or split not in sources
         if used or parameter.startswith("_"):
             continue
         if isinstance(given, ast.Attribute):
@@ -77,7 +82,11 @@ def gradient_of_capture(event: Ran, report: Reporter) -> None:
                 _read_further_in(event, report, position, parameter)
             continue
         name = None if bound else captured_instead(event.frame, func, given, event.args[position])
-        if name is not None and name not in parameters and name in names:
+        if split is not None:
+            mend = f"merge `{parameter}` inside of the function, and use that instead of `{split}`"
+            slots: dict[str, Any] = {"parameter": parameter, "transform": scope.text, "mend": mend}
+            report(func.module, names[split][0], name=split, how="is captured", **slots)
+        elif name is not None and name not in parameters and name in names:
             report(
                 func.module,
                 names[name][0],
@@ -91,7 +100,7 @@ def gradient_of_capture(event: Ran, report: Reporter) -> None:
         elif (name := _computed_before(event, func, names, position)) is not None:
             mend = f"compute `{name}` of `{parameter}`, inside of the function"
             place = names[name][0]
-            slots: dict[str, Any] = {"parameter": parameter, "transform": scope.text, "mend": mend}
+            slots = {"parameter": parameter, "transform": scope.text, "mend": mend}
             report(func.module, place, name=name, how="is captured", **slots)
         elif not bound and (
             (name := _captured_like_it(func, names, event.args[position])) is not None
@@ -234,6 +243,20 @@ def _computed_before(event: Ran, func: FuncVal, names: Mapping[str, object], pos
     own = {*assigned_in(func.node), *parameters_in(func.node)}
     held = ((name, _captured(func, name)) for name in names if name not in own)
     return next((name for name, each in held if each is not None and _has_state(each[1], value)), None)
+
+
+def _split_before(frame: Frame, func: FuncVal, names: Mapping[str, object], given: ast.expr) -> str | None:
+    """The model that a function captures, and that its caller has split into what it then passes to it."""
+    scope = frame.func.node if frame.func is not None else frame.module.tree
+    values = values_in(scope).get(given.id, []) if isinstance(given, ast.Name) else []
+    call = values[0] if len(values) == 1 else None
+    of = call.args[0] if isinstance(call, ast.Call) and call.args else None
+    if not isinstance(call, ast.Call) or not isinstance(of, ast.Name):
+        return None
+    if canonical_of(frame.env, call.func) != "nnx.split":
+        return None
+    captured = of.id in names and not assigned_in(func.node)[of.id] and not parameters_in(func.node)[of.id]
+    return of.id if captured else None
 
 
 def _has_state(model: Value, state: StateVal) -> bool:

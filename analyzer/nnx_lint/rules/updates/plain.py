@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from nnx_lint.model.callables import BoundMethod, FuncVal
 from nnx_lint.model.classes import UserClass
 from nnx_lint.model.expressions import text_of
+from nnx_lint.model.loops import LOOPS
 from nnx_lint.model.recurrent import Pair
 from nnx_lint.model.states import OptStateVal, StateVal
 from nnx_lint.model.values import Obj, Value
@@ -27,6 +28,7 @@ from nnx_lint.rules.program import (
     STATEMENT_LOOPS,
     around,
     assigned_in,
+    canonical_of,
     in_test,
     is_measured,
     names_of_parameters,
@@ -73,8 +75,20 @@ def ignored_by_loop(event: Called, report: Reporter) -> None:
     new = {id(part) for part in parts_of(event.result) if _is_state(part) and id(part) not in before}
     if not passed or not new or not all(is_kept(frame, each, loop) for each in passed):
         return
+    func = event.callee.func if isinstance(event.callee, BoundMethod) else event.callee
+    if isinstance(func, FuncVal) and _trains_whole(func) and not is_counted(loop, node, func.node):
+        return
     if is_thrown_away(frame, node, event.result, new, loop):
         report(frame.module, node, name=text_of(node.func), so=EACH_ROUND)
+
+
+def _trains_whole(func: FuncVal) -> bool:
+    """Whether a function has a loop of its own."""
+    inner = [*walk(func.node)]
+    calls = (part for part in inner if isinstance(part, ast.Call))
+    return any(isinstance(part, STATEMENT_LOOPS) for part in inner) or any(
+        canonical_of(func.module.env, call.func) in LOOPS for call in calls
+    )
 
 
 def _is_state(value: Value) -> bool:

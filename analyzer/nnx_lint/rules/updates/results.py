@@ -8,12 +8,17 @@ from typing import TYPE_CHECKING
 
 from nnx_lint.diagnostics import Fix
 from nnx_lint.model.callables import BoundMethod, FuncVal, Transformed
+from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.events import Called
 from nnx_lint.model.expressions import text_of
+from nnx_lint.model.foreign import GENERATORS
+from nnx_lint.model.states import ForeignVal
+from nnx_lint.model.unions import present
 from nnx_lint.model.values import Ext, Obj, Value
 from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.reporting import related as attached
 from nnx_lint.rules.bindings import target_of
+from nnx_lint.rules.construction.returning import UNSAID
 from nnx_lint.rules.edits import replace
 from nnx_lint.rules.program import (
     FUNCTIONS,
@@ -24,6 +29,7 @@ from nnx_lint.rules.program import (
     reads_of,
 )
 from nnx_lint.syntax.binding import is_name
+from nnx_lint.syntax.dotted import last_name
 from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.rules import updates as rules
 
@@ -59,10 +65,53 @@ def in_place_result(event: Called, report: Reporter) -> None:
     outers = _chosen_for(around(frame, node), node)
     if outers and isinstance(outers[-1], ast.Return):
         report.memory(HandedOn).calls[id(node)] = event
+        if id(node) not in report.memory(HandedOn).told and _promises(enclosing(frame.module, node, *FUNCTIONS)):
+            report(frame.module, node, name=event.name)
         return
     used = outers and (_is_used(frame, outers[-1], node) or _gathered(frame, outers, node))
     if used and not _expects_none(frame, node):
         report(frame.module, node, fix=lambda: in_a_statement(frame, node, outers[-1]), name=event.name)
+
+
+def _is_kept(event: Called) -> bool:
+    """Whether a call is more than a statement of its own."""
+    return event.frame.discards is not event.node
+
+
+OF_LISTS = ("append", "clear", "extend", "insert", "remove", "reverse", "sort")
+OF_DICTS = ("clear", "update")
+SHUFFLES = ("random.shuffle", "numpy.random.shuffle")
+
+
+@judges_calls(rules.IN_PLACE_RESULT, *SHUFFLES, ".shuffle", *(f".{name}" for name in OF_LISTS), when=_is_kept)
+@judges_calls(rules.IN_PLACE_RESULT, ".update", when=_is_kept)
+def in_place_of_python(event: Called, report: Reporter) -> None:
+    """``order = rng.shuffle(order)``, ``layers = layers.append(layer)``: what has been changed is not returned."""
+    frame, node, callee = event.frame, event.node, event.callee
+    if not isinstance(node, ast.Call) or not (isinstance(callee, Ext) or _changes_receiver(callee)):
+        return
+    outers = _chosen_for(around(frame, node), node)
+    if not outers or not isinstance(outers[-1], (ast.Assign, ast.AnnAssign, ast.Subscript)):
+        return
+    if _is_used(frame, outers[-1], node) and _is_read(frame, node) and not _expects_none(frame, node):
+        report(frame.module, node, fix=lambda: in_a_statement(frame, node, outers[-1]), name=event.name)
+
+
+def _changes_receiver(callee: Value | None) -> bool:
+    """Whether a method of Python or of numpy changes its object, or its argument, and returns nothing."""
+    owner = present(callee.receiver) if isinstance(callee, BoundMethod) and callee.func is None else None
+    name = callee.name if isinstance(callee, BoundMethod) else ""
+    if isinstance(owner, ForeignVal):
+        return name == "shuffle" and owner.name in GENERATORS
+    if isinstance(owner, Obj):
+        return name in OF_LISTS and owner.cls.derives_from("nnx.List")
+    return name in (OF_DICTS if isinstance(owner, DictVal) else OF_LISTS) and isinstance(owner, (DictVal, Seq))
+
+
+def _promises(func: ast.AST | None) -> bool:
+    """Whether a function says that it returns something: ``-> nnx.Module``."""
+    said = last_name(func.returns) if isinstance(func, (ast.FunctionDef, ast.AsyncFunctionDef)) else ""
+    return bool(said) and said not in UNSAID
 
 
 def _chosen_for(outers: list[ast.AST], node: ast.AST) -> list[ast.AST]:

@@ -462,13 +462,14 @@ def used_later(frame: Frame, event: Mutated, obj: Obj) -> str | None:
     while inner is not None and inner.env is not frame.env:
         place = inner.call or place
         inner = inner.caller
-    name = _name_of(frame, obj)
-    if inner is None or name is None:
+    if inner is None:
         return None
     top: ast.AST = frame.func.node if frame.func is not None else frame.module.tree
-    reads = occurrences(top, name)
-    later = any(isinstance(part.ctx, ast.Load) and begin(part) > end(place) for part in reads)
-    return name if later else None
+    for name in (name for name, value in frame.env.names.items() if obj in options(value)):
+        reads = occurrences(top, name)
+        if any(isinstance(part.ctx, ast.Load) and begin(part) > end(place) for part in reads):
+            return name
+    return None
 
 
 def copying(item: Merged) -> Fix | None:

@@ -16,7 +16,8 @@ from nnx_lint.model.events import Called
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.states import StateVal
 from nnx_lint.reporting import Reporter, judges_calls
-from nnx_lint.rules.bindings import Assignment, bound_to, handed_on, pairs_of, values_in
+from nnx_lint.rules.bindings import Assignment, bound_to, handed_on, pairs_of, target_of, value_of, values_in
+from nnx_lint.rules.graphs.copying import source_of
 from nnx_lint.rules.program import (
     FUNCTIONS,
     STATEMENT_LOOPS,
@@ -24,6 +25,7 @@ from nnx_lint.rules.program import (
     canonical_of,
     enclosing,
     in_test,
+    outer_names,
     own_nodes,
     reads_of,
     statement_of,
@@ -31,6 +33,7 @@ from nnx_lint.rules.program import (
 from nnx_lint.syntax.binding import assigned_names, is_name, names_in
 from nnx_lint.syntax.dotted import dotted_name, root_of
 from nnx_lint.syntax.parameters import positional_names
+from nnx_lint.syntax.places import begin
 from nnx_lint.syntax.walk import children, remembered, walk
 from nnx_rules.rules import updates as rules
 from nnx_rules.transforms import TREE_MAPS
@@ -108,6 +111,33 @@ def restored_for_nothing(event: Called, report: Reporter) -> None:
         if model is not None and isinstance(made, ast.Call) and canonical_of(frame.env, made.func) in TAKING:
             report(module, node, name=name, what="is restored here", model=model, mend="put it in", state=name)
             return
+
+
+@judges_calls(rules.STATE_NOT_APPLIED, "optax.incremental_update")
+def average_put_elsewhere(event: Called, report: Reporter) -> None:
+    """What a moving average goes on to goes into the model that it follows, and not into the one that averages."""
+    frame, node, module = event.frame, event.node, event.frame.module
+    if len(event.nodes) < 2 or frame.func is None or in_test(frame):
+        return
+    followed, averaging = (dotted_name(source_of(frame, each)) for each in event.nodes[:2])
+    if followed is None or averaging is None or followed == averaging:
+        return
+    target = target_of(module, node)
+    name = target.id if isinstance(target, ast.Name) else None
+    reads = reads_of(frame.func.node, name) if name is not None else []
+    later = [read for read in reads if begin(read) > begin(node) and read not in walk(node)]
+    into = [_updated_with(frame, use) for use in (later if name is not None else [node])]
+    if followed in into and averaging not in into and None not in into:
+        shown, state = name or text_of(node), name or "..."
+        report(module, node, name=shown, what="is the new average", model=averaging, mend="put it there", state=state)
+
+
+def _updated_with(frame: Frame, state: ast.AST) -> str | None:
+    """What ``nnx.update`` puts a State into."""
+    call = next(ancestors(frame.module, state), None)
+    if not isinstance(call, ast.Call) or canonical_of(frame.env, call.func) != "nnx.update":
+        return None
+    return dotted_name(call.args[0]) if len(call.args) == 2 and call.args[1] is state else None
 
 
 TAKING = frozenset({"nnx.split", "nnx.state"})
@@ -199,19 +229,23 @@ def _is_differentiated(module: Module, use: ast.expr) -> bool:
 
 MAPS = frozenset({*TREE_MAPS, "jax.tree.map_with_path", "nnx.map_state"})
 
-LEAVING = frozenset({"jax.device_get", "jax.random.key_data", "numpy.array", "numpy.asarray"})
-"""What makes of a leaf something to save or to show, which no model takes back."""
+LEAVING = frozenset(
+    {"jax.device_get", "jax.numpy.ones_like", "jax.numpy.shape", "jax.numpy.zeros_like", "jax.random.key_data"}
+    | {"numpy.array", "numpy.asarray"}
+)
+"""What makes of a leaf something to save, to show or to begin with, which no model takes back."""
 
 
-def _makes_leaves(env: Env, call: ast.Call) -> bool:
+def _makes_leaves(module: Module, env: Env, call: ast.Call) -> bool:
     """Whether a map makes leaves of a State that are for the model."""
-    mapped = canonical_of(env, call.args[0]) if call.args else None
-    return canonical_of(env, call.func) in MAPS and mapped not in LEAVING
+    func = (value_of(module, call.args[0]) or call.args[0]) if call.args else None
+    asks = isinstance(func, ast.Lambda) and isinstance(func.body, ast.Attribute)  # of each leaf its shape
+    return canonical_of(env, call.func) in MAPS and canonical_of(env, func) not in LEAVING and not asks
 
 
 def _mapped(frame: Frame, scope: ast.AST, name: str, model: str) -> ast.stmt | None:
-    """The last statement that maps a State to one that nothing reads, in a function that goes on with the object or
-    returns nothing.
+    """The last statement that maps a State to one that nothing reads, which has the same name, or in a function that
+    goes on with the object or returns nothing.
     """
     module, env = frame.module, frame.env
     read = {use for use in _uses(scope, name) if isinstance(use.ctx, ast.Load)}
@@ -220,7 +254,7 @@ def _mapped(frame: Frame, scope: ast.AST, name: str, model: str) -> ast.stmt | N
     values: list[ast.Call] = []
     for value in _values_with(scope).get(name, ()):
         if read.intersection(walk(value)):
-            if not isinstance(value, ast.Call) or not _makes_leaves(env, value):
+            if not isinstance(value, ast.Call) or not _makes_leaves(module, env, value):
                 return None
             values.append(value)
     made = [found for value in values if (found := bound_to(module, value)) is not None]
@@ -236,7 +270,9 @@ def _mapped(frame: Frame, scope: ast.AST, name: str, model: str) -> ast.stmt | N
     silent = not any(isinstance(item, (ast.Return, ast.Yield, ast.YieldFrom)) for item in own_nodes(scope))
     outer = enclosing(module, last, ast.For, ast.AsyncFor, ast.While, *FUNCTIONS)
     straight = (outer is None or outer is scope) and not isinstance(scope, ast.Module)
-    return last if read <= taken and unread and (later or silent) and straight and len(named) == len(steps) else None
+    dropped = later or silent or (all(each == name for each in named) and name not in outer_names(scope))
+    whole = read <= taken and unread and dropped and straight and len(named) == len(steps)
+    return statement_of(module, values[-1]) if whole else None  # what makes it, whoever gets it in the end
 
 
 @remembered
@@ -286,7 +322,10 @@ def _edited(module: Module, env: Env, scope: ast.AST, name: str) -> ast.stmt | N
             outer = parent
         statement = statement_of(module, use)
         filled = statement.value if isinstance(statement, ast.Expr) else None
-        if isinstance(filled, ast.Call) and canonical_of(env, filled.func) == FILLING and filled.args[:1] == [use]:
+        by_method = isinstance(filled, ast.Call) and _updated(filled) is use
+        if isinstance(filled, ast.Call) and (
+            by_method or (canonical_of(env, filled.func) == FILLING and filled.args[:1] == [use])
+        ):
             found = found or statement
             continue
         targets = [target for target, _ in pairs_of(statement)] if statement is not None else []
@@ -299,17 +338,25 @@ def _edited(module: Module, env: Env, scope: ast.AST, name: str) -> ast.stmt | N
 
 @remembered
 def _maybe_edited(scope: ast.AST) -> frozenset[str]:
-    """The names of which a function or module sets items, or that a statement gives to a call as the first argument."""
+    """The names of which a function or module sets items, that a statement updates, or gives to a call as the first
+    argument.
+    """
     found: set[str] = set()
     for node in walk(scope):
         item: ast.AST | None = node if isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load) else None
         while isinstance(item, ast.Subscript):
             item = item.value
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-            item = next(iter(node.value.args), None)
+            item = _updated(node.value) or next(iter(node.value.args), None)
         if isinstance(item, ast.Name):
             found.add(item.id)
     return frozenset(found)
+
+
+def _updated(call: ast.Call) -> ast.expr | None:
+    """What a call of a method writes all entries of: ``state.update(new)``."""
+    func = call.func
+    return func.value if isinstance(func, ast.Attribute) and func.attr == "update" else None
 
 
 def _is_asked_before(module: Module, scope: ast.AST, use: ast.expr, edit: ast.stmt) -> bool:

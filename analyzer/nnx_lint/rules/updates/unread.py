@@ -21,7 +21,7 @@ from nnx_lint.model.states import TransformationVal
 from nnx_lint.model.unions import present
 from nnx_lint.model.values import UNKNOWN, Ext, Obj
 from nnx_lint.reporting import Reporter, judges, judges_calls
-from nnx_lint.rules.bindings import bound_to, target_of
+from nnx_lint.rules.bindings import bound_to, target_of, value_of
 from nnx_lint.rules.program import (
     FUNCTIONS,
     ancestors,
@@ -30,6 +30,7 @@ from nnx_lint.rules.program import (
     in_test,
     is_measured,
     is_own,
+    keyword_node,
     outer_names,
     reads_of,
     resolved,
@@ -76,7 +77,9 @@ def may_be_unread(event: Called) -> bool:
 def result_never_read(event: Called, report: Reporter) -> None:
     """The result has a name that nothing reads, because it should have been another one."""
     frame, module = event.frame, event.frame.module
-    bound = bound_to(module, event.node)
+    outer = next(ancestors(module, event.node), None) if event.subject == ".restore" else None
+    whole = isinstance(outer, ast.Subscript) and outer.value is event.node
+    bound = bound_to(module, outer if whole and outer is not None else event.node)
     func = frame.func.node if frame.func is not None else None
     target = bound.target if bound is not None else None
     if func is None or not isinstance(target, ast.Name) or target.id.startswith("_"):
@@ -92,6 +95,42 @@ def result_never_read(event: Called, report: Reporter) -> None:
     if result is not None:
         mend = f"nothing reads `{target.id}`"
         report(module, event.node, name=event.name, result=f"returns {result}", mend=mend)
+
+
+@judges_calls(rules.UNUSED_RESULT, ".restore")
+def part_never_read(event: Called, report: Reporter) -> None:
+    """One of several items that a checkpoint is restored by, ``Composite(params=..., opt_state=...)``, goes nowhere."""
+    frame, module = event.frame, event.frame.module
+    asked = keyword_node(event.node, "args")
+    bound = bound_to(module, event.node) if isinstance(asked, ast.Call) else None
+    func = frame.func.node if frame.func is not None else None
+    target = bound.target if bound is not None else None
+    if func is None or not isinstance(target, ast.Name) or not isinstance(asked, ast.Call) or in_test(frame):
+        return
+    if canonical_of(frame.env, asked.func) != "orbax.checkpoint.args.Composite":
+        return
+    read = [_part_of(module, each) for each in reads_of(func, target.id)]
+    if not read or None in read or not is_own(module, func, target):
+        return
+    for item in asked.keywords:
+        made = value_of(module, item.value) or item.value
+        restores = canonical_of(frame.env, made.func) if isinstance(made, ast.Call) else None
+        if item.arg is not None and item.arg not in read and restores in RESTORING:
+            mend = f"nothing reads `{target.id}.{item.arg}`: put it into its object by `nnx.update`"
+            report(module, item, name=event.name, result=f"returns `{item.arg}` with the rest", mend=mend)
+
+
+RESTORING = frozenset({"orbax.checkpoint.args.PyTreeRestore", "orbax.checkpoint.args.StandardRestore"})
+"""What asks for a tree of a checkpoint, which comes back as a new one; an iterator of data is restored in place."""
+
+
+def _part_of(module: Module, read: ast.Name) -> str | None:
+    """The one part of a record or dict that a read of it goes on with."""
+    outer = next(ancestors(module, read), None)
+    if isinstance(outer, ast.Attribute):
+        return outer.attr
+    place = outer.slice if isinstance(outer, ast.Subscript) and outer.value is read else None
+    return place.value if isinstance(place, ast.Constant) and isinstance(place.value, str) else None
 
 
 MASKS = ("nnx.combine_masks", "nnx.make_attention_mask", "nnx.make_causal_mask")
@@ -199,7 +238,9 @@ def _computes(env: Env, call: ast.Call) -> bool:
         return name is None or name in COMPUTED
     mapped = call.args[0] if call.args else call
     body = mapped.body if isinstance(mapped, ast.Lambda) else mapped
-    if any(isinstance(node, ast.BinOp) for node in (body, *walk(body))):
+    known = resolved(env, mapped)
+    said = known.node.body if isinstance(known, FuncVal) and isinstance(known.node, ast.FunctionDef) else [body]
+    if any(isinstance(node, ast.BinOp) for each in said for node in walk(each)):
         return True
     applied = canonical_of(env, body.func if isinstance(body, ast.Call) else body)
     return applied is not None and applied not in KEEPING

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from nnx_lint.diagnostics import Fix
-    from nnx_lint.model.modules import Module
+    from nnx_lint.model.modules import Env, Module
 
 MERGED = (ast.Name, ast.Starred)
 """What stands for the parts of a split: their names, or all of it at once."""
@@ -52,7 +52,7 @@ def merged_beside(event: ClassDefined, report: Reporter) -> None:
     methods = [node for node in event.cls.node.body if isinstance(node, ast.FunctionDef)]
     for method in methods:
         merged = _merged(module, method) if module.mentions("merge") else ()
-        for target, call, split in itertools.chain(merged, _merged_elsewhere(module, method)):
+        for target, call, split in itertools.chain(merged, _merged_elsewhere(module, event.frame.env, method)):
             of = _source(module, method, split) if split is not None else None
             written = _written(module, event.cls.node, target, of) if of is not None else None
             if written is None and of is not None and KEPT.search(target):
@@ -75,7 +75,7 @@ def _merged(module: Module, method: Method) -> Iterator[tuple[str, ast.Call, ast
                 yield text, node, _split_for(module, method, node)
 
 
-def _merged_elsewhere(module: Module, method: Method) -> Iterator[tuple[str, ast.Call, ast.expr]]:
+def _merged_elsewhere(module: Module, env: Env, method: Method) -> Iterator[tuple[str, ast.Call, ast.expr]]:
     """The attributes of ``self`` whose names say that they are copies, which the constructor gets from a function that
     splits what it is given, and merges it without a copy.
     """
@@ -85,16 +85,19 @@ def _merged_elsewhere(module: Module, method: Method) -> Iterator[tuple[str, ast
         given = [*call.args, *(item.value for item in call.keywords)] if isinstance(call, ast.Call) else []
         if text is None or not isinstance(call, ast.Call) or len(given) != 1 or not KEPT.search(text):
             continue
-        func = called_value(module.env, call.func)
-        if not isinstance(func, FuncVal) or not isinstance(func.node, ast.FunctionDef) or func.decorators:
+        func = called_value(env, call.func)
+        if not isinstance(func, FuncVal) or (func.decorators and not func.is_static):
             continue
+        if not isinstance(func.node, ast.FunctionDef):
+            continue
+        bound = func.cls is not None and not func.decorators
         returned = results_of(func.node)
         merge = (value_of(func.module, returned[0]) or returned[0]) if len(returned) == 1 else None
         merges = isinstance(merge, ast.Call) and canonical_of(func.module.env, merge.func) == "nnx.merge"
         if not isinstance(merge, ast.Call) or not merges or merge.keywords:
             continue
         split = _split_for(func.module, func.node, merge)
-        if isinstance(split, ast.Name) and syntax_parameters.positional_names(func.node.args)[:1] == [split.id]:
+        if isinstance(split, ast.Name) and syntax_parameters.positional_names(func.node.args)[bound:][:1] == [split.id]:
             yield text, call, given[0]
 
 

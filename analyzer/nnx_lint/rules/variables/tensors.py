@@ -21,7 +21,7 @@ from nnx_lint.model.naming import value_at
 from nnx_lint.model.values import Array, ArrayAttr, Const, HostArray, Obj, Other, ParameterNumber
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.autodiff.values import scope_of
-from nnx_lint.rules.bindings import pairs_of
+from nnx_lint.rules.bindings import pairs_of, value_of
 from nnx_lint.rules.callees import called_value
 from nnx_lint.rules.edits import remove_argument, replace
 from nnx_lint.rules.program import (
@@ -93,7 +93,8 @@ def _is_computed(module: Module, array: ast.expr, here: ast.stmt) -> bool:
     if not isinstance(array, ast.Name):
         return isinstance(array, ast.Attribute) and array.attr == "value"
     for statement in own_nodes(enclosing(module, here, *FUNCTIONS) or module.tree):
-        bound = (value for target, value in pairs_of(statement) if is_name(target, array.id))
+        pairs = (pair for pair in pairs_of(statement) if is_name(pair[0], array.id))
+        bound = (value_of(module, value) or value for _, value in pairs)
         made = statement is not here and any(_gives_array(each, array) for each in bound)
         if made and isinstance(statement, ast.stmt) and follows(module, statement, here):
             return True
@@ -310,7 +311,7 @@ def _is_number(value: object) -> bool:
     return isinstance(value, ParameterNumber) or (isinstance(value, Const) and isinstance(value.value, int))
 
 
-ARGUMENTS: dict[str, str | None] = {"dim": "axis", "keepdim": "keepdims", "requires_grad": None}
+ARGUMENTS: dict[str, str | None] = {"dim": "axis", "dims": "axis", "keepdim": "keepdims", "requires_grad": None}
 """Arguments of PyTorch's functions, with their names in JAX, which has no function with those of PyTorch."""
 
 LEFT_OUT = {
