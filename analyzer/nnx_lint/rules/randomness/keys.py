@@ -349,7 +349,8 @@ def key_of_step(event: Called, report: Reporter) -> None:
     call, frame = event.node, event.frame
     if not isinstance(call, ast.Call) or not _makes_the_same(frame.module, frame.env, call):
         return
-    named = [*call.args[:1], *(item.value for item in call.keywords)]
+    streams = event.subject == "nnx.Rngs"  # each of which may get a key
+    named = [*call.args[:1], *(item.value for item in call.keywords if streams or item.arg == "key")]
     for key in (item for item in named if isinstance(item, ast.Name)):
         found = _handed_in_loop(frame, key.id)
         if found is None and _is_of_module(frame, key) and _is_in_step(frame) and not is_projection(frame, call):
