@@ -25,6 +25,7 @@ from nnx_lint.diagnostics import Span
 from nnx_lint.ide.notes import Noting
 from nnx_lint.model.frames import Frame
 from nnx_lint.model.modules import ALL
+from nnx_lint.syntax.binding import imported_name
 from nnx_lint.syntax.edits import last_line
 from nnx_lint.syntax.walk import first_line, walk
 
@@ -345,7 +346,7 @@ def _binds(node: ast.stmt) -> set[str]:
         elif isinstance(part, DEFINITIONS):
             names.add(part.name)
         elif isinstance(part, ast.alias):
-            names.add((part.asname or part.name).partition(".")[0])
+            names.add(imported_name(part))
         elif isinstance(part, ast.Global):
             names.update(part.names)
     return names

@@ -244,17 +244,17 @@ class Transformed(Value):
         return f"a function under `{self.applied.text}`"
 
 
-FUNCTIONS = (FuncVal, BoundMethod, PartialVal, Transformed)
+CALLABLES = (FuncVal, BoundMethod, PartialVal, Transformed)
 
 
 def hands_functions(receiver: Value | None, given: Iterable[Value | None]) -> bool:
     """Whether a call hands over functions, by its arguments or in an object that was made with them: a trainer that got
     a loss.
     """
-    if any(isinstance(value, (*FUNCTIONS, ClassVal)) for value in given):
+    if any(isinstance(value, (*CALLABLES, ClassVal)) for value in given):
         return True
     made = receiver.args if isinstance(receiver, Obj) and not receiver.cls.tracked else None
-    return made is not None and any(isinstance(value, FUNCTIONS) for value in made.values())
+    return made is not None and any(isinstance(value, CALLABLES) for value in made.values())
 
 
 def is_closure(func: FuncVal) -> bool:

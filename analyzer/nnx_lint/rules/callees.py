@@ -10,6 +10,7 @@ from nnx_lint.model.classes import UserClass
 from nnx_lint.model.values import ClassVal, Obj
 from nnx_lint.rules.program import resolved
 from nnx_lint.rules.traces.mends import COMPILING
+from nnx_lint.syntax.binding import is_name
 from nnx_rules import transforms
 
 if TYPE_CHECKING:
@@ -43,6 +44,14 @@ def called_value(env: Env, func: ast.expr) -> Value | None:
         return None
     method = cls.find(func.attr)
     return method[1] if method is not None else None
+
+
+def is_of_only_base(cls: UserClass, func: ast.expr) -> bool:
+    """Whether what is called in a class is of its base, ``super().__call__``, and no other class may stand between."""
+    owner = func.value if isinstance(func, ast.Attribute) else None
+    if not isinstance(owner, ast.Call) or not is_name(owner.func, "super"):
+        return False
+    return len(cls.node.bases) == 1 and not cls.module.project.heirs.mix(cls.name)
 
 
 TRANSFORMING = tuple(

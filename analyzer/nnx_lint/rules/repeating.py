@@ -22,6 +22,7 @@ from nnx_lint.rules.program import (
     binds,
     block_of,
     canonical_of,
+    enclosing,
     keyword_node,
     names_of_parameters,
     resolved,
@@ -114,6 +115,15 @@ def argument(frame: Frame, name: str) -> ast.expr | None:
     place = names.index(name) - skipped
     certain = [*itertools.takewhile(lambda item: not isinstance(item, ast.Starred), call.args)]
     return certain[place] if 0 <= place < len(certain) else keyword_node(call, name)
+
+
+def frame_around(frame: Frame) -> Frame | None:
+    """The run of the innermost function around the present one, if that is what calls it."""
+    outer = enclosing(frame.module, frame.func.node, *FUNCTIONS) if frame.func is not None else None
+    caller = frame.caller if outer is not None else None
+    while caller is not None and (caller.func is None or caller.func.node is not outer):
+        caller = caller.caller
+    return caller
 
 
 def _makes_objects(frame: Frame, node: ast.expr) -> bool:

@@ -63,6 +63,16 @@ def is_name(node: ast.AST | None, name: str | None) -> TypeGuard[ast.Name]:
     return isinstance(node, ast.Name) and node.id == name
 
 
+def is_none(node: ast.AST | None) -> bool:
+    """Whether ``None`` is written."""
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def imported_name(alias: ast.alias) -> str:
+    """The name that an import binds: ``scipy``, of ``import scipy.sparse``."""
+    return alias.asname or alias.name.partition(".")[0]
+
+
 def occurrences(node: ast.AST, name: str) -> list[ast.Name]:
     """Where a name stands in a node, read or bound."""
     return [part for part in walk(node) if isinstance(part, ast.Name) and part.id == name]

@@ -23,7 +23,7 @@ from nnx_lint.model.states import StateVal
 from nnx_lint.model.values import Array, Ext, Obj, Value
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.autodiff.gradients import gradient_call, unpacks_call
-from nnx_lint.rules.callees import called_value
+from nnx_lint.rules.callees import called_value, is_of_only_base
 from nnx_lint.rules.filters.results import parts_of
 from nnx_lint.rules.intermediates.reading import CAPTURE
 from nnx_lint.rules.program import (
@@ -67,7 +67,7 @@ def results_unpacked(event: Unpacked, report: Reporter) -> None:
         isinstance(func, (FuncVal, Transformed, Obj))
         or (isinstance(func, Ext) and (func.name in CARRYING or func.name in DIVIDING))
         or (isinstance(value, Seq) and _is_own_method(frame, called_value(frame.env, call.func)))
-        or (isinstance(value, Seq) and _is_of_base(frame, call.func))
+        or (isinstance(value, Seq) and isinstance(frame.cls, UserClass) and is_of_only_base(frame.cls, call.func))
     ):
         known = _number_of_results(value)
     captured = isinstance(func, Transformed) and func.applied.row.name == CAPTURE  # NNX644 counts its types
@@ -122,14 +122,6 @@ def _is_own_method(frame: Frame, method: Value | None) -> bool:
         return False  # what comes first among several bases may have one
     below = (item for heir in heirs.of(cls.name) for item in heir.body)
     return not any(isinstance(item, FUNCTIONS) and item.name == method.name for item in below)
-
-
-def _is_of_base(frame: Frame, func: ast.expr) -> bool:
-    """Whether a method of the base is called, ``super().__call__(x)``, and no other class may stand in between."""
-    owner = func.value if isinstance(func, ast.Attribute) else None
-    if not isinstance(owner, ast.Call) or not is_name(owner.func, "super") or not isinstance(frame.cls, UserClass):
-        return False
-    return len(frame.cls.node.bases) == 1 and not frame.module.project.heirs.mix(frame.cls.name)
 
 
 def _is_bound_again(frame: Frame, func: ast.expr) -> bool:

@@ -14,8 +14,8 @@ import ast
 from typing import TYPE_CHECKING
 
 from nnx_lint.model.crossing import kept_positions, statics_known
-from nnx_lint.rules.program import FUNCTIONS, ancestors, assigned_in, binds, enclosing
-from nnx_lint.rules.repeating import argument
+from nnx_lint.rules.program import ancestors, assigned_in, binds
+from nnx_lint.rules.repeating import argument, frame_around
 from nnx_lint.rules.traces.mends import COMPILING
 from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_lint.syntax.walk import walk
@@ -58,7 +58,7 @@ def standing_in(frame: Frame, node: ast.expr | None) -> TransformVal | None:
         if root is not node and _is_filled(func.node, root.id):
             return None
         if not binds(func.node, root.id):
-            outer, node = _frame_around(frame, func), root
+            outer, node = frame_around(frame), root
             if outer is None:
                 return None
             frame = outer
@@ -82,14 +82,6 @@ def _is_filled(func: ast.AST, name: str) -> bool:
     """Whether a function puts something into what a name has."""
     places = (node for node in walk(func) if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store))
     return any(isinstance(place.value, ast.Name) and place.value.id == name for place in places)
-
-
-def _frame_around(frame: Frame, func: FuncVal) -> Frame | None:
-    """The run of the function that a function is written in, if that is still going on."""
-    around, outer = enclosing(func.module, func.node, *FUNCTIONS), frame.caller
-    while outer is not None and (outer.func is None or outer.func.node is not around):
-        outer = outer.caller
-    return outer if around is not None else None
 
 
 def _is_traced(frame: Frame, func: FuncVal, applied: TransformVal, name: str) -> bool:

@@ -19,6 +19,7 @@ from nnx_lint.model.values import ClassVal, Obj
 from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.rules.construction.signatures import CLOSE, is_meant
 from nnx_lint.rules.program import given
+from nnx_lint.syntax.binding import imported_name
 from nnx_lint.syntax.dotted import root_of
 from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.rules import construction as rules
@@ -72,8 +73,7 @@ def _imported_within(statement: ast.AST) -> frozenset[str]:
     """
     blocks = (node for node in walk(statement) if isinstance(node, (ast.With, ast.AsyncWith)))
     imports = (node for block in blocks for node in block.body if isinstance(node, (ast.Import, ast.ImportFrom)))
-    names = (alias.asname or alias.name.partition(".")[0] for each in imports for alias in each.names)
-    return frozenset(names)
+    return frozenset(imported_name(alias) for each in imports for alias in each.names)
 
 
 @judges_calls(rules.LAYER_SIGNATURE, "dataclasses.replace", "copy.replace", "attrs.evolve", ".replace", "._replace")

@@ -22,7 +22,7 @@ from nnx_lint.model.values import NUMBER, Array, ClassVal, Const, HostArray, Obj
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.alternatives import has_other_form, is_handed_over
 from nnx_lint.rules.bindings import value_of
-from nnx_lint.rules.callees import called_value
+from nnx_lint.rules.callees import called_value, is_of_only_base
 from nnx_lint.rules.intermediates.sowing import is_module
 from nnx_lint.rules.program import (
     FUNCTIONS,
@@ -44,7 +44,6 @@ from nnx_lint.rules.program import (
 from nnx_lint.rules.randomness.arguments import constructed, draws, taken_by
 from nnx_lint.rules.randomness.reading import is_rngs, stands_for_rngs
 from nnx_lint.syntax import parameters as syntax_parameters
-from nnx_lint.syntax.binding import is_name
 from nnx_lint.syntax.dotted import last_name
 from nnx_rules.api import VARIABLES
 from nnx_rules.layers import CELLS
@@ -349,17 +348,15 @@ def _handed_to(func: Value | None) -> Value | None:
 def base_called(event: Called, report: Reporter) -> None:
     """A method that calls the one of its base, of which there is one: ``super().__call__(x)``."""
     callee, node = event.callee, event.node
-    text = node.func if isinstance(node, ast.Call) else None
-    of = text.value if isinstance(text, ast.Attribute) and text.attr != "__init__" else None
-    if not isinstance(of, ast.Call) or not is_name(of.func, "super") or not isinstance(callee, BoundMethod):
+    cls = event.frame.func.cls if event.frame.func is not None else None
+    if not isinstance(node, ast.Call) or not isinstance(callee, BoundMethod) or callee.name == "__init__":
         return
-    cls, receiver = event.frame.func.cls if event.frame.func is not None else None, callee.receiver
-    func = _handed_to(callee.func)
-    if not isinstance(cls, UserClass) or not isinstance(receiver, Obj) or not isinstance(func, FuncVal):
+    if not isinstance(cls, UserClass) or cls.is_open or cls.opaque or not is_of_only_base(cls, node.func):
+        return
+    func, receiver = _handed_to(callee.func), callee.receiver
+    if not isinstance(receiver, Obj) or not isinstance(func, FuncVal):
         return
     if receiver is not event.frame.receiver or receiver.cls is not cls or not is_module(receiver):
-        return
-    if len(cls.node.bases) != 1 or cls.is_open or cls.opaque or cls.module.project.heirs.mix(cls.name):
         return
     problem = unfit(func, given(event), None, made="called")
     if problem is not None and func.cls is not None and is_meant(event):

@@ -17,7 +17,7 @@ from nnx_lint.model.events import NameMissed
 from nnx_lint.model.values import Obj
 from nnx_lint.reporting import Reporter, judges
 from nnx_lint.rules.program import FUNCTIONS, ancestors, assigned_in, defined_in, is_tried, own_nodes, parameters_in
-from nnx_lint.syntax.binding import occurrences
+from nnx_lint.syntax.binding import imported_name, occurrences
 from nnx_lint.syntax.places import begin
 from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.rules import construction as rules
@@ -47,7 +47,7 @@ def undefined_name(event: NameMissed, report: Reporter) -> None:
     whole = scopes[-1]
     if assigned_in(whole)[node.id] or parameters_in(whole)[node.id] or defined_in(whole)[node.id]:
         return
-    if any(isinstance(each, ast.alias) and _root(each) == node.id for each in walk(whole)):
+    if any(isinstance(each, ast.alias) and imported_name(each) == node.id for each in walk(whole)):
         return
     if module.has(node.id, _bound_at_top) or _is_of_annotation(event):
         return
@@ -57,11 +57,6 @@ def undefined_name(event: NameMissed, report: Reporter) -> None:
     known = isinstance(owner, Obj) and node.id in attribute_names(owner)
     mend = f"write `self.{node.id}`" if known else "take it as a parameter, or assign it before"
     report(module, node, name=node.id, mend=mend)
-
-
-def _root(imported: ast.alias) -> str:
-    """The name that an import binds: `scipy`, of `import scipy.sparse`."""
-    return imported.asname or imported.name.partition(".")[0]
 
 
 def _is_of_annotation(event: NameMissed) -> bool:
@@ -89,7 +84,7 @@ def _names(statement: ast.AST) -> Iterator[str]:
         elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             yield node.name
         elif isinstance(node, ast.alias):
-            yield _root(node)
+            yield imported_name(node)
         elif isinstance(node, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)) and node.name:
             yield node.name
         elif isinstance(node, ast.MatchMapping) and node.rest:

@@ -25,6 +25,7 @@ from nnx_lint.rules.callees import compiled_by
 from nnx_lint.rules.program import (
     FUNCTIONS,
     LOOPS,
+    ancestors,
     assigned_in,
     calls_in,
     canonical_of,
@@ -218,6 +219,14 @@ def _is_copied(module: Module, node: ast.expr) -> bool:
     made = [value_of(module, value) or value for _, value in _assigned_anew(scope).get(text_of(node), ())]
     calls = (each for value in made for each in walk(value) if isinstance(each, ast.Call))
     return any(canonical_of(module.env, each.func) in (*COPYING, "nnx.merge") for each in calls)
+
+
+def updated_with(frame: Frame, state: ast.AST) -> ast.expr | None:
+    """The object that ``nnx.update`` puts a State into."""
+    call = next(ancestors(frame.module, state), None)
+    if not isinstance(call, ast.Call) or len(call.args) != 2 or call.args[1] is not state:
+        return None
+    return call.args[0] if canonical_of(frame.env, call.func) == "nnx.update" else None
 
 
 def source_of(frame: Frame, node: ast.expr) -> ast.expr | None:

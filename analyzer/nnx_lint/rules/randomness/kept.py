@@ -48,7 +48,6 @@ from nnx_lint.rules.randomness.fixed import is_said
 from nnx_lint.rules.randomness.keys import (
     EACH_ROUND,
     SPLIT,
-    around,
     feeds_training,
     runs_in_rounds,
     takes_the_first,
@@ -56,7 +55,7 @@ from nnx_lint.rules.randomness.keys import (
 )
 from nnx_lint.rules.randomness.reading import streams_parameter
 from nnx_lint.rules.randomness.reuse import KEY_MAKERS, consumes, in_forward_pass
-from nnx_lint.rules.repeating import Handed, argument, loop_around, outwards
+from nnx_lint.rules.repeating import Handed, argument, frame_around, loop_around, outwards
 from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_lint.syntax.binding import is_name
 from nnx_lint.syntax.dotted import root_of
@@ -295,7 +294,7 @@ def _source(event: Called) -> Source | None:
         scope = frame.func.node if frame.func is not None else frame.module.tree
         outer: Frame | None = frame
         if not binds(scope, node.id):
-            outer = around(frame)
+            outer = frame_around(frame)
         elif assigned_in(scope)[node.id]:
             node = _only_value(scope, node.id)
         else:

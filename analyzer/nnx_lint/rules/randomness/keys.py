@@ -50,7 +50,7 @@ from nnx_lint.rules.randomness.arguments import CONSTANT, needs_key
 from nnx_lint.rules.randomness.fixed import is_projection
 from nnx_lint.rules.randomness.reuse import KEY_MAKERS, called_for, consumes
 from nnx_lint.rules.randomness.selected import apart
-from nnx_lint.rules.repeating import argument, loop_around
+from nnx_lint.rules.repeating import argument, frame_around, loop_around
 from nnx_lint.syntax.binding import assigned_names, names_in
 from nnx_lint.syntax.dotted import last_name, root_of
 from nnx_lint.syntax.places import begin, end
@@ -372,7 +372,7 @@ def _handed_in_loop(frame: Frame, name: str) -> tuple[Frame, ast.Name] | None:
     while inner is not None and inner.func is not None:
         func = inner.func.node
         if not binds(func, name):
-            inner = around(inner)
+            inner = frame_around(inner)
             continue
         given = argument(inner, name) if not assigned_in(func)[name] else None
         call, caller = inner.call, inner.caller
@@ -404,15 +404,6 @@ def _is_in_step(frame: Frame) -> bool:
         and trains(caller, call)
         for caller, call in calls
     )
-
-
-def around(frame: Frame) -> Frame | None:
-    """The run of the innermost function around the present one, if that is what calls it."""
-    outer = enclosing(frame.module, frame.func.node, *FUNCTIONS) if frame.func is not None else None
-    caller = frame.caller if outer is not None else None
-    while caller is not None and (caller.func is None or caller.func.node is not outer):
-        caller = caller.caller
-    return caller
 
 
 def _is_optimizer(value: Value | None) -> bool:

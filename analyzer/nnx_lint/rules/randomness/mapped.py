@@ -27,10 +27,10 @@ from nnx_lint.rules.program import (
     own_nodes,
 )
 from nnx_lint.rules.randomness.arguments import needs_key
-from nnx_lint.rules.randomness.keys import EACH_ROUND, SPLIT, around
+from nnx_lint.rules.randomness.keys import EACH_ROUND, SPLIT
 from nnx_lint.rules.randomness.maps import axis_of
 from nnx_lint.rules.randomness.reuse import consumes
-from nnx_lint.rules.repeating import argument
+from nnx_lint.rules.repeating import argument, frame_around
 from nnx_lint.syntax.parameters import positional_names
 from nnx_lint.syntax.walk import remembered
 from nnx_rules.rules import rngs as rules
@@ -122,7 +122,7 @@ def _origin(frame: Frame, node: ast.expr, scope: TraceScope) -> object:
         if not isinstance(node, ast.Name) or func is None:
             return None
         if not binds(func, node.id):
-            outer = around(frame)
+            outer = frame_around(frame)
             if outer is None:
                 return CAPTURED if enclosing(frame.module, func, *FUNCTIONS) is None else None
             if not any(each is scope.frame for each in outer.outwards()):

@@ -18,8 +18,8 @@ from nnx_lint.model.naming import value_at
 from nnx_lint.model.values import Const
 from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.rules.bindings import bound_to
-from nnx_lint.rules.graphs.copying import source_of
-from nnx_lint.rules.program import FUNCTIONS, ancestors, canonical_of, enclosing, given, in_test, is_tried, reads_of
+from nnx_lint.rules.graphs.copying import source_of, updated_with
+from nnx_lint.rules.program import FUNCTIONS, ancestors, enclosing, given, in_test, is_tried, reads_of
 from nnx_lint.syntax.binding import is_name
 from nnx_lint.syntax.parameters import positional_names
 from nnx_rules.rules import training as rules
@@ -91,22 +91,16 @@ def _judge(event: Called, operands: list[ast.expr | None], weights: list[float],
 def _replaced(frame: Frame, node: ast.AST) -> str | None:
     """What a result is put into: the name or attribute, or the object that ``nnx.update`` changes."""
     bound = bound_to(frame.module, node)
-    outer: ast.AST | None = next(ancestors(frame.module, node), None)
-    if bound is None or isinstance(outer, ast.Call):
-        return _updated(frame, outer, node)
+    if bound is None or isinstance(next(ancestors(frame.module, node), None), ast.Call):
+        into = updated_with(frame, node)
+        return text_of(into) if into is not None else None
     if isinstance(bound.target, ast.Name):
         scope = enclosing(frame.module, node, *FUNCTIONS) or frame.module.tree
         for read in reads_of(scope, bound.target.id):
-            updated = _updated(frame, next(ancestors(frame.module, read), None), read)
-            if updated is not None:
-                return updated
+            into = updated_with(frame, read)
+            if into is not None:
+                return text_of(into)
     return text_of(bound.target)
-
-
-def _updated(frame: Frame, call: ast.AST | None, node: ast.AST) -> str | None:
-    if isinstance(call, ast.Call) and len(call.args) == 2 and call.args[1] is node:
-        return text_of(call.args[0]) if canonical_of(frame.env, call.func) == "nnx.update" else None
-    return None
 
 
 def _stands_for(frame: Frame, node: ast.expr | None, target: str) -> bool:

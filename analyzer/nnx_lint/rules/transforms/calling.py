@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from nnx_lint.diagnostics import Edit, Fix, Span
-from nnx_lint.model.callables import BoundMethod, FuncVal, PartialVal, Transformed
+from nnx_lint.model.callables import CALLABLES, BoundMethod, FuncVal
 from nnx_lint.model.classes import LibClass, UserClass
 from nnx_lint.model.containers import Seq
 from nnx_lint.model.events import Called, Ran, TransformApplied
@@ -235,7 +235,7 @@ def _keyword_only(func: Value) -> tuple[str, list[str]]:
 def branches_in_sequence(event: Called, report: Reporter) -> None:
     node = event.node
     branches = event.args[1] if len(event.args) > 1 else None
-    if isinstance(branches, (FuncVal, BoundMethod, PartialVal, Transformed)) and isinstance(node, ast.Call):
+    if isinstance(branches, CALLABLES) and isinstance(node, ast.Call):
         report(
             event.frame.module,
             event.nodes[1],
@@ -247,8 +247,7 @@ def branches_in_sequence(event: Called, report: Reporter) -> None:
 
 def in_list(event: Called) -> Fix | None:
     """Put the functions into a list."""
-    callables = (FuncVal, BoundMethod, PartialVal, Transformed)
-    count = next((i for i, item in enumerate(event.args[1:]) if not isinstance(item, callables)), len(event.args) - 1)
+    count = next((i for i, item in enumerate(event.args[1:]) if not isinstance(item, CALLABLES)), len(event.args) - 1)
     if None in event.args:
         return None
     source = event.frame.module.source

@@ -17,7 +17,7 @@ from nnx_lint.model.expressions import text_of
 from nnx_lint.model.states import StateVal
 from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.rules.bindings import Assignment, bound_to, handed_on, pairs_of, target_of, value_of, values_in
-from nnx_lint.rules.graphs.copying import source_of
+from nnx_lint.rules.graphs.copying import source_of, updated_with
 from nnx_lint.rules.program import (
     FUNCTIONS,
     STATEMENT_LOOPS,
@@ -126,18 +126,10 @@ def average_put_elsewhere(event: Called, report: Reporter) -> None:
     name = target.id if isinstance(target, ast.Name) else None
     reads = reads_of(frame.func.node, name) if name is not None else []
     later = [read for read in reads if begin(read) > begin(node) and read not in walk(node)]
-    into = [_updated_with(frame, use) for use in (later if name is not None else [node])]
+    into = [dotted_name(updated_with(frame, use)) for use in (later if name is not None else [node])]
     if followed in into and averaging not in into and None not in into:
         shown, state = name or text_of(node), name or "..."
         report(module, node, name=shown, what="is the new average", model=averaging, mend="put it there", state=state)
-
-
-def _updated_with(frame: Frame, state: ast.AST) -> str | None:
-    """What ``nnx.update`` puts a State into."""
-    call = next(ancestors(frame.module, state), None)
-    if not isinstance(call, ast.Call) or canonical_of(frame.env, call.func) != "nnx.update":
-        return None
-    return dotted_name(call.args[0]) if len(call.args) == 2 and call.args[1] is state else None
 
 
 TAKING = frozenset({"nnx.split", "nnx.state"})
