@@ -185,6 +185,15 @@ def test_any_edits_lead_where_a_fresh_analysis_begins(
         assert edited(made, folder, text) == known(fresh(folder, text), folder)
 
 
+def test_a_name_that_nothing_binds_is_found_while_all_of_the_text_can_be_read(tmp_path: Path) -> None:
+    text = TEXT.replace("class Block(", "class Other(")
+    broken = text.replace("self.norm = Norm(width)", "self.norm = Norm(width")
+    made = fresh(tmp_path, text)
+    for now, codes in ((text, ["NNX877"]), (broken, []), (text, ["NNX877"])):
+        made.edit(SourceFile.from_text(now, str(tmp_path / "net.py")))
+        assert [each.rule.code for each in made.findings(str(tmp_path / "net.py"))] == codes
+
+
 def kept(made: Analysis, folder: Path, text: str) -> set[str]:
     """The functions and classes whose evaluations an edit leaves."""
     before = set(made.engine.project.evaluations)

@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 ALL = "*"
 """What somebody looks at who goes through all names of a module, or all of its syntax."""
 
+READABLE = "<readable>"
+"""What somebody looks at who asks whether all of a text can be read."""
+
 NO_NAMES: frozenset[str] = frozenset()
 
 DECLARED = "<declared>/"
@@ -183,19 +186,27 @@ class Module:
             mentioned[words] = _mentions(self.source.text, words)
         return mentioned[words]
 
+    @property
+    def is_readable(self) -> bool:
+        """Whether all of the text can be read; whoever asks depends on that alone."""
+        self.env.note(READABLE)
+        return _is_readable(self.source)
+
     def answers_in(self, source: SourceFile) -> Answers:
-        """What another text says to all that was asked for with :meth:`all_of`, :meth:`has` and :meth:`mentions`."""
+        """What another text says to all that was asked for with :meth:`all_of`, :meth:`has`, :meth:`mentions`."""
         known = self._answers
         sets = {read: _read_off(source, read) for read in known.sets}
         named = {(name, read): name in sets[read] for name, read in known.named}
         return Answers(sets, named, {words: _mentions(source.text, words) for words in known.mentioned})
 
-    def answered_otherwise(self, answers: Answers) -> Iterator[object]:
-        """What was asked for and has another answer there."""
+    def answered_otherwise(self, source: SourceFile, answers: Answers) -> Iterator[object]:
+        """What another text, with its answers, says otherwise."""
         known = self._answers
         yield from (read for read in self._whole if answers.sets[read] != known.sets[read])
         yield from (asked for asked, had in known.named.items() if answers.named[asked] != had)
         yield from (words for words, mentioned in known.mentioned.items() if answers.mentioned[words] != mentioned)
+        if _is_readable(source) != _is_readable(self.source):
+            yield READABLE
 
     def revise(self, source: SourceFile, answers: Answers) -> None:
         """Take another text, with its answers, whose tree holds the nodes of the old one where that was the same."""
@@ -345,6 +356,10 @@ class Project:
 
 def _read_off(source: SourceFile, read: Callable[[ast.AST], frozenset[str]]) -> frozenset[str]:
     return frozenset[str]().union(*map(read, source.tree.body))
+
+
+def _is_readable(source: SourceFile) -> bool:
+    return not source.errors and not source.notes
 
 
 def _mentions(text: str, words: Iterable[str | re.Pattern[str]]) -> bool:

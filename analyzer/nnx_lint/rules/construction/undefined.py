@@ -42,7 +42,7 @@ def undefined_name(event: NameMissed, report: Reporter) -> None:
     if not isinstance(node, ast.Name) or node.id.startswith("__") or module.mentions(*RUNNING):
         return
     scopes = [outer for outer in ancestors(module, node) if isinstance(outer, FUNCTIONS)]
-    if not scopes or is_tried(module, node) or module.source.errors or module.source.notes:
+    if not scopes or is_tried(module, node) or not module.is_readable:
         return
     whole = scopes[-1]
     if assigned_in(whole)[node.id] or parameters_in(whole)[node.id] or defined_in(whole)[node.id]:

@@ -224,7 +224,7 @@ def _no_tag(single: Single, part: Given, tag: str, frame: Frame) -> str | None:
     tags_used = part.module.mentions("tag=") and not untagged
     if (tag in NO_STREAMS and not tags_used) or (untagged and (at_path or tag in COLLECTIONS)):
         return instead if at_path else COLLECTIONS.get(tag, instead)
-    if part.module.source.errors:
+    if not part.module.is_readable:
         return None  # what cannot be read may give the tag
     below = [leaf.tagged(tag) for leaf in found.leaves if isinstance(leaf.path, tuple) and tag in leaf.path]
     # Of a model that is known in part, some streams may have any name that is said somewhere.
