@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 Product = tuple[str, ...]
 """Names that are multiplied, in order; none for what a plain number is a multiple of."""
 
-ONE = Fraction(1)
+Count = int | Fraction
+"""How often a product is in a sum; a fraction only where it is no whole number, since numbers are reckoned faster."""
 
 MAX_TERMS = 8
 """How many terms a polynomial may have."""
@@ -41,7 +42,7 @@ class Size(Symbol):
 
     __slots__ = ("rounded", "terms")
 
-    terms: Mapping[Product, Fraction]
+    terms: Mapping[Product, Count]
     rounded: bool
 
 
@@ -52,7 +53,7 @@ def named(name: str) -> Size:
     >>> times(4, named("dim"))
     '4*dim'
     """
-    return _size({(name,): ONE}, rounded=False)
+    return _size({(name,): 1}, rounded=False)
 
 
 def is_local(size: Dimension) -> bool:
@@ -60,35 +61,35 @@ def is_local(size: Dimension) -> bool:
     return isinstance(size, Size) and any("@" in name for product in size.terms for name in product)
 
 
-def _size(terms: Mapping[Product, Fraction], *, rounded: bool) -> Size:
+def _size(terms: Mapping[Product, Count], *, rounded: bool) -> Size:
     made = Size(f"({_text(terms)}) // 1" if rounded and len(terms) > 1 else _text(terms))
     made.terms, made.rounded = terms, rounded
     return made
 
 
-def _text(terms: Mapping[Product, Fraction]) -> str:
+def _text(terms: Mapping[Product, Count]) -> str:
     parts = [_term(product, count) for product, count in terms.items()]
     return " + ".join(parts).replace("+ -", "- ")
 
 
-def _term(product: Product, count: Fraction) -> str:
+def _term(product: Product, count: Count) -> str:
     names = [re.sub("@[0-9]+", "", name) for name in product]
     factors = [*([str(count.numerator)] if count.numerator != 1 or not product else []), *names]
     text = "*".join(factors).replace("-1*", "-")
     return text if count.denominator == 1 else f"{text}//{count.denominator}"
 
 
-def _terms(value: Dimension) -> Mapping[Product, Fraction] | None:
+def _terms(value: Dimension) -> Mapping[Product, Count] | None:
     if isinstance(value, Size):
         return value.terms
-    return None if isinstance(value, Symbol) else {(): Fraction(value)} if value else {}
+    return None if isinstance(value, Symbol) else {(): value} if value else {}
 
 
-def _made(terms: Mapping[Product, Fraction], *, rounded: bool) -> Dimension:
+def _made(terms: Mapping[Product, Count], *, rounded: bool) -> Dimension:
     kept = {product: count for product, count in sorted(terms.items(), reverse=True) if count}
     if any(kept):
         return _size(kept, rounded=rounded) if len(kept) <= MAX_TERMS else UNKNOWN
-    number = kept.get((), Fraction(0))
+    number = kept.get((), 0)
     return int(number) if number.denominator == 1 and not rounded else UNKNOWN
 
 
@@ -101,7 +102,7 @@ def plus(left: Dimension, right: Dimension) -> Dimension:
     one, other = _terms(left), _terms(right)
     if one is None or other is None:
         return UNKNOWN
-    total = {product: one.get(product, Fraction(0)) + other.get(product, Fraction(0)) for product in {**one, **other}}
+    total = {product: one.get(product, 0) + other.get(product, 0) for product in {**one, **other}}
     return _made(total, rounded=_is_rounded(left) or _is_rounded(right))
 
 
@@ -124,11 +125,11 @@ def times(left: Dimension, right: Dimension) -> Dimension:
     rounded = _is_rounded(left) or _is_rounded(right)
     if one is None or other is None or (rounded and any(count < 0 for count in (*one.values(), *other.values()))):
         return UNKNOWN
-    total: dict[Product, Fraction] = {}
+    total: dict[Product, Count] = {}
     for product, count in one.items():
         for factor, often in other.items():
             both = tuple(sorted(_multiplied([*product, *factor])))
-            total[both] = total.get(both, Fraction(0)) + count * often
+            total[both] = total.get(both, 0) + count * often
     return _made(total, rounded=rounded)
 
 
@@ -176,21 +177,21 @@ def divided(left: Dimension, right: Dimension) -> Dimension:
     shared_out = _shared_out(one, divisor) if by == 1 and _is_plain(other) and not _is_rounded(left) else None
     if shared_out is not None:
         return shared_out
-    total: dict[Product, Fraction] = {}
+    total: dict[Product, Count] = {}
     for product, count in one.items():
         rest = list(product)
         for name in divisor:
             if name not in rest:
                 return UNKNOWN
             rest.remove(name)
-        total[tuple(rest)] = count / by
+        total[tuple(rest)] = _ratio(count, by)
     whole = all(count.denominator == 1 for count in total.values())
     return _made(total, rounded=_is_rounded(left) or not whole)
 
 
-def _shared_out(terms: Mapping[Product, Fraction], divisor: Product) -> Dimension | None:
+def _shared_out(terms: Mapping[Product, Count], divisor: Product) -> Dimension | None:
     """A product of several names divided by another one, which is taken to divide the last of them that is whole."""
-    [(product, count)] = terms.items() if len(terms) == 1 else [((), ONE)]
+    [(product, count)] = terms.items() if len(terms) == 1 else [((), 1)]
     whole = [name for name in product if OVER not in name]
     if len(product) < 2 or not whole or divisor[0] in product or count.denominator != 1:
         return None
@@ -199,7 +200,12 @@ def _shared_out(terms: Mapping[Product, Fraction], divisor: Product) -> Dimensio
     return _made({tuple(sorted(names)): count}, rounded=False)
 
 
-def _is_plain(terms: Mapping[Product, Fraction]) -> bool:
+def _ratio(count: Count, by: Count) -> Count:
+    whole, rest = divmod(count, by)
+    return Fraction(count) / by if rest else whole
+
+
+def _is_plain(terms: Mapping[Product, Count]) -> bool:
     """Whether a size is one name, and no quotient."""
     return len(terms) == 1 and all(len(of) == 1 and count == 1 and OVER not in of[0] for of, count in terms.items())
 
@@ -265,7 +271,7 @@ def differ(left: Dimension, right: Dimension) -> bool:
         return False
     if _is_batch_beside(left, right) or _is_batch_beside(right, left):
         return True
-    gaps = {product: one.get(product, Fraction(0)) - other.get(product, Fraction(0)) for product in {**one, **other}}
+    gaps = {product: one.get(product, 0) - other.get(product, 0) for product in {**one, **other}}
     told = {product: gap for product, gap in gaps.items() if gap}
     signs = {gap > 0 for gap in told.values()}
     larger = left if signs == {True} else right
@@ -335,16 +341,18 @@ def _multiply_out(names: list[str], others: list[str]) -> None:
         others += [parts] if over else []
 
 
-def _one_term(value: Dimension) -> tuple[Product, Fraction] | None:
+def _one_term(value: Dimension) -> tuple[Product, Count] | None:
     terms = _terms(value)
     return next(iter(terms.items())) if terms is not None and len(terms) == 1 and not _is_rounded(value) else None
 
 
-def _name_or_number(names: list[str], count: Fraction, often: Fraction) -> Dimension | None:
+def _name_or_number(names: list[str], count: Count, often: Count) -> Dimension | None:
     """What is left of a side: a name, where both sides are the same multiple, or how often that of the other it is."""
     if names:
-        return named(names[0]) if len(names) == 1 and 0 < count <= often and (often / count).denominator == 1 else None
-    return int(count / often) if (count / often).denominator == 1 else None
+        whole = len(names) == 1 and 0 < count <= often and isinstance(_ratio(often, count), int)
+        return named(names[0]) if whole else None
+    ratio = _ratio(count, often)
+    return ratio if isinstance(ratio, int) else None
 
 
 def solved(size: Dimension, whole: Dimension) -> tuple[str, Dimension] | None:
