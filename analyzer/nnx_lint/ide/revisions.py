@@ -170,7 +170,7 @@ class Revisions:
         place = Span(body.text.starts[changed], body.text.ends[changed]) if old is not None else None
         kept = _Kept(body.text, source, source.followed if direct else None, place)
         answers = module.answers_in(source)
-        asked = module.answered_otherwise(source, answers)
+        asked = module.answered_otherwise(answers)
         void = self._void(module, body, old, new.nodes[changed] if old is not None else None, kept, asked)
         if void is None:
             return False

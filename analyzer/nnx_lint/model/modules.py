@@ -115,11 +115,14 @@ class Env:
 
 
 class Answers(NamedTuple):
-    """What a text says: the sets that are read off its statements, whether a name is in one, whether it has words."""
+    """What a text says: the sets that are read off its statements, whether a name is in one, whether it has words, and
+    whether all of it can be read, once somebody asked for that.
+    """
 
     sets: dict[Callable[[ast.AST], frozenset[str]], frozenset[str]]
     named: dict[tuple[str, Callable[[ast.AST], frozenset[str]]], bool]
     mentioned: dict[tuple[str | re.Pattern[str], ...], bool]
+    readable: bool | None = None
 
 
 class Module:
@@ -190,22 +193,25 @@ class Module:
     def is_readable(self) -> bool:
         """Whether all of the text can be read; whoever asks depends on that alone."""
         self.env.note(READABLE)
-        return _is_readable(self.source)
+        if self._answers.readable is None:
+            self._answers = self._answers._replace(readable=_is_readable(self.source))
+        return bool(self._answers.readable)
 
     def answers_in(self, source: SourceFile) -> Answers:
         """What another text says to all that was asked for with :meth:`all_of`, :meth:`has`, :meth:`mentions`."""
         known = self._answers
         sets = {read: _read_off(source, read) for read in known.sets}
         named = {(name, read): name in sets[read] for name, read in known.named}
-        return Answers(sets, named, {words: _mentions(source.text, words) for words in known.mentioned})
+        mentioned = {words: _mentions(source.text, words) for words in known.mentioned}
+        return Answers(sets, named, mentioned, None if known.readable is None else _is_readable(source))
 
-    def answered_otherwise(self, source: SourceFile, answers: Answers) -> Iterator[object]:
-        """What another text, with its answers, says otherwise."""
+    def answered_otherwise(self, answers: Answers) -> Iterator[object]:
+        """What was asked for and has another answer there."""
         known = self._answers
         yield from (read for read in self._whole if answers.sets[read] != known.sets[read])
         yield from (asked for asked, had in known.named.items() if answers.named[asked] != had)
         yield from (words for words, mentioned in known.mentioned.items() if answers.mentioned[words] != mentioned)
-        if _is_readable(source) != _is_readable(self.source):
+        if answers.readable != known.readable:
             yield READABLE
 
     def revise(self, source: SourceFile, answers: Answers) -> None:

@@ -15,7 +15,7 @@ from nnx_lint.model.values import Const, Ext
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.program import ancestors, is_tried
 from nnx_lint.rules.versions.names import is_evaluated, is_meant_for_another
-from nnx_lint.syntax.walk import walk
+from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.names import FOREIGN, KNOWN, SAME_USE
 from nnx_rules.rules import construction as rules
 
@@ -99,19 +99,18 @@ def _plainly_written() -> dict[str, str]:
 def is_asked_for(module: Module, node: ast.AST) -> bool:
     """Whether the file gives NNX the name or takes it away, or a condition asks for it."""
     last = node.attr if isinstance(node, ast.Attribute) else ""
-    if any(
-        isinstance(part, ast.Attribute) and part.attr == last and _is_bound(part) for part in walk(module.source.tree)
-    ):
-        return True
-    return any(
+    return module.has(last, _attributes_bound) or any(
         isinstance(item, (ast.If, ast.IfExp))
         and any(isinstance(part, ast.Constant) and part.value == last for part in walk(item.test))
         for item in ancestors(module, node)
     )
 
 
-def _is_bound(node: ast.Attribute) -> bool:
-    return not isinstance(node.ctx, ast.Load)
+@remembered
+def _attributes_bound(statement: ast.AST) -> frozenset[str]:
+    """The names of the attributes that a statement sets or deletes, whatever they are of."""
+    nodes = (node for node in walk(statement) if isinstance(node, ast.Attribute))
+    return frozenset(node.attr for node in nodes if not isinstance(node.ctx, ast.Load))
 
 
 def _renamed(module: Module, node: ast.AST, mend: str) -> Fix | None:
