@@ -19,7 +19,7 @@ from nnx_lint.model.values import UNKNOWN, Array, Const, Value
 
 if TYPE_CHECKING:
     import ast
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from nnx_lint.model.calls import Arguments
     from nnx_lint.model.frames import Frame
@@ -41,7 +41,9 @@ def _whole(elements: Iterable[Value], frame: Frame) -> Seq:
     return Seq("generator", found, frame.level)
 
 
-def _called(interp: Interpreter, frame: Frame, func: Value, given: Iterable[Value], node: ast.AST, name: str) -> Value:
+def _called(
+    interp: Interpreter, frame: Frame, func: Value, given: Iterable[Value | None], node: ast.AST, name: str
+) -> Value:
     from nnx_lint.model.calls import Arguments, invoke
 
     return invoke(interp, frame, func, Arguments(node, [*given], {}, []), node, name)
@@ -53,15 +55,19 @@ def _each(
     """What a function gives for the rows of arguments of a sequence."""
     known = rounds.few(interp, rows)
     todo = known if known is not None else [element_of(rows, frame.level)]
-    held = [row.items if isinstance(row, Seq) and row.exact else [UNKNOWN] for row in todo]
+    held = [row.items for row in todo if isinstance(row, Seq) and row.exact]
+    if len(held) < len(todo):  # nobody knows how many arguments there are
+        return Seq(type_name, [_called(interp, frame, func, [None], node, name)], frame.level, exact=False)
     many = rounds.one_by_one(interp, node, [Seq("tuple", row, frame.level) for row in held])
     made = [_called(interp, frame, func, row.items if isinstance(row, Seq) else (), node, name) for row in many]
     return Seq(type_name, made, frame.level, exact=known is not None)
 
 
-def zipped(frame: Frame, given: Iterable[Value]) -> Seq:
-    """The rows of several sequences that are gone through side by side."""
-    given = list(given)
+def zipped(frame: Frame, sequences: Sequence[Value | None]) -> Seq:
+    """The rows of several sequences that are gone through side by side; ``None`` are nobody knows how many."""
+    given = [value for value in sequences if value is not None]
+    if len(given) < len(sequences):
+        return _some([UNKNOWN], frame)
     known = [rounds.elements(value) for value in given]
     columns = [column for column in known if column is not None]
     if columns and len(columns) == len(known):
@@ -85,11 +91,11 @@ def _zip(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name
     found = _columns(frame, args.spread[0]) if args.positional == [None] and args.spread else None
     if found is not None:
         return found
-    return zipped(frame, (value or UNKNOWN for value in args.positional))
+    return zipped(frame, args.positional)
 
 
 def _map(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
-    rows = zipped(frame, (value or UNKNOWN for value in args.positional[1:]))
+    rows = zipped(frame, args.positional[1:])
     return _each(interp, frame, args.get(0) or UNKNOWN, rows, node, name, type_name="map")
 
 

@@ -18,6 +18,7 @@ from nnx_lint.model.containers import Seq
 from nnx_lint.model.events import ArrayWritten, Called, OtherAttributeSet, Used, VariableAttributeSet
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.naming import value_at
+from nnx_lint.model.tables.public_names import PARAMETERS
 from nnx_lint.model.values import Array, ArrayAttr, Const, HostArray, Obj, Other, ParameterNumber
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.autodiff.values import scope_of
@@ -312,7 +313,7 @@ def _is_number(value: object) -> bool:
 
 
 ARGUMENTS: dict[str, str | None] = {"dim": "axis", "dims": "axis", "keepdim": "keepdims", "requires_grad": None}
-"""Arguments of PyTorch's functions, with their names in JAX, which has no function with those of PyTorch."""
+"""Arguments of PyTorch's functions, with their names in JAX, which has next to none with those of PyTorch."""
 
 LEFT_OUT = {
     "inplace": "leave it out: nothing is changed in place",
@@ -335,7 +336,8 @@ def tensor_argument(event: Called, report: Reporter) -> None:
     arguments = ARGUMENTS | (POOLING if subject.endswith("_pool") else {})
     if not subject.startswith("jax.numpy."):
         arguments = {**arguments, "inplace": None}  # `jnp.place` has one
-    name = next((name for name in event.keywords if name in arguments), None)
+    own = PARAMETERS.get(subject, "").split()  # `jnp.ravel_multi_index` has `dims`
+    name = next((name for name in event.keywords if name in arguments and name not in own), None)
     if name is not None:
         right = arguments[name]
         problem = f"`{event.name}` takes no `{name}`"
