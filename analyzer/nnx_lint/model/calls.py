@@ -428,8 +428,8 @@ def container_method(
             return Seq("dict view", held, container.level, exact=whole)
         if method in {"get", "pop"}:
             found = _got(container, args)
-            touch(container)
-            container.shrunk = container.shrunk or method == "pop"
+            if method == "pop":
+                container.take_out(args.get(0), certainly=not frame.branches)
             return found
     if method == "copy":
         if isinstance(container, Seq):

@@ -175,6 +175,14 @@ class DictVal(Value):
         complete = self.exact and not self.shrunk and not self.shared and len(known) == len(self.items)
         return complete and isinstance(key, Const) and key.value not in known
 
+    def take_out(self, key: Value | None, *, certainly: bool) -> None:
+        """Take out what stands under a key. What is left is not known where the key is not, or in a branch."""
+        heap.touch(self)
+        if certainly and self.exact and isinstance(key, Const):
+            self.items = [pair for pair in self.items if not isinstance(pair[0], Const) or pair[0].value != key.value]
+        else:
+            self.exact, self.shrunk = False, True
+
     def facts(self, depth: int = MAX_NESTING) -> ValueFacts:
         return container_facts([value for _, value in self.items], self.shrunk, depth)
 

@@ -6,7 +6,7 @@ the run. Both mean a name that is known well, and a stand-in that says less. A f
 does when it is run.
 
 Invariants: a name that NNX is known to have is there, so its stand-in is not looked at; of ``TYPE_CHECKING`` both arms
-are seen, and what the checkers' arm says of a name counts wherever it says anything.
+are seen, and what the checkers' arm says of a name counts wherever the other one has a stand-in for it.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from nnx_lint.model.callables import FuncVal
 from nnx_lint.model.imports import NNX_NAMES, canonical, library_value
-from nnx_lint.model.values import Const, Ext, Unknown, Value
+from nnx_lint.model.values import ClassVal, Const, Ext, Unknown, Value
 from nnx_lint.syntax.binding import is_name
 from nnx_lint.syntax.walk import walk
 from nnx_rules import api
@@ -85,7 +86,9 @@ def for_checkers(test: Value, node: ast.expr) -> bool | None:
 
 
 def both_arms(frame: Frame, checked: Callable[[], object], run: Callable[[], object]) -> None:
-    """Execute the arm for type checkers and the other one; a name is what the former says, if it says anything."""
+    """Execute the arm for type checkers and the other one. A name is what the latter says, which is what runs, if that
+    is no stand-in, and else what the former says.
+    """
     before = frame.env.names
     frame.env.names = dict(before)
     run()
@@ -95,8 +98,15 @@ def both_arms(frame: Frame, checked: Callable[[], object], run: Callable[[], obj
     names = frame.env.names
     for name, value in real.items():
         said = names.get(name)
-        if said is None or isinstance(said, Unknown) or said is before.get(name):
+        if said is None or isinstance(said, Unknown) or said is before.get(name) or _is_real(value):
             names[name] = value
+
+
+def _is_real(value: Value) -> bool:
+    """Whether a value is what a name is for, and no stand-in: ``Array = Any``, a module that is loaded later."""
+    if isinstance(value, Ext):
+        return not value.name.startswith(("builtins.", "typing.", "typing_extensions."))
+    return isinstance(value, (ClassVal, FuncVal))
 
 
 # -- scripts -----------------------------------------------------------------------------------------------------------
