@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 SUBSUMED: dict[str, frozenset[str]] = {
     "aliased-snapshot": frozenset({"self-update"}),
-    "array-shapes": frozenset({"foreign-weight", "layer-arguments"}),
+    "array-shapes": frozenset({"foreign-weight", "layer-arguments", "layer-signature"}),
     "data-to-static-attribute": frozenset({"data-marked-static"}),
     "element-values-without-axis": frozenset({"sown-under-map"}),
     "keys-in-arithmetic": frozenset({"mapped-trees-differ"}),
@@ -28,8 +28,9 @@ SUBSUMED: dict[str, frozenset[str]] = {
     "lost-update": frozenset({"rngs-not-advanced"}),
     "missing-rngs": frozenset({"layer-signature"}),
     "optimizer-without-variables": frozenset({"module-type-filter", "string-filter"}),
+    "random-key-reused": frozenset({"kept-key"}),
     "sequential-misuse": frozenset({"tensor-idiom"}),
-    "stale-capture": frozenset({"jitted-method-stored"}),
+    "stale-capture": frozenset({"captured-into-transform", "jitted-method-stored"}),
     "static-counter": frozenset({"data-to-static-attribute"}),
     "tensor-idiom": frozenset({"array-shapes"}),
     "unused-result": frozenset({"state-not-applied"}),

@@ -247,6 +247,11 @@ _OPTIONAL = frozenset(
 """Those that may be ``None``."""
 
 
+def counts(name: str) -> frozenset[str]:
+    """The constructor arguments of a class that are one size each."""
+    return frozenset(each for each in _SIZES.get(name, ()) if (name, each) not in _SEVERAL | _OPTIONAL)
+
+
 FRACTION = float("nan")
 """Stands for a number of which nothing is known but that it has a fraction, as all have that ``/`` gives."""
 
@@ -433,7 +438,8 @@ def call(
     elif expected is not None and not repeated and (names := two_names(last, expected)) is not None:
         wrong = Mismatch(layer.argument, f"(..., {expected})", names=names)
     if not layer.gives and (expected is None or repeated):
-        return (None if repeated else given), wrong
+        same = given if not layer.broadcasts else Form(given.shape, _promoted(given.dtype))  # a norm has parameters
+        return (None if repeated else same), wrong
     result = expected if not layer.gives else _sized(arguments, *layer.gives)
     leading = given.shape[:-1] if given.shape else (ANY,)
     if layer.spatial and len(leading) > 1:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from nnx_rules.shapes import UNKNOWN, Dimension, Shape, Symbol, size
-from nnx_rules.sizes import Size, added, multiple, shared
+from nnx_rules.sizes import Size, added, at_most, is_local, minus, multiple, shared, times
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,8 +50,25 @@ def _broadcast(left: Shape | None, right: Shape | None) -> Shape | None:
         both = _side_by_side(sides[0], sides[-1])
         if both is None:
             return None
-        result.insert(0, both)
+        result.insert(0, _of_two_names(sides, left, right, last=not place) if both == UNKNOWN else both)
     return tuple(result)
+
+
+def _of_two_names(sides: list[Dimension], left: Shape, right: Shape, *, last: bool) -> Dimension:
+    """The size of an axis that goes by the name that a function gives it, and by that of a parameter: features are the
+    class's to name, and all else belongs to who calls. Names that stand beside each other are those of two sizes.
+
+    >>> from nnx_rules.sizes import named
+    >>> _broadcast((named("n@3"), named("c@3")), (named("length"), named("dim")))
+    ('n', 'dim')
+    """
+    if len(sides) < 2 or not all(isinstance(side, Size) for side in sides) or is_local(sides[0]) is is_local(sides[1]):
+        return UNKNOWN
+    one, other = zip(sides, (left, right), strict=True)
+    (given, around), (own, beside) = (one, other) if is_local(sides[0]) else (other, one)
+    if given in beside or own in around:
+        return UNKNOWN
+    return own if last and around.count(given) == beside.count(own) == 1 else given
 
 
 def beside_any(shape: Shape | None) -> Shape | None:
@@ -159,8 +176,9 @@ def lettered(operand: str, shape: Shape | None) -> tuple[dict[str, Dimension], S
 
 
 def _one_size(left: Dimension, right: Dimension) -> Dimension | None:
-    """The size of an axis that two arrays share; einsum repeats an axis of size one."""
-    return _side_by_side(left, right)
+    """The size of an axis that two arrays share; einsum repeats an axis of size one, which one with a name is not."""
+    named = [side for side in (left, right) if isinstance(side, Size)]
+    return named[0] if len(named) == 1 and UNKNOWN in (left, right) else _side_by_side(left, right)
 
 
 def _several(value: object) -> tuple[object, ...]:
@@ -300,19 +318,24 @@ def stacked(shapes: Sequence[Shape | None], axis: object, count: Dimension | Non
 
 def _same(items: Sequence[Dimension]) -> Dimension:
     """The size that arrays have in common, which must be one."""
-    alike = items[0] if len(set(items)) == 1 else UNKNOWN
-    return next((item for item in items if isinstance(item, int)), alike)
+    numbers = [item for item in items if isinstance(item, int)]
+    names = {item for item in items if isinstance(item, Size)}
+    return numbers[0] if numbers else names.pop() if len(names) == 1 else UNKNOWN
 
 
 def either(one: Shape | None, other: Shape | None) -> Shape | None:
     """What two arrays have in common, of which it is one.
 
-    >>> either((8, 28, 3), (8, 14, 3))
-    (8, '?', 3)
+    >>> either((8, 28, 3), (8, 14, 3)), either((8, 28, 3), (ANY, 3))
+    ((8, '?', 3), ('*?', 3))
     """
-    if one is None or other is None or len(one) != len(other) or not is_whole(one) or not is_whole(other):
+    if one is None or other is None:
         return None
-    return tuple(left if left == right else UNKNOWN for left, right in zip(one, other, strict=True))
+    if len(one) == len(other) and is_whole(one) and is_whole(other):
+        return tuple(left if left == right else UNKNOWN for left, right in zip(one, other, strict=True))
+    last = zip(reversed(one[_stars(one) :]), reversed(other[_stars(other) :]), strict=False)
+    ends = [left if left == right else UNKNOWN for left, right in last]
+    return (ANY, *reversed(ends)) if ends else None
 
 
 def tiled(shape: Shape | None, times: object) -> Shape | None:
@@ -339,7 +362,7 @@ def repeated(shape: Shape | None, times: object, axis: object) -> Shape | None:
 
 
 def _times(item: Dimension, count: object) -> Dimension:
-    return item if count == 1 else item * count if isinstance(item, int) and isinstance(count, int) else UNKNOWN
+    return times(item, count) if isinstance(count, (int, Size)) else UNKNOWN
 
 
 def divided(shape: Shape | None, parts: int, axis: object) -> Shape | None:
@@ -364,6 +387,30 @@ def resized(shape: Shape | None, axis: object, size: Dimension) -> Shape | None:
     """
     place = _place(shape, axis) if shape is not None else None
     return (*shape[:place], size, *shape[place + 1 :]) if shape is not None and place is not None else None
+
+
+def cut(axis: Dimension, start: object, stop: object) -> Dimension:
+    """How much a slice takes of an axis, where it is known that the axis is long enough.
+
+    >>> from nnx_rules.sizes import named
+    >>> dim, rank = named("dim"), named("rank")
+    >>> cut(dim, 1, None), cut(dim, None, -1), cut(dim, None, rank), cut(added((dim, rank)), rank, None)
+    ('dim - 1', 'dim - 1', '?', 'dim')
+    """
+    first, last = _bound(axis, start, 0), _bound(axis, stop, axis)
+    return minus(last, first) if UNKNOWN not in (first, last) else UNKNOWN
+
+
+def _bound(axis: Dimension, bound: object, missing: Dimension) -> Dimension:
+    """Where a bound of a slice lies on an axis; a number counts from the end where it is below 0."""
+    if bound is None:
+        return missing
+    if isinstance(bound, int) and (bound < 0) is not (missing == 0):
+        return minus(axis, -bound) if bound < 0 else bound  # it leaves less than all, or nothing
+    behind = -bound if isinstance(bound, int) and bound < 0 else bound
+    if not isinstance(behind, (int, Size)) or not at_most(behind, axis):
+        return UNKNOWN
+    return minus(axis, behind) if behind is not bound else behind
 
 
 def length(shape: Shape | None, axis: object) -> Dimension:

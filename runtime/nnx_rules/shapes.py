@@ -161,6 +161,17 @@ DTYPE_BYTES: dict[str, int] = {
 """The size of one element."""
 
 
+def in_short(dtype: str) -> str:
+    """A dtype as JAX has it that was not told to compute in long numbers.
+
+    >>> in_short("int64"), in_short("complex128"), in_short("bfloat16")
+    ('int32', 'complex64', 'bfloat16')
+    """
+    if dtype.startswith("complex"):
+        return "complex64"
+    return dtype.replace("64", "32") if dtype.startswith(("float", "int", "uint")) else dtype
+
+
 def form(name: str, path: Path, arguments: Mapping[str, object]) -> Form | None:
     """What the Variable at ``path`` below an instance of the class ``name`` holds; ``None`` if the table lacks it.
 

@@ -279,6 +279,20 @@ def differ(left: Dimension, right: Dimension) -> bool:
     return len(signs) == 1 and alike and not _is_rounded(larger)
 
 
+def at_most(small: Dimension, large: Dimension) -> bool:
+    """Whether a size is certainly no larger than another one, whatever the names in them stand for.
+
+    >>> dim, rank = named("dim"), named("rank")
+    >>> at_most(rank, plus(dim, rank)), at_most(rank, dim), at_most(1, dim)
+    (True, False, True)
+    """
+    rest = minus(large, small)
+    if not isinstance(rest, Size):
+        return isinstance(rest, int) and rest >= 0
+    grows = all(count > 0 for product, count in rest.terms.items() if product)
+    return grows and not rest.rounded and sum(rest.terms.values()) >= 0  # each name is 1 at least
+
+
 BATCHES = frozenset({"b", "batch", "batch_size", "bs", "bsz"})
 """What the number of examples in a batch is called."""
 

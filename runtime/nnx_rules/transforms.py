@@ -115,8 +115,12 @@ SHAPE_KEEPING = (
 )
 """The transforms that neither map over axes nor split arrays; of ``jax.lax.scan`` that holds of what it carries."""
 
-NUMBER_KEEPING = frozenset({"jax.vmap", "nnx.vmap", "nnx.grad", "nnx.value_and_grad"})
-"""The transforms that make no array of a number: a map takes none but along no axis, a gradient leaves it alone."""
+NUMBER_KEEPING = frozenset(
+    {"jax.experimental.checkify.checkify", "jax.vmap", "nnx.checkify", "nnx.grad", "nnx.value_and_grad", "nnx.vmap"}
+)
+"""The transforms that make no array of a number: a map takes none but along no axis, a gradient and checks leave it
+alone.
+"""
 
 COMPILING_ONLY = frozenset({"jax.checkpoint", "jax.jit", "nnx.jit", "nnx.jit_partial", "nnx.remat"})
 """The transforms under which a function does what it does without them, with arguments that are traced."""

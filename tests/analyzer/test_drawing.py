@@ -133,7 +133,13 @@ def test_attributes_say_whether_they_are_data(drawn):
 
     assert at(root, "up").status is Status.DATA
     assert at(root, "act").status is Status.STATIC
-    assert at(root, "dim").status is Status.UNKNOWN
+    assert at(root, "dim").status is Status.STATIC  # a layer takes it as a size, so it is a number
+
+    given = drawn(
+        "from flax import nnx\nclass Keeping(nnx.Module):\n    def __init__(self, it):\n        self.it = it\n",
+        "Keeping",
+    )
+    assert at(given, "it").status is Status.UNKNOWN
 
 
 def test_an_assignment_that_breaks_a_rule_says_so(drawn):

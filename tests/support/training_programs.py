@@ -104,6 +104,9 @@ MISTAKES: dict[str, Callable[[Plan], bool]] = {
     "results-swapped": lambda plan: plan.step != "functional" and not plan.aux,
     "loss-without-return": lambda plan: plan.step != "functional",
     "forward-without-return": lambda plan: True,
+    "loss-of-many-numbers": lambda plan: True,
+    "labels-of-other-size": lambda plan: True,
+    "optimizer-made-in-step": lambda plan: plan.step in OPTIMIZED and not plan.captured,
 }
 """What may be wrong, and which programs have the place for it."""
 
@@ -255,7 +258,7 @@ def _program(plan: Plan) -> str:
         lines += ["y = jnp.sum(x, axis=1, keepdims=True)", "assert not (x == noise).all(), 'the same numbers'"]
     else:
         lines += ["key, other = jax.random.split(jax.random.key(0))", "x = jax.random.normal(key, (8, 3))"]
-        lines += ["y = jax.random.normal(other, (8, 1))"]
+        lines += [f"y = jax.random.normal(other, ({4 if plan.mistake == 'labels-of-other-size' else 8}, 1))"]
     lines += ["before = jax.tree.map(jnp.copy, nnx.state(model, nnx.Param))", "for _ in range(3):"]
     lines += [f"    {line}" for line in _round(plan)]
     lines += _owed(plan)
@@ -285,11 +288,15 @@ def _loss(plan: Plan) -> list[str]:
     lines = ["def loss_of(model):", "    predicted = model(x)"]
     if plan.mistake == "leaked-value":
         lines.append("    seen.append(predicted)")
-    lines.append("    loss = jnp.mean((predicted - y) ** 2)")
+    lines.append(f"    loss = {_error(plan)}")
     gives_aux = plan.aux and plan.mistake != "aux-not-returned"
     if plan.mistake != "loss-without-return":
         lines.append("    return loss, predicted" if gives_aux else "    return loss")
     return lines
+
+
+def _error(plan: Plan) -> str:
+    return "(predicted - y) ** 2" if plan.mistake == "loss-of-many-numbers" else "jnp.mean((predicted - y) ** 2)"
 
 
 def _gradient(plan: Plan) -> list[str]:
@@ -322,6 +329,10 @@ def _object_step(plan: Plan) -> list[str]:
         forgets = plan.mistake == "update-forgotten"
         update.append(f"params = {stepped}" if forgets else f"nnx.update(model, {stepped})")
     body = [*_loss(plan), "", *_gradient(plan), *update, "return loss"]
+    if plan.mistake == "optimizer-made-in-step":
+        kind = "Optimizer" if plan.step == "optimizer" else "ModelAndOptimizer"
+        wanted = "trained" if plan.trained == "head" else "nnx.Param"
+        body.insert(0, f"optimizer = nnx.{kind}(model, optax.adam(0.1), wrt={wanted})")
     if names == ["optimizer"]:
         body.insert(0, "model = optimizer.model")
     if plan.metric:
@@ -355,7 +366,7 @@ def _functional_step(plan: Plan) -> list[str]:
         f"        model = nnx.merge(graphdef, {states}, copy=True)",
         "        predicted = model(x)",
         *leak,
-        "        loss = jnp.mean((predicted - y) ** 2)",
+        f"        loss = {_error(plan)}",
         f"        {returned}",
         "",
         f"    {aux} = jax.value_and_grad(loss_of{declares})(params)",
@@ -390,6 +401,8 @@ def _owed(plan: Plan) -> list[str]:
     ]
     if plan.mistake == "class-level-layer":
         lines.append("assert 'extra' in nnx.to_pure_dict(after), 'a layer is no part of the model'")
+    if plan.mistake == "optimizer-made-in-step":
+        lines.append("assert optimizer.step[...] == 3, 'the optimizer has taken no steps'")
     if plan.counter:
         lines.append("assert model.calls[...] == 3, 'calls are not counted'")
     if plan.metric:

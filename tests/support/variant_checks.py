@@ -55,7 +55,9 @@ OPINIONS = {
     ("missing-rngs", "set-up-by-method"): "the same",
     ("unknown-name", "layers-by-functions"): "that a function is called under a condition does not concern its body",
     ("ignored-state", "in-loop"): "a loop of one round is a loop",
+    ("ignored-state", "in-function"): "a script may look at what it gets later on, a function does not",
     ("random-key-reused", "in-loop"): "the same",
+    ("aliased-snapshot", "in-loop"): "the same",
     ("unused-result", "in-function"): "a script may try what it throws away, a function does not",
     ("unused-result", "script-in-function"): "the same",
     ("unused-result", "script-in-method"): "the same",
@@ -140,7 +142,7 @@ class Judge:
 
     def __init__(self, runs: float = 1.0) -> None:
         self.runs = runs
-        self._found: dict[str, frozenset[str]] = {}
+        self._found: dict[str, Counter[str]] = {}
         self._ended: dict[str, str] = {}
         self._programs = 0
 
@@ -154,7 +156,9 @@ class Judge:
         before = self._findings(block, library, chosen)
         found = _findings(made.files, chosen)
         names = [rule.name for _, _, rule, _ in found]
-        missing = tuple((Counter(mark.rule for mark in block.marks) - Counter(names)).elements())
+        # Where all rules look, another one may have found the mistake first.
+        marked = Counter(mark.rule for mark in block.marks) & before
+        missing = tuple((marked - Counter(names)).elements())
         usual = set(before) | {rule for rule, where in OPINIONS if where == way}
         noise = tuple(
             f"{path}:{line}: [{rule.name}] {text}" for path, line, rule, text in found if rule.name not in usual
@@ -176,10 +180,10 @@ class Judge:
             missing, noise = (), tuple(name for name in names if name in before)
         return Judged(block, made, expected, outcome, missing, noise, elsewhere)
 
-    def _findings(self, block: Block, library: str, chosen: set[str]) -> frozenset[str]:
+    def _findings(self, block: Block, library: str, chosen: set[str]) -> Counter[str]:
         if block.name not in self._found:
             found = _findings({PROGRAM: block.source(library)}, chosen)
-            self._found[block.name] = frozenset(rule.name for _, _, rule, _ in found)
+            self._found[block.name] = Counter(rule.name for _, _, rule, _ in found)
         return self._found[block.name]
 
     def _end(self, block: Block, library: str) -> str:

@@ -10,6 +10,7 @@ import math
 import operator
 from typing import TYPE_CHECKING, Any
 
+from nnx_lint.model.containers import Seq
 from nnx_lint.model.unions import UnionVal
 from nnx_lint.model.values import FLOAT, FRACTION, NUMBER, UNKNOWN, Computed, Const, Ext, Other, Quotient, Value
 
@@ -177,6 +178,19 @@ def compared(op: ast.cmpop, left: Value, right: Value) -> Const | None:
         return None
     compare = EQUALITIES.get(type(op)) or (ORDERS.get(type(op)) if isinstance(left.value, (int, float)) else None)
     return Const(compare(left.value, right.value)) if compare is not None else None
+
+
+def contained(op: ast.cmpop, left: Value, right: Value) -> Const | None:
+    """What ``kind in ("mlp", "glu")`` gives, where it can be compared with all that a list or the like holds."""
+    if not isinstance(op, (ast.In, ast.NotIn)) or not isinstance(right, Seq) or not right.exact or right.shrunk:
+        return None
+    verdicts = [compared(_EQUALITY, left, item) for item in right.items]
+    if not verdicts or None in verdicts:
+        return None
+    return Const(any(verdict is not None and verdict.value for verdict in verdicts) is isinstance(op, ast.In))
+
+
+_EQUALITY = ast.Eq()
 
 
 def number(op: ast.operator, left: Value, right: Value) -> Const | None:

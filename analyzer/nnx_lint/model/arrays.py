@@ -31,6 +31,7 @@ from nnx_lint.model.values import (
     ArrayAttr,
     Const,
     HostArray,
+    NumpyScalar,
     Obj,
     Other,
     Value,
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from nnx_lint.model.calls import Arguments
+    from nnx_rules.shapes import Form, Shape
 
 
 # -- kinds -------------------------------------------------------------------------------------------------------------
@@ -198,7 +200,9 @@ def array_call(name: str, args: Arguments, level: int) -> Value:
         if rest in NUMPY_FLOATS and len(args.positional) == 1 and one_number(args.positional[0] or UNKNOWN) is not None:
             return FRACTION
         each = rest in NUMPY_OF_EACH and any(map(_has_axes, args.positional))
-        return HostArray(level) if several or each or rest in NUMPY_ARRAYS or _leaves_axes(name, args) else UNKNOWN
+        if several or each or rest in NUMPY_ARRAYS:
+            return HostArray(level)
+        return _of_numpy(_shape_given(name, args), level)
     if head == "optax" and (rest.removeprefix("losses.") in OPTAX_LOSSES or rest in OPTAX_NUMBERS):
         return Array(level)
     if head == "optax":
@@ -219,11 +223,17 @@ def array_call(name: str, args: Arguments, level: int) -> Value:
     return UNKNOWN
 
 
-def _leaves_axes(name: str, args: Arguments) -> bool:
-    """Whether a function of numpy certainly gives an array with axes for these arguments, and no single number."""
+def _shape_given(name: str, args: Arguments) -> Shape | None:
+    """The shape of what a function of numpy gives for these arguments."""
     function = FUNCTIONS.get(name) if not args.starred else None
-    shape = function(args).shape if function is not None else None
-    return bool(shape) and is_whole(shape)
+    return function(args).shape if function is not None else None
+
+
+def _of_numpy(shape: Shape | None, level: int, form: Form | None = None) -> Value:
+    """What numpy gives: an array, where it certainly has axes, or one number; else it may be either."""
+    if shape == ():
+        return NumpyScalar()
+    return HostArray(level, form) if shape is not None and is_whole(shape) else UNKNOWN
 
 
 def _has_axes(value: Value | None) -> bool:
@@ -416,6 +426,13 @@ def array_attribute(array: Array, name: str, level: int) -> Value:
     return ArrayAttr(array.level, name, host=isinstance(array, HostArray), array=array)
 
 
+def method_at(at: ArrayAttr, name: str) -> ArrayAttr:
+    """A method of ``array.at[...]``."""
+    method = ArrayAttr(at.level, name, owner=at.name, array=at.array)
+    method.part = at.part
+    return method
+
+
 def call_array_method(method: ArrayAttr, args: Arguments, level: int) -> Value:
     """The result of a method of an array, or of ``array.at[...]``."""
     if method.owner == "at":
@@ -425,8 +442,7 @@ def call_array_method(method: ArrayAttr, args: Arguments, level: int) -> Value:
         return NUMBER
     if method.host and method.name not in HOST_METHODS:
         known = of_method(method.array, method.name, args) if method.array is not None else None
-        axes = known is not None and bool(known.shape) and is_whole(known.shape)
-        return HostArray(level, known) if axes else UNKNOWN
+        return _of_numpy(known.shape if known is not None else None, level, known)
     result = HostArray(level) if method.host else value_of_kind(METHODS.get(method.name), args, level)
     if method.array is not None and isinstance(result, Array):
         result.form = of_method(method.array, method.name, args)

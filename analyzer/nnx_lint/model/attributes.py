@@ -11,7 +11,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from nnx_lint.model import events, foreign
-from nnx_lint.model.arrays import array_attribute
+from nnx_lint.model.arrays import array_attribute, method_at
 from nnx_lint.model.callables import (
     BoundMethod,
     FuncVal,
@@ -96,7 +96,7 @@ def get_attribute(
             interp.publish(events.Used(frame, node, value, name))
         return array_attribute(value, name, value.level)
     if isinstance(value, ArrayAttr):
-        return ArrayAttr(value.level, name, owner=value.name, array=value.array)
+        return method_at(value, name)
     if isinstance(value, (Seq, StateVal)):
         interp.publish(events.Used(frame, node, value, name))
     if isinstance(value, (StateVal, PartVal)):

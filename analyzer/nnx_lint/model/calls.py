@@ -13,6 +13,7 @@ from nnx_lint.model import (
     items,
     leafwise,
     loops,
+    measured,
     modes,
     parameters,
     rounds,
@@ -115,7 +116,7 @@ def call(interp: Interpreter, frame: Frame, node: ast.Call) -> Value:
     """Evaluate a call expression."""
     owner: Value | None = None
     if isinstance(node.func, ast.Attribute):
-        owner = evaluate(interp, frame, node.func.value)
+        owner = measured.arranged(frame, node, evaluate(interp, frame, node.func.value))
         callee = attributes.get_attribute(interp, frame, owner, node.func.attr, node.func)
         if frame.scope and not (isinstance(owner, Obj) and owner.cls.tracked):
             note_capture(frame, node.func, callee)
@@ -544,8 +545,8 @@ def call_now(
     text: str,
 ) -> Value:
     """A transform of call form, by this canonical name: run its functions with the operands."""
-    if row.host:
-        return UNKNOWN
+    if row.host or (row.name == "jax.lax.cond" and isinstance(args.get(4), FuncVal)):
+        return UNKNOWN  # `cond` may get an operand before each of its functions, as it was once
     configured = modes.of_transform(name, args.keywords, interp.modes)
     applied = TransformVal(row, text, args.keywords, node, frame, configured)
     operands = args.positional[row.operands :]
@@ -586,6 +587,8 @@ def operand_values(
     if loops.carried_at(row.name) == 1:
         init = args.get(3, "init_val")
         return [Array(frame.level, Form((), "int32")), init if init is not None else UNKNOWN]
+    if row.name == loops.ASSOCIATIVE:
+        return operands * 2
     if row.name == "jax.lax.map":
         xs = args.get(1, "xs")
         return [element_of(xs, frame.level) if xs is not None else UNKNOWN]

@@ -117,9 +117,16 @@ def give_away(values: Iterable[Value | None]) -> None:
         if isinstance(value, Seq) and value.type == "list":
             heap.touch(value)
             value.exact = False
+            share(value.items)
         elif isinstance(value, DictVal) and not value.shared:
             heap.touch(value)
             value.shared = True
+            share(held for _, held in value.items)
+
+
+def share(values: Iterable[Value]) -> None:
+    """Note that something unknown can get at what these values are: it may put entries into the dicts."""
+    give_away(value for value in values if isinstance(value, DictVal))
 
 
 class DictVal(Value):

@@ -82,7 +82,9 @@ def _literal(value: Seq) -> bool:
 
 
 def _parameters(func: FuncVal) -> list[str]:
-    return syntax_parameters.positional_names(func.node.args)
+    """The parameters as a transform sees them: through a wrapper that takes anything, those of what it wraps."""
+    own = syntax_parameters.positional_names(func.node.args)
+    return own if own or func.node.args.vararg is None else syntax_parameters.positional_names(func.wrapped.node.args)
 
 
 def _static_names(applied: TransformVal) -> set[str]:

@@ -197,6 +197,16 @@ class Called(Event):
         return made.canonical if made is not None else None
 
 
+class Passed(Event):
+    """A layer of an ``nnx.Sequential`` gets an array from something of the project, such as a function that flattens
+    it, or from what has got it from there; ``position`` is its place among the layers.
+    """
+
+    layer: Obj
+    given: Array
+    position: int
+
+
 class CalledOneOf(Event):
     """A call of a class that is decided elsewhere: of one of several, by a branch or a key that is not known, or of
     what a constructor is given. What is wrong with it is what is wrong with each of these calls.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from types import NoneType
 from typing import TYPE_CHECKING
 
 from nnx_lint.model import arithmetic, attributes, bounds, events, pairing, strings, symbols, taken
@@ -13,12 +12,12 @@ from nnx_lint.model.classes import UserClass
 from nnx_lint.model.containers import DictVal, PathDict, Seq, is_filled
 from nnx_lint.model.elements import element_of, item, sliced
 from nnx_lint.model.forms import held_array
-from nnx_lint.model.indexing import of_index
-from nnx_lint.model.narrowing import asks_for_part
+from nnx_lint.model.indexing import of_index, part_at
+from nnx_lint.model.narrowing import asks_for_part, settled
 from nnx_lint.model.operations import of_comparison, of_operator
 from nnx_lint.model.premises import chosen
 from nnx_lint.model.rounds import subscripted
-from nnx_lint.model.states import PartVal, SownVal, StateVal, TransformationVal
+from nnx_lint.model.states import ForeignVal, PartVal, SownVal, StateVal, TransformationVal
 from nnx_lint.model.unions import UnionVal, join, options, present
 from nnx_lint.model.values import (
     FRACTION,
@@ -27,6 +26,7 @@ from nnx_lint.model.values import (
     WHOLE,
     AliasVal,
     Array,
+    ArrayAttr,
     ClassVal,
     Computed,
     Const,
@@ -384,7 +384,8 @@ def _compare(interp: Interpreter, frame: Frame, node: ast.Compare) -> Value:
     if len(rights) == 1 and isinstance(node.ops[0], (ast.Is, ast.IsNot)):
         return _identity(left, rights[0], isinstance(node.ops[0], ast.Is))
     if isinstance(node.ops[0], (ast.In, ast.NotIn)):
-        return Other("a bool")
+        known = arithmetic.contained(node.ops[0], left, rights[0])
+        return known if known is not None else Other("a bool")
     if is_array_like(left) or any(is_array_like(item) for item in rights):
         if len(rights) == 1:
             _combined(interp, frame, node, left, rights[0])
@@ -455,7 +456,7 @@ def _ifexp(interp: Interpreter, frame: Frame, node: ast.IfExp) -> Value:
     right = chosen(interp, frame, node.test, False, node.orelse)
     frame.env.names = before
     frame.doubts, frame.supposed = frame.doubts - 1, outer
-    return join(left, right)
+    return join(settled(node.test, node.body, left, True), settled(node.test, node.orelse, right, False))
 
 
 def _lambda(interp: Interpreter, frame: Frame, node: ast.Lambda) -> Value:
@@ -514,7 +515,8 @@ def _subscript(interp: Interpreter, frame: Frame, node: ast.Subscript) -> Value:
         return TypeVal(node, frame.module, frame.env)
     named = isinstance(key, Const) and isinstance(key.value, str)
     said = named or isinstance(node.slice, (ast.Call, ast.JoinedStr))
-    told = isinstance(value, (PathDict, TagVal, TransformationVal)) or (isinstance(value, (StateVal, PartVal)) and said)
+    told = isinstance(value, (ForeignVal, PathDict, TagVal, TransformationVal))
+    told = told or (isinstance(value, (StateVal, PartVal)) and said)
     stacked = isinstance(value, Obj) and bool(value.gained) and value.cls.derives_from("nnx.Module")
     told = told or stacked or (isinstance(value, Obj) and value.cls.derives_from("nnx.Sequential"))
     told = told or (isinstance(value, StateVal) and isinstance(key, Const)) or (isinstance(value, DictVal) and named)
@@ -524,10 +526,12 @@ def _subscript(interp: Interpreter, frame: Frame, node: ast.Subscript) -> Value:
         used_as(interp, frame, node, value, "an index")
     if key is not None:
         _container(interp, frame, node, value, UNKNOWN if isinstance(key, Obj) else key, ast.Subscript)
+    items = index.items if isinstance(index, Seq) and index.type == "tuple" and index.exact else [index]
+    if isinstance(value, ArrayAttr):
+        return part_at(value, items)
     found = subscripted(interp, frame, node, value, index) or item(value, key, frame.level)
     whole = held_array(value)
     if isinstance(whole, Array) and isinstance(found, Array) and found is not value:
-        items = index.items if isinstance(index, Seq) and index.type == "tuple" and index.exact else [index]
         found.form, found.bound = of_index(whole, items), bounds.of_index(whole, items)
         if whole.form is not None:
             interp.publish(events.Indexed(frame, node, whole, items))
@@ -550,12 +554,7 @@ def _slice(interp: Interpreter, frame: Frame, node: ast.Slice) -> Value:
         for bound, value in zip((node.lower, node.upper, node.step), bounds, strict=True):
             if bound is not None and isinstance(value, Array):
                 interp.publish(events.Used(frame, bound, value, "a bound"))
-    return Cut(
-        tuple(
-            bound.value if isinstance(bound, Const) and isinstance(bound.value, (int, NoneType)) else ...
-            for bound in bounds
-        )
-    )
+    return Cut(tuple(map(symbols.bound_of, bounds)))
 
 
 def _call(interp: Interpreter, frame: Frame, node: ast.Call) -> Value:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from nnx_lint.model import datasets
 from nnx_lint.model.arrays import array_call
 from nnx_lint.model.callables import BoundMethod
 from nnx_lint.model.containers import DictVal, Seq, give_away
@@ -102,8 +103,9 @@ def member(owner: ForeignVal | TransformationVal, name: str) -> Value | None:
         return owner.held[name]
     drawn = f"numpy.random.{_plain(name)}" in FUNCTIONS or name == "shuffle"
     draws = isinstance(owner, ForeignVal) and owner.name in GENERATORS and drawn
+    scales = isinstance(owner, ForeignVal) and owner.name in datasets.SCALERS and name in datasets.SCALING
     saves = isinstance(owner, ForeignVal) and owner.name.startswith("orbax.") and name == "save"
-    return BoundMethod(owner, name) if draws or saves or name in methods_of(owner) else None
+    return BoundMethod(owner, name) if draws or saves or scales or name in methods_of(owner) else None
 
 
 def _plain(name: str) -> str:
@@ -142,6 +144,8 @@ def result_of(method: BoundMethod, args: Arguments, level: int) -> Value | None:
         return with_form(canonical, args, array_call(canonical, args, level), level)
     if method.name == "restore":
         return _restored(args, level)
+    if method.name in datasets.SCALING:
+        return datasets.scaled(method, args, level)
     if not isinstance(method.receiver, ForeignVal) or method.name not in _SAME:
         return None
     held, params = method.receiver.held, method.receiver.held.get("params")

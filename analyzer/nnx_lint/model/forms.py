@@ -26,6 +26,7 @@ from nnx_lint.model.values import (
     Const,
     Ext,
     NumpyNumber,
+    NumpyScalar,
     Obj,
     Other,
     ParameterNumber,
@@ -135,10 +136,12 @@ def literal(value: Value | None) -> Form:
         return Form((), "float32" if number is FLOAT else None)
     if isinstance(value, NumpyNumber):
         return Form((), "int32")
-    if value is FRACTION:
+    if value is FRACTION or isinstance(value, NumpyScalar):
         return Form(())
-    if isinstance(value, Other) and value.what == "a bool":
-        return Form((), "bool")
+    if isinstance(value, Other):  # where it stands for an array, it can only be one number
+        return Form((), "bool" if value.what == "a bool" else None)
+    if isinstance(value, UnionVal) and all(literal(option).shape == () for option in value.options):
+        return Form(())
     if isinstance(value, Seq) and value.exact and value.items and value.type in {"tuple", "list"}:
         inner = [literal(item) for item in value.items]
         shapes, dtypes = {item.shape for item in inner}, {item.dtype for item in inner}

@@ -6,7 +6,7 @@ import ast
 import itertools
 from typing import TYPE_CHECKING
 
-from nnx_rules.transforms import COMPILING_ONLY
+from nnx_rules.transforms import COMPILING_ONLY, DIFFERENTIATING, HANDING_ON
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -70,16 +70,20 @@ class TraceScope:
 
     def views(self) -> Iterator[TraceScope]:
         """The same run for each transform that the function was under before, ``nnx.jit(nnx.vmap(f))``, as long as
-        those around it only compile what it makes.
+        those around it only compile what it makes. For a gradient it is enough that its function gets what it is called
+        with, an example at a time: ``jax.vmap(jax.grad(f))``.
         """
-        around = self.applied
+        around, compiled = self.applied, True
         for place, inner in enumerate(self.within, start=1):
-            if around.row.name not in COMPILING_ONLY:
+            compiled = compiled and around.row.name in COMPILING_ONLY
+            if not compiled and around.row.name not in HANDING_ON:
                 return
+            around = inner
+            if not compiled and inner.row.name not in DIFFERENTIATING:
+                continue
             view = TraceScope(inner, self.level, self.held, self.within[place:])
             view._whole, view.frame, view.reads, view.changes = self.whole, self.frame, self.reads, self.changes
             yield view
-            around = inner
 
     @property
     def row(self) -> Transform:

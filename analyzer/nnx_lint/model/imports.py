@@ -20,6 +20,7 @@ from nnx_lint.model.tables.jax_gone import GONE
 from nnx_lint.model.tables.public_names import NAMES
 from nnx_lint.model.unions import options
 from nnx_lint.model.values import (
+    NONE,
     UNKNOWN,
     VERSION,
     ClassVal,
@@ -103,6 +104,9 @@ def _nnx(parts: list[str]) -> str:
     return api.TOP_LEVEL_ALIASES.get(name, transforms.ALIASES.get(name, name))
 
 
+ABSENT = frozenset({"jax.numpy.newaxis", "numpy.newaxis"})
+"""Other names of ``None``."""
+
 TYPING = ("beartype.typing", "typing_extensions")
 """Modules that have the names of ``typing``."""
 
@@ -117,6 +121,8 @@ def library_value(name: str, module: Module | None = None) -> Value:
         cls = library_class(name)
         if cls is not None:
             return ClassVal(cls)
+    if name in ABSENT:
+        return NONE
     return VERSION if name in VERSIONS else Ext(name)
 
 

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 
 from nnx_lint.model.containers import Seq
 from nnx_lint.model.forms import NOTHING, is_int, literal
-from nnx_lint.model.values import NUMBER, WHOLE, Array, Const, Cut, NumpyNumber, Value
+from nnx_lint.model.values import NUMBER, WHOLE, Array, ArrayAttr, Const, Cut, NumpyNumber, Value
 from nnx_rules import shape_algebra as algebra
 from nnx_rules.layers import is_integral
 from nnx_rules.shapes import UNKNOWN, Form
+from nnx_rules.sizes import Size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,6 +55,20 @@ def of_index(array: Array, indices: Sequence[Value]) -> Form | None:
         elif together is None and not _is_number(item):
             return None
     return Form(tuple(shape), known.dtype)
+
+
+def part_at(at: ArrayAttr, indices: Sequence[Value]) -> ArrayAttr:
+    """``array.at[...]``: where nobody knows what an index picks, the part has at least the last axis of the array. That
+    is said of one that goes by a name: no mask picks as many elements as that.
+    """
+    found = ArrayAttr(at.level, at.name, host=at.host, owner=at.owner, array=at.array)
+    whole = at.array.form if at.array is not None else None
+    found.part = of_index(at.array, indices) if at.array is not None else None
+    shape = whole.shape if found.part is None and whole is not None else None
+    plain = not any(_is(item, None) or _is(item, ...) for item in indices)
+    if shape and plain and algebra.is_whole(shape) and len(indices) < len(shape) and isinstance(shape[-1], Size):
+        found.part = Form((algebra.ANY, shape[-1]))
+    return found
 
 
 def _together(indices: Sequence[Value]) -> tuple[int, Shape] | None:
@@ -136,9 +151,10 @@ def _length(cut: Cut, axis: Dimension) -> Dimension:
     if _is_all(cut):
         return axis
     known = [item for item in cut.bounds if item is None or isinstance(item, int)]
-    if len(known) < 3 or not isinstance(axis, int) or known[2] == 0:
-        return UNKNOWN
-    return len(range(axis)[slice(*known)])
+    if len(known) == 3 and isinstance(axis, int) and known[2] != 0:
+        return len(range(axis)[slice(*known)])
+    start, stop, step = cut.bounds
+    return algebra.cut(axis, start, stop) if step in (None, 1) and axis != UNKNOWN else UNKNOWN
 
 
 def _is(item: Value, literally: object) -> bool:

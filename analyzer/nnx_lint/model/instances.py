@@ -5,7 +5,21 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from nnx_lint.model import attributes, configs, entries, foreign, forms, items, python, recurrent, rounds, taken, trees
+from nnx_lint.model import (
+    attributes,
+    configs,
+    entries,
+    events,
+    foreign,
+    forms,
+    items,
+    operations,
+    python,
+    recurrent,
+    rounds,
+    taken,
+    trees,
+)
 from nnx_lint.model.applying import AppliedVal
 from nnx_lint.model.callables import BoundMethod
 from nnx_lint.model.classes import LibClass, UserClass, library_class
@@ -18,7 +32,7 @@ from nnx_lint.model.members import inherit
 from nnx_lint.model.states import GraphDefVal, SownVal, StateVal
 from nnx_lint.model.strings import formatted
 from nnx_lint.model.switching import set_training
-from nnx_lint.model.unions import join
+from nnx_lint.model.unions import join, present
 from nnx_lint.model.values import (
     NONE,
     NUMBER,
@@ -198,8 +212,16 @@ def _call_in_turn(interp: Interpreter, frame: Frame, obj: Obj, args: Arguments, 
     layers = attributes.attribute_of(obj, "layers")
     held = library_elements(layers.value) if layers is not None and isinstance(layers.value, Obj) else None
     result: Value = UNKNOWN
-    for item in held.items if held is not None else ():
+    followed = True  # by what is known of the layers alone
+    for position, item in enumerate(held.items if held is not None else ()):
+        layer, passed = present(item), result
         result = invoke(interp, frame, item, args, node, name)
+        if not isinstance(layer, Obj) or layer.cls.works_as is None:
+            followed = followed and operations.keeps_shape(layer)
+        elif not followed and isinstance(passed, Array) and passed.form is not None:
+            interp.publish(events.Passed(frame, node, layer, passed, position))
+            made = forms.called(layer, forms.NOTHING)[0]
+            followed = made is not None and made.shape is not None
         if isinstance(result, DictVal):
             args = Arguments(args.node, [], {"**": UNKNOWN}, [])
         else:

@@ -14,8 +14,10 @@ from nnx_lint.model.containers import DictVal, Fill, Seq
 from nnx_lint.model.heap import touch
 from nnx_lint.model.unions import UnionVal, present
 from nnx_lint.model.values import (
+    UNKNOWN,
     Array,
     Const,
+    Cut,
     NamespaceVal,
     Obj,
     Value,
@@ -59,7 +61,9 @@ def set_item(
     elif isinstance(target, Seq):
         touch(target)
         target.sure.clear()
-        fill(interp, frame, target, value, "`[...] =`", node, text)
+        several = (value.items if isinstance(value, Seq) else [UNKNOWN]) if isinstance(key, Cut) else [value]
+        for each in several:
+            fill(interp, frame, target, each, "`[...] =`", node, text)
         target.exact = False
 
 

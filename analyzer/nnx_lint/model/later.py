@@ -8,7 +8,8 @@ methods of its class make it, and always by calling the same class.
 
 Invariants: methods that constructors alone mention are part of them; what a method sets of its own object counts for
 its class and for those below, what is set of any other object for all of them; what is written back with some elements
-replaced keeps its shape; only the files of the class and of its bases are asked.
+replaced keeps its shape, and so does what a Variable holds where something is added to it or it is averaged, unless it
+began as one number or with an axis of one element; only the files of the class and of its bases are asked.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import ast
 from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING, TypeGuard
 
+from nnx_lint.model.annotations import is_ellipsis
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.crossing import shapeless
 from nnx_lint.model.heap import touch
@@ -27,14 +29,18 @@ from nnx_lint.syntax.dotted import dotted_name
 from nnx_lint.syntax.walk import remembered, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Container, Iterator
 
     from nnx_lint.model.classes import ClassBase
+    from nnx_rules.shapes import Shape
 
 CONSTRUCTORS = frozenset({"__init__", "__post_init__"})
 
 ITEM = "[]"
 """Stands behind the name of an attribute of which an item is set."""
+
+SUMMED = "+"
+"""Stands behind the name of an attribute of which what its Variable holds is part of what it holds next."""
 
 
 def is_set_later(cls: ClassBase, name: str) -> bool:
@@ -52,7 +58,7 @@ def forget_shapes(obj: Obj) -> None:
                 attr.value = shapeless(value, dtype=True)
         elif isinstance(value, Obj) and value.cls.is_variable:
             held = (value.args or {}).get("value")
-            if isinstance(held, Array) and held.form is not None and is_set_later(obj.cls, name):
+            if isinstance(held, Array) and held.form is not None and _is_forgotten(obj.cls, name, held.form.shape):
                 touch(value)
                 value.args = {**(value.args or {}), "value": shapeless(held, dtype=True)}
         elif isinstance(value, (Seq, DictVal)) and is_set_later(obj.cls, f"{name}{ITEM}"):
@@ -61,6 +67,12 @@ def forget_shapes(obj: Obj) -> None:
                 value.items = [shapeless(item, dtype=True) for item in value.items]
             else:
                 value.items = [(key, shapeless(item, dtype=True)) for key, item in value.items]
+
+
+def _is_forgotten(cls: ClassBase, name: str, shape: Shape | None) -> bool:
+    """Whether what a Variable of a class holds may have another shape than this later."""
+    grows = not shape or 1 in shape
+    return is_set_later(cls, name) or (grows and is_set_later(cls, f"{name}{SUMMED}"))
 
 
 # -- syntax ------------------------------------------------------------------------------------------------------------
@@ -74,7 +86,8 @@ def set_later(statement: ast.AST) -> frozenset[str]:
     targets = [node for node in places if not isinstance(node.ctx, ast.Load)]
     edited = {node.targets[0] for node in nodes if isinstance(node, ast.Assign) and _is_edit(node)} if targets else ()
     targets = [node for node in targets if node not in edited]
-    found = {f".{name}" for target in targets for owner, name in _stored(target) if owner != "self"}
+    summed = {node for each in nodes if (node := _summed(each)) is not None} if targets else ()
+    found = {f".{name}" for target in targets for owner, name in _stored(target, summed) if owner != "self"}
     targets.sort(key=_line)
     for cls in (node for node in nodes if isinstance(node, ast.ClassDef)) if targets else ():
         methods = [item for item in cls.body if isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef))]
@@ -83,13 +96,13 @@ def set_later(statement: ast.AST) -> frozenset[str]:
             first = constructing(methods)
             for method, inside in setting:
                 receiver = next(iter(syntax_parameters.positional_names(method.args)), None)
-                stored = (pair for target in inside for pair in _stored(target) if method.name not in first)
+                stored = (pair for target in inside for pair in _stored(target, summed) if method.name not in first)
                 found |= {f"{cls.name}.{name}" for owner, name in stored if owner == receiver}
     return frozenset(found)
 
 
 _LOOKED_AT: frozenset[type[ast.AST]] = frozenset(
-    for_both(dict.fromkeys([ast.Attribute, ast.Subscript, ast.Assign, ast.ClassDef], True))
+    for_both(dict.fromkeys([ast.Attribute, ast.Subscript, ast.Assign, ast.AugAssign, ast.ClassDef], True))
 )
 """The types of nodes that say what is set, of which most trees are not made."""
 
@@ -130,6 +143,31 @@ def _is_edit(statement: ast.Assign) -> bool:
     return old is not None and type(old) is type(target) and ast.unparse(old) == ast.unparse(target)
 
 
+def _summed(statement: ast.AST) -> ast.AST | None:
+    """What a statement writes to a Variable and reads in a sum or product: ``mean[...] = 0.9 * mean[...] + x``."""
+    if isinstance(statement, ast.AugAssign):
+        return statement.target if _is_content(statement.target) else None
+    if not isinstance(statement, ast.Assign) or not isinstance(statement.value, ast.BinOp):
+        return None
+    target = statement.targets[0]
+    if len(statement.targets) > 1 or not _is_content(target):
+        return None
+    parts: list[ast.expr] = [statement.value]
+    for part in parts:
+        if isinstance(part, ast.BinOp) and isinstance(part.op, (ast.Add, ast.Div, ast.Mult, ast.Sub)):
+            parts += part.left, part.right
+    text = ast.unparse(target)
+    return target if any(type(part) is type(target) and ast.unparse(part) == text for part in parts) else None
+
+
+def _is_content(target: ast.expr) -> bool:
+    """Whether a target is what the Variable of an attribute holds: ``self.mean[...]``, ``self.mean.value``."""
+    if isinstance(target, ast.Attribute):
+        return target.attr in {"value", "raw_value"} and isinstance(target.value, ast.Attribute)
+    of = target.value if isinstance(target, ast.Subscript) and is_ellipsis(target.slice) else None
+    return isinstance(of, ast.Attribute)
+
+
 UPDATING = frozenset({"dynamic_update_index_in_dim", "dynamic_update_slice", "dynamic_update_slice_in_dim"})
 """Functions of ``jax.lax`` that replace elements of their first argument."""
 
@@ -160,15 +198,15 @@ def constructing(methods: list[ast.FunctionDef | ast.AsyncFunctionDef]) -> set[s
         found |= more
 
 
-def _stored(target: ast.Attribute | ast.Subscript) -> Iterator[tuple[str, str]]:
+def _stored(target: ast.Attribute | ast.Subscript, summed: Container[ast.AST] = ()) -> Iterator[tuple[str, str]]:
     """What a target sets: the name of the object, if it has one, and that of the attribute."""
+    mark = SUMMED if target in summed else ""
     if isinstance(target, ast.Attribute):
         yield _name(target.value), target.attr
         if target.attr in {"value", "raw_value"} and isinstance(target.value, ast.Attribute):
-            yield _name(target.value.value), target.value.attr
+            yield _name(target.value.value), f"{target.value.attr}{mark}"
     elif isinstance(of := target.value, ast.Attribute):
-        whole = isinstance(target.slice, ast.Constant) and target.slice.value is ...
-        yield _name(of.value), of.attr if whole else f"{of.attr}{ITEM}"
+        yield _name(of.value), f"{of.attr}{mark}" if is_ellipsis(target.slice) else f"{of.attr}{ITEM}"
 
 
 def _name(node: ast.expr) -> str:

@@ -17,7 +17,7 @@ from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.elements import slice_of
 from nnx_lint.model.states import GradientVal, PartVal, StateVal
 from nnx_lint.model.unions import present
-from nnx_lint.model.values import UNKNOWN, Const, Ext, Obj, Value
+from nnx_lint.model.values import UNKNOWN, Const, Ext, Obj, Unknown, Value
 
 if TYPE_CHECKING:
     import ast
@@ -109,8 +109,9 @@ def _of_each(interp: Interpreter, frame: Frame, given: list[Value], leaves: Leav
     parts = found[0]
     if parts is None:
         made = leaves.run(interp, frame, [trees.leaf(interp, frame, each, None) for each in given])
-        is_state = isinstance(first, (StateVal, PartVal, GradientVal))
-        return trees.mapped(trees.first_known(given), frame.level, made) if is_state else made
+        if isinstance(first, (StateVal, PartVal, GradientVal)):
+            return trees.mapped(trees.first_known(given), frame.level, made)
+        return UNKNOWN if isinstance(first, Unknown) else made  # it may be a tree
 
     none: frozenset[str] = frozenset()
     kept = first.cls.leaf_names if isinstance(first, Obj) and isinstance(first.cls, UserClass) else none

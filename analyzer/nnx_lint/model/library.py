@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from nnx_lint.model import (
     attributes,
     configs,
+    datasets,
     events,
     foreign,
     meshes,
@@ -185,6 +186,10 @@ def _split(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, na
         return UNKNOWN
     filters = args.positional[1:] or [None]
     return Seq("tuple", [GraphDefVal(of), *_states_of(of, filters, frame)], frame.level)
+
+
+def _graphdef(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
+    return GraphDefVal(args.get(0, "node") or UNKNOWN)
 
 
 def _state(interp: Interpreter, frame: Frame, args: Arguments, node: ast.AST, name: str) -> Value:
@@ -380,6 +385,7 @@ def _dataclass_container(interp: Interpreter, frame: Frame, args: Arguments, nod
 HANDLERS: dict[str, Handler] = {
     **python.HANDLERS,
     **configs.HANDLERS,
+    **datasets.HANDLERS,
     **records.HANDLERS,
     **trees.HANDLERS,
     **surgery.HANDLERS,
@@ -395,6 +401,7 @@ HANDLERS: dict[str, Handler] = {
     "functools.update_wrapper": _update_wrapper,
     "jax.tree_util.Partial": _partial_tree,
     "nnx.split": _split,
+    "nnx.graphdef": _graphdef,
     "nnx.state": _state,
     "nnx.variables": _state,
     "nnx.pop": _pop,

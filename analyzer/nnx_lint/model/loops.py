@@ -69,6 +69,8 @@ def given_back(name: str, frame: Frame, step: Value, args: Arguments) -> Value:
     if name in CARRYING:
         begun = args.get(LOOPS[name].carry + 2, "init_val")
         return after(_as_begun(step, begun), frame.level, SAME)
+    if name == ASSOCIATIVE:
+        return _as_begun(UNKNOWN, args.get(1, "elems"))
     if name != "jax.lax.scan":
         return UNKNOWN
     pair = step.items if isinstance(step, Seq) and step.exact and len(step.items) == 2 else (UNKNOWN, UNKNOWN)
@@ -78,8 +80,14 @@ def given_back(name: str, frame: Frame, step: Value, args: Arguments) -> Value:
     return Seq("tuple", [after(carried, frame.level, SAME), after(pair[1], frame.level, Axes(1, 0, size))], frame.level)
 
 
+ASSOCIATIVE = "jax.lax.associative_scan"
+"""Puts together neighbours, each with all before it; there are as many in the end, and of the same shapes."""
+
+
 def _as_begun(step: Value, begun: Value | None) -> Value:
     """What a step carries on; arrays of which nothing is known have the shape that the loop began with."""
+    if step is UNKNOWN and isinstance(begun, Seq) and begun.exact:
+        return Seq(begun.type, [_as_begun(UNKNOWN, item) for item in begun.items], begun.level)
     if isinstance(step, Seq) and isinstance(begun, Seq) and step.exact and begun.exact:
         items = [_as_begun(*pair) for pair in zip(step.items, begun.items, strict=False)]
         return Seq(step.type, items, step.level) if len(items) == len(step.items) == len(begun.items) else step

@@ -4,6 +4,8 @@ Such a statement does not fail, so the array has that many axes, and from then o
 names that the function gives them (:mod:`nnx_rules.sizes`): ``x.reshape(batch, length, self.heads, self.width)`` can be
 told from the shape that ``x`` has. An axis that nobody wants has no name: a layer may say how large it is.
 
+What is given a new shape, ``x.reshape(batch, length, -1)``, is an array too, and so is the result.
+
 Invariants: only the name whose shape is read learns of it, until it is bound to something else; a name of a size stands
 for one number, so nothing is named in the rounds of a loop, and the name holds its place in the program; what may be an
 array of another library stays unknown.
@@ -45,6 +47,18 @@ def measured(interp: Interpreter, frame: Frame, node: ast.Assign, value: Value) 
     array.before = held
     frame.env.names[asked.value.id] = array
     return forms.shape_value(array, frame.level)
+
+
+ARRANGING = frozenset({"reshape", "swapaxes", "transpose"})
+"""Methods that arrays have, and that say by what they are given how the result is shaped."""
+
+
+def arranged(frame: Frame, node: ast.Call, owner: Value) -> Value:
+    """Of what a method is called: a value of which nothing is known is an array where it is given another shape."""
+    rearranges = type(owner) in {ParameterVal, Unknown} and isinstance(node.func, ast.Attribute) and len(node.args) > 1
+    if not rearranges or not isinstance(node.func, ast.Attribute) or node.func.attr not in ARRANGING:
+        return owner
+    return Array(0) if frame.initializing is None and _may_be_any(frame, owner) else owner
 
 
 def _may_be_any(frame: Frame, value: Value) -> bool:

@@ -180,8 +180,8 @@ def _form(obj: Obj, member: api.Member) -> Form | None:
     """The shape of a Variable that a layer makes, as far as its arguments tell. Sizes that its maker has by their names
     keep these: the Variable says later what they stand for.
     """
-    cls, arguments = obj.cls, forms.sizes(obj)
-    if not isinstance(cls, LibClass) or arguments is None:
+    cls, arguments = obj.cls.made_as, forms.sizes(obj)
+    if cls is None or arguments is None:
         return None
     arguments |= {name: value.symbol for name, value in (obj.args or {}).items() if value.symbol is not None}
     found = shapes.form(cls.canonical, member.path, arguments)

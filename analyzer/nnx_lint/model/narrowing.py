@@ -34,6 +34,8 @@ from nnx_lint.model.values import (
     Unknown,
     Value,
 )
+from nnx_lint.syntax.binding import is_none
+from nnx_lint.syntax.walk import dumped
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -194,6 +196,17 @@ def _replace(frame: Frame, node: ast.expr, change: Callable[[Value], Value]) -> 
 def there(value: Value) -> Value:
     """What a value is where it is not ``None``."""
     return given(present(value))
+
+
+def settled(test: ast.expr, arm: ast.expr, value: Value, positive: bool) -> Value:
+    """What an arm of an expression is that reads the very attribute of which the test asks whether it is there:
+    ``self.width if self.width is not None else width``.
+    """
+    asked = test
+    if isinstance(test, ast.Compare) and len(test.ops) == 1 and is_none(test.comparators[0]):
+        asked, positive = test.left, positive is isinstance(test.ops[0], ast.IsNot)
+    read = isinstance(arm, ast.Attribute) and isinstance(asked, ast.Attribute) and dumped(arm) == dumped(asked)
+    return there(value) if read and positive else value
 
 
 def _narrow_same(interp: Interpreter, frame: Frame, test: ast.Compare, positive: bool) -> None:

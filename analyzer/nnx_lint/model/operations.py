@@ -11,7 +11,7 @@ import ast
 import functools
 from typing import TYPE_CHECKING
 
-from nnx_lint.model import bounds, indexing, networks, pairing, parts, patterns, sampling, spectra
+from nnx_lint.model import bounds, indexing, lax, networks, pairing, parts, patterns, sampling, spectra
 from nnx_lint.model.callables import PartialVal
 from nnx_lint.model.containers import Seq
 from nnx_lint.model.forms import NOTHING, dimension, dtype_of, is_number, literal, plain, shape_of
@@ -19,6 +19,7 @@ from nnx_lint.model.values import NONE, Array, Const, Ext, Other, Value
 from nnx_rules import layers
 from nnx_rules import shape_algebra as algebra
 from nnx_rules.shapes import UNKNOWN, Dimension, Form, Shape, Symbol
+from nnx_rules.sizes import added, minus
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -73,7 +74,9 @@ def _range(args: Arguments) -> Form:
     dtype = dtype_of(given) if given is not None else "int32" if counts else "float32" if known else None
     sizes = [dimension(item) for item in args.positional if item is not None and not known and not args.starred]
     size = len(range(*steps)) if 0 < len(steps) == len(numbers) and 0 not in steps[2:] else UNKNOWN
-    return Form((UNKNOWN if options else sizes[0] if len(sizes) == 1 else size,), dtype)
+    if 0 < len(sizes) < 3:
+        size = minus(sizes[-1], sizes[0]) if len(sizes) > 1 else sizes[0]
+    return Form((UNKNOWN if options else size,), dtype)
 
 
 def _some_of(args: Arguments) -> Form:
@@ -208,8 +211,8 @@ def _over_last(*names: str) -> Operation:
 
 
 def _axes(value: Value | None) -> object:
-    """Axes as an argument gives them: ``None``, a number, several, or a Symbol for what is not known."""
-    return None if value is None else plain(value)
+    """Axes as an argument gives them, or counts: ``None``, a number, several, or a Symbol for what is not known."""
+    return None if value is None else plain(value, sized=True)
 
 
 def _summed(args: Arguments) -> Form:
@@ -334,10 +337,7 @@ def _padded(args: Arguments) -> Form:
 
 def _grown(size: Dimension, pair: Shape | None) -> Dimension:
     """The size of an axis with something added before it and after it."""
-    before, after = pair if pair is not None and len(pair) == 2 else (UNKNOWN, UNKNOWN)
-    if (before, after) == (0, 0) or not isinstance(size, int):
-        return size if (before, after) == (0, 0) else UNKNOWN
-    return size + before + after if isinstance(before, int) and isinstance(after, int) else UNKNOWN
+    return added((size, *pair)) if pair is not None and len(pair) == 2 else UNKNOWN
 
 
 def _taken(args: Arguments) -> Form:
@@ -420,7 +420,7 @@ _NUMPY: dict[str, Operation] = {
 }
 _RANDOM: dict[str, Operation] = {
     **dict.fromkeys(("normal", "uniform", "exponential", "gumbel", "laplace"), _drawn),
-    "truncated_normal": _filled("float32", 3, 4),
+    **dict.fromkeys(("beta", "truncated_normal"), _filled("float32", 3, 4)),
     "randint": _filled("int32", 1, 4),
     "bernoulli": _filled("bool", 2, 99),
     **sampling.CHOOSING,
@@ -435,7 +435,7 @@ _ELEMENTWISE_NN = (
 )
 _ELEMENTWISE = (
     "arccos arcsin arctan cbrt ceil clip conj cos cosh exp exp2 expm1 fabs floor log log10 log1p log2 "
-    "nan_to_num negative reciprocal rint round sign sin sinh sqrt square tan tanh"
+    "nan_to_num negative reciprocal rint round rsqrt sign sin sinh sqrt square tan tanh"
 )
 _LOSSES: dict[str, Operation] = {
     "smooth_labels": _same,
@@ -465,7 +465,7 @@ FUNCTIONS: dict[str, Operation] = {
     **{f"jax.random.{name}": form for name, form in _RANDOM.items()},
     **{f"numpy.random.{name}": form for name, form in sampling.FUNCTIONS.items()},
     **{f"{head}.{name}": _same for head in _HEADS for name in _ELEMENTWISE_NN.split()},
-    **{f"{head}.{name}": _same for head in ("jax.numpy", "numpy") for name in _ELEMENTWISE.split()},
+    **{f"{head}.{name}": _same for head in ("jax.numpy", "numpy", "jax.lax") for name in _ELEMENTWISE.split()},
     **{f"{head}.{name}": form for head in ("jax.numpy", "numpy") for name, form in spectra.FUNCTIONS.items()},
     **{f"{head}.{name}": form for head in ("optax", "optax.losses") for name, form in _LOSSES.items()},
     **dict.fromkeys(("jax.nn.one_hot", "nnx.one_hot"), _one_hot),
@@ -477,7 +477,7 @@ FUNCTIONS: dict[str, Operation] = {
     "jax.numpy.linalg.norm": _norm,
     "jax.image.resize": _spread_to,
     **dict.fromkeys(("jax.lax.stop_gradient", "jax.lax.with_sharding_constraint"), _kept),
-    "jax.lax.rsqrt": _same,
+    **lax.FUNCTIONS,
     **{f"jax.ops.segment_{name}": _segmented for name in ("max", "min", "prod", "sum")},
     "jax.experimental.mesh_utils.create_device_mesh": lambda args: Form(shape_of(args.get(0, "mesh_shape")), None),
 }

@@ -47,6 +47,8 @@ from nnx_rules.sizes import named
 from nnx_rules.transforms import COMPILING_ONLY
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from nnx_lint.model.callables import FuncVal, TransformVal
     from nnx_lint.model.calls import Arguments
     from nnx_lint.model.classes import ClassBase
@@ -290,8 +292,12 @@ def _parameter(interp: Interpreter, frame: Frame, func: FuncVal, parameter: ast.
             annotated.node = parameter
         return annotated if default is None else join(annotated, default)
     optional = isinstance(default, Const) and default.value is None
-    used_as = uses.uses_of(interp, frame, func).get(parameter.arg) if default is None or optional else None
-    if used_as is not None:
+    counted = default is not None and _is_count(default)
+    used_as = uses.uses_of(interp, frame, func).get(parameter.arg) if default is None or optional or counted else None
+    if used_as is uses.COUNT:
+        number = ParameterNumber(parameter.arg)
+        return number if default is None else join(number, default)
+    if used_as is not None and not counted:
         is_state = used_as is uses.STATE
         used = StateVal(UNKNOWN, frame.level, UNKNOWN) if is_state else interp.instance(used_as, frame.level)
         if isinstance(used, Obj):
@@ -316,6 +322,8 @@ def bind(
             given = _missing(interp, frame, func, parameter, starred or "**" in keywords)
         elif isinstance(given, Unknown) and (said := syntax_parameters.said_of(parameter)) is not None:
             annotated = value_of(interp, frame, said)
+            if type(annotated) is Other and given.symbol is not None:
+                annotated = NamedOther(given.symbol)
             given = given if annotated is UNKNOWN and isinstance(given, OptStateVal) else annotated
             if type(given) is Other and _is_traced_number(interp, frame, func, parameter):
                 given = Array(frame.level)
@@ -363,11 +371,27 @@ def exchanged(func: FuncVal, args: Arguments, *, bound: bool = False) -> tuple[s
         if other == place or other >= len(names):
             continue
         if given.get(names[other]) != place:
-            if _is_number(args.positional[place]) and _is_tracked(args.positional[other]):
+            moved = _is_moved(args, (place, other), names)
+            if moved or (_is_number(args.positional[place]) and _is_tracked(args.positional[other])):
                 return (name, names[other]) if place < other else (names[other], name)
         elif place < other and _are_of_two_kinds(args.positional[place], args.positional[other], (name, names[other])):
             return name, names[other]
     return None
+
+
+def _is_moved(args: Arguments, places: tuple[int, int], names: Sequence[str]) -> bool:
+    """Whether an optimizer, under the name of one parameter, is given for another one, and the first gets what the call
+    names like a third one: ``step(model, x, y, optimizer)`` of a step that takes it second.
+    """
+    place, other = places
+    node, named = args.nodes[place], "opt" in names[place] and "opt" not in names[other]
+    return (
+        named
+        and _is_optimizer(args.positional[other])
+        and isinstance(node, ast.Name)
+        and node.id in names
+        and node.id != names[place]
+    )
 
 
 def _is_number(value: Value | None) -> bool:
@@ -384,9 +408,16 @@ def _are_of_two_kinds(one: Value | None, other: Value | None, names: tuple[str, 
     """Whether one value is an object of NNX, and the other one an object of another kind, or none."""
     objects = [value for value in (one, other) if isinstance(value, Obj) and value.cls.tracked]
     if len(objects) == len((one, other)):
-        return sum(value.cls.derives_from("nnx.Optimizer") for value in objects) == 1
+        return sum(map(_is_optimizer, objects)) == 1
     plain = isinstance(one, (Array, DictVal, Seq)) or isinstance(other, (Array, DictVal, Seq))
-    return bool(objects) and (plain or not DATA.isdisjoint(names))
+    stepped = sum("opt" in name for name in names) == 1 == sum(map(_is_optimizer, (one, other)))
+    return stepped or (bool(objects) and (plain or not DATA.isdisjoint(names)))
+
+
+def _is_optimizer(value: Value | None) -> bool:
+    """Whether a value certainly is an optimizer, or one of several."""
+    known = options(value) if value is not None else ()
+    return bool(known) and all(isinstance(each, Obj) and each.cls.derives_from("nnx.Optimizer") for each in known)
 
 
 DATA = frozenset({"batch", "data", "images", "inputs", "key", "labels", "rng", "targets", "x", "y"})

@@ -56,6 +56,8 @@ def result(obj: Obj, args: Arguments, level: int) -> Pair | None:
     name = _canonical(obj)
     if args.starred or "**" in args.keywords:
         return None
+    if name in IN_TWO and isinstance(present(args.get(1, "inputs") or UNKNOWN), Seq):
+        return None  # the two are given the other way round, and the call fails
     if name in layers.CELLS:
         return Pair(_kept(args.get(0, "carry"), level), Array(level, _given(obj, args.get(1, "inputs"))), level)
     asked = args.keywords.get("return_carry", (obj.args or {}).get("return_carry"))

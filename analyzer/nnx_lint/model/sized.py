@@ -29,6 +29,7 @@ from nnx_lint.model.later import ITEM, is_set_later
 from nnx_lint.model.modules import Env
 from nnx_lint.model.states import GradientVal, StateVal
 from nnx_lint.model.strings import HOLE
+from nnx_lint.model.symbols import NamedRecord
 from nnx_lint.model.uses import RNGS
 from nnx_lint.model.values import (
     MAX_NESTING,
@@ -76,12 +77,13 @@ def give_sizes(interp: Interpreter, obj: Obj) -> None:
     cls = obj.cls
     if not isinstance(cls, UserClass) or obj.args is None or not _takes_sizes(cls, obj.args):
         return
-    key: list[tuple[str, Hashable]] = []
+    key: list[tuple[str, Hashable | None]] = []
     given: dict[str, Value] = {}
     for name, value in sorted(obj.args.items()):
         known = _known(value)
-        key += [(name, known)] if known is not None else []
-        given[name] = _handed(interp, value, known)
+        key.append((name, known))  # also of what is not known: it is given, and no default stands for it
+        told = known is not None or name == "**" or (isinstance(value, Obj) and value.cls is RNGS)
+        given[name] = _handed(interp, value, known) if told else NamedRecord(name)
     model = _model(interp, cls, tuple(key), given)
     if model is not None:
         obj.template = model

@@ -158,6 +158,14 @@ def size_of(value: Value) -> Dimension | None:
     return value.value if isinstance(value, Const) and type(value.value) is int else None
 
 
+def bound_of(value: Value) -> object:
+    """A bound of a slice: a number, ``None``, or ``...`` if unknown."""
+    if isinstance(value, Const) and value.value is None:
+        return None
+    known = size_of(value)
+    return ... if known is None else known
+
+
 def nameless(value: Value) -> Value:
     """What is known of a value but for its name."""
     if isinstance(value, NamedParameter):

@@ -30,6 +30,7 @@ from nnx_lint.model.values import (
     ParameterNumber,
     Value,
 )
+from nnx_rules.shapes import Form
 from nnx_rules.transforms import Arguments as Changes
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def run_under(
             held.append((instance, "transformed"))
             func = func.cls.find("__call__")[1]  # type: ignore[index]
         elif isinstance(func, (Obj, BoundMethod)):
-            handed = [*bound, *_mapped(args, frame.level, (applied, *within))]
+            handed = [*bound, *handed_on(args, frame.level, (applied, *within))]
             return run_native(interp, frame, applied, func, handed, {**named, **keywords}, held)
         else:
             return UNKNOWN
@@ -128,7 +129,7 @@ def run_under(
     return result
 
 
-def _mapped(args: Sequence[Value | None], level: int, around: Sequence[TransformVal]) -> Sequence[Value | None]:
+def handed_on(args: Sequence[Value | None], level: int, around: Sequence[TransformVal]) -> Sequence[Value | None]:
     """The arguments of a library object under transforms: elements of them, if one is a map."""
     if all(each.row.keeps_shapes for each in around):
         return args
@@ -141,7 +142,10 @@ def _mapped(args: Sequence[Value | None], level: int, around: Sequence[Transform
 def _traced(value: Value, level: int, axes: Axes, number: Value | None, seen: dict[int, Value] | None) -> Value:
     """An argument as the function under a transform sees it: of the inner level, and what ``number`` says, if any."""
     literal = isinstance(value, Const) and isinstance(value.value, (bool, int, float, complex))
-    if number is not None and (literal or value is NUMBER or _is_flag(value)):
+    if number is not None and (literal or value is NUMBER):
+        # Which dtype a number has is decided by what it is combined with.
+        return Array(level, Form(())) if isinstance(number, Array) else number
+    if number is not None and _is_flag(value):
         return number
     if number is not None and isinstance(value, Seq) and value.type == "tuple" and value.exact:
         seen = {} if seen is None else seen

@@ -21,6 +21,7 @@ from nnx_lint.model.values import (
     Obj,
     Other,
     ParameterNumber,
+    TakenArray,
     Unknown,
     Value,
     VariableVal,
@@ -68,6 +69,9 @@ class UnionVal(Value):
 
 MAX_UNION = 8
 
+ARRAYS = frozenset({Array, TakenArray})
+"""Arrays of which one is as good as another, but for what is known of them."""
+
 
 def join(*values: Value) -> Value:
     """The value that is one of these; unknown if one of them is, or if there are too many."""
@@ -100,7 +104,8 @@ def _either(known: Value, option: Value) -> Value:
     if isinstance(known, Array) and isinstance(option, Array):
         alike = known.form == option.form
         if not alike or known.bound != option.bound:  # neither is sure
-            either = type(known)(known.level, known.form if alike else _common(known.form, option.form))
+            taken = known if isinstance(known, TakenArray) else option
+            either = type(taken)(known.level, known.form if alike else _common(known.form, option.form))
             either.maker, either.squashed = (known.maker, known.squashed) if alike else (None, None)
             return either
     if isinstance(known, ParameterNumber) and not (isinstance(option, ParameterNumber) and option.name == known.name):
@@ -132,7 +137,7 @@ def same(left: Value, right: Value) -> bool:
         return True
     if isinstance(left, Const) and isinstance(right, Const):
         return type(left.value) is type(right.value) and left.value == right.value
-    if type(left) is not type(right):
+    if type(left) is not type(right) and not {type(left), type(right)} <= ARRAYS:
         plain = isinstance(left, Other) and isinstance(right, Other)
         return plain and (isinstance(left, ParameterNumber) or isinstance(right, ParameterNumber))
     if isinstance(left, Ext) and isinstance(right, Ext):

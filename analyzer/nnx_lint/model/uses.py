@@ -5,7 +5,9 @@ does so in turn, or to a function that does. It is ``nnx.Optimizer`` if it takes
 for it: ``optimizer.update(model, grads)`` as a statement, with the gradients that the function computed. A module is
 also what NNX differentiates, or makes an optimizer for, and what is called besides. So is what a function hands to
 another one that takes a step with it, and what a constructor keeps for methods of its class that do. A State is what
-is merged; what comes out of that has names, and is known by what the function does with these.
+is merged; what comes out of that has names, and is known by what the function does with these. A number is what is
+handed to a layer as one of its sizes, or counted to by a loop, as it is or in a sum or a product; and what a
+constructor divides into whole parts.
 
 Invariants: only such uses count as nothing else could take part in; a parameter that the function binds anew is left
 out; what is read off a function holds none of its syntax.
@@ -24,7 +26,9 @@ from nnx_lint.model.frames import Frame
 from nnx_lint.model.values import UNKNOWN, ClassVal, Const, Ext, Obj, Value
 from nnx_lint.relevance import UPDATING
 from nnx_lint.syntax import parameters as syntax_parameters
+from nnx_lint.syntax.binding import is_name
 from nnx_lint.syntax.walk import walk
+from nnx_rules.layers import counts
 from nnx_rules.transforms import COMPILING_ONLY, DIFFERENTIATING
 
 if TYPE_CHECKING:
@@ -39,6 +43,7 @@ OPTIMIZER = library_class("nnx.Optimizer") or LibClass("nnx.Optimizer", (), None
 OPTIMIZERS = OPTIMIZER, library_class("nnx.ModelAndOptimizer")
 MODULE = library_class("nnx.Module") or LibClass("nnx.Module", (), None)
 STATE = LibClass("nnx.State", (), None)
+COUNT = LibClass("builtins.int", (), None)
 
 
 MAX_CALLS = 24
@@ -65,9 +70,10 @@ def uses_of(interp: Interpreter, frame: Frame, func: FuncVal, calls: int = 0) ->
             stands |= {name: name for name in _merged_names(nodes) - names}
             known.update(dict.fromkeys(_merged_first(nodes, names & bound), STATE))
         around = () if isinstance(func.node, ast.Lambda) else func.node.decorator_list
-        seen = _Reading(interp, frame, _named_in(nodes), stands, names | bound, calls, around)
+        constructs = func.name == "__init__" and isinstance(func.cls, UserClass)
+        seen = _Reading(interp, frame, _named_in(nodes), stands, names | bound, calls, around, constructs)
         seen.read(nodes, known)
-        if func.name == "__init__" and isinstance(func.cls, UserClass) and func.module.mentions(*STEPPING):
+        if constructs and isinstance(func.cls, UserClass) and func.module.mentions(*STEPPING):
             _read_methods(seen, func.cls, known)
     return known
 
@@ -123,7 +129,7 @@ def merged(interp: Interpreter, frame: Frame, target: ast.expr, call: ast.Call) 
         parts = [merged(interp, frame, item, call) for item in target.elts]
         return Seq("tuple", parts, frame.level) if any(part is not UNKNOWN for part in parts) else UNKNOWN
     used = known.get(target.id) if isinstance(target, ast.Name) else None
-    made = interp.instance(used, frame.level) if used is not None else UNKNOWN
+    made = interp.instance(used, frame.level) if used not in (None, COUNT) else UNKNOWN
     if isinstance(made, Obj):
         made.origin = (module, call)
         given = [frame.env.names.get(item.id) for item in call.args[1:] if isinstance(item, ast.Name)]
@@ -167,7 +173,7 @@ def _text(node: ast.AST) -> str:
 
 class _Reading(NamedTuple):
     """A function that is read: its names, the parameters in question by what stands for them, all names that are its
-    own, how many calls have led to it, and its decorators.
+    own, how many calls have led to it, its decorators, and whether it is a constructor.
     """
 
     interp: Interpreter
@@ -177,6 +183,7 @@ class _Reading(NamedTuple):
     own: set[str]
     calls: int
     around: Sequence[ast.expr] = ()
+    constructs: bool = False
 
     def read(self, nodes: list[ast.AST], known: dict[str, LibClass]) -> None:
         """Note what the nodes of a function say of the parameters."""
@@ -186,11 +193,13 @@ class _Reading(NamedTuple):
             if isinstance(node, ast.Call):
                 called.add(_text(node.func))
                 known.update(self.handed_on(node))
-                known.update(dict.fromkeys(self.streams(node), RNGS))
+                known.update(self.made_with(node))
                 trained |= self.trained(node, called)
                 known.update(dict.fromkeys(self.states(node), STATE))
             elif isinstance(node, (ast.Assign, ast.Expr)):
                 known.update(self.step(node))
+            elif self.constructs and isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv):
+                known.update(dict.fromkeys(self._factors(node), COUNT))
         known.update({name: MODULE for text, name in self.names.items() if text in trained and text in called})
 
     def meaning(self, node: ast.expr) -> Value:
@@ -202,29 +211,44 @@ class _Reading(NamedTuple):
             return UNKNOWN
         return expressions.evaluate(self.interp, self.frame, node)
 
-    def streams(self, node: ast.Call) -> set[str]:
-        """The parameters that a call hands to a layer as its streams."""
-        keywords = {item.arg: self._name(item.value) for item in node.keywords if item.arg is not None}
-        plain = [self._name(item) for item in node.args]
-        if not any((*keywords.values(), *plain)):
-            return set()
+    def made_with(self, node: ast.Call) -> dict[str, LibClass]:
+        """The parameters that a call hands to a layer as its streams or as its sizes, or to a loop as its end."""
+        if is_name(node.func, "range"):
+            return dict.fromkeys((name for item in node.args for name in self._factors(item)), COUNT)
+        keywords = {item.arg: item.value for item in node.keywords if item.arg is not None}
+        if not any(self._factors(item) for item in (*node.args, *keywords.values())):
+            return {}
         if (local := self._local(node.func)) is not None:
-            taken, parameters = self._taken(local), syntax_parameters.positional_names(local.args)
+            taken, parameters = dict.fromkeys(self._taken(local), RNGS), syntax_parameters.positional_names(local.args)
         else:
             callee = self.meaning(node.func)
             while isinstance(callee, Transformed):
                 callee = callee.func
             if isinstance(callee, ClassVal) and isinstance(callee.cls, LibClass):
-                return {name for name in (keywords.get("rngs"),) if name}
-            found = method_of(callee.cls, "__init__") if isinstance(callee, ClassVal) else None
-            func = found[1] if found is not None else callee
-            if not isinstance(func, FuncVal) or func.wraps is not None:
-                return set()
-            inner = self._uses_of(func)
-            taken = {name for name, cls in inner.items() if cls is RNGS}
-            parameters = syntax_parameters.positional_names(func.node.args)[found is not None :]
-        handed = {**dict(zip(parameters, plain, strict=False)), **keywords}
-        return {name for parameter, name in handed.items() if name and parameter in taken}
+                taken = {"rngs": RNGS, **dict.fromkeys(counts(callee.cls.canonical), COUNT)}
+                parameters = [*callee.cls.spec.init] if callee.cls.spec is not None else []
+            else:
+                found = method_of(callee.cls, "__init__") if isinstance(callee, ClassVal) else None
+                func = found[1] if found is not None else callee
+                if not isinstance(func, FuncVal) or func.wraps is not None:
+                    return {}
+                inner = self._uses_of(func)
+                taken = {name: cls for name, cls in inner.items() if cls is RNGS or cls is COUNT}
+                parameters = syntax_parameters.positional_names(func.node.args)[found is not None :]
+        handed = {**dict(zip(parameters, node.args, strict=False)), **keywords}
+        made: dict[str, LibClass] = {}
+        for parameter, cls in taken.items():
+            given = handed.get(parameter)
+            if given is not None:
+                names = self._factors(given) if cls is COUNT else {self._name(given)} - {""}
+                made.update(dict.fromkeys(names, cls))
+        return made
+
+    def _factors(self, node: ast.expr) -> set[str]:
+        """The parameters that an expression is a sum or product of; a single one, too."""
+        if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.FloorDiv, ast.Mult, ast.Sub)):
+            return self._factors(node.left) | self._factors(node.right)
+        return {self._name(node)} - {""}
 
     def _local(self, node: ast.expr) -> ast.FunctionDef | None:
         """The function that a name of this one stands for, where it is defined in it, and once; under transforms, too,
@@ -244,7 +268,8 @@ class _Reading(NamedTuple):
         names = set(syntax_parameters.names(func.args))
         stands = {name: name for name in names - bound}
         inner = _Reading(self.interp, self.frame, _named_in(nodes), stands, self.own | names | bound, self.calls)
-        return {name for node in nodes if isinstance(node, ast.Call) for name in inner.streams(node)}
+        made = [inner.made_with(node) for node in nodes if isinstance(node, ast.Call)]
+        return {name for each in made for name, cls in each.items() if cls is RNGS}
 
     def _uses_of(self, func: FuncVal) -> dict[str, LibClass]:
         """The same of a function that this one calls."""
@@ -265,7 +290,7 @@ class _Reading(NamedTuple):
         inner = self._uses_of(func)
         parameters = syntax_parameters.positional_names(func.node.args)
         handed = {**dict(zip(parameters, plain, strict=False)), **keywords}
-        stepping = {parameter: cls for parameter, cls in inner.items() if cls is not RNGS}
+        stepping = {parameter: cls for parameter, cls in inner.items() if cls is not RNGS and cls is not COUNT}
         return {name: stepping[parameter] for parameter, name in handed.items() if name and parameter in stepping}
 
     def _callee(self, func: ast.expr) -> Value:

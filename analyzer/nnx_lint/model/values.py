@@ -117,6 +117,12 @@ class NumpyNumber(NumpyInteger):
     __slots__ = ()
 
 
+class NumpyScalar(Unknown):
+    """What numpy makes of a whole array, such as its mean: one number, of which nothing else is known."""
+
+    __slots__ = ()
+
+
 class Const(Value):
     """A literal: number, string, bool, ``None``, ``...``."""
 
@@ -166,7 +172,9 @@ class ParameterNumber(Other):
 
 
 class Cut(Other):
-    """A slice as an index. ``bounds`` are its start, stop and step, each a number, ``None``, or ``...`` if unknown."""
+    """A slice as an index. ``bounds`` are its start, stop and step: a number, what one is by name, ``None``, or ``...``
+    if unknown.
+    """
 
     __slots__ = ("bounds",)
 
@@ -251,9 +259,11 @@ class PartitionedArray(Array):
 
 
 class ArrayAttr(Value):
-    """A method of an array (``host``: of a numpy array), its ``.at``, or a method of that (``owner`` is "at")."""
+    """A method of an array (``host``: of a numpy array), its ``.at``, or a method of that (``owner`` is "at"). ``part``
+    is what is known of the elements that it is for.
+    """
 
-    __slots__ = ("array", "host", "level", "name", "owner")
+    __slots__ = ("array", "host", "level", "name", "owner", "part")
 
     def __init__(
         self, level: int, name: str, *, host: bool = False, owner: str = "", array: Array | None = None
@@ -263,6 +273,7 @@ class ArrayAttr(Value):
         self.name = name
         self.host = host
         self.owner = owner
+        self.part: Form | None = None
 
 
 class Ext(Value):

@@ -11,12 +11,15 @@ from __future__ import annotations
 
 import ast
 import functools
+from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from nnx_lint.rules.program import (
     FUNCTIONS,
+    ancestors,
     around,
     assigned_in,
+    attributes_stored,
     bound_in,
     enclosing,
     is_own,
@@ -26,7 +29,7 @@ from nnx_lint.rules.program import (
 )
 from nnx_lint.syntax.binding import is_name
 from nnx_lint.syntax.parameters import positional_names
-from nnx_lint.syntax.places import standing_in
+from nnx_lint.syntax.places import begin, end, standing_in
 from nnx_lint.syntax.walk import remembered, walk
 
 if TYPE_CHECKING:
@@ -84,6 +87,13 @@ def bound_to(module: Module, node: ast.AST) -> Bound | None:
     return (bound_to(module, later) if later is not None else None) or first
 
 
+def only_target(statement: ast.AST) -> ast.expr | None:
+    """The one target that a statement binds to a value, whatever it is."""
+    if isinstance(statement, ast.Assign):
+        return statement.targets[0] if len(statement.targets) == 1 else None
+    return statement.target if isinstance(statement, ast.AnnAssign) and statement.value is not None else None
+
+
 def target_of(module: Module, node: ast.AST) -> ast.expr | None:
     """The target that the statement around an expression binds to its value."""
     found = _bound_here(module, node)
@@ -120,15 +130,51 @@ def _passed_on(module: Module, target: ast.Name) -> ast.Name | None:
 
 def value_of(module: Module, node: ast.expr, depth: int = 4) -> ast.expr | None:
     """What a name is bound to, where its function binds it once, to an expression of its own; where that is another
-    such name, what this one is bound to.
+    such name, what this one is bound to. Likewise for an attribute or an entry of a name, ``held.x``, ``held["x"]``.
     """
     if not isinstance(node, ast.Name):
-        return None
+        return _held_value(module, node) if isinstance(node, (ast.Attribute, ast.Subscript)) else None
     scope = enclosing(module, node, *FUNCTIONS) or module.tree
     if bound_in(scope)[node.id] != 1:
         return None
     found = first_values(scope).get(node.id)
     return (value_of(module, found, depth - 1) if isinstance(found, ast.Name) and depth else None) or found
+
+
+def _held_value(module: Module, node: ast.Attribute | ast.Subscript) -> ast.expr | None:
+    """What the function at hand puts under an attribute or a key before it reads that, where nothing else does."""
+    key = _key_of(node)
+    if key is None or not isinstance(node.ctx, ast.Load):
+        return None
+    scope = enclosing(module, node, *FUNCTIONS) or module.tree
+    found = _held_values(scope).get(key)
+    if found is None or end(found) > begin(node):
+        return None
+    if isinstance(node, ast.Attribute):
+        whole = enclosing(module, node, ast.ClassDef) or module.tree
+        return found if attributes_stored(whole).count(node.attr) == 1 else None
+    outers = (next(ancestors(module, read), None) for read in reads_of(scope, key[0]))
+    return found if all(isinstance(outer, ast.Subscript) for outer in outers) else None
+
+
+def _key_of(node: ast.expr) -> tuple[str, object] | None:
+    """What tells an attribute of a name, or an entry of it, from others."""
+    if isinstance(node, ast.Attribute):
+        return (node.value.id, node.attr) if isinstance(node.value, ast.Name) else None
+    if not isinstance(node, ast.Subscript) or not isinstance(node.value, ast.Name):
+        return None
+    said = node.slice.value if isinstance(node.slice, ast.Constant) else None
+    return (node.value.id, (said,)) if isinstance(said, str) else None
+
+
+@functools.lru_cache(maxsize=50)  # as below
+def _held_values(scope: ast.AST) -> dict[tuple[str, object], ast.expr]:
+    """What attributes and entries of names are bound to that a function binds once."""
+    stored = (node for node in own_nodes(scope) if isinstance(node, (ast.Attribute, ast.Subscript)))
+    times = Counter(_key_of(node) for node in stored if not isinstance(node.ctx, ast.Load))
+    pairs = (pair for item in own_nodes(scope) if isinstance(item, Assignment) for pair in pairs_of(item))
+    held = ((key, value) for target, value in pairs if (key := _key_of(target)) is not None)
+    return {key: value for key, value in held if times[key] == 1}
 
 
 def constant_of(module: Module, node: ast.expr) -> ast.expr | None:
@@ -164,11 +210,36 @@ def given_to(module: Module, call: ast.Call) -> list[ast.expr]:
     """
     found: list[ast.expr] = []
     for item in (*call.args, *(keyword.value for keyword in call.keywords)):
-        value = (value_of(module, item) if is_read_once(module, item) else None) or item
+        value = _given_for_it(module, item)
         if isinstance(value, ast.Call) and is_name(value.func, "dict"):
-            found += [keyword.value for keyword in value.keywords]
+            found += [_given_for_it(module, keyword.value) for keyword in value.keywords]
         else:
             found.append(value)
+    return found
+
+
+def _given_for_it(module: Module, node: ast.expr) -> ast.expr:
+    """What a name is bound to that is read for this alone, or the expression itself."""
+    return (value_of(module, node) if is_read_once(module, node) else None) or node
+
+
+def keywords_of(module: Module, call: ast.Call) -> dict[str, ast.expr] | None:
+    """The keyword arguments of a call, those of a dict that is spread there too; ``None`` where they are not known."""
+    found: dict[str, ast.expr] = {}
+    for item in call.keywords:
+        held = (value_of(module, item.value) or item.value) if item.arg is None else None
+        if item.arg is not None:
+            found[item.arg] = item.value
+        elif isinstance(held, ast.Call) and is_name(held.func, "dict") and not held.args:
+            inner = keywords_of(module, held)
+            if inner is None:
+                return None
+            found |= inner
+        elif isinstance(held, ast.Dict) and all(isinstance(key, ast.Constant) for key in held.keys):
+            keys = (str(key.value) for key in held.keys if isinstance(key, ast.Constant))
+            found |= dict(zip(keys, held.values, strict=True))
+        else:
+            return None
     return found
 
 

@@ -20,6 +20,7 @@ from nnx_lint.model.calls import Arguments
 from nnx_lint.model.expressions import BUILTINS, text_of
 from nnx_lint.model.imports import library_value
 from nnx_lint.model.values import ClassVal, Ext, ModuleVal, Obj
+from nnx_lint.rules.sorting import sorted_in
 from nnx_lint.syntax import parameters as syntax_parameters
 from nnx_lint.syntax.binding import ASKING
 from nnx_lint.syntax.compact import for_both
@@ -30,6 +31,7 @@ from nnx_lint.syntax.walk import STATEMENTS, children, dumped, first_line, remem
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from nnx_lint.model.classes import ClassBase
     from nnx_lint.model.events import Called
     from nnx_lint.model.frames import Frame
     from nnx_lint.model.modules import Env, Module
@@ -218,6 +220,23 @@ def is_tried(module: Module, node: ast.AST) -> bool:
     return False
 
 
+def as_method(frame: Frame) -> Frame:
+    """The run of the method that a function does all the work of, ``return forward(self, x)``, or the run at hand."""
+    while frame.func is not None and frame.func.cls is None and frame.caller is not None:
+        if frame.call is None or frame.caller.func is None or frame.caller.func.expression is not frame.call:
+            break
+        frame = frame.caller
+    return frame
+
+
+def called_as(frame: Frame) -> ClassBase | None:
+    """The class whose method runs: that of the object where this is known, else the one that has the method."""
+    frame = as_method(frame)
+    if frame.func is None or frame.func.cls is None:
+        return None
+    return frame.receiver.cls if isinstance(frame.receiver, Obj) else frame.func.cls
+
+
 def is_for_others(frame: Frame) -> bool:
     """Whether code stands under a condition in a method that the present instance inherits: it may be meant for
     instances of another class below.
@@ -230,10 +249,14 @@ def is_for_others(frame: Frame) -> bool:
 
 
 def is_asked_for(module: Module, node: ast.AST) -> bool:
-    """Whether a condition around a node asks what some value is: what stands there is for one kind of value only."""
+    """Whether a condition around a node asks what some value is: what stands there is for one kind of value only. The
+    function may ask it of the node's own name anywhere, or by trying.
+    """
     for item in ancestors(module, node):
         if isinstance(item, FUNCTIONS):
-            return False
+            return isinstance(node, ast.Attribute) and root_of(node) in sorted_in(item)
+        if isinstance(item, ast.ExceptHandler) and getattr(item.type, "id", "") == "AttributeError":
+            return True
         tests = [item.test] if isinstance(item, (ast.If, ast.IfExp, ast.While)) else []
         tests += item.values if isinstance(item, ast.BoolOp) else []
         if any(_asks(call.func) for test in tests for call in walk(test) if isinstance(call, ast.Call)):

@@ -13,6 +13,7 @@ import ast
 from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING
 
+from nnx_lint.rules.bindings import Assignment, pairs_of
 from nnx_lint.rules.program import FUNCTIONS, STATEMENT_LOOPS, ancestors, block_of, enclosing, own_nodes, reads_of
 from nnx_lint.syntax.binding import names_in
 from nnx_lint.syntax.places import begin, end
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from nnx_lint.model.modules import Module
 
 
-def reads_after(module: Module, scope: ast.AST, name: str, made: ast.Assign) -> list[ast.Name]:
+def reads_after(module: Module, scope: ast.AST, name: str, made: Assignment) -> list[ast.Name]:
     """Where a name may be read with what a statement has bound it to, in the order of the text."""
     loops = [item for item in ancestors(module, made) if isinstance(item, STATEMENT_LOOPS)]
     inside = [loop for loop in loops if enclosing(module, loop, *FUNCTIONS, ast.Module) is scope]
@@ -39,7 +40,7 @@ def _reads_in_order(scope: ast.AST) -> dict[str, list[ast.Name]]:
     return {name: sorted(reads_of(scope, name), key=begin) for name in names}
 
 
-def bound_next(module: Module, scope: ast.AST, name: str, made: ast.Assign) -> ast.Assign | None:
+def bound_next(module: Module, scope: ast.AST, name: str, made: Assignment) -> Assignment | None:
     """The next statement of the same block that binds a name anew: what comes after it finds that."""
     found = _bindings(scope).get(name, [])
     block = block_of(module, made)
@@ -48,16 +49,16 @@ def bound_next(module: Module, scope: ast.AST, name: str, made: ast.Assign) -> a
 
 
 @remembered
-def _bindings(scope: ast.AST) -> dict[str, list[ast.Assign]]:
+def _bindings(scope: ast.AST) -> dict[str, list[Assignment]]:
     """The plain assignments to each name of a function or module, in the order of the text."""
-    found: dict[str, list[ast.Assign]] = {}
-    for item in sorted((node for node in own_nodes(scope) if isinstance(node, ast.Assign)), key=begin):
+    found: dict[str, list[Assignment]] = {}
+    for item in sorted((node for node in own_nodes(scope) if isinstance(node, Assignment)), key=begin):
         for name in _surely_bound(item):
             found.setdefault(name, []).append(item)
     return found
 
 
-def _reaches(module: Module, scope: ast.AST, made: ast.Assign, read: ast.Name) -> bool:
+def _reaches(module: Module, scope: ast.AST, made: Assignment, read: ast.Name) -> bool:
     """Whether what a statement binds may be what a read finds: nothing surely binds the name anew on the way."""
     is_later = begin(read) > end(made)
     first = begin(made)
@@ -83,6 +84,4 @@ def _reaches(module: Module, scope: ast.AST, made: ast.Assign, read: ast.Name) -
 
 def _surely_bound(statement: ast.stmt) -> frozenset[str]:
     """The names that a plain assignment binds."""
-    if not isinstance(statement, ast.Assign):
-        return frozenset()
-    return frozenset[str]().union(*(names_in(target) for target in statement.targets))
+    return frozenset[str]().union(*(names_in(target) for target, _ in pairs_of(statement)))

@@ -40,21 +40,27 @@ if TYPE_CHECKING:
 
 
 class Handed(NamedTuple):
-    """A call that leads to a function, and what the calling function names the object in question; nothing for one that
-    no function binds.
+    """A call that leads to a function, or what a loop goes through, and what the calling function names the object in
+    question; nothing for one that no function binds.
     """
 
     frame: Frame
-    call: ast.Call
+    call: ast.expr
     name: str
+
+
+ITERATED = "__iter__"
+"""The method that a loop over an object calls."""
 
 
 def outwards(frame: Frame, name: str) -> Iterator[Handed]:
     """The calls that lead to a function, innermost first, each with the name that its caller has for an object, as long
     as it is the caller who hands it over.
     """
-    while frame.func is not None and frame.caller is not None and isinstance(frame.call, ast.Call):
+    while frame.func is not None and frame.caller is not None and isinstance(frame.call, ast.expr):
         func, call = frame.func.node, frame.call
+        if not isinstance(call, ast.Call) and frame.func.name != ITERATED:
+            return
         if binds(func, name) if name else False:
             if name not in names_of_parameters(func) or assigned_in(func)[name]:
                 return
@@ -71,7 +77,12 @@ def outwards(frame: Frame, name: str) -> Iterator[Handed]:
 def handed_for(frame: Frame, name: str) -> ast.expr | None:
     """The expression that the caller of a function gives for a parameter, the object of a method included."""
     names = syntax_parameters.positional_names(frame.func.node.args) if frame.func is not None else []
-    if isinstance(frame.call, ast.Call) and frame.receiver is not None and names[:1] == [name]:
+    of_object = frame.receiver is not None and names[:1] == [name]
+    if of_object and frame.func is not None and frame.func.name == ITERATED:
+        call = frame.call if isinstance(frame.call, ast.expr) else None
+        through = isinstance(call, ast.Call) and root_of(call.func) in GOING_THROUGH
+        return next(iter(call.args), None) if through and isinstance(call, ast.Call) else call
+    if isinstance(frame.call, ast.Call) and of_object:
         func = frame.call.func
         return func.value if isinstance(func, ast.Attribute) else func
     return argument(frame, name)

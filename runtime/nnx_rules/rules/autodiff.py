@@ -13,6 +13,7 @@ NOTHING_TO_TRAIN = Rule(
 )
 NO_PARAMS = "the `nnx.Param`s of `{name}`, and `{cls}` has none: the gradient is empty"
 TRAIN_OR_SAY_WHAT = "make what is trained an `nnx.Param`, or say what it is: `argnums=nnx.DiffState(0, {kind})`"
+TRAIN_THE_MODEL = "differentiate with respect to the model: `nnx.grad(loss_fn)(model, ...)`"
 NO_STATE_TO_TRAIN = "`{name}`, a State of `{kind}`: no training step changes those by gradients"
 NAMES_OF_STATES = "what is trained is the State of `nnx.Param`: look at the order of the filters that made both"
 NO_NUMBERS = "`{name}`, the structure that `nnx.merge` takes first: it holds no numbers, and has no gradient"
@@ -127,7 +128,7 @@ STRAIGHT_THROUGH_SWAPPED = Rule(
     code="NNX480",
     name="straight-through-swapped",
     summary="A value is to be made discrete with the gradient of the original one, and has another value or gradient.",
-    message="`{text}` has {problem}, and what computes `{raw}` gets no gradient",
+    message="`{text}` has {problem}",
     help="write `{raw} + jax.lax.stop_gradient({hard} - {raw})`",
     severity=Severity.WARNING,
 )

@@ -53,9 +53,9 @@ CAPTURE_RESULTS = Rule(
 CAPTURED_TYPE_DIFFERS = Rule(
     code="NNX645",
     name="captured-type-differs",
-    summary="A value is sown as a subclass of the Variable type that is captured, and is not captured.",
-    message="`nnx.capture` of `{captured}` does not capture `{path}`, which is sown as `{sown}`",
-    help="capture the very type: `nnx.capture(model, {sown})`",
+    summary="A value is sown as another Variable type than the one that is captured or popped, and stays behind.",
+    message="`{taking}` of `{captured}` does not {verb} `{path}`, which is sown as `{sown}`",
+    help="{verb} the very type: `{taking}(model, {sown})`",
     severity=Severity.WARNING,
     fix=Fixable.UNSAFE,
 )

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ast
 import itertools
+import re
 from functools import partial
 from typing import TYPE_CHECKING, TypeGuard
 
@@ -35,6 +36,7 @@ from nnx_lint.rules.program import (
     calls_in,
     canonical_of,
     enclosing,
+    reads_of,
 )
 from nnx_lint.rules.spelling import spelled
 from nnx_lint.syntax.binding import is_name
@@ -43,6 +45,7 @@ from nnx_rules.rules import attributes as rules
 
 if TYPE_CHECKING:
     from nnx_lint.model.events import Called
+    from nnx_lint.model.frames import Frame
     from nnx_lint.model.modules import Module
     from nnx_lint.model.values import Value
 
@@ -91,11 +94,12 @@ CONSTANT = (".constant", ".zeros_init", ".ones_init", ".normal", ".uniform", "in
 @judges(rules.BARE_WEIGHT, AttributeSet)
 def bare_weight(event: AttributeSet, report: Reporter) -> None:
     frame, node, cls = event.frame, event.value_node, event.obj.cls
-    constructing = frame.func is not None and frame.func.name == "__init__" and event.obj is frame.receiver
-    if node is None or not constructing or not isinstance(cls, UserClass):
+    if node is None or frame.initializing is not event.obj or not isinstance(cls, UserClass):
         return
     plain = _in_plain_variable(event.value, node)
     if plain is None and not isinstance(event.value, Array):
+        return
+    if not _is_constructing(event):
         return
     made = value_of(frame.module, node) or node if plain is None else plain
     if not is_module(event.obj) or cls.is_variable or not _is_read(cls, event.name) or _is_changed(cls, event.name):
@@ -116,6 +120,22 @@ def bare_weight(event: AttributeSet, report: Reporter) -> None:
     fix = partial(_as_param, event, node) if plain is None else partial(_of_param_type, event, node)
     held = "a bare array" if plain is None else "a plain `nnx.Variable`"
     report(frame.module, node, fix=fix, cls=cls.name, path=event.name, what=what, held=held)
+
+
+SET_UP = re.compile(r"_|add|build|create|init|make|set_?up")
+"""How methods are called, from the first letter on, that do a part of what a constructor does."""
+
+
+def _is_constructing(event: AttributeSet) -> bool:
+    """Whether a constructor sets an attribute, itself or by a function that nothing else calls."""
+    frame: Frame | None = event.frame
+    while frame is not None and frame.func is not None and frame.func.name != "__init__":
+        tree, name = frame.module.tree, frame.func.name
+        uses = len(attribute_reads(tree, name)) + len(reads_of(tree, name))
+        if uses != 1 or (frame.func.cls is not None and not SET_UP.match(name)):
+            return False
+        frame = frame.caller
+    return frame is not None and frame.func is not None and frame.receiver is event.obj
 
 
 def _in_plain_variable(value: Value, node: ast.expr) -> ast.expr | None:

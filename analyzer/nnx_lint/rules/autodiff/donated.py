@@ -19,7 +19,7 @@ from nnx_lint.model.states import OptStateVal, StateVal
 from nnx_lint.model.values import Array, Obj, Value
 from nnx_lint.reporting import Reporter, judges_calls, related
 from nnx_lint.rules.autodiff.tracing import called, calls_traced, literal_names
-from nnx_lint.rules.bindings import pairs_of
+from nnx_lint.rules.bindings import Assignment, pairs_of
 from nnx_lint.rules.callees import TRANSFORMED
 from nnx_lint.rules.costs.retracing import innermost_loop
 from nnx_lint.rules.lifting import on_nnx
@@ -141,12 +141,12 @@ def _use_after(module: Module, statement: ast.stmt, given: Named) -> Named | Non
     block = block_of(module, statement)
     if isinstance(statement, COMPOUND):
         return None
-    owner = root_of(given) if isinstance(given, ast.Attribute) else None
+    owner, given_name = (root_of(given), "") if isinstance(given, ast.Attribute) else (None, given.id)
     for later in block[block.index(statement) + 1 :]:
         names = _places(later, given)
         stored = any(isinstance(node.ctx, (ast.Store, ast.Del)) for node in names)
         loads = [node for node in names if isinstance(node.ctx, ast.Load)]
-        if stored or isinstance(later, (ast.FunctionDef, ast.ClassDef)):
+        if stored or (isinstance(later, (ast.FunctionDef, ast.ClassDef)) and occurrences(later, owner or given_name)):
             return None
         calls = calls_in(later) if owner is not None else ()
         reached = owner is not None and (_names_method(later, owner) or any(_reaches(call, owner) for call in calls))
@@ -178,17 +178,20 @@ def _reaches(call: ast.Call, owner: str) -> bool:
     return root_of(call.func) == owner or any(is_name(node, owner) for node in call.args)
 
 
-def _use_of_alias(module: Module, statement: ast.stmt, name: str) -> ast.Name | None:
-    """The first use of another name that means what the name meant before a statement: after it, or after its loop."""
+def _use_of_alias(
+    module: Module, statement: ast.stmt, name: str, known: frozenset[str] = frozenset()
+) -> ast.Name | None:
+    """The first use of another name that means what the name meant before a statement, or of another name for that one:
+    after the statement, or after its loop.
+    """
     scope: ast.AST = enclosing(module, statement, *FUNCTIONS) or module.tree
     around = {id(outer) for outer in (statement, *ancestors(module, statement))}
     names = [node for node in own_nodes(scope) if isinstance(node, ast.Name)]
     if isinstance(statement, COMPOUND):
         return None
-    for made in own_nodes(scope):
-        target = made.targets[0] if isinstance(made, ast.Assign) and len(made.targets) == 1 else None
-        value = made.value if isinstance(made, ast.Assign) else None
-        if not isinstance(made, ast.Assign) or not isinstance(target, ast.Name) or not isinstance(value, ast.Name):
+    assignments = (made for made in own_nodes(scope) if isinstance(made, Assignment))
+    for made, target, value in ((item, *pair) for item in assignments for pair in pairs_of(item)):
+        if not isinstance(target, ast.Name) or not isinstance(value, ast.Name):
             continue
         between = range(made.lineno + 1, statement.lineno)
         anew = any(
@@ -197,11 +200,12 @@ def _use_of_alias(module: Module, statement: ast.stmt, name: str) -> ast.Name | 
         )
         before = made.lineno < statement.lineno and any(id(each) in around for each in block_of(module, made))
         alias = target.id if value.id == name else value.id
-        if name in {value.id, target.id} and alias != name and before and not anew:
+        if name in {value.id, target.id} and alias not in {name, *known} and before and not anew:
             use = _first_use(module, statement, alias)
             loop = next(ancestors(module, statement), None)
             if use is None and isinstance(loop, STATEMENT_LOOPS) and alias not in assigned_names([loop]):
                 use = _first_use(module, loop, alias)
+            use = use or _use_of_alias(module, statement, alias, known | {name})
             if use is not None:
                 return use
     return None

@@ -400,7 +400,9 @@ def loss_is_no_number(event: Ran, report: Reporter) -> None:
     elif isinstance(result, Array) and (shape := _shape_of_many(event, result)) is not None:
         if _is_asked_before(event):
             return
-        given, mend = shape, "take the mean: `.mean()`; or map over the examples: `jax.vmap(jax.grad(f))`"
+        single = result.form is not None and result.form.shape is not None and result.form.shape[-1:] == (1,)
+        first = "take the number out of it: `[0]`, of one example" if single else "take the mean: `.mean()`"
+        given, mend = shape, f"{first}; or map over the examples: `jax.vmap(jax.grad(f))`"
     elif isinstance(result, Array) and _is_complex(result) and "holomorphic" not in applied.keywords:
         given, mend = "a complex one", "make it real: `jnp.abs(...)`, of all that is squared, or `.real`"
     else:
@@ -495,11 +497,6 @@ def _with_aux(module: Module, applied: TransformVal) -> Fix | None:
 def calls_state(event: Called) -> bool:
     """Whether a State is called."""
     return isinstance(event.callee, StateVal)
-
-
-@judges_calls(rules.GRADIENT_AS_MODULE, StateVal)
-def gradient_called(event: Called, report: Reporter) -> None:
-    report(event.frame.module, event.node, name=event.name, problem="cannot be called")
 
 
 def calls_of_state(event: Called) -> bool:

@@ -13,7 +13,8 @@ order than the parameters of these names means the exchange.
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Any
 
 from nnx_lint.model.callables import BoundMethod, FuncVal, Transformed
 from nnx_lint.model.containers import DictVal, Seq
@@ -23,7 +24,14 @@ from nnx_lint.model.states import GraphDefVal, OptStateVal, StateVal
 from nnx_lint.model.unions import present
 from nnx_lint.model.values import UNKNOWN, Array, Obj
 from nnx_lint.reporting import Reporter, judges
-from nnx_lint.rules.autodiff.gradients import gradient_call, transformed_by, unpacks_call
+from nnx_lint.rules.autodiff.gradients import (
+    AUX_WITH_VALUE,
+    gradient_call,
+    transformed_by,
+    unpacks_call,
+    unpacks_result,
+)
+from nnx_lint.rules.bindings import value_of
 from nnx_lint.rules.callees import called_value
 from nnx_lint.rules.program import in_test, resolved, results_of
 from nnx_lint.rules.traces.mends import COMPILING
@@ -85,6 +93,30 @@ def loss_behind_aux(event: Unpacked, report: Reporter) -> None:
     if func is not None and given == taken[::-1] and "loss" in taken[0] and "loss" not in taken[1]:
         first, mend = f"`{given[0]}` before `{given[1]}`", f"return the loss first: `return {', '.join(taken)}`"
         report(frame.module, call, transform=text, function=func.name, given=first, mend=mend)
+
+
+BESIDE = re.compile(r"(^|_)(aux|info|logits|logs|metrics|stats)$")
+"""How names end that stand for what a loss returns beside its value."""
+
+
+@judges(rules.GRADIENT_RESULTS, Unpacked, when=unpacks_result)
+def aux_from_gradients(event: Unpacked, report: Reporter) -> None:
+    """``_, metrics = nnx.value_and_grad(loss_fn, has_aux=True)(model)``: the metrics are the gradients."""
+    names = [part.id for part in getattr(event.target, "elts", ()) if isinstance(part, ast.Name)]
+    if len(names) != 2 or event.count != 2 or not names[0].startswith("_") or not BESIDE.search(names[1]):
+        return
+    frame, node = event.frame, event.value_node
+    call = value_of(frame.module, node) if isinstance(node, ast.Name) else node
+    name, aux, text = gradient_call(frame, call.func) if isinstance(call, ast.Call) else (None, None, "")
+    if aux and (name or "").endswith("value_and_grad"):
+        slots: dict[str, Any] = {
+            "transform": text,
+            "aux": " with `has_aux=True`",
+            "verb": "returns",
+            "results": AUX_WITH_VALUE,
+        }
+        mend = f"({names[0]}, {names[1]}), _"
+        report(frame.module, event.target, **slots, problem=f"`{names[1]}` takes the gradients", mend=mend)
 
 
 def _differentiated(frame: Frame, func: ast.expr) -> FuncVal | None:

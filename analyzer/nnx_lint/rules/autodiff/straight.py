@@ -3,7 +3,8 @@
 ``x + stop_gradient(q - x)`` has the value of ``q`` and the gradient of ``x``: an entry of a codebook, a rounded number
 or the class of a sample goes on, and the encoder learns as if it were its own output. With the two exchanged the sum
 has the value of ``x``: nothing is discrete any more, and nothing is learned through it. With the parentheses in another
-place, ``stop_gradient(x + (q - x))`` or ``x + stop_gradient(q) - x``, it is ``q``, and has no gradient at all.
+place, ``stop_gradient(x + (q - x))`` or ``x + stop_gradient(q) - x``, it is ``q``, and has no gradient at all. With the
+difference turned round, ``x + stop_gradient(x - q)``, it is as far from ``x`` as ``q``, on the other side.
 
 Invariants: both are names of one function; of the outer one an index, a rounding or a class is certainly computed on
 the way to it, of the other one nothing of that kind. Where all that is added is taken off again, nobody can have meant
@@ -53,12 +54,17 @@ def straight_through_swapped(event: Called, report: Reporter) -> None:
     if not isinstance(outer, ast.BinOp) or not isinstance(outer.op, ast.Add):
         return
     raw, hard = inner.left, outer.left if outer.right is node else outer.right
-    if not isinstance(raw, ast.Name) or not isinstance(hard, ast.Name) or not is_name(inner.right, hard.id):
-        return
     scope = enclosing(module, node, *FUNCTIONS)
-    if scope is None or not _is_discrete(scope, event.frame.env, hard) or _is_discrete(scope, event.frame.env, raw):
+    if scope is None or not isinstance(raw, ast.Name) or not isinstance(hard, ast.Name):
         return
-    problem = f"the value of `{raw.id}` and the gradient of `{hard.id}`: nothing that follows sees the discrete value"
+    problem = f"the value of `{raw.id}` and the gradient of `{hard.id}`: what computes `{raw.id}` gets none"
+    if isinstance(inner.right, ast.Name) and hard.id == raw.id:
+        hard = inner.right
+        problem = f"the value of `2 * {raw.id} - {hard.id}`, which lies on the other side of `{raw.id}`"
+    if not is_name(inner.right, hard.id) or not _is_discrete(scope, event.frame.env, hard):
+        return
+    if _is_discrete(scope, event.frame.env, raw):
+        return
     report(module, outer, text=text_of(outer), problem=problem, raw=raw.id, hard=hard.id)
 
 

@@ -291,18 +291,20 @@ NAMING = ("static_argnums", "static_argnames", "donate_argnums", "donate_argname
 
 @judges(MISSING_PARAMETER, TransformApplied)
 def missing_parameter(event: TransformApplied, report: Reporter) -> None:
-    applied, func = event.applied, event.func
+    applied = event.applied
+    method = isinstance(event.func, BoundMethod)
+    func = event.func.func if isinstance(event.func, BoundMethod) else event.func
     if not applied.row.cached or not isinstance(func, FuncVal) or func.wraps is not None or func.decorators:
         return
     arguments = func.node.args
-    names = syntax_parameters.positional_names(arguments)
+    names = syntax_parameters.positional_names(arguments)[method:]
     known = {*names, *(item.arg for item in arguments.kwonlyargs)}
     for option in NAMING:
         value = applied.keywords.get(option)
         wrong: list[str] = []
         if value is not None and option.endswith("names") and arguments.kwarg is None:
             wrong = [repr(name) for name in literal_names(value) or () if name not in known]
-        elif value is not None and option.endswith("nums") and arguments.vararg is None:
+        elif value is not None and option.endswith("nums") and arguments.vararg is None and not method:
             places = literal_positions(value, default=()) or ()
             wrong = [str(place) for place in places if not -len(names) <= place < len(names)]
         if wrong and applied.module is event.frame.module:
@@ -411,7 +413,8 @@ def _no_array(event: Called, value: Value | None) -> str | None:
         cls = value.cls
         plain = value.origin is not None and not value.assumed and cls.library is None and not cls.opaque
         known = cls.decorators.keys() <= {"dataclasses.dataclass"} and not cls.named_tuple
-        known = known and not any(module.mentions(*REGISTERING) for module in (cls.module, event.frame.module))
+        modules = {event.frame.module, *(item.module for item in cls.ancestors if isinstance(item, UserClass))}
+        known = known and not any(module.mentions(*REGISTERING) for module in modules)
         return f"an object of `{cls.name}`, a class that JAX does not know" if plain and known else None
     return None
 

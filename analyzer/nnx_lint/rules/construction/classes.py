@@ -19,6 +19,7 @@ from nnx_lint.model.values import Obj
 from nnx_lint.reporting import Reporter, judges
 from nnx_lint.rules.bindings import names_of_first, pairs_of
 from nnx_lint.rules.blocks import append_to_block
+from nnx_lint.rules.callees import working
 from nnx_lint.rules.construction.mends import with_base_constructor
 from nnx_lint.rules.edits import insert, unsafe
 from nnx_lint.rules.program import calls_in, certain_block, enclosing, own_nodes
@@ -251,7 +252,8 @@ def forgotten_return(event: ClassDefined, report: Reporter) -> None:
     something without a name.
     """
     cls, func = event.cls, event.cls.own_method("__call__")
-    if not isinstance(func, FuncVal) or isinstance(func.node, ast.Lambda) or not cls.derives_from("nnx.Module"):
+    func = working(func) if isinstance(func, FuncVal) else None
+    if func is None or isinstance(func.node, ast.Lambda) or not cls.derives_from("nnx.Module"):
         return
     last = _last(func.node.body)
     thrown = last if last is not func.node.body[-1] or not isinstance(last, (ast.If, ast.Match)) else _innermost(last)

@@ -81,6 +81,21 @@ def module_without_elements(event: Iterated, report: Reporter) -> None:
         report(module, event.node, name=text_of(event.node), mend=mend, **slots)
 
 
+@judges(rules.LOOP_ELEMENTS, Unpacked, of=(Obj,))
+def record_taken_apart(event: Unpacked, report: Reporter) -> None:
+    """A record that a module returns is unpacked as if it were a tuple: ``logits, cache = self.decoder(x)``."""
+    value, module = event.value, event.frame.module
+    cls = value.cls if isinstance(value, Obj) and value.origin is not None and not value.assumed else None
+    if not isinstance(cls, UserClass) or not cls.generated_init or cls.is_open or cls.named_tuple or cls.remade:
+        return
+    has_elements = any(cls.find(name) is not None for name in ("__iter__", "__getitem__"))
+    if not has_elements and not cls.opaque and not is_tried(module, event.node):
+        fields = [field.name for field in cls.all_fields()]
+        slots: dict[str, Any] = {"value": f"a record, `{cls.name}`", "elements": "nothing: the class has no `__iter__`"}
+        mend = f"take its fields by their names: `output = ...`, `output.{fields[0] if fields else 'field'}`"
+        report(module, event.target, name=text_of(event.value_node), mend=mend, **slots)
+
+
 @judges(rules.LOOP_ELEMENTS, Iterated)
 def function_in_loop(event: Iterated, report: Reporter) -> None:
     """A loop goes over a function that would give what it is to go over, and is not called."""

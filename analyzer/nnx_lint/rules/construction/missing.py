@@ -29,6 +29,7 @@ from nnx_lint.model.records import has_method
 from nnx_lint.model.values import ClassVal, Obj
 from nnx_lint.reporting import Reporter, judges
 from nnx_lint.rules.bindings import bound_to
+from nnx_lint.rules.construction.arms import is_for_one_of_several
 from nnx_lint.rules.construction.classes import gets_instance, is_left_out, self_names
 from nnx_lint.rules.construction.habits import FOREIGN
 from nnx_lint.rules.construction.owners import is_complete
@@ -50,6 +51,7 @@ from nnx_lint.rules.program import (
 )
 from nnx_lint.syntax import parameters
 from nnx_lint.syntax.binding import is_name
+from nnx_lint.syntax.dotted import last_name
 from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.names import ARGUMENTS, ATTRIBUTES, HELD, attributes_of
 from nnx_rules.rules import construction as rules
@@ -113,6 +115,8 @@ def missing_attribute(event: AttributeMissed, report: Reporter) -> None:
     meant = bool(alike) or local or name in MODES
     unsure = obj.origin is None and (not meant or event.frame.module.project.heirs.exist(obj.cls.name))
     if unsure and not is_complete(event.frame, obj.cls, name, names_of(obj)):
+        return
+    if library is None and not alike and obj is not event.frame.receiver and is_for_one_of_several(event.frame, node):
         return
     if name in MODES:
         mend = "a module has no mode: its layers have one, which `train()` and `eval()` switch"
@@ -224,10 +228,12 @@ def _missing_in_variable(event: AttributeMissed, report: Reporter) -> None:
     """What neither a Variable nor its array has: that of another class of Variables, or metadata that is not there."""
     obj, name, module, node = event.obj, event.name, event.frame.module, event.node
     found = ATTRIBUTES["nnx.Variable"].get(name)
+    made = obj.origin[1] if obj.origin is not None and not obj.assumed else None
+    if isinstance(made, ast.Call) and any(item.arg in {None, name} for item in made.keywords):
+        return  # it is metadata, or may be
     if found is not None and not _is_of_class(event, obj.cls) and not module.mentions(METADATA, f"{name}="):
         report(module, node, cls=obj.cls.name, name=name, mend=found)
         return
-    made = obj.origin[1] if obj.origin is not None and not obj.assumed else None
     plain = isinstance(made, ast.Call) and len(made.args) == 1 and not made.keywords
     if not plain or obj.cls.made_as is None or is_called(module, node) or _is_of_class(event, obj.cls):
         return
@@ -463,7 +469,7 @@ def _is_named(event: AttributeMissed, cls: UserClass) -> bool:
         return True
     if event.frame.cls is not None and event.frame.cls is not cls and _is_of_heirs(event.frame.cls, name):
         return True
-    if any(name in _mentioned(item.node) for item in cls.lineage):
+    if any(not {name, ANY_NAME}.isdisjoint(_mentioned(item.node)) for item in cls.lineage):
         return True
     modules = [event.frame.module, *(item.module for item in cls.lineage)]
     return any(
@@ -521,9 +527,27 @@ def _mentioned(tree: ast.AST) -> frozenset[str]:
     for node in walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             names |= {node.value} if node not in labels else set[str]()
-        elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "__setattr__":
-            names |= {ANY_NAME} if not all(isinstance(item, ast.Constant) for item in node.args[-2:-1]) else set[str]()
+        elif isinstance(node, ast.Call) and _sets_any(node):
+            names.add(ANY_NAME)
     return frozenset(names)
+
+
+def _sets_any(call: ast.Call) -> bool:
+    """Whether a call gives an object, or all those of a class, an attribute whose name it does not say."""
+    named: list[ast.expr] = []
+    if getattr(call.func, "attr", "") == "__setattr__":
+        named = call.args[-2:-1]
+    elif is_name(call.func, "setattr") and call.args and _is_class(call.args[0]):
+        named = call.args[1:2]
+    return not all(isinstance(item, ast.Constant) for item in named)
+
+
+def _is_class(node: ast.expr) -> bool:
+    """Whether an expression is written as a class."""
+    if isinstance(node, ast.Call):
+        return is_name(node.func, "type")
+    last = last_name(node)
+    return last in {"cls", "__class__"} or last[:1].isupper()
 
 
 def _is_label(node: ast.AST) -> bool:

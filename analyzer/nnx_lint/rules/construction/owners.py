@@ -2,7 +2,8 @@
 
 A method of a base class reads what its heirs set, or what those set that use its objects. Where a class is certainly
 complete, what its methods read and nothing sets is a mistake if the class has something that is called almost so: an
-attribute that was renamed in one place only begins alike.
+attribute that was renamed in one place only begins alike. Where the file itself makes objects of the class, and of none
+below, such a method fails for them whatever the attribute is called.
 
 Invariants: a class is complete that has a constructor of its own and declares nothing that others are to define; what
 has heirs among the files is complete if one of them takes over the method at hand, and none of them has such an
@@ -16,6 +17,7 @@ import itertools
 import re
 from typing import TYPE_CHECKING
 
+from nnx_lint.rules.program import calls_in
 from nnx_lint.syntax.dotted import last_name
 from nnx_lint.syntax.walk import remembered, walk
 
@@ -34,9 +36,9 @@ def is_complete(frame: Frame, cls: UserClass, name: str, others: Iterable[str]) 
     ``others``.
     """
     func, heirs = frame.func, cls.module.project.heirs
-    if func is None or func.cls is not cls or frame.receiver is None or not any(_begins_like(name, o) for o in others):
+    if func is None or func.cls is not cls or frame.receiver is None or heirs.mix(cls.name):
         return False
-    if heirs.mix(cls.name):
+    if not any(_begins_like(name, other) for other in others) and not _is_made_here(cls):
         return False
     below = heirs.of(cls.name) if heirs.exist(cls.name) else []
     if below:
@@ -45,6 +47,16 @@ def is_complete(frame: Frame, cls: UserClass, name: str, others: Iterable[str]) 
             return False
         return any(len(heir.bases) == 1 and func.name not in _defined(heir) for heir in below)
     return "__init__" in _defined(cls.node) and not _is_for_heirs(cls.node)
+
+
+def _is_made_here(cls: UserClass) -> bool:
+    """Whether the file of a class makes instances of it, which are of no class below, and none of its files sets
+    attributes by names that nobody sees.
+    """
+    if any(item.module.mentions("__dict__", "setattr(") for item in cls.lineage):
+        return False
+    calls = (call for part in cls.module.tree.body if part is not cls.node for call in calls_in(part))
+    return any(isinstance(call.func, ast.Name) and call.func.id == cls.name for call in calls)
 
 
 def _begins_like(name: str, other: str) -> bool:

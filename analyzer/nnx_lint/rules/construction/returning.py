@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from nnx_lint.model.callables import BoundMethod, FuncVal, Transformed
+from nnx_lint.model.callables import BoundMethod, FuncVal, PartialVal, Transformed
 from nnx_lint.model.definitions import is_declaration
 from nnx_lint.model.events import ClassDefined
 from nnx_lint.model.values import Const, Obj
@@ -21,6 +21,7 @@ from nnx_lint.rules.program import (
     FUNCTIONS,
     ancestors,
     assigned_in,
+    certain_block,
     enclosing,
     is_tried,
     outer_names,
@@ -43,7 +44,7 @@ NUMBERS = frozenset({"float", "int", "len", "round"})
 GIVING = (ast.Yield, ast.YieldFrom, ast.Await)
 
 
-@judges_calls(rules.FORGOTTEN_RETURN, FuncVal, Transformed, BoundMethod)
+@judges_calls(rules.FORGOTTEN_RETURN, FuncVal, Transformed, BoundMethod, PartialVal)
 def result_of_nothing(event: Called, report: Reporter) -> None:
     frame, node = event.frame, event.node
     if frame.discards is node or not isinstance(event.result, Const) or event.result.value is not None:
@@ -84,8 +85,8 @@ UNSAID = frozenset(
 def _last(func: ast.FunctionDef) -> str | None:
     """The name of its own that the last statement of a function binds, fills or changes."""
     last = func.body[-1]
-    while isinstance(last, (ast.For, ast.If)):
-        last = last.body[-1]
+    while inner := last.body if isinstance(last, (ast.For, ast.If)) else certain_block(last):
+        last = inner[-1]
     target: ast.AST | None = None
     if isinstance(last, ast.Assign):
         target = last.targets[0]
@@ -100,7 +101,7 @@ def _last(func: ast.FunctionDef) -> str | None:
 def _called(callee: Value) -> FuncVal | None:
     """The function that a call runs, if it is known to be this one: a method of an object that was seen to be made."""
     found: Value | None = callee
-    while isinstance(found, (Transformed, BoundMethod)):
+    while isinstance(found, (Transformed, BoundMethod, PartialVal)):
         receiver = found.receiver if isinstance(found, BoundMethod) else None
         if isinstance(receiver, Obj) and (receiver.origin is None or receiver.assumed):
             return None
@@ -119,8 +120,10 @@ def returns_nothing(func: ast.AST) -> bool:
     return not any(isinstance(each, GIVING) for each in own_nodes(func))
 
 
-def _is_needed(module: Module, node: ast.AST) -> bool:
-    """Whether the value of an expression is used for what ``None`` cannot do, at once or under its one name."""
+def _is_needed(module: Module, node: ast.AST, depth: int = 3) -> bool:
+    """Whether the value of an expression is used for what ``None`` cannot do, at once or under its one name, or under
+    another name for that.
+    """
     target = target_of(module, node)
     if target is None:
         return _needs(module, node)
@@ -128,7 +131,10 @@ def _is_needed(module: Module, node: ast.AST) -> bool:
         return isinstance(target, (ast.List, ast.Tuple))
     scope, name = enclosing(module, node, *FUNCTIONS) or module.tree, target.id
     reads = reads_of(scope, name) if values_in(scope).get(name) == [node] else []
-    return any(_needs(module, read) for read in reads) and not any(_asks(module, read) for read in reads)
+    if any(_asks(module, read) for read in reads):
+        return False
+    named = [read for read in reads if isinstance(target_of(module, read), ast.Name)] if depth else []
+    return any(_needs(module, read) for read in reads) or any(_is_needed(module, each, depth - 1) for each in named)
 
 
 def _needs(module: Module, node: ast.AST) -> bool:

@@ -25,6 +25,8 @@ from nnx_rules.rules import construction as rules
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from nnx_lint.model.modules import Module
+
 OWN = (
     frozenset(dir(builtins))
     | {"display", "get_ipython", "In", "Out", "_"}
@@ -32,7 +34,7 @@ OWN = (
 )
 """The names of Python, and those that a notebook, a checker of types, another system or an older Python has."""
 
-RUNNING = "import *", "exec(", "globals(", "locals(", "vars()", "modules[__name__]", "builtins"
+RUNNING = "import *", "exec(", "run_cell_magic", "globals(", "locals(", "vars()", "modules[__name__]", "builtins"
 """What may bind names that nobody sees; words, since a pattern is looked for in all of the text after each edit."""
 
 
@@ -49,7 +51,7 @@ def undefined_name(event: NameMissed, report: Reporter) -> None:
         return
     if any(isinstance(each, ast.alias) and imported_name(each) == node.id for each in walk(whole)):
         return
-    if module.has(node.id, _bound_at_top) or _is_of_annotation(event):
+    if module.has(node.id, _bound_at_top) or _is_of_annotation(event) or _is_of_another_python(module, node):
         return
     if min((use for use in occurrences(whole, node.id) if not is_tried(module, use)), key=begin) is not node:
         return  # once for a function: what is missing at its first use is missing at the others
@@ -69,6 +71,12 @@ def _is_of_annotation(event: NameMissed) -> bool:
             return False
         inner = outer
     return False
+
+
+def _is_of_another_python(module: Module, node: ast.AST) -> bool:
+    """Whether a condition around a place asks for the version of Python, which may have more names."""
+    tests = (outer.test for outer in ancestors(module, node) if isinstance(outer, (ast.If, ast.IfExp)))
+    return any(getattr(part, "attr", "") == "version_info" for test in tests for part in walk(test))
 
 
 @remembered

@@ -21,7 +21,9 @@ from nnx_lint.model.events import ContainerUsed, EntryMissed, Used
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.values import Const, Obj
 from nnx_lint.reporting import Reporter, judges, related
-from nnx_lint.rules.program import FUNCTIONS, attributes_stored, enclosing, is_chosen, is_tried
+from nnx_lint.rules.program import FUNCTIONS, attributes_stored, enclosing, is_chosen, is_tried, resolved
+from nnx_lint.syntax.binding import imported_name
+from nnx_lint.syntax.dotted import last_name
 from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.rules import construction as rules
 
@@ -110,6 +112,8 @@ def entry_missed(event: EntryMissed, report: Reporter) -> None:
         return
     if _may_be_another(frame, node.value) or _may_be_put(frame, key) or _is_told(frame.module, node, key):
         return
+    if _may_be_filled(frame, node.value):
+        return
     close = difflib.get_close_matches(key, names, 1)
     shown = ", ".join(f"`{name}`" for name in names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")
     mend = f"it has `{close[0]}`" if close else f"its entries are {shown}"
@@ -156,11 +160,15 @@ COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 def _may_be_another(frame: Frame, held: ast.expr) -> bool:
-    """Whether a dict may be another one by the time of the call: of an object that was not seen to be made, or in an
-    attribute that is set in several places.
+    """Whether a dict may be another one by the time of the call: of an object that was not seen to be made or that
+    something unknown had in its hands, or in an attribute that is set in several places.
     """
-    if isinstance(held, ast.Attribute) and attributes_stored(frame.module.source.tree).count(held.attr) > 1:
-        return True
+    if isinstance(held, ast.Attribute):
+        owner = resolved(frame.env, held.value)
+        if isinstance(owner, Obj) and ANY_NAME in owner.attrs:
+            return True
+        if attributes_stored(frame.module.source.tree).count(held.attr) > 1:
+            return True
     inner: Frame | None = frame
     while inner is not None:
         if isinstance(inner.receiver, Obj) and inner.receiver.assumed:
@@ -172,6 +180,49 @@ def _may_be_another(frame: Frame, held: ast.expr) -> bool:
 def _may_be_put(frame: Frame, key: str) -> bool:
     """Whether a file on the way to a place puts an entry of this name into a dict, or asks whether it is there."""
     return any(module.has(key, _items_put) or module.has(key, _asked) for module in modules_of(frame))
+
+
+def _may_be_filled(frame: Frame, held: ast.expr) -> bool:
+    """Whether a file puts entries into a dict of this name whose own names are known only where it runs: a decorator
+    that enters functions into a table, a method that keeps what it is given.
+    """
+    name = last_name(held)
+    return any(each.has(name, _filled) for each in (*modules_of(frame), *_imported_from(frame, held)))
+
+
+@remembered
+def _filled(statement: ast.AST) -> frozenset[str]:
+    """What the dicts are called that a statement puts something into, under names that it does not say."""
+    found, told = set[str](), set[ast.expr]()
+    for node in walk(statement):
+        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
+            if not isinstance(node.slice, ast.Constant):
+                found.add(last_name(node.value))
+        elif isinstance(node, ast.Call) and all(map(_is_told_whole, node.args)):
+            told.add(node.func)
+        elif isinstance(node, ast.Attribute) and node.attr in FILLING and node not in told:
+            found.add(last_name(node.value))
+    return frozenset(found)
+
+
+def _is_told_whole(node: ast.expr) -> bool:
+    """Whether what an argument is tells the names of entries: a name, or a dict with all of its own."""
+    keys = node.keys if isinstance(node, ast.Dict) else [node]
+    return all(isinstance(key, ast.Constant) for key in keys)
+
+
+FILLING = frozenset({"__setitem__", "setdefault", "update"})
+
+
+def _imported_from(frame: Frame, held: ast.expr) -> Iterator[Module]:
+    """The modules that a name may be imported from."""
+    module, name = frame.module, held.id if isinstance(held, ast.Name) else None
+    for node in walk(module.source.tree) if name is not None else ():
+        if isinstance(node, ast.ImportFrom) and any(imported_name(item) == name for item in node.names):
+            relative = module.project.relative(node.level, node.module, module) if node.level else None
+            found = relative or module.project.find(node.module or "", module)
+            if found is not None:
+                yield found
 
 
 def modules_of(frame: Frame) -> Iterator[Module]:

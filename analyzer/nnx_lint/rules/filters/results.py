@@ -25,11 +25,12 @@ from nnx_lint.rules.filters.reading import library_name
 from nnx_lint.rules.program import FUNCTIONS, ancestors, assigned_in, canonical_of, enclosing, reads_of
 from nnx_lint.syntax.binding import occurrences
 from nnx_lint.syntax.dotted import last_name
+from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import filters as rules
 from nnx_rules.transforms import TREE_MAPS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from nnx_lint.model.modules import Module
 
@@ -107,7 +108,7 @@ def split_unpack_order(event: Called, report: Reporter) -> None:
     if first is None or len(filters) < 2 or (bound := bound_to(event.frame.module, event.node)) is None:
         return
     targets = bound.target.elts[first:] if isinstance(bound.target, ast.Tuple) else []
-    names = [target.id if isinstance(target, ast.Name) else "" for target in targets]
+    names = [_name_of(target) for target in targets]
     if len(names) != len(filters):
         return
     meant = [next((place for place, word in enumerate(filters) if _says(name, word)), None) for name in names]
@@ -116,16 +117,16 @@ def split_unpack_order(event: Called, report: Reporter) -> None:
             other is not None
             and other > place
             and meant[other] == place
-            and _are_told_apart(event, names, place, other)
+            and _are_told_apart(event, targets[place], targets[other])
         ):
             one, second = (" ".join(ast.unparse(event.nodes[1 + each]).split()) for each in (place, other))
             slots: dict[str, Any] = {
-                "one": names[place],
+                "one": text_of(targets[place]),
                 "first": f"the State of `{one}`",
                 "second": f"that of `{second}`",
             }
             slots |= {
-                "other": names[other],
+                "other": text_of(targets[other]),
                 "order": "States come as the filters do",
                 "or_filters": ", or the filters,",
             }
@@ -185,12 +186,28 @@ def _says(name: str, word: str) -> bool:
     return bool(plain and word) and (plain in {word, word.removesuffix("_state")} or (word == "rest" and name in REST))
 
 
-def _are_told_apart(event: Called, names: Sequence[str], *places: int) -> bool:
+def _name_of(target: ast.expr) -> str:
+    """What a target is called: a name, an attribute, or an entry under a key."""
+    if isinstance(target, ast.Subscript):
+        return str(target.slice.value) if isinstance(target.slice, ast.Constant) else ""
+    return last_name(target)
+
+
+def _read_again(scope: ast.AST, target: ast.expr) -> Iterable[ast.expr]:
+    """Where a function reads what it has put into a target."""
+    if isinstance(target, ast.Name):
+        return reads_of(scope, target.id)
+    text = ast.unparse(target)
+    alike = (node for node in walk(scope) if isinstance(node, (ast.Attribute, ast.Subscript)))
+    return [node for node in alike if isinstance(node.ctx, ast.Load) and ast.unparse(node) == text]
+
+
+def _are_told_apart(event: Called, *targets: ast.expr) -> bool:
     """Whether something is done with one of these States that is not done with the other."""
     module = event.frame.module
     scope = enclosing(module, event.node, *FUNCTIONS) or module.tree
-    for place in places:
-        for read in reads_of(scope, names[place]):
+    for target in targets:
+        for read in _read_again(scope, target):
             call = next(ancestors(module, read), None)
             name = canonical_of(module.env, call.func) if isinstance(call, ast.Call) else None
             if name not in {"nnx.merge", "nnx.update"}:

@@ -15,7 +15,7 @@ from nnx_lint.model.callables import BoundMethod
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.foreign import is_of_orbax
-from nnx_lint.model.states import ForeignVal, RawTree, StateVal
+from nnx_lint.model.states import ForeignVal, GraphDefVal, RawTree, StateVal
 from nnx_lint.model.strings import HOLE, text_in
 from nnx_lint.model.unions import present
 from nnx_lint.model.values import UNKNOWN, Array, Const, Value
@@ -116,6 +116,21 @@ def parts_of_checkpoint(event: Called, report: Reporter) -> None:
             where = keyword_node(event.node, name) or event.node
             mend = f"say how: `{name}=ocp.args.StandardSave(...)`, or `StandardRestore(...)`"
             report(event.frame.module, where, problem=f"`{event.name}` gets {problem}", mend=mend)
+
+
+@judges_calls(rules.CHECKPOINT_ARGUMENT, f"{SAVING}StandardSave", f"{SAVING}PyTreeSave", ".save")
+def structure_saved(event: Called, report: Reporter) -> None:
+    """The graphdef in the place of the State, ``state, _ = nnx.split(model)``: what is saved has no arrays."""
+    owner = event.callee.receiver if isinstance(event.callee, BoundMethod) else None
+    if event.subject == ".save" and not (isinstance(owner, ForeignVal) and owner.name.endswith("Checkpointer")):
+        return
+    place = int(event.subject == ".save")
+    value, node = given(event).get(place, "item"), given(event).node_of(place, "item")
+    if node is not None and isinstance(present(value or UNKNOWN), GraphDefVal):
+        shown = text_of(node)
+        problem = f"`{event.name}` gets `{shown}`, the structure that `nnx.split` returns first: it has no arrays"
+        mend = "save the State: `graphdef, state = nnx.split(model)`"
+        report(event.frame.module, node, problem=problem, mend=mend)
 
 
 def _problem(how: Value, name: str, method: str) -> str | None:

@@ -97,6 +97,10 @@ def updated_from_itself(event: Called, report: Reporter) -> None:
     source = source_of(event.frame, event.nodes[1])
     if source is None:
         return
+    given = [value_of(event.frame.module, each) for each in (event.nodes[0], source)]
+    own = [each for each in given if isinstance(each, ast.Attribute)]
+    if len(own) == 2 and text_of(own[0]) == text_of(own[1]):
+        return  # two names for it, and what the object has now is put into it
     place, node, (named, source) = _given_as(event, event.nodes[0], source)
     one = isinstance(target, Obj) and _are_one(place, target, named, present(state.of), source)
     if not one and not _stands_in(place.module, named, source):
@@ -118,6 +122,7 @@ def averaged_with_itself(event: Called, report: Reporter) -> None:
         if not kept:
             frame, node, (one_node, other_node) = _given_as(event, one_node, other_node)
         same = kept or (one is not UNKNOWN and _are_one(frame, one, one_node, other, other_node))
+        same = same or _are_given_alike(frame, one_node, other_node)
         if same or _stands_in(frame.module, one_node, other_node) or _stands_in(frame.module, other_node, one_node):
             name, shown = text_of(one_node), text_of(other_node)
             report(frame.module, node, name=name, other=shown, so=", so this is the State that it has")
@@ -374,6 +379,26 @@ def _are_one(frame: Frame, one: Value, one_node: ast.expr, other: Value, other_n
         return same and _source(owner, one_node.attr) == _source(owner, other_node.attr)
     one, other = (_unwrapped(frame.module, *each) for each in ((one_node, one), (other_node, other)))
     return one is other and _named(frame.module, one_node) == _named(frame.module, other_node)
+
+
+def _are_given_alike(frame: Frame, one: ast.expr, other: ast.expr) -> bool:
+    """Whether two attributes of an object are kept as one parameter gave them, and as nothing else."""
+    if not isinstance(one, ast.Attribute) or not isinstance(other, ast.Attribute) or one.attr == other.attr:
+        return False
+    owners = [resolved(frame.env, each.value) for each in (one, other)]
+    owner = owners[0]
+    if not isinstance(owner, Obj) or owner is not owners[1]:
+        return False
+    attrs = [attribute_of(owner, each.attr) for each in (one, other)]
+    if not all(attr is not None and len(attr.assignments) == 1 for attr in attrs):
+        return False
+    made = [attr.assignments[0] for attr in attrs if attr is not None]
+    names = {each.value_node.id for each in made if isinstance(each.value_node, ast.Name)}
+    scopes = {enclosing(each.module, each.value_node, *FUNCTIONS) for each in made if each.value_node is not None}
+    scope, name = scopes.pop() if len(scopes) == 1 else None, names.pop() if len(names) == 1 else None
+    if name is None or not isinstance(scope, FUNCTIONS) or not all(isinstance(e.value_node, ast.Name) for e in made):
+        return False
+    return name in names_of_parameters(scope) and not assigned_in(scope)[name]
 
 
 def _unwrapped(module: Module, node: ast.expr, value: Value) -> Value:

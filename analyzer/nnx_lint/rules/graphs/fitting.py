@@ -18,10 +18,19 @@ from nnx_lint.model.unions import present
 from nnx_lint.model.values import Obj
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.filters.coverage import leaves_of, path_text
-from nnx_lint.rules.program import FUNCTIONS, assigned_in, enclosing, is_tried, reads_of
+from nnx_lint.rules.program import (
+    FUNCTIONS,
+    assigned_in,
+    attribute_reads,
+    attributes_stored,
+    enclosing,
+    is_tried,
+    reads_of,
+)
 from nnx_rules import layers
 from nnx_rules._filter_logic import UNKNOWN
 from nnx_rules.rules import graphs as rules
+from nnx_rules.rules.checkpoints import CHECKPOINT_ARGUMENT
 
 if TYPE_CHECKING:
     from nnx_lint.model.frames import Frame
@@ -34,6 +43,7 @@ class Taken(dict[int, StateVal]):
     """The States as they were taken, by identity."""
 
 
+@judges_calls(CHECKPOINT_ARGUMENT, "nnx.state", "nnx.split")
 @judges_calls(rules.UPDATE_SHAPE, "nnx.state", "nnx.split")
 def note_state(event: Called, report: Reporter) -> None:
     result = event.result
@@ -41,6 +51,7 @@ def note_state(event: Called, report: Reporter) -> None:
     report.memory(Taken).update((id(state), state) for state in states)
 
 
+@judges(CHECKPOINT_ARGUMENT, Mutated)
 @judges(rules.UPDATE_SHAPE, Mutated)
 def note_change(event: Mutated, report: Reporter) -> None:
     if isinstance(event.target, StateVal):
@@ -75,7 +86,12 @@ def _is_made(value: Value | None) -> bool:
 
 
 def _is_untouched(module: Module, node: ast.AST) -> bool:
-    """Whether a State is given as it was taken: there, or by a name that is bound and read for that alone."""
+    """Whether a State is given as it was taken: there, or by a name or an attribute that is bound and read for that
+    alone.
+    """
+    if isinstance(node, ast.Attribute):
+        stored, read = attributes_stored(module.tree), attribute_reads(module.tree, node.attr)
+        return stored.count(node.attr) == 1 and len(read) == 1
     if not isinstance(node, ast.Name):
         return isinstance(node, ast.Call)
     function = enclosing(module, node, *FUNCTIONS)

@@ -22,7 +22,7 @@ from nnx_lint.model.events import Called, Used
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.forms import is_int, is_number
 from nnx_lint.model.states import PartVal, StateVal
-from nnx_lint.model.strings import HOLE, fits
+from nnx_lint.model.strings import HOLE, fits, text_in
 from nnx_lint.model.unions import present
 from nnx_lint.model.values import UNKNOWN, ClassVal, Const, Obj, Other
 from nnx_lint.reporting import Reporter, judges, judges_calls
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from nnx_lint.model.frames import Frame
-    from nnx_lint.model.modules import Module
+    from nnx_lint.model.modules import Env, Module
     from nnx_lint.model.values import Value
 
 # -- arithmetic --------------------------------------------------------------------------------------------------------
@@ -215,9 +215,15 @@ def unknown_path(event: Used, report: Reporter) -> None:
     if not isinstance(node, ast.Subscript) or not isinstance(value, PathDict) or not isinstance(node.ctx, ast.Load):
         return
     path = _path(node.slice, value.separator)
-    if path is None or is_tried(module, node) or is_asked_for(module, node):
+    one_text = value.separator is None and _is_text(event.frame.env, node.slice)
+    if not (path or one_text) or is_tried(module, node) or is_asked_for(module, node):
         return
     if module.has(ast.unparse(node.slice), _put):
+        return
+    if path is None:
+        problem = f"`{text_of(node.value)}` has paths for keys, and `{text_of(node.slice)}` is one text"
+        mend = 'a path is a tuple of the names of attributes and the numbers of elements: `["encoder", "kernel"]`'
+        report(module, node, problem=problem, mend=mend)
         return
     part: Value = value.of
     for key in path:
@@ -237,9 +243,19 @@ def unknown_path(event: Used, report: Reporter) -> None:
 
 @remembered
 def _put(statement: ast.AST) -> frozenset[str]:
-    """The keys, as they are written, under which a statement puts something."""
-    places = (node for node in walk(statement) if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store))
-    return frozenset(ast.unparse(node.slice) for node in places)
+    """The keys, as they are written, under which a statement puts something that it does not make of what is there."""
+    nodes = walk(statement)
+    places = [node for node in nodes if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store)]
+    if not places:
+        return frozenset()
+    changed = set[ast.AST]()
+    for node in nodes:
+        if isinstance(node, ast.AugAssign):
+            changed.add(node.target)
+        elif isinstance(node, ast.Assign) and any(isinstance(target, ast.Subscript) for target in node.targets):
+            read = {ast.unparse(part) for part in walk(node.value) if isinstance(part, ast.Subscript)}
+            changed.update(target for target in node.targets if ast.unparse(target) in read)
+    return frozenset(ast.unparse(node.slice) for node in places if node not in changed)
 
 
 def _path(key: ast.expr, separator: str | None) -> list[str | int] | None:
@@ -250,6 +266,14 @@ def _path(key: ast.expr, separator: str | None) -> list[str | int] | None:
     values = [part.value if isinstance(part, ast.Constant) else None for part in parts]
     known = [value for value in values if isinstance(value, (int, str))]
     return known if known and len(known) == len(parts) else None
+
+
+def _is_text(env: Env, key: ast.expr) -> bool:
+    """Whether a key certainly is a text: it is written there, joined, or the value of a name."""
+    if isinstance(key, ast.Call) and isinstance(key.func, ast.Attribute) and key.func.attr == "join":
+        return isinstance(key.func.value, ast.Constant) and isinstance(key.func.value.value, str)
+    written = isinstance(key, ast.JoinedStr) or (isinstance(key, ast.Constant) and isinstance(key.value, str))
+    return written or text_in(resolved(env, key) or UNKNOWN) is not None
 
 
 ARRAY_METHODS = frozenset(

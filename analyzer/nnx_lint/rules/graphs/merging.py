@@ -22,14 +22,16 @@ from nnx_lint.model.expressions import text_of
 from nnx_lint.model.foreign import COMPOSITE
 from nnx_lint.model.states import ForeignVal, GraphDefVal, PartVal, StateVal, TransformationVal
 from nnx_lint.model.unions import present
-from nnx_lint.model.values import Array, ClassVal, Const, Obj, ParameterVal, Value
+from nnx_lint.model.values import UNKNOWN, Array, ClassVal, Const, Obj, ParameterVal, Unknown, Value
 from nnx_lint.reporting import Reporter, judges_calls
 from nnx_lint.rules.bindings import value_of
 from nnx_lint.rules.edits import append_argument, exchange, insert, wrap
 from nnx_lint.rules.filters.coverage import leaves_of, name_leaves, path_text
 from nnx_lint.rules.filters.expressions import expression, is_subtype
+from nnx_lint.rules.modes.named import NETWORK
 from nnx_lint.rules.program import canonical_of, is_tried, resolved
 from nnx_lint.rules.spelling import spelled
+from nnx_lint.syntax.dotted import last_name
 from nnx_lint.syntax.walk import walk
 from nnx_rules import _filter_logic as logic
 from nnx_rules.filters import Everything
@@ -303,6 +305,28 @@ def update_by_gradients(event: Called, report: Reporter) -> None:
         if isinstance(item, StateVal) and item is made.get(id(item)) and item.of is event.args[0]:
             given = f"the gradients `{text_of(where)}`, which take the place of the parameters"
             report(event.frame.module, where, function="nnx.update", given=given)
+
+
+@judges_calls(rules.UPDATE_ARGUMENTS, "nnx.update")
+def update_by_other_kind(event: Called, report: Reporter) -> None:
+    """The State of an optimizer goes into a model, or that of a model into an optimizer."""
+    if len(event.nodes) < 2:
+        return
+    target, node = present(event.args[0] or UNKNOWN), event.nodes[0]
+    into = is_optimizer(target)
+    unknown = isinstance(target, Unknown)
+    if not into and not is_module(target) and not (unknown and NETWORK.search(last_name(node))):
+        return
+    for item, where in zip(event.args[1:], event.nodes[1:], strict=False):
+        of = present(item.of) if isinstance(item, StateVal) else UNKNOWN
+        if is_optimizer(of) is not into and (is_optimizer(of) or is_module(of)):
+            given = f"`{text_of(where)}`, the State of {'a model' if into else 'an optimizer'}, for `{text_of(node)}`"
+            report(event.frame.module, where, function="nnx.update", given=given)
+
+
+def is_optimizer(value: Value) -> bool:
+    """Whether a value certainly is an optimizer."""
+    return isinstance(value, Obj) and value.cls.derives_from("nnx.Optimizer")
 
 
 STATES = {

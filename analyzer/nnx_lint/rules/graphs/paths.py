@@ -22,6 +22,7 @@ from nnx_lint.model.states import StateVal, TransformationVal
 from nnx_lint.model.unions import present
 from nnx_lint.model.values import UNKNOWN, Obj
 from nnx_lint.reporting import Reporter, judges_calls
+from nnx_lint.rules.bindings import target_of
 from nnx_lint.rules.program import (
     ancestors,
     assigned_in,
@@ -75,17 +76,19 @@ def path_of_masked_leaf(event: Called, report: Reporter) -> None:
     """A function for optax that makes a mask or labels of the parameters, which are a State."""
     tx = given(event).get(1, "tx")
     for _, _, value in tx.trees if isinstance(tx, TransformationVal) else ():
-        func = present(value)
+        given_first = present(value)
+        of_object = isinstance(given_first, BoundMethod)
+        func = given_first.func if isinstance(given_first, BoundMethod) else given_first
         if isinstance(func, FuncVal) and OWN_KEYS not in func.module.source.text:
-            for mapped in _mapped_by(func):
+            for mapped in _mapped_by(func, place=int(of_object)):
                 names = syntax_parameters.positional_names(mapped.args)
                 if names and not assigned_in(mapped)[names[0]]:
                     _judge(func.module, reads_of(mapped, names[0]), DICT_KEY, report)
 
 
-def _mapped_by(func: FuncVal) -> Iterator[ast.FunctionDef | ast.Lambda]:
-    """The functions that a function runs for each leaf of the tree which it gets, written inside of it."""
-    tree = next(iter(syntax_parameters.positional_names(func.node.args)), "")
+def _mapped_by(func: FuncVal, place: int) -> Iterator[ast.FunctionDef | ast.Lambda]:
+    """The functions that a function runs for each leaf of the tree which it gets there, written inside of it."""
+    tree = next(iter(syntax_parameters.positional_names(func.node.args)[place:]), "")
     for call in calls_in(func.node):
         whole = len(call.args) == 2 and not call.keywords and is_name(call.args[1], tree)
         name = canonical_of(func.env, call.func) if isinstance(func.env, Env) else None
@@ -120,8 +123,8 @@ def _loops(module: Module, call: ast.AST, *, flattened: bool) -> Iterator[tuple[
         yield from _loop_over(module, call)
     elif isinstance(parent, ast.Subscript) and isinstance(parent.slice, ast.Constant) and parent.slice.value == 0:
         yield from _loop_over(module, parent)
-    elif isinstance(parent, ast.Assign) and isinstance(parent.targets[0], ast.Tuple):
-        named, scope = parent.targets[0].elts[0], scopes_around(module, call)[0]
+    elif isinstance(target := target_of(module, call), ast.Tuple) and target.elts:
+        named, scope = target.elts[0], scopes_around(module, call)[0]
         if isinstance(named, ast.Name) and assigned_in(scope)[named.id] == 1:
             for node in own_nodes(scope):
                 if is_name(node, named.id) and isinstance(node.ctx, ast.Load):

@@ -1,4 +1,6 @@
-"""``nnx.capture``: its results (NNX644), the types that it takes (NNX645), and what it does not take (NNX646)."""
+"""``nnx.capture``: its results (NNX644), the types that it and ``nnx.pop`` take (NNX645), and what it does not take
+(NNX646).
+"""
 
 from __future__ import annotations
 
@@ -11,6 +13,7 @@ from nnx_lint.model.classes import is_subtype
 from nnx_lint.model.containers import Seq
 from nnx_lint.model.events import Called, Unpacked
 from nnx_lint.model.library import FilterVal
+from nnx_lint.model.unions import present
 from nnx_lint.model.values import (
     Array,
     ClassVal,
@@ -23,7 +26,9 @@ from nnx_lint.rules.edits import append_argument, replace, unsafe
 from nnx_lint.rules.intermediates.reading import Capture, capture_around, capture_at
 from nnx_lint.rules.intermediates.sowing import argument, sown_name, sows, type_name
 from nnx_lint.rules.spelling import spelled
-from nnx_lint.syntax.walk import walk
+from nnx_lint.rules.traces.captures import holds
+from nnx_lint.syntax.dotted import last_name
+from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.rules import intermediates as rules
 
 if TYPE_CHECKING:
@@ -79,7 +84,55 @@ def captured_type_differs(event: Called, report: Reporter) -> None:
     sown = (related(event.frame.module, event.node, "sown here"),)
     path = f"{type_name(event.frame)}.{name}"
     fix = partial(_capturing, module, capture, types.index(wider[0]), kind.cls)
-    report(module, capture.node, fix=fix, captured=wider[0].name, path=path, sown=kind.cls.name, related=sown)
+    taking = {"captured": wider[0].name, "taking": "nnx.capture", "verb": "capture"}
+    report(module, capture.node, fix=fix, path=path, sown=kind.cls.name, related=sown, **taking)
+
+
+class Sown(list[tuple[Obj, ClassVal, str]]):
+    """What was sown: by which object, as which type, and the path that messages show."""
+
+
+@judges_calls(rules.CAPTURED_TYPE_DIFFERS, ".sow")
+def note_sown(event: Called, report: Reporter) -> None:
+    kind, obj = argument(event, 0, "variable_type"), sows(event)
+    if obj is not None and isinstance(kind, ClassVal):
+        report.memory(Sown).append((obj, kind, f"{type_name(event.frame)}.{sown_name(event)}"))
+
+
+@judges_calls(rules.CAPTURED_TYPE_DIFFERS, "nnx.pop")
+def popped_type_differs(event: Called, report: Reporter) -> None:
+    """``nnx.pop(model, nnx.Intermediate)`` of a model that has sown values of another type, which the file takes out
+    nowhere.
+    """
+    frame, target = event.frame, present(event.args[0]) if event.args and event.args[0] is not None else None
+    filters = [value.cls for value in event.args[1:] if isinstance(value, ClassVal)]
+    if not isinstance(target, Obj) or not filters or len(filters) < len(event.args) - 1 or frame.doubtful:
+        return
+    sown = [(kind, path) for obj, kind, path in report.memory(Sown) if obj is target or holds(target, obj)]
+    if not sown or any(is_subtype(kind.cls, each) for kind, _ in sown for each in filters):
+        return
+    kind, path = sown[0]
+    if any(_is_taken_out(frame.module, name) for name, value in frame.module.env.names.items() if value is kind):
+        return
+    names, where = ", ".join(cls.name for cls in filters), event.node
+    report(frame.module, where, captured=names, path=path, sown=kind.cls.name, taking="nnx.pop", verb="pop")
+
+
+@remembered
+def _names_outside_of_sow(statement: ast.AST) -> frozenset[str]:
+    """The names that a statement reads, but for those that say as what something is sown."""
+    calls = [node for node in walk(statement) if isinstance(node, ast.Call) and last_name(node.func) == "sow"]
+    sown = {part for call in calls for part in walk(call)}
+    return frozenset(
+        node.id
+        for node in walk(statement)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node not in sown
+    )
+
+
+def _is_taken_out(module: Module, name: str) -> bool:
+    """Whether a file names a type of Variables for anything else than to sow as it."""
+    return module.has(name, _names_outside_of_sow)
 
 
 def _capturing(module: Module, capture: Capture, place: int, cls: ClassBase) -> Fix | None:

@@ -42,7 +42,7 @@ from nnx_lint.rules.program import (
     results_of,
 )
 from nnx_lint.rules.repeating import argument
-from nnx_lint.syntax.binding import is_name
+from nnx_lint.syntax.binding import is_name, is_none
 from nnx_lint.syntax.walk import walk
 from nnx_rules import layers
 from nnx_rules.rules import modules as rules
@@ -459,7 +459,7 @@ def _made_of(scope: Scope, node: ast.expr, depth: int = 6) -> tuple[Scope, ast.e
                 if inner is not None:
                     scope = Scope(frame.caller.module, frame.caller.env, frame.caller)
         elif isinstance(node, ast.Subscript):
-            inner = node.value if any(_is_none(part) for part in walk(node.slice)) else None
+            inner = node.value if any(is_none(part) for part in walk(node.slice)) else None
         elif isinstance(node, ast.Call):
             func = called_value(scope.env, node.func)
             plain = isinstance(func, FuncVal) and (func.is_static or not func.decorators)
@@ -473,10 +473,6 @@ def _made_of(scope: Scope, node: ast.expr, depth: int = 6) -> tuple[Scope, ast.e
             return scope, node
         node = inner
     return scope, node
-
-
-def _is_none(node: ast.AST) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
 
 
 RESHAPING = frozenset(

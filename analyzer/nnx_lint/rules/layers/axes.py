@@ -12,7 +12,9 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, cast
 
+from nnx_lint.model.containers import Seq
 from nnx_lint.model.events import Indexed, Unpacked
+from nnx_lint.model.expressions import text_of
 from nnx_lint.model.forms import is_int, literal, plain
 from nnx_lint.model.indexing import places_of
 from nnx_lint.model.naming import value_at
@@ -229,6 +231,24 @@ def round_unpacked(event: Unpacked, report: Reporter) -> None:
         problem = f"`{first}` is one number, and is unpacked like a tuple"
         mend = "a step of `fori_loop` gets the number of the round first: `def body(i, carry)`"
         report(event.frame.module, event.value_node, problem=problem, mend=mend)
+
+
+def _unpacks_shape(event: Unpacked) -> bool:
+    return isinstance(event.value_node, ast.Attribute) and event.value_node.attr == "shape" and event.count is not None
+
+
+@judges(rules.ARRAY_SHAPES, Unpacked, when=_unpacks_shape)
+def shape_unpacked(event: Unpacked, report: Reporter) -> None:
+    """``batch, length, _ = x.shape`` of an array that has more axes, or fewer."""
+    sizes, node = event.value, event.value_node
+    if not isinstance(sizes, Seq) or not sizes.exact or sizes.shrunk or len(sizes.items) == event.count:
+        return
+    if isinstance(node, ast.Attribute) and not is_prepared(event.frame, node):
+        count, name = len(sizes.items), text_of(node.value)
+        problem = f"`{name}` has {count} {'axis' if count == 1 else 'axes'}, and {event.count} names take its shape"
+        fewer = "repeat it for each example, `jnp.broadcast_to(x, (batch, *x.shape))`, or take fewer names"
+        mend = fewer if count < (event.count or 0) else "put axes together by `reshape`, or take a name for each"
+        report(event.frame.module, event.target, problem=problem, mend=mend)
 
 
 @judges_calls(rules.ARRAY_SHAPES, "jax.numpy.take_along_axis")

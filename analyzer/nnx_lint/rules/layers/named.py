@@ -3,7 +3,8 @@
 Whoever writes ``Linear(dim, hidden)`` means two numbers; where a layer for ``dim`` then gets ``hidden``, the class
 works for nobody who gives it two. Invariants: nothing is said of names that the file itself shows to be one number: it
 compares them, has the same default for both, makes the class with the same for both, or says itself how large the
-fields of a configuration are.
+fields of a configuration are. An axis of what somebody gives may have any size; but one array that has it beside
+another axis, of which a parameter says how many heads there are, has two axes for two things.
 """
 
 from __future__ import annotations
@@ -14,26 +15,47 @@ from typing import TYPE_CHECKING
 
 from nnx_lint.model.classes import UserClass, method_of
 from nnx_lint.model.values import ClassVal, Const, Obj
-from nnx_lint.rules.program import ancestors, attributes_stored, calls_in, resolved
+from nnx_lint.rules.bindings import target_of
+from nnx_lint.rules.program import ancestors, attribute_reads, attributes_stored, calls_in, resolved
 from nnx_lint.syntax import parameters
 from nnx_lint.syntax.binding import assigned_names, is_name
 from nnx_lint.syntax.dotted import last_name
 from nnx_lint.syntax.walk import dumped, remembered, walk
-from nnx_rules.sizes import differ, is_local, two_names
+from nnx_rules.sizes import Size, differ, is_local, two_names
 
 if TYPE_CHECKING:
     from nnx_lint.model.callables import FuncVal
     from nnx_lint.model.frames import Frame
     from nnx_lint.model.modules import Module
-    from nnx_rules.shapes import Dimension
+    from nnx_rules.shapes import Dimension, Shape
 
 
-def are_unlike(frame: Frame, node: ast.AST, one: Dimension, other: Dimension) -> bool:
-    """Whether two sizes are different for all that may make the object at hand, or by their names."""
+def are_unlike(frame: Frame, node: ast.AST, one: Dimension, other: Dimension, *shapes: Shape) -> bool:
+    """Whether two sizes are different for all that may make the object at hand, or by their names; or where both stand
+    in one of these shapes, the one read off an array that somebody gives, and the other a parameter.
+    """
     if differ(one, other):
         return True
     names = two_names(one, other)
-    return names is not None and mean_two_numbers(frame, names, node)
+    if names is None or not any(map(is_local, names)):
+        return names is not None and mean_two_numbers(frame, names, node)
+    beside = {one, other} == {*names} and any(one in shape and other in shape for shape in shapes)
+    return beside and one != other and _are_of_call_and_class(frame, node, names)
+
+
+PARTS = frozenset({"experts", "groups", "heads"})
+"""What the last word of a name says that stands for a number of parts, which is no number of places or features."""
+
+
+def _are_of_call_and_class(frame: Frame, node: ast.AST, names: tuple[Dimension, Dimension]) -> bool:
+    """Whether one of two names is that of a parameter of the class for a number of parts, which nothing compares with
+    the other one.
+    """
+    given, own = names if is_local(names[0]) else reversed(names)
+    if is_local(own) or not isinstance(own, Size) or str(own).rpartition("_")[2].rpartition(".")[2] not in PARTS:
+        return False
+    found = _constructor_with(frame, {str(own).partition(".")[0]})
+    return found is not None and not _are_compared(found[0], (node,), str(given), str(own))
 
 
 def mean_two_numbers(frame: Frame, names: tuple[Dimension, Dimension], *places: ast.AST) -> bool:
@@ -50,7 +72,9 @@ def mean_two_numbers(frame: Frame, names: tuple[Dimension, Dimension], *places: 
     cls, func = found
     if len(known) == 1:
         usual = _default(func, known[0])
-        if type(usual) is not int or usual in names or _is_said_in_call(frame.module, known[0]):
+        needed = 1 in names and "." not in known[0] and known[0] not in func.defaults
+        told = type(usual) is int or (needed and not _is_given(frame, cls, func, known[0], 1))
+        if not told or usual in names or _is_said_in_call(frame.module, known[0]):
             return False
         return not _are_compared(cls, places, *known)
     if _are_said(frame.module, *known) or _are_compared(cls, places, *known):
@@ -118,17 +142,43 @@ def _are_compared(cls: UserClass, places: tuple[ast.AST, ...], *names: str) -> b
             if ends <= named:
                 if len(names) > 1 and _is_bound(item.module, asked):
                     continue
-                chosen = _choice(item.module, asked)
-                if chosen is None or len(names) == 1 or any(each in places for each in _where_equal(chosen, asked)):
+                nodes = _where_equal(cls, item.module, asked)
+                if nodes is None or len(names) == 1 or any(each in places for each in nodes):
                     return True
     return False
 
 
-def _where_equal(chosen: ast.If | ast.IfExp, asked: ast.Compare | ast.Call) -> list[ast.AST]:
-    """The nodes that may be run although what is compared is equal."""
-    if chosen.test is not asked or not isinstance(asked, ast.Compare):
-        return walk(chosen)
-    arm = chosen.body if isinstance(asked.ops[0], ast.Eq) else chosen.orelse
+def _where_equal(cls: UserClass, module: Module, asked: ast.Compare | ast.Call) -> list[ast.AST] | None:
+    """The nodes that may be run although what is compared is equal, where the answer only chooses what is done."""
+    if isinstance(asked, ast.Call) or not isinstance(asked.ops[0], (ast.Eq, ast.NotEq)):
+        return None
+    equal = isinstance(asked.ops[0], ast.Eq)
+    kept = target_of(module, asked)
+    if not isinstance(kept, ast.Attribute):
+        return _arm(module, asked, equal=equal)
+    nodes: list[ast.AST] = []
+    for owner in cls.lineage:
+        for read in attribute_reads(owner.node, kept.attr):
+            outer = next(ancestors(owner.module, read), None)
+            negated = isinstance(outer, ast.UnaryOp) and isinstance(outer.op, ast.Not)
+            arm = _arm(owner.module, outer if negated and outer else read, equal=equal is not negated)
+            if arm is None:
+                return None
+            nodes += arm
+    return nodes
+
+
+def _arm(module: Module, test: ast.AST, *, equal: bool) -> list[ast.AST] | None:
+    """What may be run although two sizes are equal, of what a test chooses that is true where they are, or are not."""
+    outer = next((each for each in ancestors(module, test) if not isinstance(each, ast.BoolOp)), None)
+    if not isinstance(outer, (ast.If, ast.IfExp)):
+        return None
+    ends = (ast.Raise, ast.Return, ast.Assert, ast.Continue, ast.Break)
+    if isinstance(outer, ast.If) and any(isinstance(each, ends) for part in outer.body for each in walk(part)):
+        return None
+    if outer.test is not test:
+        return walk(outer)
+    arm = outer.body if equal else outer.orelse
     return [node for part in (arm if isinstance(arm, list) else [arm]) for node in walk(part)]
 
 
@@ -143,21 +193,6 @@ def _is_bound(module: Module, asked: ast.Compare | ast.Call) -> bool:
     equal = isinstance(asked.ops[0], (ast.Eq, ast.NotEq))
     divided = isinstance(asked.left, ast.BinOp) and isinstance(asked.left.op, ast.Mod)
     return ends and len(asked.ops) == 1 and (divided or not equal)
-
-
-def _choice(module: Module, asked: ast.Compare | ast.Call) -> ast.If | ast.IfExp | None:
-    """What does something for those of which a comparison holds and another thing for the rest, and ends nothing."""
-    outer = next((each for each in ancestors(module, asked) if not isinstance(each, ast.BoolOp)), None)
-    if (
-        isinstance(asked, ast.Call)
-        or not isinstance(outer, (ast.If, ast.IfExp))
-        or not isinstance(asked.ops[0], (ast.Eq, ast.NotEq))
-    ):
-        return None
-    if isinstance(outer, ast.IfExp):
-        return outer
-    ends = (ast.Raise, ast.Return, ast.Assert, ast.Continue, ast.Break)
-    return None if any(isinstance(each, ends) for part in outer.body for each in walk(part)) else outer
 
 
 def _are_said(module: Module, *names: str) -> bool:
@@ -246,15 +281,40 @@ ASKING = frozenset({"isinstance", "issubclass", "iter_modules", "super"})
 """Functions that get a class and make nothing of it."""
 
 
+def _is_given(frame: Frame, cls: UserClass, func: FuncVal, name: str, number: int) -> bool:
+    """Whether a call in the file gives the class this number for a parameter, or hands the class on."""
+    order = parameters.positional_names(func.node.args)[1:]
+    for statement in frame.module.tree.body:
+        if cls.name in _handed_over(statement):
+            return True
+        for call in calls_in(statement):
+            if last_name(call.func) in {cls.name, "__init__"}:
+                value = _arguments(call, order).get(name)
+                if isinstance(value, ast.Constant) and value.value == number:
+                    return True
+    return False
+
+
+def _arguments(call: ast.Call, order: list[str]) -> dict[str, ast.expr]:
+    """What a call gives to parameters, by their names."""
+    given = dict(zip(order, call.args, strict=False))
+    return given | {item.arg: item.value for item in call.keywords if item.arg is not None}
+
+
 def _are_given_as_one(frame: Frame, cls: UserClass, func: FuncVal, *names: str) -> bool:
-    """Whether a call in the file gives the class the same for both parameters, or hands the class to who may do so."""
+    """Whether a call in the file gives the class the same for both parameters, and none something else for the second
+    one, or hands the class to who may do so.
+    """
     order = parameters.positional_names(func.node.args)[1:]
     statements = frame.module.tree.body
     if any(cls.name in _handed_over(statement) for statement in statements):
         return True
+    made_here = [call for part in statements for call in calls_in(part) if last_name(call.func) == cls.name]
+    arguments = [_arguments(call, order) for call in made_here]
+    if any(len({dumped(given[name]) for name in names if name in given}) > 1 for given in arguments):
+        return False
     for call in itertools.chain.from_iterable(map(_giving_twice, statements)):
-        given = dict(zip(order, call.args, strict=False))
-        given |= {item.arg: item.value for item in call.keywords if item.arg is not None}
+        given = _arguments(call, order)
         texts = [dumped(given[name]) for name in names if name in given]
         if len(texts) == len(names) and len(set(texts)) == 1:
             made = resolved(frame.module.env, call.func)

@@ -31,7 +31,7 @@ from nnx_rules import axis_patterns, layers
 from nnx_rules.rules import modules as rules
 from nnx_rules.shape_algebra import is_whole, lettered
 from nnx_rules.shapes import size
-from nnx_rules.sizes import Size, differ, product_of
+from nnx_rules.sizes import Size, differ, is_local, product_of
 
 if TYPE_CHECKING:
     from nnx_lint.model.events import Called
@@ -68,10 +68,21 @@ def operands(event: Combined, report: Reporter) -> None:
         report(event.frame.module, node, related=origins_of((left, right)), problem=problem, mend=AGREE)
 
 
-def _are_named_unlike(event: Combined, one: Shape, other: Shape) -> bool:
-    """Whether the last axes of two arrays, such as a result and the scale of a norm, have names of two sizes."""
-    ends = (one[-1], other[-1]) if one and other else (1, 1)
-    return all(isinstance(end, Size) for end in ends) and are_unlike(event.frame, event.node, *ends)
+def _are_named_unlike(event: Combined | Called, one: Shape, other: Shape) -> bool:
+    """Whether the last axes of two arrays, such as a result and the scale of a norm, have names of two sizes, or other
+    axes names of two that stand beside each other.
+    """
+    pairs = zip(reversed(one), reversed(other), strict=False)
+    named = [(place, a, b) for place, (a, b) in enumerate(pairs) if isinstance(a, Size) and isinstance(b, Size)]
+    unlike = (
+        are_unlike(event.frame, event.node, a, b, one, other) for place, a, b in named if a != b and _tells(place, a, b)
+    )
+    return any(unlike)
+
+
+def _tells(place: int, one: Size, other: Size) -> bool:
+    """Whether names of sizes are to be the same along this axis, counted from the end."""
+    return not place or is_local(one) is not is_local(other)
 
 
 def _are_unlike(one: Shape, other: Shape) -> bool:
@@ -86,7 +97,7 @@ def written_whole(event: VariableWritten, report: Reporter) -> None:
     if not isinstance(event.key, Const) or event.key.value is not ... or not isinstance(event.node, ast.Assign):
         return
     held, given = (forms.literal(value).shape for value in (event.target, event.value))
-    if held is None or given is None or not is_whole(held) or not is_whole(given) or _fits(given, held):
+    if held is None or given is None or not is_whole(held) or not is_whole(given) or fits(given, held):
         return
     if is_prepared(event.frame, event.node):
         return
@@ -97,7 +108,7 @@ def written_whole(event: VariableWritten, report: Reporter) -> None:
     report(event.frame.module, event.node.value, related=places, problem=problem, mend=mend)
 
 
-def _fits(given: Shape, held: Shape) -> bool:
+def fits(given: Shape, held: Shape) -> bool:
     """Whether an array may go into one of another shape, as far as the sizes are known."""
     sizes = itertools.zip_longest(reversed(given), reversed(held), fillvalue=1)
     return not any(isinstance(a, int) and isinstance(b, int) and a not in (1, b) for a, b in sizes)
@@ -189,7 +200,8 @@ def side_by_side(event: Called, report: Reporter) -> None:
     arrays = [item for item in given_arrays if isinstance(item, Array)]
     shapes = [shape for item in arrays if (shape := shape_of(item)) is not None]
     for one, other in itertools.combinations(shapes, 2):
-        if _are_unlike(one, other) and not is_prepared(event.frame, event.node):
+        unlike = _are_unlike(one, other) or _are_named_unlike(event, one, other)
+        if unlike and not is_prepared(event.frame, event.node):
             problem = f"`{event.name}` gets arrays of shapes {layers.shown(one)} and {layers.shown(other)}"
             report(event.frame.module, event.node, related=origins_of(arrays), problem=problem, mend=AGREE)
             return
@@ -230,7 +242,7 @@ def _multiplied(event: Combined | Called, left: Array, right: Array, report: Rep
     if not one or not other:
         return
     inner, rows = one[-1], other[-2 if len(other) > 1 else -1]
-    if are_unlike(event.frame, event.node, inner, rows) and not is_prepared(event.frame, event.node):
+    if are_unlike(event.frame, event.node, inner, rows, one, other) and not is_prepared(event.frame, event.node):
         problem = f"arrays of shapes {layers.shown(one)} and {layers.shown(other)} are multiplied as matrices"
         mend = f"the last axis of the first has {inner}, and there have to be as many rows in the second"
         report(event.frame.module, event.node, related=origins_of((left, right)), problem=problem, mend=mend)
@@ -325,17 +337,17 @@ def equated(event: Called, report: Reporter) -> None:
 def _unfit(event: Called, equation: str, operands: list[str], arrays: list[Value]) -> tuple[str, str] | None:
     """Why arrays are no operands of an equation, and what to do about it."""
     sizes: dict[str, Dimension] = {}
-    for operand, array in zip(operands, arrays, strict=True):
-        shape = shape_of(array) if isinstance(array, Array) else None
-        if shape is None or not is_whole(shape):
+    shapes = [(shape_of(array) if isinstance(array, Array) else None) or () for array in arrays]
+    for operand, shape in zip(operands, shapes, strict=True):
+        if not shape:
             continue
         found, names = lettered(operand, shape), f"`{operand}` of `{equation}`"
-        if found is None and "." not in operand and len(operand) != len(shape):
+        if found is None and "." not in operand and is_whole(shape) and len(operand) != len(shape):
             problem = f"an array of shape {layers.shown(shape)} is no {names}: it has another number of axes"
             return problem, "give each axis a letter"
         for name, length in (found[0] if found is not None else {}).items():
             known = sizes.setdefault(name, length) if isinstance(length, (int, Size)) else length
-            if 1 not in (known, length) and are_unlike(event.frame, event.node, known, length):
+            if 1 not in (known, length) and are_unlike(event.frame, event.node, known, length, *shapes):
                 problem = f"`{name}` is {known} and {length}: an array of shape {layers.shown(shape)} is no {names}"
                 return problem, "give axes of different sizes different letters, in the order of the axes"
     return None
@@ -406,7 +418,8 @@ def spread(event: Called, report: Reporter) -> None:
         or is_tried(event.frame.module, event.node)
     ):
         return
-    unlike = (a != 1 and are_unlike(event.frame, event.node, a, b) for a, b in zip(old[::-1], new[::-1], strict=False))
+    pairs = zip(old[::-1], new[::-1], strict=False)
+    unlike = (a != 1 and are_unlike(event.frame, event.node, a, b, new) for a, b in pairs)
     if len(old) > len(new) or any(unlike):
         problem = f"an array of shape {layers.shown(old)} is to be repeated to the shape {layers.shown(new)}"
         mend = "the new shape has all axes of the old one at its end, those that were 1 with any size"
@@ -465,12 +478,18 @@ def is_prepared(frame: Frame, node: ast.AST) -> bool:
 
 @remembered
 def _asks_for_shapes(func: ast.AST) -> bool:
-    tests = [node.test for node in walk(func) if isinstance(node, (ast.If, ast.IfExp, ast.While))]
+    asking = (node for node in walk(func) if isinstance(node, (ast.If, ast.IfExp, ast.While)))
+    tests = [node.test for node in asking if not _refuses(node)]
     if any(_names_shape(test) for test in tests):
         return True
     names = {part.id for test in tests for part in walk(test) if isinstance(part, ast.Name)}
     bound = (pair for node in walk(func) for pair in pairs_of(node)) if names else ()
     return any(isinstance(target, ast.Name) and target.id in names and _is_question(value) for target, value in bound)
+
+
+def _refuses(node: ast.AST) -> bool:
+    """Whether a condition only ends the function for shapes that it is not for."""
+    return isinstance(node, ast.If) and not node.orelse and len(node.body) == 1 and isinstance(node.body[0], ast.Raise)
 
 
 def _is_question(node: ast.AST) -> bool:

@@ -8,17 +8,19 @@ from typing import TYPE_CHECKING
 from nnx_lint.model import forms
 from nnx_lint.model.arithmetic import is_fraction
 from nnx_lint.model.attributes import attribute_names, attribute_of, original_of
-from nnx_lint.model.callables import BoundMethod
+from nnx_lint.model.callables import BoundMethod, Transformed, TransformVal
 from nnx_lint.model.classes import UserClass
 from nnx_lint.model.containers import DictVal, Seq
 from nnx_lint.model.elements import library_elements
+from nnx_lint.model.events import Passed
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.forms import Step
 from nnx_lint.model.recurrent import IN_TWO, Pair
 from nnx_lint.model.symbols import OWN
+from nnx_lint.model.tracing import handed_on
 from nnx_lint.model.unions import options, present
 from nnx_lint.model.values import UNKNOWN, Array, ClassVal, Const, HostArray, Obj, TakenArray, Unknown, Value
-from nnx_lint.reporting import Reporter, judges_calls, related
+from nnx_lint.reporting import Reporter, judges, judges_calls, related
 from nnx_lint.rules.bindings import target_of
 from nnx_lint.rules.construction.signatures import misplaced_mask
 from nnx_lint.rules.edits import replace, unsafe
@@ -33,6 +35,7 @@ from nnx_rules import layers
 from nnx_rules.rules import modules as rules
 from nnx_rules.shape_algebra import ANY, is_whole
 from nnx_rules.shapes import Form
+from nnx_rules.transforms import HANDING_ON
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -269,6 +272,35 @@ def layer_input(event: Called, report: Reporter) -> None:
     _report(event.frame.module, event.node, f"{place_of(event)}{step.path}", step, report, origins_of((given,)))
 
 
+@judges_calls(rules.LAYER_INPUT_SHAPE, "transformed")
+def layer_under_transforms(event: Called, report: Reporter) -> None:
+    """``jax.vmap(layer)(x)``: a layer of the library gets what the transforms around it leave of an array."""
+    layer, around = event.callee, list[TransformVal]()
+    while isinstance(layer, Transformed) and layer.applied.row.name in HANDING_ON:
+        around.append(layer.applied)
+        layer = layer.func
+    if not isinstance(layer, Obj) or layer.cls.works_as is None or not around or None in event.args:
+        return
+    given = (*handed_on(event.args, event.frame.level, around), None)[0]
+    if not isinstance(given, Array) or given.form is None or isinstance(given, TakenArray):
+        return
+    step = forms.called(layer, given.form)[1]
+    known = step is not None and not step.path and not step.mismatch.dtype
+    if known and step is not None and _is_certain(event.frame, event.node, step):
+        _report(event.frame.module, event.node, event.name, step, report, origins_of((given,)))
+
+
+@judges(rules.LAYER_INPUT_SHAPE, Passed)
+def element_input(event: Passed, report: Reporter) -> None:
+    """A layer of an ``nnx.Sequential`` that comes after something of the project: ``Flatten()``, a ``lambda``."""
+    step = forms.called(event.layer, event.given.form or forms.NOTHING)[1]
+    if step is None or step.mismatch.dtype or isinstance(event.given, TakenArray):
+        return
+    if _is_certain(event.frame, event.node, step) and not is_prepared(event.frame, event.node):
+        name = f"Sequential.layers[{event.position}]{step.path}"
+        _report(event.frame.module, event.node, name, step, report, origins_of((event.given,)))
+
+
 @judges_calls(rules.LAYER_INPUT_SHAPE, "()")
 def cell_input(event: Called, report: Reporter) -> None:
     """A cell takes what it carries, and then an element of the sequence."""
@@ -448,8 +480,8 @@ def window_of_images(event: Called, report: Reporter) -> None:
     image = (
         shape is not None and len(shape) == 4 and isinstance(shape[1], int) and shape[1] > 1 and shape[1] == shape[2]
     )
-    if len(size) == 1:
-        calls.add(event.node)
+    if len(size) == 1 and not image:
+        calls.add(event.node)  # of what is said here, nothing more is said of what comes after
     if (len(size) == 1 and image) or (len(size) == 2 and _comes_from(event.args[0], calls)):
         what = (
             "gets what a window along one axis gives"

@@ -13,12 +13,16 @@ from typing import TYPE_CHECKING
 from nnx_lint.model import forms
 from nnx_lint.model.containers import Seq
 from nnx_lint.model.expressions import text_of
+from nnx_lint.model.values import ArrayAttr
 from nnx_lint.reporting import Reporter, judges_calls
-from nnx_lint.rules.layers.operands import is_prepared
+from nnx_lint.rules.layers.named import are_unlike
+from nnx_lint.rules.layers.operands import fits, is_prepared
 from nnx_lint.rules.program import given
 from nnx_rules import layers
 from nnx_rules.rules import modules as rules
 from nnx_rules.shape_algebra import is_whole
+from nnx_rules.shapes import in_short
+from nnx_rules.sizes import Size
 
 if TYPE_CHECKING:
     from nnx_lint.model.calls import Arguments
@@ -62,7 +66,7 @@ def _unfit(args: Arguments) -> tuple[str, str] | None:
     operand, update = _held(args.get(0, "operand")), _held(args.get(1, "update"))
     node, place = args.node_of(1, "update"), args.node_of(0, "operand")
     name = text_of(node) if node is not None else "the update"
-    if operand.dtype is not None and update.dtype is not None and _short(operand.dtype) != _short(update.dtype):
+    if operand.dtype and update.dtype and in_short(operand.dtype) != in_short(update.dtype):
         target = text_of(place) if place is not None else "array"
         problem = f"`{name}` is {update.dtype} and is put into an array of {operand.dtype}: `jax.lax` converts nothing"
         return problem, f"convert it: `{name}.astype({target}.dtype)`"
@@ -78,9 +82,29 @@ def _unfit(args: Arguments) -> tuple[str, str] | None:
     return None
 
 
-def _short(dtype: str) -> str:
-    """A dtype as JAX has it that was not told to compute in long numbers."""
-    return dtype.replace("64", "32") if dtype.startswith(("float", "int", "uint")) else dtype
+def _is_update(event: Called) -> bool:
+    method = event.callee
+    return isinstance(method, ArrayAttr) and method.part is not None and method.name in UPDATES and len(event.args) == 1
+
+
+UPDATES = frozenset({"add", "max", "min", "mul", "multiply", "set"})
+"""Methods of ``array.at[...]`` that put in what they are given."""
+
+
+@judges_calls(rules.ARRAY_SHAPES, ArrayAttr, when=_is_update)
+def put_at(event: Called, report: Reporter) -> None:
+    """The same for ``array.at[...].set(update)``, which repeats an update along axes that it lacks, or has as 1."""
+    method, update = event.callee, _held(event.args[0]).shape
+    part = method.part.shape if isinstance(method, ArrayAttr) and method.part is not None else None
+    if not part or not update or is_prepared(event.frame, event.node):
+        return
+    whole = is_whole(part) and is_whole(update)
+    named = isinstance(part[-1], Size) and isinstance(update[-1], Size)
+    if (whole and not fits(update, part)) or (named and are_unlike(event.frame, event.node, update[-1], part[-1])):
+        name = text_of(event.nodes[0]) if event.nodes else "the update"
+        problem = f"`{name}` of shape {layers.shown(update)} is put into a part of shape {layers.shown(part)}"
+        mend = "it has the shape of what the index picks, or is repeated along axes that it lacks or has as 1"
+        report(event.frame.module, event.node, problem=problem, mend=mend)
 
 
 def _held(value: Value | None) -> Form:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from nnx_lint.model.events import Called, Combined
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.forms import literal
+from nnx_lint.model.values import Const
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.bindings import names_of_first, values_in
 from nnx_lint.rules.program import (
@@ -29,6 +30,7 @@ from nnx_lint.rules.program import (
     is_tried,
     keyword_node,
     reads_of,
+    resolved,
     statement_of,
 )
 from nnx_lint.syntax.binding import is_name
@@ -45,7 +47,8 @@ PRODUCTS = frozenset(f"jax.numpy.{name}" for name in ("dot", "einsum", "matmul",
 
 @judges_calls(rules.SOFTMAX_AXIS, "jax.numpy.einsum")
 def summed_by_equation(event: Called, report: Reporter) -> None:
-    text = event.nodes[0].value if event.nodes and isinstance(event.nodes[0], ast.Constant) else None
+    said = event.args[0] if event.args else None
+    text = said.value if isinstance(said, Const) else None
     operands, arrow, result = ("".join(text.split()) if isinstance(text, str) else "").partition("->")
     letters = operands.split(",")
     if not arrow or len(letters) != len(event.nodes) - 1 or "." in operands:
@@ -53,7 +56,7 @@ def summed_by_equation(event: Called, report: Reporter) -> None:
     for each, node in zip(letters, event.nodes[1:], strict=True):
         summed = [letter for letter in each if letter not in result]
         made = _softmax(event.frame, node) if summed else None
-        axis = _axis(made) if made is not None else None
+        axis = _axis(event.frame, made) if made is not None else None
         if made is None or axis is None or not -len(each) <= axis < len(each) or axis in {-1, len(each) - 1}:
             continue
         if each[axis] not in summed and _are_weights(event.frame, node, made):
@@ -67,7 +70,7 @@ def summed_by_product(event: Combined, report: Reporter) -> None:
     if not isinstance(node, ast.BinOp) or shape is None or not is_whole(shape) or len(shape) < 2:
         return
     made = _softmax(event.frame, node.left)
-    axis = _axis(made) if made is not None else None
+    axis = _axis(event.frame, made) if made is not None else None
     if made is None or axis is None or axis in {-1, len(shape) - 1} or not -len(shape) <= axis < len(shape):
         return
     if _are_weights(event.frame, node.left, made):
@@ -79,9 +82,12 @@ def _report(frame: Frame, made: ast.Call, axis: int, summed: str, report: Report
         report(frame.module, made, name=text_of(made), axis=axis, summed=summed)
 
 
-def _axis(call: ast.Call) -> int | None:
-    """The axis that a softmax goes along, if it is written there."""
+def _axis(frame: Frame, call: ast.Call) -> int | None:
+    """The axis that a softmax goes along, if it is written there, or a constant of a module says so."""
     node = call.args[1] if len(call.args) > 1 else keyword_node(call, "axis")
+    known = resolved(frame.env, node) if isinstance(node, ast.Attribute) else None
+    if isinstance(known, Const):
+        return known.value if isinstance(known.value, int) else None
     try:
         axis = -1 if node is None else ast.literal_eval(node)
     except ValueError:

@@ -1,9 +1,10 @@
 """Weights that come from elsewhere, with their axes the other way round (NNX828).
 
 A ``Linear`` of NNX keeps its kernel as (inputs, outputs), PyTorch's as (outputs, inputs), and an ``Embed`` its table as
-(tokens, features); for a square weight nothing fails. Invariants: a weight is one of PyTorch by its key in a dict of
-weights, which ends in ``weight``; nothing is said where any function that reads such keys rearranges axes elsewhere,
-or where the model is one whose PyTorch weights are (inputs, outputs) already.
+(tokens, features); for a square weight nothing fails. A weight with the sizes of its layer in the other order is one
+too, whatever it comes from. Invariants: a weight is one of PyTorch by its key in a dict of weights, which ends in
+``weight``; nothing is said where any function that reads such keys rearranges axes elsewhere, or where the model is one
+whose PyTorch weights are (inputs, outputs) already.
 """
 
 from __future__ import annotations
@@ -12,21 +13,25 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
+from nnx_lint.model.attributes import variable_value
 from nnx_lint.model.events import AttributeSet, Imported, VariableWritten
 from nnx_lint.model.expressions import text_of
-from nnx_lint.model.forms import is_original
+from nnx_lint.model.forms import is_original, literal
 from nnx_lint.model.symbols import size_of
-from nnx_lint.model.values import Obj, ParameterNumber, ParameterVal
+from nnx_lint.model.values import UNKNOWN, Array, Obj, ParameterNumber, ParameterVal
 from nnx_lint.reporting import Reporter, judges
+from nnx_lint.rules.layers.operands import is_prepared
 from nnx_lint.rules.program import FUNCTIONS, resolved
 from nnx_lint.syntax.dotted import last_name
 from nnx_lint.syntax.walk import remembered, walk
+from nnx_rules import layers
 from nnx_rules.rules import modules as rules
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from nnx_lint.model.values import Value
+    from nnx_rules.shapes import Dimension
 
 # -- PyTorch -----------------------------------------------------------------------------------------------------------
 
@@ -133,8 +138,9 @@ REARRANGING = frozenset(
 @judges(rules.FOREIGN_WEIGHT, AttributeSet)
 def table_as_kernel(event: AttributeSet, report: Reporter) -> None:
     """``head.kernel = embed.embedding``: the table of tokens becomes the kernel that gives their scores."""
-    if event.name == "kernel" and event.value_node is not None:
-        _tied(event, event.obj, event.value_node, report)
+    tied = event.name == "kernel" and event.value_node is not None and _tied(event, event.obj, event.value_node, report)
+    if not tied and event.name in TURNED:
+        _turned(event, event.obj, event.name, event.value, report)
 
 
 @judges(rules.FOREIGN_WEIGHT, VariableWritten)
@@ -148,7 +154,7 @@ def table_into_kernel(event: VariableWritten, report: Reporter) -> None:
             _tied(event, layer, node.value, report)
 
 
-def _tied(event: AttributeSet | VariableWritten, layer: Obj, given: ast.expr, report: Reporter) -> None:
+def _tied(event: AttributeSet | VariableWritten, layer: Obj, given: ast.expr, report: Reporter) -> bool:
     node = given
     while isinstance(node, ast.Subscript) or (isinstance(node, ast.Attribute) and node.attr == "value"):
         node = node.value
@@ -160,17 +166,46 @@ def _tied(event: AttributeSet | VariableWritten, layer: Obj, given: ast.expr, re
         or not table.cls.derives_from("nnx.Embed")
         or not layer.cls.derives_from("nnx.Linear")
     ):
-        return
+        return False
     kernel, rows = (_sizes(obj, names) for obj, names in ((layer, KERNEL), (table, TABLE)))
-    if kernel is not None and rows is not None and kernel == rows[::-1] and kernel != rows and is_original(table):
+    found = kernel is not None and rows is not None and kernel == rows[::-1] and kernel != rows and is_original(table)
+    if found and rows is not None:
         name, other = text_of(given), f"({rows[1]}, {rows[0]})"
         problem = f"`{name}` has the shape ({rows[0]}, {rows[1]}), and becomes a kernel of shape {other}"
         mend = "call `attend` of the `Embed` instead of this layer: that shares the table, and transposes it"
         report(event.frame.module, event.node, problem=problem, mend=mend)
+    return found
+
+
+def _turned(event: AttributeSet, layer: Obj, name: str, value: Value, report: Reporter) -> None:
+    """A weight that has the two sizes of its layer in the other order."""
+    held = variable_value(value) if isinstance(value, Obj) and value.cls.is_variable else value
+    names, shape = TURNED[name], literal(held).shape if isinstance(held, Array) else None
+    made = layer.cls.made_as
+    if shape is None or len(shape) != len(names) or made is None or made.canonical != OF_WEIGHTS[name]:
+        return
+    sizes = _shape_made(layer, names)
+    if sizes is None or sizes == shape or sizes[::-1] != shape:
+        return
+    if is_prepared(event.frame, event.node):
+        return
+    problem = f"`{name}` gets an array of shape {layers.shown(shape)}, and the layer takes {layers.shown(sizes)}"
+    report(event.frame.module, event.node, problem=problem, mend="the axes are the other way round: transpose it")
+
+
+def _shape_made(layer: Obj, names: tuple[str, str]) -> tuple[Dimension, Dimension] | None:
+    """The shape of the weight that a layer was made with."""
+    one, other = (size_of((layer.args or {}).get(name) or UNKNOWN) for name in names)
+    return (one, other) if one is not None and other is not None else None
 
 
 KERNEL = ("in_features", "out_features")
 TABLE = ("num_embeddings", "features")
+
+TURNED = {"embedding": TABLE, "kernel": KERNEL}
+"""The weights of layers, with the arguments that are their sizes."""
+
+OF_WEIGHTS = {"embedding": "nnx.Embed", "kernel": "nnx.Linear"}
 
 
 def _sizes(obj: Obj, names: tuple[str, str]) -> tuple[object, object] | None:

@@ -1,10 +1,11 @@
 """Loops that train in evaluation mode from their second round on (NNX848).
 
 ``eval()`` lasts until ``train()``. A loop that switches its model to evaluation after the steps of a round has to
-switch it back before those of the next one.
+switch it back before those of the next one; so has one that calls a function before the steps which plays or evaluates.
 
 Invariants: model, step and switch are those of one evaluation, and of one loop; nothing says ``train`` in that loop,
-nor in a function of these files that may run in it.
+nor in a function of these files that may run in it. Who takes the steps may want them in evaluation mode: a switch
+before them counts only in a function that has ended.
 """
 
 from __future__ import annotations
@@ -59,11 +60,22 @@ class Step(NamedTuple):
     loops: frozenset[int]
 
 
+class Switch(NamedTuple):
+    """A switch to evaluation, the model that it is of, and the loops that it is in."""
+
+    model: Obj
+    frame: Frame
+    node: ast.AST
+    name: str
+    loops: frozenset[int]
+
+
 class Steps:
-    """The training steps so far."""
+    """The training steps so far, and the switches to evaluation in loops."""
 
     def __init__(self) -> None:
         self.taken: list[Step] = []
+        self.switches: list[Switch] = []
 
 
 @judges_calls(rules.EVALUATION_KEPT, ".update")
@@ -77,7 +89,22 @@ def note_step(event: Called, report: Reporter) -> None:
     model = present(given) if given is not None else None
     loops = event.frame.rounds()
     if isinstance(model, Obj) and loops:
-        report.memory(Steps).taken.append(Step(at_level(model, 0), event.frame.module, event.node, loops))
+        step = Step(at_level(model, 0), event.frame.module, event.node, loops)
+        steps = report.memory(Steps)
+        steps.taken.append(step)
+        inside = {each.func.node for each in event.frame.outwards() if each.func is not None}
+        for switch in steps.switches:
+            if switch.model is step.model and switch.frame.func is not None and switch.frame.func.node not in inside:
+                _judge_before(switch, step, report)
+
+
+def _judge_before(switch: Switch, step: Step, report: Reporter) -> None:
+    """A switch in a function that has ended before the step of the same round."""
+    frame, shared = switch.frame, (switch.loops & step.loops) - made_in(switch.model)
+    if shared and not _is_switched_back(frame, step.module, shared):
+        where = (related(step.module, step.node, "a step is taken here, after it"),)
+        calls = (node for node in walk(switch.node) if _is_eval(node))
+        report(frame.module, next(calls, switch.node), related=where, name=switch.name)
 
 
 @judges(rules.EVALUATION_KEPT, Mutated)
@@ -99,6 +126,8 @@ def _judge(frame: Frame, node: ast.AST, model: Obj, name: str, report: Reporter)
     if frame.scope or in_test(frame):
         return
     loops = frame.rounds()
+    if loops and frame.func is not None:
+        report.memory(Steps).switches.append(Switch(model, frame, node, name, loops))
     for step in report.memory(Steps).taken:
         shared = (loops & step.loops) - made_in(model)
         if step.model is model and shared and not _is_switched_back(frame, step.module, shared):

@@ -11,7 +11,7 @@ training mode, or given it other State, and what else gets it is code that is se
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from nnx_lint.model.attributes import attribute_of
 from nnx_lint.model.callables import BoundMethod, FuncVal
@@ -25,7 +25,7 @@ from nnx_lint.model.unions import present
 from nnx_lint.model.values import UNKNOWN, ClassVal, Obj
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
 from nnx_lint.rules.bindings import value_of, values_in
-from nnx_lint.rules.callees import called_value
+from nnx_lint.rules.callees import called_value, maker_in
 from nnx_lint.rules.program import (
     FUNCTIONS,
     ancestors,
@@ -137,6 +137,7 @@ def evaluated(event: Called, report: Reporter) -> None:
     callee = event.callee
     model = present(callee.receiver) if isinstance(callee, BoundMethod) and callee.func is None else None
     func = event.node.func if isinstance(event.node, ast.Call) else None
+    func = value_of(event.frame.module, func) or func if func is not None else None
     if isinstance(model, Obj) and isinstance(func, ast.Attribute):
         _judge(event.frame, event.node, func.value, model, report)
 
@@ -170,17 +171,25 @@ def _is_made_here(frame: Frame, named: ast.expr, model: Obj) -> bool:
             return False
         attr = attribute_of(owner, named.attr)
         made = attr.assignments[-1] if attr is not None and attr.assignments else None
-        return made is not None and _makes(made.module.env, made.value_node, model)
+        if made is None or attr is None:
+            return False
+        node = made.value_node
+        if node is None and len(attr.assignments) == 1 and model.origin is not None:
+            node = cast("ast.expr", model.origin[1])  # of `self.a, self.b = A(), B()`
+        return _makes(made.module.env, node, model)
     value = value_of(frame.module, named)
     return value is not None and _makes(frame.env, value, model)
 
 
 def _makes(env: Env, node: ast.expr | None, model: Obj) -> bool:
     """Whether a call makes a model: that of its class, or of a function that returns such a call alone."""
-    called = called_value(env, node.func) if isinstance(node, ast.Call) else None
+    called = called_value(env, maker_in(env, node)) if isinstance(node, ast.Call) else None
     if isinstance(called, FuncVal) and isinstance(called.env, Env):
         results = results_of(called.node)
-        return len(results) == 1 and called.node is not node and _makes(called.env, results[0], model)
+        if len(results) != 1 or called.node is node:
+            return False
+        made_there = model.origin is not None and model.origin[1] is results[0]
+        return made_there or _makes(called.env, results[0], model)
     return isinstance(called, ClassVal) and called.cls is model.cls
 
 
@@ -210,7 +219,9 @@ def _is_left_alone(frame: Frame, named: ast.expr, until: ast.AST) -> bool:
             node, outer = outer, next(ancestors(frame.module, outer), None)
         if text_of(node) != shown or end(node) >= end(until):
             continue
-        if isinstance(outer, ast.Attribute) and outer.attr == "eval":
+        if isinstance(getattr(node, "ctx", None), ast.Store) or (
+            isinstance(outer, ast.Attribute) and outer.attr == "eval"
+        ):
             continue
         taken = isinstance(outer, ast.Call) and canonical_of(frame.env, outer.func) in TAKING
         if not taken:

@@ -15,15 +15,14 @@ import ast
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from nnx_lint.model.attributes import attribute_of
 from nnx_lint.model.callables import BoundMethod, FuncVal, PartialVal, Transformed, is_closure
-from nnx_lint.model.classes import UserClass, method_of
+from nnx_lint.model.classes import UserClass
 from nnx_lint.model.events import Called
 from nnx_lint.model.modules import Env
 from nnx_lint.model.values import ClassVal, Obj, Unknown
 from nnx_lint.reporting import Reporter, judges_calls, related
 from nnx_lint.rules.bindings import bound_to
-from nnx_lint.rules.callees import called_value
+from nnx_lint.rules.callees import called_value, of_object, working
 from nnx_lint.rules.program import (
     FUNCTIONS,
     ancestors,
@@ -59,10 +58,11 @@ from nnx_lint.rules.randomness.keys import (
     trains,
 )
 from nnx_lint.rules.randomness.reuse import collected_in_rounds, consumes
-from nnx_lint.rules.randomness.selected import apart
+from nnx_lint.rules.randomness.selected import apart, conditions
 from nnx_lint.rules.repeating import COMPREHENSIONS
 from nnx_lint.syntax import parameters as syntax_parameters
-from nnx_lint.syntax.binding import assigned_names, is_name, names_in
+from nnx_lint.syntax.binding import assigned_names, is_name, is_none, names_in
+from nnx_lint.syntax.dotted import last_name
 from nnx_lint.syntax.places import begin, end
 from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.rules import rngs as rules
@@ -102,6 +102,8 @@ class Keys:
     def __init__(self) -> None:
         self.uses: dict[tuple[int, str, int], list[Use]] = {}
         self.drawn: dict[int, Drawn] = {}
+        self.losses: dict[int, set[str]] = {}
+        """What functions hand to losses of which nothing is known, and whose names say that they are keys."""
         self.distributions: dict[str, object] = {}
 
     def drawn_from(self, func: FuncVal, depth: int = MAX_CALLS) -> Drawn:
@@ -123,16 +125,21 @@ class Keys:
             key = call.args[0] if call.args else keyword_node(call, "key")
             called = resolved(env, call.func)
             how = used_by(func.module, canonical_name(called), call)
+            if any(isinstance(getattr(each.option, "value", None), str) for each in conditions(func.module, call)):
+                continue  # which of several kinds of numbers is drawn, who calls it says
             if how is not None:
                 if isinstance(key, ast.Name) and key.id in names and how:
                     found[key.id] = found.get(key.id, how) | how
                 continue
-            called = called or _of_object(func, call.func) or _of_class(env, call.func)
+            called = called or of_object(func, call.func) or _of_class(env, call.func)
             given = _sampled_with(call) or _handed_to_sample(call) if called is None else None
             if given is not None and given.id in names:
                 found[given.id] = found.get(given.id, frozenset()) | {DRAW}
                 continue
             callee = function_of(called)
+            keys = {name for name in names if KEY_LIKE.search(name)} if callee is None and _is_loss(call) else None
+            if keys and canonical_name(called) is None:
+                self.losses.setdefault(id(func.node), set()).update(keys)
             drawn = self.drawn_from(callee.func, depth - 1) if callee is not None else {}
             for parameter, given in handed(call, callee) if callee is not None and drawn else ():
                 if parameter in drawn and given.id in names:
@@ -160,6 +167,12 @@ def _handed_to_sample(call: ast.Call) -> ast.Name | None:
 
 
 KEY_LIKE = re.compile(r"key|rng|prng")
+
+
+def _is_loss(call: ast.Call) -> bool:
+    """Whether a call is of what its name says to be a loss, or of its gradient: a key that it gets is for a draw."""
+    func = call.func.args[0] if isinstance(call.func, ast.Call) and call.func.args else call.func
+    return "loss" in (last_name(func) or "")
 
 
 def used_by(module: Module, name: str | None, call: ast.Call) -> frozenset[str] | None:
@@ -280,19 +293,6 @@ def _is_before(call: ast.Call, name: str, own: set[str], first: ast.AST) -> bool
     return begin(call) < begin(first) or any(call is part for part in walk(first.value))
 
 
-def _of_object(func: FuncVal, node: ast.expr) -> Value | None:
-    """What a method means by something of its object: what the object holds, or another method of it."""
-    if isinstance(node, ast.Name) and isinstance(func.cls, UserClass):
-        return func.cls.model if syntax_parameters.positional_names(func.node.args)[:1] == [node.id] else None
-    owner = _of_object(func, node.value) if isinstance(node, ast.Attribute) else None
-    if not isinstance(node, ast.Attribute) or not isinstance(owner, Obj):
-        return None
-    attr, method = attribute_of(owner, node.attr), method_of(owner.cls, node.attr)
-    if attr is not None or method is None:
-        return attr.value if attr is not None else None
-    return BoundMethod(owner, node.attr, method[1])
-
-
 def _of_class(env: Env, node: ast.expr) -> Value | None:
     """The static method that an expression names."""
     named = isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
@@ -345,20 +345,44 @@ def key_of_two_calls(event: Called, report: Reporter) -> None:
     call, frame, callee = event.node, event.frame, function_of(event.callee)
     if callee is None or not isinstance(call, ast.Call) or in_test(frame):
         return
-    func = callee.func
-    drawn = report.memory(Keys).drawn_from(func)
-    if not drawn:
+    func, known = callee.func, report.memory(Keys)
+    drawn, losses = known.drawn_from(func), known.losses.get(id(func.node), ())
+    if not drawn and not losses:
         return
     scope = _scope(frame)
-    handed_on = [(parameter, node) for parameter, node in given_for(call, callee) if key_name(scope, node) is not None]
+    pairs = given_for(call, callee)
+    handed_on = [(parameter, node) for parameter, node in pairs if key_name(scope, node) is not None]
     keys: list[tuple[ast.expr, frozenset[str]]]
     keys = [(node, drawn[parameter]) for parameter, node in handed_on if parameter in drawn]
+    if keys and _is_spared(func, [parameter for parameter, _ in handed_on if parameter in drawn], pairs):
+        return
     if _is_inside(frame, func):  # what it closes over, where it reads that
         reads = ((reads_of(func.node, name), how) for name, how in drawn.items() if not binds(func.node, name))
         keys += [(found[0], how) for found, how in reads if found]
     for node, how in keys:
-        _used(frame, Use(frame.module, call, node, func.node, how), report)
+        _used(frame, Use(frame.module, call, node, working(func).node, how), report)
         _in_rounds(event, call, node, report)
+    for parameter, node in handed_on:
+        if parameter in losses and parameter not in drawn:
+            _in_rounds(event, call, node, report)
+
+
+def _is_spared(func: FuncVal, keys: list[str], pairs: list[tuple[str, ast.expr]]) -> bool:
+    """Whether a call gives a function what it would draw otherwise: ``if drawn is None: drawn = draw(key)``."""
+    given = {parameter for parameter, node in pairs if not is_none(node)}
+    given &= {name for name, default in syntax_parameters.defaults(func.node.args).items() if is_none(default)}
+    return bool(given) and all(
+        any(_asks_for_missing(item, given) for item in ancestors(func.module, read))
+        for key in keys
+        for read in reads_of(func.node, key)
+    )
+
+
+def _asks_for_missing(node: ast.AST, given: set[str]) -> bool:
+    """Whether a condition asks for one of these parameters to be ``None``, or not to be."""
+    test = node.test if isinstance(node, (ast.If, ast.IfExp)) else None
+    asks = isinstance(test, ast.Compare) and isinstance(test.left, ast.Name) and test.left.id in given
+    return asks and isinstance(test, ast.Compare) and is_none(test.comparators[0])
 
 
 def _in_rounds(event: Called, call: ast.Call, node: ast.expr, report: Reporter) -> None:
@@ -411,7 +435,7 @@ def _is_inside(frame: Frame, func: FuncVal) -> bool:
     return enclosing(func.module, func.node, *FUNCTIONS) is frame.func.node
 
 
-def collects_the_same(frame: Frame, call: ast.Call) -> bool:
+def collects_the_same(frame: Frame, call: ast.expr) -> bool:
     """Whether all that a loop does is to collect what a call returns, and nothing that it is given is another each
     time.
     """

@@ -34,7 +34,7 @@ from nnx_rules.streams import SAMPLERS
 
 if TYPE_CHECKING:
     from nnx_lint.model.frames import Frame
-    from nnx_lint.model.modules import Module
+    from nnx_lint.model.modules import Env, Module
     from nnx_lint.model.values import Value
 
 PRODUCTS = frozenset(f"jax.numpy.{name}" for name in ("dot", "einsum", "inner", "matmul", "tensordot", "vdot"))
@@ -43,12 +43,12 @@ FLAGS = frozenset({"a bool", "a float", "an int"})
 """What a value is that a condition takes for a flag."""
 
 
-def is_said(frame: Frame, number: ast.expr) -> bool:
+def is_said(module: Module, env: Env, number: ast.expr) -> bool:
     """Whether a number is written out, or a file has a name for it: ``SEED``, ``settings.SEED``."""
     if isinstance(number, ast.Name):
-        return isinstance(constant_of(frame.module, number), ast.Constant)
-    if isinstance(number, ast.Attribute) and isinstance(resolved(frame.env, number.value), ModuleVal):
-        return isinstance(resolved(frame.env, number), Const)
+        return isinstance(constant_of(module, number), ast.Constant)
+    if isinstance(number, ast.Attribute) and isinstance(resolved(env, number.value), ModuleVal):
+        return isinstance(resolved(env, number), Const)
     return isinstance(number, ast.Constant)
 
 

@@ -231,7 +231,7 @@ def _is_fixed(source: Source) -> bool:
         return False
     given = [*made.args, *(item.value for item in made.keywords)]
     seed = given[0] if len(given) == 1 else None
-    if seed is not None and is_said(frame, seed):
+    if seed is not None and is_said(frame.module, frame.env, seed):
         return True
     if isinstance(seed, ast.Name) and frame.func is not None:
         own = seed.id in names_of_parameters(frame.func.node) and not assigned_in(frame.func.node)[seed.id]
@@ -374,7 +374,9 @@ def _goes_round(event: Called, kept: Kept) -> bool:
         return False
     for frame, call, holder in (Handed(kept.frame, use, name), *outwards(kept.frame, name)):
         if loop_around(frame.module, call, holder) is not None:
-            return learns or trains(frame, call) or (collects_the_same(frame, call) and not in_test(frame))
+            if learns or trains(frame, call) or feeds_training(frame, call):
+                return True
+            return collects_the_same(frame, call) and not in_test(frame)
     return False
 
 

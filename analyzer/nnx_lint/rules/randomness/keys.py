@@ -415,8 +415,10 @@ def _is_optimizer(value: Value | None) -> bool:
     return any(isinstance(item, Obj) and item.cls.derives_from("nnx.Optimizer") for item in parts)
 
 
-def trains(caller: Frame, call: ast.Call) -> bool:
+def trains(caller: Frame, call: ast.expr) -> bool:
     """Whether a call of a loop is a step of training: it gets an optimizer, or what came out of the round before."""
+    if not isinstance(call, ast.Call):
+        return False
     if _optimizers_given(caller, call):
         return True
     made, given = _made_in_round(caller.module, call), [*call.args, *(item.value for item in call.keywords)]
@@ -438,8 +440,10 @@ def _optimizers_given(caller: Frame, call: ast.Call) -> set[str | None]:
     return found
 
 
-def feeds_training(caller: Frame, call: ast.Call) -> bool:
-    """Whether a loop hands what a call returns to a step of training, of something that all its rounds train."""
+def feeds_training(caller: Frame, call: ast.expr) -> bool:
+    """Whether a loop hands what a call returns, or what it goes through, to a step of training, of something that all
+    its rounds train.
+    """
     loop = _loop_of(caller.module, call)
     made = _made_in_round(caller.module, call)
     anew = assigned_names([loop]) if loop is not None else set[str]()
@@ -458,10 +462,10 @@ def _loop_of(module: Module, call: ast.AST) -> ast.stmt | None:
     return next((item for item in ancestors(module, call) if isinstance(item, STATEMENT_LOOPS)), None)
 
 
-def _made_in_round(module: Module, call: ast.Call) -> set[str]:
+def _made_in_round(module: Module, call: ast.expr) -> set[str]:
     """The names that a round of a loop binds to what a call returns, and to what is made of that."""
     here, loop = statement_of(module, call), _loop_of(module, call)
-    made = _targets_of(here)
+    made = {*names_in(here.target)} if isinstance(here, ast.For) else _targets_of(here)
     body = loop.body if isinstance(loop, STATEMENT_LOOPS) else []
     for statement in body * 2:  # what the end of one round makes goes into the next one
         read = {item.id for item in walk(statement) if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Load)}

@@ -141,7 +141,7 @@ def _is_handed_down(frame: Frame, name: str) -> bool:
         frame, name = frame.caller, handed.id
         if frame.func is None or _is_split(frame, frame.func.node, {name}):
             return False
-    return True
+    return frame.func is not None and name in syntax_parameters.names(frame.func.node.args)
 
 
 def _split_around(event: Called, applied: TransformVal, position: int) -> Fix | None:

@@ -32,7 +32,7 @@ from nnx_lint.syntax.binding import is_name
 from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.layers import CELLS
 from nnx_rules.signatures import SIGNATURES
-from nnx_rules.streams import METHODS, NORMS
+from nnx_rules.streams import METHODS, NORMS, SAMPLERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -228,11 +228,25 @@ def _drawn_from_kept(
     kept = _kept(cls, made[1].wrapped, parameter.arg)
     kept = {name for name in kept if cls.model is not None and _is_settled(cls.model, name)}
     for call in calls if kept else ():
-        owner = call.func.value if isinstance(call.func, ast.Attribute) else None
-        if not isinstance(call.func, ast.Attribute) or not isinstance(owner, ast.Attribute) or owner.attr not in kept:
-            continue
-        if isinstance(owner.value, ast.Name) and owner.value.id in receivers and call.func.attr not in METHODS:
-            yield call.func.attr, func.module, call
+        for name, owner in streams_asked(call):
+            own = isinstance(owner, ast.Attribute) and owner.attr in kept
+            if own and isinstance(owner, ast.Attribute) and any(is_name(owner.value, each) for each in receivers):
+                yield name, func.module, call
+
+
+def streams_asked(call: ast.AST) -> Iterator[tuple[str, ast.expr]]:
+    """The stream that a call may draw from, with what it would be one of: ``rngs.noise()``, ``rngs.noise.normal(...)``,
+    and ``rngs.normal(...)``, which draws from the default one.
+    """
+    func = call.func if isinstance(call, ast.Call) else None
+    if not isinstance(func, ast.Attribute):
+        return
+    if func.attr not in METHODS:
+        yield func.attr, func.value
+    elif func.attr in SAMPLERS:
+        yield "default", func.value
+        if isinstance(func.value, ast.Attribute) and func.value.attr not in METHODS:
+            yield func.value.attr, func.value.value
 
 
 def kept_streams(frame: Frame, node: ast.expr) -> Value | None:

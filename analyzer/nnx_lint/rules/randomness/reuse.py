@@ -28,8 +28,10 @@ from nnx_lint.rules.program import (
     FUNCTIONS,
     LOOPS,
     ancestors,
+    as_method,
     assigned_in,
     binds,
+    called_as,
     calls_in,
     canonical_of,
     enclosing,
@@ -60,7 +62,6 @@ from nnx_rules.streams import METHODS, NORMS, SAMPLERS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from nnx_lint.model.classes import ClassBase
     from nnx_lint.model.frames import Frame
     from nnx_lint.model.modules import Env, Module
     from nnx_lint.model.values import Assignment
@@ -432,11 +433,11 @@ def stream_key_read(event: Called, report: Reporter) -> None:
 
 @judges_calls(rules.FIXED_SEED, "nnx.Rngs")
 def fixed_seed_in_call(event: Called, report: Reporter) -> None:
-    frame, own = event.frame, _called_as(event.frame)
+    frame, own = event.frame, called_as(event.frame)
     if frame.func is None or own is None or seed_of(event.result) is None or not in_forward_pass(frame):
         return
     if _is_certain(frame, event.node) and not _starts_weights_or_carry(frame, event.node):
-        path = f"{own.name}.{frame.func.name}"
+        path = f"{own.name}.{as_method(frame).name}"
         report(frame.module, event.node, path=path, seed=frame.module.source.segment(event.node))
 
 
@@ -460,19 +461,19 @@ def fixed_key_in_call(event: Called, report: Reporter) -> None:
     if not isinstance(made, ast.Call) or canonical_of(frame.env, made.func) not in KEY_MAKERS:
         return
     literal = len(made.args) == 1 and not made.keywords and _is_fixed(frame, made.args[0])
-    own = _called_as(frame)
+    own = called_as(frame)
     if not literal or scope is not frame.func.node or own is None or is_projection(frame, event.node):
         return
     flagged = is_under_flag(frame, event.node) and draws_alone(frame, event.node)
     if flagged or _is_certain(frame, event.node):
-        path = f"{own.name}.{frame.func.name}"
+        path = f"{own.name}.{as_method(frame).name}"
         report(module, made, path=path, seed=module.source.segment(made))
 
 
 def _is_fixed(frame: Frame, seed: ast.expr) -> bool:
     """Whether a number is said, or is one of the object that its methods leave as it is."""
-    if is_said(frame, seed) or not isinstance(seed, ast.Attribute):
-        return is_said(frame, seed)
+    if is_said(frame.module, frame.env, seed) or not isinstance(seed, ast.Attribute):
+        return is_said(frame.module, frame.env, seed)
     value = resolved(frame.env, seed)
     cls = enclosing(frame.module, seed, ast.ClassDef)
     if not isinstance(value, Const) or not isinstance(value.value, int) or cls is None:
@@ -480,13 +481,6 @@ def _is_fixed(frame: Frame, seed: ast.expr) -> bool:
     methods = [each for each in cls.body if isinstance(each, FUNCTIONS) and getattr(each, "name", "") != "__init__"]
     parts = (part for method in methods for part in own_nodes(method) if isinstance(part, ast.Attribute))
     return not any(part.attr == seed.attr and not isinstance(part.ctx, ast.Load) for part in parts)
-
-
-def _called_as(frame: Frame) -> ClassBase | None:
-    """The class whose method runs: that of the object where this is known, else the one that has the method."""
-    if frame.func is None or frame.func.cls is None:
-        return None
-    return frame.receiver.cls if isinstance(frame.receiver, Obj) else frame.func.cls
 
 
 def _is_certain(frame: Frame, node: ast.AST) -> bool:
@@ -506,7 +500,7 @@ def in_forward_pass(frame: Frame) -> bool:
     """Whether a method of a module runs because of a call of a module, or computes its loss: what it draws is to differ
     between calls.
     """
-    own = _called_as(frame)
+    own = called_as(frame)
     if own is None or not own.derives_from("nnx.Module"):
         return False
     current: Frame | None = frame

@@ -30,10 +30,10 @@ DECIDING = frozenset({"condition", "condlist", "pred", "which"})
 
 def apart(module: Module, env: Env, one: ast.AST, other: ast.AST) -> bool:
     """Whether two values go into different arms, only one of which is taken."""
-    if _never_both(list(_conditions(module, one)), list(_conditions(module, other))):
+    if _never_both(list(conditions(module, one)), list(conditions(module, other))):
         return True
-    parts = dict(_outwards(module, one))
-    shared = next((pair for pair in _outwards(module, other) if pair[0] in parts), None)
+    parts = dict(parts_around(module, one))
+    shared = next((pair for pair in parts_around(module, other) if pair[0] in parts), None)
     if shared is None or shared[1] is parts[shared[0]]:
         return False
     return all(_is_arm(module, env, shared[0], part) for part in (shared[1], parts[shared[0]]))
@@ -49,7 +49,7 @@ class Condition(NamedTuple):
     option: str | ast.Constant | None = None
 
 
-def _conditions(module: Module, node: ast.AST) -> Iterator[Condition]:
+def conditions(module: Module, node: ast.AST) -> Iterator[Condition]:
     """The conditions around an expression, in its function."""
     inner = node
     for outer in ancestors(module, node):
@@ -90,7 +90,7 @@ def _value(option: str | ast.Constant | None) -> object:
     return (option.value,) if isinstance(option, ast.Constant) else option
 
 
-def _outwards(module: Module, node: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
+def parts_around(module: Module, node: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
     """The expressions that a value is part of, each with the part that it is in."""
     while True:
         read = _read_of(module, node)

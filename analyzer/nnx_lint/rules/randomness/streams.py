@@ -15,7 +15,7 @@ from nnx_lint.model.events import Called
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.values import Const, Obj, Value
 from nnx_lint.reporting import Reporter, judges_calls, related
-from nnx_lint.rules.program import canonical_of
+from nnx_lint.rules.program import canonical_of, resolved
 from nnx_lint.rules.randomness.reading import (
     Streams,
     asked_for,
@@ -26,13 +26,14 @@ from nnx_lint.rules.randomness.reading import (
     is_rngs,
     kept_streams,
     stream_name,
+    streams_asked,
     streams_of,
     streams_parameter,
 )
 from nnx_lint.syntax.walk import walk
 from nnx_rules.rules import rngs as rules
 from nnx_rules.signatures import SIGNATURES
-from nnx_rules.streams import LATE, LATE_BEFORE, METHODS
+from nnx_rules.streams import LATE, LATE_BEFORE, METHODS, SAMPLERS
 
 if TYPE_CHECKING:
     from nnx_lint.model.modules import Module
@@ -44,7 +45,8 @@ SIMILAR = 0.8
 def draws_stream(event: Called) -> bool:
     """Whether a method of an ``nnx.Rngs`` is called, which may be a stream."""
     callee = event.callee
-    return isinstance(callee, BoundMethod) and callee.name not in METHODS and is_rngs(callee.receiver)
+    draws = isinstance(callee, BoundMethod) and (callee.name not in METHODS or callee.name in SAMPLERS)
+    return draws and isinstance(callee, BoundMethod) and is_rngs(callee.receiver)
 
 
 # -- streams that do not exist -----------------------------------------------------------------------------------------
@@ -52,20 +54,29 @@ def draws_stream(event: Called) -> bool:
 
 @judges_calls(rules.MISSING_STREAM, BoundMethod, when=draws_stream)
 def missing_stream(event: Called, report: Reporter) -> None:
-    name, frame = stream_name(event.callee), event.frame
+    frame = event.frame
+    asked = ((name, owner) for name, owner in streams_asked(event.node) if is_rngs(resolved(frame.env, owner)))
+    name = stream_name(event.callee) or next((name for name, _ in asked), None)
     rngs: Value | None = event.callee.receiver if isinstance(event.callee, BoundMethod) else None
     if streams_of(rngs) is None and frame.func is not None and frame.func.name != "__call__":
         rngs = _kept(event)  # of the forward pass it is said where the object is made
     streams = streams_of(rngs)
     if name is None or streams is None or streams.has_default or name in streams.names:
         return
-    _report(event, report, event.node, name, streams, rngs)
+    if (id(_kept(event)), name) not in report.memory(Told):
+        _report(event, report, event.node, name, streams, rngs)
+
+
+class Told(set[tuple[int, str]]):
+    """The streams that were said to be missing where an object was made, with the ``nnx.Rngs`` that lack them, by
+    identity: neither the next object nor the calls of one say it again.
+    """
 
 
 def _kept(event: Called) -> Value | None:
     """The streams that an object has kept since it was made, where one of them is called."""
-    func = event.node.func if isinstance(event.node, ast.Call) else None
-    return kept_streams(event.frame, func.value) if isinstance(func, ast.Attribute) else None
+    found = (kept_streams(event.frame, owner) for _, owner in streams_asked(event.node))
+    return next((rngs for rngs in found if rngs is not None), None)
 
 
 @judges_calls(rules.MISSING_STREAM, "class", *(name for name, item in SIGNATURES.items() if "rngs" in item.keywords))
@@ -95,7 +106,8 @@ def missing_stream_of_layer(event: Called, report: Reporter) -> None:
             _report(event, report, event.node, name, streams, rngs)
             return
     for name, place, call in drawn_when_called(obj.cls) if isinstance(obj.cls, UserClass) else ():
-        if name not in streams.names:
+        if name not in streams.names and (id(rngs), name) not in report.memory(Told):
+            report.memory(Told).add((id(rngs), name))
             where = (related(place, call, "each call of it draws from the stream here"),)
             _report(event, report, event.node, name, streams, rngs, where)
             return

@@ -17,8 +17,10 @@ import re
 from typing import TYPE_CHECKING
 
 from nnx_lint.reporting import Reporter, judges_calls, related
+from nnx_lint.rules.bindings import bound_to
 from nnx_lint.rules.program import (
     FUNCTIONS,
+    STATEMENT_LOOPS,
     ancestors,
     block_of,
     canonical_of,
@@ -30,9 +32,11 @@ from nnx_lint.rules.program import (
 )
 from nnx_lint.rules.randomness.drawing import Keys, function_of, given_for
 from nnx_lint.rules.randomness.keys import SPLIT
+from nnx_lint.rules.randomness.reuse import consumes
 from nnx_lint.rules.randomness.selected import apart
 from nnx_lint.rules.readers import reads_after
-from nnx_lint.rules.repeating import goes_on
+from nnx_lint.rules.repeating import goes_on, loop_around
+from nnx_lint.syntax.binding import names_in
 from nnx_lint.syntax.places import begin
 from nnx_rules.rules import rngs as rules
 
@@ -43,6 +47,8 @@ if TYPE_CHECKING:
 
 INSTEAD = "here and once more, and `{}`, which the split made for one use, is not"
 SECOND = "a second time here, and `{}`, which the split made for the first use, is not"
+
+EACH_TIME = "in each round alike, and `{}`, which the split made for the rounds, nowhere"
 
 KEEPING = re.compile(
     r"[A-Z]|add|append|array|asarray|assert|block_until|check|debug|device_put|format|info|isinstance|len|log|partial$|"
@@ -69,6 +75,8 @@ def half_in_place_of_other(event: Called, report: Reporter) -> None:
     for name in halves if other is not None else ():
         uses = reads_after(module, scope, name, statement)
         taken = next((use for use in uses if _may_draw(frame, use, report)), None)
+        if taken is None and name in names_in(split):  # where no round comes after, `keys` knows more
+            taken = next((use for use in uses if _draws_in_round(frame, use, split)), None)
         again = next((use for use in uses if taken is not None and _is_once_more(frame, taken, use, statement)), None)
         if taken is not None and again is not None:
             if statement_of(module, again) is statement or begin(again) < begin(statement):
@@ -78,6 +86,28 @@ def half_in_place_of_other(event: Called, report: Reporter) -> None:
                 first, second = sorted((taken, again), key=begin)
                 where = (related(module, first, "the first use"),)
                 report(module, second, name=name, again=SECOND.format(other), related=where)
+            return
+
+
+@judges_calls(rules.KEY_REUSED, SPLIT)
+def whole_in_place_of_parts(event: Called, report: Reporter) -> None:
+    """``keys = jax.random.split(key, n)``, and each round of a loop gives ``key`` itself to what it calls."""
+    frame, split, module = event.frame, event.node, event.frame.module
+    bound = bound_to(module, split)
+    scope = enclosing(module, split, *FUNCTIONS, ast.Module)
+    source = split.args[0] if isinstance(split, ast.Call) and split.args else None
+    if bound is None or scope is None or not isinstance(bound.target, ast.Name) or not isinstance(source, ast.Name):
+        return
+    parts, statement = bound.target.id, bound.statement
+    if parts == source.id or MEANT_FOR_NONE.match(parts) or in_test(frame):
+        return
+    if reads_after(module, scope, parts, statement):
+        return
+    for use in reads_after(module, scope, source.id, statement):
+        loop = loop_around(module, use, source.id)
+        if loop is not None and begin(statement) < begin(loop) and _may_draw(frame, use, report):
+            where = (related(module, statement, "the keys are made here"),)
+            report(module, use, name=source.id, again=EACH_TIME.format(parts), related=where)
             return
 
 
@@ -106,6 +136,16 @@ def _may_draw(frame: Frame, use: ast.Name, report: Reporter) -> bool:
     drawn = report.memory(Keys).drawn_from(callee.func)
     parameters = [parameter for parameter, node in given_for(call, callee) if node is use]
     return bool(parameters) and not any(parameter in drawn for parameter in parameters)
+
+
+def _draws_in_round(frame: Frame, use: ast.Name, split: ast.AST) -> bool:
+    """Whether a function of JAX draws from a key in the loop that splits that key in the next round."""
+    call, module = next(ancestors(frame.module, use), None), frame.module
+    name = canonical_of(frame.env, call.func) if isinstance(call, ast.Call) else None
+    if not isinstance(call, ast.Call) or name == SPLIT or not consumes(name):
+        return False
+    first, last = (enclosing(module, node, *STATEMENT_LOOPS, *FUNCTIONS) for node in (split, use))
+    return isinstance(first, STATEMENT_LOOPS) and first is last
 
 
 def _is_once_more(frame: Frame, taken: ast.Name, use: ast.Name, made: ast.Assign) -> bool:

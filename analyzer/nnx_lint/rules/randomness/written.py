@@ -19,9 +19,9 @@ from nnx_lint.model.callables import FuncVal
 from nnx_lint.model.classes import UserClass
 from nnx_lint.model.events import Constructed
 from nnx_lint.model.leaves import PARAMETRIC
-from nnx_lint.model.values import Obj
+from nnx_lint.model.values import ClassVal, Obj
 from nnx_lint.reporting import Reporter, judges, related
-from nnx_lint.rules.bindings import names_of_first, pairs_of, value_of
+from nnx_lint.rules.bindings import keywords_of, names_of_first, value_of
 from nnx_lint.rules.program import (
     FUNCTIONS,
     LOOPS,
@@ -31,8 +31,9 @@ from nnx_lint.rules.program import (
     canonical_of,
     enclosing,
     parameters_in,
-    straight,
+    resolved,
 )
+from nnx_lint.rules.randomness.fixed import is_said
 from nnx_lint.rules.randomness.reading import elements
 from nnx_lint.rules.randomness.reuse import KEY_MAKERS, TWINS
 from nnx_lint.rules.repeating import COMPREHENSIONS
@@ -89,7 +90,7 @@ def _written_below(layer: Obj, depth: int = 3, *, given: bool = False) -> tuple[
     """The class, the attribute and the seed of a layer, or of a part of it, that is made of a seed of its own, or of
     one that it is ``given``.
     """
-    found = _written(layer.cls, given=given) if isinstance(layer.cls, UserClass) else None
+    found = _written(layer, given=given) if isinstance(layer.cls, UserClass) else None
     if found is not None and isinstance(layer.cls, UserClass):
         return layer.cls, f"{layer.cls.name}.{found[0]}", found[1]
     for name in attribute_names(layer) if depth and isinstance(layer.cls, UserClass) else ():
@@ -113,33 +114,36 @@ def _made_in_rounds(module: Module, node: ast.Call) -> bool:
     return bool(targets) and names_in(node).isdisjoint(name for each in targets for name in names_in(each))
 
 
-def _written(cls: UserClass, *, given: bool) -> tuple[str, ast.Call] | None:
-    """The attribute that a constructor makes of a seed that it writes down, or is ``given``, and the call that has the
-    seed.
+def _written(layer: Obj, *, given: bool) -> tuple[str, ast.Call] | None:
+    """The attribute that a constructor, or what it calls, makes of a seed that it writes down, or is ``given``, and the
+    call that has the seed.
     """
-    found = cls.find("__init__")
-    init = found[1] if found is not None else None
-    if not isinstance(init, FuncVal) or not isinstance(init.node.body, list):
-        return None
-    for target, value in (pair for statement in straight(init.node.body) for pair in pairs_of(statement)):
-        if not isinstance(target, ast.Attribute):
+    found = layer.cls.find("__init__") if isinstance(layer.cls, UserClass) else None
+    init = found[1].node if found is not None and isinstance(found[1], FuncVal) else None
+    for name in attribute_names(layer):
+        attr = attribute_of(layer, name)
+        place = attr.assignments[-1] if attr is not None and attr.assignments else None
+        if place is None or place.value_node is None or place.branches:
             continue
-        named = (value_of(init.module, part) for part in walk(value) if isinstance(part, ast.Name))
+        module, value = place.module, place.value_node
+        own = init is not None and enclosing(module, value, *FUNCTIONS) is init
+        named = (value_of(module, part) for part in walk(value) if isinstance(part, ast.Name))
         for node in (inner for part in (value, *filter(None, named)) for inner in walk(part)):
-            seed = _seed_of(init.module, node) if isinstance(node, ast.Call) else None
-            if seed is None or not (_is_literal(seed) or (given and _is_given(init.node, seed))):
+            seed = _seed_of(module, node) if isinstance(node, ast.Call) else None
+            if seed is None or not (_is_literal(module, seed) or (given and own and init and _is_given(init, seed))):
                 continue
-            if _is_trained(init.module, node) or _is_param(init.module, value):
-                return target.attr, seed
+            if _is_trained(module, node) or _is_param(module, value):
+                return name, seed
     return None
 
 
 def _is_param(module: Module, node: ast.AST) -> bool:
-    return isinstance(node, ast.Call) and canonical_of(module.env, node.func) == "nnx.Param"
+    found = resolved(module.env, node.func) if isinstance(node, ast.Call) else None
+    return isinstance(found, ClassVal) and found.cls.derives_from("nnx.Param")
 
 
-def _is_literal(seed: ast.Call) -> bool:
-    return len(seed.args) == 1 and isinstance(seed.args[0], ast.Constant) and not seed.keywords
+def _is_literal(module: Module, seed: ast.Call) -> bool:
+    return len(seed.args) == 1 and is_said(module, module.env, seed.args[0]) and not seed.keywords
 
 
 def _is_given(init: ast.AST, seed: ast.Call) -> bool:
@@ -160,13 +164,12 @@ DRAWN = re.compile("rng|stream", re.IGNORECASE)
 
 def _seed_of(module: Module, call: ast.Call) -> ast.Call | None:
     """The key or the streams, made just for that, that a call draws from."""
-    name = canonical_of(module.env, call.func) or ""
+    name = _made_as(module, call) or ""
     if name.removeprefix("jax.random.") in SAMPLERS:
         given, makers = call.args[0] if call.args else None, KEY_MAKERS
-    elif name.removeprefix("nnx.") in PARAMETRIC and not any(
-        (item.arg or "_init").endswith("_init") for item in call.keywords
-    ):
-        given = next((item.value for item in call.keywords if item.arg == "rngs"), None)
+    elif name.removeprefix("nnx.") in PARAMETRIC:
+        options = keywords_of(module, call) or {}
+        given = options.get("rngs") if not any(key.endswith("_init") for key in options) else None
         makers = frozenset({"nnx.Rngs"})
     else:
         return None
@@ -176,9 +179,16 @@ def _seed_of(module: Module, call: ast.Call) -> ast.Call | None:
     return made
 
 
+def _made_as(module: Module, call: ast.Call) -> str | None:
+    """What a call calls, as the library has it: also a class of the project that is a layer by another name."""
+    found = resolved(module.env, call.func)
+    layer = found.cls.works_as if isinstance(found, ClassVal) and isinstance(found.cls, UserClass) else None
+    return layer.canonical if layer is not None else canonical_of(module.env, call.func)
+
+
 def _is_trained(module: Module, call: ast.AST) -> bool:
     """Whether what a call makes is a layer, or the value of a Param."""
-    name = canonical_of(module.env, call.func) if isinstance(call, ast.Call) else None
+    name = _made_as(module, call) if isinstance(call, ast.Call) else None
     if (name or "").removeprefix("nnx.") in PARAMETRIC:
         return True
     outers = (outer for outer in ancestors(module, call) if isinstance(outer, ast.Call))

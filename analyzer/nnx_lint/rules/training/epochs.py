@@ -60,7 +60,7 @@ def metric_not_reset(event: Called, report: Reporter) -> None:
     if rounds is None or not _is_kept(rounds.start, name) or _is_for_all(rounds.start, name):
         return
     inner = any(_is_named(loop, name) for loop in _loops_in(rounds.start) if event.node not in walk(loop))
-    if (inner or _is_updated_beside(rounds, name)) and not _may_reset(rounds.places, name):
+    if (inner or _is_updated_beside(rounds, name)) and not _may_reset(rounds.places, name, _takers(event, rounds)):
         fix = partial(_reset, module, rounds.start, name) if inner else None
         report(
             module, event.node, fix=fix, name=name, lacking="never reset", what="all rounds of the outer loop so far"
@@ -75,6 +75,13 @@ def _metric(event: Called) -> ast.expr | None:
     if not isinstance(receiver, Obj) or not isinstance(func, ast.Attribute) or receiver.origin is None:
         return None
     return func.value if dotted_name(func.value) and receiver.cls.derives_from("nnx.metrics.Metric") else None
+
+
+def _takers(event: Called, rounds: Rounds) -> list[Module]:
+    """The modules of the functions that get something in a round, as far as they are known."""
+    calls = (node for node in walk(rounds.start) if isinstance(node, ast.Call) and (node.args or node.keywords))
+    called = (function_of(resolved(event.frame.env, call.func)) for call in calls)
+    return [each.func.module for each in called if each is not None]
 
 
 def _round_of(event: Called) -> Rounds | None:

@@ -24,7 +24,7 @@ from nnx_lint.model.unions import present
 from nnx_lint.model.values import Obj, Value
 from nnx_lint.reporting import Reporter, judges_calls, related
 from nnx_lint.rules.bindings import names_of_first, value_of
-from nnx_lint.rules.callees import called_value
+from nnx_lint.rules.callees import called_value, maker_in
 from nnx_lint.rules.program import (
     FUNCTIONS,
     ancestors,
@@ -40,6 +40,7 @@ from nnx_lint.rules.program import (
     results_of,
     statement_of,
 )
+from nnx_lint.rules.randomness.selected import parts_around
 from nnx_lint.rules.repeating import argument, loop_around, outwards
 from nnx_lint.syntax.places import begin
 from nnx_lint.syntax.walk import remembered
@@ -114,7 +115,8 @@ def _uses_up(frame: Frame, read: ast.Name) -> ast.AST | None:
     if isinstance(outer, ast.comprehension):
         if outer.iter is not node or isinstance(around, (ast.ListComp, ast.SetComp, ast.DictComp)):
             return around if outer.iter is node else None
-        outer = next(ancestors(frame.module, around), None) if isinstance(around, ast.GeneratorExp) else None
+        parts = parts_around(frame.module, around) if isinstance(around, ast.GeneratorExp) else ()
+        outer = next((part for part, _ in parts), None)
     return outer if isinstance(outer, ast.Call) and canonical_of(frame.env, outer.func) in EXHAUSTING else None
 
 
@@ -183,6 +185,7 @@ def _kept(frame: Frame, place: ast.AST, node: ast.Attribute) -> tuple[Module, as
     if any(attributes_stored(module.tree).count(node.attr) != 1 for module in {kept.module, frame.module}):
         return None
     func = made.func if isinstance(made, ast.Call) else made
+    func = value_of(kept.module, func) or func
     own = names_of_first(scope) if isinstance(scope, FUNCTIONS) else frozenset[str]()
     if isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and func.value.id in own:
         method = method_of(owner.cls, func.attr)
@@ -207,7 +210,7 @@ def _is_used_up(env: Env, made: ast.expr, depth: int = 3) -> bool:
         return False
     if canonical_of(env, made.func) in ITERATORS:
         return True
-    func = called_value(env, made.func)
+    func = called_value(env, maker_in(env, made))
     while isinstance(func, (BoundMethod, PartialVal)):
         func = func.func
     plain = isinstance(func, FuncVal) and {"staticmethod", "classmethod"}.issuperset(func.decorators)

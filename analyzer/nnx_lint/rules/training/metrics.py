@@ -122,7 +122,9 @@ def labels_one_hot(event: Called, report: Reporter) -> None:
 
 @judges_calls(rules.METRIC_ARGUMENT, ".update")
 def ranks_of_accuracy(event: Called, report: Reporter) -> None:
-    """Without a threshold there is one number for each class, and so an axis more than labels have; with one none."""
+    """Without a threshold there is one number for each class, and so an axis more than labels have; with one none. Of
+    one number alone, the largest is always the first.
+    """
     callee = event.callee
     receiver = present(callee.receiver) if isinstance(callee, BoundMethod) and callee.func is None else None
     logits, labels = (event.keywords.get(name) for name in ("logits", "labels"))
@@ -131,13 +133,20 @@ def ranks_of_accuracy(event: Called, report: Reporter) -> None:
     dtype = labels.form.dtype if isinstance(labels, Array) and labels.form is not None else None
     node = keyword_node(event.node, "labels")
     one_hot = isinstance(node, ast.Call) and canonical_of(event.frame.env, node.func) in ONE_HOT
-    if not isinstance(receiver, Obj) or (len(ranks) < 2 and not is_fractional(dtype)) or one_hot:
+    single = bool(shapes) and isinstance(logits, Array) and logits.form is not None and (shapes[0] or (0,))[-1] == 1
+    if not isinstance(receiver, Obj) or (len(ranks) < 2 and not is_fractional(dtype) and not single) or one_hot:
         return
     for metric in _metrics(receiver):
         limit = (metric.args or {}).get("threshold", Const(None))
         if getattr(metric.cls, "canonical", None) != "nnx.metrics.Accuracy" or not isinstance(limit, Const):
             continue
         plain = limit.value is None
+        if plain and single and (len(ranks) < 2 or ranks[0] == ranks[1] + 1):
+            problem = "logits have one number for each example, so that it takes each for one of class 0"
+            mend = "give it a threshold, and logits without that axis: `Accuracy(threshold=0.0)`, `logits.squeeze(-1)`"
+            place = keyword_node(event.node, "logits") or event.node
+            report(event.frame.module, place, cls="Accuracy", problem=problem, mend=mend)
+            return
         if len(ranks) < 2 or ranks[0] == ranks[1] + plain:
             if is_fractional(dtype) and node is not None and not is_tried(event.frame.module, node):
                 problem, mend = f"labels are numbers of classes, and these are {dtype}", "read them as `jnp.int32`"

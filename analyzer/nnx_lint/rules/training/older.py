@@ -24,7 +24,7 @@ from nnx_lint.rules.bindings import names_of_first
 from nnx_lint.rules.filters.coverage import leaves_of
 from nnx_lint.rules.filters.expressions import expression, is_subtype
 from nnx_lint.rules.program import ancestors, attributes_named, enclosing, is_called
-from nnx_lint.rules.training.optimizers import is_resized
+from nnx_lint.rules.training.resized import is_resized
 from nnx_lint.syntax.dotted import root_of
 from nnx_lint.syntax.walk import walk
 from nnx_rules import _filter_logic as logic

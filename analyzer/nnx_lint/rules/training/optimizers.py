@@ -18,7 +18,6 @@ from nnx_lint.model.classes import LibClass, UserClass, library_class, method_of
 from nnx_lint.model.containers import DictVal, ReturnedDict, Seq
 from nnx_lint.model.events import Called
 from nnx_lint.model.expressions import text_of
-from nnx_lint.model.forms import is_int, sizes
 from nnx_lint.model.leaves import same_object
 from nnx_lint.model.states import GradientVal, OptStateVal, StateVal, TransformationVal
 from nnx_lint.model.tables.public_names import PARAMETERS
@@ -31,6 +30,7 @@ from nnx_lint.rules.autodiff.gradients import Exchanged
 from nnx_lint.rules.edits import exchange, insert, replace, unsafe
 from nnx_lint.rules.filters.coverage import leaves_of, path_text
 from nnx_lint.rules.filters.expressions import describe, expression, is_subtype, type_name
+from nnx_lint.rules.graphs.merging import is_optimizer
 from nnx_lint.rules.intermediates.sowing import is_module
 from nnx_lint.rules.program import (
     FUNCTIONS,
@@ -47,6 +47,7 @@ from nnx_lint.rules.program import (
 from nnx_lint.rules.randomness.arguments import handing_on
 from nnx_lint.rules.spelling import spelled
 from nnx_lint.rules.training.keeping import asks_for_models, keep_model
+from nnx_lint.rules.training.resized import is_resized, of_other_size
 from nnx_lint.rules.updates.ownership import related
 from nnx_lint.syntax.binding import assigned_names
 from nnx_rules import _filter_logic as logic
@@ -218,11 +219,16 @@ def updated(event: Called) -> tuple[Obj, bool] | None:
         return None
     keeps = receiver.cls.derives_from("nnx.ModelAndOptimizer")
     module = event.frame.module
-    if receiver.assumed and not keeps and len(event.args) != 2:
+    if receiver.assumed and not keeps and _count_given(event) != 2:
         heirs = module.project.heirs  # the annotation holds for one that keeps its model, too
         if heirs.possible(KEEPER) or heirs.possible("Optimizer") or not heirs.possible(MAKING):
             return None
     return receiver, keeps
+
+
+def _count_given(event: Called) -> int:
+    """How many arguments an ``update`` gets, by position or by name, but for those that go to the transformation."""
+    return len(event.args) + sum(name in event.keywords for name in ("model", "grads"))
 
 
 @judges_calls(rules.OPTIMIZER_UPDATE_ARGUMENTS, ".update")
@@ -244,6 +250,10 @@ def optimizer_update_arguments(event: Called, report: Reporter) -> None:
         slots |= {"problem": "got one argument, and takes the model and its gradients"}
         slots |= {"mend": "call `optimizer.update(model, grads)`; only `nnx.ModelAndOptimizer` keeps its model"}
         report(module, event.node, fix=partial(_add_model, module, event, optimizer), **slots)
+    elif not keeps and is_optimizer(model := present(given(event).get(0, "model") or UNKNOWN)):
+        whose = "itself" if model is optimizer else "an optimizer"
+        slots |= {"problem": f"got {whose} where it takes the model", "mend": "call `optimizer.update(model, grads)`"}
+        report(module, event.node, **slots)
     elif not swapped and (missing := _unanswered(optimizer, event)):
         names = ", ".join(f"`{name}`" for name in missing)
         slots |= {"problem": f"got no {names}, which its transformation needs besides the gradients"}
@@ -347,18 +357,20 @@ def _name_of(model: Value, frame: Frame) -> str | None:
 
 @judges_calls(rules.GRADIENTS_MISMATCH, ".update")
 def gradients_mismatch(event: Called, report: Reporter) -> None:
-    found = updated(event)
+    found = _updated_alone(event, report) or updated(event)
     if found is None:
         return
     optimizer, keeps = found
-    position = 0 if keeps else 1
-    if len(event.args) != position + 1 or event.args[position] is None:
+    position, args = 0 if keeps else 1, given(event)
+    node = args.node_of(position, "grads")
+    if _count_given(event) != position + 1 or node is None or None in event.args:
         return
-    grads, node = present(event.args[position] or UNKNOWN), event.nodes[position]
+    grads = present(args.get(position, "grads") or UNKNOWN)
     if any(grads is each for each in report.memory(Exchanged).values):
         return
     module = event.frame.module
-    model = present(event.args[0] or UNKNOWN) if not keeps else present((optimizer.args or {}).get("model", UNKNOWN))
+    known = (optimizer.args or {}).get("model") if keeps else args.get(0, "model")
+    model = present(known or UNKNOWN)
     if isinstance(grads, Transformed):
         name = text_of(node)
         report(module, node, problem=f"are a function that computes them: call it with the model, `{name}(model)`")
@@ -366,10 +378,10 @@ def gradients_mismatch(event: Called, report: Reporter) -> None:
         report(module, node, problem=f"are those of `{part}` alone, and the optimizer takes those of the whole model")
     elif (of := _other_model(grads, model) or _made_for_another(optimizer, model, event.frame)) is not None:
         report(module, node, problem=of)
-    elif (path := _of_other_size((optimizer.args or {}).get("model", UNKNOWN), model)) is not None:
+    elif (path := of_other_size((optimizer.args or {}).get("model", UNKNOWN), model)) is not None:
         made = f"are for another size of `{path}` than that of the model that the optimizer was made for"
         report(module, node, problem=made)
-    elif isinstance(grads, (StateVal, GradientVal)) and (path := _of_other_size(grads.of, model)) is not None:
+    elif isinstance(grads, (StateVal, GradientVal)) and (path := of_other_size(grads.of, model)) is not None:
         report(module, node, problem=f"are those of another model: its `{path}` has another size")
     elif isinstance(grads, (StateVal, GradientVal)) and isinstance(model, Obj) and is_resized(present(grads.of), model):
         report(module, node, problem=f"are those of another {model.cls.name}, which has another size")
@@ -393,6 +405,18 @@ def gradients_mismatch(event: Called, report: Reporter) -> None:
         if missing is not None:
             fix = partial(_aligned, module, optimizer, grads)
             report(module, node, fix=fix, problem=f"have no `{path_text(missing)}`, which the optimizer was made for")
+
+
+def _updated_alone(event: Called, report: Reporter) -> tuple[Obj, bool] | None:
+    """An optimizer that gets one argument, where that is right: it keeps its model, as all did that took no ``wrt``,
+    and as one may of which only an annotation is known.
+    """
+    receiver = present(event.callee.receiver) if isinstance(event.callee, BoundMethod) else UNKNOWN
+    optimizer = isinstance(receiver, Obj) and receiver.cls.derives_from("nnx.Optimizer") and len(event.args) == 1
+    if not isinstance(receiver, Obj) or not optimizer or event.keywords:
+        return None
+    earlier = not rules.OPTIMIZER_WITHOUT_WRT.versions.holds(*report.runs_on(event.frame.module))
+    return (receiver, True) if earlier or updated(event) is None else None
 
 
 def _count_of_objects(value: Value) -> int:
@@ -526,28 +550,6 @@ def _made_for_another(optimizer: Obj, model: Value, frame: Frame) -> str | None:
 PARAM = library_class("nnx.Param")
 
 
-def _of_other_size(known: Value, model: Value) -> str | None:
-    """What tells a model from another one of its class: a layer of another size."""
-    known = present(known)
-    if not isinstance(known, Obj) or not isinstance(model, Obj) or known.assumed or model.assumed:
-        return None
-    return _resized_layer(known, model)
-
-
-def _resized_layer(known: Obj, model: Obj, depth: int = 4) -> str | None:
-    if known.cls is not model.cls or not depth:
-        return None
-    for name in attribute_names(known):
-        attrs = (attribute_of(known, name), attribute_of(model, name))
-        one, other = (attr.value if attr is not None else UNKNOWN for attr in attrs)
-        if not isinstance(one, Obj) or not isinstance(other, Obj) or one is other:
-            continue
-        inner = _resized_layer(one, other, depth - 1) if isinstance(one.cls, UserClass) else None
-        if inner is not None or is_resized(one, other):
-            return f"{name}.{inner}" if inner is not None else name
-    return None
-
-
 def _missing(given: StateVal, wrt: Value, model: Value, frame: Frame) -> Leaf | None:
     """A Variable that the optimizer takes and the gradients lack."""
     of = present(given.of)
@@ -566,15 +568,3 @@ def _unpack(module: Module, node: ast.expr) -> Fix | None:
         return None
     end = module.source.span(node).end
     return Fix("Take the gradients", insert(end, "[1]"))
-
-
-def is_resized(old: Value, new: Obj) -> bool:
-    """Whether a layer takes the place of one of another size."""
-    if not isinstance(old, Obj) or old.cls is not new.cls:
-        return False
-    before, after = sizes(old) or {}, sizes(new) or {}
-    return any(is_int(before.get(name)) and is_int(after.get(name)) and before[name] != after[name] for name in SIZES)
-
-
-SIZES = ("features", "in_features", "num_embeddings", "num_features", "out_features")
-"""Arguments of layers that are sizes of their parameters."""

@@ -5,7 +5,8 @@ transformation, so the assignment makes one attribute more and the steps stay wh
 `optax.inject_hyperparams` makes keeps its rate in its state, under `hyperparams`.
 
 Invariants: the object certainly is an ``nnx.Optimizer`` of the library itself, and nothing in the file reads an
-attribute of this name; what is said of a state is said of the optimizer that a name is bound to once.
+attribute of this name; what is said of a state is said of the optimizer that a name is bound to once, or of the only
+one that the file makes, where a function is handed one or an object has one.
 """
 
 from __future__ import annotations
@@ -20,9 +21,20 @@ from nnx_lint.model.states import TransformationVal
 from nnx_lint.model.values import Obj
 from nnx_lint.reporting import Reporter, judges, judges_calls
 from nnx_lint.rules.bindings import bound_to
-from nnx_lint.rules.program import FUNCTIONS, assigned_in, attribute_reads, enclosing, given, is_asked_for, is_tried
+from nnx_lint.rules.program import (
+    FUNCTIONS,
+    assigned_in,
+    attribute_reads,
+    calls_in,
+    enclosing,
+    given,
+    is_asked_for,
+    is_tried,
+    parameters_in,
+)
 from nnx_lint.rules.training.optimizers import FACTORIES
 from nnx_lint.syntax.binding import is_name
+from nnx_lint.syntax.dotted import last_name
 from nnx_rules.api import OPTIMIZERS
 from nnx_rules.rules.training import OPTIMIZER_TRANSFORMATION
 from nnx_rules.rules.variables import TENSOR_IDIOM
@@ -32,6 +44,7 @@ if TYPE_CHECKING:
     from nnx_lint.model.values import Value
 
 RATES = frozenset({"learning_rate", "lr"})
+NAMES = frozenset(name.rpartition(".")[2] for name in OPTIMIZERS)
 
 MEND = (
     "hand a schedule to the transformation, or make it by `optax.inject_hyperparams` and set "
@@ -69,21 +82,28 @@ def rate_not_kept(event: Called, report: Reporter) -> None:
     """The state of a transformation is asked for its rate, and keeps none."""
     module, tx = event.frame.module, given(event).get(1, "tx")
     maker = tx.maker if isinstance(tx, TransformationVal) else ""
-    if maker not in FACTORIES and maker != "chain":
+    if (maker not in FACTORIES and maker != "chain") or not module.mentions("hyperparams"):
         return
     scope = enclosing(module, event.node, *FUNCTIONS) or module.tree
-    reads = attribute_reads(scope, "hyperparams")
+    reads = attribute_reads(module.tree, "hyperparams")
     bound = bound_to(module, event.node) if reads else None
-    if bound is None or not isinstance(bound.target, ast.Name):
+    if bound is None or not isinstance(bound.target, (ast.Attribute, ast.Name)):
         return
-    name = bound.target.id
-    if assigned_in(scope)[name] != 1:
+    name = last_name(bound.target) or ""
+    alone = scope is module.tree or isinstance(bound.target, ast.Attribute)
+    alone = alone and sum(last_name(call.func) in NAMES for call in calls_in(module.tree)) == 1
+    if isinstance(bound.target, ast.Name) and assigned_in(scope)[name] != 1:
         return
     for read in reads:
         state = read.value
-        of_optimizer = isinstance(state, ast.Attribute) and state.attr == "opt_state" and is_name(state.value, name)
-        same = (enclosing(module, read, *FUNCTIONS) or scope) is scope
-        if of_optimizer and same and not is_tried(module, read) and not is_asked_for(module, read):
+        if not isinstance(state, ast.Attribute) or state.attr != "opt_state":
+            continue
+        func = enclosing(module, read, *FUNCTIONS)
+        own = isinstance(bound.target, ast.Name) and is_name(state.value, name) and (func or scope) is scope
+        handed = isinstance(state.value, ast.Attribute) and state.value.attr == name
+        if isinstance(state.value, ast.Name) and func is not None:
+            handed = parameters_in(func)[state.value.id] > 0 and not assigned_in(func)[state.value.id]
+        if (own or (alone and handed)) and not is_tried(module, read) and not is_asked_for(module, read):
             kept = "is a tuple, one state for each part" if maker == "chain" else "keeps no rate"
             problem = f"was made with `optax.{maker}`, whose state {kept}, and is asked for `hyperparams`"
             mend = (

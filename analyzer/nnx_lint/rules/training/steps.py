@@ -23,7 +23,7 @@ from nnx_lint.model.states import OptStateVal, TransformationVal
 from nnx_lint.model.unions import present
 from nnx_lint.model.values import UNKNOWN, Obj
 from nnx_lint.reporting import Reporter, judges_calls
-from nnx_lint.rules.bindings import bound_to, value_of
+from nnx_lint.rules.bindings import bound_to, pairs_of, value_of
 from nnx_lint.rules.program import (
     FUNCTIONS,
     LOOPS,
@@ -45,7 +45,7 @@ from nnx_lint.rules.program import (
     statement_of,
 )
 from nnx_lint.syntax import parameters as syntax_parameters
-from nnx_lint.syntax.binding import names_in
+from nnx_lint.syntax.binding import is_name, names_in
 from nnx_lint.syntax.walk import walk
 from nnx_rules.api import OPTIMIZERS
 from nnx_rules.rules import training as rules
@@ -122,12 +122,15 @@ def optimizer_in_step(event: Called, report: Reporter) -> None:
     if not isinstance(target, ast.Call) and not _is_read_once(makes, updates, target):
         return
     model = _model(makes, made)
+    named = value_of(makes.frame.module, model) if model is not None else None
+    model = named if isinstance(named, (ast.Attribute, ast.Name)) else model
     if isinstance(target, ast.Attribute) and (doubtful or model is None or _is_set(makes.frame.module, model)):
         return  # it may be made in the first step only, or for each model
     placed = isinstance(made.result, Obj) and isinstance(model, ast.Attribute)
     if placed and isinstance(model, ast.Attribute) and model.attr in attributes_stored(makes.scope):
         return  # each step has a model of its own
-    when = _repeated(makes, updates, model, several=several) if model is not None else None
+    functional = isinstance(made.result, OptStateVal)
+    when = _repeated(makes, updates, model, several=several, functional=functional) if model is not None else None
     if when is not None:
         report(makes.frame.module, makes.node, name=text_of(target), when=when)
 
@@ -159,9 +162,10 @@ def _is_part_of(makes: Place, updates: Place) -> bool:
     return within is not False and around is makes.loop and not is_chosen(module, makes.node)
 
 
-def _repeated(makes: Place, updates: Place, model: ast.expr, *, several: bool) -> str | None:
+def _repeated(makes: Place, updates: Place, model: ast.expr, *, several: bool, functional: bool = False) -> str | None:
     """What repeats the making of an optimizer for a model that was there before, in words; if it takes ``several``
-    steps, that must be a loop over epochs, which makes the same one each time.
+    steps, that must be a loop over epochs, which makes the same one each time. Where parameters are ``functional``,
+    what a step returns takes their place.
     """
     place, names = makes, _names_for(makes)
     while (root := _root(model)) is not None:
@@ -169,7 +173,11 @@ def _repeated(makes: Place, updates: Place, model: ast.expr, *, several: bool) -
             return None
         if (loop := place.loop) is not None:
             stepped = _stepped(place.frame.env, loop, root.id)
+            if functional and not assigned_in(loop)[root.id]:
+                return None  # each round begins with the same parameters
             step = statement_of(place.frame.module, updates.node) if several and place.frame is updates.frame else None
+            if functional and place is not makes:
+                step = statement_of(place.frame.module, place.node)
             stepped += assigned_in(step)[root.id] if isinstance(step, ast.Assign) and not stepped else 0
             changed = assigned_in(loop)[root.id] > stepped
             changed = changed or not isinstance(loop, STATEMENT_LOOPS) or _is_set(place.frame.module, model)
@@ -178,7 +186,9 @@ def _repeated(makes: Place, updates: Place, model: ast.expr, *, several: bool) -
         frame = place.frame
         if frame.func is None or in_test(frame) or root.id not in names_of_parameters(frame.func.node):
             return None
-        if assigned_in(frame.func.node)[root.id]:
+        # `optimizer = nnx.ModelAndOptimizer(optimizer.model, tx)` has read the model before
+        own = place is makes and is_name(_bound_by(makes), root.id)
+        if assigned_in(frame.func.node)[root.id] > own:
             return None
         scope = frame.scope[-1] if frame.scope else None
         if scope is not None and scope.frame is frame:
@@ -224,9 +234,9 @@ def _stepped(env: Env, loop: ast.AST, name: str) -> int:
     """How often a loop binds a name to the parameters of that name after a step."""
     count = 0
     for node in walk(loop):
-        call = node.value if isinstance(node, ast.Assign) else None
-        if isinstance(call, ast.Call) and canonical_of(env, call.func) == "optax.apply_updates":
-            count += assigned_in(node)[name]
+        for target, call in pairs_of(node):
+            if isinstance(call, ast.Call) and canonical_of(env, call.func) == "optax.apply_updates":
+                count += name in names_in(target)
     return count
 
 
@@ -304,7 +314,7 @@ def _is_handed(node: ast.AST, call: ast.AST) -> bool:
 
 def _is_read_once(makes: Place, updates: Place, target: ast.Name | ast.Attribute) -> bool:
     """Whether all that a function or a round of a loop does with an optimizer is to update it, once; what an update
-    returns may take its name. What had the name before the loop is another one.
+    returns may take its name. What had the name before that, or before the loop, is another one.
     """
     module = makes.frame.module
     if isinstance(target, ast.Attribute):
@@ -315,7 +325,8 @@ def _is_read_once(makes: Place, updates: Place, target: ast.Name | ast.Attribute
         return len(named) == 2 and len(read) == 1 and any(node is read[0] for node in walk(updates.node))
     name, region = target.id, makes.loop or makes.scope
     nested = isinstance(enclosing(module, region, *LOOPS, *FUNCTIONS), LOOPS)
-    reads = [node for node in reads_of(makes.scope, name) if nested or node.lineno >= getattr(region, "lineno", 0)]
+    first = getattr(region if makes.loop is not None else makes.node, "lineno", 0)
+    reads = [node for node in reads_of(makes.scope, name) if nested or node.lineno >= first]
     statement = statement_of(updates.frame.module, updates.node)
     bound = assigned_in(region)[name] - (assigned_in(statement)[name] if statement is not None else 0)
     return bound == 1 and len(reads) == 1 and any(node is reads[0] for node in walk(updates.node))
@@ -323,6 +334,7 @@ def _is_read_once(makes: Place, updates: Place, target: ast.Name | ast.Attribute
 
 def _remembers_nothing(event: Called) -> bool:
     node, tx = given(event).node_of(1, "tx"), given(event).get(1, "tx")
+    node = (value_of(event.frame.module, node) or node) if node is not None else None
     if not isinstance(node, ast.Call):
         return isinstance(tx, TransformationVal) and tx.maker in STATELESS
     return canonical_of(event.frame.env, node.func) in STATELESS and len(node.args) + len(node.keywords) < 2

@@ -33,7 +33,7 @@ from nnx_lint.syntax.dotted import last_name
 from nnx_lint.syntax.parameters import misfit, positional_names
 from nnx_lint.syntax.walk import dumped
 from nnx_rules.rules import construction as rules
-from nnx_rules.transforms import DIFFERENTIATING, HANDING_ON
+from nnx_rules.transforms import DIFFERENTIATING, HANDING_ON, TREE_MAPS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -146,6 +146,28 @@ def branch_called(event: TransformApplied, report: Reporter) -> None:
     if problem is not None:
         text = f"{problem.text} by `{event.applied.text}`, which gives it all operands"
         report(module, event.func_node, cls=func.name.strip("<>"), problem=text, mend=problem.mend)
+
+
+PATH_MAPS = ("jax.tree.map_with_path", "jax.tree_util.tree_map_with_path")
+
+ABOUT_TREES = frozenset({"f", "is_leaf", "tree"})
+"""What maps over trees take by name."""
+
+
+@judges_calls(rules.LAYER_SIGNATURE, *TREE_MAPS, *PATH_MAPS)
+def mapped_over_trees(event: Called, report: Reporter) -> None:
+    """``jax.tree.map(lambda p, g: p - g, params)``: a function takes a leaf of each tree, and the path where asked."""
+    args = given(event)
+    func, node = args.get(0, "f"), args.node_of(0, "f")
+    if args.starred or not args.keywords.keys() <= ABOUT_TREES or not isinstance(func, FuncVal) or func.cls is not None:
+        return
+    trees = len(args.positional) - ("f" not in args.keywords) + ("tree" in args.keywords)
+    path = event.subject in PATH_MAPS
+    problem = unfit(func, Arguments(event.node, [UNKNOWN] * (trees + path), {}, []), None, made="called", bound=False)
+    if problem is not None and node is not None and trees and is_meant(event):
+        gets = f"{'the path and ' * path}a leaf of {'the one tree' if trees == 1 else f'each of the {trees} trees'}"
+        text = f"{problem.text} by `{event.name}`, which gives it {gets}"
+        report(event.frame.module, node, cls=func.name.strip("<>"), problem=text, mend=problem.mend)
 
 
 def _is_function(frame: Frame, node: ast.expr) -> bool:

@@ -33,6 +33,7 @@ from nnx_rules import layers
 from nnx_rules.rules import transforms as rules
 from nnx_rules.rules.modules import CELL_RESULTS
 from nnx_rules.shape_algebra import is_whole
+from nnx_rules.shapes import in_short
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -67,6 +68,13 @@ def step_signature(event: TransformApplied, report: Reporter) -> None:
 
 
 # -- the carry ---------------------------------------------------------------------------------------------------------
+
+
+class Told:
+    """The steps whose carry is known not to come back as it went in."""
+
+    def __init__(self) -> None:
+        self.steps: set[ast.AST] = set()
 
 
 def is_loop(event: Ran) -> bool:
@@ -137,6 +145,7 @@ def _is_carry_beside_nothing(event: Returned, scope: TraceScope) -> bool:
 def _report(event: Ran, report: Reporter, found: tuple[str | None, str | None]) -> None:
     func = event.scope.frame.func if event.scope.frame is not None else None
     if func is not None:
+        report.memory(Told).steps.add(func.node)
         one, other = found
         report(func.module, func.node, transform=event.scope.text, path="the carry", one=one, other=other)
 
@@ -232,7 +241,7 @@ def _types(one: Value, other: Value) -> tuple[str, str] | None:
     if not isinstance(one, Array) or not isinstance(other, Array):
         return None
     before, after = literal(one), literal(other)
-    if before.dtype is not None and after.dtype is not None and before.dtype != after.dtype:
+    if before.dtype and after.dtype and in_short(before.dtype) != in_short(after.dtype):
         return f"an array of {before.dtype}", f"one of {after.dtype}"
     left, right = before.shape, after.shape
     if left is None or right is None or not is_whole(left) or not is_whole(right):

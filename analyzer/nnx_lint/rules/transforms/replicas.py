@@ -1,4 +1,5 @@
-"""Replicas that drift apart under ``shard_map`` (a part of NNX426): gradients that are not averaged over the devices.
+"""Replicas that drift apart under ``shard_map`` (a part of NNX426): gradients that are not averaged over the devices,
+and a loss of each part of the batch that is to come back as one.
 
 Each device has a part of the batch, and so gradients of its own. What is made of them differs from device to device,
 and a spec without the axis says that it is the same on all. JAX sees that itself, and adds gradients up, where it keeps
@@ -6,7 +7,8 @@ track of what varies; with ``check_vma=False`` it does not, and each device trai
 
 Invariants: only gradients are followed, from the statement that takes them on, through what certainly keeps what is
 different in them: optimizers, functions over trees that say no collective, arithmetic. A loss that says a collective
-may have averaged already. A function with branches or loops is not judged.
+may have averaged already. A function with branches or loops is not judged. Where JAX keeps track, which refuses such a
+result, only functions are judged that say no collective at all, and call nothing of which that is not known.
 """
 
 from __future__ import annotations
@@ -18,15 +20,16 @@ from nnx_lint.model.callables import FuncVal
 from nnx_lint.model.containers import Seq
 from nnx_lint.model.events import TransformApplied
 from nnx_lint.model.meshes import SpecVal, names_in
-from nnx_lint.model.values import Const, Value
+from nnx_lint.model.values import Const, Obj, Value
 from nnx_lint.reporting import Reporter, judges
 from nnx_lint.rules.bindings import pairs_of
-from nnx_lint.rules.program import canonical_of, certain_block, in_test, resolved
+from nnx_lint.rules.program import assigned_in, canonical_of, certain_block, in_test, resolved
 from nnx_lint.rules.transforms.collectives import COLLECTIVES
 from nnx_lint.syntax.binding import assigned_names
 from nnx_lint.syntax.binding import names_in as names_standing_in
+from nnx_lint.syntax.dotted import last_name
 from nnx_lint.syntax.parameters import positional_names
-from nnx_lint.syntax.walk import walk
+from nnx_lint.syntax.walk import children, walk
 from nnx_rules.rules import transforms as rules
 from nnx_rules.transforms import DIFFERENTIATING, TREE_MAPS
 
@@ -40,6 +43,12 @@ MAPS = frozenset({"jax.shard_map", "jax.experimental.shard_map.shard_map", "nnx.
 AVERAGING = COLLECTIVES.keys() - {"jax.lax.all_gather", "jax.lax.axis_index"}
 """Functions that make one value of those of all devices, or may; one that gathers gives back gradients for each."""
 
+OWN = ("builtins.", "jax.", "nnx.", "flax.", "optax.", "functools.", "einops.")
+"""Where functions come from that join nothing unless they are listed."""
+
+OF_FORM = frozenset({"shape", "ndim", "dtype", "size", "len", "zeros_like", "ones_like", "full_like", "eval_shape"})
+"""What asks for the shape of an array only."""
+
 CHECKS = ("check_vma", "check_rep")
 """The options by which JAX keeps track of what varies, by their names over time."""
 
@@ -51,7 +60,15 @@ def runs_unchecked(event: TransformApplied) -> bool:
     return event.applied.row.name in MAPS and unchecked and isinstance(event.func, FuncVal)
 
 
+def runs_checked(event: TransformApplied) -> bool:
+    """Whether a function runs on each device for itself, and JAX keeps track of what varies."""
+    options = (event.applied.keywords.get(name) for name in CHECKS)
+    checked = all(each is None or (isinstance(each, Const) and each.value is True) for each in options)
+    return event.applied.row.name in MAPS and checked and isinstance(event.func, FuncVal)
+
+
 @judges(rules.VARYING_WITHOUT_AXIS, TransformApplied, when=runs_unchecked)
+@judges(rules.VARYING_WITHOUT_AXIS, TransformApplied, when=runs_checked)
 def replicas_drift_apart(event: TransformApplied, report: Reporter) -> None:
     func, keywords = event.func, event.applied.keywords
     if not isinstance(func, FuncVal) or not isinstance(func.node, ast.FunctionDef) or in_test(event.frame):
@@ -62,7 +79,9 @@ def replicas_drift_apart(event: TransformApplied, report: Reporter) -> None:
         return
     specs = dict(zip(parameters, given, strict=True))
     axes = frozenset(axis for names in given for axis in names)
-    found = _Drift(func, specs, axes).followed() if axes else None
+    kind = _Drift if runs_unchecked(event) else _Parts
+    one = len(axes) == 1  # else a value may differ along one of them only
+    found = kind(func, specs, axes).followed() if one or (axes and kind is _Drift) else None
     if found is None:
         return
     results, written = found
@@ -199,4 +218,55 @@ class _Drift:
             inner = resolved(self.env, node.func) if isinstance(node, ast.Call) and depth else None
             if isinstance(inner, FuncVal) and self._averages(inner.node, depth - 1):
                 return True
+        return False
+
+
+class _Parts(_Drift):
+    """What a function without a collective computes of the part of the data that a device has."""
+
+    def __init__(self, func: FuncVal, specs: Mapping[str, frozenset[str]], axes: frozenset[str]) -> None:
+        super().__init__(func, specs, axes)
+        self.differs = {*self.data}
+
+    def followed(self) -> tuple[list[ast.expr | None], list[ast.expr]] | None:
+        return super().followed() if not self._averages(self.func.node) and self._is_known(self.func.node) else None
+
+    def _is_known(self, code: ast.AST) -> bool:
+        """Whether all that a function calls is known not to join what the devices have."""
+        names = {*assigned_in(code), *(part.name for part in walk(code) if isinstance(part, ast.FunctionDef))}
+        for call in walk(code):
+            func = call.func if isinstance(call, ast.Call) else None
+            if isinstance(func, ast.Name) and func.id not in names:
+                known = resolved(self.env, func)
+                if not isinstance(known, (FuncVal, Obj)) and not (canonical_of(self.env, func) or "").startswith(OWN):
+                    return False
+            elif isinstance(func, ast.Attribute) and not (canonical_of(self.env, func) or OWN[0]).startswith(OWN):
+                return False
+        return True
+
+    def _gradients(self, target: ast.expr, value: ast.expr) -> set[str] | None:
+        """JAX adds up the gradients of what is the same on all devices; the value of the function is that of a part."""
+        taken = value.func if isinstance(value, ast.Call) else None
+        name = canonical_of(self.env, taken.func) if isinstance(taken, ast.Call) else None
+        if name not in DIFFERENTIATING:
+            return None
+        elements = target.elts if isinstance(target, ast.Tuple) else []
+        first = elements[0] if len(elements) == 2 and name.endswith("value_and_grad") else None
+        return {first.id} if isinstance(first, ast.Name) and self._is_different(value) else set()
+
+    def _is_different(self, value: ast.expr) -> bool:
+        """Whether an expression is computed of data that is different on each device, and not of its shape alone."""
+        todo: list[ast.AST] = [value]
+        seen = set[str]()
+        for node in todo:
+            if isinstance(node, ast.Attribute) and node.attr in OF_FORM:
+                continue
+            if isinstance(node, ast.Call) and last_name(node.func) in OF_FORM:
+                continue
+            if isinstance(node, ast.Name) and node.id in self.differs:
+                return True
+            if isinstance(node, ast.Name) and node.id in self.local and node.id not in seen:
+                seen.add(node.id)
+                todo.append(self.local[node.id])
+            todo.extend(children(node))
         return False

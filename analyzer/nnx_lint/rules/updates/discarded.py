@@ -28,7 +28,7 @@ from nnx_lint.model.events import AttributeMissed, Called, Used
 from nnx_lint.model.expressions import text_of
 from nnx_lint.model.instances import ARRAY_LAYERS, effect_of
 from nnx_lint.model.modules import Env
-from nnx_lint.model.states import StateVal, TransformationVal
+from nnx_lint.model.states import GraphDefVal, StateVal, TransformationVal
 from nnx_lint.model.tables.jax_results import METHODS, RESULTS
 from nnx_lint.model.unions import UnionVal, present
 from nnx_lint.model.values import Array, ArrayAttr, Ext, Obj, Unknown, VariableVal
@@ -40,7 +40,9 @@ from nnx_lint.rules.program import (
     FUNCTIONS,
     STATEMENT_LOOPS,
     ancestors,
+    as_method,
     binds,
+    called_as,
     canonical_of,
     given,
     in_test,
@@ -61,7 +63,7 @@ from nnx_lint.syntax.places import begin
 from nnx_lint.syntax.walk import remembered, walk
 from nnx_rules.api import Effect
 from nnx_rules.rules import updates as rules
-from nnx_rules.transforms import COMPILING_ONLY
+from nnx_rules.transforms import COMPILING_ONLY, HANDING_ON
 
 if TYPE_CHECKING:
     from nnx_lint.model.frames import Frame
@@ -127,10 +129,18 @@ def unused_result(event: Called, report: Reporter) -> None:
         return
     result = new_value(event)
     # A script may try whether something can be put together at all; nobody does that with `jit`, which takes anything.
-    tries = frame.func is None and event.subject in {"nnx.merge", "nnx.grad", "nnx.scan"}
+    tries = frame.func is None and event.subject in {"nnx.merge", "nnx.grad", "nnx.scan"} and not _is_used_on(event)
     if result is not None and not tries and not is_probe(frame.module, event.node):
         fix, mend = partial(_bound_again, event), "bind the result to a name"
         report(frame.module, event.node, fix=fix, name=event.name, result=f"returns {result}", mend=mend)
+
+
+def _is_used_on(event: Called) -> bool:
+    """Whether a program goes on with the object whose graphdef is merged, as if that had changed it."""
+    first = present(event.args[0]) if event.args and event.args[0] is not None else None
+    of = present(first.of) if isinstance(first, GraphDefVal) else first
+    names = [name for name, value in event.frame.env.names.items() if value is of]
+    return any(begin(read) > begin(event.node) for name in names for read in reads_of(event.frame.module.tree, name))
 
 
 CHANGED = frozenset(
@@ -317,6 +327,9 @@ READING = frozenset({"nnx.graphdef", "nnx.split", "nnx.state", "nnx.to_flat_stat
 """Functions that change nothing, and give parts of what they are given."""
 
 
+DERIVING = frozenset(name for name in HANDING_ON if name.startswith("jax.")) - {"jax.jit", "jax.pmap"}
+"""Transforms of JAX whose function works on copies: a call of what they make changes nothing."""
+
 CHANGING = frozenset({"builtins.delattr", "builtins.next", "builtins.setattr"})
 """Functions of Python that change what they are given."""
 
@@ -354,13 +367,16 @@ def _does_nothing(func: FuncVal, env: Env, callee: ast.expr) -> bool:
     if known or _computes_array(env, callee):
         return True
     if name or root is None:
-        return root is not None and name not in CHANGING and not name.startswith("nnx.")
+        derives = isinstance(callee, ast.Call) and canonical_of(env, callee.func) in DERIVING
+        return derives or (root is not None and name not in CHANGING and not name.startswith("nnx."))
     found = env.lookup(root)
     owner = resolved(env, callee.value) if isinstance(callee, ast.Attribute) else None
     held = any(isinstance(value, (Seq, DictVal)) for value in (owner, found[1] if found is not None else None))
     if isinstance(callee, ast.Attribute) and (held or binds(func.node, root)):
         return callee.attr in LOOKING
-    return not isinstance(called_value(env, callee), (FuncVal, Obj, PartialVal, Transformed))
+    called = called_value(env, callee)
+    derives = isinstance(called, Transformed) and called.applied.row.name in DERIVING
+    return derives or not isinstance(called, (FuncVal, Obj, PartialVal, Transformed))
 
 
 LOOKING = frozenset({"copy", "get", "items", "keys", "read", "replace", "values"})
@@ -383,7 +399,7 @@ def _of_maker(func: FuncVal) -> str | None:
 
 def _is_in_forward_pass(frame: Frame) -> bool:
     """Whether a statement is part of the forward pass of a module, which is there for what it returns."""
-    own = frame.func.cls if frame.func is not None else None
+    frame, own = as_method(frame), called_as(frame)
     if frame.func is None or not isinstance(own, UserClass) or not own.derives_from("nnx.Module"):
         return False
     if frame.func.name == "__call__":
@@ -394,14 +410,14 @@ def _is_in_forward_pass(frame: Frame) -> bool:
 
 def _is_in_method(event: Called) -> bool:
     """Whether a function of arrays is called in a method of a module, which has no reason to see how long it takes."""
-    func, frame = event.frame.func, event.frame
+    func, frame, cls = event.frame.func, event.frame, called_as(event.frame)
     called = event.node.func if isinstance(event.node, ast.Call) else None
-    if func is None or not isinstance(func.cls, UserClass) or not isinstance(called, ast.Attribute):
+    if func is None or not isinstance(cls, UserClass) or not isinstance(called, ast.Attribute):
         return False  # what a plain name stands for may be a layer in the next round, which has a state
     if canonical_of(frame.env, called) is None:
         return False
     tried = is_tried(frame.module, event.node) or is_measured(frame.env, func.node)
-    return func.cls.derives_from("nnx.Module") and not tried
+    return cls.derives_from("nnx.Module") and not tried
 
 
 @remembered
@@ -547,6 +563,9 @@ def _is_computation(env: Env, body: ast.expr) -> bool:
 
 EFFECTS = (ast.Await, ast.NamedExpr, ast.Yield, ast.YieldFrom)
 
+QUESTIONS = frozenset({"builtins.isinstance", "jax.dtypes.issubdtype", "jax.numpy.issubdtype", "numpy.issubdtype"})
+"""What a function over leaves asks to tell them apart, which changes nothing."""
+
 
 def _is_computing(name: str) -> bool:
     """Whether a function of a library makes arrays of arrays, and nothing besides."""
@@ -556,7 +575,7 @@ def _is_computing(name: str) -> bool:
 def _computes_array(env: Env, func: ast.expr) -> bool:
     name = canonical_of(env, func)
     if name is not None:
-        return _is_computing(name)
+        return _is_computing(name) or name in QUESTIONS
     if not isinstance(func, ast.Attribute):
         return False
     return func.attr in OF_VARIABLES or _is_of_at(func) or (METHODS.get(func.attr) == "array" and _is_pure(func.attr))

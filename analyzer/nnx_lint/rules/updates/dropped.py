@@ -38,6 +38,7 @@ from nnx_lint.rules.program import (
     reads_of,
     resolved,
 )
+from nnx_lint.rules.randomness.selected import parts_around
 from nnx_lint.rules.repeating import argument, loop_around
 from nnx_lint.rules.traces.boundaries import objects_in
 from nnx_lint.rules.updates.lost import drops, matters
@@ -399,7 +400,7 @@ def _is_filled(frame: Frame, read: ast.AST) -> bool:
 
 def _begins_again(frame: Frame, read: ast.AST) -> bool:
     """Whether another loop of JAX is given the same beginning: runs that are compared, or a short one to look at."""
-    outers = (outer for outer in ancestors(frame.module, read) if isinstance(outer, ast.Call))
+    outers = (outer for outer, _ in parts_around(frame.module, read) if isinstance(outer, ast.Call))
     return any(canonical_of(frame.env, outer.func) in LOOPS for outer in outers)
 
 

@@ -21,11 +21,13 @@ from nnx_lint.model.expressions import text_of
 from nnx_lint.model.values import Obj
 from nnx_lint.reporting import Reporter, judges, judges_calls, related
 from nnx_lint.rules.autodiff.gradients import Exchanged, differentiates
+from nnx_lint.rules.bindings import Assignment, only_target
 from nnx_lint.rules.callees import compiled_by
 from nnx_lint.rules.construction.returning import returns_nothing
 from nnx_lint.rules.program import (
     ancestors,
     block_of,
+    called_as,
     canonical_of,
     in_test,
     is_own,
@@ -50,12 +52,12 @@ def of_function(event: Called) -> bool:
     return isinstance(event.callee, Obj) and event.frame.func is not None and _assignment(event) is not None
 
 
-def _assignment(event: Called) -> ast.Assign | None:
+def _assignment(event: Called) -> Assignment | None:
     """The assignment that binds what a call returns, or what is computed from that."""
     inner = event.node
     for outer in ancestors(event.frame.module, inner):
-        if isinstance(outer, ast.Assign):
-            return outer if outer.value is inner and len(outer.targets) == 1 else None
+        if isinstance(outer, Assignment):
+            return outer if outer.value is inner and only_target(outer) is not None else None
         if isinstance(outer, ast.Call) and outer.args and outer.args[0] is inner:
             if not (canonical_of(event.frame.env, outer.func) or "").startswith(("jax.", "nnx.")):
                 return None  # another layer, which is asked about for itself
@@ -74,15 +76,16 @@ def has_calls(node: ast.expr) -> bool:
 def layer_overwritten(event: Called, report: Reporter) -> None:
     """``h = self.norm(x)``, and ``h`` is something else before the forward pass reads it."""
     frame, made = event.frame, _assignment(event)
-    target = made.targets[0] if made is not None else None
-    if made is None or not isinstance(target, ast.Name) or frame.func is None or frame.func.cls is None:
+    target = only_target(made) if made is not None else None
+    if made is None or not isinstance(target, ast.Name) or frame.func is None:
         return
-    if not frame.func.cls.derives_from("nnx.Module") or not _is_lost(frame.module, frame.func.node, made, target):
+    cls = called_as(frame)
+    if cls is None or not cls.derives_from("nnx.Module") or not _is_lost(frame.module, frame.func.node, made, target):
         return
     other = bound_next(frame.module, frame.func.node, target.id, made)
     if returns_nothing(frame.func.node):
         return  # that is said of the function
-    if (other is not None and dumped(other.value) == dumped(made.value)) or in_test(frame) or new_value(event) is None:
+    if _is_the_same(other, made) or in_test(frame) or new_value(event) is None:
         return
     mend = f"`{target.id}` is bound anew before anything reads it: give it to what comes next"
     where = (related(frame.module, other, "bound anew here"),) if other is not None else ()
@@ -104,13 +107,14 @@ def gradients_overwritten(event: Called, report: Reporter) -> None:
     ):
         return
     block = block_of(frame.module, made)
-    earlier = (each for each in reversed(block[: block.index(made)]) if isinstance(each, ast.Assign))
+    earlier = (each for each in reversed(block[: block.index(made)]) if isinstance(each, Assignment))
     before = next((each for each in earlier if is_name(_part(each, place), target.id)), None)
     first, lost = before.value if before is not None else None, _part(before, place)
     if before is None or lost is None or not isinstance(first, ast.Call) or not first.args or not event.nodes:
         return
     # the same function of something else, or another loss that has a name: one name was forgotten in a copy of the line
-    named = place == 1 and dumped(_beside(made)) != dumped(_beside(before))
+    one, two = _beside(made), _beside(before)
+    named = place == 1 and one is not None and two is not None and dumped(one) != dumped(two)
     if not (named or dumped(first.func) == dumped(event.node.func)) or dumped(first.args[0]) == dumped(event.nodes[0]):
         return
     if (
@@ -136,21 +140,28 @@ def _of_gradients(event: Called) -> int:
     return 1
 
 
-def _part(made: ast.Assign | None, place: int) -> ast.Name | None:
+def _part(made: Assignment | None, place: int) -> ast.Name | None:
     """The name that an assignment has for one part of a value."""
-    target = made.targets[0] if made is not None and len(made.targets) == 1 else None
+    target = only_target(made) if made is not None else None
     if place != WHOLE:
         target = target.elts[place] if isinstance(target, ast.Tuple) and len(target.elts) == 2 else None
     return target if isinstance(target, ast.Name) else None
 
 
-def _beside(made: ast.Assign) -> ast.expr:
+def _beside(made: Assignment) -> ast.expr | None:
     """What an assignment binds beside gradients."""
-    target = made.targets[0]
+    target = only_target(made)
     return target.elts[0] if isinstance(target, ast.Tuple) else target
 
 
-def _is_lost(module: Module, func: ast.AST, made: ast.Assign, target: ast.Name, *, read: bool = True) -> bool:
+def _is_the_same(other: Assignment | None, made: Assignment) -> bool:
+    """Whether another assignment binds what this one does."""
+    if other is None or other.value is None or made.value is None:
+        return False
+    return dumped(other.value) == dumped(made.value)
+
+
+def _is_lost(module: Module, func: ast.AST, made: Assignment, target: ast.Name, *, read: bool = True) -> bool:
     """Whether a name of a function stands for something that nothing reads before it stands for something else, or at
     all if it need not be ``read``.
     """
@@ -201,14 +212,14 @@ def _report_lost(func: FuncVal, report: Reporter) -> None:
     if isinstance(node, ast.Lambda) or returns_nothing(node):
         return
     for made in own_nodes(node):
-        target = made.targets[0] if isinstance(made, ast.Assign) and len(made.targets) == 1 else None
-        if not isinstance(made, ast.Assign) or not isinstance(target, ast.Name):
+        target = only_target(made)
+        if not isinstance(made, Assignment) or made.value is None or not isinstance(target, ast.Name):
             continue
         made_by = _made_by(module, made.value)
         if made_by is None or not _is_lost(module, node, made, target, read=made_by not in KEEPING_KIND):
             continue
         other = bound_next(module, node, target.id, made)
-        if other is not None and dumped(other.value) == dumped(made.value):
+        if _is_the_same(other, made):
             continue
         mend = f"nothing reads `{target.id}`" + (" before it is bound anew" if other is not None else "")
         where = (related(module, other, "bound anew here"),) if other is not None else ()

@@ -4,8 +4,8 @@ Objects that change are told by what runs (:mod:`~nnx_lint.rules.updates.stale`)
 what a name stands for does: in a loop that calls the function, or in a method of the object that the function keeps.
 
 Invariants: a name is one of the scope around the function, which defines the function outside of the loop; a new value
-counts only if it certainly differs from round to round: it is computed from the old one, or from what the loop runs
-over.
+counts only if it certainly differs from round to round: it is computed from the old one, from what the loop runs over,
+or from the number of elements of a list that grows.
 """
 
 from __future__ import annotations
@@ -97,16 +97,33 @@ def _varying(loop: ast.For | ast.AsyncFor | ast.While) -> dict[str, ast.AST]:
     if isinstance(loop, (ast.For, ast.AsyncFor)):
         names = (node for node in walk(loop.target) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
         found = {node.id: loop.target for node in names}
+    grown = {name for statement in loop.body if (name := _grown(statement))}
     for statement in loop.body:  # what a branch binds, it may not bind in the next round
-        read = {node.id for node in walk(statement) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+        nodes = walk(statement)
+        read = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+        counted = {name for node in nodes if grown and (name := _counted(node)) in grown}
         if isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name):
             found.setdefault(statement.target.id, statement)
         elif isinstance(statement, ast.Assign):
             names = (node for each in statement.targets for node in walk(each) if isinstance(node, ast.Name))
             bound = {node.id for node in names if isinstance(node.ctx, ast.Store)}
-            if not read.isdisjoint(bound | found.keys()):
+            if counted or not read.isdisjoint(bound | found.keys()):
                 found = {**dict.fromkeys(bound, statement), **found}
     return found
+
+
+def _grown(statement: ast.stmt) -> str:
+    """The name of a list that a statement puts something into."""
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    func = call.func if isinstance(call, ast.Call) else None
+    grows = isinstance(func, ast.Attribute) and func.attr in {"append", "extend"} and isinstance(func.value, ast.Name)
+    return func.value.id if grows and isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) else ""
+
+
+def _counted(node: ast.AST) -> str:
+    """The name of what ``len(name)`` counts."""
+    counted = node.args[0] if isinstance(node, ast.Call) and is_name(node.func, "len") and node.args else None
+    return counted.id if isinstance(counted, ast.Name) else ""
 
 
 # -- attributes --------------------------------------------------------------------------------------------------------

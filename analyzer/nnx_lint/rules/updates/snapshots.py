@@ -276,7 +276,7 @@ def _restored_unknown(frame: Frame, restoring: ast.Call, target: ast.expr, repor
         return
     calls = [call for call in calls_in(scope) if any(_is_at(item, path) for item in call.args)]
     between = [call for call in calls if call is not restoring and canonical_of(frame.env, call.func) not in TAKING]
-    if any(_comes_after(frame, call, taken[0]) for call in between):
+    if any(_comes_after(frame, call, taken[0]) and _comes_after(frame, restoring, call) for call in between):
         where = (related(frame.module, taken[0], "the State is taken here"),)
         report(frame.module, kept, fix=None, related=where, **words(path, CHANGED_SINCE))
 
@@ -358,7 +358,10 @@ def _change_since(found: Made, event: Called, noted: Changes) -> Changed | None:
     if in_order and event.frame.branches[: len(found.branches)] == found.branches:
         loops = set[tuple[int, int]]()  # it is taken anew in each round that comes to the update
     else:
-        loops = {pair for pair in found.branches if pair[1] == ROUND}
+        rounds = [pair for pair in found.branches if pair[1] == ROUND]
+        statement = statement_of(found.frame.module, found.node)
+        last = statement is not None and not goes_on(block_of(found.frame.module, statement))
+        loops = set(rounds[:-1] if last else rounds)
     for place, item in enumerate(noted.changed):
         own = isinstance(of, Obj) and (item.obj is of or holds(of, item.obj))
         later = place >= found.changes or not loops.isdisjoint(item.branches)

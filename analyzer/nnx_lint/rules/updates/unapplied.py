@@ -338,17 +338,21 @@ def _maybe_edited(scope: ast.AST) -> frozenset[str]:
         item: ast.AST | None = node if isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load) else None
         while isinstance(item, ast.Subscript):
             item = item.value
+        filled: tuple[ast.AST | None, ...] = (item,)
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-            item = _updated(node.value) or next(iter(node.value.args), None)
-        if isinstance(item, ast.Name):
-            found.add(item.id)
+            filled = (_updated(node.value), next(iter(node.value.args), None))
+        found.update(each.id for each in filled if isinstance(each, ast.Name))
     return frozenset(found)
 
 
 def _updated(call: ast.Call) -> ast.expr | None:
-    """What a call of a method writes all entries of: ``state.update(new)``."""
+    """What a call of a method writes all entries of: ``state.update(new)``, ``state.replace_by_pure_dict(raw)``."""
     func = call.func
-    return func.value if isinstance(func, ast.Attribute) and func.attr == "update" else None
+    return func.value if isinstance(func, ast.Attribute) and func.attr in WRITING else None
+
+
+WRITING = frozenset({"update", "replace_by_pure_dict"})
+"""Methods of a State that write its entries."""
 
 
 def _is_asked_before(module: Module, scope: ast.AST, use: ast.expr, edit: ast.stmt) -> bool:

@@ -21,10 +21,11 @@ from nnx_lint.model.states import TransformationVal
 from nnx_lint.model.unions import present
 from nnx_lint.model.values import UNKNOWN, Ext, Obj
 from nnx_lint.reporting import Reporter, judges, judges_calls
-from nnx_lint.rules.bindings import bound_to, target_of, value_of
+from nnx_lint.rules.bindings import Assignment, bound_to, only_target, pairs_of, target_of, value_of
 from nnx_lint.rules.program import (
     FUNCTIONS,
     ancestors,
+    called_as,
     canonical_of,
     enclosing,
     in_test,
@@ -35,6 +36,7 @@ from nnx_lint.rules.program import (
     reads_of,
     resolved,
 )
+from nnx_lint.rules.readers import bound_next, reads_after
 from nnx_lint.rules.updates.discarded import MAPS, made_by, new_value, returned_by
 from nnx_lint.syntax.binding import assigned_names, is_name
 from nnx_lint.syntax.walk import walk
@@ -82,9 +84,10 @@ def result_never_read(event: Called, report: Reporter) -> None:
     bound = bound_to(module, outer if whole and outer is not None else event.node)
     func = frame.func.node if frame.func is not None else None
     target = bound.target if bound is not None else None
-    if func is None or not isinstance(target, ast.Name) or target.id.startswith("_"):
+    if func is None or bound is None or not isinstance(target, ast.Name) or target.id.startswith("_"):
         return
-    if not _is_unread(frame, func, target):
+    over = event.subject in COMPUTED and _is_bound_over(frame, func, target, bound.statement)
+    if not over and not _is_unread(frame, func, target):
         return
     callee = event.callee.func if isinstance(event.callee, BoundMethod) else event.callee
     if is_measured(frame.env, func):
@@ -93,7 +96,7 @@ def result_never_read(event: Called, report: Reporter) -> None:
     env = callee.env if isinstance(callee, FuncVal) else frame.env
     result = new_value(event) if isinstance(made, ast.Call) and isinstance(env, Env) and _computes(env, made) else None
     if result is not None:
-        mend = f"nothing reads `{target.id}`"
+        mend = f"nothing reads `{target.id}`{' before it is bound anew' if over else ''}"
         report(module, event.node, name=event.name, result=f"returns {result}", mend=mend)
 
 
@@ -151,7 +154,8 @@ def layer_for_nobody(event: Called, report: Reporter) -> None:
     target = target_of(module, event.node)
     if frame.func is None or not isinstance(target, ast.Name) or target.id.startswith("_"):
         return
-    of_module = frame.func.cls is not None and frame.func.cls.derives_from("nnx.Module")
+    cls = called_as(frame)
+    of_module = cls is not None and cls.derives_from("nnx.Module")
     if of_module and isinstance(event.callee, Obj) and _is_lost_each_round(module, event.node, target):
         mend = f"each round begins with the same value: give the layer `{target.id}`"
         report(module, event.node, name=event.name, result="returns a new array", mend=mend)
@@ -337,12 +341,21 @@ def named_like_variable(event: Used, report: Reporter) -> None:
     if not value.cls.is_variable:
         return
     statement = next((outer for outer in ancestors(frame.module, node) if not isinstance(outer, ast.expr)), None)
-    target = statement.targets[0] if isinstance(statement, ast.Assign) and len(statement.targets) == 1 else None
-    if not is_name(target, variable.attr) or not isinstance(statement, ast.Assign) or statement.value is node:
+    target = only_target(statement) if isinstance(statement, Assignment) else None
+    if not is_name(target, variable.attr) or not isinstance(statement, Assignment) or statement.value is node:
         return
     if _is_unread(frame, func, target):
         mend = f"write it into the Variable: `{text_of(variable)}[...] = ...`"
         report(frame.module, statement, name=f"{target.id} = ...", result="binds a name", mend=mend)
+
+
+def _is_bound_over(frame: Frame, func: ast.AST, target: ast.Name, made: Assignment) -> bool:
+    """Whether a name of a function is bound anew in the same block, and nothing reads it before."""
+    module = frame.module
+    again = bound_next(module, func, target.id, made) is not None and not reads_after(module, func, target.id, made)
+    own = again and is_own(module, func, target) and target.id not in outer_names(func) and not in_test(frame)
+    # A function inside of it may read the name whenever it is called.
+    return own and all(enclosing(module, read, *FUNCTIONS) is func for read in reads_of(func, target.id))
 
 
 def _is_unread(frame: Frame, func: ast.AST, target: ast.Name) -> bool:
@@ -383,14 +396,14 @@ def _bound_in_walk(
         return
     scope = enclosing(module, loop, *FUNCTIONS) or module.tree
     met = {node.id for node in walk(loop.target) if isinstance(node, ast.Name)}
-    for each in (part for statement in loop.body for part in walk(statement) if isinstance(part, ast.Assign)):
-        target = each.targets[0]
-        if not isinstance(target, ast.Name) or target.id not in met or not isinstance(each.value, kinds):
+    statements = (part for statement in loop.body for part in walk(statement) if isinstance(part, Assignment))
+    for made, target, value in ((each, *pair) for each in statements for pair in pairs_of(each)):
+        if not isinstance(target, ast.Name) or target.id not in met or not isinstance(value, kinds):
             continue
-        if all(read.lineno <= (each.end_lineno or each.lineno) for read in reads_of(scope, target.id)):
-            shown = text_of(each.value) if isinstance(each.value, MODULES) else "..."
+        if all(read.lineno <= (made.end_lineno or made.lineno) for read in reads_of(scope, target.id)):
+            shown = text_of(value) if isinstance(value, MODULES) else "..."
             name = f"{target.id} = {shown}"
-            report(module, each, name=name, result="binds a name", mend=mend.format(name=target.id))
+            report(module, made, name=name, result="binds a name", mend=mend.format(name=target.id))
 
 
 MODULES = (ast.Attribute, ast.Lambda, ast.Name)

@@ -29,6 +29,7 @@ from nnx_lint.rules.program import (
 )
 from nnx_lint.rules.updates.discarded import discarded, is_shown
 from nnx_lint.rules.variables.operators import is_variable
+from nnx_lint.syntax.binding import is_none
 from nnx_lint.syntax.walk import walk
 from nnx_rules.layers import is_fractional, is_integral
 from nnx_rules.rules import modules
@@ -71,11 +72,6 @@ def _asks_for_none(event: Used, variable: Obj) -> bool:
         return False
     asked = isinstance(around.ops[0], (ast.Is, ast.IsNot)) and is_none(around.comparators[0])
     return asked and not any(item.methods for item in variable.cls.lineage) and is_none(_value_node(variable, made[0]))
-
-
-def is_none(node: ast.expr | None) -> bool:
-    """Whether ``None`` is written."""
-    return isinstance(node, ast.Constant) and node.value is None
 
 
 def _without_items(event: Used | VariableWritten, report: Reporter, variable: Obj, name: str) -> None:
