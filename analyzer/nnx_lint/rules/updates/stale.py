@@ -117,8 +117,8 @@ def compiled(event: Ran, report: Reporter) -> None:
 def constant(event: Ran, report: Reporter) -> None:
     for item in captured(event, data=True):
         found = contents(item.obj, event.frame, None)
-        if not found.held:
-            continue  # it has no values, as far as that is known
+        if found.complete and not found.held:
+            continue  # it has no values
         report(
             item.module,
             item.node,
