@@ -65,7 +65,7 @@ def part_at(at: ArrayAttr, indices: Sequence[Value]) -> ArrayAttr:
     whole = at.array.form if at.array is not None else None
     found.part = of_index(at.array, indices) if at.array is not None else None
     shape = whole.shape if found.part is None and whole is not None else None
-    plain = not any(_is(item, None) or _is(item, ...) for item in indices)
+    plain = all(isinstance(item, (Array, Cut)) or _is_number(item) for item in indices)  # a tuple would be several
     if shape and plain and algebra.is_whole(shape) and len(indices) < len(shape) and isinstance(shape[-1], Size):
         found.part = Form((algebra.ANY, shape[-1]))
     return found
