@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from nnx_lint.model.attributes import original_of
 from nnx_lint.model.values import Obj
+from nnx_lint.rules.bindings import value_of
 from nnx_lint.rules.program import BLOCKS, FUNCTIONS, ancestors, canonical_of, names_of_parameters, resolved
 from nnx_lint.syntax.walk import walk
 
@@ -50,6 +51,7 @@ def stands_beside(frame: Frame, call: ast.AST | None) -> bool:
 def is_handed_over(frame: Frame, call: ast.AST) -> bool:
     """Whether what is called may be another one each time: a parameter, or an attribute that holds what has a name."""
     held = call.func if isinstance(call, ast.Call) else None
+    held = value_of(frame.module, held) or held if isinstance(held, ast.Name) else held
     while isinstance(held, ast.Attribute):
         owner = resolved(frame.env, held.value)
         attr = original_of(owner, held.attr) if isinstance(owner, Obj) else None

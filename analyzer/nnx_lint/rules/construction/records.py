@@ -58,7 +58,7 @@ def record_made(event: Called, report: Reporter) -> None:
     else:
         told = {*by_position[: len(args.positional)], *args.keywords}
         lacking = next((field.name for field in fields if not field.has_default and field.name not in told), None)
-        if lacking is None or not cls.node.body:
+        if lacking is None or not cls.node.body or cls.module.mentions("__defaults__"):
             return  # what `namedtuple(...)` makes may be told of defaults afterwards
         problem, mend = f"is made without `{lacking}`", f"give it, or give the field a default: `{lacking}: ... = ...`"
     root = root_of(event.node.func) if isinstance(event.node, ast.Call) else None

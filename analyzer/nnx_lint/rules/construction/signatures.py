@@ -215,6 +215,8 @@ def module_made(event: Called, report: Reporter) -> None:
         return
     if cls.is_open or cls.opaque or cls.remade or cls.replaced_init or cls.generated_init or not _is_this(event, cls):
         return
+    if any(not name.startswith(KEEPING) for item in cls.lineage for name in item.decorators):
+        return  # it may have got another constructor
     found = method_of(cls, "__init__")
     needed = taken_by(cls)
     told = needed is not None and (draws(cls) or any(map(stands_for_rngs, args.positional)))  # by another rule
@@ -222,6 +224,13 @@ def module_made(event: Called, report: Reporter) -> None:
     problem = unfit(found[1], args, streams, made="made") if found else None
     if problem is not None and is_meant(event):
         report(event.frame.module, event.node, cls=cls.name, problem=problem.text, mend=problem.mend)
+
+
+KEEPING = (
+    *("abc.", "attr.", "attrs.", "beartype.", "builtins.", "chex.", "dataclasses.", "flax.", "functools.", "jax."),
+    *("jaxtyping.", "nnx.", "pytest.", "typeguard.", "typing.", "typing_extensions."),
+)
+"""How decorators of classes begin that leave a constructor as it is, or make one that is known."""
 
 
 def _is_judged(cls: ClassBase) -> bool:
