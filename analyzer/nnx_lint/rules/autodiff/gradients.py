@@ -494,11 +494,6 @@ def _with_aux(module: Module, applied: TransformVal) -> Fix | None:
 # -- gradients as modules ----------------------------------------------------------------------------------------------
 
 
-def calls_state(event: Called) -> bool:
-    """Whether a State is called."""
-    return isinstance(event.callee, StateVal)
-
-
 def calls_of_state(event: Called) -> bool:
     """Whether something of a State is called."""
     return isinstance(event.owner, StateVal) and isinstance(event.callee, (PartVal, BoundMethod))
